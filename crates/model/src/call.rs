@@ -1,0 +1,117 @@
+//! A call: one event of a host, in words that all hosts share.
+
+use std::borrow::Cow;
+
+use crate::Json;
+
+/// One event that a host told us of.
+#[derive(Debug, Clone)]
+pub struct Call<'a> {
+    /// The host's id, as in `toolgate hook <host>`.
+    pub host: &'static str,
+    /// The host's own name of the event.
+    pub event: Cow<'a, str>,
+    /// Where in a call's life this event stands.
+    pub phase: Phase,
+    /// The host's id of the session.
+    pub session: Option<Cow<'a, str>>,
+    /// The working directory that the event names. An agent may have moved it: never a base for trust.
+    pub cwd: Option<Cow<'a, str>>,
+    /// The host's transcript of the session.
+    pub transcript: Option<Cow<'a, str>>,
+    /// Who is calling, in the host's own words.
+    pub agent: Agent<'a>,
+    /// The tool's name; empty where the event is not about a tool.
+    pub tool: Cow<'a, str>,
+    /// The tool's input as it came.
+    pub input: Json<'a>,
+    /// What the tool is asked to do.
+    pub action: Action<'a>,
+}
+
+/// Who is calling, as the host says it (a sub-agent's id and kind), not as the agent says it.
+#[derive(Debug, Clone, Default)]
+pub struct Agent<'a> {
+    /// The host's id of a sub-agent.
+    pub id: Option<Cow<'a, str>>,
+    /// The kind of a sub-agent (`Explore`, `research`).
+    pub kind: Option<Cow<'a, str>>,
+}
+
+/// Where in a call's life an event stands; it decides what an answer can still change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Before a tool runs: it can be stopped or changed.
+    Before,
+    /// The host is about to ask its user for permission.
+    Permission,
+    /// A tool has run.
+    After,
+    /// The host's own settings changed on disk.
+    Config,
+    /// A session begins: the root is pinned now.
+    Start,
+    /// Anything else: passes, and is recorded.
+    Other,
+}
+
+/// What a tool is asked to do, as far as its name and parameters say.
+#[derive(Debug, Clone)]
+pub enum Action<'a> {
+    /// The event is not about a tool.
+    Nothing,
+    /// Uses files, each named by a parameter.
+    Files(Vec<FileUse<'a>>),
+    /// Runs a shell command; `None` where the parameter is missing or no string.
+    Shell(Option<Cow<'a, str>>),
+    /// Runs one program with its words already apart, without a shell.
+    Run(Vec<String>),
+    /// Fetches an address.
+    Fetch,
+    /// Bookkeeping inside the host (a task list, a question): nothing outside it changes.
+    Internal,
+    /// A tool that its host's page does not list.
+    Unlisted {
+        /// Offered by an MCP server that the user has added.
+        mcp: bool,
+    },
+    /// The host's settings in this file changed.
+    Configure(Option<Cow<'a, str>>),
+}
+
+/// One file that a tool uses.
+#[derive(Debug, Clone)]
+pub struct FileUse<'a> {
+    /// What is done with it.
+    pub access: Access,
+    /// The parameter that names it.
+    pub param: Cow<'a, str>,
+    /// Its name as given.
+    pub path: PathArg<'a>,
+}
+
+/// What is done with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Its content is read.
+    Read,
+    /// Names or contents below it are searched.
+    Search,
+    /// It is made or changed.
+    Write,
+}
+
+/// A path parameter as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PathArg<'a> {
+    /// A string.
+    Text(Cow<'a, str>),
+    /// A glob; what stands before its first special character says where it leads.
+    Pattern(Cow<'a, str>),
+    /// Left out where it may be: the tool takes the working directory.
+    Cwd,
+    /// Left out where it must not be.
+    Missing,
+    /// Not a string; says what it was.
+    NotText(&'static str),
+}

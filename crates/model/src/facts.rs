@@ -1,0 +1,70 @@
+//! What is known about a call once the disk has been looked at. Policies see this and nothing else.
+
+use std::borrow::Cow;
+
+use crate::{Access, Call, Ground, Place, Reach, Trouble, Unknown};
+
+/// Everything that a policy may know.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    /// The call itself.
+    pub call: &'a Call<'a>,
+    /// The ground that the session stands on.
+    pub ground: &'a Ground,
+    /// Whether the gate stands at all, for hosts and profiles that can switch it off.
+    pub standing: Standing,
+    /// The files that the call would use.
+    pub uses: Vec<Use<'a>>,
+    /// Programs that it would start, words already apart.
+    pub runs: Vec<Vec<String>>,
+    /// What could not be named.
+    pub unknown: Vec<Unknown<'a>>,
+    /// What the host's changed settings would do to us.
+    pub config: Option<ConfigChange>,
+}
+
+/// One file that the call would use, looked up.
+#[derive(Debug)]
+pub struct Use<'a> {
+    /// What is done with it.
+    pub access: Access,
+    /// How far from there.
+    pub reach: Reach,
+    /// The parameter that names it.
+    pub param: Cow<'a, str>,
+    /// Its name as given; empty where there was none.
+    pub text: Cow<'a, str>,
+    /// Where it leads, or why that cannot be said.
+    pub place: Result<Place, Trouble>,
+    /// One of our own files is the same file under another name.
+    pub alias_of_own: bool,
+}
+
+impl Use<'_> {
+    /// Whether something is made or changed.
+    pub fn writes(&self) -> bool {
+        self.access == Access::Write
+    }
+}
+
+/// Whether the gate stands. Not standing is a state that is recorded and told, never a silence.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// The host's word on whether its user trusts the project.
+    pub trusted: Option<bool>,
+    /// The host's mode (`tui`, `rpc`, `json`, `print`).
+    pub mode: Option<String>,
+}
+
+/// What a change of the host's settings would do to our hooks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConfigChange {
+    /// Nothing.
+    Harmless,
+    /// Switches all hooks off.
+    HooksOff,
+    /// Takes our registration out.
+    RegistrationGone,
+    /// The file cannot be read as the host would read it, so that our registration in it is void.
+    Unreadable,
+}

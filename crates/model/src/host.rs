@@ -1,0 +1,81 @@
+//! What a host's page has to be able to do: two pure translations.
+
+use std::fmt;
+
+use crate::{Call, Phase, Verdict};
+
+/// An agent program and its hook protocol.
+pub trait Host: Sync {
+    /// Its id, as in `toolgate hook <host>`.
+    fn id(&self) -> &'static str;
+    /// The profile that its users get unless they choose one.
+    fn profile(&self) -> &'static str;
+    /// Reads one event.
+    fn decode<'a>(&self, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError>;
+    /// Says the verdict in the host's words. May be stricter than the verdict where the host cannot express
+    /// it, never looser.
+    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply;
+    /// Refuses, where no verdict could be reached. `phase` is `None` where not even the event is known.
+    fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply;
+}
+
+/// What the hook process prints and how it ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Reply {
+    /// For the host.
+    pub stdout: String,
+    /// For the host or its user, by the host's rules.
+    pub stderr: String,
+    /// The exit code.
+    pub code: u8,
+}
+
+impl Reply {
+    /// Nothing to say.
+    pub fn silent() -> Reply {
+        Reply::default()
+    }
+    /// One line of JSON.
+    pub fn json(stdout: String) -> Reply {
+        Reply {
+            stdout,
+            ..Reply::default()
+        }
+    }
+}
+
+/// Why an event could not be read. Says where, never what stood there: it may be a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DecodeError {
+    /// Not JSON, or not of the host's form.
+    Malformed {
+        /// Line in the input.
+        line: usize,
+        /// Column in the line.
+        column: usize,
+    },
+    /// A field that must be there is not.
+    MissingField(&'static str),
+    /// A field holds something else than it must.
+    WrongField(&'static str),
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DecodeError::Malformed { line, column } => {
+                write!(
+                    f,
+                    "the hook event is not JSON of the expected form (line {line}, column {column})"
+                )
+            }
+            DecodeError::MissingField(field) => write!(f, "the hook event has no `{field}`"),
+            DecodeError::WrongField(field) => {
+                write!(f, "`{field}` of the hook event is not of the expected form")
+            }
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}

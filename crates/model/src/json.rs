@@ -1,0 +1,261 @@
+//! JSON as an agent host sends it: borrowed where it can be, bounded in depth, strict about doubled keys.
+//!
+//! Against whom: a tool input with the same key twice is read one way by us and perhaps another way by the
+//! host (`{"file_path": "ok", "file_path": "/etc/passwd"}`), so it is an error here, not a choice.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// Deeper input than this is refused; real tool inputs nest three or four levels.
+pub const MAX_DEPTH: usize = 64;
+
+/// A JSON value that borrows its strings from the text that it was read from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Json<'a> {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A whole number
+    Int(i64),
+    /// A whole number too large for [`Json::Int`]
+    Big(u64),
+    /// Any other number
+    Float(f64),
+    /// A string
+    Text(Cow<'a, str>),
+    /// An array
+    List(Vec<Json<'a>>),
+    /// An object, its members in the order in which they were written
+    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+}
+
+impl<'a> Json<'a> {
+    /// The member of an object; `None` where this is no object or has no such member.
+    pub fn get(&self, key: &str) -> Option<&Json<'a>> {
+        match self {
+            Json::Object(members) => members
+                .iter()
+                .find(|(name, _)| name == key)
+                .map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
+    /// The text of a string.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Json::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What kind of value this is, for a message.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Json::Null => "null",
+            Json::Bool(_) => "a boolean",
+            Json::Int(_) | Json::Big(_) | Json::Float(_) => "a number",
+            Json::Text(_) => "a string",
+            Json::List(_) => "a list",
+            Json::Object(_) => "an object",
+        }
+    }
+
+    /// A copy of this object with one member's text replaced. Everything else stays as it was.
+    #[must_use]
+    pub fn with_text(&self, key: &str, text: String) -> Json<'a> {
+        match self {
+            Json::Object(members) => {
+                let mut text = Some(text);
+                let replaced = members.iter().map(|(name, value)| {
+                    let value = match text.take_if(|_| name == key) {
+                        Some(text) => Json::Text(Cow::Owned(text)),
+                        None => value.clone(),
+                    };
+                    (name.clone(), value)
+                });
+                Json::Object(replaced.collect())
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+impl Serialize for Json<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Json::Null => serializer.serialize_unit(),
+            Json::Bool(value) => serializer.serialize_bool(*value),
+            Json::Int(value) => serializer.serialize_i64(*value),
+            Json::Big(value) => serializer.serialize_u64(*value),
+            Json::Float(value) => serializer.serialize_f64(*value),
+            Json::Text(value) => serializer.serialize_str(value),
+            Json::List(values) => {
+                let mut list = serializer.serialize_seq(Some(values.len()))?;
+                for value in values {
+                    list.serialize_element(value)?;
+                }
+                list.end()
+            }
+            Json::Object(members) => {
+                let mut object = serializer.serialize_map(Some(members.len()))?;
+                for (name, value) in members {
+                    object.serialize_entry(name, value)?;
+                }
+                object.end()
+            }
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Json<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Level { left: MAX_DEPTH }.deserialize(deserializer)
+    }
+}
+
+/// Reads one value and knows how many levels may still follow below it.
+struct Level {
+    left: usize,
+}
+
+impl Level {
+    fn below<E: Error>(&self) -> Result<Level, E> {
+        match self.left.checked_sub(1) {
+            Some(left) => Ok(Level { left }),
+            None => Err(E::custom(format_args!("nested deeper than {MAX_DEPTH} levels"))),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Level {
+    type Value = Json<'de>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Level {
+    type Value = Json<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
+        Ok(Json::Null)
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Json<'de>, E> {
+        Ok(Json::Bool(value))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Json<'de>, E> {
+        Ok(Json::Int(value))
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Json<'de>, E> {
+        Ok(i64::try_from(value).map_or(Json::Big(value), Json::Int))
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Json<'de>, E> {
+        Ok(Json::Float(value))
+    }
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Json<'de>, E> {
+        Ok(Json::Text(Cow::Borrowed(value)))
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Json<'de>, E> {
+        Ok(Json::Text(Cow::Owned(value.to_owned())))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json<'de>, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element_seed(self.below()?)? {
+            values.push(value);
+        }
+        Ok(Json::List(values))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Json<'de>, A::Error> {
+        let mut members: Vec<(Cow<'de, str>, Json<'de>)> = Vec::new();
+        while let Some(name) = object.next_key_seed(Name)? {
+            if members.iter().any(|(known, _)| *known == name) {
+                return Err(A::Error::custom("the same key stands twice in one object"));
+            }
+            let value = object.next_value_seed(self.below()?)?;
+            members.push((name, value));
+        }
+        Ok(Json::Object(members))
+    }
+}
+
+/// A member's name. A visitor of its own, since serde's own `Cow` never borrows.
+struct Name;
+
+impl<'de> DeserializeSeed<'de> for Name {
+    type Value = Cow<'de, str>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Name {
+    type Value = Cow<'de, str>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(value))
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(value.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Json<'_>, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    #[test]
+    fn strings_without_escapes_are_borrowed() {
+        let value = read(r#"{"a":"plain","b":"esc\n"}"#).unwrap();
+        assert!(matches!(value.get("a"), Some(Json::Text(Cow::Borrowed("plain")))));
+        assert!(matches!(value.get("b"), Some(Json::Text(Cow::Owned(_)))));
+    }
+
+    #[test]
+    fn a_doubled_key_is_refused_at_any_level() {
+        assert!(read(r#"{"a":1,"a":2}"#).is_err());
+        assert!(read(r#"{"x":[{"a":1,"a":2}]}"#).is_err());
+        assert!(
+            read(r#"{"a":1,"\u0061":2}"#).is_err(),
+            "escapes do not make another key"
+        );
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nested = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
+        assert!(read(&nested(MAX_DEPTH)).is_ok());
+        assert!(read(&nested(MAX_DEPTH + 1)).is_err());
+    }
+
+    #[test]
+    fn what_is_read_is_written_again() {
+        let text = r#"{"a":[1,-2,18446744073709551615,1.5,null,true,"x\"y"],"b":{}}"#;
+        assert_eq!(serde_json::to_string(&read(text).unwrap()).unwrap(), text);
+    }
+
+    #[test]
+    fn one_member_is_replaced_and_the_order_kept() {
+        let value = read(r#"{"z":1,"path":"a","y":2}"#)
+            .unwrap()
+            .with_text("path", "/r/a".into());
+        assert_eq!(
+            serde_json::to_string(&value).unwrap(),
+            r#"{"z":1,"path":"/r/a","y":2}"#
+        );
+    }
+}

@@ -1,0 +1,26 @@
+//! The words of toolgate: what a call is, what it would do, what is known about it, and what is decided.
+//!
+//! Nothing here touches the machine. What has to be asked of the disk goes through [`World`], so that the
+//! same code judges a real call, a case from a file and a thought-up one in a test.
+//!
+//! Reading order: [`Call`] → [`Effect`] → [`Facts`] → [`Finding`] → [`Verdict`].
+
+mod call;
+mod effect;
+mod facts;
+mod ground;
+mod host;
+mod json;
+mod resolve;
+mod verdict;
+mod world;
+
+pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase};
+pub use effect::{Effect, Reach, Target, Unknown};
+pub use facts::{ConfigChange, Facts, Standing, Use};
+pub use ground::{Ground, Spot};
+pub use host::{DecodeError, Host, Reply};
+pub use json::{Json, MAX_DEPTH};
+pub use resolve::{Place, Resolver, Trouble, clean, has_dotdot};
+pub use verdict::{Decision, Finding, Kind, Policy, Ruleset, Verdict, shorten};
+pub use world::{LookError, Node, NodeId, NodeKind, World};

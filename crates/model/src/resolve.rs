@@ -1,0 +1,247 @@
+//! Where a path leads, in the two senses that count: as written, and as the kernel would walk it.
+//!
+//! One resolver for every tool, command and setting. It never follows a string into a verdict: a path is
+//! cleaned component by component (`a/../b` is `b`), and walked component by component through the
+//! [`World`], links included, down to the deepest part that exists. Both answers have to lie inside; each
+//! alone can be fooled (`link/../x`, or a link that appears later).
+//!
+//! Does not see: hard links (one file, two names: see `Node::names`), and what changes after the look.
+//! Names are compared as they are written: on a file system that folds case, `/Repo` is not inside
+//! `/repo` for us, which can only refuse too much. Rules that *forbid* a name compare it folded instead.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::{LookError, Node, NodeKind, PathArg, World};
+
+/// The kernel's own bounds, so that what we accept is what it would accept.
+const MAX_PATH: usize = 4096;
+const MAX_NAME: usize = 255;
+const MAX_LINKS: usize = 40;
+
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Absolute, cleaned as a string.
+    pub lexical: PathBuf,
+    /// Absolute, links resolved as far as the path exists, the rest appended.
+    pub physical: PathBuf,
+    /// What stands there; `None` where nothing does yet.
+    pub node: Option<Node>,
+}
+
+/// Why a path leads nowhere that we could judge. Each of these denies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// The parameter is not there.
+    Missing,
+    /// The parameter is not a string; says what it is.
+    NotText(&'static str),
+    /// The empty string.
+    Empty,
+    /// A NUL byte: the kernel would stop reading there.
+    Nul,
+    /// A control or invisible formatting character.
+    Control(char),
+    /// Longer than the kernel takes.
+    TooLong,
+    /// A relative path, and the event names no directory that it starts from.
+    NoDirectory,
+    /// Links that lead in a circle, or too many of them.
+    LinkLoop,
+    /// A directory on the way cannot be looked into.
+    Unreadable(PathBuf),
+}
+
+/// Resolves paths against a working directory.
+pub struct Resolver<'w> {
+    world: &'w dyn World,
+    cwd: Option<PathBuf>,
+    home: Option<PathBuf>,
+}
+
+impl<'w> Resolver<'w> {
+    /// `cwd` counts only if it is a sound absolute path; a wrong one is no better than none.
+    pub fn new(world: &'w dyn World, cwd: Option<&str>, home: Option<&Path>) -> Self {
+        let sound = |text: &&str| text.starts_with('/') && check_text(text).is_ok();
+        Resolver {
+            world,
+            cwd: cwd.filter(sound).map(PathBuf::from),
+            home: home.map(Path::to_path_buf),
+        }
+    }
+
+    /// Where a tool's path parameter leads.
+    pub fn resolve(&self, path: &PathArg<'_>) -> Result<Place, Trouble> {
+        match path {
+            PathArg::Text(text) => self.resolve_text(text),
+            PathArg::Pattern(pattern) => self.resolve_pattern(pattern),
+            PathArg::Cwd => self.walk(self.cwd.clone().ok_or(Trouble::NoDirectory)?),
+            PathArg::Missing => Err(Trouble::Missing),
+            PathArg::NotText(kind) => Err(Trouble::NotText(kind)),
+        }
+    }
+
+    /// Where this text leads.
+    pub fn resolve_text(&self, text: &str) -> Result<Place, Trouble> {
+        check_text(text)?;
+        self.walk(self.absolute(text)?)
+    }
+
+    /// A glob reaches what lies below the part before its first special character. A `..` behind that part
+    /// could climb out again, so it counts as standing right there.
+    fn resolve_pattern(&self, pattern: &str) -> Result<Place, Trouble> {
+        check_text(pattern)?;
+        let mut fixed = PathBuf::new();
+        let mut components = Path::new(pattern).components();
+        for component in components.by_ref() {
+            let name = component.as_os_str();
+            if name.as_encoded_bytes().iter().any(|byte| b"*?[{".contains(byte)) {
+                break;
+            }
+            fixed.push(name);
+        }
+        fixed.extend(components.filter(|component| *component == Component::ParentDir));
+        if fixed.as_os_str().is_empty() {
+            fixed.push(".");
+        }
+        self.walk(self.absolute(&fixed.to_string_lossy())?)
+    }
+
+    /// `~` is the home only for tools that expand it; those that do not would make a directory of that
+    /// name. Either way the place is judged that the text most likely means.
+    fn absolute(&self, text: &str) -> Result<PathBuf, Trouble> {
+        let home = |rest: &str| self.home.as_ref().map(|home| home.join(rest));
+        let from_home = match text.strip_prefix('~') {
+            Some("") => home(""),
+            Some(rest) => rest
+                .strip_prefix('/')
+                .and_then(|rest| home(rest.trim_start_matches('/'))),
+            None => None,
+        };
+        match from_home {
+            Some(path) => Ok(path),
+            None if text.starts_with('/') => Ok(PathBuf::from(text)),
+            None => self
+                .cwd
+                .as_ref()
+                .map(|cwd| cwd.join(text))
+                .ok_or(Trouble::NoDirectory),
+        }
+    }
+
+    /// Walks an absolute path as the kernel would: one name at a time, a link replaced by where it leads,
+    /// `..` taken from where the walk really is. What does not exist is walked on as it is written: a
+    /// `missing/../link` leads through `link` as soon as someone makes `missing`.
+    pub fn walk(&self, absolute: PathBuf) -> Result<Place, Trouble> {
+        let lexical = clean(&absolute);
+        let mut path = absolute;
+        for _ in 0..=MAX_LINKS {
+            match self.walk_to_link(&path)? {
+                Step::End { physical, node } => {
+                    return Ok(Place {
+                        lexical,
+                        physical,
+                        node,
+                    });
+                }
+                Step::Link { onward } => path = onward,
+            }
+        }
+        Err(Trouble::LinkLoop)
+    }
+
+    fn walk_to_link(&self, path: &Path) -> Result<Step, Trouble> {
+        let mut at = PathBuf::with_capacity(path.as_os_str().len() + 1);
+        at.push("/");
+        let mut node = None;
+        let mut components = path.components();
+        while let Some(component) = components.next() {
+            match component {
+                Component::Normal(name) => at.push(name),
+                Component::ParentDir => {
+                    at.pop();
+                    node = None;
+                    continue;
+                }
+                Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
+            }
+            match self.world.look(&at) {
+                Ok(Node {
+                    kind: NodeKind::Link(target),
+                    ..
+                }) => {
+                    at.pop();
+                    at.push(target);
+                    at.push(components.as_path());
+                    return Ok(Step::Link { onward: at });
+                }
+                Ok(found) => node = Some(found),
+                Err(LookError::Absent) => node = None,
+                Err(LookError::Forbidden | LookError::Failed) => return Err(Trouble::Unreadable(at)),
+                Err(LookError::TooLong) => return Err(Trouble::TooLong),
+            }
+        }
+        if node.is_none() {
+            node = self.world.look(&at).ok();
+        }
+        Ok(Step::End { physical: at, node })
+    }
+}
+
+/// How far one walk came.
+enum Step {
+    End {
+        physical: PathBuf,
+        node: Option<Node>,
+    },
+    /// A link: the path to walk instead, from the root again.
+    Link {
+        onward: PathBuf,
+    },
+}
+
+/// What no honest path holds. Comes first, before anything is looked up.
+fn check_text(text: &str) -> Result<(), Trouble> {
+    if text.is_empty() {
+        return Err(Trouble::Empty);
+    }
+    if text.len() >= MAX_PATH || text.split('/').any(|name| name.len() > MAX_NAME) {
+        return Err(Trouble::TooLong);
+    }
+    // Printable ASCII needs no second look, and is what nearly every path is made of.
+    if text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+        return Ok(());
+    }
+    match text.chars().find(|c| c.is_control() || is_invisible(*c)) {
+        Some('\0') => Err(Trouble::Nul),
+        Some(c) => Err(Trouble::Control(c)),
+        None => Ok(()),
+    }
+}
+
+/// Characters that show as nothing or turn the writing direction: a name with them reads as another name.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// `..` as a component of its own, by either separator: a name that merely holds two dots is fine.
+pub fn has_dotdot(text: &str) -> bool {
+    text.split(['/', '\\']).any(|name| name == "..")
+}
+
+/// The path with `.` and `..` worked out as text, without asking the disk.
+pub fn clean(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::from("/");
+    for name in path.components() {
+        match name {
+            Component::Normal(name) => clean.push(name),
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    clean
+}

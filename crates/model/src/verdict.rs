@@ -1,0 +1,246 @@
+//! How a call is decided: every policy is asked, the strictest finding wins.
+//!
+//! INVARIANT: only [`Ruleset::decide`] makes a [`Verdict`], so holding one proves that every policy of
+//! every layer was asked.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Facts;
+
+/// From the mildest to the strictest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// No objection.
+    Allow,
+    /// A person has to say.
+    Ask,
+    /// Must not run.
+    Deny,
+}
+
+impl Decision {
+    /// The word for it in output.
+    pub fn word(self) -> &'static str {
+        match self {
+            Decision::Allow => "allow",
+            Decision::Ask => "ask",
+            Decision::Deny => "deny",
+        }
+    }
+}
+
+/// What sort of objection a finding is: for counts, for profiles that word their messages themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// `..` or an absolute path where the settings forbid it.
+    Traversal,
+    /// Outside of what may be read or written.
+    Outside,
+    /// In the main checkout.
+    MainCheckout,
+    /// In another agent's place.
+    OtherAgent,
+    /// Not a path that could be judged.
+    InvalidPath,
+    /// A secret.
+    Secret,
+    /// toolgate's own files or registration, or the orchestrator's.
+    Tampering,
+    /// git's own files.
+    GitInternals,
+    /// A tool that is not on the list.
+    Tool,
+    /// An agent whose role may only read.
+    Role,
+    /// A rule that the user wrote.
+    Rule,
+    /// A directory read as a file.
+    Directory,
+    /// Effects that could not be named.
+    Unproved,
+}
+
+impl Kind {
+    /// The word for it in records and settings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Traversal => "traversal",
+            Kind::Outside => "outside",
+            Kind::MainCheckout => "main-checkout",
+            Kind::OtherAgent => "other-agent",
+            Kind::InvalidPath => "invalid-path",
+            Kind::Secret => "secret",
+            Kind::Tampering => "tampering",
+            Kind::GitInternals => "git-internals",
+            Kind::Tool => "tool",
+            Kind::Role => "role",
+            Kind::Rule => "rule",
+            Kind::Directory => "directory",
+            Kind::Unproved => "unproved",
+        }
+    }
+}
+
+/// One objection of one policy: what, why not, and a form that passes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The policy's id.
+    pub policy: &'static str,
+    /// What it asks for.
+    pub decision: Decision,
+    /// What sort of objection it is.
+    pub kind: Kind,
+    /// The parameter that it is about; empty where it is about the whole call.
+    pub param: String,
+    /// The path that it is about, as the person would name it; empty where it is about none.
+    pub path: String,
+    /// What would happen and why not.
+    pub reason: String,
+    /// What to do instead.
+    pub instead: String,
+    /// The whole message, where a profile words it itself.
+    pub wording: Option<String>,
+}
+
+/// A message that an agent reads is at most this long, in characters.
+const MAX_MESSAGE: usize = 400;
+
+impl Finding {
+    /// The text that the agent gets.
+    pub fn message(&self) -> String {
+        if let Some(wording) = &self.wording {
+            return shorten(wording, MAX_MESSAGE);
+        }
+        let mut tail = String::new();
+        if !self.instead.is_empty() {
+            let _ = write!(tail, "; {}", self.instead);
+        }
+        let _ = write!(tail, " [{}]", self.policy);
+        let room = MAX_MESSAGE.saturating_sub(tail.chars().count());
+        format!("{}{tail}", shorten(&self.reason, room))
+    }
+}
+
+/// The text, its middle left out where it is longer than `limit` characters.
+pub fn shorten(text: &str, limit: usize) -> String {
+    let count = text.chars().count();
+    if count <= limit {
+        return text.to_owned();
+    }
+    let keep = limit.saturating_sub(1);
+    let head = keep / 2;
+    let tail = keep - head;
+    text.chars()
+        .take(head)
+        .chain(['…'])
+        .chain(text.chars().skip(count - tail))
+        .collect()
+}
+
+/// A rule of the gate: a pure function from facts to findings.
+///
+/// It has no host, no disk and no clock within reach. If one seems to be needed, a fact is missing.
+pub trait Policy {
+    /// Adds what this policy has to object.
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>);
+}
+
+/// All policies of one layer of settings.
+pub struct Ruleset<'p> {
+    /// The policies, each asked for every call.
+    pub policies: Vec<&'p dyn Policy>,
+    /// Whether a person can be asked; where not, asking is denying.
+    pub can_ask: bool,
+    /// Whether an allowed call is granted, so that the host asks nobody either.
+    pub grants: bool,
+}
+
+impl Ruleset<'_> {
+    /// Asks every policy of every layer. A layer can add objections and never take one away, so a layer
+    /// below can only tighten what stands above it.
+    pub fn decide(layers: &[Ruleset<'_>], facts: &Facts<'_>) -> Verdict {
+        let mut findings = Vec::new();
+        for layer in layers {
+            let mut own = Vec::new();
+            for policy in &layer.policies {
+                policy.judge(facts, &mut own);
+            }
+            for mut finding in own {
+                if finding.decision == Decision::Ask && !layer.can_ask {
+                    finding.decision = Decision::Deny;
+                }
+                if !findings.contains(&finding) {
+                    findings.push(finding);
+                }
+            }
+        }
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
+        let decision = findings
+            .first()
+            .map_or(Decision::Allow, |strictest| strictest.decision);
+        let granted =
+            decision == Decision::Allow && !layers.is_empty() && layers.iter().all(|layer| layer.grants);
+        Verdict {
+            decision,
+            granted,
+            findings,
+            rewrite: None,
+        }
+    }
+}
+
+/// What was decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub struct Verdict {
+    decision: Decision,
+    granted: bool,
+    findings: Vec<Finding>,
+    rewrite: Option<Rewrite>,
+}
+
+/// One parameter of the input with another text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rewrite {
+    param: String,
+    text: String,
+}
+
+impl Verdict {
+    /// The strictest of all findings.
+    pub fn decision(&self) -> Decision {
+        self.decision
+    }
+    /// Whether the gate vouches for the call, so that the host need not ask either.
+    pub fn granted(&self) -> bool {
+        self.granted
+    }
+    /// All objections, the strictest first.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+    /// The text for the agent: the strictest finding's. `None` where nothing is objected.
+    pub fn message(&self) -> Option<String> {
+        self.findings.first().map(Finding::message)
+    }
+    /// The parameter to be changed before the call runs, and its new text.
+    pub fn rewrite(&self) -> Option<(&str, &str)> {
+        self.rewrite
+            .as_ref()
+            .map(|rewrite| (rewrite.param.as_str(), rewrite.text.as_str()))
+    }
+    /// The same verdict with a parameter changed. Only an allowed call is changed; it gets no looser by it.
+    pub fn rewriting(mut self, param: &str, text: String) -> Verdict {
+        if self.decision == Decision::Allow {
+            self.rewrite = Some(Rewrite {
+                param: param.to_owned(),
+                text,
+            });
+        }
+        self
+    }
+}

@@ -1,0 +1,61 @@
+//! The one window on the machine.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What the line may ask of the disk. The real one is in the binary; the one of the cases is a map.
+pub trait World {
+    /// What stands at this path. A link at its end is told, not followed; links on the way are the
+    /// caller's to have resolved.
+    fn look(&self, path: &Path) -> Result<Node, LookError>;
+    /// The first `limit` bytes of a regular file. Never blocks on a pipe or a device.
+    fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>>;
+    /// The names in a directory.
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its kind.
+    pub kind: NodeKind,
+    /// Which file it is, whatever it is called.
+    pub id: NodeId,
+    /// How many names the file has.
+    pub names: u64,
+}
+
+/// A file's identity, whatever it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeId {
+    /// The device that it lies on.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+/// The kinds of files that matter here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NodeKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link and where it points, as written in it.
+    Link(PathBuf),
+    /// A device, pipe or socket.
+    Special,
+}
+
+/// Why nothing could be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LookError {
+    /// Nothing is there.
+    Absent,
+    /// We may not look.
+    Forbidden,
+    /// The name is longer than the system takes.
+    TooLong,
+    /// The system answered something else.
+    Failed,
+}
