@@ -1,1 +1,174 @@
+//! Text in, text without secrets out.
 //!
+//! Promise: what has the shape of a known token, or stands where a secret stands (after `PASSWORD=`, in a
+//! URL before the `@`), is replaced by a mark that says what was there. Redacting twice changes nothing.
+//! Time grows with the length of the text and with nothing else; no text makes it panic.
+//!
+//! Against whom: nobody clever. A tool call carries secrets by carelessness, and records are kept for long
+//! and shown to many. Whoever wants to hide a secret from this crate can (by encoding it, by splitting it);
+//! the gate's other rules are there for that.
+//!
+//! Two passes, so that neither has to know the other's rules: `shapes` knows tokens by how they look,
+//! `places` knows secrets by where they stand and sees the marks of the first pass.
+
+mod places;
+mod rewrite;
+mod shapes;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// A text that has been through [`redact`].
+///
+/// INVARIANT: only this crate builds one. A place that takes `Redacted` cannot be handed a raw text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Redacted(String);
+
+impl Redacted {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+    /// The text, without a copy.
+    pub fn into_string(self) -> String {
+        self.0
+    }
+    /// The value of a parameter of this name. Where the name says that it is a secret, no look at the value is
+    /// needed.
+    #[must_use]
+    pub fn named(self, name: &str) -> Redacted {
+        if places::names_secret(name) && !places::is_harmless(&self.0) {
+            return Redacted(Mark::Secret.text().to_owned());
+        }
+        self
+    }
+}
+
+impl fmt::Display for Redacted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Redacted {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+/// The text with every secret that we know replaced by its mark.
+pub fn redact(text: &str) -> Redacted {
+    let shaped = shapes::redact(text);
+    Redacted(match places::redact(&shaped) {
+        Cow::Owned(text) => text,
+        Cow::Borrowed(_) => shaped.into_owned(),
+    })
+}
+
+/// What stands where a secret stood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    GithubToken,
+    ApiKey,
+    AwsKey,
+    Jwt,
+    PrivateKey,
+    SlackToken,
+    Password,
+    Secret,
+}
+
+impl Mark {
+    const ALL: [Mark; 8] = [
+        Mark::GithubToken,
+        Mark::ApiKey,
+        Mark::AwsKey,
+        Mark::Jwt,
+        Mark::PrivateKey,
+        Mark::SlackToken,
+        Mark::Password,
+        Mark::Secret,
+    ];
+
+    fn text(self) -> &'static str {
+        match self {
+            Mark::GithubToken => "[GITHUB_TOKEN REDACTED]",
+            Mark::ApiKey => "[API_KEY REDACTED]",
+            Mark::AwsKey => "[AWS_KEY REDACTED]",
+            Mark::Jwt => "[JWT REDACTED]",
+            Mark::PrivateKey => "[PRIVATE_KEY REDACTED]",
+            Mark::SlackToken => "[SLACK_TOKEN REDACTED]",
+            Mark::Password => "[PASSWORD REDACTED]",
+            Mark::Secret => "[SECRET REDACTED]",
+        }
+    }
+
+    /// The length of the mark that stands at the beginning of `rest`.
+    fn length_at(rest: &[u8]) -> Option<usize> {
+        if rest.first() != Some(&b'[') {
+            return None;
+        }
+        Mark::ALL
+            .iter()
+            .map(|mark| mark.text())
+            .find(|text| rest.starts_with(text.as_bytes()))
+            .map(str::len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Redacted, redact};
+
+    #[test]
+    fn both_passes_work_together() {
+        for (text, wanted) in [
+            // The more telling mark stays.
+            (
+                "GITHUB_TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ012345",
+                "GITHUB_TOKEN=[GITHUB_TOKEN REDACTED]",
+            ),
+            // What is left of the value beside a token is a secret all the same.
+            (
+                "API_KEY=AKIAIOSFODNN7EXAMPLE:hunter2",
+                "API_KEY=[SECRET REDACTED]",
+            ),
+            // A key block that begins inside a value ends where the block ends, not at the first space.
+            (
+                "SECRET=x-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- tail",
+                "SECRET=[SECRET REDACTED] tail",
+            ),
+            (
+                "https://x-access-token:ghs_0123456789abcdefghijABCDEFGHIJ012345@github.com/a/b",
+                "https://x-access-token:[GITHUB_TOKEN REDACTED]@github.com/a/b",
+            ),
+        ] {
+            assert_eq!(redact(text).as_str(), wanted);
+            assert_eq!(redact(wanted).as_str(), wanted, "a second time");
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_names_a_secret_hides_any_value() {
+        assert_eq!(redact("abc").named("db_password").as_str(), "[SECRET REDACTED]");
+        assert_eq!(
+            redact("Bearer abc").named("Authorization").as_str(),
+            "[SECRET REDACTED]"
+        );
+        assert_eq!(redact("$TOKEN").named("token").as_str(), "$TOKEN");
+        assert_eq!(redact("").named("token").as_str(), "");
+        assert_eq!(
+            redact("/home/u/token").named("file_path").as_str(),
+            "/home/u/token"
+        );
+    }
+
+    #[test]
+    fn is_shown_and_stored_as_its_text() {
+        let text: Redacted = redact("a b");
+        assert_eq!(text.to_string(), "a b");
+        assert_eq!(serde_json::to_string(&text).unwrap(), "\"a b\"");
+    }
+}
