@@ -1,1 +1,28 @@
+//! What can be proved later: the ledger of all calls and verdicts.
 //!
+//! Promise: every call is one line of JSON in `<state>/ledger.jsonl`, and every line holds the hash of the line
+//! before it. Processes that write at once lose nothing and never mix their lines. What a crash leaves half
+//! written is put aside and named in the ledger; the lines before it stay. What cannot be written is an error
+//! with its cause, and the file is as it was.
+//!
+//! Against whom: an agent that makes its traces vanish. It cannot write here (the gate denies that); should
+//! it find a way, [`verify()`] shows what was changed. See there for what a chain alone cannot show.
+//!
+//! No secret is written: texts of a call enter a [`Draft`] only as [`toolgate_secrets::Redacted`].
+//!
+//! Reading order: [`Entry`] → [`Ledger`] → [`verify()`].
+
+mod digest;
+mod entry;
+mod error;
+mod files;
+mod ledger;
+mod read;
+mod verify;
+
+pub use digest::Digest;
+pub use entry::{Draft, Entry, FindingEntry, MAX_LINE, REPAIR};
+pub use error::LedgerError;
+pub use ledger::Ledger;
+pub use read::{Entries, entries, tail};
+pub use verify::{Fault, Problem, Report, verify};

@@ -1,0 +1,54 @@
+//! SHA-256, as a type of its own, so that no other text can stand where a digest is asked for.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+/// The SHA-256 of some bytes.
+///
+/// Shows whether two inputs were the same, not what they were. Who can guess a short input can check the
+/// guess.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// What the first line of a ledger names as the line before it.
+    pub(crate) const NOTHING: Digest = Digest([0; 32]);
+
+    /// Of these bytes.
+    pub fn of(bytes: &[u8]) -> Digest {
+        Digest(Sha256::digest(bytes).into())
+    }
+
+    /// 64 hexadecimal digits.
+    pub fn hex(&self) -> String {
+        let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
+        let digits = self
+            .0
+            .iter()
+            .flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]);
+        let mut hex = String::with_capacity(64);
+        hex.extend(digits);
+        hex
+    }
+}
+
+/// `sha256:` and the digits, as records name it.
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.hex())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Digest;
+
+    #[test]
+    fn is_the_well_known_one() {
+        assert_eq!(
+            Digest::of(b"").to_string(),
+            "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! Tests that are run by other tests, in a process of their own. Run by a person, they do nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use toolgate_evidence::{Ledger, LedgerError};
+
+use crate::support::{assert_whole, bytes, draft, soon};
+
+const DIR: &str = "LEDGER_TEST_DIR";
+const COUNT: &str = "LEDGER_TEST_COUNT";
+
+/// This test binary, running one of the tests below. `wrapper` is a shell text that ends in `exec "$@"`.
+pub(crate) fn command(test: &str, dir: &Path, count: usize, wrapper: &str) -> Command {
+    let mut command = Command::new("bash");
+    command
+        .args(["-c", wrapper, "bash"])
+        .arg(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+        .env(DIR, dir)
+        .env(COUNT, count.to_string())
+        .stdout(std::process::Stdio::piped());
+    command
+}
+
+fn dir() -> Option<PathBuf> {
+    std::env::var_os(DIR).map(PathBuf::from)
+}
+
+fn count() -> usize {
+    std::env::var(COUNT).unwrap().parse().unwrap()
+}
+
+#[test]
+#[ignore = "run by other tests"]
+fn appends() {
+    let Some(dir) = dir() else { return };
+    let ledger = Ledger::at(&dir).full_at(64 * 1024);
+    for index in 0..count() {
+        let name = format!("{}-{index}", std::process::id());
+        ledger.append(draft(&name), soon()).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "run by other tests"]
+fn appends_until_full() {
+    let Some(dir) = dir() else { return };
+    let ledger = Ledger::at(&dir);
+    let mut written = 0;
+    loop {
+        let before = std::fs::read(dir.join("ledger.jsonl")).unwrap_or_default();
+        match ledger.append(draft("a"), soon()) {
+            Ok(_) => written += 1,
+            Err(LedgerError::Full { .. }) => {
+                assert_eq!(bytes(&dir), before, "the file is as it was");
+                break;
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+        assert!(written < 10_000, "never full");
+    }
+    assert!(written > 1);
+    assert_whole(&dir, written);
+}
+
+#[test]
+#[ignore = "run by other tests"]
+fn is_refused() {
+    let Some(dir) = dir() else { return };
+    let error = Ledger::at(&dir).append(draft("a"), soon()).unwrap_err();
+    assert!(matches!(error, LedgerError::Refused { .. }), "{error:?}");
+}
