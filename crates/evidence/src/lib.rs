@@ -12,14 +12,17 @@
 //!
 //! Reading order: [`Entry`] → [`Ledger`] → [`verify()`].
 
+mod counts;
 mod digest;
 mod entry;
 mod error;
 mod files;
 mod ledger;
 mod read;
+pub mod render;
 mod verify;
 
+pub use counts::Counts;
 pub use digest::Digest;
 pub use entry::{Draft, Entry, FindingEntry, MAX_LINE, REPAIR};
 pub use error::LedgerError;

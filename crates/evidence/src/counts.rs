@@ -1,0 +1,120 @@
+//! Counts of what was decided and why, over any records.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use toolgate_model::{Decision, Kind};
+
+use crate::Entry;
+
+/// How many calls were decided how, and how many met which kind of objection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// All calls.
+    pub calls: u64,
+    /// Calls by decision; the three words are always there.
+    pub decisions: BTreeMap<&'static str, u64>,
+    /// Calls by kind of objection. A call counts once for each kind that it met, however many findings. The
+    /// three names that older tools count by are always there.
+    pub kinds: BTreeMap<&'static str, u64>,
+    /// How often a torn end was repaired.
+    pub repairs: u64,
+}
+
+impl Counts {
+    /// Over these records.
+    pub fn of<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> Counts {
+        let mut counts = Counts::default();
+        for entry in entries {
+            counts.add(entry);
+        }
+        counts
+    }
+
+    /// One record more.
+    pub fn add(&mut self, entry: &Entry) {
+        if entry.is_repair() {
+            self.repairs += 1;
+            return;
+        }
+        self.calls += 1;
+        *self.decisions.entry(entry.decision.word()).or_default() += 1;
+        let names: BTreeSet<_> = entry.findings.iter().map(|finding| name(finding.kind)).collect();
+        for name in names {
+            *self.kinds.entry(name).or_default() += 1;
+        }
+    }
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        let decisions = [Decision::Allow, Decision::Ask, Decision::Deny];
+        let kinds = [Kind::Traversal, Kind::Outside, Kind::InvalidPath];
+        Counts {
+            calls: 0,
+            decisions: decisions.map(|decision| (decision.word(), 0)).into(),
+            kinds: kinds.map(|kind| (name(kind), 0)).into(),
+            repairs: 0,
+        }
+    }
+}
+
+/// Older tools count by three names of their own; whatever they do not know keeps our word.
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Traversal => "path_traversal",
+        Kind::Outside | Kind::MainCheckout | Kind::OtherAgent => "outside_directory",
+        Kind::InvalidPath => "invalid_path",
+        Kind::Secret
+        | Kind::Tampering
+        | Kind::GitInternals
+        | Kind::Tool
+        | Kind::Role
+        | Kind::Rule
+        | Kind::Directory
+        | Kind::Unproved => kind.word(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FindingEntry;
+
+    fn entry(decision: Decision, kinds: &[Kind]) -> Entry {
+        let finding = |kind: &Kind| FindingEntry {
+            policy: "p".to_owned(),
+            kind: *kind,
+            decision,
+            path: String::new(),
+            message: String::new(),
+        };
+        Entry {
+            decision,
+            host: "claude".to_owned(),
+            findings: kinds.iter().map(finding).collect(),
+            ..Entry::blank(String::new(), "PreToolUse".to_owned())
+        }
+    }
+
+    #[test]
+    fn a_call_counts_once_for_each_name() {
+        let repair = Entry::blank(String::new(), crate::REPAIR.to_owned());
+        let counts = Counts::of(&[
+            entry(Decision::Allow, &[]),
+            entry(Decision::Deny, &[Kind::Outside, Kind::MainCheckout, Kind::Secret]),
+            entry(Decision::Deny, &[Kind::OtherAgent]),
+            entry(Decision::Ask, &[Kind::Unproved]),
+            entry(Decision::Deny, &[Kind::Traversal]),
+            repair,
+        ]);
+        assert_eq!(
+            serde_json::to_string(&counts).unwrap(),
+            concat!(
+                r#"{"calls":5,"decisions":{"allow":1,"ask":1,"deny":3},"#,
+                r#""kinds":{"invalid_path":0,"outside_directory":2,"path_traversal":1,"secret":1,"unproved":1},"#,
+                r#""repairs":1}"#
+            )
+        );
+    }
+}

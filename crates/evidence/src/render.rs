@@ -1,0 +1,416 @@
+//! Records as lines, for people and for tools that read older logs.
+//!
+//! Against whom: a model that names a file `x\n[2026-01-10 …] [PreToolUse] …`, or one with escape codes in it.
+//! Nothing that a terminal or a line-wise reader would act on gets into a line: control characters and those
+//! that turn the writing direction are written as escapes.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+
+use toolgate_model::{Decision, Kind};
+
+use crate::Entry;
+
+/// A denial as `ib` logs it; `None` for what it does not log.
+///
+/// `[2026-01-10 15:05:06] [PreToolUse] Permission denied: Read (file_path: /etc/passwd)`
+pub fn ib(entry: &Entry) -> Option<String> {
+    if entry.decision != Decision::Deny {
+        return None;
+    }
+    let reason = entry.findings.first().map(|finding| finding.kind);
+    let form = match reason {
+        Some(Kind::MainCheckout) => IbForm::MainRepo,
+        Some(Kind::OtherAgent) => IbForm::OtherAgent,
+        _ => IbForm::Denied,
+    };
+    let (event, args) = match form {
+        IbForm::Denied => (entry.event.as_str(), entry.args.clone()),
+        IbForm::MainRepo | IbForm::OtherAgent => {
+            (CHECK_PATH, vec![("path".to_owned(), path(entry).to_owned())])
+        }
+    };
+    let line = IbLine {
+        time: entry.time.get(..19).unwrap_or(&entry.time).replace('T', " "),
+        event: event.to_owned(),
+        tool: entry.tool.clone(),
+        form,
+        args,
+    };
+    Some(line.to_string())
+}
+
+/// A line as the `mpm` file guard logs it.
+pub fn mpm(entry: &Entry) -> String {
+    let tool = plain(&entry.tool);
+    let path = plain(path(entry));
+    let finding = entry.findings.first();
+    let message = plain(finding.map_or("", |finding| finding.message.as_str()));
+    match (entry.decision, finding.map(|finding| finding.kind)) {
+        (Decision::Allow, _) => format!("INFO Allowed {tool} operation: {path}"),
+        (Decision::Ask, _) => format!("INFO Asked about {tool} operation: {message}"),
+        (Decision::Deny, Some(Kind::Outside | Kind::MainCheckout | Kind::OtherAgent)) => {
+            format!("WARNING Security: Blocked {tool} operation outside working directory: {path}")
+        }
+        (Decision::Deny, Some(Kind::Traversal)) => {
+            format!(
+                "WARNING Security: Blocked {tool} operation: Path traversal attempts are not allowed: {path}"
+            )
+        }
+        (Decision::Deny, Some(Kind::InvalidPath)) => format!("ERROR Error validating file path: {path}"),
+        (Decision::Deny, _) => format!("WARNING Security: Blocked {tool} operation: {message}"),
+    }
+}
+
+/// One line for a person.
+///
+/// `2026-01-10 15:05:06 deny Read file_path=/etc/passwd: writes outside … [outside-workspace]`
+pub fn text(entry: &Entry) -> String {
+    let time = entry.time.get(..19).unwrap_or(&entry.time).replace('T', " ");
+    let mut line = format!("{} {:<5}", plain(&time), entry.decision.word());
+    let subject = if entry.tool.is_empty() {
+        &entry.event
+    } else {
+        &entry.tool
+    };
+    for (name, value) in [("", subject), ("agent=", &entry.agent)] {
+        if !value.is_empty() {
+            line.push(' ');
+            line.push_str(name);
+            line.push_str(&plain(value));
+        }
+    }
+    for (name, value) in &entry.args {
+        line.push(' ');
+        line.push_str(&plain(name));
+        line.push('=');
+        line.push_str(&plain(value));
+    }
+    if let Some(finding) = entry.findings.first() {
+        line.push_str(": ");
+        line.push_str(&plain(&finding.message));
+        if entry.findings.len() > 1 {
+            let _ = write!(line, " (and {} more)", entry.findings.len() - 1);
+        }
+    }
+    line
+}
+
+/// A line of an `ib` log, ours or an older one. Shown, it is the line that it was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IbLine {
+    /// As it stands in the line: with a space or a `T`, with or without a zone.
+    pub time: String,
+    /// The event, or the check that blocked.
+    pub event: String,
+    /// The tool.
+    pub tool: String,
+    /// Which sentence it is.
+    pub form: IbForm,
+    /// What the call named, in its order; `path` alone in a sentence about isolation.
+    pub args: Vec<(String, String)>,
+}
+
+/// The sentences of an `ib` log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IbForm {
+    /// `Permission denied: …`
+    Denied,
+    /// `Blocked: … tried to access main repo: …`
+    MainRepo,
+    /// `Blocked: … tried to access other agent's data: …`
+    OtherAgent,
+}
+
+const CHECK_PATH: &str = "hook-check-path";
+const DENIED: &str = "Permission denied: ";
+const BLOCKED: &str = "Blocked: ";
+const MAIN_REPO: &str = " tried to access main repo: ";
+const OTHER_AGENT: &str = " tried to access other agent's data: ";
+
+impl fmt::Display for IbLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tool = plain(&self.tool);
+        write!(f, "[{}] [{}] ", plain(&self.time), plain(&self.event))?;
+        let isolation = match self.form {
+            IbForm::Denied => {
+                write!(f, "{DENIED}{tool}")?;
+                for (index, (name, value)) in self.args.iter().enumerate() {
+                    let before = if index == 0 { " (" } else { ", " };
+                    write!(f, "{before}{}: {}", plain(name), plain(value))?;
+                }
+                return f.write_str(if self.args.is_empty() { "" } else { ")" });
+            }
+            IbForm::MainRepo => MAIN_REPO,
+            IbForm::OtherAgent => OTHER_AGENT,
+        };
+        let path = self.args.first().map_or("", |(_, path)| path.as_str());
+        write!(f, "{BLOCKED}{tool}{isolation}{}", plain(path))
+    }
+}
+
+/// Reads a line of an `ib` log; `None` where it is about something else.
+///
+/// Names and values are not quoted there. A value that holds `, name: ` reads as two, and still shows as it
+/// was.
+pub fn parse_ib_line(line: &str) -> Option<IbLine> {
+    let (time, rest) = line.strip_prefix('[')?.split_once("] [")?;
+    let (event, sentence) = rest.split_once("] ")?;
+    let looks_like_time = time.len() >= 19 && time.starts_with(|first: char| first.is_ascii_digit());
+    if !looks_like_time {
+        return None;
+    }
+    let (form, tool, args) = if let Some(call) = sentence.strip_prefix(DENIED) {
+        let (tool, args) = denied_call(call);
+        (IbForm::Denied, tool, args)
+    } else {
+        let call = sentence.strip_prefix(BLOCKED)?;
+        let (form, (tool, path)) = match call.split_once(MAIN_REPO) {
+            Some(parts) => (IbForm::MainRepo, parts),
+            None => (IbForm::OtherAgent, call.split_once(OTHER_AGENT)?),
+        };
+        (form, tool, vec![("path".to_owned(), path.to_owned())])
+    };
+    let parsed = IbLine {
+        time: time.to_owned(),
+        event: event.to_owned(),
+        tool: tool.to_owned(),
+        form,
+        args,
+    };
+    // Only what can be shown again is understood.
+    (parsed.to_string() == line).then_some(parsed)
+}
+
+/// `Read (file_path: /etc/passwd)`
+fn denied_call(call: &str) -> (&str, Vec<(String, String)>) {
+    let whole = (call, Vec::new());
+    let Some((tool, list)) = call
+        .split_once(" (")
+        .and_then(|(tool, list)| Some((tool, list.strip_suffix(')')?)))
+    else {
+        return whole;
+    };
+    let mut args: Vec<(String, String)> = Vec::new();
+    for piece in list.split(", ") {
+        match (piece.split_once(": "), args.last_mut()) {
+            (Some((name, value)), _) if is_name(name) => args.push((name.to_owned(), value.to_owned())),
+            // The value before held a comma.
+            (_, Some((_, value))) => {
+                value.push_str(", ");
+                value.push_str(piece);
+            }
+            (_, None) => return whole,
+        }
+    }
+    (tool, args)
+}
+
+/// What parameters are called.
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+}
+
+/// The path that the record is about.
+fn path(entry: &Entry) -> &str {
+    let found = entry.findings.first().map(|finding| finding.path.as_str());
+    let named = entry.args.first().map(|(_, value)| value.as_str());
+    found
+        .filter(|path| !path.is_empty())
+        .or(named)
+        .unwrap_or_default()
+}
+
+/// The text on one line, with nothing in it that a terminal acts on.
+fn plain(text: &str) -> Cow<'_, str> {
+    let unsafe_in_line = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(unsafe_in_line) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if unsafe_in_line(c) {
+            plain.extend(c.escape_default());
+        } else {
+            plain.push(c);
+        }
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::FindingEntry;
+
+    fn entry(decision: Decision, kind: Option<Kind>, path: &str) -> Entry {
+        let finding = kind.map(|kind| FindingEntry {
+            policy: "some-policy".to_owned(),
+            kind,
+            decision,
+            path: path.to_owned(),
+            message: "not this way [some-policy]".to_owned(),
+        });
+        Entry {
+            tool: "Read".to_owned(),
+            args: vec![("file_path".to_owned(), path.to_owned())],
+            decision,
+            findings: finding.into_iter().collect(),
+            ..Entry::blank("2026-01-10T15:05:06.789Z".to_owned(), "PreToolUse".to_owned())
+        }
+    }
+
+    #[test]
+    fn ib_lines() {
+        let denied = |kind| ib(&entry(Decision::Deny, Some(kind), "/etc/passwd"));
+        assert_eq!(
+            denied(Kind::Outside).unwrap(),
+            "[2026-01-10 15:05:06] [PreToolUse] Permission denied: Read (file_path: /etc/passwd)"
+        );
+        assert_eq!(
+            denied(Kind::MainCheckout).unwrap(),
+            "[2026-01-10 15:05:06] [hook-check-path] Blocked: Read tried to access main repo: /etc/passwd"
+        );
+        assert_eq!(
+            denied(Kind::OtherAgent).unwrap(),
+            "[2026-01-10 15:05:06] [hook-check-path] Blocked: Read tried to access other agent's data: /etc/passwd"
+        );
+        assert_eq!(ib(&entry(Decision::Allow, None, "a")), None);
+        let mut two = entry(Decision::Deny, None, "a, b");
+        two.args.push(("limit".to_owned(), "5".to_owned()));
+        assert_eq!(
+            ib(&two).unwrap(),
+            "[2026-01-10 15:05:06] [PreToolUse] Permission denied: Read (file_path: a, b, limit: 5)"
+        );
+        two.args.clear();
+        assert_eq!(
+            ib(&two).unwrap(),
+            "[2026-01-10 15:05:06] [PreToolUse] Permission denied: Read"
+        );
+    }
+
+    #[test]
+    fn mpm_lines() {
+        let outside = "WARNING Security: Blocked Read operation outside working directory: /x";
+        for (decision, kind, line) in [
+            (Decision::Deny, Some(Kind::Outside), outside),
+            (Decision::Deny, Some(Kind::MainCheckout), outside),
+            (Decision::Deny, Some(Kind::OtherAgent), outside),
+            (
+                Decision::Deny,
+                Some(Kind::Traversal),
+                "WARNING Security: Blocked Read operation: Path traversal attempts are not allowed: /x",
+            ),
+            (
+                Decision::Deny,
+                Some(Kind::InvalidPath),
+                "ERROR Error validating file path: /x",
+            ),
+            (
+                Decision::Deny,
+                Some(Kind::Secret),
+                "WARNING Security: Blocked Read operation: not this way [some-policy]",
+            ),
+            (
+                Decision::Ask,
+                Some(Kind::Outside),
+                "INFO Asked about Read operation: not this way [some-policy]",
+            ),
+            (Decision::Allow, None, "INFO Allowed Read operation: /x"),
+        ] {
+            assert_eq!(mpm(&entry(decision, kind, "/x")), line);
+        }
+    }
+
+    #[test]
+    fn text_lines() {
+        assert_eq!(
+            text(&entry(Decision::Deny, Some(Kind::Outside), "/x")),
+            "2026-01-10 15:05:06 deny  Read file_path=/x: not this way [some-policy]"
+        );
+        assert_eq!(
+            text(&entry(Decision::Allow, None, "/x")),
+            "2026-01-10 15:05:06 allow Read file_path=/x"
+        );
+    }
+
+    #[test]
+    fn a_path_cannot_forge_a_line_or_drive_a_terminal() {
+        let forged = entry(
+            Decision::Deny,
+            Some(Kind::Outside),
+            "x\n[2026-01-10 15:05:06] \u{1b}[2Jy\u{202e}z",
+        );
+        for line in [ib(&forged).unwrap(), mpm(&forged), text(&forged)] {
+            assert!(!line.contains(['\n', '\u{1b}', '\u{202e}']), "{line}");
+            assert!(
+                line.contains("x\\n[2026-01-10 15:05:06] \\u{1b}[2Jy\\u{202e}z"),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn older_logs_are_read() {
+        let line = "[2026-01-10T15:05:06-06:00] [PermissionRequest] Permission denied: Bash (command: curl https://example.com/api/data, description: Execute curl request to fetch data)";
+        let parsed = parse_ib_line(line).unwrap();
+        assert_eq!(parsed.time, "2026-01-10T15:05:06-06:00");
+        assert_eq!(
+            (parsed.event.as_str(), parsed.tool.as_str()),
+            ("PermissionRequest", "Bash")
+        );
+        assert_eq!(
+            parsed.args,
+            [
+                (
+                    "command".to_owned(),
+                    "curl https://example.com/api/data".to_owned()
+                ),
+                (
+                    "description".to_owned(),
+                    "Execute curl request to fetch data".to_owned()
+                ),
+            ]
+        );
+        assert_eq!(parsed.to_string(), line);
+        for other in [
+            "",
+            "[2026-01-10 15:05:06] Agent created (manager: X, prompt: Y)",
+            "[2026-01-10 15:05:06] [x] something else",
+            "[Read] [x] Permission denied: Read",
+        ] {
+            assert_eq!(parse_ib_line(other), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_rendered_can_be_read_and_shows_the_same(
+            path in any::<String>(),
+            args in prop::collection::vec(("[a-z_]{1,8}", "[a-z,:() \n]{0,12}"), 0..4),
+            kind in prop::sample::select(vec![Kind::Outside, Kind::MainCheckout, Kind::OtherAgent]),
+        ) {
+            let mut entry = entry(Decision::Deny, Some(kind), &path);
+            entry.args.extend(args);
+            let line = ib(&entry).unwrap();
+            prop_assert_eq!(parse_ib_line(&line).map(|line| line.to_string()), Some(line));
+        }
+
+        #[test]
+        fn no_line_makes_the_reader_panic(line in "(\\[2026-01-10 15:05:06\\] \\[x\\] (Permission denied|Blocked): )?.{0,40}") {
+            if let Some(parsed) = parse_ib_line(&line) {
+                prop_assert_eq!(parsed.to_string(), line);
+            }
+        }
+    }
+}
