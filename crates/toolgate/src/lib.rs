@@ -1,0 +1,4 @@
+//! The library behind the `toolgate` binary.
+
+pub mod dirs;
+pub mod register;
