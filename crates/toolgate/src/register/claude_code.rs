@@ -133,11 +133,6 @@ pub fn plan_init(places: &Places, scope: Scope, line: &Line, state: &Path) -> Re
         written_sha256: sha256(&after),
         created_dirs,
     };
-    // A second init that changes nothing must not make the note forget how an edited file came about.
-    let note = match known {
-        Some(known) if before.as_deref() == Some(&after) => known.clone(),
-        _ => note,
-    };
     Ok(Plan {
         host: HOST,
         warnings: warnings(text, &after),

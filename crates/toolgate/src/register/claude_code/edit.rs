@@ -106,8 +106,8 @@ pub(super) fn insert(text: &str, wanted: &Wanted) -> Result<String, EditError> {
     }
 }
 
-/// The text without our handlers, and without the settings of ours that the original did not have. What became
-/// empty by that goes too, unless the original had it.
+/// The text without our handlers, and without the settings that came with them. What became empty by that goes
+/// too, unless the original had it. A text without our handlers stays as it is.
 pub(super) fn remove(
     text: &str,
     original: Option<&Value>,
@@ -140,18 +140,17 @@ pub(super) fn remove(
             hooks.remove();
         }
     }
+    if !removed {
+        return Ok(text.to_owned());
+    }
     for &(key, value) in settings {
         let had = original.is_some_and(|original| original.get(key).is_some());
         if !had
             && let Some(member) = top.get(key)
             && member.value().and_then(|old| value_of(&old)) == Some(Value::Bool(value))
         {
-            removed = true;
             member.remove();
         }
-    }
-    if !removed {
-        return Ok(text.to_owned());
     }
     let keys = settings.iter().map(|(key, _)| *key).collect::<Vec<_>>();
     let after = root.value().and_then(|value| value_of(&value));
@@ -330,4 +329,91 @@ fn is_empty(value: &Value) -> bool {
         Value::Object(members) => members.is_empty(),
         _ => false,
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn wanted() -> Wanted {
+        let handler = vec![
+            ("type", json!("command")),
+            ("command", json!("/bin/toolgate")),
+            ("args", json!(["hook", "claude-code", "--home", "/h"])),
+        ];
+        Wanted {
+            handlers: vec![("PreToolUse", handler.clone()), ("Stop", handler)],
+            settings: vec![("allowManagedHooksOnly", true)],
+        }
+    }
+
+    fn settings() -> impl Strategy<Value = Value> {
+        let handler = prop_oneof![
+            3 => "[a-z ]{1,9}".prop_map(|command| json!({ "type": "command", "command": command })),
+            1 => Just(json!({ "command": "/old/toolgate", "args": ["hook", "claude-code"], "timeout": 3 })),
+            1 => Just(json!({ "type": "command", "command": "toolgate hook claude-code" })),
+            1 => Just(json!(7)),
+        ];
+        let group = (
+            proptest::option::of("[A-Z]{0,3}"),
+            proptest::collection::vec(handler, 0..3),
+        )
+            .prop_map(|(matcher, hooks)| match matcher {
+                Some(matcher) => json!({ "matcher": matcher, "hooks": hooks }),
+                None => json!({ "hooks": hooks }),
+            });
+        let groups = proptest::collection::vec(prop_oneof![5 => group, 1 => Just(json!({ "x": [] }))], 0..4);
+        let events = proptest::collection::btree_map("PreToolUse|Stop|Notification", groups, 0..4);
+        let other = proptest::collection::btree_map(
+            "[a-c]",
+            prop_oneof![Just(json!({})), Just(json!([1, {}]))],
+            0..3,
+        );
+        let managed = proptest::option::of(any::<bool>());
+        (proptest::option::of(events), other, managed).prop_map(|(events, other, managed)| {
+            let mut settings = json!(other);
+            if let Some(events) = events {
+                settings["hooks"] = json!(events);
+            }
+            if let Some(managed) = managed {
+                settings["allowManagedHooksOnly"] = json!(managed);
+            }
+            settings
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn only_what_is_ours_changes(settings in settings(), pretty: bool, windows: bool) {
+            let mut text = if pretty { format!("{settings:#}") } else { settings.to_string() };
+            if windows {
+                text = text.replace('\n', "\r\n");
+            }
+            let wanted = wanted();
+            let keys = ["allowManagedHooksOnly"];
+            let once = insert(&text, &wanted).unwrap();
+            prop_assert_eq!(&insert(&once, &wanted).unwrap(), &once);
+            let value: Value = serde_json::from_str(&once).unwrap();
+            prop_assert_eq!(rest(Some(value), &keys), rest(Some(settings.clone()), &keys));
+            let removed = remove(&once, Some(&settings), &wanted.settings).unwrap();
+            let value: Value = serde_json::from_str(&removed).unwrap();
+            prop_assert!(EVENTS.iter().all(|event| ours_of(Some(&value), event).next().is_none()));
+            prop_assert_eq!(rest(Some(value), &keys), rest(Some(settings), &keys));
+        }
+
+        /// Whatever the file holds, an edit is right or refused.
+        #[test]
+        fn no_text_makes_it_panic(text in "[\\[\\]{}:,\"a/*\n ]{0,40}") {
+            if let Ok(edited) = insert(&text, &wanted()) {
+                prop_assert!(insert(&edited, &wanted()).is_ok());
+            }
+            let _ = remove(&text, None, &wanted().settings);
+            let _ = is_blank(&text);
+        }
+    }
+
+    const EVENTS: &[&str] = &["PreToolUse", "Stop", "Notification"];
 }
