@@ -3,13 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate::dirs::Dirs;
+use toolgate::doctor::{Diagnosis, Status, Subject, examine};
 use toolgate::register::claude_code::{self, EVENTS, HOST, Places, config_change, plan_init, plan_uninstall};
 use toolgate::register::{Line, Plan, RegisterError, Registrations, Scope, apply};
 use toolgate_model::ConfigChange;
@@ -26,8 +29,10 @@ impl Machine {
         let machine = Machine {
             dir: tempfile::tempdir().unwrap(),
         };
-        for dir in ["home", "project", "etc", "bin"] {
-            fs::create_dir(machine.path(dir)).unwrap();
+        for dir in ["", "home", "project", "etc", "bin"] {
+            fs::create_dir_all(machine.path(dir)).unwrap();
+            // Whatever the umask.
+            fs::set_permissions(machine.path(dir), fs::Permissions::from_mode(0o755)).unwrap();
         }
         machine
     }
@@ -351,6 +356,14 @@ fn the_managed_file_shuts_the_side_doors() {
     fs::write(&file, edited).unwrap();
     machine.uninstall(Scope::Managed);
     assert_eq!(parsed(&file), json!({ "model": "opus" }));
+    // Settings that were there before us come back.
+    fs::write(&file, "{ \"allowManagedHooksOnly\": true }").unwrap();
+    machine.init(Scope::Managed);
+    machine.uninstall(Scope::Managed);
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        "{ \"allowManagedHooksOnly\": true }"
+    );
 }
 
 #[test]
@@ -827,4 +840,429 @@ fn a_changed_settings_file_is_judged_as_the_client_reads_it() {
             "{command}"
         );
     }
+}
+
+/// Denies writes and has no opinion about reads, as the gate does.
+const GOOD: &str = r#"read -r event
+case $event in *'"tool_name":"Write"'*)
+  echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}' ;;
+esac"#;
+
+impl Machine {
+    /// Writes a script through another process: a descriptor that is open for writing here could be inherited
+    /// by a child of another test, and the script then not be started ("text file busy").
+    fn script(&self, path: &str, body: &str) -> PathBuf {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut shell = Command::new("/bin/sh")
+            .args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        write!(shell.stdin.take().unwrap(), "#!/bin/sh\n{body}\n").unwrap();
+        assert!(shell.wait().unwrap().success());
+        path
+    }
+
+    /// Registered, with a hook of this kind.
+    fn with_hook(scope: Scope, body: &str) -> Machine {
+        let machine = Machine::new();
+        machine.script("bin/toolgate", body);
+        machine.init(scope);
+        machine
+    }
+
+    fn diagnose(&self) -> Diagnosis {
+        let path = self.path("clients");
+        examine(&Subject {
+            places: &self.places(),
+            dirs: &self.dirs(),
+            path: Some(path.as_os_str()),
+        })
+    }
+
+    /// Sets one thing in a settings file: `-` appends to an array, `null` takes it out.
+    fn set(&self, scope: Scope, pointer: &str, value: Value) {
+        let file = self.places().file(scope).unwrap();
+        let mut settings = if file.exists() { parsed(&file) } else { json!({}) };
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        match settings.pointer_mut(parent).unwrap() {
+            Value::Array(list) => list.push(value),
+            Value::Object(members) if value.is_null() => drop(members.remove(key)),
+            members => members[key] = value,
+        }
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, settings.to_string()).unwrap();
+    }
+
+    /// Changes the text of a settings file.
+    fn rewrite(&self, scope: Scope, change: impl FnOnce(String) -> String) {
+        let file = self.places().file(scope).unwrap();
+        fs::write(&file, change(fs::read_to_string(&file).unwrap())).unwrap();
+    }
+}
+
+fn status(diagnosis: &Diagnosis, id: &str) -> Option<Status> {
+    diagnosis
+        .checks
+        .iter()
+        .filter(|check| check.id == id)
+        .map(|check| check.status)
+        .max()
+}
+
+/// Inactive, for this reason, and the last line says so.
+fn assert_inactive(name: &str, diagnosis: &Diagnosis, id: &str, part: &str) {
+    let shown = rendered(diagnosis);
+    assert!(!diagnosis.active, "{name}:\n{shown}");
+    let found = diagnosis
+        .checks
+        .iter()
+        .any(|check| check.id == id && check.status == Status::Fail && check.text.contains(part));
+    assert!(found, "{name}: no `{id}` that says `{part}`:\n{shown}");
+    assert!(
+        shown.lines().last().unwrap().starts_with("inactive: "),
+        "{name}:\n{shown}"
+    );
+}
+
+fn rendered(diagnosis: &Diagnosis) -> String {
+    let mut out = Vec::new();
+    diagnosis.render(&mut out, false).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_hook_that_denies_is_active_in_every_scope() {
+    for scope in SCOPES {
+        let machine = Machine::with_hook(scope, GOOD);
+        let diagnosis = machine.diagnose();
+        let shown = rendered(&diagnosis);
+        assert!(diagnosis.active, "{scope}:\n{shown}");
+        for id in ["registered", "binary", "state", "canary-deny", "canary-allow"] {
+            assert_eq!(
+                status(&diagnosis, id),
+                Some(Status::Ok),
+                "{scope}, {id}:\n{shown}"
+            );
+        }
+        assert_eq!(status(&diagnosis, "client"), Some(Status::Info), "{scope}");
+        let worst = diagnosis.checks.iter().map(|check| check.status).max();
+        assert_eq!(worst, Some(Status::Ok), "{scope}:\n{shown}");
+    }
+}
+
+#[test]
+fn a_hook_that_does_not_answer_properly_is_inactive() {
+    let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
+    let cases = [
+        ("silent", ":".to_owned(), "canary-deny", "said nothing"),
+        ("exit 1", "exit 1".to_owned(), "canary-deny", "exit code 1"),
+        (
+            "exit 1 after a denial",
+            format!("echo '{deny}'; exit 1"),
+            "canary-deny",
+            "exit code 1",
+        ),
+        ("crash", "kill -SEGV $$".to_owned(), "canary-deny", "signal"),
+        (
+            "text before",
+            format!("echo hello; echo '{deny}'"),
+            "canary-deny",
+            "one JSON object",
+        ),
+        (
+            "twice",
+            format!("echo '{deny}'; echo '{deny}'"),
+            "canary-deny",
+            "one JSON object",
+        ),
+        (
+            "array",
+            format!("echo '[{deny}]'"),
+            "canary-deny",
+            "one JSON object",
+        ),
+        (
+            "other event",
+            format!("echo '{}'", deny.replace("Pre", "Post")),
+            "canary-deny",
+            "hookEventName",
+        ),
+        (
+            "allow",
+            format!("echo '{}'", deny.replace("deny", "allow")),
+            "canary-deny",
+            "`allow`",
+        ),
+        (
+            "denies all",
+            format!("echo '{deny}'"),
+            "canary-allow",
+            "was denied",
+        ),
+    ];
+    for (name, body, id, part) in cases {
+        let machine = Machine::with_hook(Scope::User, &body);
+        assert_inactive(name, &machine.diagnose(), id, part);
+    }
+}
+
+#[test]
+fn a_hook_that_hangs_is_ended_with_what_it_started() {
+    let machine = Machine::new();
+    let pids = machine.path("pids");
+    machine.script(
+        "bin/toolgate",
+        &format!("sleep 600 &\necho $! $$ > '{}'\nsleep 600", pids.display()),
+    );
+    machine.init(Scope::User);
+    let start = Instant::now();
+    assert_inactive(
+        "hangs",
+        &machine.diagnose(),
+        "canary-deny",
+        "did not answer within 5 s",
+    );
+    assert!(start.elapsed() < Duration::from_mins(1));
+    for pid in fs::read_to_string(pids).unwrap().split_whitespace() {
+        let gone = || match fs::read_to_string(format!("/proc/{pid}/stat")) {
+            Err(_) => true,
+            // Ended, and only not yet waited for by whoever inherited it.
+            Ok(line) => line.rsplit(')').next().unwrap().trim().starts_with('Z'),
+        };
+        while !gone() {
+            assert!(start.elapsed() < Duration::from_mins(1), "{pid} still runs");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_hook_that_cannot_start_is_inactive() {
+    let machine = Machine::with_hook(Scope::User, GOOD);
+    let binary = machine.path("bin/toolgate");
+    fs::set_permissions(&binary, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_inactive("not executable", &machine.diagnose(), "binary", "executable");
+    fs::remove_file(&binary).unwrap();
+    let diagnosis = machine.diagnose();
+    assert_inactive("missing", &diagnosis, "binary", "No such file");
+    assert_inactive("missing", &diagnosis, "canary-deny", "could not be started");
+}
+
+#[test]
+fn a_hook_that_the_client_never_asks_is_inactive() {
+    use Scope::{Local, Managed, Project, User};
+    let bad = json!({ "hooks": [{ "type": "command", "command": "x", "timeout": 0 }] });
+    let shell = json!([{ "hooks": [{ "type": "command", "command": "toolgate hook claude-code || true" }] }]);
+    #[rustfmt::skip]
+    // the change, and what is said about it
+    let cases = [
+        (User,    "/disableAllHooks",             json!(true),       "disable-all-hooks", "user settings"),
+        (Project, "/disableAllHooks",             json!(true),       "disable-all-hooks", "project settings"),
+        (Local,   "/disableAllHooks",             json!(true),       "disable-all-hooks", "local settings"),
+        (Managed, "/allowManagedHooksOnly",       json!(true),       "managed-only",      "allowManagedHooksOnly"),
+        (Managed, "/hooks",                       json!([]),         "readable",          "does not start"),
+        (User,    "/permissions",                 json!("x"),        "readable",          "`permissions`"),
+        (User,    "/hooks",                       json!({}),         "registered",        "no settings file"),
+        (User,    "/hooks/PreToolUse",            Value::Null,       "events",            "PreToolUse"),
+        (User,    "/hooks/PreToolUse",            shell,             "exec-form",         "more than start"),
+        (User,    "/hooks/PreToolUse/-",          bad,               "neighbours",        "`timeout`"),
+        (User,    "/hooks/PreToolUse/0/matcher",  json!("Bash"),     "matcher",           "`Bash`"),
+        (User,    "/hooks/PreToolUse/0/hooks/0/if", json!("Bash(x)"), "matcher",          "`if`"),
+        (User,    "/hooks/PreToolUse/0/hooks/0/async", json!(true),  "async",             "does not wait"),
+    ];
+    for (scope, pointer, value, id, part) in cases {
+        let machine = Machine::with_hook(User, GOOD);
+        machine.set(scope, pointer, value);
+        assert_inactive(pointer, &machine.diagnose(), id, part);
+    }
+    let machine = Machine::with_hook(User, GOOD);
+    machine.rewrite(User, |text| format!("// mine\n{text}"));
+    assert_inactive("comment", &machine.diagnose(), "readable", "a comment (line 1)");
+    machine.rewrite(User, |text| format!("{text}}}"));
+    assert_inactive("broken", &machine.diagnose(), "readable", "not JSON");
+}
+
+#[test]
+fn managed_hooks_survive_what_kills_the_others() {
+    let machine = Machine::with_hook(Scope::Managed, GOOD);
+    machine.init(Scope::User);
+    for scope in [Scope::User, Scope::Project, Scope::Local] {
+        machine.set(scope, "/disableAllHooks", json!(true));
+    }
+    let diagnosis = machine.diagnose();
+    assert!(diagnosis.active, "{}", rendered(&diagnosis));
+    assert_eq!(status(&diagnosis, "disable-all-hooks"), Some(Status::Warn));
+    assert_eq!(status(&diagnosis, "managed-only"), Some(Status::Warn));
+    // But not their own switch.
+    machine.set(Scope::Managed, "/disableAllHooks", json!(true));
+    assert_inactive(
+        "off in managed",
+        &machine.diagnose(),
+        "disable-all-hooks",
+        "managed settings",
+    );
+}
+
+#[test]
+fn another_file_makes_up_for_a_broken_one() {
+    let machine = Machine::with_hook(Scope::User, GOOD);
+    machine.init(Scope::Local);
+    assert_eq!(status(&machine.diagnose(), "doubled"), Some(Status::Warn));
+    machine.rewrite(Scope::Local, |text| format!("// mine\n{text}"));
+    let diagnosis = machine.diagnose();
+    assert!(diagnosis.active, "{}", rendered(&diagnosis));
+    assert_eq!(status(&diagnosis, "readable"), Some(Status::Warn));
+    assert_eq!(status(&diagnosis, "doubled"), None);
+}
+
+/// Active, and warned about this.
+fn assert_warned(diagnosis: &Diagnosis, id: &str, part: &str) {
+    let shown = rendered(diagnosis);
+    assert!(diagnosis.active, "{id}, {part}:\n{shown}");
+    let mut checks = diagnosis.checks.iter();
+    let warned =
+        checks.any(|check| check.id == id && check.status == Status::Warn && check.text.contains(part));
+    assert!(warned, "{id}, {part}:\n{shown}");
+}
+
+#[test]
+fn what_weakens_an_active_gate_is_a_warning() {
+    use Scope::{Local, Project, User};
+    let machine = Machine::new();
+    let homes = json!({ "HOME": "/tmp", "XDG_STATE_HOME": "/tmp", "EDITOR": "vi" });
+    #[rustfmt::skip]
+    let cases = [
+        (User,    "/hooks/PreToolUse/0/hooks/0/onFailure", Value::Null,                  "on-failure", "onFailure"),
+        (User,    "/hooks/PreToolUse/0/hooks/0/timeout",   json!(9),                     "timeout",    "after 9 s"),
+        (User,    "/hooks/Stop",                           Value::Null,                  "events",     "Stop"),
+        (User,    "/hooks/Stop/-",                         json!({ "type": "command" }), "neighbours", "Stop"),
+        (Project, "/env",                                  homes,                        "env",        "HOME, XDG_STATE_HOME"),
+        (Local,   "/env", json!({ "CLAUDE_CODE_SIMPLE": "1" }),                          "env",        "CLAUDE_CODE_SIMPLE"),
+    ];
+    machine.script("bin/toolgate", GOOD);
+    for (scope, pointer, value, id, part) in cases {
+        machine.init(User);
+        machine.set(scope, pointer, value);
+        assert_warned(&machine.diagnose(), id, part);
+        machine.uninstall(User);
+    }
+    machine.init(User);
+    let text = format!("'{}' hook claude-code", machine.path("bin/toolgate").display());
+    machine.set(
+        User,
+        "/hooks/PreToolUse",
+        json!([{ "hooks": [{ "type": "command", "command": text }] }]),
+    );
+    assert_warned(&machine.diagnose(), "exec-form", "through a shell");
+    let chmod = |path: PathBuf, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    chmod(machine.dirs().state, 0o755);
+    assert_warned(&machine.diagnose(), "state", "open to others");
+    chmod(machine.path("bin"), 0o777);
+    assert_warned(&machine.diagnose(), "binary", "bin` can be written");
+    chmod(machine.path("bin/toolgate"), 0o775);
+    assert_warned(&machine.diagnose(), "binary", "bin/toolgate` can be written");
+}
+
+#[test]
+fn the_client_says_its_version() {
+    for (said, expected) in [
+        ("echo '2.1.295 (Claude Code)'", Status::Ok),
+        ("echo '2.2.0'", Status::Ok),
+        ("echo '2.0.999 (Claude Code)'", Status::Warn),
+        ("echo nonsense", Status::Info),
+        ("exit 3", Status::Info),
+        // The test has this variable; the client is not to be given any but two.
+        (
+            "[ -z \"$CARGO_PKG_NAME\" ] && [ -n \"$HOME\" ] && echo 2.1.300",
+            Status::Ok,
+        ),
+    ] {
+        let machine = Machine::with_hook(Scope::User, GOOD);
+        machine.script("clients/claude", said);
+        assert_eq!(status(&machine.diagnose(), "client"), Some(expected), "{said}");
+    }
+}
+
+#[test]
+fn a_line_that_came_with_the_repository_is_not_run() {
+    let ran = |machine: &Machine| machine.path("project/ran").exists();
+    let body = "touch \"$CLAUDE_PROJECT_DIR/ran\"";
+    for handler in [
+        json!({ "type": "command", "command": "PROJECT/toolgate", "args": ["hook", "claude-code"] }),
+        json!({ "type": "command", "command": "./toolgate", "args": ["hook", "claude-code"] }),
+        json!({ "type": "command", "command": "PROJECT/toolgate hook claude-code" }),
+    ] {
+        let machine = Machine::new();
+        machine.script("project/toolgate", body);
+        let project = machine.path("project");
+        let settings = json!({ "hooks": { "PreToolUse": [{ "hooks": [handler] }] } }).to_string();
+        machine.settings(&settings.replace("PROJECT", project.to_str().unwrap()));
+        assert_inactive(
+            "from the repository",
+            &machine.diagnose(),
+            "canary-deny",
+            "not run",
+        );
+        assert!(!ran(&machine));
+    }
+    // A client inside the project is not asked for its version either.
+    let machine = Machine::with_hook(Scope::User, GOOD);
+    machine.script("project/claude", body);
+    let (places, dirs, path) = (machine.places(), machine.dirs(), machine.path("project"));
+    let diagnosis = examine(&Subject {
+        places: &places,
+        dirs: &dirs,
+        path: Some(path.as_os_str()),
+    });
+    assert_eq!(status(&diagnosis, "client"), Some(Status::Info));
+    assert!(!ran(&machine));
+    // What init wrote is run, and warned about.
+    let mut line = machine.line();
+    line.binary = machine.script("project/toolgate", GOOD);
+    machine.uninstall(Scope::User);
+    apply(&plan_init(&machine.places(), Scope::Project, &line, &machine.dirs().state).unwrap()).unwrap();
+    let diagnosis = machine.diagnose();
+    assert!(diagnosis.active, "{}", rendered(&diagnosis));
+    assert_eq!(status(&diagnosis, "binary"), Some(Status::Warn));
+}
+
+#[test]
+fn the_diagnosis_reads_well_for_people_and_machines() {
+    let machine = Machine::with_hook(Scope::User, GOOD);
+    machine.set(
+        Scope::User,
+        "/hooks/PreToolUse/0/matcher",
+        json!("Bash\u{1b}[2J\nactive: yes"),
+    );
+    let diagnosis = machine.diagnose();
+    let shown = rendered(&diagnosis);
+    assert!(
+        shown.contains("✗ matcher     the matcher `Bash\\u{1b}[2J active: yes` leaves tools out"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("\n                run `toolgate init` again\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.lines().last().unwrap().starts_with("inactive: the matcher"),
+        "{shown}"
+    );
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    let mut coloured = Vec::new();
+    diagnosis.render(&mut coloured, true).unwrap();
+    assert!(
+        String::from_utf8(coloured)
+            .unwrap()
+            .contains("\u{1b}[31m✗\u{1b}[0m")
+    );
+    let json = serde_json::to_value(&diagnosis).unwrap();
+    assert_eq!(json["active"], false);
+    let checks = json["checks"].as_array().unwrap();
+    let matcher = checks.iter().find(|check| check["id"] == "matcher").unwrap();
+    assert_eq!(matcher["status"], "fail");
+    assert_eq!(matcher["help"], "run `toolgate init` again");
 }
