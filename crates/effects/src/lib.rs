@@ -1,1 +1,70 @@
+//! What a call would do.
 //!
+//! Tools that their host's page lists say it by their parameters. A tool that nobody listed is read for
+//! anything that looks like a path, and each of these counts as written: a tool that we do not know must
+//! not be a way around the rules for those that we know.
+//!
+//! Shell commands are [`Unknown::Shell`]: not analysed, so never called harmless.
+
+mod unlisted;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use toolgate_model::{
+    Access, Action, Call, Effect, FileUse, Json, PathArg, Reach, Target, ToolAccess, ToolRule, Unknown,
+};
+
+/// Says what a call would do. `rules` are the user's own words on tools, by name; a `*` at a name's end
+/// stands for any rest.
+pub fn effects<'a>(call: &Call<'a>, rules: &BTreeMap<String, ToolRule>) -> Vec<Effect<'a>> {
+    let ruled = rule_for(rules, &call.tool);
+    let mut effects = match &call.action {
+        Action::Nothing | Action::Internal | Action::Configure(_) => Vec::new(),
+        Action::Fetch => vec![Effect::Connect],
+        Action::Run(words) => vec![Effect::Run(words.clone())],
+        Action::Shell(_) => vec![Effect::Unknown(Unknown::Shell)],
+        Action::Files(uses) => uses.iter().map(file_effect).collect(),
+        Action::Unlisted { .. } if ruled.is_some() => Vec::new(),
+        Action::Unlisted { mcp } => unlisted::effects(&call.tool, *mcp, &call.input),
+    };
+    if let Some(rule) = ruled {
+        effects.extend(rule.paths.iter().filter_map(|param| ruled_effect(call, rule, param)));
+    }
+    effects
+}
+
+/// The rule with the longest name that fits.
+fn rule_for<'r>(rules: &'r BTreeMap<String, ToolRule>, tool: &str) -> Option<&'r ToolRule> {
+    if rules.is_empty() || tool.is_empty() {
+        return None;
+    }
+    let fits = |name: &str| match name.strip_suffix('*') {
+        Some(start) => tool.starts_with(start),
+        None => tool == name,
+    };
+    rules.iter().filter(|(name, _)| fits(name)).max_by_key(|(name, _)| name.len()).map(|(_, rule)| rule)
+}
+
+fn file_effect<'a>(file: &FileUse<'a>) -> Effect<'a> {
+    let target = |reach| Target { param: file.param.clone(), path: file.path.clone(), reach };
+    match file.access {
+        Access::Read => Effect::Read(target(Reach::Exact)),
+        Access::Search => Effect::Read(target(Reach::Below)),
+        Access::Write => Effect::Write(target(Reach::Exact)),
+    }
+}
+
+fn ruled_effect<'a>(call: &Call<'a>, rule: &ToolRule, param: &str) -> Option<Effect<'a>> {
+    let path = match call.input.get(param) {
+        Some(Json::Text(text)) => PathArg::Text(text.clone()),
+        Some(Json::Null) | None => PathArg::Missing,
+        Some(other) => PathArg::NotText(other.kind()),
+    };
+    let target = Target { param: Cow::Owned(param.to_owned()), path, reach: Reach::Exact };
+    match rule.access {
+        ToolAccess::Write => Some(Effect::Write(target)),
+        ToolAccess::Read => Some(Effect::Read(target)),
+        ToolAccess::None => None,
+    }
+}

@@ -19,6 +19,8 @@ pub struct Call<'a> {
     pub cwd: Option<Cow<'a, str>>,
     /// The host's transcript of the session.
     pub transcript: Option<Cow<'a, str>>,
+    /// A worktree that the host has just moved the session into.
+    pub entered: Option<Cow<'a, str>>,
     /// Who is calling, in the host's own words.
     pub agent: Agent<'a>,
     /// The tool's name; empty where the event is not about a tool.

@@ -15,18 +15,13 @@ impl Spot {
     /// A place that has one name only.
     pub fn plain(path: impl Into<PathBuf>) -> Spot {
         let path = path.into();
-        Spot {
-            lexical: path.clone(),
-            physical: path,
-        }
+        Spot { lexical: path.clone(), physical: path }
     }
 
     /// What is left of `path` below this place, by either of its names; component-wise, so that `/repo2`
     /// is not in `/repo`.
     pub fn below<'p>(&self, path: &'p Path) -> Option<&'p Path> {
-        path.strip_prefix(&self.physical)
-            .or_else(|_| path.strip_prefix(&self.lexical))
-            .ok()
+        path.strip_prefix(&self.physical).or_else(|_| path.strip_prefix(&self.lexical)).ok()
     }
 }
 

@@ -38,10 +38,7 @@ impl Reply {
     }
     /// One line of JSON.
     pub fn json(stdout: String) -> Reply {
-        Reply {
-            stdout,
-            ..Reply::default()
-        }
+        Reply { stdout, ..Reply::default() }
     }
 }
 
@@ -65,10 +62,7 @@ impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DecodeError::Malformed { line, column } => {
-                write!(
-                    f,
-                    "the hook event is not JSON of the expected form (line {line}, column {column})"
-                )
+                write!(f, "the hook event is not JSON of the expected form (line {line}, column {column})")
             }
             DecodeError::MissingField(field) => write!(f, "the hook event has no `{field}`"),
             DecodeError::WrongField(field) => {

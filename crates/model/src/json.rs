@@ -38,10 +38,7 @@ impl<'a> Json<'a> {
     /// The member of an object; `None` where this is no object or has no such member.
     pub fn get(&self, key: &str) -> Option<&Json<'a>> {
         match self {
-            Json::Object(members) => members
-                .iter()
-                .find(|(name, _)| name == key)
-                .map(|(_, value)| value),
+            Json::Object(members) => members.iter().find(|(name, _)| name == key).map(|(_, value)| value),
             _ => None,
         }
     }
@@ -229,10 +226,7 @@ mod tests {
     fn a_doubled_key_is_refused_at_any_level() {
         assert!(read(r#"{"a":1,"a":2}"#).is_err());
         assert!(read(r#"{"x":[{"a":1,"a":2}]}"#).is_err());
-        assert!(
-            read(r#"{"a":1,"\u0061":2}"#).is_err(),
-            "escapes do not make another key"
-        );
+        assert!(read(r#"{"a":1,"\u0061":2}"#).is_err(), "escapes do not make another key");
     }
 
     #[test]
@@ -250,12 +244,7 @@ mod tests {
 
     #[test]
     fn one_member_is_replaced_and_the_order_kept() {
-        let value = read(r#"{"z":1,"path":"a","y":2}"#)
-            .unwrap()
-            .with_text("path", "/r/a".into());
-        assert_eq!(
-            serde_json::to_string(&value).unwrap(),
-            r#"{"z":1,"path":"/r/a","y":2}"#
-        );
+        let value = read(r#"{"z":1,"path":"a","y":2}"#).unwrap().with_text("path", "/r/a".into());
+        assert_eq!(serde_json::to_string(&value).unwrap(), r#"{"z":1,"path":"/r/a","y":2}"#);
     }
 }

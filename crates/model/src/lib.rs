@@ -12,6 +12,7 @@ mod ground;
 mod host;
 mod json;
 mod resolve;
+mod tool_rule;
 mod verdict;
 mod world;
 
@@ -22,5 +23,6 @@ pub use ground::{Ground, Spot};
 pub use host::{DecodeError, Host, Reply};
 pub use json::{Json, MAX_DEPTH};
 pub use resolve::{Place, Resolver, Trouble, clean, has_dotdot};
-pub use verdict::{Decision, Finding, Kind, Policy, Ruleset, Verdict, shorten};
+pub use tool_rule::{ToolAccess, ToolRule};
+pub use verdict::{Decision, Finding, Kind, Policy, Ruleset, Verdict, Wording, shorten};
 pub use world::{LookError, Node, NodeId, NodeKind, World};

@@ -29,6 +29,14 @@ pub struct Place {
     pub node: Option<Node>,
 }
 
+impl Place {
+    /// Both of its names, or the one where they are the same. Each must pass.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> + Clone {
+        let lexical = (self.lexical != self.physical).then_some(self.lexical.as_path());
+        std::iter::once(self.physical.as_path()).chain(lexical)
+    }
+}
+
 /// Why a path leads nowhere that we could judge. Each of these denies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
@@ -63,11 +71,7 @@ impl<'w> Resolver<'w> {
     /// `cwd` counts only if it is a sound absolute path; a wrong one is no better than none.
     pub fn new(world: &'w dyn World, cwd: Option<&str>, home: Option<&Path>) -> Self {
         let sound = |text: &&str| text.starts_with('/') && check_text(text).is_ok();
-        Resolver {
-            world,
-            cwd: cwd.filter(sound).map(PathBuf::from),
-            home: home.map(Path::to_path_buf),
-        }
+        Resolver { world, cwd: cwd.filter(sound).map(PathBuf::from), home: home.map(Path::to_path_buf) }
     }
 
     /// Where a tool's path parameter leads.
@@ -113,19 +117,13 @@ impl<'w> Resolver<'w> {
         let home = |rest: &str| self.home.as_ref().map(|home| home.join(rest));
         let from_home = match text.strip_prefix('~') {
             Some("") => home(""),
-            Some(rest) => rest
-                .strip_prefix('/')
-                .and_then(|rest| home(rest.trim_start_matches('/'))),
+            Some(rest) => rest.strip_prefix('/').and_then(|rest| home(rest.trim_start_matches('/'))),
             None => None,
         };
         match from_home {
             Some(path) => Ok(path),
             None if text.starts_with('/') => Ok(PathBuf::from(text)),
-            None => self
-                .cwd
-                .as_ref()
-                .map(|cwd| cwd.join(text))
-                .ok_or(Trouble::NoDirectory),
+            None => self.cwd.as_ref().map(|cwd| cwd.join(text)).ok_or(Trouble::NoDirectory),
         }
     }
 
@@ -138,11 +136,7 @@ impl<'w> Resolver<'w> {
         for _ in 0..=MAX_LINKS {
             match self.walk_to_link(&path)? {
                 Step::End { physical, node } => {
-                    return Ok(Place {
-                        lexical,
-                        physical,
-                        node,
-                    });
+                    return Ok(Place { lexical, physical, node });
                 }
                 Step::Link { onward } => path = onward,
             }
@@ -166,10 +160,7 @@ impl<'w> Resolver<'w> {
                 Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
             }
             match self.world.look(&at) {
-                Ok(Node {
-                    kind: NodeKind::Link(target),
-                    ..
-                }) => {
+                Ok(Node { kind: NodeKind::Link(target), .. }) => {
                     at.pop();
                     at.push(target);
                     at.push(components.as_path());

@@ -5,12 +5,13 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Facts;
 
 /// From the mildest to the strictest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
     /// No objection.
@@ -33,7 +34,7 @@ impl Decision {
 }
 
 /// What sort of objection a finding is: for counts, for profiles that word their messages themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// `..` or an absolute path where the settings forbid it.
@@ -134,11 +135,7 @@ pub fn shorten(text: &str, limit: usize) -> String {
     let keep = limit.saturating_sub(1);
     let head = keep / 2;
     let tail = keep - head;
-    text.chars()
-        .take(head)
-        .chain(['…'])
-        .chain(text.chars().skip(count - tail))
-        .collect()
+    text.chars().take(head).chain(['…']).chain(text.chars().skip(count - tail)).collect()
 }
 
 /// A rule of the gate: a pure function from facts to findings.
@@ -149,7 +146,13 @@ pub trait Policy {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>);
 }
 
-/// All policies of one layer of settings.
+/// A profile that words its messages itself.
+pub trait Wording {
+    /// The whole message for this finding, or `None` for our own words.
+    fn word(&self, finding: &Finding, facts: &Facts<'_>) -> Option<String>;
+}
+
+/// All policies of one layer of settings, and what is known of the call under that layer's rules.
 pub struct Ruleset<'p> {
     /// The policies, each asked for every call.
     pub policies: Vec<&'p dyn Policy>,
@@ -157,39 +160,41 @@ pub struct Ruleset<'p> {
     pub can_ask: bool,
     /// Whether an allowed call is granted, so that the host asks nobody either.
     pub grants: bool,
+    /// The layer's own words.
+    pub wording: &'p dyn Wording,
+    /// What is known of the call.
+    pub facts: &'p Facts<'p>,
 }
 
 impl Ruleset<'_> {
     /// Asks every policy of every layer. A layer can add objections and never take one away, so a layer
     /// below can only tighten what stands above it.
-    pub fn decide(layers: &[Ruleset<'_>], facts: &Facts<'_>) -> Verdict {
+    pub fn decide(layers: &[Ruleset<'_>]) -> Verdict {
         let mut findings = Vec::new();
         for layer in layers {
             let mut own = Vec::new();
             for policy in &layer.policies {
-                policy.judge(facts, &mut own);
+                policy.judge(layer.facts, &mut own);
             }
             for mut finding in own {
                 if finding.decision == Decision::Ask && !layer.can_ask {
                     finding.decision = Decision::Deny;
                 }
+                finding.wording = layer.wording.word(&finding, layer.facts);
                 if !findings.contains(&finding) {
                     findings.push(finding);
                 }
             }
         }
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
-        let decision = findings
-            .first()
-            .map_or(Decision::Allow, |strictest| strictest.decision);
-        let granted =
-            decision == Decision::Allow && !layers.is_empty() && layers.iter().all(|layer| layer.grants);
-        Verdict {
-            decision,
-            granted,
-            findings,
-            rewrite: None,
-        }
+        // INVARIANT: no layer at all is no rule at all, which must not read as permission.
+        let decision = match findings.first() {
+            Some(strictest) => strictest.decision,
+            None if layers.is_empty() => Decision::Deny,
+            None => Decision::Allow,
+        };
+        let granted = decision == Decision::Allow && layers.iter().all(|layer| layer.grants);
+        Verdict { decision, granted, findings, rewrite: None }
     }
 }
 
@@ -225,21 +230,23 @@ impl Verdict {
     }
     /// The text for the agent: the strictest finding's. `None` where nothing is objected.
     pub fn message(&self) -> Option<String> {
-        self.findings.first().map(Finding::message)
+        self.findings.first().filter(|_| self.decision != Decision::Allow).map(Finding::message)
+    }
+    /// Why, in one line, for people: of an allowed call too.
+    pub fn explanation(&self) -> String {
+        match self.findings.first() {
+            Some(finding) => finding.message(),
+            None => "no policy objects; allowed by default".to_owned(),
+        }
     }
     /// The parameter to be changed before the call runs, and its new text.
     pub fn rewrite(&self) -> Option<(&str, &str)> {
-        self.rewrite
-            .as_ref()
-            .map(|rewrite| (rewrite.param.as_str(), rewrite.text.as_str()))
+        self.rewrite.as_ref().map(|rewrite| (rewrite.param.as_str(), rewrite.text.as_str()))
     }
     /// The same verdict with a parameter changed. Only an allowed call is changed; it gets no looser by it.
     pub fn rewriting(mut self, param: &str, text: String) -> Verdict {
         if self.decision == Decision::Allow {
-            self.rewrite = Some(Rewrite {
-                param: param.to_owned(),
-                text,
-            });
+            self.rewrite = Some(Rewrite { param: param.to_owned(), text });
         }
         self
     }
