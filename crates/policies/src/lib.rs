@@ -1,1 +1,92 @@
+//! Facts to findings. One policy a file: why it is there, its settings, one pure function, its table.
 //!
+//! A newcomer adds a policy here: one file, one line in [`POLICIES`], one field in [`Settings`].
+
+mod custom_rule;
+mod directory_read;
+mod gate_tampering;
+mod git_internals_write;
+mod hooks_off;
+mod invalid_path;
+mod layers;
+mod orchestrator_command;
+mod outside_scope;
+mod path_traversal;
+mod read_only_role;
+mod secret_file;
+mod settings;
+mod unlisted_tool;
+mod unproved_effect;
+
+mod pattern;
+
+pub use custom_rule::Rule;
+pub use layers::{LayerError, PROFILES, profile, read, stack};
+pub use outside_scope::{Rights, ScopeEntry};
+pub use settings::{Activation, Boundary, Lists, Relative, Settings};
+
+/// A policy and its manual, which is the head of its own file.
+pub struct Entry {
+    /// Its id, as in `[policy.<id>]` and at the end of a message.
+    pub id: &'static str,
+    /// The floor holds whatever the settings say.
+    pub floor: bool,
+    source: &'static str,
+}
+
+impl Entry {
+    /// The manual page: the leading `//!` lines of the policy's file.
+    pub fn doc(&self) -> String {
+        let lines = self.source.lines().map_while(|line| line.strip_prefix("//!"));
+        lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Its first line.
+    pub fn summary(&self) -> &'static str {
+        self.source.lines().next().and_then(|line| line.strip_prefix("//! ")).unwrap_or_default()
+    }
+}
+
+macro_rules! entry {
+    ($module:ident, $id:literal, floor: $floor:literal) => {
+        Entry { id: $id, floor: $floor, source: include_str!(concat!(stringify!($module), ".rs")) }
+    };
+}
+
+/// Every policy, by id.
+pub const POLICIES: &[Entry] = &[
+    entry!(custom_rule, "custom-rule", floor: false),
+    entry!(directory_read, "directory-read", floor: false),
+    entry!(gate_tampering, "gate-tampering", floor: true),
+    entry!(git_internals_write, "git-internals-write", floor: false),
+    entry!(hooks_off, "hooks-off", floor: true),
+    entry!(invalid_path, "invalid-path", floor: false),
+    entry!(orchestrator_command, "orchestrator-command", floor: false),
+    entry!(outside_scope, "outside-scope", floor: false),
+    entry!(path_traversal, "path-traversal", floor: false),
+    entry!(read_only_role, "read-only-role", floor: false),
+    entry!(secret_file, "secret-file", floor: true),
+    entry!(unlisted_tool, "unlisted-tool", floor: false),
+    entry!(unproved_effect, "unproved-effect", floor: false),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_policy_is_listed_and_has_its_manual() {
+        assert!(POLICIES.is_sorted_by_key(|policy| policy.id));
+        for policy in POLICIES {
+            let doc = policy.doc();
+            for heading in ["Why:", "Settings:", "Sees through:", "Does not see:"] {
+                assert!(doc.contains(heading), "{} lacks {heading}", policy.id);
+            }
+            assert!(
+                policy.source.contains(&format!("policy: \"{}\"", policy.id)),
+                "{} names itself",
+                policy.id
+            );
+        }
+    }
+}

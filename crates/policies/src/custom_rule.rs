@@ -1,0 +1,78 @@
+//! Denies or asks about writes that the user's own `[[rule]]` entries name: directories, file types.
+//!
+//! Why: every project has places that nobody should edit by hand, and they should not cost a line of code.
+//!
+//! Settings: each `[[rule]]` has a `message` and `directories` (a write into one of that name, or below that
+//! place, is refused), `extensions` (only these file types may be written), or `paths` (patterns as in
+//! `[[scope]]`); `decision` = `deny` (default) or `ask`.
+//!
+//! Sees through: links and `..`, since it sees where the path leads.
+//! Does not see: file types by content; a name is all that it looks at.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy};
+
+use crate::pattern;
+
+/// One `[[rule]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// What the agent is told.
+    pub message: String,
+    /// Directory names that may not be written into, wherever they stand.
+    #[serde(default)]
+    pub directories: Vec<String>,
+    /// The only file endings that may be written, each with its dot.
+    #[serde(default)]
+    pub extensions: Vec<String>,
+    /// Places that may not be written, as in `[[scope]]`.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// `deny` or `ask`.
+    #[serde(default = "deny")]
+    pub decision: Decision,
+}
+
+fn deny() -> Decision {
+    Decision::Deny
+}
+
+pub(crate) struct CustomRules<'s>(pub(crate) &'s [Rule]);
+
+impl Policy for CustomRules<'_> {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        for rule in self.0 {
+            for used in facts.uses.iter().filter(|used| used.writes()) {
+                let Ok(place) = &used.place else { continue };
+                let broken = |path: &Path| {
+                    let named =
+                        |name: &String| path.components().any(|part| part.as_os_str() == name.as_str());
+                    let ending = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+                    rule.directories.iter().any(named)
+                        || rule
+                            .paths
+                            .iter()
+                            .any(|pattern| pattern::covers(pattern, path, facts.ground).is_some())
+                        || (!rule.extensions.is_empty()
+                            && !rule.extensions.iter().any(|end| ending.ends_with(end.as_str())))
+                };
+                if place.paths().any(broken) {
+                    findings.push(Finding {
+                        policy: "custom-rule",
+                        decision: rule.decision,
+                        kind: Kind::Rule,
+                        param: used.param.to_string(),
+                        path: place.lexical.to_string_lossy().into_owned(),
+                        reason: rule.message.clone(),
+                        instead: String::new(),
+                        wording: None,
+                    });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Denies reading a directory as if it were a file.
+//!
+//! Why: some hosts' read tool fails on a directory in a way that sends the model round in circles; told what
+//! to do instead, it goes on at once.
+//!
+//! Settings: `enabled` (off by default).
+//!
+//! Sees through: links to directories, any spelling of the path.
+//! Does not see: anything else; it is guidance, not a wall.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Access, Decision, Facts, Finding, Kind, NodeKind, Policy, shorten};
+
+/// `[policy.directory-read]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct DirectoryRead {
+    /// Whether it is asked.
+    enabled: bool,
+}
+
+impl Policy for DirectoryRead {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        for used in facts.uses.iter().filter(|used| self.enabled && used.access == Access::Read) {
+            let Ok(place) = &used.place else { continue };
+            if place.node.as_ref().is_some_and(|node| node.kind == NodeKind::Directory) {
+                findings.push(Finding {
+                    policy: "directory-read",
+                    decision: Decision::Deny,
+                    kind: Kind::Directory,
+                    param: used.param.to_string(),
+                    path: place.lexical.to_string_lossy().into_owned(),
+                    reason: format!("`{}` is a directory", shorten(&place.lexical.to_string_lossy(), 120)),
+                    instead: "use bash ls instead".to_owned(),
+                    wording: None,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Denies writes to toolgate's settings, record, binary and registrations; asks before code that hosts run by themselves.
+//!
+//! Why: an agent that can change the rules has none. A host's settings file can switch every hook off, and a
+//! skill or command file holds shell that some hosts run without asking any hook.
+//!
+//! Settings: none. This is the floor; no file opens it.
+//!
+//! Sees through: links, `..`, other letter case, characters that show as nothing, and another name (hard
+//! link) of one of our own files.
+//! Does not see: what a started program writes. That is the sandbox's job.
+
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+
+use crate::pattern;
+
+pub(crate) struct GateTampering;
+
+/// What no agent writes: the hosts' own settings, where our hooks are registered and can be switched off.
+const DENIED: &[&str] = &[
+    "{worktree}/toolgate.toml",
+    "{main}/toolgate.toml",
+    "/etc/toolgate",
+    "**/.claude/settings.json",
+    "**/.claude/settings.local.json",
+    "**/.claude/managed-settings.json",
+    "~/.claude.json",
+    "/etc/claude-code",
+    "**/.codex/hooks.json",
+    "**/.codex/config.toml",
+    "/etc/codex",
+    "**/.copilot/config.json",
+    "**/.github/hooks",
+    "**/.cursor/hooks.json",
+    "**/.gemini/settings.json",
+    "/etc/gemini-cli",
+    "**/.qwen/settings.json",
+    "**/.opencode/plugin",
+    "**/.opencode/plugins",
+    "**/opencode.json",
+    "**/opencode.jsonc",
+    "~/.config/opencode",
+    "**/.pi/settings.json",
+    "**/.pi/extensions",
+    "~/.pi/agent",
+];
+
+/// What hosts load and run by themselves, and people do have agents write now and then.
+const ASKED: &[&str] = &[
+    "**/.claude/skills",
+    "**/.claude/commands",
+    "**/.claude/agents",
+    "**/.claude/hooks",
+    "**/.claude/plugins",
+    "**/.mcp.json",
+    "**/.cursor/mcp.json",
+    "**/.vscode/mcp.json",
+];
+
+impl Policy for GateTampering {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        for used in facts.uses.iter().filter(|used| used.writes()) {
+            let Ok(place) = &used.place else { continue };
+            let covered = |patterns: &[&str]| {
+                patterns.iter().any(|pattern| {
+                    place.paths().any(|path| pattern::covers_folded(pattern, path, facts.ground).is_some())
+                })
+            };
+            let own =
+                facts.ground.own.iter().any(|spot| place.paths().any(|path| spot.below(path).is_some()));
+            let named = shorten(&place.lexical.to_string_lossy(), 120);
+            let (decision, reason) = if own || used.alias_of_own {
+                (Decision::Deny, format!("`{named}` belongs to toolgate itself"))
+            } else if covered(DENIED) {
+                (Decision::Deny, format!("`{named}` can switch an agent's hooks off"))
+            } else if covered(ASKED) {
+                (Decision::Ask, format!("`{named}` is code or configuration that agents load by themselves"))
+            } else {
+                continue;
+            };
+            findings.push(Finding {
+                policy: "gate-tampering",
+                decision,
+                kind: Kind::Tampering,
+                param: used.param.to_string(),
+                path: place.lexical.to_string_lossy().into_owned(),
+                reason,
+                instead: "a person has to change it, outside of the agent".to_owned(),
+                wording: None,
+            });
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Denies writing git's own files by a file tool: hooks, config, the pointer to the git directory, refs.
+//!
+//! Why: a hook, `core.fsmonitor` or a changed `.git` pointer runs code the next time that a person types
+//! `git status`, outside of every gate. git itself writes these files when it is asked to commit.
+//!
+//! Settings: `enabled`.
+//!
+//! Sees through: links, `..`, `.GIT` and characters that show as nothing.
+//! Does not see: `core.hooksPath` that points to a directory of the work tree.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+
+use crate::pattern;
+
+/// `[policy.git-internals-write]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct GitInternalsWrite {
+    /// Whether it is asked.
+    enabled: bool,
+}
+
+impl Default for GitInternalsWrite {
+    fn default() -> Self {
+        GitInternalsWrite { enabled: true }
+    }
+}
+
+/// Notes in there that run nothing and that people do edit.
+const HARMLESS: &[&str] =
+    &["**/.git/info/exclude", "**/.git/description", "**/.git/COMMIT_EDITMSG", "**/.git/MERGE_MSG"];
+
+impl Policy for GitInternalsWrite {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        if !self.enabled {
+            return;
+        }
+        let internal = |path: &Path| {
+            pattern::covers_folded("**/.git", path, facts.ground).is_some()
+                && !HARMLESS.iter().any(|harmless| pattern::covers(harmless, path, facts.ground).is_some())
+        };
+        for used in facts.uses.iter().filter(|used| used.writes()) {
+            let Ok(place) = &used.place else { continue };
+            if place.paths().any(internal) {
+                findings.push(Finding {
+                    policy: "git-internals-write",
+                    decision: Decision::Deny,
+                    kind: Kind::GitInternals,
+                    param: used.param.to_string(),
+                    path: place.lexical.to_string_lossy().into_owned(),
+                    reason: format!("`{}` is git's own file", shorten(&place.lexical.to_string_lossy(), 120)),
+                    instead: "change it through git, or have a person do it".to_owned(),
+                    wording: None,
+                });
+            }
+        }
+    }
+}

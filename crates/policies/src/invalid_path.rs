@@ -1,0 +1,74 @@
+//! Denies paths that cannot be judged: none at all, not a string, NUL or control characters, too long, link loops.
+//!
+//! Why: where the gate and the kernel read a name differently, the gate has judged another file. What cannot
+//! be judged is refused rather than guessed at.
+//!
+//! Settings: `enabled` (profiles that look at tools and roles only switch it off).
+//!
+//! Sees through: characters that show as nothing or turn the writing direction, links in a circle,
+//! directories that cannot be looked into.
+//! Does not see: look-alike letters of other alphabets. Such a name is another file for the kernel too, so it
+//! is judged as that file.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, Trouble, shorten};
+
+/// `[policy.invalid-path]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct InvalidPath {
+    /// Whether paths are judged at all.
+    enabled: bool,
+}
+
+impl Default for InvalidPath {
+    fn default() -> Self {
+        InvalidPath { enabled: true }
+    }
+}
+
+impl Policy for InvalidPath {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        if !self.enabled {
+            return;
+        }
+        for used in &facts.uses {
+            let Err(trouble) = &used.place else { continue };
+            let (what, instead) = match trouble {
+                Trouble::Missing => ("is missing".to_owned(), "name the file"),
+                Trouble::NotText(kind) => (format!("is {kind}, not a string"), "give the path as one string"),
+                Trouble::Empty => ("is empty".to_owned(), "name the file"),
+                Trouble::Nul => ("holds a NUL byte".to_owned(), "leave it out"),
+                Trouble::Control(c) => {
+                    (format!("holds the invisible character U+{:04X}", u32::from(*c)), "leave it out")
+                }
+                Trouble::TooLong => ("is longer than the system takes".to_owned(), "use a shorter path"),
+                Trouble::NoDirectory => (
+                    "is relative, and the event names no working directory".to_owned(),
+                    "give an absolute path",
+                ),
+                Trouble::LinkLoop => {
+                    ("leads through links in a circle".to_owned(), "name the file that is meant")
+                }
+                Trouble::Unreadable(at) => (
+                    format!(
+                        "cannot be followed: `{}` may not be looked into",
+                        shorten(&at.to_string_lossy(), 120)
+                    ),
+                    "use a path that can be followed",
+                ),
+            };
+            findings.push(Finding {
+                policy: "invalid-path",
+                decision: Decision::Deny,
+                kind: Kind::InvalidPath,
+                param: used.param.to_string(),
+                path: used.text.escape_debug().to_string(),
+                reason: format!("`{}` of {} {what}", used.param, facts.call.tool),
+                instead: instead.to_owned(),
+                wording: None,
+            });
+        }
+    }
+}

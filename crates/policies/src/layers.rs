@@ -1,0 +1,151 @@
+//! From files to settings: profiles, and how one layer lies on another.
+//!
+//! A layer is a TOML table. Tables are merged key by key, lists of entries (`[[scope]]`, `[[rule]]`) grow,
+//! anything else is replaced.
+
+use toml::{Table, Value};
+
+use crate::Settings;
+
+macro_rules! profiles {
+    ($($name:literal),* $(,)?) => {
+        /// The shipped profiles: name and text.
+        pub const PROFILES: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../profiles/", $name, ".toml")))),*];
+    };
+}
+profiles!(
+    "ittybitty",
+    "ittybitty-compat",
+    "main-checkout",
+    "pi-worktree",
+    "read-only-roles",
+    "tool-list",
+    "worktree",
+    "worktree-strict",
+    "write-guard",
+    "write-guard-resolve",
+);
+
+/// The text of a shipped profile.
+pub fn profile(name: &str) -> Option<&'static str> {
+    PROFILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// What is wrong with a layer, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerError {
+    /// Where in the text, in bytes.
+    pub at: Option<usize>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl LayerError {
+    fn whole(what: String) -> LayerError {
+        LayerError { at: None, what }
+    }
+}
+
+/// Reads and checks one layer. Unknown keys and bad values are errors: a misspelt rule is no rule.
+pub fn read(text: &str) -> Result<Table, LayerError> {
+    let at = |error: &toml::de::Error| error.span().map(|span| span.start);
+    let settings: Settings = toml::from_str(text)
+        .map_err(|error| LayerError { at: at(&error), what: error.message().to_owned() })?;
+    settings.check().map_err(|what| LayerError { at: locate(text, &what), what })?;
+    if let Some(name) = &settings.profile
+        && profile(name).is_none()
+    {
+        let names = PROFILES.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let what = format!("unknown profile `{name}`, expected one of {names}");
+        return Err(LayerError { at: locate(text, &what), what });
+    }
+    toml::from_str(text).map_err(|error| LayerError { at: at(&error), what: error.message().to_owned() })
+}
+
+/// Where the first quoted word of a message stands in the text that it is about.
+fn locate(text: &str, what: &str) -> Option<usize> {
+    what.split('`').nth(1).and_then(|word| text.find(word))
+}
+
+/// Lays layers on top of a profile. The last layer that names a profile chooses it, unless one is `fixed`.
+pub fn stack(fixed: Option<&str>, default: &str, layers: &[&Table]) -> Result<Settings, LayerError> {
+    let chosen = layers.iter().rev().find_map(|layer| layer.get("profile")?.as_str());
+    let name = fixed.or(chosen).unwrap_or(default);
+    let mut table = base(name)?;
+    for layer in layers {
+        merge(&mut table, layer);
+    }
+    table.insert("profile".to_owned(), Value::String(name.to_owned()));
+    table.try_into().map_err(|error: toml::de::Error| LayerError::whole(error.message().to_owned()))
+}
+
+/// A profile, with the one that it builds on below it.
+fn base(name: &str) -> Result<Table, LayerError> {
+    let text = profile(name).ok_or_else(|| LayerError::whole(format!("unknown profile `{name}`")))?;
+    let own = read(text)?;
+    // INVARIANT: shipped profiles build on at most one other; a test walks them all.
+    match own.get("profile").and_then(Value::as_str) {
+        Some(below) => {
+            let mut table = read(profile(below).unwrap_or_default())?;
+            merge(&mut table, &own);
+            Ok(table)
+        }
+        None => Ok(own),
+    }
+}
+
+fn merge(below: &mut Table, above: &Table) {
+    for (key, value) in above {
+        match (below.get_mut(key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => merge(below, above),
+            (Some(Value::Array(below)), Value::Array(above)) if above.iter().any(Value::is_table) => {
+                below.extend(above.iter().cloned());
+            }
+            _ => {
+                below.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_can_be_read() {
+        for (name, text) in PROFILES {
+            stack(Some(name), "", &[]).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+            assert!(text.starts_with("# "), "{name} says what it is for");
+        }
+        assert!(PROFILES.is_sorted());
+    }
+
+    #[test]
+    fn lists_of_entries_grow_and_values_are_replaced() {
+        let layer = read("grant = false\n[[scope]]\npath = \"/x\"\nrights = \"read\"\n").unwrap();
+        let alone = stack(Some("ittybitty"), "", &[]).unwrap();
+        let both = stack(Some("ittybitty"), "", &[&layer]).unwrap();
+        assert_eq!(both.scope.len(), alone.scope.len() + 1);
+        assert!(alone.grant && !both.grant);
+    }
+
+    #[test]
+    fn what_is_misspelt_is_an_error_with_its_place() {
+        for (text, at, word) in [
+            ("grant = true\nscop = []\n", Some(13), "scop"),
+            ("[[scope]]\npath = \"src\"\nrights = \"read\"\n", Some(18), "must begin with"),
+            ("[[scope]]\npath = \"/a/../b\"\nrights = \"read\"\n", Some(18), "`..`"),
+            ("profile = \"worktre\"\n", Some(11), "unknown profile"),
+            ("[policy.gate-tampering]\nenabled = false\n", None, "gate-tampering"),
+            ("[[rule]]\nmessage = \"x\"\n", Some(20), "names no"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.what.contains(word), "{text}: {error:?}");
+            if at.is_some() {
+                assert_eq!(error.at, at, "{text}: {error:?}");
+            }
+        }
+    }
+}

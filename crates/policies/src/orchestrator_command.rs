@@ -1,0 +1,59 @@
+//! Denies an agent those commands of its orchestrator that change the guard itself.
+//!
+//! Why: an agent may talk to its orchestrator (`ib send`), but not have it take the hooks out.
+//!
+//! Settings: `program` = the orchestrator's command; `forbidden` = sub-commands that agents may not run
+//! (`hooks install`); a `*` at the end of a word stands for any rest; `unless` = exceptions among them.
+//!
+//! Sees through: more words behind the forbidden ones.
+//! Does not see: the same through a shell line; there the effects of the line are judged.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy};
+
+/// `[policy.orchestrator-command]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct OrchestratorCommand {
+    /// The orchestrator's command.
+    pub program: String,
+    /// Sub-commands that agents may not run.
+    pub forbidden: Vec<String>,
+    /// Exceptions among them.
+    pub unless: Vec<String>,
+}
+
+impl Policy for OrchestratorCommand {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        for words in &facts.runs {
+            let Some((program, rest)) = words.split_first() else { continue };
+            if self.program.is_empty() || *program != self.program {
+                continue;
+            }
+            let hit = |list: &[String]| list.iter().any(|command| begins(rest, command));
+            if hit(&self.forbidden) && !hit(&self.unless) {
+                findings.push(Finding {
+                    policy: "orchestrator-command",
+                    decision: Decision::Deny,
+                    kind: Kind::Tampering,
+                    param: String::new(),
+                    path: String::new(),
+                    reason: format!("`{}` is not available to agents", words.join(" ")),
+                    instead: "have a person run it".to_owned(),
+                    wording: None,
+                });
+            }
+        }
+    }
+}
+
+fn begins(words: &[String], command: &str) -> bool {
+    let mut words = words.iter();
+    command.split(' ').all(|expected| {
+        words.next().is_some_and(|word| match expected.strip_suffix('*') {
+            Some(start) => word.starts_with(start),
+            None => word == expected,
+        })
+    })
+}

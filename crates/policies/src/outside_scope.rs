@@ -1,0 +1,132 @@
+//! Denies reading or writing outside of the places that the settings open.
+//!
+//! Why: an agent that edits the main checkout, another agent's worktree or a file of the home undoes the
+//! isolation that its worktree was made for, and a line added to `~/.bashrc` keeps acting after the session.
+//!
+//! Settings: `[[scope]]` entries, each a place and the rights there (`none`, `read`, `write`). The entry that
+//! names the most of a path wins; of two that name as much, the later one. What no entry covers is closed.
+//!
+//! Sees through: `..`, symbolic links in any part of the path, a missing directory that would be made on the
+//! way, a repository that is named like the beginning of another (`/repo2`), globs, searches from above.
+//! Does not see: hard links, and what changes between the look and the use. That is the sandbox's job.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Access, Decision, Facts, Finding, Ground, Kind, Place, Policy, Reach, Use, shorten};
+
+use crate::pattern;
+
+/// What may be done in a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Rights {
+    /// Nothing.
+    None,
+    /// Reading.
+    Read,
+    /// Reading and writing.
+    Write,
+}
+
+/// A place and the rights there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScopeEntry {
+    /// The place: `/usr`, `~/.cargo`, `{worktree}`, `{main}/logs`, `**/node_modules`.
+    pub path: String,
+    /// What may be done there and below.
+    pub rights: Rights,
+}
+
+/// The policy over a list of entries.
+pub(crate) struct OutsideScope<'s>(pub(crate) &'s [ScopeEntry]);
+
+impl Policy for OutsideScope<'_> {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        for used in &facts.uses {
+            let Ok(place) = &used.place else { continue };
+            let needed = match used.access {
+                Access::Read | Access::Search => Rights::Read,
+                Access::Write => Rights::Write,
+            };
+            let closed = place.paths().find(|path| self.rights(path, facts.ground) < needed);
+            if let Some(path) = closed {
+                findings.push(finding(used, place, path, facts));
+            } else if used.reach == Reach::Below
+                && let Some(path) = self.closed_below(place, facts.ground)
+            {
+                findings.push(finding(used, place, &path, facts));
+            }
+        }
+    }
+}
+
+impl OutsideScope<'_> {
+    fn rights(&self, path: &Path, ground: &Ground) -> Rights {
+        let mut best = (0, Rights::None);
+        for entry in self.0 {
+            if let Some(depth) = pattern::covers(&entry.path, path, ground)
+                && depth >= best.0
+            {
+                best = (depth, entry.rights);
+            }
+        }
+        best.1
+    }
+
+    /// A search from above reaches closed places too. One inside the worktree does not count: what is
+    /// nested there was put there, and searching one's own tree must not fail for it.
+    fn closed_below(&self, place: &Place, ground: &Ground) -> Option<std::path::PathBuf> {
+        if ground.root.as_ref().is_some_and(|root| root.below(&place.physical).is_some()) {
+            return None;
+        }
+        let closed = self.0.iter().filter(|entry| entry.rights == Rights::None);
+        closed.flat_map(|entry| pattern::literal_places(&entry.path, ground)).map(|spot| spot.physical).find(
+            |path| {
+                path != &place.physical
+                    && path.starts_with(&place.physical)
+                    && self.rights(path, ground) == Rights::None
+            },
+        )
+    }
+}
+
+fn finding(used: &Use<'_>, place: &Place, path: &Path, facts: &Facts<'_>) -> Finding {
+    let ground = facts.ground;
+    let inside =
+        |spot: &Option<toolgate_model::Spot>| spot.as_ref().is_some_and(|spot| spot.below(path).is_some());
+    let (kind, whose) =
+        if inside(&ground.agents) || ground.siblings.iter().any(|spot| spot.below(path).is_some()) {
+            (Kind::OtherAgent, "in another agent's place")
+        } else if inside(&ground.main) {
+            (Kind::MainCheckout, "in the main checkout")
+        } else {
+            (Kind::Outside, "outside of what this session may use")
+        };
+    let verb = if used.writes() { "writes" } else { "reads" };
+    let named = shorten(&place.lexical.to_string_lossy(), 100);
+    let leads = if path == place.lexical {
+        String::new()
+    } else {
+        format!(" (it leads to `{}`)", shorten(&path.to_string_lossy(), 100))
+    };
+    let instead = match &ground.root {
+        Some(root) => format!(
+            "use a path below `{}`, or have a person open this place with a [[scope]] entry",
+            shorten(&root.lexical.to_string_lossy(), 80)
+        ),
+        None => "have a person register the session's directory with --root".to_owned(),
+    };
+    Finding {
+        policy: "outside-scope",
+        decision: Decision::Deny,
+        kind,
+        param: used.param.to_string(),
+        path: place.lexical.to_string_lossy().into_owned(),
+        reason: format!("{} {verb} `{named}`{leads}, {whose}", facts.call.tool),
+        instead,
+        wording: None,
+    }
+}

@@ -1,0 +1,50 @@
+//! Denies writes by agents whose role is to read: researchers, reviewers, testers.
+//!
+//! Why: a reviewer that edits what it reviews is no reviewer.
+//!
+//! Settings: `roles` = kinds of agents, as the host names them; case and `_` against `-` do not matter.
+//!
+//! Sees through: a role that is told by the agent's kind or by its id.
+//! Does not see: what the agent calls itself. Only the host's word counts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy};
+
+/// `[policy.read-only-role]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ReadOnlyRole {
+    /// Kinds of agents that only read.
+    pub roles: Vec<String>,
+}
+
+impl Policy for ReadOnlyRole {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        if self.roles.is_empty() {
+            return;
+        }
+        let plain = |name: &str| name.trim().to_lowercase().replace('_', "-");
+        let agent = &facts.call.agent;
+        let held = |name: &str| self.roles.iter().any(|role| plain(role) == plain(name));
+        let Some(role) = [&agent.kind, &agent.id].into_iter().flatten().find(|name| held(name)) else {
+            return;
+        };
+        for used in facts.uses.iter().filter(|used| used.writes()) {
+            findings.push(Finding {
+                policy: "read-only-role",
+                decision: Decision::Deny,
+                kind: Kind::Role,
+                param: used.param.to_string(),
+                path: used.text.escape_debug().to_string(),
+                reason: format!(
+                    "an agent in the role `{}` is read-only; {} changes files",
+                    plain(role),
+                    facts.call.tool
+                ),
+                instead: "hand the change to an agent that may write".to_owned(),
+                wording: None,
+            });
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Denies reading and writing the keys and credential stores of the home and of the system.
+//!
+//! Why: what an agent has read is in the model's context, and from there it can go anywhere.
+//!
+//! Settings: none. This is the floor; a `[[scope]]` entry does not open it.
+//!
+//! Sees through: links, `..`, other letter case.
+//! Does not see: secrets in files of other names, and copies. A search that starts above such a place is
+//! judged by `outside-scope`.
+
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+
+use crate::pattern;
+
+pub(crate) struct SecretFile;
+
+const SECRETS: &[&str] = &[
+    "~/.ssh",
+    "~/.aws",
+    "~/.gnupg",
+    "~/.azure",
+    "~/.kube",
+    "~/.docker/config.json",
+    "~/.config/gcloud",
+    "~/.config/gh/hosts.yml",
+    "~/.config/op",
+    "~/.config/rclone",
+    "~/.netrc",
+    "~/.git-credentials",
+    "~/.config/git/credentials",
+    "~/.npmrc",
+    "~/.pypirc",
+    "~/.pgpass",
+    "~/.my.cnf",
+    "~/.vault-token",
+    "~/.terraform.d/credentials.tfrc.json",
+    "~/.cargo/credentials",
+    "~/.cargo/credentials.toml",
+    "~/.gem/credentials",
+    "~/.password-store",
+    "~/.local/share/keyrings",
+    "~/.mozilla",
+    "~/.config/google-chrome",
+    "~/.config/chromium",
+    "~/.bash_history",
+    "~/.zsh_history",
+    "~/.claude/.credentials.json",
+    "~/.codex/auth.json",
+    "~/.gemini/oauth_creds.json",
+    "~/.local/share/opencode/auth.json",
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/ssh/ssh_host_*",
+    "/etc/ssl/private",
+    "/proc/*/environ",
+    "/proc/*/mem",
+    "/proc/*/task",
+    "/root/.ssh",
+];
+
+/// Public halves and lists that hold no secret.
+const OPEN: &[&str] = &["~/.ssh/known_hosts", "~/.ssh/*.pub", "/etc/ssh/ssh_host_*.pub"];
+
+impl Policy for SecretFile {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        for used in &facts.uses {
+            let Ok(place) = &used.place else { continue };
+            let covered = |patterns: &[&str], path| {
+                patterns.iter().any(|pattern| pattern::covers_folded(pattern, path, facts.ground).is_some())
+            };
+            let secret =
+                place.paths().find(|path| covered(SECRETS, path) && (used.writes() || !covered(OPEN, path)));
+            if let Some(path) = secret {
+                let verb = if used.writes() { "writes" } else { "reads" };
+                findings.push(Finding {
+                    policy: "secret-file",
+                    decision: Decision::Deny,
+                    kind: Kind::Secret,
+                    param: used.param.to_string(),
+                    path: place.lexical.to_string_lossy().into_owned(),
+                    reason: format!(
+                        "{} {verb} `{}`, a place of keys and credentials",
+                        facts.call.tool,
+                        shorten(&path.to_string_lossy(), 120)
+                    ),
+                    instead: "have a person hand over what is needed".to_owned(),
+                    wording: None,
+                });
+            }
+        }
+    }
+}

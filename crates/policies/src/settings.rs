@@ -1,0 +1,199 @@
+//! What can be set: the words of `toolgate.toml`, and the policies that they make.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Facts, Finding, Kind, Policy, Ruleset, ToolRule, Wording, shorten};
+
+use crate::custom_rule::{CustomRules, Rule};
+use crate::directory_read::DirectoryRead;
+use crate::gate_tampering::GateTampering;
+use crate::git_internals_write::GitInternalsWrite;
+use crate::hooks_off::HooksOff;
+use crate::invalid_path::InvalidPath;
+use crate::orchestrator_command::OrchestratorCommand;
+use crate::outside_scope::{OutsideScope, ScopeEntry};
+use crate::path_traversal::PathTraversal;
+use crate::pattern;
+use crate::read_only_role::ReadOnlyRole;
+use crate::secret_file::SecretFile;
+use crate::unlisted_tool::UnlistedTool;
+use crate::unproved_effect::UnprovedEffect;
+
+/// All that can be set. A file holds any part of it; what it leaves out comes from the layers above it and
+/// from the profile.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// The shipped profile to start from: `worktree`, `worktree-strict`, `write-guard`, `ittybitty` …
+    pub profile: Option<String>,
+    /// Whether a call that nothing objects to is granted, so that the host asks nobody either.
+    pub grant: bool,
+    /// Whether there is nobody to be asked: what would be asked is then denied.
+    pub unattended: bool,
+    /// What the boundary is.
+    pub boundary: Boundary,
+    /// What becomes of a relative path in an allowed call.
+    pub relative: Relative,
+    /// When the gate stands.
+    pub activation: Activation,
+    /// Places and the rights there; the most specific entry wins.
+    pub scope: Vec<ScopeEntry>,
+    /// Rules of your own.
+    pub rule: Vec<Rule>,
+    /// Tools that their host's page does not list, by name; a `*` at the end stands for any rest.
+    pub tools: BTreeMap<String, ToolRule>,
+    /// Settings of single policies.
+    pub(crate) policy: Policies,
+    /// Messages in words of your own, by the kind of objection. `{path}`, `{root}`, `{tool}`, `{noun}`,
+    /// `{reason}` and `{instead}` are filled in.
+    pub messages: BTreeMap<Kind, String>,
+}
+
+/// `[policy.*]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(crate) struct Policies {
+    invalid_path: InvalidPath,
+    path_traversal: PathTraversal,
+    git_internals_write: GitInternalsWrite,
+    unlisted_tool: UnlistedTool,
+    read_only_role: ReadOnlyRole,
+    directory_read: DirectoryRead,
+    orchestrator_command: OrchestratorCommand,
+    unproved_effect: UnprovedEffect,
+}
+
+/// What the boundary is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Boundary {
+    /// The worktree in which the session began; it does not follow the agent.
+    #[default]
+    Session,
+    /// The working directory of each event. Follows the agent, so it holds less.
+    Cwd,
+}
+
+/// What becomes of a relative path in an allowed call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Relative {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// It is made absolute, from the root.
+    Rewrite,
+}
+
+/// When the gate stands. The floor always does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Activation {
+    /// The host's modes in which it stands; empty: all.
+    pub modes: Vec<String>,
+    /// Whether it steps back in a project that the host's user has not trusted.
+    pub skip_untrusted: bool,
+    /// The environment variable that names the root; without it the gate steps back. Empty: none.
+    pub root_env: String,
+}
+
+impl Settings {
+    /// Takes this layer's own boundary, and with it what is not for a file to decide, as an error to be told.
+    pub fn check(&self) -> Result<(), String> {
+        for entry in &self.scope {
+            pattern::check(&entry.path)?;
+        }
+        for rule in &self.rule {
+            rule.paths.iter().try_for_each(|path| pattern::check(path))?;
+            if rule.directories.is_empty() && rule.extensions.is_empty() && rule.paths.is_empty() {
+                return Err(format!(
+                    "the rule `{}` names no `directories`, `extensions` or `paths`",
+                    shorten(&rule.message, 60)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Why the gate steps back for this call, if it does.
+    pub fn inactive(&self, facts: &Facts<'_>) -> Option<&'static str> {
+        let activation = &self.activation;
+        let standing = &facts.standing;
+        let other_mode = |mode: &String| !activation.modes.is_empty() && !activation.modes.contains(mode);
+        if standing.mode.as_ref().is_some_and(other_mode) {
+            Some("the host's mode is one in which this profile does not stand")
+        } else if activation.skip_untrusted && standing.trusted == Some(false) {
+            Some("the project is not trusted, and this profile stands in trusted ones only")
+        } else if !activation.root_env.is_empty() && facts.ground.root.is_none() {
+            Some("the variable that names the root is not set to a directory")
+        } else {
+            None
+        }
+    }
+
+    /// The policies of these settings, ready to be asked.
+    pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, lists: &'s Lists<'s>) -> Ruleset<'s> {
+        // INVARIANT: the floor comes first and nothing above this line can leave it out.
+        let mut policies: Vec<&dyn Policy> = vec![&GateTampering, &SecretFile, &HooksOff];
+        if self.inactive(facts).is_none() {
+            let Policies {
+                invalid_path,
+                path_traversal,
+                git_internals_write,
+                unlisted_tool,
+                read_only_role,
+                directory_read,
+                orchestrator_command,
+                unproved_effect,
+            } = &self.policy;
+            let settable: [&dyn Policy; 10] = [
+                invalid_path,
+                path_traversal,
+                &lists.scope,
+                git_internals_write,
+                unlisted_tool,
+                read_only_role,
+                directory_read,
+                orchestrator_command,
+                &lists.rules,
+                unproved_effect,
+            ];
+            policies.extend(settable);
+        }
+        Ruleset { policies, can_ask: !self.unattended, grants: self.grant, wording: self, facts }
+    }
+
+    /// The two policies that are lists rather than structs.
+    pub fn lists(&self) -> Lists<'_> {
+        Lists { scope: OutsideScope(&self.scope), rules: CustomRules(&self.rule) }
+    }
+}
+
+/// The policies that are made of `[[scope]]` and `[[rule]]`.
+pub struct Lists<'s> {
+    scope: OutsideScope<'s>,
+    rules: CustomRules<'s>,
+}
+
+impl Wording for Settings {
+    fn word(&self, finding: &Finding, facts: &Facts<'_>) -> Option<String> {
+        let template = self.messages.get(&finding.kind)?;
+        let tool = &*facts.call.tool;
+        let noun = match tool.to_ascii_lowercase().as_str() {
+            "write" => "writes",
+            "edit" => "edits",
+            _ => "file operations",
+        };
+        let root = facts.ground.root.as_ref().map(|root| root.physical.to_string_lossy()).unwrap_or_default();
+        let text = template
+            .replace("{root}", &shorten(&root, 90))
+            .replace("{tool}", tool)
+            .replace("{noun}", noun)
+            .replace("{reason}", &finding.reason)
+            .replace("{instead}", &finding.instead)
+            .replace("{path}", &shorten(&finding.path, 90));
+        Some(text)
+    }
+}
