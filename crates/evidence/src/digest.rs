@@ -23,10 +23,7 @@ impl Digest {
     /// 64 hexadecimal digits.
     pub fn hex(&self) -> String {
         let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
-        let digits = self
-            .0
-            .iter()
-            .flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]);
+        let digits = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]);
         let mut hex = String::with_capacity(64);
         hex.extend(digits);
         hex

@@ -106,12 +106,7 @@ pub struct Draft {
 impl Draft {
     /// A call that nothing is objected to.
     pub fn new(time: SystemTime, host: &'static str, event: Redacted) -> Draft {
-        Draft {
-            entry: Entry {
-                host: host.to_owned(),
-                ..Entry::blank(rfc3339(time), event.into_string())
-            },
-        }
+        Draft { entry: Entry { host: host.to_owned(), ..Entry::blank(rfc3339(time), event.into_string()) } }
     }
 
     /// The host's id of the session.
@@ -199,6 +194,11 @@ impl Draft {
         self
     }
 
+    /// The record as it would be shown, without its place in the chain.
+    pub fn into_entry(self) -> Entry {
+        Entry { seq: 0, ..self.entry }
+    }
+
     /// The record, its texts short enough for [`MAX_LINE`]; number and link still to be set.
     pub(crate) fn fitted(self) -> serde_json::Result<Entry> {
         let mut entry = self.entry;
@@ -259,13 +259,7 @@ impl Entry {
         let mut cut = self.args.len() > MAX_LIST || self.findings.len() > MAX_LIST;
         self.args.truncate(MAX_LIST);
         self.findings.truncate(MAX_LIST);
-        let own = [
-            &mut self.event,
-            &mut self.session,
-            &mut self.agent,
-            &mut self.tool,
-            &mut self.root,
-        ];
+        let own = [&mut self.event, &mut self.session, &mut self.agent, &mut self.tool, &mut self.root];
         let args = self.args.iter_mut().flat_map(|(name, value)| [name, value]);
         let findings = self
             .findings
@@ -311,10 +305,7 @@ impl<'a> Link<'a> {
 /// A clock that stands before 1970 or after 9999 is wrong; what can be shown of it is the nearest end.
 fn rfc3339(time: SystemTime) -> String {
     const LAST_SECOND: Duration = Duration::from_secs(253_402_300_799);
-    let since = time
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default()
-        .min(LAST_SECOND);
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().min(LAST_SECOND);
     humantime::format_rfc3339_millis(SystemTime::UNIX_EPOCH + since).to_string()
 }
 
@@ -425,10 +416,7 @@ mod tests {
     fn a_wrong_clock_is_no_panic() {
         let year = Duration::from_hours(366 * 24);
         assert_eq!(rfc3339(SystemTime::UNIX_EPOCH - year), "1970-01-01T00:00:00.000Z");
-        assert_eq!(
-            rfc3339(SystemTime::UNIX_EPOCH + year * 10_000),
-            "9999-12-31T23:59:59.000Z"
-        );
+        assert_eq!(rfc3339(SystemTime::UNIX_EPOCH + year * 10_000), "9999-12-31T23:59:59.000Z");
     }
 
     #[test]

@@ -68,11 +68,7 @@ impl fmt::Display for LedgerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LedgerError::Busy { path } => {
-                write!(
-                    f,
-                    "the ledger `{}` was locked by others for too long",
-                    path.display()
-                )
+                write!(f, "the ledger `{}` was locked by others for too long", path.display())
             }
             LedgerError::Full { path } => write!(f, "no room is left to write `{}`", path.display()),
             LedgerError::Refused { path } => {

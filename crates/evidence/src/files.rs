@@ -38,10 +38,7 @@ pub(crate) fn older(state_dir: &Path) -> Result<Vec<Older>, LedgerError> {
     for name in names {
         let name = name.map_err(|error| LedgerError::about(state_dir, error))?;
         if let Some(first_seq) = name.file_name().to_str().and_then(first_seq_of) {
-            files.push(Older {
-                first_seq,
-                path: name.path(),
-            });
+            files.push(Older { first_seq, path: name.path() });
         }
     }
     files.sort();
@@ -51,9 +48,7 @@ pub(crate) fn older(state_dir: &Path) -> Result<Vec<Older>, LedgerError> {
 fn first_seq_of(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("ledger.")?.strip_suffix(".jsonl")?;
     let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-    (digits.len() >= 12 && all_digits)
-        .then(|| digits.parse().ok())
-        .flatten()
+    (digits.len() >= 12 && all_digits).then(|| digits.parse().ok()).flatten()
 }
 
 /// Takes the lock, trying until the deadline. An unlucky process must not wait for ever for one that hangs.
@@ -72,9 +67,7 @@ pub(crate) fn lock(
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(LedgerError::Busy {
-                path: path.to_path_buf(),
-            });
+            return Err(LedgerError::Busy { path: path.to_path_buf() });
         }
         std::thread::sleep(pause.min(left));
         pause = (pause * 2).min(Duration::from_millis(1));
@@ -91,9 +84,7 @@ pub(crate) fn still_at(path: &Path, file: &File) -> Result<Option<Metadata>, Led
         Err(error) => return Err(LedgerError::about(path, error)),
     };
     if !there.is_file() {
-        return Err(LedgerError::NotAFile {
-            path: path.to_path_buf(),
-        });
+        return Err(LedgerError::NotAFile { path: path.to_path_buf() });
     }
     let same = (opened.dev(), opened.ino()) == (there.dev(), there.ino());
     Ok(same.then_some(opened))
@@ -131,18 +122,12 @@ pub(crate) fn end_of(file: &File, length: u64) -> io::Result<End> {
         let skipped = bytes.len() - rest.len();
         while let Some(newline) = rest.iter().rposition(|&byte| byte == b'\n') {
             let lines = rest.get(..newline).unwrap_or_default();
-            let line_start = lines
-                .iter()
-                .rposition(|&byte| byte == b'\n')
-                .map_or(0, |before| before + 1);
+            let line_start = lines.iter().rposition(|&byte| byte == b'\n').map_or(0, |before| before + 1);
             let line = lines.get(line_start..).unwrap_or_default();
             if let Some(link) = Link::of(line) {
                 return Ok(End {
                     good: start + (skipped + newline + 1) as u64,
-                    last: Some(Last {
-                        seq: link.seq,
-                        digest: Digest::of(line),
-                    }),
+                    last: Some(Last { seq: link.seq, digest: Digest::of(line) }),
                 });
             }
             rest = rest.get(..line_start).unwrap_or_default();
@@ -199,10 +184,7 @@ impl Snapshot {
             if let Some(metadata) = still_at(&path, &file)? {
                 file.unlock().map_err(|error| LedgerError::about(&path, error))?;
                 let length = metadata.len();
-                return Ok(Snapshot {
-                    older,
-                    current: Some(Current { path, file, length }),
-                });
+                return Ok(Snapshot { older, current: Some(Current { path, file, length }) });
             }
         }
     }
@@ -281,15 +263,10 @@ impl Lines {
         if ended {
             self.buffer.pop();
         } else if read as u64 == MAX_READ {
-            self.reader
-                .skip_until(b'\n')
-                .map_err(|error| LedgerError::about(&self.path, error))?;
+            self.reader.skip_until(b'\n').map_err(|error| LedgerError::about(&self.path, error))?;
             ended = true;
         }
-        Ok(Some(Line {
-            bytes: &self.buffer,
-            ended,
-        }))
+        Ok(Some(Line { bytes: &self.buffer, ended }))
     }
 }
 

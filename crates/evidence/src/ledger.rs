@@ -36,20 +36,13 @@ const ATTEMPTS: usize = 32;
 impl Ledger {
     /// The ledger of this state directory, which need not exist yet.
     pub fn at(state_dir: &Path) -> Ledger {
-        Ledger {
-            state_dir: state_dir.to_path_buf(),
-            path: files::current_path(state_dir),
-            full_at: FULL_AT,
-        }
+        Ledger { state_dir: state_dir.to_path_buf(), path: files::current_path(state_dir), full_at: FULL_AT }
     }
 
     /// The same ledger, beginning a new file at another size than 64 MiB.
     #[must_use]
     pub fn full_at(self, bytes: u64) -> Ledger {
-        Ledger {
-            full_at: bytes,
-            ..self
-        }
+        Ledger { full_at: bytes, ..self }
     }
 
     /// Writes one record and returns its number. Waits for others until the deadline.
@@ -69,9 +62,7 @@ impl Ledger {
             }
             return self.write(&file, length, end, &mut entry);
         }
-        Err(LedgerError::Busy {
-            path: self.path.clone(),
-        })
+        Err(LedgerError::Busy { path: self.path.clone() })
     }
 
     fn failed(&self, error: io::Error) -> LedgerError {
@@ -96,18 +87,10 @@ impl Ledger {
             Some(last) => (last.seq, last.digest),
             None => self.last_of_older()?,
         };
-        let mut chain = Chain {
-            seq,
-            digest,
-            lines: Vec::with_capacity(1024),
-        };
+        let mut chain = Chain { seq, digest, lines: Vec::with_capacity(1024) };
         let failed = |error: serde_json::Error| self.failed(error.into());
         if end.good < length {
-            let torn = Torn {
-                from: end.good,
-                to: length,
-                seq: seq.saturating_add(1),
-            };
+            let torn = Torn { from: end.good, to: length, seq: seq.saturating_add(1) };
             let mut repair = self.put_aside(file, &torn, &entry.time)?;
             chain.push(&mut repair).map_err(failed)?;
         }
@@ -124,8 +107,7 @@ impl Ledger {
     /// Saves what stands behind the last record, cuts it off, and returns the record that says so.
     fn put_aside(&self, file: &File, torn: &Torn, time: &str) -> Result<Entry, LedgerError> {
         let mut bytes = vec![0; usize::try_from(torn.to - torn.from).unwrap_or_default()];
-        file.read_exact_at(&mut bytes, torn.from)
-            .map_err(|error| self.failed(error))?;
+        file.read_exact_at(&mut bytes, torn.from).map_err(|error| self.failed(error))?;
         let digest = Digest::of(&bytes);
         let name = format!("{}-{}", torn.seq, digest.hex().get(..8).unwrap_or_default());
         let dir = self.state_dir.join("torn");
@@ -158,14 +140,10 @@ impl Ledger {
     fn rotate(&self, file: &File, end: &End) -> Result<bool, LedgerError> {
         let mut start = vec![0; MAX_LINE];
         let read = file.read_at(&mut start, 0).map_err(|error| self.failed(error))?;
-        let first = start
-            .get(..read)
-            .and_then(|start| start.split(|&byte| byte == b'\n').next())
-            .unwrap_or_default();
+        let first =
+            start.get(..read).and_then(|start| start.split(|&byte| byte == b'\n').next()).unwrap_or_default();
         // Any number between the file's first and last keeps the order of the files.
-        let Some(first_seq) = Link::of(first)
-            .map(|link| link.seq)
-            .or(end.last.as_ref().map(|last| last.seq))
+        let Some(first_seq) = Link::of(first).map(|link| link.seq).or(end.last.as_ref().map(|last| last.seq))
         else {
             return Ok(false);
         };
@@ -223,9 +201,5 @@ struct Torn {
 
 /// For us alone: the ledger tells what people do.
 fn make_dir(dir: &Path) -> Result<(), LedgerError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(|error| LedgerError::about(dir, error))
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| LedgerError::about(dir, error))
 }

@@ -13,12 +13,7 @@ use crate::{Entry, LedgerError};
 /// All records, the oldest first.
 pub fn entries(state_dir: &Path) -> Result<Entries, LedgerError> {
     let Snapshot { older, current } = Snapshot::take(state_dir)?;
-    Ok(Entries {
-        lines: None,
-        older: older.into_iter(),
-        current,
-        offset: 0,
-    })
+    Ok(Entries { lines: None, older: older.into_iter(), current, offset: 0 })
 }
 
 /// The last `count` records, the oldest of them first. Reads no more of the files than it has to.
@@ -40,12 +35,7 @@ pub fn tail(state_dir: &Path, count: usize) -> Result<Entries, LedgerError> {
             .and_then(|file| start_of_last(&file, file.metadata()?.len(), missing))
             .map_err(|error| LedgerError::about(path, error))?;
     }
-    Ok(Entries {
-        lines: None,
-        older: older.split_off(oldest).into_iter(),
-        current,
-        offset,
-    })
+    Ok(Entries { lines: None, older: older.split_off(oldest).into_iter(), current, offset })
 }
 
 /// Records of the ledger, in their order. A line that is no record is an error, and the next one is read all

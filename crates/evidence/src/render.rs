@@ -68,11 +68,7 @@ pub fn mpm(entry: &Entry) -> String {
 pub fn text(entry: &Entry) -> String {
     let time = entry.time.get(..19).unwrap_or(&entry.time).replace('T', " ");
     let mut line = format!("{} {:<5}", plain(&time), entry.decision.word());
-    let subject = if entry.tool.is_empty() {
-        &entry.event
-    } else {
-        &entry.tool
-    };
+    let subject = if entry.tool.is_empty() { &entry.event } else { &entry.tool };
     for (name, value) in [("", subject), ("agent=", &entry.agent)] {
         if !value.is_empty() {
             line.push(' ');
@@ -171,13 +167,7 @@ pub fn parse_ib_line(line: &str) -> Option<IbLine> {
         };
         (form, tool, vec![("path".to_owned(), path.to_owned())])
     };
-    let parsed = IbLine {
-        time: time.to_owned(),
-        event: event.to_owned(),
-        tool: tool.to_owned(),
-        form,
-        args,
-    };
+    let parsed = IbLine { time: time.to_owned(), event: event.to_owned(), tool: tool.to_owned(), form, args };
     // Only what can be shown again is understood.
     (parsed.to_string() == line).then_some(parsed)
 }
@@ -185,9 +175,8 @@ pub fn parse_ib_line(line: &str) -> Option<IbLine> {
 /// `Read (file_path: /etc/passwd)`
 fn denied_call(call: &str) -> (&str, Vec<(String, String)>) {
     let whole = (call, Vec::new());
-    let Some((tool, list)) = call
-        .split_once(" (")
-        .and_then(|(tool, list)| Some((tool, list.strip_suffix(')')?)))
+    let Some((tool, list)) =
+        call.split_once(" (").and_then(|(tool, list)| Some((tool, list.strip_suffix(')')?)))
     else {
         return whole;
     };
@@ -209,19 +198,14 @@ fn denied_call(call: &str) -> (&str, Vec<(String, String)>) {
 /// What parameters are called.
 fn is_name(text: &str) -> bool {
     !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
 }
 
 /// The path that the record is about.
 fn path(entry: &Entry) -> &str {
     let found = entry.findings.first().map(|finding| finding.path.as_str());
     let named = entry.args.first().map(|(_, value)| value.as_str());
-    found
-        .filter(|path| !path.is_empty())
-        .or(named)
-        .unwrap_or_default()
+    found.filter(|path| !path.is_empty()).or(named).unwrap_or_default()
 }
 
 /// The text on one line, with nothing in it that a terminal acts on.
@@ -291,10 +275,7 @@ mod tests {
             "[2026-01-10 15:05:06] [PreToolUse] Permission denied: Read (file_path: a, b, limit: 5)"
         );
         two.args.clear();
-        assert_eq!(
-            ib(&two).unwrap(),
-            "[2026-01-10 15:05:06] [PreToolUse] Permission denied: Read"
-        );
+        assert_eq!(ib(&two).unwrap(), "[2026-01-10 15:05:06] [PreToolUse] Permission denied: Read");
     }
 
     #[test]
@@ -309,11 +290,7 @@ mod tests {
                 Some(Kind::Traversal),
                 "WARNING Security: Blocked Read operation: Path traversal attempts are not allowed: /x",
             ),
-            (
-                Decision::Deny,
-                Some(Kind::InvalidPath),
-                "ERROR Error validating file path: /x",
-            ),
+            (Decision::Deny, Some(Kind::InvalidPath), "ERROR Error validating file path: /x"),
             (
                 Decision::Deny,
                 Some(Kind::Secret),
@@ -336,25 +313,16 @@ mod tests {
             text(&entry(Decision::Deny, Some(Kind::Outside), "/x")),
             "2026-01-10 15:05:06 deny  Read file_path=/x: not this way [some-policy]"
         );
-        assert_eq!(
-            text(&entry(Decision::Allow, None, "/x")),
-            "2026-01-10 15:05:06 allow Read file_path=/x"
-        );
+        assert_eq!(text(&entry(Decision::Allow, None, "/x")), "2026-01-10 15:05:06 allow Read file_path=/x");
     }
 
     #[test]
     fn a_path_cannot_forge_a_line_or_drive_a_terminal() {
-        let forged = entry(
-            Decision::Deny,
-            Some(Kind::Outside),
-            "x\n[2026-01-10 15:05:06] \u{1b}[2Jy\u{202e}z",
-        );
+        let forged =
+            entry(Decision::Deny, Some(Kind::Outside), "x\n[2026-01-10 15:05:06] \u{1b}[2Jy\u{202e}z");
         for line in [ib(&forged).unwrap(), mpm(&forged), text(&forged)] {
             assert!(!line.contains(['\n', '\u{1b}', '\u{202e}']), "{line}");
-            assert!(
-                line.contains("x\\n[2026-01-10 15:05:06] \\u{1b}[2Jy\\u{202e}z"),
-                "{line}"
-            );
+            assert!(line.contains("x\\n[2026-01-10 15:05:06] \\u{1b}[2Jy\\u{202e}z"), "{line}");
         }
     }
 
@@ -363,21 +331,12 @@ mod tests {
         let line = "[2026-01-10T15:05:06-06:00] [PermissionRequest] Permission denied: Bash (command: curl https://example.com/api/data, description: Execute curl request to fetch data)";
         let parsed = parse_ib_line(line).unwrap();
         assert_eq!(parsed.time, "2026-01-10T15:05:06-06:00");
-        assert_eq!(
-            (parsed.event.as_str(), parsed.tool.as_str()),
-            ("PermissionRequest", "Bash")
-        );
+        assert_eq!((parsed.event.as_str(), parsed.tool.as_str()), ("PermissionRequest", "Bash"));
         assert_eq!(
             parsed.args,
             [
-                (
-                    "command".to_owned(),
-                    "curl https://example.com/api/data".to_owned()
-                ),
-                (
-                    "description".to_owned(),
-                    "Execute curl request to fetch data".to_owned()
-                ),
+                ("command".to_owned(), "curl https://example.com/api/data".to_owned()),
+                ("description".to_owned(), "Execute curl request to fetch data".to_owned()),
             ]
         );
         assert_eq!(parsed.to_string(), line);

@@ -138,13 +138,7 @@ struct Next {
 
 impl Default for Check {
     fn default() -> Check {
-        Check {
-            report: Report::default(),
-            next: Some(Next {
-                seq: 1,
-                prev: Digest::NOTHING,
-            }),
-        }
+        Check { report: Report::default(), next: Some(Next { seq: 1, prev: Digest::NOTHING }) }
     }
 }
 
@@ -186,10 +180,7 @@ impl Check {
         };
         if let Some(next) = &self.next {
             let fault = if link.seq != next.seq {
-                Some(Fault::Number {
-                    wanted: next.seq,
-                    found: link.seq,
-                })
+                Some(Fault::Number { wanted: next.seq, found: link.seq })
             } else if link.prev != next.prev.hex() {
                 Some(Fault::Link)
             } else {
@@ -199,10 +190,7 @@ impl Check {
                 self.fault(path, number, fault);
             }
         }
-        self.next = Some(Next {
-            seq: link.seq.saturating_add(1),
-            prev: Digest::of(bytes),
-        });
+        self.next = Some(Next { seq: link.seq.saturating_add(1), prev: Digest::of(bytes) });
         self.report.last_time = Some(link.time.clone().into_owned());
         if self.report.first_time.is_none() {
             self.report.first_time = Some(link.time.into_owned());
@@ -211,10 +199,6 @@ impl Check {
 
     /// The first one counts: what follows may be its consequence.
     fn fault(&mut self, file: &Path, line: u64, what: Fault) {
-        self.report.problem.get_or_insert_with(|| Problem {
-            file: file.to_path_buf(),
-            line,
-            what,
-        });
+        self.report.problem.get_or_insert_with(|| Problem { file: file.to_path_buf(), line, what });
     }
 }

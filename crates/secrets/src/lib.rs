@@ -110,11 +110,7 @@ impl Mark {
         if rest.first() != Some(&b'[') {
             return None;
         }
-        Mark::ALL
-            .iter()
-            .map(|mark| mark.text())
-            .find(|text| rest.starts_with(text.as_bytes()))
-            .map(str::len)
+        Mark::ALL.iter().map(|mark| mark.text()).find(|text| rest.starts_with(text.as_bytes())).map(str::len)
     }
 }
 
@@ -126,15 +122,9 @@ mod tests {
     fn both_passes_work_together() {
         for (text, wanted) in [
             // The more telling mark stays.
-            (
-                "GITHUB_TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ012345",
-                "GITHUB_TOKEN=[GITHUB_TOKEN REDACTED]",
-            ),
+            ("GITHUB_TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ012345", "GITHUB_TOKEN=[GITHUB_TOKEN REDACTED]"),
             // What is left of the value beside a token is a secret all the same.
-            (
-                "API_KEY=AKIAIOSFODNN7EXAMPLE:hunter2",
-                "API_KEY=[SECRET REDACTED]",
-            ),
+            ("API_KEY=AKIAIOSFODNN7EXAMPLE:hunter2", "API_KEY=[SECRET REDACTED]"),
             // A key block that begins inside a value ends where the block ends, not at the first space.
             (
                 "SECRET=x-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- tail",
@@ -153,16 +143,10 @@ mod tests {
     #[test]
     fn a_parameter_that_names_a_secret_hides_any_value() {
         assert_eq!(redact("abc").named("db_password").as_str(), "[SECRET REDACTED]");
-        assert_eq!(
-            redact("Bearer abc").named("Authorization").as_str(),
-            "[SECRET REDACTED]"
-        );
+        assert_eq!(redact("Bearer abc").named("Authorization").as_str(), "[SECRET REDACTED]");
         assert_eq!(redact("$TOKEN").named("token").as_str(), "$TOKEN");
         assert_eq!(redact("").named("token").as_str(), "");
-        assert_eq!(
-            redact("/home/u/token").named("file_path").as_str(),
-            "/home/u/token"
-        );
+        assert_eq!(redact("/home/u/token").named("file_path").as_str(), "/home/u/token");
     }
 
     #[test]

@@ -132,10 +132,7 @@ fn header_value(bytes: &[u8], from: usize) -> Option<Found> {
     let from = opening_quote(bytes, from).map_or(from, |quote| quote.end);
     let to = end_of_word(bytes, from);
     let scheme = bytes.get(from..to)?;
-    if SCHEMES
-        .iter()
-        .any(|name| scheme.eq_ignore_ascii_case(name.as_bytes()))
-    {
+    if SCHEMES.iter().any(|name| scheme.eq_ignore_ascii_case(name.as_bytes())) {
         let from = skip_blanks(bytes, to);
         return secret(bytes, from, end_of_word(bytes, from), 1, Mark::Secret);
     }
@@ -146,12 +143,9 @@ fn header_value(bytes: &[u8], from: usize) -> Option<Found> {
 fn secret(bytes: &[u8], from: usize, to: usize, min: usize, mark: Mark) -> Option<Found> {
     let value = bytes.get(from..to)?;
     // Bytes that continue a character do not count.
-    let long_enough = value
-        .iter()
-        .filter(|byte| !byte.is_ascii_whitespace() && (**byte & 0xc0) != 0x80)
-        .take(min)
-        .count()
-        == min;
+    let long_enough =
+        value.iter().filter(|byte| !byte.is_ascii_whitespace() && (**byte & 0xc0) != 0x80).take(min).count()
+            == min;
     let marked = Mark::length_at(value) == Some(value.len());
     (long_enough && !marked && !is_reference(value)).then_some(Found { from, to, mark })
 }
@@ -184,17 +178,9 @@ struct Quote {
 
 fn opening_quote(bytes: &[u8], from: usize) -> Option<Quote> {
     let rest = rest(bytes, from);
-    let backslashes = rest
-        .iter()
-        .take(MAX_BACKSLASHES)
-        .take_while(|&&byte| byte == b'\\')
-        .count();
+    let backslashes = rest.iter().take(MAX_BACKSLASHES).take_while(|&&byte| byte == b'\\').count();
     let &byte = rest.get(backslashes)?;
-    is_quote(byte).then_some(Quote {
-        byte,
-        backslashes,
-        end: from + backslashes + 1,
-    })
+    is_quote(byte).then_some(Quote { byte, backslashes, end: from + backslashes + 1 })
 }
 
 /// The end of a word that is not in quotes: at a space, or before a quote with its backslashes.
@@ -224,9 +210,7 @@ fn rest(bytes: &[u8], from: usize) -> &[u8] {
 }
 
 fn skip_blanks(bytes: &[u8], from: usize) -> usize {
-    let blanks = rest(bytes, from)
-        .iter()
-        .take_while(|&&byte| byte == b' ' || byte == b'\t');
+    let blanks = rest(bytes, from).iter().take_while(|&&byte| byte == b' ' || byte == b'\t');
     from + blanks.count()
 }
 
@@ -266,10 +250,7 @@ fn is_reference(value: &[u8]) -> bool {
     }
     let braced = name.strip_prefix(b"{").and_then(|name| name.strip_suffix(b"}"));
     let name = braced.unwrap_or(name);
-    !name.is_empty()
-        && name
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
 #[cfg(test)]
@@ -280,71 +261,32 @@ mod tests {
     fn secrets_are_replaced_and_what_stands_around_them_stays() {
         for (text, wanted) in [
             ("PASSWORD=hunter2", "PASSWORD=[SECRET REDACTED]"),
-            (
-                "db_password=hunter2 psql -h x",
-                "db_password=[SECRET REDACTED] psql -h x",
-            ),
-            (
-                "export API_KEY='a b c d e f'; ls",
-                "export API_KEY='[SECRET REDACTED]'; ls",
-            ),
+            ("db_password=hunter2 psql -h x", "db_password=[SECRET REDACTED] psql -h x"),
+            ("export API_KEY='a b c d e f'; ls", "export API_KEY='[SECRET REDACTED]'; ls"),
             ("password = \"hunter2\"", "password = \"[SECRET REDACTED]\""),
             ("Token := `hunter2`", "Token := `[SECRET REDACTED]`"),
-            (
-                "secret: hunter2\nuser: bob",
-                "secret: [SECRET REDACTED]\nuser: bob",
-            ),
-            (
-                "{\"token\":\"abcdef\",\"n\":1}",
-                "{\"token\":\"[SECRET REDACTED]\",\"n\":1}",
-            ),
+            ("secret: hunter2\nuser: bob", "secret: [SECRET REDACTED]\nuser: bob"),
+            ("{\"token\":\"abcdef\",\"n\":1}", "{\"token\":\"[SECRET REDACTED]\",\"n\":1}"),
             (
                 "{\\\"api_key\\\": \\\"abc\\\\\\\"def\\\", 1}",
                 "{\\\"api_key\\\": \\\"[SECRET REDACTED]\\\", 1}",
             ),
             ("x-api-key: abcdef", "x-api-key: [SECRET REDACTED]"),
-            (
-                "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG",
-                "AWS_SECRET_ACCESS_KEY=[SECRET REDACTED]",
-            ),
-            (
-                "--password=hunter2 --verbose",
-                "--password=[SECRET REDACTED] --verbose",
-            ),
+            ("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG", "AWS_SECRET_ACCESS_KEY=[SECRET REDACTED]"),
+            ("--password=hunter2 --verbose", "--password=[SECRET REDACTED] --verbose"),
             ("PASSWORD=$A$hunter2", "PASSWORD=[SECRET REDACTED]"),
             ("PASSWORD=пароль", "PASSWORD=[SECRET REDACTED]"),
-            (
-                "PASSWORD=\"never closed\nnext",
-                "PASSWORD=\"[SECRET REDACTED]\nnext",
-            ),
+            ("PASSWORD=\"never closed\nnext", "PASSWORD=\"[SECRET REDACTED]\nnext"),
             (
                 "curl -H \"Authorization: Bearer abc\" x",
                 "curl -H \"Authorization: Bearer [SECRET REDACTED]\" x",
             ),
-            (
-                "authorization: basic dTpw",
-                "authorization: basic [SECRET REDACTED]",
-            ),
-            (
-                "\"Authorization\":\"Bearer abc\"",
-                "\"Authorization\":\"Bearer [SECRET REDACTED]\"",
-            ),
-            (
-                "Authorization: opaque-credentials",
-                "Authorization: [SECRET REDACTED]",
-            ),
-            (
-                "https://bob:hunter2@host/x",
-                "https://bob:[PASSWORD REDACTED]@host/x",
-            ),
-            (
-                "redis://:pw@host:6379/0",
-                "redis://:[PASSWORD REDACTED]@host:6379/0",
-            ),
-            (
-                "postgres://u:p@ss@h:5432/d u",
-                "postgres://u:[PASSWORD REDACTED]@h:5432/d u",
-            ),
+            ("authorization: basic dTpw", "authorization: basic [SECRET REDACTED]"),
+            ("\"Authorization\":\"Bearer abc\"", "\"Authorization\":\"Bearer [SECRET REDACTED]\""),
+            ("Authorization: opaque-credentials", "Authorization: [SECRET REDACTED]"),
+            ("https://bob:hunter2@host/x", "https://bob:[PASSWORD REDACTED]@host/x"),
+            ("redis://:pw@host:6379/0", "redis://:[PASSWORD REDACTED]@host:6379/0"),
+            ("postgres://u:p@ss@h:5432/d u", "postgres://u:[PASSWORD REDACTED]@h:5432/d u"),
             // Text behind a mark that somebody wrote himself is not safe from us.
             ("PASSWORD=[SECRET REDACTED]hunter2", "PASSWORD=[SECRET REDACTED]"),
         ] {
@@ -386,16 +328,9 @@ mod tests {
     #[test]
     fn a_text_made_to_be_measured_again_and_again_takes_linear_time() {
         // Quadratic work on texts of this size would take half a minute.
-        for piece in [
-            "token=\"$(",
-            "token=\\\"$( token='$(",
-            "://",
-            "://a",
-            "= ",
-            ": ",
-            "Authorization: ",
-            "token=$",
-        ] {
+        for piece in
+            ["token=\"$(", "token=\\\"$( token='$(", "://", "://a", "= ", ": ", "Authorization: ", "token=$"]
+        {
             let text = piece.repeat(1 << 16);
             let _ = redact(&text);
         }

@@ -17,11 +17,7 @@ pub(crate) struct Rewrite<'t> {
 
 impl<'t> Rewrite<'t> {
     pub(crate) fn of(text: &'t str) -> Rewrite<'t> {
-        Rewrite {
-            text,
-            done: String::new(),
-            kept: 0,
-        }
+        Rewrite { text, done: String::new(), kept: 0 }
     }
 
     /// What stands before `at`, back to the last mark.
@@ -32,8 +28,7 @@ impl<'t> Rewrite<'t> {
     /// Puts a mark in the place of `from..to`. Both stand beside ASCII or at an end of the text, so that no
     /// character is cut.
     pub(crate) fn replace(&mut self, from: usize, to: usize, mark: Mark) {
-        self.done
-            .push_str(self.text.get(self.kept..from).unwrap_or_default());
+        self.done.push_str(self.text.get(self.kept..from).unwrap_or_default());
         self.done.push_str(mark.text());
         self.kept = to;
     }

@@ -45,8 +45,7 @@ pub(crate) fn redact(text: &str) -> Cow<'_, str> {
 
 /// Where a token may begin at the earliest. Most texts hold none, so this is where the time goes.
 fn begin_of_some(rest: &[u8]) -> Option<usize> {
-    rest.iter()
-        .position(|byte| matches!(byte, b'g' | b's' | b'A' | b'e' | b'x' | b'-'))
+    rest.iter().position(|byte| matches!(byte, b'g' | b's' | b'A' | b'e' | b'x' | b'-'))
 }
 
 /// One kind of token.
@@ -60,12 +59,7 @@ struct Rule {
 /// What follows the prefix.
 enum Body {
     /// Characters of one class, this many, that satisfy the check.
-    Run {
-        class: fn(u8) -> bool,
-        min: usize,
-        max: usize,
-        check: fn(&[u8]) -> bool,
-    },
+    Run { class: fn(u8) -> bool, min: usize, max: usize, check: fn(&[u8]) -> bool },
     /// What this function measures, by the contract of [`Body::measure`].
     Other(fn(&[u8]) -> Result<usize, usize>),
 }
@@ -81,26 +75,13 @@ const RULES: [Rule; 16] = [
     github("github_pat_"),
     Rule {
         prefix: "sk-",
-        body: Body::Run {
-            class: is_word_or_hyphen,
-            min: 20,
-            max: MANY,
-            check: is_no_phrase,
-        },
+        body: Body::Run { class: is_word_or_hyphen, min: 20, max: MANY, check: is_no_phrase },
         mark: Mark::ApiKey,
     },
     aws("AKIA"),
     aws("ASIA"),
-    Rule {
-        prefix: "eyJ",
-        body: Body::Other(measure_jwt),
-        mark: Mark::Jwt,
-    },
-    Rule {
-        prefix: "-----BEGIN ",
-        body: Body::Other(measure_pem),
-        mark: Mark::PrivateKey,
-    },
+    Rule { prefix: "eyJ", body: Body::Other(measure_jwt), mark: Mark::Jwt },
+    Rule { prefix: "-----BEGIN ", body: Body::Other(measure_pem), mark: Mark::PrivateKey },
     slack("xoxa-"),
     slack("xoxb-"),
     slack("xoxp-"),
@@ -112,12 +93,7 @@ const RULES: [Rule; 16] = [
 const fn github(prefix: &'static str) -> Rule {
     Rule {
         prefix,
-        body: Body::Run {
-            class: is_word,
-            min: 36,
-            max: MANY,
-            check: anything,
-        },
+        body: Body::Run { class: is_word, min: 36, max: MANY, check: anything },
         mark: Mark::GithubToken,
     }
 }
@@ -139,12 +115,7 @@ const fn aws(prefix: &'static str) -> Rule {
 const fn slack(prefix: &'static str) -> Rule {
     Rule {
         prefix,
-        body: Body::Run {
-            class: is_word_or_hyphen,
-            min: 10,
-            max: MANY,
-            check: anything,
-        },
+        body: Body::Run { class: is_word_or_hyphen, min: 10, max: MANY, check: anything },
         mark: Mark::SlackToken,
     }
 }
@@ -154,20 +125,11 @@ impl Body {
     /// rule begins.
     fn measure(&self, rest: &[u8]) -> Result<usize, usize> {
         match self {
-            Body::Run {
-                class,
-                min,
-                max,
-                check,
-            } => {
+            Body::Run { class, min, max, check } => {
                 // A part of a run that failed fails too: it is shorter, and the checks ask for something to
                 // be there.
                 let run = run(rest, *class);
-                if (*min..=*max).contains(&run.len()) && check(run) {
-                    Ok(run.len())
-                } else {
-                    Err(run.len())
-                }
+                if (*min..=*max).contains(&run.len()) && check(run) { Ok(run.len()) } else { Err(run.len()) }
             }
             Body::Other(measure) => measure(rest),
         }
@@ -194,8 +156,7 @@ fn anything(_: &[u8]) -> bool {
 
 /// Lower-case words joined by hyphens are the name of something (`sk-learn-contrib-documentation`).
 fn is_no_phrase(run: &[u8]) -> bool {
-    run.iter()
-        .any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+    run.iter().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
         || run.split(|&byte| byte == b'-').any(|word| word.len() >= 20)
 }
 
@@ -223,9 +184,7 @@ fn measure_pem(rest: &[u8]) -> Result<usize, usize> {
     const LABEL: usize = 64;
 
     let start = rest.get(..LABEL).unwrap_or(rest);
-    let label = run(start, |byte| {
-        byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
-    });
+    let label = run(start, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
     // PGP says `PRIVATE KEY BLOCK`.
     let kind = label.strip_suffix(b" BLOCK").unwrap_or(label);
     let after = rest.get(label.len()..).unwrap_or_default();
@@ -237,9 +196,8 @@ fn measure_pem(rest: &[u8]) -> Result<usize, usize> {
     };
     // From the last line's own dashes to the closing ones, which may have been cut off.
     let last_line = after.get(end + 9..).unwrap_or_default();
-    let last_label = run(last_line, |byte| {
-        byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
-    });
+    let last_label =
+        run(last_line, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
     let dashes = last_line
         .get(last_label.len()..)
         .unwrap_or_default()
@@ -261,26 +219,17 @@ mod tests {
         let cases: Vec<(String, &str)> = vec![
             (format!("x ghp_{BODY_36} y"), "x [GITHUB_TOKEN REDACTED] y"),
             (format!("ghs_{BODY_36}"), "[GITHUB_TOKEN REDACTED]"),
-            (
-                format!("gho_{BODY_36},ghr_{BODY_36}"),
-                "[GITHUB_TOKEN REDACTED],[GITHUB_TOKEN REDACTED]",
-            ),
+            (format!("gho_{BODY_36},ghr_{BODY_36}"), "[GITHUB_TOKEN REDACTED],[GITHUB_TOKEN REDACTED]"),
             (pat, "[GITHUB_TOKEN REDACTED]"),
             (format!("é ghu_{BODY_36}é"), "é [GITHUB_TOKEN REDACTED]é"),
             (format!("日ghp_{BODY_36}"), "日[GITHUB_TOKEN REDACTED]"),
             (format!("my_ghp_{BODY_36}"), "my_[GITHUB_TOKEN REDACTED]"),
             ("sk-abcdefghijklmnopqrstuvwxyz".to_owned(), "[API_KEY REDACTED]"),
             ("sk-ant-api03-AbCd_efgh-ijkl0123".to_owned(), "[API_KEY REDACTED]"),
-            (
-                "'sk-proj-0123456789abcdefghij'".to_owned(),
-                "'[API_KEY REDACTED]'",
-            ),
+            ("'sk-proj-0123456789abcdefghij'".to_owned(), "'[API_KEY REDACTED]'"),
             ("id=AKIAIOSFODNN7EXAMPLE;".to_owned(), "id=[AWS_KEY REDACTED];"),
             ("ASIAIOSFODNN7EXAMPLE".to_owned(), "[AWS_KEY REDACTED]"),
-            (
-                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w".to_owned(),
-                "[JWT REDACTED]",
-            ),
+            ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w".to_owned(), "[JWT REDACTED]"),
             ("xoxb-1234567890-abcdef".to_owned(), "[SLACK_TOKEN REDACTED]"),
             ("xoxp-1234567890-abcdef.".to_owned(), "[SLACK_TOKEN REDACTED]."),
             (
@@ -296,14 +245,8 @@ mod tests {
                 "-----BEGIN PGP PRIVATE KEY BLOCK-----\nx\n-----END PGP PRIVATE KEY BLOCK-----".to_owned(),
                 "[PRIVATE_KEY REDACTED]",
             ),
-            (
-                "a -----BEGIN EC PRIVATE KEY-----\nMHcCé".to_owned(),
-                "a [PRIVATE_KEY REDACTED]",
-            ),
-            (
-                "-----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC PRI".to_owned(),
-                "[PRIVATE_KEY REDACTED]",
-            ),
+            ("a -----BEGIN EC PRIVATE KEY-----\nMHcCé".to_owned(), "a [PRIVATE_KEY REDACTED]"),
+            ("-----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC PRI".to_owned(), "[PRIVATE_KEY REDACTED]"),
         ];
         for (text, wanted) in cases {
             assert_eq!(redact(&text), wanted, "{text}");

@@ -88,25 +88,16 @@ pub enum Status {
 pub fn examine(subject: &Subject<'_>) -> Diagnosis {
     let mut checks = Vec::new();
     let sources = sources(subject, &mut checks);
-    let live: Vec<&Source> = sources
-        .iter()
-        .filter(|source| is_live(source, &sources))
-        .collect();
+    let live: Vec<&Source> = sources.iter().filter(|source| is_live(source, &sources)).collect();
     registration(&sources, &live, &mut checks);
     // One file that works makes up for what another loses.
-    let lost = if live.is_empty() {
-        Status::Fail
-    } else {
-        Status::Warn
-    };
+    let lost = if live.is_empty() { Status::Fail } else { Status::Warn };
     for source in &sources {
         handlers(source, lost, &mut checks);
     }
     switches(&sources, &live, &mut checks);
-    let lines: Vec<_> = live
-        .iter()
-        .flat_map(|source| source.gates().map(move |ours| (*source, ours)))
-        .collect();
+    let lines: Vec<_> =
+        live.iter().flat_map(|source| source.gates().map(move |ours| (*source, ours))).collect();
     let programs: BTreeSet<&str> = lines.iter().map(|(_, ours)| ours.command.program()).collect();
     checks.extend(programs.into_iter().map(|program| binary(program, subject)));
     checks.push(state(&subject.dirs.state));
@@ -118,10 +109,7 @@ pub fn examine(subject: &Subject<'_>) -> Diagnosis {
             canary::canaries(source, &ours.command, subject, &mut checks);
         }
     }
-    Diagnosis {
-        active: !live.is_empty() && checks.iter().all(|check| check.status != Status::Fail),
-        checks,
-    }
+    Diagnosis { active: !live.is_empty() && checks.iter().all(|check| check.status != Status::Fail), checks }
 }
 
 impl Diagnosis {
@@ -129,12 +117,7 @@ impl Diagnosis {
     pub fn render(&self, out: &mut dyn Write, colour: bool) -> io::Result<()> {
         let paint = |code: &'static str| if colour { code } else { "" };
         let reset = paint("\u{1b}[0m");
-        let width = self
-            .checks
-            .iter()
-            .map(|check| check.id.len())
-            .max()
-            .unwrap_or_default();
+        let width = self.checks.iter().map(|check| check.id.len()).max().unwrap_or_default();
         for check in &self.checks {
             let (mark, colour) = match check.status {
                 Status::Info => ('·', paint("\u{1b}[2m")),
@@ -142,12 +125,7 @@ impl Diagnosis {
                 Status::Warn => ('!', paint("\u{1b}[33m")),
                 Status::Fail => ('✗', paint("\u{1b}[31m")),
             };
-            writeln!(
-                out,
-                "{colour}{mark}{reset} {:width$}  {}",
-                check.id,
-                one_line(&check.text)
-            )?;
+            writeln!(out, "{colour}{mark}{reset} {:width$}  {}", check.id, one_line(&check.text))?;
             if let Some(help) = check.help {
                 writeln!(out, "  {:width$}    {help}", "")?;
             }
@@ -163,19 +141,11 @@ impl Diagnosis {
 
 impl Check {
     fn new(id: &'static str, status: Status, text: impl Into<String>) -> Check {
-        Check {
-            id,
-            status,
-            text: text.into(),
-            help: None,
-        }
+        Check { id, status, text: text.into(), help: None }
     }
 
     fn help(self, help: &'static str) -> Check {
-        Check {
-            help: Some(help),
-            ..self
-        }
+        Check { help: Some(help), ..self }
     }
 }
 
@@ -193,12 +163,7 @@ struct Source {
 impl Source {
     /// Our handlers that judge every call, if the client reads the file.
     fn gates(&self) -> impl Iterator<Item = &Handler> {
-        let ours = self
-            .reading
-            .events
-            .get(GATE)
-            .into_iter()
-            .flat_map(|event| &event.ours);
+        let ours = self.reading.events.get(GATE).into_iter().flat_map(|event| &event.ours);
         ours.filter(|ours| ours.limits.is_empty())
     }
 
@@ -269,43 +234,21 @@ fn managed_hooks_only(source: &Source) -> bool {
 
 fn registration(sources: &[Source], live: &[&Source], checks: &mut Vec<Check>) {
     for source in sources {
-        let events = source
-            .reading
-            .events
-            .iter()
-            .filter(|(_, event)| !event.ours.is_empty());
+        let events = source.reading.events.iter().filter(|(_, event)| !event.ours.is_empty());
         let events: Vec<_> = events.map(|(name, _)| name.as_str()).collect();
         checks.push(if events.is_empty() {
             Check::new("settings", Status::Info, format!("{source}, without toolgate"))
         } else {
-            let status = if source.reading.gates() {
-                Status::Ok
-            } else {
-                Status::Warn
-            };
-            Check::new(
-                "registered",
-                status,
-                format!("in the {source} for {}", events.join(", ")),
-            )
+            let status = if source.reading.gates() { Status::Ok } else { Status::Warn };
+            Check::new("registered", status, format!("in the {source} for {}", events.join(", ")))
         });
     }
-    if !sources
-        .iter()
-        .any(|source| source.reading.ours().next().is_some() || source.loses_us())
-    {
-        let check = Check::new(
-            "registered",
-            Status::Fail,
-            "toolgate is in no settings file of Claude Code",
-        );
+    if !sources.iter().any(|source| source.reading.ours().next().is_some() || source.loses_us()) {
+        let check = Check::new("registered", Status::Fail, "toolgate is in no settings file of Claude Code");
         checks.push(check.help("run `toolgate init`"));
     }
     if live.len() > 1 {
-        let text = format!(
-            "{} files register toolgate, so every call is judged as many times",
-            live.len()
-        );
+        let text = format!("{} files register toolgate, so every call is judged as many times", live.len());
         checks
             .push(Check::new("doubled", Status::Warn, text).help("run `toolgate uninstall` for one of them"));
     }
@@ -329,12 +272,7 @@ fn handlers(source: &Source, lost: Status, checks: &mut Vec<Check>) {
     }
     let missing: Vec<_> = EVENTS
         .iter()
-        .filter(|name| {
-            reading
-                .events
-                .get(**name)
-                .is_none_or(|event| event.ours.is_empty())
-        })
+        .filter(|name| reading.events.get(**name).is_none_or(|event| event.ours.is_empty()))
         .copied()
         .collect();
     if missing.contains(&GATE) {
@@ -352,10 +290,7 @@ fn handlers(source: &Source, lost: Status, checks: &mut Vec<Check>) {
             checks.push(Check::new("neighbours", status, text).help("mend or remove that handler"));
         }
         if gate {
-            event
-                .ours
-                .iter()
-                .for_each(|ours| gate_handler(source, ours, lost, checks));
+            event.ours.iter().for_each(|ours| gate_handler(source, ours, lost, checks));
         }
     }
 }
@@ -427,12 +362,7 @@ fn switches(sources: &[Source], live: &[&Source], checks: &mut Vec<Check>) {
 
 /// Variables that move where we or the client look for things, or make the client skip hooks.
 fn bends_us(name: &str) -> bool {
-    let exact = [
-        "HOME",
-        "CLAUDE_CONFIG_DIR",
-        "CLAUDE_CODE_SIMPLE",
-        "CLAUDE_CODE_SAFE_MODE",
-    ];
+    let exact = ["HOME", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"];
     exact.contains(&name) || name.starts_with("XDG_")
 }
 
@@ -478,11 +408,7 @@ fn others_may_write(path: &Path) -> bool {
 }
 
 fn is_in_project(real: &Path, subject: &Subject<'_>) -> bool {
-    let project = subject
-        .places
-        .project
-        .as_ref()
-        .and_then(|project| fs::canonicalize(project).ok());
+    let project = subject.places.project.as_ref().and_then(|project| fs::canonicalize(project).ok());
     project.is_some_and(|project| real.starts_with(project))
 }
 
@@ -498,11 +424,8 @@ fn state(dir: &Path) -> Check {
     if !found.is_dir() {
         check(Status::Fail, "is not a directory")
     } else if found.uid() != rustix::process::geteuid().as_raw() {
-        check(
-            Status::Fail,
-            "belongs to somebody else, so no call can be recorded",
-        )
-        .help("give it to the agent's user")
+        check(Status::Fail, "belongs to somebody else, so no call can be recorded")
+            .help("give it to the agent's user")
     } else if rustix::fs::access(dir, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_err() {
         check(Status::Fail, "cannot be written, so no call can be recorded")
             .help("give its owner the right to write")
@@ -522,25 +445,15 @@ fn client(subject: &Subject<'_>) -> Check {
         fs::canonicalize(program).is_ok_and(|real| real.is_file() && !is_in_project(&real, subject))
     };
     let Some(program) = programs.find(is_the_client) else {
-        return check(
-            Status::Info,
-            "no `claude` on PATH, so its version is not known".to_owned(),
-        );
+        return check(Status::Info, "no `claude` on PATH, so its version is not known".to_owned());
     };
     let mut command = Command::new(&program);
-    command
-        .arg("--version")
-        .env_clear()
-        .env("HOME", &subject.dirs.home);
+    command.arg("--version").env_clear().env("HOME", &subject.dirs.home);
     command.envs(subject.path.map(|path| ("PATH", path)));
-    let said = canary::run(&mut command, b"")
-        .ok()
-        .map(|ran| String::from_utf8_lossy(&ran.stdout).into_owned());
+    let said =
+        canary::run(&mut command, b"").ok().map(|ran| String::from_utf8_lossy(&ran.stdout).into_owned());
     let Some(version) = said.as_deref().and_then(version) else {
-        return check(
-            Status::Info,
-            format!("`{}` does not say its version", program.display()),
-        );
+        return check(Status::Info, format!("`{}` does not say its version", program.display()));
     };
     let (major, minor, patch) = version;
     let text = format!("Claude Code {major}.{minor}.{patch}");

@@ -1,5 +1,16 @@
-//! The library behind the `toolgate` binary.
+//! The gate as a library: what the binary runs for every call, for those who embed it.
+//!
+//! Read [`gate`] first.
 
+pub mod cases;
+pub mod cli;
 pub mod dirs;
+pub mod disk;
 pub mod doctor;
+pub mod gate;
+pub mod git;
+pub mod hook;
+pub mod record;
 pub mod register;
+pub mod session;
+pub mod settings;

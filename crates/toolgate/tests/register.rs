@@ -26,9 +26,7 @@ struct Machine {
 
 impl Machine {
     fn new() -> Machine {
-        let machine = Machine {
-            dir: tempfile::tempdir().unwrap(),
-        };
+        let machine = Machine { dir: tempfile::tempdir().unwrap() };
         for dir in ["", "home", "project", "etc", "bin"] {
             fs::create_dir_all(machine.path(dir)).unwrap();
             // Whatever the umask.
@@ -42,12 +40,7 @@ impl Machine {
     }
 
     fn places(&self) -> Places {
-        Places::new(
-            &self.path("home"),
-            None,
-            Some(&self.path("project")),
-            &self.path("etc"),
-        )
+        Places::new(&self.path("home"), None, Some(&self.path("project")), &self.path("etc"))
     }
 
     fn dirs(&self) -> Dirs {
@@ -136,38 +129,17 @@ const ORIGINALS: &[(&str, &str)] = &[
     ("empty object", "{}"),
     ("empty object with newline", "{}\n"),
     ("spread empty object", "{\n}\n"),
-    (
-        "one line",
-        "{\"model\":\"opus\",\"permissions\":{\"allow\":[\"Read\"]}}",
-    ),
-    (
-        "two spaces",
-        "{\n  \"model\": \"opus\",\n  \"permissions\": {\n    \"allow\": []\n  }\n}\n",
-    ),
-    (
-        "four spaces",
-        "{\n    \"model\": \"opus\",\n    \"permissions\": {\n        \"allow\": []\n    }\n}\n",
-    ),
-    (
-        "tabs",
-        "{\n\t\"model\": \"opus\",\n\t\"permissions\": {\n\t\t\"allow\": []\n\t}\n}\n",
-    ),
+    ("one line", "{\"model\":\"opus\",\"permissions\":{\"allow\":[\"Read\"]}}"),
+    ("two spaces", "{\n  \"model\": \"opus\",\n  \"permissions\": {\n    \"allow\": []\n  }\n}\n"),
+    ("four spaces", "{\n    \"model\": \"opus\",\n    \"permissions\": {\n        \"allow\": []\n    }\n}\n"),
+    ("tabs", "{\n\t\"model\": \"opus\",\n\t\"permissions\": {\n\t\t\"allow\": []\n\t}\n}\n"),
     ("no final newline", "{\n  \"model\": \"opus\"\n}"),
-    (
-        "windows line ends",
-        "{\r\n  \"model\": \"opus\",\r\n  \"env\": {\r\n    \"A\": \"1\"\r\n  }\r\n}\r\n",
-    ),
+    ("windows line ends", "{\r\n  \"model\": \"opus\",\r\n  \"env\": {\r\n    \"A\": \"1\"\r\n  }\r\n}\r\n"),
     ("other hooks", OTHER_HOOKS),
     ("empty hooks", "{\n  \"hooks\": {}\n}\n"),
-    (
-        "comments",
-        "// mine\n{\n  // the model\n  \"model\": \"opus\" /* best */\n}\n// end\n",
-    ),
+    ("comments", "// mine\n{\n  // the model\n  \"model\": \"opus\" /* best */\n}\n// end\n"),
     ("blank lines", "{\n\n  \"model\": \"opus\"\n\n}\n\n"),
-    (
-        "beyond ascii",
-        "{\n  \"statusLine\": { \"text\": \"žluťoučký \\u006bůň 🐎\" }\n}\n",
-    ),
+    ("beyond ascii", "{\n  \"statusLine\": { \"text\": \"žluťoučký \\u006bůň 🐎\" }\n}\n"),
 ];
 
 #[test]
@@ -179,18 +151,10 @@ fn uninstall_gives_back_the_very_bytes() {
         let before = tree(&machine.path("project"));
         machine.init(Scope::Project);
         assert_ne!(fs::read_to_string(&file).unwrap(), *text, "{name}");
-        assert_eq!(
-            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-            0o640,
-            "{name}"
-        );
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640, "{name}");
         machine.uninstall(Scope::Project);
         assert_eq!(tree(&machine.path("project")), before, "{name}");
-        assert_eq!(
-            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-            0o640,
-            "{name}"
-        );
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640, "{name}");
     }
 }
 
@@ -204,11 +168,7 @@ fn without_a_file_nothing_is_left_behind() {
         let plan = machine.plan_uninstall(scope);
         apply(&plan).unwrap();
         assert!(plan.diff().contains("+++ /dev/null"), "{scope}");
-        assert_eq!(
-            [tree(&machine.path("project")), tree(&machine.path("etc"))],
-            before,
-            "{scope}"
-        );
+        assert_eq!([tree(&machine.path("project")), tree(&machine.path("etc"))], before, "{scope}");
         assert!(!machine.path("home/.claude").exists(), "{scope}");
     }
 }
@@ -235,11 +195,7 @@ fn everything_else_in_the_file_stays() {
         }
         assert_eq!(text.contains("\r\n"), after.contains("\r\n"), "{name}");
         if text.contains("\r\n") {
-            assert_eq!(
-                after.matches('\n').count(),
-                after.matches("\r\n").count(),
-                "{name}"
-            );
+            assert_eq!(after.matches('\n').count(), after.matches("\r\n").count(), "{name}");
         }
         let Ok(Value::Object(old)) = serde_json::from_str(text) else {
             continue;
@@ -260,10 +216,7 @@ fn everything_else_in_the_file_stays() {
     machine.init(Scope::Project);
     let hooks = &parsed(&file)["hooks"];
     assert_eq!(hooks["PreToolUse"][0]["hooks"][0]["command"], "~/bin/audit.sh");
-    assert_eq!(
-        hooks["PreToolUse"][1]["hooks"][0]["command"],
-        json!(machine.path("bin/toolgate"))
-    );
+    assert_eq!(hooks["PreToolUse"][1]["hooks"][0]["command"], json!(machine.path("bin/toolgate")));
     assert_eq!(hooks["Notification"][0]["hooks"][0]["command"], "notify-send hi");
 }
 
@@ -282,11 +235,7 @@ fn the_line_is_in_exec_form_with_the_home_pinned() {
         if *event == "PreToolUse" {
             handler["onFailure"] = json!("block");
         }
-        assert_eq!(
-            settings["hooks"][event],
-            json!([{ "hooks": [handler] }]),
-            "{event}"
-        );
+        assert_eq!(settings["hooks"][event], json!([{ "hooks": [handler] }]), "{event}");
     }
     assert_eq!(settings["hooks"].as_object().unwrap().len(), EVENTS.len());
     assert_eq!(settings.as_object().unwrap().len(), 1);
@@ -298,18 +247,8 @@ fn the_line_is_in_exec_form_with_the_home_pinned() {
     line.agent = Some("a \"b\"".into());
     line.root = Some(PathBuf::from("/r"));
     let home = line.dirs.home.to_str().unwrap();
-    let args = [
-        "hook",
-        "claude-code",
-        "--home",
-        home,
-        "--config",
-        "/c",
-        "--state",
-        "/s",
-        "--profile",
-        "strict",
-    ];
+    let args =
+        ["hook", "claude-code", "--home", home, "--config", "/c", "--state", "/s", "--profile", "strict"];
     let args = [&args[..], &["--agent", "a \"b\"", "--root", "/r"]].concat();
     assert_eq!(line.args().unwrap(), args);
     let printed: Value = serde_json::from_str(&claude_code::print(&line).unwrap()).unwrap();
@@ -321,16 +260,8 @@ fn relative_paths_are_refused() {
     let machine = Machine::new();
     let mut line = machine.line();
     line.binary = PathBuf::from("toolgate");
-    assert!(matches!(
-        claude_code::print(&line),
-        Err(RegisterError::NotAbsolute { .. })
-    ));
-    let places = Places::new(
-        &machine.path("home"),
-        None,
-        Some(Path::new("project")),
-        &machine.path("etc"),
-    );
+    assert!(matches!(claude_code::print(&line), Err(RegisterError::NotAbsolute { .. })));
+    let places = Places::new(&machine.path("home"), None, Some(Path::new("project")), &machine.path("etc"));
     let plan = plan_init(&places, Scope::Project, &machine.line(), &machine.dirs().state);
     assert!(matches!(plan, Err(RegisterError::NotAbsolute { .. })));
     let places = Places::new(&machine.path("home"), None, None, &machine.path("etc"));
@@ -342,17 +273,12 @@ fn relative_paths_are_refused() {
 fn the_managed_file_shuts_the_side_doors() {
     let machine = Machine::new();
     let file = machine.init(Scope::Managed);
-    assert_eq!(
-        file,
-        machine.path("etc/claude-code/managed-settings.d/50-toolgate.json")
-    );
+    assert_eq!(file, machine.path("etc/claude-code/managed-settings.d/50-toolgate.json"));
     let settings = parsed(&file);
     assert_eq!(settings["allowManagedHooksOnly"], true);
     assert_eq!(settings["disableSkillShellExecution"], true);
     // Edited since: the rest stays, and what would hurt without us goes.
-    let edited = fs::read_to_string(&file)
-        .unwrap()
-        .replacen('{', "{\n  \"model\": \"opus\",", 1);
+    let edited = fs::read_to_string(&file).unwrap().replacen('{', "{\n  \"model\": \"opus\",", 1);
     fs::write(&file, edited).unwrap();
     machine.uninstall(Scope::Managed);
     assert_eq!(parsed(&file), json!({ "model": "opus" }));
@@ -360,10 +286,7 @@ fn the_managed_file_shuts_the_side_doors() {
     fs::write(&file, "{ \"allowManagedHooksOnly\": true }").unwrap();
     machine.init(Scope::Managed);
     machine.uninstall(Scope::Managed);
-    assert_eq!(
-        fs::read_to_string(&file).unwrap(),
-        "{ \"allowManagedHooksOnly\": true }"
-    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{ \"allowManagedHooksOnly\": true }");
 }
 
 #[test]
@@ -384,11 +307,7 @@ fn a_second_init_changes_nothing() {
         machine.init(Scope::Project);
         let (settings, note) = (fs::read(&file).unwrap(), tree(&machine.dirs().state));
         let plan = machine.plan_init(Scope::Project).unwrap();
-        assert!(
-            !plan.changes() && plan.diff().is_empty(),
-            "{name}: {}",
-            plan.diff()
-        );
+        assert!(!plan.changes() && plan.diff().is_empty(), "{name}: {}", plan.diff());
         apply(&plan).unwrap();
         assert_eq!(fs::read(&file).unwrap(), settings, "{name}");
         assert_eq!(tree(&machine.dirs().state), note, "{name}");
@@ -435,20 +354,14 @@ fn older_forms_of_ours_are_replaced_and_removed() {
     let hooks = &parsed(&file)["hooks"];
     assert_eq!(hooks.get("Notification"), None);
     let groups = hooks["PreToolUse"].as_array().unwrap();
-    assert_eq!(
-        groups[0],
-        json!({ "matcher": "Bash", "hooks": [handler("mine")] })
-    );
+    assert_eq!(groups[0], json!({ "matcher": "Bash", "hooks": [handler("mine")] }));
     assert_eq!(groups[1]["hooks"][0]["args"][1], "codex");
     assert_eq!(groups[2]["hooks"][0]["onFailure"], "block");
     assert_eq!(groups.len(), 3);
     // The older ones are ours as well, so uninstall does not bring them back.
     machine.uninstall(Scope::Project);
     let left = fs::read_to_string(&file).unwrap();
-    assert!(
-        !left.contains("claude-code") && left.contains("mine") && left.contains("codex"),
-        "{left}"
-    );
+    assert!(!left.contains("claude-code") && left.contains("mine") && left.contains("codex"), "{left}");
 }
 
 #[test]
@@ -489,9 +402,7 @@ fn an_edited_file_that_was_ours_goes_when_only_ours_is_left() {
 fn an_edit_survives_another_init_too() {
     let machine = Machine::new();
     let file = machine.init(Scope::Local);
-    let text = fs::read_to_string(&file)
-        .unwrap()
-        .replacen('{', "{\n  \"theme\": \"dark\",", 1);
+    let text = fs::read_to_string(&file).unwrap().replacen('{', "{\n  \"theme\": \"dark\",", 1);
     fs::write(&file, text).unwrap();
     let mut line = machine.line();
     line.profile = Some("strict".into());
@@ -523,10 +434,7 @@ fn a_deleted_file_is_not_brought_back() {
     fs::remove_file(&file).unwrap();
     machine.uninstall(Scope::Project);
     assert!(!file.exists());
-    assert_eq!(
-        Registrations::load(&machine.dirs().state).unwrap(),
-        Registrations::default()
-    );
+    assert_eq!(Registrations::load(&machine.dirs().state).unwrap(), Registrations::default());
 }
 
 #[test]
@@ -555,16 +463,10 @@ fn broken_files_are_refused_and_left_alone() {
     let machine = Machine::new();
     let file = machine.settings("");
     fs::write(&file, b"{\"a\": \"\xff\"}").unwrap();
-    assert!(matches!(
-        machine.plan_init(Scope::Project),
-        Err(RegisterError::NotText { .. })
-    ));
+    assert!(matches!(machine.plan_init(Scope::Project), Err(RegisterError::NotText { .. })));
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    assert!(matches!(
-        machine.plan_init(Scope::Project),
-        Err(RegisterError::NotAFile { .. })
-    ));
+    assert!(matches!(machine.plan_init(Scope::Project), Err(RegisterError::NotAFile { .. })));
 }
 
 #[test]
@@ -580,17 +482,11 @@ fn what_makes_the_client_drop_our_hooks_is_warned_about() {
         let machine = Machine::new();
         machine.settings(text);
         let warnings = machine.plan_init(Scope::Project).unwrap().warnings;
-        assert!(
-            warnings.iter().any(|warning| warning.contains(part)),
-            "{text}: {warnings:?}"
-        );
+        assert!(warnings.iter().any(|warning| warning.contains(part)), "{text}: {warnings:?}");
     }
     let machine = Machine::new();
     machine.settings(OTHER_HOOKS);
-    assert_eq!(
-        machine.plan_init(Scope::Project).unwrap().warnings,
-        Vec::<String>::new()
-    );
+    assert_eq!(machine.plan_init(Scope::Project).unwrap().warnings, Vec::<String>::new());
 }
 
 #[test]
@@ -608,16 +504,10 @@ fn a_linked_settings_file_is_written_behind_the_link() {
     assert_eq!(parsed(&target)["hooks"].as_object().unwrap().len(), EVENTS.len());
     machine.uninstall(Scope::User);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_eq!(
-        fs::read_to_string(&target).unwrap(),
-        "{\n  \"model\": \"opus\"\n}\n"
-    );
+    assert_eq!(fs::read_to_string(&target).unwrap(), "{\n  \"model\": \"opus\"\n}\n");
     // A link to nothing would create a file at a place of the link's choosing.
     fs::remove_file(&target).unwrap();
-    assert!(matches!(
-        machine.plan_init(Scope::User),
-        Err(RegisterError::NotAFile { .. })
-    ));
+    assert!(matches!(machine.plan_init(Scope::User), Err(RegisterError::NotAFile { .. })));
 }
 
 #[test]
@@ -626,10 +516,7 @@ fn a_file_that_changed_after_the_plan_is_not_overwritten() {
     let file = machine.settings("{}");
     let plan = machine.plan_init(Scope::Project).unwrap();
     fs::write(&file, "{\"model\": \"opus\"}").unwrap();
-    assert!(matches!(
-        apply(&plan),
-        Err(RegisterError::ChangedMeanwhile { .. })
-    ));
+    assert!(matches!(apply(&plan), Err(RegisterError::ChangedMeanwhile { .. })));
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\"model\": \"opus\"}");
 }
 
@@ -641,11 +528,7 @@ fn the_diff_shows_only_what_is_added_and_no_escape_sequences() {
     let diff = plan.diff();
     assert!(diff.contains("+    \"PreToolUse\": ["), "{diff}");
     assert!(!diff.contains('\u{1b}') && diff.contains("\\u{1b}[2J"), "{diff}");
-    assert_eq!(
-        diff.lines().filter(|line| line.starts_with('-')).count(),
-        2,
-        "{diff}"
-    );
+    assert_eq!(diff.lines().filter(|line| line.starts_with('-')).count(), 2, "{diff}");
 }
 
 #[test]
@@ -665,9 +548,7 @@ fn many_registrations_at_once_are_all_noted() {
     });
     let registrations = Registrations::load(&machine.dirs().state).unwrap();
     for project in &all {
-        let noted = registrations
-            .find(HOST, &project.join(".claude/settings.local.json"))
-            .unwrap();
+        let noted = registrations.find(HOST, &project.join(".claude/settings.local.json")).unwrap();
         assert_eq!(noted.created_dirs, [project.join(".claude")]);
     }
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -677,48 +558,27 @@ fn many_registrations_at_once_are_all_noted() {
 
 fn git(dir: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
-        .args([
-            "-c",
-            "user.name=t",
-            "-c",
-            "user.email=t@example.org",
-            "-c",
-            "core.excludesFile=/dev/null",
-        ])
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "core.excludesFile=/dev/null"])
         .args(args)
         .current_dir(dir)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .output()
         .unwrap();
-    assert!(
-        output.status.success(),
-        "git {args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
 fn a_linked_worktree_leaves_the_main_checkout_alone() {
-    for (scope, name) in [
-        (Scope::Project, "settings.json"),
-        (Scope::Local, "settings.local.json"),
-    ] {
+    for (scope, name) in [(Scope::Project, "settings.json"), (Scope::Local, "settings.local.json")] {
         let machine = Machine::new();
         let (main, tree) = (machine.path("project"), machine.path("tree"));
         git(&main, &["init", "-q", "-b", "main"]);
         fs::create_dir(main.join(".claude")).unwrap();
-        fs::write(
-            main.join(".claude/settings.json"),
-            "{\n  \"model\": \"opus\"\n}\n",
-        )
-        .unwrap();
+        fs::write(main.join(".claude/settings.json"), "{\n  \"model\": \"opus\"\n}\n").unwrap();
         git(&main, &["add", "."]);
         git(&main, &["commit", "-q", "-m", "start"]);
-        git(
-            &main,
-            &["worktree", "add", "-q", "-b", "work", tree.to_str().unwrap()],
-        );
+        git(&main, &["worktree", "add", "-q", "-b", "work", tree.to_str().unwrap()]);
         let places = Places::new(&machine.path("home"), None, Some(&tree), &machine.path("etc"));
         let state = machine.dirs().state;
         let before = checkout(&main);
@@ -736,10 +596,7 @@ fn a_linked_worktree_leaves_the_main_checkout_alone() {
 /// The checkout without `.git`, whose index git itself refreshes.
 fn checkout(dir: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     let git = dir.join(".git");
-    tree(dir)
-        .into_iter()
-        .filter(|(path, _)| !path.starts_with(&git))
-        .collect()
+    tree(dir).into_iter().filter(|(path, _)| !path.starts_with(&git)).collect()
 }
 
 #[test]
@@ -761,11 +618,7 @@ fn a_changed_settings_file_is_judged_as_the_client_reads_it() {
     };
     let nested = |handler: Value| beside(json!({ "hooks": [handler] }));
     let first = "/hooks/PreToolUse/0/hooks/0";
-    let deep = format!(
-        "{{\"a\": {}{}, \"disableAllHooks\": true}}",
-        "[".repeat(5000),
-        "]".repeat(5000)
-    );
+    let deep = format!("{{\"a\": {}{}, \"disableAllHooks\": true}}", "[".repeat(5000), "]".repeat(5000));
     #[rustfmt::skip]
     // text, when registered here, when not
     let cases: Vec<(String, ConfigChange, ConfigChange)> = vec![
@@ -812,16 +665,8 @@ fn a_changed_settings_file_is_judged_as_the_client_reads_it() {
     ];
     for (text, registered, elsewhere) in cases {
         let start: String = text.chars().take(200).collect();
-        assert_eq!(
-            config_change(text.as_bytes(), true),
-            registered,
-            "registered: {start}"
-        );
-        assert_eq!(
-            config_change(text.as_bytes(), false),
-            elsewhere,
-            "elsewhere: {start}"
-        );
+        assert_eq!(config_change(text.as_bytes(), true), registered, "registered: {start}");
+        assert_eq!(config_change(text.as_bytes(), false), elsewhere, "elsewhere: {start}");
     }
     let shell = |command: &str| {
         json!({ "hooks": { "PreToolUse": [{ "hooks": [{ "type": "command", "command": command }] }] } })
@@ -834,11 +679,7 @@ fn a_changed_settings_file_is_judged_as_the_client_reads_it() {
         ("/usr/bin/toolgate hook claude-code || true", RegistrationGone),
         ("echo toolgate hook claude-code", RegistrationGone),
     ] {
-        assert_eq!(
-            config_change(shell(command).as_bytes(), true),
-            expected,
-            "{command}"
-        );
+        assert_eq!(config_change(shell(command).as_bytes(), true), expected, "{command}");
     }
 }
 
@@ -875,11 +716,7 @@ impl Machine {
 
     fn diagnose(&self) -> Diagnosis {
         let path = self.path("clients");
-        examine(&Subject {
-            places: &self.places(),
-            dirs: &self.dirs(),
-            path: Some(path.as_os_str()),
-        })
+        examine(&Subject { places: &self.places(), dirs: &self.dirs(), path: Some(path.as_os_str()) })
     }
 
     /// Sets one thing in a settings file: `-` appends to an array, `null` takes it out.
@@ -904,12 +741,7 @@ impl Machine {
 }
 
 fn status(diagnosis: &Diagnosis, id: &str) -> Option<Status> {
-    diagnosis
-        .checks
-        .iter()
-        .filter(|check| check.id == id)
-        .map(|check| check.status)
-        .max()
+    diagnosis.checks.iter().filter(|check| check.id == id).map(|check| check.status).max()
 }
 
 /// Inactive, for this reason, and the last line says so.
@@ -921,10 +753,7 @@ fn assert_inactive(name: &str, diagnosis: &Diagnosis, id: &str, part: &str) {
         .iter()
         .any(|check| check.id == id && check.status == Status::Fail && check.text.contains(part));
     assert!(found, "{name}: no `{id}` that says `{part}`:\n{shown}");
-    assert!(
-        shown.lines().last().unwrap().starts_with("inactive: "),
-        "{name}:\n{shown}"
-    );
+    assert!(shown.lines().last().unwrap().starts_with("inactive: "), "{name}:\n{shown}");
 }
 
 fn rendered(diagnosis: &Diagnosis) -> String {
@@ -941,11 +770,7 @@ fn a_hook_that_denies_is_active_in_every_scope() {
         let shown = rendered(&diagnosis);
         assert!(diagnosis.active, "{scope}:\n{shown}");
         for id in ["registered", "binary", "state", "canary-deny", "canary-allow"] {
-            assert_eq!(
-                status(&diagnosis, id),
-                Some(Status::Ok),
-                "{scope}, {id}:\n{shown}"
-            );
+            assert_eq!(status(&diagnosis, id), Some(Status::Ok), "{scope}, {id}:\n{shown}");
         }
         assert_eq!(status(&diagnosis, "client"), Some(Status::Info), "{scope}");
         let worst = diagnosis.checks.iter().map(|check| check.status).max();
@@ -959,49 +784,14 @@ fn a_hook_that_does_not_answer_properly_is_inactive() {
     let cases = [
         ("silent", ":".to_owned(), "canary-deny", "said nothing"),
         ("exit 1", "exit 1".to_owned(), "canary-deny", "exit code 1"),
-        (
-            "exit 1 after a denial",
-            format!("echo '{deny}'; exit 1"),
-            "canary-deny",
-            "exit code 1",
-        ),
+        ("exit 1 after a denial", format!("echo '{deny}'; exit 1"), "canary-deny", "exit code 1"),
         ("crash", "kill -SEGV $$".to_owned(), "canary-deny", "signal"),
-        (
-            "text before",
-            format!("echo hello; echo '{deny}'"),
-            "canary-deny",
-            "one JSON object",
-        ),
-        (
-            "twice",
-            format!("echo '{deny}'; echo '{deny}'"),
-            "canary-deny",
-            "one JSON object",
-        ),
-        (
-            "array",
-            format!("echo '[{deny}]'"),
-            "canary-deny",
-            "one JSON object",
-        ),
-        (
-            "other event",
-            format!("echo '{}'", deny.replace("Pre", "Post")),
-            "canary-deny",
-            "hookEventName",
-        ),
-        (
-            "allow",
-            format!("echo '{}'", deny.replace("deny", "allow")),
-            "canary-deny",
-            "`allow`",
-        ),
-        (
-            "denies all",
-            format!("echo '{deny}'"),
-            "canary-allow",
-            "was denied",
-        ),
+        ("text before", format!("echo hello; echo '{deny}'"), "canary-deny", "one JSON object"),
+        ("twice", format!("echo '{deny}'; echo '{deny}'"), "canary-deny", "one JSON object"),
+        ("array", format!("echo '[{deny}]'"), "canary-deny", "one JSON object"),
+        ("other event", format!("echo '{}'", deny.replace("Pre", "Post")), "canary-deny", "hookEventName"),
+        ("allow", format!("echo '{}'", deny.replace("deny", "allow")), "canary-deny", "`allow`"),
+        ("denies all", format!("echo '{deny}'"), "canary-allow", "was denied"),
     ];
     for (name, body, id, part) in cases {
         let machine = Machine::with_hook(Scope::User, &body);
@@ -1013,18 +803,10 @@ fn a_hook_that_does_not_answer_properly_is_inactive() {
 fn a_hook_that_hangs_is_ended_with_what_it_started() {
     let machine = Machine::new();
     let pids = machine.path("pids");
-    machine.script(
-        "bin/toolgate",
-        &format!("sleep 600 &\necho $! $$ > '{}'\nsleep 600", pids.display()),
-    );
+    machine.script("bin/toolgate", &format!("sleep 600 &\necho $! $$ > '{}'\nsleep 600", pids.display()));
     machine.init(Scope::User);
     let start = Instant::now();
-    assert_inactive(
-        "hangs",
-        &machine.diagnose(),
-        "canary-deny",
-        "did not answer within 5 s",
-    );
+    assert_inactive("hangs", &machine.diagnose(), "canary-deny", "did not answer within 5 s");
     assert!(start.elapsed() < Duration::from_mins(1));
     for pid in fs::read_to_string(pids).unwrap().split_whitespace() {
         let gone = || match fs::read_to_string(format!("/proc/{pid}/stat")) {
@@ -1098,12 +880,7 @@ fn managed_hooks_survive_what_kills_the_others() {
     assert_eq!(status(&diagnosis, "managed-only"), Some(Status::Warn));
     // But not their own switch.
     machine.set(Scope::Managed, "/disableAllHooks", json!(true));
-    assert_inactive(
-        "off in managed",
-        &machine.diagnose(),
-        "disable-all-hooks",
-        "managed settings",
-    );
+    assert_inactive("off in managed", &machine.diagnose(), "disable-all-hooks", "managed settings");
 }
 
 #[test]
@@ -1151,11 +928,7 @@ fn what_weakens_an_active_gate_is_a_warning() {
     }
     machine.init(User);
     let text = format!("'{}' hook claude-code", machine.path("bin/toolgate").display());
-    machine.set(
-        User,
-        "/hooks/PreToolUse",
-        json!([{ "hooks": [{ "type": "command", "command": text }] }]),
-    );
+    machine.set(User, "/hooks/PreToolUse", json!([{ "hooks": [{ "type": "command", "command": text }] }]));
     assert_warned(&machine.diagnose(), "exec-form", "through a shell");
     let chmod = |path: PathBuf, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     chmod(machine.dirs().state, 0o755);
@@ -1175,10 +948,7 @@ fn the_client_says_its_version() {
         ("echo nonsense", Status::Info),
         ("exit 3", Status::Info),
         // The test has this variable; the client is not to be given any but two.
-        (
-            "[ -z \"$CARGO_PKG_NAME\" ] && [ -n \"$HOME\" ] && echo 2.1.300",
-            Status::Ok,
-        ),
+        ("[ -z \"$CARGO_PKG_NAME\" ] && [ -n \"$HOME\" ] && echo 2.1.300", Status::Ok),
     ] {
         let machine = Machine::with_hook(Scope::User, GOOD);
         machine.script("clients/claude", said);
@@ -1200,23 +970,14 @@ fn a_line_that_came_with_the_repository_is_not_run() {
         let project = machine.path("project");
         let settings = json!({ "hooks": { "PreToolUse": [{ "hooks": [handler] }] } }).to_string();
         machine.settings(&settings.replace("PROJECT", project.to_str().unwrap()));
-        assert_inactive(
-            "from the repository",
-            &machine.diagnose(),
-            "canary-deny",
-            "not run",
-        );
+        assert_inactive("from the repository", &machine.diagnose(), "canary-deny", "not run");
         assert!(!ran(&machine));
     }
     // A client inside the project is not asked for its version either.
     let machine = Machine::with_hook(Scope::User, GOOD);
     machine.script("project/claude", body);
     let (places, dirs, path) = (machine.places(), machine.dirs(), machine.path("project"));
-    let diagnosis = examine(&Subject {
-        places: &places,
-        dirs: &dirs,
-        path: Some(path.as_os_str()),
-    });
+    let diagnosis = examine(&Subject { places: &places, dirs: &dirs, path: Some(path.as_os_str()) });
     assert_eq!(status(&diagnosis, "client"), Some(Status::Info));
     assert!(!ran(&machine));
     // What init wrote is run, and warned about.
@@ -1232,33 +993,19 @@ fn a_line_that_came_with_the_repository_is_not_run() {
 #[test]
 fn the_diagnosis_reads_well_for_people_and_machines() {
     let machine = Machine::with_hook(Scope::User, GOOD);
-    machine.set(
-        Scope::User,
-        "/hooks/PreToolUse/0/matcher",
-        json!("Bash\u{1b}[2J\nactive: yes"),
-    );
+    machine.set(Scope::User, "/hooks/PreToolUse/0/matcher", json!("Bash\u{1b}[2J\nactive: yes"));
     let diagnosis = machine.diagnose();
     let shown = rendered(&diagnosis);
     assert!(
         shown.contains("✗ matcher     the matcher `Bash\\u{1b}[2J active: yes` leaves tools out"),
         "{shown}"
     );
-    assert!(
-        shown.contains("\n                run `toolgate init` again\n"),
-        "{shown}"
-    );
-    assert!(
-        shown.lines().last().unwrap().starts_with("inactive: the matcher"),
-        "{shown}"
-    );
+    assert!(shown.contains("\n                run `toolgate init` again\n"), "{shown}");
+    assert!(shown.lines().last().unwrap().starts_with("inactive: the matcher"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "{shown}");
     let mut coloured = Vec::new();
     diagnosis.render(&mut coloured, true).unwrap();
-    assert!(
-        String::from_utf8(coloured)
-            .unwrap()
-            .contains("\u{1b}[31m✗\u{1b}[0m")
-    );
+    assert!(String::from_utf8(coloured).unwrap().contains("\u{1b}[31m✗\u{1b}[0m"));
     let json = serde_json::to_value(&diagnosis).unwrap();
     assert_eq!(json["active"], false);
     let checks = json["checks"].as_array().unwrap();

@@ -132,19 +132,14 @@ fn a_file_that_may_not_grow_is_as_it_was() {
     let status = child::command("child::appends_until_full", temp.path(), 0, wrapper).status();
     assert!(status.unwrap().success());
     let written = all(temp.path()).len() as u64;
-    assert_eq!(
-        Ledger::at(temp.path()).append(draft("x"), soon()).unwrap(),
-        written + 1
-    );
+    assert_eq!(Ledger::at(temp.path()).append(draft("x"), soon()).unwrap(), written + 1);
     assert_whole(temp.path(), written + 1);
 }
 
 /// Whether this system lets us mount in a namespace of our own. Containers often do not.
 fn can_mount() -> bool {
     let mount = "mount -t tmpfs none /mnt";
-    let result = std::process::Command::new("unshare")
-        .args(["-rm", "sh", "-c", mount])
-        .output();
+    let result = std::process::Command::new("unshare").args(["-rm", "sh", "-c", mount]).output();
     result.is_ok_and(|output| output.status.success())
 }
 
@@ -154,10 +149,7 @@ fn a_full_or_read_only_disk_is_an_error() {
         println!("not tested here: mounting is not allowed");
         return;
     }
-    for (test, options) in [
-        ("child::appends_until_full", "size=32k"),
-        ("child::is_refused", "ro"),
-    ] {
+    for (test, options) in [("child::appends_until_full", "size=32k"), ("child::is_refused", "ro")] {
         let temp = tempfile::tempdir().unwrap();
         let wrapper = format!(
             "exec unshare -rm sh -c 'mount -t tmpfs -o {options} none {} && exec \"$@\"' sh \"$@\"",

@@ -29,9 +29,7 @@ fn writers_that_are_killed_leave_a_whole_ledger() {
     for round in 0..12 {
         let children: Vec<_> = (0..3)
             .map(|_| {
-                child::command("child::appends", temp.path(), usize::MAX, "exec \"$@\"")
-                    .spawn()
-                    .unwrap()
+                child::command("child::appends", temp.path(), usize::MAX, "exec \"$@\"").spawn().unwrap()
             })
             .collect();
         thread::sleep(Duration::from_millis(15 + 3 * round));
@@ -51,12 +49,8 @@ fn a_line_cut_at_any_byte_is_repaired() {
     let whole = tempfile::tempdir().unwrap();
     filled(whole.path(), 3);
     let text = bytes(whole.path());
-    let last_length = text.len()
-        - text[..text.len() - 1]
-            .iter()
-            .rposition(|&byte| byte == b'\n')
-            .unwrap()
-        - 1;
+    let last_length =
+        text.len() - text[..text.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap() - 1;
     for cut in 1..=last_length {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path();

@@ -17,9 +17,7 @@ fn sixteen_threads() {
             scope.spawn(move || {
                 let ledger = Ledger::at(dir).full_at(32 * 1024);
                 for index in 0..50 {
-                    ledger
-                        .append(draft(&format!("{writer}-{index}")), soon())
-                        .unwrap();
+                    ledger.append(draft(&format!("{writer}-{index}")), soon()).unwrap();
                 }
             });
         }
@@ -46,11 +44,7 @@ fn sixteen_threads() {
 fn eight_processes() {
     let temp = tempfile::tempdir().unwrap();
     let children: Vec<_> = (0..8)
-        .map(|_| {
-            child::command("child::appends", temp.path(), 250, "exec \"$@\"")
-                .spawn()
-                .unwrap()
-        })
+        .map(|_| child::command("child::appends", temp.path(), 250, "exec \"$@\"").spawn().unwrap())
         .collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());

@@ -37,13 +37,7 @@ pub(crate) fn all(dir: &Path) -> Vec<Entry> {
 pub(crate) fn names(dir: &Path) -> Vec<String> {
     all(dir)
         .iter()
-        .map(|entry| {
-            if entry.is_repair() {
-                "repair".to_owned()
-            } else {
-                entry.args[0].1.clone()
-            }
-        })
+        .map(|entry| if entry.is_repair() { "repair".to_owned() } else { entry.args[0].1.clone() })
         .collect()
 }
 

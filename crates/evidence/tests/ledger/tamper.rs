@@ -41,10 +41,7 @@ fn a_removed_line_is_found() {
     for line in 0..4 {
         let wanted = line as u64 + 1;
         let found = after(|lines| drop(lines.remove(line)));
-        let number = Fault::Number {
-            wanted,
-            found: wanted + 1,
-        };
+        let number = Fault::Number { wanted, found: wanted + 1 };
         assert_eq!(found, Some((wanted, number)));
     }
 }
@@ -94,10 +91,7 @@ fn files(dir: &Path) -> Vec<std::path::PathBuf> {
     for name in 0..20 {
         ledger.append(draft(&name.to_string()), soon()).unwrap();
     }
-    let mut files: Vec<_> = fs::read_dir(dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut files: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 4);
     assert_whole(dir, 20);
@@ -130,10 +124,7 @@ fn a_renamed_emptied_or_cut_file_is_found() {
     let temp = tempfile::tempdir().unwrap();
     let first = files(temp.path()).remove(0);
     fs::write(&first, "").unwrap();
-    assert_eq!(
-        verify(temp.path()).unwrap().problem.unwrap().what,
-        Fault::NotARecord
-    );
+    assert_eq!(verify(temp.path()).unwrap().problem.unwrap().what, Fault::NotARecord);
 
     let temp = tempfile::tempdir().unwrap();
     let first = files(temp.path()).remove(0);

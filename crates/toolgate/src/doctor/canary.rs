@@ -35,11 +35,9 @@ pub(super) fn canaries(source: &Source, line: &CommandLine, subject: &Subject<'_
     let write = json!({ "file_path": outside, "content": "canary\n" });
     let denied = ask(line, project, "Write", &write);
     checks.push(match &denied {
-        Ok(Some(decision)) if decision == "deny" => Check::new(
-            "canary-deny",
-            Status::Ok,
-            format!("a write to `{outside}` was denied"),
-        ),
+        Ok(Some(decision)) if decision == "deny" => {
+            Check::new("canary-deny", Status::Ok, format!("a write to `{outside}` was denied"))
+        }
         Ok(Some(decision)) => Check::new(
             "canary-deny",
             Status::Fail,
@@ -64,11 +62,7 @@ pub(super) fn canaries(source: &Source, line: &CommandLine, subject: &Subject<'_
             let text = format!("a read of `{inside}` was denied: no work can be done like this");
             Check::new("canary-allow", Status::Fail, text).help("`toolgate check` says why")
         }
-        Ok(_) => Check::new(
-            "canary-allow",
-            Status::Ok,
-            format!("a read of `{inside}` was not denied"),
-        ),
+        Ok(_) => Check::new("canary-allow", Status::Ok, format!("a read of `{inside}` was not denied")),
         Err(trouble) => Check::new("canary-allow", Status::Fail, format!("`{line}` {trouble}")),
     });
 }
@@ -106,9 +100,7 @@ fn ask(line: &CommandLine, project: &Path, tool: &str, input: &Value) -> Result<
     };
     let session = "toolgate-doctor";
     command.current_dir(project).env("CLAUDE_PROJECT_DIR", project);
-    command
-        .env("CLAUDECODE", "1")
-        .env("CLAUDE_CODE_SESSION_ID", session);
+    command.env("CLAUDECODE", "1").env("CLAUDE_CODE_SESSION_ID", session);
     let event = json!({
         "session_id": session,
         "transcript_path": "/dev/null",
@@ -140,10 +132,7 @@ fn decision(stdout: &[u8]) -> Result<Option<String>, Trouble> {
     if specific.get("hookEventName").is_none_or(|name| name != GATE) {
         return Err(Trouble::WrongEvent);
     }
-    Ok(specific
-        .get("permissionDecision")
-        .and_then(Value::as_str)
-        .map(str::to_owned))
+    Ok(specific.get("permissionDecision").and_then(Value::as_str).map(str::to_owned))
 }
 
 /// Why a program gave no usable answer.
@@ -180,11 +169,7 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 pub(super) fn run(command: &mut Command, stdin: &[u8]) -> Result<Ran, Trouble> {
     let end = Instant::now() + PATIENCE;
     // A group of its own, so that what a script started can be ended with it.
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn().map_err(Trouble::NotStarted)?;
     let ran = finish(&mut child, stdin, end);
     if ran.is_err() {
@@ -206,14 +191,9 @@ fn finish(child: &mut Child, stdin: &[u8], end: Instant) -> Result<Ran, Trouble>
         // Nobody listens any more once we ran out of patience.
         let _ = sender.send(read.map(|_| bytes));
     };
-    thread::Builder::new()
-        .spawn(reader)
-        .map_err(Trouble::NotStarted)?;
+    thread::Builder::new().spawn(reader).map_err(Trouble::NotStarted)?;
     let left = end.saturating_duration_since(Instant::now());
-    let stdout = receiver
-        .recv_timeout(left)
-        .map_err(|_| Trouble::TimedOut)?
-        .map_err(Trouble::NotStarted)?;
+    let stdout = receiver.recv_timeout(left).map_err(|_| Trouble::TimedOut)?.map_err(Trouble::NotStarted)?;
     loop {
         match child.try_wait().map_err(Trouble::NotStarted)? {
             Some(status) => {
@@ -228,10 +208,7 @@ fn finish(child: &mut Child, stdin: &[u8], end: Instant) -> Result<Ran, Trouble>
 
 /// Ends a child of ours and what it started. It has not been waited for, so its id is still its own.
 fn kill(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw)
-    {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
     let _ = child.kill();

@@ -39,10 +39,7 @@ const TIMEOUT: u32 = 15;
 
 /// In the administrator's file: no hooks but the administrator's, since any other hook may rewrite a call
 /// after we judged it; and no shell inside skills, which runs without asking any hook.
-const MANAGED: &[(&str, bool)] = &[
-    ("allowManagedHooksOnly", true),
-    ("disableSkillShellExecution", true),
-];
+const MANAGED: &[(&str, bool)] = &[("allowManagedHooksOnly", true), ("disableSkillShellExecution", true)];
 
 /// Where the client looks for settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -216,11 +213,7 @@ fn wanted(scope: Scope, line: &Line) -> Result<Wanted, RegisterError> {
     };
     Ok(Wanted {
         handlers: EVENTS.iter().map(|event| handler(event)).collect(),
-        settings: if scope == Scope::Managed {
-            MANAGED.to_vec()
-        } else {
-            Vec::new()
-        },
+        settings: if scope == Scope::Managed { MANAGED.to_vec() } else { Vec::new() },
     })
 }
 
@@ -246,15 +239,12 @@ fn warnings(before: &str, after: &str) -> Vec<String> {
         // Lines as the person knows them.
         && let Some(dropped) = Reading::of(before.as_bytes()).dropped
     {
-        warnings.push(format!(
-            "the client drops this file whole, and our hooks with it: {dropped}"
-        ));
+        warnings.push(format!("the client drops this file whole, and our hooks with it: {dropped}"));
     }
     for event in EVENTS {
         if let Some(bad) = reading.events.get(*event).and_then(|event| event.bad.as_ref()) {
-            warnings.push(format!(
-                "the client drops all `{event}` hooks of this file, ours among them: {bad}"
-            ));
+            warnings
+                .push(format!("the client drops all `{event}` hooks of this file, ours among them: {bad}"));
         }
     }
     if reading.hooks_off() {

@@ -87,18 +87,10 @@ impl fmt::Display for RegisterError {
                 )
             }
             RegisterError::NotAnObject { file, what } => {
-                write!(
-                    f,
-                    "{what} in `{}` is not an object, so the file was left alone",
-                    file.display()
-                )
+                write!(f, "{what} in `{}` is not an object, so the file was left alone", file.display())
             }
             RegisterError::NotAnArray { file, what } => {
-                write!(
-                    f,
-                    "{what} in `{}` is not an array, so the file was left alone",
-                    file.display()
-                )
+                write!(f, "{what} in `{}` is not an array, so the file was left alone", file.display())
             }
             RegisterError::Unclear { file } => write!(
                 f,
@@ -112,11 +104,7 @@ impl fmt::Display for RegisterError {
                 write!(f, "`{}` has changed since the plan was made", file.display())
             }
             RegisterError::BrokenNote { path } => {
-                write!(
-                    f,
-                    "the note of earlier registrations `{}` cannot be read",
-                    path.display()
-                )
+                write!(f, "the note of earlier registrations `{}` cannot be read", path.display())
             }
             RegisterError::Io { path, source } => write!(f, "`{}`: {source}", path.display()),
         }

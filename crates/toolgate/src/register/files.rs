@@ -12,13 +12,9 @@ use super::RegisterError;
 /// do not exist yet, outermost first.
 pub(super) fn locate(file: &Path) -> Result<(PathBuf, Vec<PathBuf>), RegisterError> {
     if !file.is_absolute() {
-        return Err(RegisterError::NotAbsolute {
-            path: file.to_path_buf(),
-        });
+        return Err(RegisterError::NotAbsolute { path: file.to_path_buf() });
     }
-    let not_a_file = || RegisterError::NotAFile {
-        file: file.to_path_buf(),
-    };
+    let not_a_file = || RegisterError::NotAFile { file: file.to_path_buf() };
     match fs::symlink_metadata(file) {
         // Creating what a link names would let a repository choose where its reader's files appear.
         Ok(found) if found.is_symlink() => {
@@ -27,12 +23,8 @@ pub(super) fn locate(file: &Path) -> Result<(PathBuf, Vec<PathBuf>), RegisterErr
         Ok(_) => Ok((file.to_path_buf(), Vec::new())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let missing = |dir: &&Path| fs::symlink_metadata(dir).is_err();
-            let mut dirs: Vec<_> = file
-                .ancestors()
-                .skip(1)
-                .take_while(missing)
-                .map(Path::to_path_buf)
-                .collect();
+            let mut dirs: Vec<_> =
+                file.ancestors().skip(1).take_while(missing).map(Path::to_path_buf).collect();
             dirs.reverse();
             Ok((file.to_path_buf(), dirs))
         }
@@ -47,13 +39,9 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, RegisterError> {
             let bytes = fs::read(path).map_err(io_error(path))?;
             String::from_utf8(bytes)
                 .map(Some)
-                .map_err(|_| RegisterError::NotText {
-                    path: path.to_path_buf(),
-                })
+                .map_err(|_| RegisterError::NotText { path: path.to_path_buf() })
         }
-        Ok(_) => Err(RegisterError::NotAFile {
-            file: path.to_path_buf(),
-        }),
+        Ok(_) => Err(RegisterError::NotAFile { file: path.to_path_buf() }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io_error(path)(error)),
     }
@@ -62,18 +50,12 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, RegisterError> {
 /// Puts a text in the place of a file in one step: a reader sees the old file or the new one. Mode and owner
 /// are those of the old file; `mode`, less the umask, is for a new one.
 pub(super) fn replace(path: &Path, text: &str, mode: u32) -> Result<(), RegisterError> {
-    let not_a_file = || RegisterError::NotAFile {
-        file: path.to_path_buf(),
-    };
+    let not_a_file = || RegisterError::NotAFile { file: path.to_path_buf() };
     let mut name = path.file_name().ok_or_else(not_a_file)?.to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));
     let temp = path.with_file_name(name);
     let write = || {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(&temp)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temp)?;
         if let Ok(old) = fs::metadata(path) {
             let new = file.metadata()?;
             if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
@@ -95,18 +77,9 @@ pub(super) fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Register
 
 /// Keeps two processes from changing the note at the same time, for as long as the file lives.
 pub(super) fn lock(state: &Path) -> Result<File, RegisterError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(state)
-        .map_err(io_error(state))?;
+    DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(io_error(state))?;
     let path = state.join("registrations.lock");
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path);
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
     let file = file.map_err(io_error(&path))?;
     file.lock().map_err(io_error(&path))?;
     Ok(file)

@@ -135,25 +135,12 @@ impl Plan {
             return String::new();
         }
         let name = self.target.to_string_lossy();
-        let side = |text: &Option<String>| {
-            if text.is_some() {
-                name.as_ref()
-            } else {
-                "/dev/null"
-            }
-            .to_owned()
-        };
-        let (old, new) = (
-            self.before.as_deref().unwrap_or_default(),
-            self.after.as_deref().unwrap_or_default(),
-        );
+        let side =
+            |text: &Option<String>| if text.is_some() { name.as_ref() } else { "/dev/null" }.to_owned();
+        let (old, new) =
+            (self.before.as_deref().unwrap_or_default(), self.after.as_deref().unwrap_or_default());
         let diff = TextDiff::from_lines(old, new);
-        visible(
-            &diff
-                .unified_diff()
-                .header(&side(&self.before), &side(&self.after))
-                .to_string(),
-        )
+        visible(&diff.unified_diff().header(&side(&self.before), &side(&self.after)).to_string())
     }
 }
 
@@ -213,11 +200,9 @@ impl Registrations {
     }
 
     fn set(&mut self, host: &str, file: &Path, note: Option<Registration>) {
-        self.registrations
-            .retain(|old| old.host != host || old.file != file);
+        self.registrations.retain(|old| old.host != host || old.file != file);
         self.registrations.extend(note);
-        self.registrations
-            .sort_by(|a, b| (&a.host, &a.file).cmp(&(&b.host, &b.file)));
+        self.registrations.sort_by(|a, b| (&a.host, &a.file).cmp(&(&b.host, &b.file)));
     }
 
     fn save(&self, state: &Path) -> Result<(), RegisterError> {
@@ -235,9 +220,7 @@ impl Registrations {
 pub fn apply(plan: &Plan) -> Result<(), RegisterError> {
     let _lock = lock(&plan.state)?;
     if read(&plan.target)? != plan.before {
-        return Err(RegisterError::ChangedMeanwhile {
-            file: plan.file.clone(),
-        });
+        return Err(RegisterError::ChangedMeanwhile { file: plan.file.clone() });
     }
     let old = Registrations::load(&plan.state)?;
     let mut new = old.clone();
@@ -289,13 +272,9 @@ fn sha256(text: &str) -> String {
 
 fn text_of(path: &Path) -> Result<&str, RegisterError> {
     if !path.is_absolute() {
-        return Err(RegisterError::NotAbsolute {
-            path: path.to_path_buf(),
-        });
+        return Err(RegisterError::NotAbsolute { path: path.to_path_buf() });
     }
-    path.to_str().ok_or_else(|| RegisterError::NotText {
-        path: path.to_path_buf(),
-    })
+    path.to_str().ok_or_else(|| RegisterError::NotText { path: path.to_path_buf() })
 }
 
 /// A text with every character that a terminal would obey instead of show spelled out: what is shown comes

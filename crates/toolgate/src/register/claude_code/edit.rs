@@ -64,9 +64,7 @@ pub(super) fn insert(text: &str, wanted: &Wanted) -> Result<String, EditError> {
             Some(member) => member.set_value(value.into()),
         }
     }
-    let hooks = top
-        .get("hooks")
-        .unwrap_or_else(|| top.append("hooks", CstInputValue::Object(Vec::new())));
+    let hooks = top.get("hooks").unwrap_or_else(|| top.append("hooks", CstInputValue::Object(Vec::new())));
     let hooks = hooks.object_value().ok_or_else(|| not_an_object("`hooks`"))?;
     for member in hooks.properties() {
         let name = member.decoded_name().unwrap_or_default();
@@ -82,9 +80,7 @@ pub(super) fn insert(text: &str, wanted: &Wanted) -> Result<String, EditError> {
         match hooks.get(event) {
             None => drop(hooks.append(event, CstInputValue::Array(vec![group(handler)]))),
             Some(member) => {
-                let what = || EditError::NotAnArray {
-                    what: format!("`hooks.{event}`"),
-                };
+                let what = || EditError::NotAnArray { what: format!("`hooks.{event}`") };
                 place(&member.array_value().ok_or_else(what)?, handler);
             }
         }
@@ -93,17 +89,11 @@ pub(super) fn insert(text: &str, wanted: &Wanted) -> Result<String, EditError> {
     let keys = wanted.settings.iter().map(|(key, _)| *key).collect::<Vec<_>>();
     let same = rest(before, &keys) == rest(after.clone(), &keys);
     let seen = wanted.handlers.iter().all(|(event, handler)| {
-        let handler: Map<_, _> = handler
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), value.clone()))
-            .collect();
+        let handler: Map<_, _> =
+            handler.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
         ours_of(after.as_ref(), event).eq([&Value::Object(handler)])
     });
-    if same && seen {
-        Ok(root.to_string())
-    } else {
-        Err(EditError::Unclear)
-    }
+    if same && seen { Ok(root.to_string()) } else { Err(EditError::Unclear) }
 }
 
 /// The text without our handlers, and without the settings that came with them. What became empty by that goes
@@ -154,11 +144,7 @@ pub(super) fn remove(
     }
     let keys = settings.iter().map(|(key, _)| *key).collect::<Vec<_>>();
     let after = root.value().and_then(|value| value_of(&value));
-    if rest(before, &keys) == rest(after, &keys) {
-        Ok(root.to_string())
-    } else {
-        Err(EditError::Unclear)
-    }
+    if rest(before, &keys) == rest(after, &keys) { Ok(root.to_string()) } else { Err(EditError::Unclear) }
 }
 
 /// Whether a text holds an empty object and no comment.
@@ -179,22 +165,14 @@ fn input(value: &Value) -> CstInputValue {
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
         Value::Array(list) => CstInputValue::Array(list.iter().map(input).collect()),
-        Value::Object(members) => CstInputValue::Object(
-            members
-                .iter()
-                .map(|(key, value)| (key.clone(), input(value)))
-                .collect(),
-        ),
+        Value::Object(members) => {
+            CstInputValue::Object(members.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+        }
     }
 }
 
 fn object(members: &[(&'static str, Value)]) -> CstInputValue {
-    CstInputValue::Object(
-        members
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), input(value)))
-            .collect(),
-    )
+    CstInputValue::Object(members.iter().map(|(key, value)| ((*key).to_owned(), input(value))).collect())
 }
 
 fn group(handler: &[(&'static str, Value)]) -> CstInputValue {
@@ -203,16 +181,12 @@ fn group(handler: &[(&'static str, Value)]) -> CstInputValue {
 }
 
 fn parse(text: &str, options: &ParseOptions) -> Result<CstRootNode, EditError> {
-    CstRootNode::parse(text, options).map_err(|error| EditError::Broken {
-        line: error.line_display(),
-        column: error.column_display(),
-    })
+    CstRootNode::parse(text, options)
+        .map_err(|error| EditError::Broken { line: error.line_display(), column: error.column_display() })
 }
 
 fn not_an_object(what: &str) -> EditError {
-    EditError::NotAnObject {
-        what: what.to_owned(),
-    }
+    EditError::NotAnObject { what: what.to_owned() }
 }
 
 /// Makes the handler the only one of ours among the groups of its event. One that stands alone in a group
@@ -256,11 +230,7 @@ fn take_out(groups: &CstArray) -> bool {
         let Some(handlers) = element.as_object().and_then(|group| handlers(&group)) else {
             continue;
         };
-        let ours = handlers
-            .elements()
-            .into_iter()
-            .filter(is_our_node)
-            .collect::<Vec<_>>();
+        let ours = handlers.elements().into_iter().filter(is_our_node).collect::<Vec<_>>();
         if !ours.is_empty() {
             any = true;
             ours.into_iter().for_each(CstNode::remove);
@@ -289,12 +259,7 @@ fn hollow(node: &CstNode) -> bool {
 fn ours_of<'a>(value: Option<&'a Value>, event: &str) -> impl Iterator<Item = &'a Value> {
     let groups = value.and_then(|value| value.get("hooks")?.get(event)?.as_array());
     let handlers = |group: &'a Value| group.get("hooks").and_then(Value::as_array);
-    groups
-        .into_iter()
-        .flatten()
-        .filter_map(handlers)
-        .flatten()
-        .filter(|handler| is_ours(handler))
+    groups.into_iter().flatten().filter_map(handlers).flatten().filter(|handler| is_ours(handler))
 }
 
 /// The settings without what is ours, and without empty shells around it, for comparing.
@@ -307,10 +272,7 @@ fn rest(value: Option<Value>, settings: &[&str]) -> Map<String, Value> {
     }
     if let Some(Value::Object(events)) = top.get_mut("hooks") {
         for groups in events.values_mut().filter_map(Value::as_array_mut) {
-            for handlers in groups
-                .iter_mut()
-                .filter_map(|group| group.get_mut("hooks")?.as_array_mut())
-            {
+            for handlers in groups.iter_mut().filter_map(|group| group.get_mut("hooks")?.as_array_mut()) {
                 handlers.retain(|handler| !is_ours(handler));
             }
             groups.retain(|group| !group.get("hooks").is_some_and(is_empty));
@@ -357,14 +319,12 @@ mod tests {
             1 => Just(json!({ "type": "command", "command": "toolgate hook claude-code" })),
             1 => Just(json!(7)),
         ];
-        let group = (
-            proptest::option::of("[A-Z]{0,3}"),
-            proptest::collection::vec(handler, 0..3),
-        )
-            .prop_map(|(matcher, hooks)| match matcher {
+        let group = (proptest::option::of("[A-Z]{0,3}"), proptest::collection::vec(handler, 0..3)).prop_map(
+            |(matcher, hooks)| match matcher {
                 Some(matcher) => json!({ "matcher": matcher, "hooks": hooks }),
                 None => json!({ "hooks": hooks }),
-            });
+            },
+        );
         let groups = proptest::collection::vec(prop_oneof![5 => group, 1 => Just(json!({ "x": [] }))], 0..4);
         let events = proptest::collection::btree_map("PreToolUse|Stop|Notification", groups, 0..4);
         let other = proptest::collection::btree_map(

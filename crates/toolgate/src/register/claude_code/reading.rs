@@ -148,18 +148,13 @@ impl Reading {
             _ => None,
         };
         let events = settings.as_ref().map(events).unwrap_or_default();
-        Reading {
-            dropped,
-            events,
-            settings,
-        }
+        Reading { dropped, events, settings }
     }
 
     /// Whether hooks are switched off here: `disableAllHooks` with any value but `false`. A file that the
     /// client drops today counts too, since nobody has a good reason for such a line in a broken file.
     pub fn hooks_off(&self) -> bool {
-        self.setting("disableAllHooks")
-            .is_some_and(|value| value != &Value::Bool(false))
+        self.setting("disableAllHooks").is_some_and(|value| value != &Value::Bool(false))
     }
 
     /// A setting of the top level.
@@ -175,9 +170,7 @@ impl Reading {
 
     /// Our handlers of all events, whether or not the client gets to see them.
     pub fn ours(&self) -> impl Iterator<Item = (&str, &Handler)> {
-        self.events
-            .iter()
-            .flat_map(|(name, event)| event.ours.iter().map(move |ours| (name.as_str(), ours)))
+        self.events.iter().flat_map(|(name, event)| event.ours.iter().map(move |ours| (name.as_str(), ours)))
     }
 
     /// Whether the client, reading this file, asks us about every call before it runs.
@@ -200,9 +193,9 @@ impl CommandLine {
                 is_toolgate(command) && args.iter().map(String::as_str).take(2).eq(["hook", HOST])
             }
             // A quoted path is still our path.
-            CommandLine::Shell(text) => text
-                .replace(['\'', '"'], "")
-                .contains(&format!("toolgate hook {HOST}")),
+            CommandLine::Shell(text) => {
+                text.replace(['\'', '"'], "").contains(&format!("toolgate hook {HOST}"))
+            }
         }
     }
 
@@ -225,11 +218,9 @@ impl CommandLine {
     pub fn program(&self) -> &str {
         match self {
             CommandLine::Exec { command, .. } => command,
-            CommandLine::Shell(text) => text
-                .split_whitespace()
-                .next()
-                .unwrap_or_default()
-                .trim_matches(['\'', '"']),
+            CommandLine::Shell(text) => {
+                text.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"'])
+            }
         }
     }
 }
@@ -294,18 +285,12 @@ pub(super) fn tolerant(text: &str) -> Option<Value> {
 pub(super) fn value_of(node: &CstNode) -> Option<Value> {
     if let Some(object) = node.as_object() {
         let members = object.properties();
-        let members = members
-            .iter()
-            .map(|member| Some((member.decoded_name()?, value_of(&member.value()?)?)));
+        let members =
+            members.iter().map(|member| Some((member.decoded_name()?, value_of(&member.value()?)?)));
         return members.collect::<Option<Map<_, _>>>().map(Value::Object);
     }
     if let Some(array) = node.as_array() {
-        return array
-            .elements()
-            .iter()
-            .map(value_of)
-            .collect::<Option<Vec<_>>>()
-            .map(Value::Array);
+        return array.elements().iter().map(value_of).collect::<Option<Vec<_>>>().map(Value::Array);
     }
     if let Some(string) = node.as_string_lit() {
         return string.decoded_value().ok().map(Value::String);
@@ -347,9 +332,7 @@ fn wrong_type(value: &Value) -> Option<Dropped> {
 fn events(settings: &Map<String, Value>) -> BTreeMap<String, Event> {
     let hooks = settings.get("hooks").and_then(Value::as_object);
     let hooks = hooks.into_iter().flatten();
-    hooks
-        .map(|(name, groups)| (name.clone(), event(groups)))
-        .collect()
+    hooks.map(|(name, groups)| (name.clone(), event(groups))).collect()
 }
 
 fn event(groups: &Value) -> Event {
@@ -390,31 +373,18 @@ fn command_line(handler: &Value) -> Option<CommandLine> {
         return Some(CommandLine::Shell(command));
     };
     let args = args.as_array()?.iter().map(|arg| arg.as_str().map(str::to_owned));
-    Some(CommandLine::Exec {
-        command,
-        args: args.collect::<Option<_>>()?,
-    })
+    Some(CommandLine::Exec { command, args: args.collect::<Option<_>>()? })
 }
 
 fn is_toolgate(command: &str) -> bool {
-    Path::new(command)
-        .file_name()
-        .is_some_and(|name| name == "toolgate")
+    Path::new(command).file_name().is_some_and(|name| name == "toolgate")
 }
 
 fn limits(handler: &Value, matcher: Option<&Value>, command: &CommandLine) -> Vec<Limit> {
-    let on = |field: &str| {
-        handler
-            .get(field)
-            .is_some_and(|value| value != &Value::Bool(false))
-    };
-    let narrow = matcher
-        .and_then(Value::as_str)
-        .filter(|matcher| !["", "*", ".*"].contains(matcher));
-    let mut limits: Vec<Limit> = narrow
-        .map(|matcher| Limit::Matcher(matcher.to_owned()))
-        .into_iter()
-        .collect();
+    let on = |field: &str| handler.get(field).is_some_and(|value| value != &Value::Bool(false));
+    let narrow = matcher.and_then(Value::as_str).filter(|matcher| !["", "*", ".*"].contains(matcher));
+    let mut limits: Vec<Limit> =
+        narrow.map(|matcher| Limit::Matcher(matcher.to_owned())).into_iter().collect();
     limits.extend(on("async").then_some(Limit::Async));
     limits.extend(on("if").then_some(Limit::If));
     limits.extend(on("once").then_some(Limit::Once));
@@ -424,15 +394,9 @@ fn limits(handler: &Value, matcher: Option<&Value>, command: &CommandLine) -> Ve
 
 /// Fields that a handler of any type may have, and what the client takes there.
 const FIELDS: &[(&str, Fits)] = &[
-    ("timeout", |value| {
-        value.as_f64().is_some_and(|seconds| seconds > 0.0)
-    }),
+    ("timeout", |value| value.as_f64().is_some_and(|seconds| seconds > 0.0)),
     ("onFailure", |value| value == "block"),
-    ("args", |value| {
-        value
-            .as_array()
-            .is_some_and(|list| list.iter().all(Value::is_string))
-    }),
+    ("args", |value| value.as_array().is_some_and(|list| list.iter().all(Value::is_string))),
     ("async", Value::is_boolean),
 ];
 

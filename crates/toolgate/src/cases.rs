@@ -1,0 +1,366 @@
+//! Case files: calls and what has to become of them, as plain data that any other gate could run too.
+//!
+//! A file is JSON lines, one case a line, or TOML with `[[case]]` tables. Paths in a case lie in a world of its
+//! own, a map of what the case says exists, so nothing on the machine is touched.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::Deserialize;
+use toolgate_evidence::render::{ib, parse_ib_line};
+use toolgate_hosts::{action_for, host, tools_like};
+use toolgate_model::{
+    Action, Agent, Call, Decision, Ground, Json, LookError, Node, NodeId, NodeKind, Phase, Spot, Standing,
+    Verdict, World,
+};
+use toolgate_policies::{Settings, read, stack};
+
+use crate::gate::{Circumstances, judge};
+use crate::record::draft;
+
+/// One case.
+#[derive(Debug, Deserialize)]
+struct Case<'a> {
+    id: String,
+    #[serde(default)]
+    host_style: String,
+    tool: String,
+    #[serde(borrow)]
+    input: Json<'a>,
+    #[serde(default)]
+    cwd: String,
+    #[serde(default)]
+    root: String,
+    context: Context,
+    expect: String,
+    #[serde(default)]
+    detail: Detail,
+}
+
+/// What the case's world holds and which rules it is about.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Context {
+    profile: String,
+    /// Settings of the case's own, as in `toolgate.toml`.
+    settings: String,
+    home: String,
+    symlinks: BTreeMap<PathBuf, PathBuf>,
+    dirs: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+    main_repo: Option<PathBuf>,
+    agents_dir: Option<PathBuf>,
+    agent_dir: Option<PathBuf>,
+    siblings: Vec<PathBuf>,
+    allow_list: Option<Vec<String>>,
+    protected_glob: Option<String>,
+    is_agent: Option<bool>,
+    agent_id: Option<String>,
+    subagent_type: Option<String>,
+    trusted: Option<bool>,
+    mode: Option<String>,
+}
+
+/// What else has to hold.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Detail {
+    reason_contains: Vec<String>,
+    rewritten: Option<String>,
+    log_contains: Vec<String>,
+    wire: Option<serde_json::Map<String, serde_json::Value>>,
+    policy: Option<String>,
+}
+
+/// A case that we do not follow on purpose.
+#[derive(Debug, Deserialize)]
+struct Disagreement {
+    id: String,
+    reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Disagreements {
+    #[serde(default)]
+    case: Vec<Disagreement>,
+}
+
+/// What became of the cases of a file.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Cases that came out as they should.
+    pub passed: usize,
+    /// Those that did not, each with what is wrong.
+    pub failed: Vec<String>,
+    /// How many were not run, by the reason.
+    pub skipped: BTreeMap<String, usize>,
+    /// Those that we do not follow on purpose, each with the reason.
+    pub disagreed: Vec<String>,
+}
+
+/// Why a file of cases cannot be run.
+#[derive(Debug)]
+pub struct CaseFileError(pub String);
+
+/// Runs all cases of a file. `disagreements` is the text of a file that lists those not to be followed.
+pub fn run(text: &str, toml: bool, disagreements: Option<&str>) -> Result<Outcome, CaseFileError> {
+    let known: Disagreements = match disagreements {
+        Some(text) => toml::from_str(text).map_err(|error| CaseFileError(error.to_string()))?,
+        None => Disagreements { case: Vec::new() },
+    };
+    let mut outcome = Outcome::default();
+    for (number, line) in lines(text, toml)? {
+        let case: Case<'_> =
+            serde_json::from_str(&line).map_err(|error| CaseFileError(format!("case {number}: {error}")))?;
+        let disagreement = known.case.iter().find(|known| known.id == case.id);
+        match (run_case(&case), disagreement) {
+            (Ok(()), None) => outcome.passed += 1,
+            (Ok(()), Some(_)) => {
+                outcome.failed.push(format!("{}: listed as not followed, but it passes", case.id));
+            }
+            (Err(Trouble::Skip(why)), _) => *outcome.skipped.entry(why).or_default() += 1,
+            (Err(Trouble::Wrong(what)), Some(known)) => {
+                outcome.disagreed.push(format!("{}: {what} ({})", case.id, known.reason));
+            }
+            (Err(Trouble::Wrong(what)), None) => outcome.failed.push(format!("{}: {what}", case.id)),
+        }
+    }
+    Ok(outcome)
+}
+
+/// A case file in TOML.
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    defaults: serde_json::Value,
+    case: Vec<serde_json::Value>,
+}
+
+fn lines(text: &str, toml: bool) -> Result<Vec<(usize, String)>, CaseFileError> {
+    if !toml {
+        let lines = text.lines().map(str::to_owned).enumerate().map(|(at, line)| (at + 1, line));
+        return Ok(lines.filter(|(_, line)| !line.trim().is_empty()).collect());
+    }
+    let file: File = toml::from_str(text).map_err(|error| CaseFileError(error.to_string()))?;
+    let whole = file.case.iter().map(|case| over(&file.defaults, case).to_string());
+    Ok(whole.enumerate().map(|(at, case)| (at + 1, case)).collect())
+}
+
+/// A case on top of its file's defaults; `context` is merged, anything else replaced.
+fn over(defaults: &serde_json::Value, case: &serde_json::Value) -> serde_json::Value {
+    let (serde_json::Value::Object(defaults), serde_json::Value::Object(case)) = (defaults, case) else {
+        return case.clone();
+    };
+    let mut whole = defaults.clone();
+    for (key, value) in case {
+        let merged = match whole.get(key) {
+            Some(below) if key == "context" => over(below, value),
+            _ => value.clone(),
+        };
+        whole.insert(key.clone(), merged);
+    }
+    serde_json::Value::Object(whole)
+}
+
+enum Trouble {
+    Skip(String),
+    Wrong(String),
+}
+
+fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
+    if case.context.profile == "audit-line" {
+        return audit_line(case);
+    }
+    // A person at the terminal is not gated.
+    if case.context.is_agent == Some(false) {
+        return expect(case, "allow", "the gate is not asked");
+    }
+    let settings = settings(case)?;
+    let call = call(case);
+    let ground = ground(case);
+    let known = Circumstances {
+        world: &Map::of(case),
+        layers: std::slice::from_ref(&settings),
+        ground: &ground,
+        standing: Standing { trusted: case.context.trusted, mode: case.context.mode.clone() },
+        config: None,
+    };
+    let verdict = judge(&call, &known);
+    let proved_deny = verdict.decision() == Decision::Deny
+        && verdict
+            .findings()
+            .iter()
+            .any(|finding| finding.decision == Decision::Deny && finding.policy != "unproved-effect");
+    if matches!(call.action, Action::Shell(_)) && !proved_deny {
+        return Err(Trouble::Skip("needs the shell to be analysed".into()));
+    }
+    let word = match verdict.decision() {
+        Decision::Allow if verdict.rewrite().is_some() && case.expect == "rewrite" => "rewrite",
+        decision => decision.word(),
+    };
+    expect(case, word, &verdict.explanation())?;
+    details(case, &call, &verdict, &ground)
+}
+
+fn expect(case: &Case<'_>, word: &str, why: &str) -> Result<(), Trouble> {
+    if case.expect == word {
+        return Ok(());
+    }
+    Err(Trouble::Wrong(format!("expected {}, got {word} ({why})", case.expect)))
+}
+
+fn details(case: &Case<'_>, call: &Call<'_>, verdict: &Verdict, ground: &Ground) -> Result<(), Trouble> {
+    let wrong = |what: String| Err(Trouble::Wrong(what));
+    let why = verdict.explanation();
+    for text in &case.detail.reason_contains {
+        if !why.to_lowercase().contains(&text.to_lowercase()) {
+            return wrong(format!("the reason lacks `{text}`: {why}"));
+        }
+    }
+    if let Some(policy) = &case.detail.policy
+        && !verdict.findings().iter().any(|finding| finding.policy == policy)
+    {
+        return wrong(format!("not found by `{policy}`: {why}"));
+    }
+    let rewritten = verdict.rewrite().map(|(_, text)| text);
+    if let Some(expected) = &case.detail.rewritten
+        && rewritten != Some(expected)
+    {
+        return wrong(format!("rewritten to {rewritten:?}, not `{expected}`"));
+    }
+    if let (Some(wire), Some(host)) = (&case.detail.wire, host("mpm")) {
+        let reply = host.encode(call, verdict);
+        let answer: serde_json::Map<_, _> = serde_json::from_str(&reply.stdout).unwrap_or_default();
+        if let Some((key, value)) = wire.iter().find(|(key, value)| answer.get(*key) != Some(*value)) {
+            return wrong(format!("the answer's `{key}` is not {value}: {}", reply.stdout));
+        }
+    }
+    let log = ib(&draft(call, verdict, ground, SystemTime::UNIX_EPOCH).into_entry()).unwrap_or_default();
+    for text in &case.detail.log_contains {
+        if !log.contains(text.trim_end_matches("...")) {
+            return wrong(format!("the log lacks `{text}`: {log}"));
+        }
+    }
+    Ok(())
+}
+
+/// A line of an older log has to be read as a denial and to be written the same again.
+fn audit_line(case: &Case<'_>) -> Result<(), Trouble> {
+    let line = case.input.get("line").and_then(Json::text).unwrap_or_default();
+    match parse_ib_line(line) {
+        Some(parsed) if parsed.tool != case.tool => {
+            Err(Trouble::Wrong(format!("read as a denial of {}", parsed.tool)))
+        }
+        Some(parsed) if parsed.to_string() != line => Err(Trouble::Wrong(format!("written as {parsed}"))),
+        Some(_) => expect(case, "deny", "read as a denial"),
+        None => expect(case, "allow", "not read as a denial"),
+    }
+}
+
+fn settings(case: &Case<'_>) -> Result<Settings, Trouble> {
+    let context = &case.context;
+    let name = match context.profile.as_str() {
+        "worktree-agent" => "ittybitty-compat",
+        "worktree-agent-strict" | "self-protection" => "ittybitty",
+        "worktree-main" => "main-checkout",
+        "tool-allowlist" => "tool-list",
+        "permission-policy" => "read-only-roles",
+        other => other,
+    };
+    if toolgate_policies::profile(name).is_none() {
+        return Err(Trouble::Skip(format!("there is no profile `{name}`")));
+    }
+    let mut text = context.settings.clone();
+    if let Some(allow) = &context.allow_list {
+        text.push_str(&format!("\n[policy.unlisted-tool]\nallow = {allow:?}\n"));
+    }
+    if let Some(glob) = &context.protected_glob {
+        text.push_str(&format!("\n[[scope]]\npath = {glob:?}\nrights = \"none\"\n"));
+    }
+    let layer = read(&text).map_err(|error| Trouble::Wrong(format!("settings: {}", error.what)))?;
+    stack(Some(name), name, &[&layer]).map_err(|error| Trouble::Wrong(format!("settings: {}", error.what)))
+}
+
+fn call<'c>(case: &'c Case<'c>) -> Call<'c> {
+    let style = if case.host_style.is_empty() { "claude-code" } else { &case.host_style };
+    let action = if case.tool == "self-command" {
+        let command = case.input.get("command").and_then(Json::text).unwrap_or_default();
+        Action::Run(command.split_whitespace().map(str::to_owned).collect())
+    } else {
+        action_for(tools_like(style), &case.tool, &case.input)
+    };
+    let text = |text: &'c str| (!text.is_empty()).then_some(text.into());
+    Call {
+        host: "case",
+        event: "PreToolUse".into(),
+        phase: Phase::Before,
+        session: None,
+        cwd: text(&case.cwd),
+        transcript: None,
+        entered: None,
+        agent: Agent {
+            id: case.context.agent_id.as_deref().map(Into::into),
+            kind: case.context.subagent_type.as_deref().map(Into::into),
+        },
+        tool: case.tool.as_str().into(),
+        input: case.input.clone(),
+        action,
+    }
+}
+
+fn ground(case: &Case<'_>) -> Ground {
+    let context = &case.context;
+    let home = if context.home.is_empty() { "/home/someone" } else { &context.home };
+    let spot = |path: &PathBuf| Spot::plain(path.clone());
+    Ground {
+        root: (!case.root.is_empty()).then(|| Spot::plain(&case.root)),
+        main: context.main_repo.as_ref().map(spot),
+        git: context.main_repo.as_ref().map(|main| Spot::plain(main.join(".git"))),
+        siblings: context.siblings.iter().map(spot).collect(),
+        home: Some(Spot::plain(home)),
+        agents: context.agents_dir.as_ref().map(spot),
+        agent_dir: context.agent_dir.as_ref().map(spot),
+        transcripts: None,
+        own: vec![
+            Spot::plain(Path::new(home).join(".config/toolgate")),
+            Spot::plain(Path::new(home).join(".local/state/toolgate")),
+        ],
+    }
+}
+
+/// A world that is a map: what the case names, and nothing else, exists.
+struct Map {
+    nodes: BTreeMap<PathBuf, NodeKind>,
+}
+
+impl Map {
+    fn of(case: &Case<'_>) -> Map {
+        let context = &case.context;
+        let mut nodes = BTreeMap::new();
+        let mut add = |path: &Path, kind: NodeKind| {
+            for above in path.ancestors().skip(1) {
+                nodes.entry(above.to_path_buf()).or_insert(NodeKind::Directory);
+            }
+            nodes.insert(path.to_path_buf(), kind);
+        };
+        context.dirs.iter().for_each(|path| add(path, NodeKind::Directory));
+        context.files.iter().for_each(|path| add(path, NodeKind::File));
+        context.symlinks.iter().for_each(|(path, target)| add(path, NodeKind::Link(target.clone())));
+        Map { nodes }
+    }
+}
+
+impl World for Map {
+    fn look(&self, path: &Path) -> Result<Node, LookError> {
+        let kind = self.nodes.get(path).cloned().ok_or(LookError::Absent)?;
+        Ok(Node { kind, id: NodeId { device: 0, inode: 0 }, names: 1 })
+    }
+    fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+    fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+}

@@ -1,0 +1,173 @@
+//! The command line, for people and scripts. Nothing here is on the hook's path.
+//!
+//! stdout holds what was asked for, stderr what went wrong. Colours only on a terminal, and not where
+//! `NO_COLOR` is set. Exit codes: 0 fine or allowed, 1 could not be done, 2 denied, 3 asked.
+
+mod check;
+mod demo;
+mod generate;
+mod install;
+mod ledger;
+mod policies;
+mod test;
+mod trust;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::dirs::Dirs;
+use crate::hook::Line;
+use crate::session::Registered;
+
+pub use generate::{completions, man_page, schema};
+
+/// The gate at the tool-call boundary of AI coding agents
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, propagate_version = true, disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Judge one hook event of a host: JSON on stdin, the host's answer on stdout
+    Hook {
+        /// The host: claude-code, mpm
+        host: String,
+        #[command(flatten)]
+        line: LineArgs,
+    },
+    /// Say what would become of one call, without running or recording it
+    Check(check::Check),
+    /// Register the hook with a host; shows what changes first
+    Init(install::Init),
+    /// Take the registration out again
+    Uninstall(install::Uninstall),
+    /// Prove that the gate is active: registration, canary call, what would switch it off
+    Doctor(install::Doctor),
+    /// List the policies
+    Policies(policies::Policies),
+    /// Print a policy's manual
+    Explain(policies::Explain),
+    /// Read and verify the record
+    Ledger(ledger::Ledger),
+    /// Let this project's toolgate.toml loosen rules, in its present form
+    Trust(trust::Trust),
+    /// Run case files
+    Test(test::Test),
+    /// Play a session of two agents in a scratch repository
+    Demo(demo::Demo),
+    /// Print the JSON schema of toolgate.toml
+    Schema,
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+/// What a registration line can say.
+#[derive(Debug, Clone, Default, Args)]
+struct LineArgs {
+    /// The profile to judge by
+    #[arg(long)]
+    profile: Option<String>,
+    /// The orchestrator's id of the agent
+    #[arg(long)]
+    agent: Option<String>,
+    /// The directory that the agent is confined to
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// The person's home
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    home: Option<PathBuf>,
+    /// The directory of the person's settings
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    config: Option<PathBuf>,
+    /// The directory of the record
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    state: Option<PathBuf>,
+}
+
+impl LineArgs {
+    fn dirs(&self) -> Result<Dirs, String> {
+        let mut dirs = match &self.home {
+            Some(home) => Dirs::of_home(home),
+            None => Dirs::from_env(|name| std::env::var_os(name)).ok_or("HOME is not set")?,
+        };
+        dirs.config = self.config.clone().unwrap_or(dirs.config);
+        dirs.state = self.state.clone().unwrap_or(dirs.state);
+        Ok(dirs)
+    }
+
+    fn line(&self) -> Result<Line, String> {
+        let root =
+            self.root.as_ref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?;
+        Ok(Line {
+            dirs: self.dirs()?,
+            profile: self.profile.clone(),
+            registered: Registered { root, agent: self.agent.clone() },
+        })
+    }
+}
+
+/// Where output goes, and whether it may be coloured.
+struct Out {
+    stdout: io::StdoutLock<'static>,
+    colour: bool,
+}
+
+impl Out {
+    fn new() -> Out {
+        let colour =
+            io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Out { stdout: io::stdout().lock(), colour }
+    }
+
+    fn line(&mut self, text: impl AsRef<str>) -> Result<(), String> {
+        writeln!(self.stdout, "{}", text.as_ref()).map_err(|error| error.to_string())
+    }
+
+    fn json(&mut self, value: &impl serde::Serialize) -> Result<(), String> {
+        let text = serde_json::to_string_pretty(value).map_err(|error| error.to_string())?;
+        self.line(text)
+    }
+
+    /// The text in a colour by its ANSI code, where colours may be used.
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// Runs the command that the arguments name.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let mut out = Out::new();
+    let done = match cli.command {
+        // Only a wrong line comes here: `main` runs the hook itself.
+        Command::Hook { .. } => Err("the hook was not run".to_owned()),
+        Command::Check(command) => command.run(&mut out),
+        Command::Init(command) => command.run(&mut out),
+        Command::Uninstall(command) => command.run(&mut out),
+        Command::Doctor(command) => command.run(&mut out),
+        Command::Policies(command) => command.run(&mut out),
+        Command::Explain(command) => command.run(&mut out),
+        Command::Ledger(command) => command.run(&mut out),
+        Command::Trust(command) => command.run(&mut out),
+        Command::Test(command) => command.run(&mut out),
+        Command::Demo(command) => command.run(&mut out),
+        Command::Schema => out.line(schema()).map(|()| ExitCode::SUCCESS),
+        Command::Completions { shell } => out.line(completions(shell).trim_end()).map(|()| ExitCode::SUCCESS),
+        Command::Man => out.line(man_page().trim_end()).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "toolgate: {error}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,91 @@
+//! `toolgate trust`: a person lets a project's settings loosen rules.
+//!
+//! Against whom: an agent that runs this command. It has no terminal to answer from, so the answer has to come
+//! from one.
+
+use std::fs;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::{LineArgs, Out};
+use crate::disk::Disk;
+use crate::git;
+use crate::session::write_private;
+use crate::settings::{FILE, Wanted, digest, read_layer};
+
+/// Let this project's toolgate.toml loosen rules, in its present form
+#[derive(Debug, Args)]
+pub(super) struct Trust {
+    /// Only say whether it is trusted
+    #[arg(long)]
+    status: bool,
+    /// Take the trust back
+    #[arg(long, conflicts_with = "status")]
+    revoke: bool,
+    #[command(flatten)]
+    line: LineArgs,
+}
+
+impl Trust {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        let line = self.line.line()?;
+        let here = std::env::current_dir().map_err(|error| error.to_string())?;
+        let layout = git::layout(&Disk, &here, Some(&line.dirs.home));
+        let root = line.registered.root.as_deref().unwrap_or(&layout.top);
+        let repository = layout.git.as_deref().and_then(|git| fs::canonicalize(git).ok());
+        let wanted = Wanted {
+            dirs: &line.dirs,
+            root: Some(root),
+            repository: repository.as_deref(),
+            fixed: None,
+            default: "worktree",
+        };
+        let file = root.join(FILE);
+        if self.revoke {
+            return revoke(out, &wanted.trust_note());
+        }
+        let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        read_layer(&file, &bytes).map_err(|error| error.to_string())?;
+        let trusted = wanted.is_trusted(&file);
+        if self.status || trusted {
+            let word = if trusted { "trusted" } else { "not trusted: it can only add rules" };
+            out.line(format!("{} is {word}", file.display()))?;
+            return Ok(if trusted { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        out.line(String::from_utf8_lossy(&bytes).trim_end())?;
+        out.line("")?;
+        if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+            return Err("only a person can trust a file: run this in a terminal".into());
+        }
+        let _ = write!(
+            out.stdout,
+            "Let {} loosen rules for all worktrees of this repository? Type yes: ",
+            file.display()
+        );
+        let _ = out.stdout.flush();
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer).map_err(|error| error.to_string())?;
+        if answer.trim() != "yes" {
+            return Err("not trusted".into());
+        }
+        let note = wanted.trust_note();
+        let mut known = fs::read_to_string(&note).unwrap_or_default();
+        known.push_str(&digest(&bytes));
+        known.push('\n');
+        write_private(&note, known.as_bytes()).map_err(|error| format!("{}: {error}", note.display()))?;
+        out.line("trusted; a changed file has to be trusted again")?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn revoke(out: &mut Out, note: &Path) -> Result<ExitCode, String> {
+    match fs::remove_file(note) {
+        Ok(()) => out.line("no longer trusted")?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => out.line("was not trusted")?,
+        Err(error) => return Err(format!("{}: {error}", note.display())),
+    }
+    Ok(ExitCode::SUCCESS)
+}

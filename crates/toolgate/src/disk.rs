@@ -1,0 +1,64 @@
+//! The real disk, behind [`World`].
+//!
+//! Against whom: an agent can put a pipe or a device where a file is expected. Nothing here blocks on one,
+//! and nothing reads more than it was asked to.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use toolgate_model::{LookError, Node, NodeId, NodeKind, World};
+
+/// The machine's own file system.
+pub struct Disk;
+
+impl World for Disk {
+    fn look(&self, path: &Path) -> Result<Node, LookError> {
+        let found = fs::symlink_metadata(path).map_err(|error| look_error(&error))?;
+        let kind = found.file_type();
+        let kind = if kind.is_symlink() {
+            NodeKind::Link(fs::read_link(path).map_err(|error| look_error(&error))?)
+        } else if kind.is_dir() {
+            NodeKind::Directory
+        } else if kind.is_file() {
+            NodeKind::File
+        } else {
+            NodeKind::Special
+        };
+        Ok(Node { kind, id: NodeId { device: found.dev(), inode: found.ino() }, names: found.nlink() })
+    }
+
+    fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+        let file = open_regular(path)?;
+        let mut bytes = Vec::new();
+        file.take(limit as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
+    }
+}
+
+/// Opens a regular file for reading, and nothing else.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"))
+    }
+}
+
+fn look_error(error: &io::Error) -> LookError {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT | Errno::NOTDIR) => LookError::Absent,
+        Some(Errno::ACCESS | Errno::PERM) => LookError::Forbidden,
+        Some(Errno::NAMETOOLONG) => LookError::TooLong,
+        _ => LookError::Failed,
+    }
+}

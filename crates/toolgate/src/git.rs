@@ -1,0 +1,87 @@
+//! The worktree, its main checkout and its siblings, read from git's files without starting git.
+//!
+//! Against whom: the `.git` file of a linked worktree lies where its agent works. What it says counts only
+//! if git's own directory says the same of the worktree, and a session keeps what was true when it began.
+
+use std::path::{Component, Path, PathBuf};
+
+use toolgate_model::{NodeKind, Resolver, World, clean};
+
+/// Pointer files are one line.
+const MAX_POINTER: usize = 8192;
+/// More worktrees than this are not looked at one by one.
+const MAX_WORKTREES: usize = 1024;
+
+/// Where a directory stands in its repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// The top of the worktree that the directory is in; the directory itself where there is no repository.
+    pub top: PathBuf,
+    /// The main checkout, if `top` is a linked worktree of one.
+    pub main: Option<PathBuf>,
+    /// The git directory that all worktrees of the repository share.
+    pub git: Option<PathBuf>,
+}
+
+/// Finds the worktree that `start` is in. A repository that is the home or contains it does not count: an
+/// agent that starts below it would be given the whole home.
+pub fn layout(world: &dyn World, start: &Path, home: Option<&Path>) -> Layout {
+    let alone = || Layout { top: start.to_path_buf(), ..Layout::default() };
+    for top in start.ancestors() {
+        if top == Path::new("/") || home.is_some_and(|home| home.starts_with(top)) {
+            return alone();
+        }
+        let dot_git = top.join(".git");
+        match world.look(&dot_git).map(|node| node.kind) {
+            Ok(NodeKind::Directory) => {
+                return Layout { top: top.to_path_buf(), main: None, git: Some(dot_git) };
+            }
+            Ok(NodeKind::File) => {
+                return linked(world, top, &dot_git)
+                    .unwrap_or_else(|| Layout { top: top.to_path_buf(), ..Layout::default() });
+            }
+            Ok(NodeKind::Link(_) | NodeKind::Special) | Err(_) => {}
+        }
+    }
+    alone()
+}
+
+/// A linked worktree, if git's own directory confirms it.
+fn linked(world: &dyn World, top: &Path, dot_git: &Path) -> Option<Layout> {
+    let own = pointer(world, dot_git, "gitdir: ")?;
+    let back = pointer(world, &own.join("gitdir"), "")?;
+    let resolver = Resolver::new(world, None, None);
+    let same =
+        |a: PathBuf, b: PathBuf| Some(resolver.walk(a).ok()?.physical == resolver.walk(b).ok()?.physical);
+    if !same(back, dot_git.to_path_buf())? {
+        return None;
+    }
+    let git = pointer(world, &own.join("commondir"), "")?;
+    let main = match git.components().next_back() {
+        Some(Component::Normal(name)) if name == ".git" => git.parent().map(Path::to_path_buf),
+        _ => None,
+    };
+    Some(Layout { top: top.to_path_buf(), main, git: Some(git) })
+}
+
+/// The other worktrees of the repository, linked ones only.
+pub fn siblings(world: &dyn World, git: &Path, top: &Path) -> Vec<PathBuf> {
+    let entries = world.list(&git.join("worktrees")).unwrap_or_default();
+    let dot_gits =
+        entries.into_iter().take(MAX_WORKTREES).filter_map(|entry| pointer(world, &entry.join("gitdir"), ""));
+    dot_gits
+        .filter_map(|dot_git| dot_git.parent().map(Path::to_path_buf))
+        .filter(|sibling| sibling != top)
+        .collect()
+}
+
+/// The path in a pointer file, made absolute from where the file lies.
+fn pointer(world: &dyn World, file: &Path, prefix: &str) -> Option<PathBuf> {
+    let bytes = world.read(file, MAX_POINTER).ok()?;
+    let text = std::str::from_utf8(&bytes).ok()?;
+    let path = text.strip_prefix(prefix)?.trim_end_matches(['\n', '\r']);
+    if path.is_empty() || path.contains('\n') {
+        return None;
+    }
+    Some(clean(&file.parent()?.join(path)))
+}

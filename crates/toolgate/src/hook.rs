@@ -1,0 +1,280 @@
+//! `toolgate hook <host>`: one event on stdin, one answer on stdout, for every call of an agent.
+//!
+//! It fails closed. Whatever keeps it from a verdict (a panic, bad JSON, an endless event, a broken settings
+//! file, a record that cannot be written, its own deadline) is answered with a denial that says what to do.
+//! What it cannot answer itself (it is missing, it is killed, a file system hangs in the kernel), the
+//! registration answers: it asks the host to block when the hook fails.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::panic;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use toolgate_evidence::{Ledger, LedgerError};
+use toolgate_hosts::{HOSTS, host};
+use toolgate_model::{
+    Action, Call, ConfigChange, DecodeError, Ground, Host, Phase, Reply, Standing, Verdict, World,
+};
+
+use crate::dirs::Dirs;
+use crate::disk::Disk;
+use crate::gate::{self, Circumstances};
+use crate::record::draft;
+use crate::register;
+use crate::session::{self, Registered};
+use crate::settings::{SettingsError, Wanted};
+
+/// From start to answer. The registration gives the host's time-out more than that.
+pub const DEADLINE: Duration = Duration::from_secs(5);
+/// A larger event is denied. Hosts send whole files in one event, but not files of this size.
+const MAX_EVENT: usize = 32 * 1024 * 1024;
+
+/// What the registration line says.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// toolgate's own directories.
+    pub dirs: Dirs,
+    /// The profile that it fixes.
+    pub profile: Option<String>,
+    /// The session's root and agent.
+    pub registered: Registered,
+}
+
+/// Why no verdict could be reached.
+#[derive(Debug)]
+pub enum Failure {
+    /// The registration line is wrong.
+    Line(String),
+    /// Neither `--home` nor `HOME`.
+    NoHome,
+    /// The event did not come.
+    Silence,
+    /// The event is too large.
+    TooLarge,
+    /// stdin failed.
+    Input(io::Error),
+    /// The event cannot be read.
+    Decode(DecodeError),
+    /// The settings cannot be used.
+    Settings(SettingsError),
+    /// The session cannot be pinned.
+    Pin(PathBuf, io::Error),
+    /// The record cannot be written.
+    Ledger(LedgerError),
+    /// Took too long.
+    Deadline,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("toolgate cannot judge this call, so it is denied: ")?;
+        match self {
+            Failure::Line(what) => write!(f, "{what}; run `toolgate init` again"),
+            Failure::NoHome => f.write_str("HOME is not set; register it with `toolgate init`"),
+            Failure::Silence => {
+                write!(f, "no whole hook event within {} s; is the host waiting?", DEADLINE.as_secs())
+            }
+            Failure::TooLarge => {
+                write!(f, "the hook event is larger than {} MiB; split the call", MAX_EVENT / 1024 / 1024)
+            }
+            Failure::Input(error) => write!(f, "stdin cannot be read ({}); try again", error.kind()),
+            Failure::Decode(error) => write!(f, "{error}; try the call in another form"),
+            Failure::Settings(error) => write!(f, "{error}; a person has to mend the settings"),
+            Failure::Pin(path, error) => write!(
+                f,
+                "the session cannot be noted in `{}` ({}); a person has to make room or mend its permissions",
+                path.display(),
+                error.kind()
+            ),
+            Failure::Ledger(error) => write!(f, "{error}; a person has to make room or mend its permissions"),
+            Failure::Deadline => write!(f, "it took more than {} s; try again", DEADLINE.as_secs()),
+        }
+    }
+}
+
+/// Runs the hook. `args` is what follows `toolgate hook`.
+pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let started = Instant::now();
+    let mut args = args.peekable();
+    let name = args.next().unwrap_or_default();
+    let Some(host) = name.to_str().and_then(host) else {
+        // Exit 2 blocks in every host whose hooks are commands.
+        let known = HOSTS.iter().map(|host| host.id()).collect::<Vec<_>>().join(", ");
+        let message = format!("toolgate hook: unknown host `{}`; known are {known}", name.to_string_lossy());
+        return print(&Reply { stderr: message, code: 2, ..Reply::default() });
+    };
+    // With `panic = "abort"` there is no unwinding to catch: the hook speaks before the process ends. It says
+    // nothing of the panic itself, which may quote the input.
+    panic::set_hook(Box::new(move |_| {
+        let message = "toolgate cannot judge this call, so it is denied: it failed inside; report the call that did this";
+        let reply = host.refuse(None, message);
+        let _ = io::stdout().write_all(reply.stdout.as_bytes());
+        let _ = io::stderr().write_all(reply.stderr.as_bytes());
+        #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
+        std::process::exit(reply.code.into());
+    }));
+    let mut phase = None;
+    let reply = answer(host, args, started, &mut phase)
+        .unwrap_or_else(|failure| host.refuse(phase, &failure.to_string()));
+    print(&reply)
+}
+
+fn print(reply: &Reply) -> ExitCode {
+    // A host that has stopped listening gets an exit code that blocks.
+    let out = io::stdout().write_all(reply.stdout.as_bytes());
+    let err = io::stderr().write_all(reply.stderr.as_bytes());
+    if out.is_err() || err.is_err() { ExitCode::from(2) } else { ExitCode::from(reply.code) }
+}
+
+fn answer(
+    host: &'static dyn Host,
+    args: impl Iterator<Item = OsString>,
+    started: Instant,
+    phase: &mut Option<Phase>,
+) -> Result<Reply, Failure> {
+    let line = Line::parse(args, |name| std::env::var_os(name))?;
+    let deadline = started + DEADLINE;
+    let event = read_event(deadline)?;
+    let call = host.decode(&event).map_err(Failure::Decode)?;
+    *phase = Some(call.phase);
+    let (verdict, ground) = line.judge(host, &call, &Disk, |name| std::env::var_os(name))?;
+    let draft = draft(&call, &verdict, &ground, SystemTime::now());
+    Ledger::at(&line.dirs.state).append(draft, deadline).map_err(Failure::Ledger)?;
+    if Instant::now() > deadline {
+        return Err(Failure::Deadline);
+    }
+    Ok(host.encode(&call, &verdict))
+}
+
+impl Line {
+    /// Reads what follows `toolgate hook <host>`. By hand: an argument parser would cost as much as the call.
+    pub fn parse(
+        mut args: impl Iterator<Item = OsString>,
+        env: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Line, Failure> {
+        let (mut home, mut config, mut state) = (None, None, None);
+        let (mut profile, mut agent, mut root) = (None, None, None);
+        while let Some(name) = args.next() {
+            let slot = match name.to_str() {
+                Some("--home") => &mut home,
+                Some("--config") => &mut config,
+                Some("--state") => &mut state,
+                Some("--profile") => &mut profile,
+                Some("--agent") => &mut agent,
+                Some("--root") => &mut root,
+                #[cfg(debug_assertions)]
+                #[expect(clippy::panic, reason = "so that a test can see what the host gets when we panic")]
+                Some("--panic") => panic!("asked to"),
+                _ => return Err(Failure::Line(format!("unknown option `{}`", name.to_string_lossy()))),
+            };
+            let value = args.next();
+            *slot = Some(
+                value.ok_or_else(|| Failure::Line(format!("`{}` has no value", name.to_string_lossy())))?,
+            );
+        }
+        let text = |value: Option<OsString>| value.map(|value| value.to_string_lossy().into_owned());
+        let place = |value: Option<OsString>| match value.map(PathBuf::from) {
+            Some(path) if !path.is_absolute() => {
+                Err(Failure::Line(format!("`{}` is not an absolute path", path.display())))
+            }
+            path => Ok(path),
+        };
+        let mut dirs = match place(home)? {
+            Some(home) => Dirs::of_home(&home),
+            None => Dirs::from_env(env).ok_or(Failure::NoHome)?,
+        };
+        if let Some(config) = place(config)? {
+            dirs.config = config;
+        }
+        if let Some(state) = place(state)? {
+            dirs.state = state;
+        }
+        Ok(Line {
+            dirs,
+            profile: text(profile),
+            registered: Registered { root: place(root)?, agent: text(agent) },
+        })
+    }
+
+    /// Judges a call under these circumstances, as the hook does, but records nothing.
+    pub fn judge(
+        &self,
+        host: &dyn Host,
+        call: &Call<'_>,
+        world: &dyn World,
+        env: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<(Verdict, Ground), Failure> {
+        let mut ground = session::ground(world, &self.dirs, &self.registered, call, &env)
+            .map_err(|error| Failure::Pin(self.dirs.state.clone(), error))?;
+        let layers = Wanted {
+            dirs: &self.dirs,
+            root: ground.root.as_ref().map(|root| root.physical.as_path()),
+            repository: ground.git.as_ref().map(|git| git.physical.as_path()),
+            fixed: self.profile.as_deref(),
+            default: host.profile(),
+        }
+        .layers()
+        .map_err(Failure::Settings)?;
+        if let Some(name) =
+            layers.iter().map(|layer| layer.activation.root_env.as_str()).find(|name| !name.is_empty())
+        {
+            ground.root = session::root_from_env(world, self.registered.root.as_deref(), env(name))
+                .map_err(|what| Failure::Line(format!("{name} {what}")))?;
+        }
+        let config = self.config_change(call, world);
+        let known =
+            Circumstances { world, layers: &layers, ground: &ground, standing: Standing::default(), config };
+        let verdict = gate::judge(call, &known);
+        Ok((verdict, ground))
+    }
+
+    /// What the host's changed settings would do to our hooks.
+    fn config_change(&self, call: &Call<'_>, world: &dyn World) -> Option<ConfigChange> {
+        const MAX_SETTINGS: usize = 4 * 1024 * 1024;
+        let Action::Configure(file) = &call.action else { return None };
+        let file = PathBuf::from(file.as_deref()?);
+        let registered = register::Registrations::load(&self.dirs.state)
+            .is_ok_and(|registrations| registrations.find(call.host, &file).is_some());
+        match world.read(&file, MAX_SETTINGS) {
+            Ok(bytes) => Some(register::claude_code::config_change(&bytes, registered)),
+            Err(error) if error.kind() == ErrorKind::NotFound && registered => {
+                Some(ConfigChange::RegistrationGone)
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Some(ConfigChange::Harmless),
+            Err(_) => Some(ConfigChange::Unreadable),
+        }
+    }
+}
+
+/// Reads the event, but not for ever and not without bound.
+fn read_event(deadline: Instant) -> Result<Vec<u8>, Failure> {
+    let stdin = io::stdin();
+    let mut stdin = stdin.lock();
+    let mut event = Vec::with_capacity(8 * 1024);
+    let mut block = [0; 16 * 1024];
+    loop {
+        let left = deadline.checked_duration_since(Instant::now()).ok_or(Failure::Silence)?;
+        let wait = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        let stdin_fd = io::stdin();
+        let mut fds = [PollFd::from_borrowed_fd(stdin_fd.as_fd(), PollFlags::IN)];
+        match poll(&mut fds, Some(&wait)) {
+            Ok(0) => return Err(Failure::Silence),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Failure::Input(error.into())),
+        }
+        match stdin.read(&mut block) {
+            Ok(0) => return Ok(event),
+            Ok(n) => event.extend_from_slice(block.get(..n).unwrap_or_default()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(Failure::Input(error)),
+        }
+        if event.len() > MAX_EVENT {
+            return Err(Failure::TooLarge);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What of a call goes into the record: what it named, never what it carried.
+
+use std::time::SystemTime;
+
+use toolgate_evidence::{Digest, Draft};
+use toolgate_model::{Call, Ground, Json, Verdict};
+use toolgate_secrets::redact;
+
+/// Parameters that say what a call is about. Contents, prompts and answers are not among them: they are in the
+/// digest of the input, and nowhere else.
+const TELLING: &[&str] = &[
+    "agent",
+    "cell_id",
+    "command",
+    "cron",
+    "description",
+    "dest",
+    "destination",
+    "directory",
+    "file",
+    "file_path",
+    "filename",
+    "glob",
+    "name",
+    "notebook_path",
+    "path",
+    "pattern",
+    "query",
+    "scriptPath",
+    "skill",
+    "source",
+    "subagent_type",
+    "target_file",
+    "uri",
+    "url",
+];
+
+/// The record of a call and its verdict.
+pub fn draft(call: &Call<'_>, verdict: &Verdict, ground: &Ground, time: SystemTime) -> Draft {
+    let text = |text: Option<&str>| redact(text.unwrap_or_default());
+    let mut draft = Draft::new(time, call.host, redact(&call.event))
+        .session(text(call.session.as_deref()))
+        .agent(text(call.agent.id.as_deref().or(call.agent.kind.as_deref())))
+        .tool(redact(&call.tool))
+        .verdict(verdict);
+    if let Some(root) = &ground.root {
+        draft = draft.root(redact(&root.lexical.to_string_lossy()));
+    }
+    if let Json::Object(members) = &call.input {
+        for (name, value) in members {
+            if let (true, Json::Text(value)) = (TELLING.contains(&&**name), value) {
+                draft = draft.arg(redact(name), redact(value));
+            }
+        }
+        if let Ok(input) = serde_json::to_vec(&call.input) {
+            draft = draft.input(Digest::of(&input));
+        }
+    }
+    draft
+}

@@ -1,0 +1,261 @@
+//! Settings in layers: administrator, user, project; compiled once, and from then on read without parsing.
+//!
+//! How a layer is kept from loosening what stands above it: no key is compared with another. The call is
+//! judged under each stack that has to hold, and the strictest verdict counts.
+//!
+//! | present | stacks that have to hold |
+//! |---|---|
+//! | administrator's file | profile + administrator |
+//! | project file that is not trusted | profile + administrator + user |
+//! | always | everything |
+//!
+//! Against whom: a repository brings its own `toolgate.toml`, and an agent may try to write one. Until a person
+//! has run `toolgate trust` on these very bytes, it can only add rules.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use toolgate_model::World;
+use toolgate_policies::{LayerError, Settings, read, stack};
+
+use crate::dirs::Dirs;
+use crate::disk::Disk;
+use crate::session::{hex, write_private};
+
+/// The name of a settings file, in each of its places.
+pub const FILE: &str = "toolgate.toml";
+/// People write settings by hand.
+const MAX_FILE: usize = 1024 * 1024;
+/// What a compiled cache must have been made by.
+const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("TOOLGATE_PROFILES"));
+
+static PROFILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/profiles.rs"));
+
+/// Which settings a call is judged by.
+#[derive(Debug, Clone)]
+pub struct Wanted<'w> {
+    /// Where settings lie.
+    pub dirs: &'w Dirs,
+    /// The project: the worktree that the session is in.
+    pub root: Option<&'w Path>,
+    /// What trust is given to: the repository, so that it holds in all of its worktrees.
+    pub repository: Option<&'w Path>,
+    /// The profile that the registration fixes.
+    pub fixed: Option<&'w str>,
+    /// The host's own profile.
+    pub default: &'w str,
+}
+
+/// A settings file that cannot be used. Every call is denied until it can.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingsError {
+    /// The file.
+    pub file: PathBuf,
+    /// The line in it, from 1.
+    pub line: Option<usize>,
+    /// What is wrong and what would be right.
+    pub what: String,
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file.display(), self.what),
+            None => write!(f, "{}: {}", self.file.display(), self.what),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+/// What a file was when it was compiled. The change time cannot be set by hand, so an agent that edits a file
+/// and puts its date back is seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum Stamp {
+    Absent,
+    File { device: u64, inode: u64, size: u64, modified: (i64, i64), changed: (i64, i64) },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Compiled {
+    build: String,
+    key: String,
+    stamps: Vec<Stamp>,
+    layers: Vec<Settings>,
+}
+
+impl Wanted<'_> {
+    /// The layers that all have to be content with a call.
+    pub fn layers(&self) -> Result<Vec<Settings>, SettingsError> {
+        let files = self.files();
+        let stamps = files.iter().map(|file| stamp(file)).collect::<Result<Vec<_>, _>>()?;
+        let settings_files = stamps.iter().take(3);
+        if settings_files.clone().all(|stamp| *stamp == Stamp::Absent) {
+            return self.shipped().map(|settings| vec![settings]);
+        }
+        let key = self.key();
+        let cache = self.dirs.state.join("compiled").join(hex(&Sha256::digest(key.as_bytes())));
+        if let Some(layers) = cached(&cache, &key, &stamps) {
+            return Ok(layers);
+        }
+        let layers = self.compile(&files)?;
+        let compiled = Compiled { build: BUILD.to_owned(), key, stamps, layers };
+        // A file that changed a moment ago can change again within the same tick of the clock, unseen by its
+        // stamp: it is compiled again next time. A cache that cannot be written costs time, not safety.
+        if !compiled.stamps.iter().any(is_fresh)
+            && let Ok(bytes) = postcard::to_allocvec(&compiled)
+        {
+            let _ = write_private(&cache, &bytes);
+        }
+        Ok(compiled.layers)
+    }
+
+    /// Administrator, user, project, and the note of trust.
+    fn files(&self) -> [PathBuf; 4] {
+        let project = self.root.map_or_else(|| PathBuf::from("/nonexistent"), |root| root.join(FILE));
+        [self.dirs.managed.join(FILE), self.dirs.config.join(FILE), project, self.trust_note()]
+    }
+
+    fn key(&self) -> String {
+        let [managed, user, project, trust] = self.files();
+        let fixed = self.fixed.unwrap_or("-");
+        let paths = [managed, user, project, trust].map(|path| path.to_string_lossy().into_owned());
+        format!("{fixed}\n{}\n{}", self.default, paths.join("\n"))
+    }
+
+    fn shipped(&self) -> Result<Settings, SettingsError> {
+        let name = self.fixed.unwrap_or(self.default);
+        let bytes = PROFILES.iter().find(|(known, _)| *known == name).map(|(_, bytes)| *bytes);
+        bytes.and_then(|bytes| postcard::from_bytes(bytes).ok()).ok_or_else(|| {
+            let names = PROFILES.iter().map(|(name, _)| *name);
+            let hint =
+                nearest(name, names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            SettingsError {
+                file: "--profile".into(),
+                line: None,
+                what: format!("unknown profile `{name}`{hint}"),
+            }
+        })
+    }
+
+    fn compile(&self, files: &[PathBuf; 4]) -> Result<Vec<Settings>, SettingsError> {
+        self.shipped()?;
+        let [managed_file, user_file, project_file, _] = files;
+        let load = |file: &PathBuf| match Disk.read(file, MAX_FILE) {
+            Ok(bytes) => read_layer(file, &bytes).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(_) => Err(unreadable(file)),
+        };
+        let (managed, user, project) = (load(managed_file)?, load(user_file)?, load(project_file)?);
+        let stack = |layers: &[&Option<toml::Table>]| {
+            let present: Vec<&toml::Table> = layers.iter().filter_map(|layer| layer.as_ref()).collect();
+            stack(self.fixed, self.default, &present).map_err(|error| SettingsError {
+                file: project_file.clone(),
+                line: None,
+                what: error.what,
+            })
+        };
+        let mut layers = vec![stack(&[&managed, &user, &project])?];
+        if project.is_some() && !self.is_trusted(project_file) {
+            layers.push(stack(&[&managed, &user])?);
+        }
+        if managed.is_some() {
+            layers.push(stack(&[&managed])?);
+        }
+        layers.dedup();
+        Ok(layers)
+    }
+
+    /// Where it is noted which bytes of the project's file a person has trusted.
+    pub fn trust_note(&self) -> PathBuf {
+        let repository = self.repository.or(self.root).unwrap_or(Path::new("/"));
+        self.dirs.state.join("trusted").join(hex(&Sha256::digest(repository.as_os_str().as_encoded_bytes())))
+    }
+
+    /// Whether a person has trusted these bytes of the project's file.
+    pub fn is_trusted(&self, project_file: &Path) -> bool {
+        let Ok(bytes) = Disk.read(project_file, MAX_FILE) else { return false };
+        let Ok(note) = Disk.read(&self.trust_note(), MAX_FILE) else { return false };
+        let digest = digest(&bytes);
+        String::from_utf8_lossy(&note).lines().any(|line| line == digest)
+    }
+}
+
+/// The digest that trust is given to.
+pub fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Reads one settings file, with errors that say where and what would be right.
+pub fn read_layer(file: &Path, bytes: &[u8]) -> Result<toml::Table, SettingsError> {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err(SettingsError { file: file.into(), line: None, what: "is not UTF-8 text".into() });
+    };
+    read(text).map_err(|LayerError { at, what }| {
+        let line = at.and_then(|at| text.get(..at)).map(|before| before.matches('\n').count() + 1);
+        SettingsError { file: file.into(), line, what: with_hint(&what) }
+    })
+}
+
+/// `unknown field `scop`, expected one of …` becomes a question that can be answered.
+fn with_hint(what: &str) -> String {
+    let what = what.trim().replace('\n', " ");
+    let mut quoted = what.split('`').skip(1).step_by(2);
+    let (Some(wrong), true) = (quoted.next(), what.starts_with("unknown ")) else { return what };
+    let thing = if what.starts_with("unknown field") { "key" } else { "value" };
+    match nearest(wrong, quoted) {
+        Some(near) => format!("unknown {thing} `{wrong}`; did you mean `{near}`?"),
+        None => what.replacen("unknown field", "unknown key", 1),
+    }
+}
+
+/// The known word that a misspelt one most likely means.
+pub fn nearest<'n>(wrong: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let close = known.map(|name| (strsim::damerau_levenshtein(wrong, name), name)).min()?;
+    (close.0 <= 2.max(wrong.len() / 3)).then_some(close.1)
+}
+
+fn unreadable(file: &Path) -> SettingsError {
+    SettingsError {
+        file: file.into(),
+        line: None,
+        what: "cannot be read; mend its permissions or remove it".into(),
+    }
+}
+
+fn stamp(file: &Path) -> Result<Stamp, SettingsError> {
+    match fs::metadata(file) {
+        Ok(found) => Ok(Stamp::File {
+            device: found.dev(),
+            inode: found.ino(),
+            size: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(Stamp::Absent)
+        }
+        Err(_) => Err(unreadable(file)),
+    }
+}
+
+fn is_fresh(stamp: &Stamp) -> bool {
+    let now =
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs().cast_signed());
+    match stamp {
+        Stamp::Absent => false,
+        Stamp::File { changed: (seconds, _), .. } => *seconds >= now - 1,
+    }
+}
+
+fn cached(cache: &Path, key: &str, stamps: &[Stamp]) -> Option<Vec<Settings>> {
+    let bytes = Disk.read(cache, MAX_FILE).ok()?;
+    let compiled: Compiled = postcard::from_bytes(&bytes).ok()?;
+    (compiled.build == BUILD && compiled.key == key && compiled.stamps == stamps).then_some(compiled.layers)
+}
