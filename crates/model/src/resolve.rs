@@ -148,17 +148,20 @@ impl<'w> Resolver<'w> {
         let mut at = PathBuf::with_capacity(path.as_os_str().len() + 1);
         at.push("/");
         let mut node = None;
+        // Whether `node` says what stands at `at`.
+        let mut looked = false;
         let mut components = path.components();
         while let Some(component) = components.next() {
             match component {
                 Component::Normal(name) => at.push(name),
                 Component::ParentDir => {
                     at.pop();
-                    node = None;
+                    looked = false;
                     continue;
                 }
                 Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
             }
+            looked = true;
             match self.world.look(&at) {
                 Ok(Node { kind: NodeKind::Link(target), .. }) => {
                     at.pop();
@@ -172,7 +175,7 @@ impl<'w> Resolver<'w> {
                 Err(LookError::TooLong) => return Err(Trouble::TooLong),
             }
         }
-        if node.is_none() {
+        if !looked {
             node = self.world.look(&at).ok();
         }
         Ok(Step::End { physical: at, node })

@@ -7,14 +7,14 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{self, ErrorKind, Write};
 use std::panic;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use toolgate_evidence::{Ledger, LedgerError};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
@@ -33,6 +33,8 @@ use crate::settings::{SettingsError, Wanted};
 pub const DEADLINE: Duration = Duration::from_secs(5);
 /// A larger event is denied. Hosts send whole files in one event, but not files of this size.
 const MAX_EVENT: usize = 32 * 1024 * 1024;
+/// Most events fit into this.
+const FIRST_READ: usize = 8 * 1024;
 
 /// What the registration line says.
 #[derive(Debug, Clone)]
@@ -125,10 +127,11 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn print(reply: &Reply) -> ExitCode {
+    // What is empty is not printed: even that would make a buffer first.
+    let out = reply.stdout.is_empty() || io::stdout().write_all(reply.stdout.as_bytes()).is_ok();
+    let err = reply.stderr.is_empty() || io::stderr().write_all(reply.stderr.as_bytes()).is_ok();
     // A host that has stopped listening gets an exit code that blocks.
-    let out = io::stdout().write_all(reply.stdout.as_bytes());
-    let err = io::stderr().write_all(reply.stderr.as_bytes());
-    if out.is_err() || err.is_err() { ExitCode::from(2) } else { ExitCode::from(reply.code) }
+    if out && err { ExitCode::from(reply.code) } else { ExitCode::from(2) }
 }
 
 fn answer(
@@ -142,7 +145,7 @@ fn answer(
     let event = read_event(deadline)?;
     let call = host.decode(&event).map_err(Failure::Decode)?;
     *phase = Some(call.phase);
-    let (verdict, ground) = line.judge(host, &call, &Disk, |name| std::env::var_os(name))?;
+    let (verdict, ground) = line.judge(host, &call, &Disk::default(), |name| std::env::var_os(name))?;
     let draft = draft(&call, &verdict, &ground, SystemTime::now());
     Ledger::at(&line.dirs.state).append(draft, deadline).map_err(Failure::Ledger)?;
     if Instant::now() > deadline {
@@ -251,30 +254,34 @@ impl Line {
     }
 }
 
-/// Reads the event, but not for ever and not without bound.
+/// Reads the event, but not for ever and not without bound. Straight from the descriptor: the standard
+/// library's buffered stdin would be one more buffer to make.
 fn read_event(deadline: Instant) -> Result<Vec<u8>, Failure> {
-    let stdin = io::stdin();
-    let mut stdin = stdin.lock();
-    let mut event = Vec::with_capacity(8 * 1024);
-    let mut block = [0; 16 * 1024];
+    let stdin = rustix::stdio::stdin();
+    let mut event = vec![0; FIRST_READ];
+    let mut length = 0;
     loop {
         let left = deadline.checked_duration_since(Instant::now()).ok_or(Failure::Silence)?;
         let wait = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-        let stdin_fd = io::stdin();
-        let mut fds = [PollFd::from_borrowed_fd(stdin_fd.as_fd(), PollFlags::IN)];
-        match poll(&mut fds, Some(&wait)) {
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&wait)) {
             Ok(0) => return Err(Failure::Silence),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(Failure::Input(error.into())),
         }
-        match stdin.read(&mut block) {
-            Ok(0) => return Ok(event),
-            Ok(n) => event.extend_from_slice(block.get(..n).unwrap_or_default()),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(Failure::Input(error)),
+        match rustix::io::read(stdin, event.get_mut(length..).unwrap_or_default()) {
+            Ok(0) => {
+                event.truncate(length);
+                return Ok(event);
+            }
+            Ok(n) => length += n,
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(Failure::Input(error.into())),
         }
-        if event.len() > MAX_EVENT {
+        if length > MAX_EVENT {
             return Err(Failure::TooLarge);
+        }
+        if length == event.len() {
+            event.resize(length * 2, 0);
         }
     }
 }

@@ -2,10 +2,13 @@
 //!
 //! Read [`gate`] first.
 
+#[cfg(feature = "cli")]
 pub mod cases;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod dirs;
 pub mod disk;
+#[cfg(feature = "cli")]
 pub mod doctor;
 pub mod gate;
 pub mod git;

@@ -58,6 +58,9 @@ pub fn ground(
     };
     let home = spot(&dirs.home);
     let pin = pinned(world, dirs, registered, call, &home, &spot, env)?;
+    let mut own: Vec<Spot> =
+        [&dirs.config, &dirs.state, &dirs.managed].into_iter().map(|path| spot(path)).collect();
+    own.extend(std::env::current_exe().map(Spot::plain));
     let mut ground = Ground {
         transcripts: call
             .transcript
@@ -65,7 +68,7 @@ pub fn ground(
             .and_then(|path| Path::new(path).parent())
             .filter(|path| path.is_absolute())
             .map(&spot),
-        own: own_places(dirs).iter().map(|path| spot(path)).collect(),
+        own,
         home: Some(home),
         ..Ground::default()
     };
@@ -115,13 +118,6 @@ pub fn root_from_env(
         return Err("names another directory than the registration");
     }
     Ok(Some(Spot { lexical: place.lexical, physical: place.physical }))
-}
-
-/// toolgate's own files, which no agent writes.
-fn own_places(dirs: &Dirs) -> Vec<PathBuf> {
-    let mut own = vec![dirs.config.clone(), dirs.state.clone(), dirs.managed.clone()];
-    own.extend(std::env::current_exe());
-    own
 }
 
 /// `<agents>/<id>/repo` is where an orchestrator puts an agent's worktree.

@@ -21,11 +21,10 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolgate_model::World;
 use toolgate_policies::{LayerError, Settings, read, stack};
 
 use crate::dirs::Dirs;
-use crate::disk::Disk;
+use crate::disk::read_regular;
 use crate::session::{hex, write_private};
 
 /// The name of a settings file, in each of its places.
@@ -94,11 +93,11 @@ impl Wanted<'_> {
     /// The layers that all have to be content with a call.
     pub fn layers(&self) -> Result<Vec<Settings>, SettingsError> {
         let files = self.files();
-        let stamps = files.iter().map(|file| stamp(file)).collect::<Result<Vec<_>, _>>()?;
-        let settings_files = stamps.iter().take(3);
-        if settings_files.clone().all(|stamp| *stamp == Stamp::Absent) {
+        let mut stamps = files.iter().map(|file| stamp(file)).collect::<Result<Vec<_>, _>>()?;
+        if stamps.iter().all(|stamp| *stamp == Stamp::Absent) {
             return self.shipped().map(|settings| vec![settings]);
         }
+        stamps.push(stamp(&self.trust_note())?);
         let key = self.key();
         let cache = self.dirs.state.join("compiled").join(hex(&Sha256::digest(key.as_bytes())));
         if let Some(layers) = cached(&cache, &key, &stamps) {
@@ -116,16 +115,15 @@ impl Wanted<'_> {
         Ok(compiled.layers)
     }
 
-    /// Administrator, user, project, and the note of trust.
-    fn files(&self) -> [PathBuf; 4] {
+    /// Administrator, user, project.
+    fn files(&self) -> [PathBuf; 3] {
         let project = self.root.map_or_else(|| PathBuf::from("/nonexistent"), |root| root.join(FILE));
-        [self.dirs.managed.join(FILE), self.dirs.config.join(FILE), project, self.trust_note()]
+        [self.dirs.managed.join(FILE), self.dirs.config.join(FILE), project]
     }
 
     fn key(&self) -> String {
-        let [managed, user, project, trust] = self.files();
         let fixed = self.fixed.unwrap_or("-");
-        let paths = [managed, user, project, trust].map(|path| path.to_string_lossy().into_owned());
+        let paths = self.files().map(|path| path.to_string_lossy().into_owned());
         format!("{fixed}\n{}\n{}", self.default, paths.join("\n"))
     }
 
@@ -144,10 +142,10 @@ impl Wanted<'_> {
         })
     }
 
-    fn compile(&self, files: &[PathBuf; 4]) -> Result<Vec<Settings>, SettingsError> {
+    fn compile(&self, files: &[PathBuf; 3]) -> Result<Vec<Settings>, SettingsError> {
         self.shipped()?;
-        let [managed_file, user_file, project_file, _] = files;
-        let load = |file: &PathBuf| match Disk.read(file, MAX_FILE) {
+        let [managed_file, user_file, project_file] = files;
+        let load = |file: &PathBuf| match read_regular(file, MAX_FILE) {
             Ok(bytes) => read_layer(file, &bytes).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(_) => Err(unreadable(file)),
@@ -180,8 +178,8 @@ impl Wanted<'_> {
 
     /// Whether a person has trusted these bytes of the project's file.
     pub fn is_trusted(&self, project_file: &Path) -> bool {
-        let Ok(bytes) = Disk.read(project_file, MAX_FILE) else { return false };
-        let Ok(note) = Disk.read(&self.trust_note(), MAX_FILE) else { return false };
+        let Ok(bytes) = read_regular(project_file, MAX_FILE) else { return false };
+        let Ok(note) = read_regular(&self.trust_note(), MAX_FILE) else { return false };
         let digest = digest(&bytes);
         String::from_utf8_lossy(&note).lines().any(|line| line == digest)
     }
@@ -255,7 +253,7 @@ fn is_fresh(stamp: &Stamp) -> bool {
 }
 
 fn cached(cache: &Path, key: &str, stamps: &[Stamp]) -> Option<Vec<Settings>> {
-    let bytes = Disk.read(cache, MAX_FILE).ok()?;
+    let bytes = read_regular(cache, MAX_FILE).ok()?;
     let compiled: Compiled = postcard::from_bytes(&bytes).ok()?;
     (compiled.build == BUILD && compiled.key == key && compiled.stamps == stamps).then_some(compiled.layers)
 }

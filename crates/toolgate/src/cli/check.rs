@@ -56,7 +56,7 @@ impl Check {
         // A look is not an event of the session: it pins nothing, and starts where the person stands.
         call.session = None;
         let (verdict, ground) =
-            line.judge(host, &call, &Disk, |_| None).map_err(|failure| failure.to_string())?;
+            line.judge(host, &call, &Disk::default(), |_| None).map_err(|failure| failure.to_string())?;
         if self.json {
             out.json(&Report::of(&call, &verdict))?;
         } else {

@@ -63,7 +63,7 @@ impl Where {
     fn places(&self) -> Result<Places, String> {
         let dirs = self.line.dirs()?;
         let here = std::env::current_dir().map_err(|error| error.to_string())?;
-        let project = git::layout(&Disk, &here, Some(&dirs.home)).top;
+        let project = git::layout(&Disk::default(), &here, Some(&dirs.home)).top;
         let config =
             std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
         Ok(Places::new(&dirs.home, config.as_deref(), Some(&project), &self.etc))

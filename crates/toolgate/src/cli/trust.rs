@@ -33,7 +33,7 @@ impl Trust {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         let line = self.line.line()?;
         let here = std::env::current_dir().map_err(|error| error.to_string())?;
-        let layout = git::layout(&Disk, &here, Some(&line.dirs.home));
+        let layout = git::layout(&Disk::default(), &here, Some(&line.dirs.home));
         let root = line.registered.root.as_deref().unwrap_or(&layout.top);
         let repository = layout.git.as_deref().and_then(|git| fs::canonicalize(git).ok());
         let wanted = Wanted {
