@@ -203,8 +203,10 @@ impl Draft {
     pub(crate) fn fitted(self) -> serde_json::Result<Entry> {
         let mut entry = self.entry;
         for limit in LIMITS {
-            entry.shorten(limit);
-            if serde_json::to_vec(&entry)?.len() < MAX_LINE {
+            let bytes = entry.shorten(limit);
+            // JSON writes at most six bytes for one, and names and numbers take less than the rest: most
+            // records need not be written to be measured.
+            if bytes * 6 < MAX_LINE / 2 || serde_json::to_vec(&entry)?.len() < MAX_LINE {
                 break;
             }
         }
@@ -255,7 +257,9 @@ impl Entry {
         Ok(())
     }
 
-    fn shorten(&mut self, limit: usize) {
+    /// Shortens every text to `limit` characters, and says how many bytes they have then.
+    fn shorten(&mut self, limit: usize) -> usize {
+        let mut bytes = 0;
         let mut cut = self.args.len() > MAX_LIST || self.findings.len() > MAX_LIST;
         self.args.truncate(MAX_LIST);
         self.findings.truncate(MAX_LIST);
@@ -271,8 +275,10 @@ impl Entry {
                 *text = shorten(text, limit);
                 cut = true;
             }
+            bytes += text.len();
         }
         self.shortened |= cut;
+        bytes
     }
 }
 

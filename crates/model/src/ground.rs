@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
+use crate::clean;
+
 /// A place with both of its names: as people write it, and with all links resolved.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spot {
     /// As it was named, made absolute and clean.
     pub lexical: PathBuf,
@@ -14,19 +18,33 @@ pub struct Spot {
 impl Spot {
     /// A place that has one name only.
     pub fn plain(path: impl Into<PathBuf>) -> Spot {
-        let path = path.into();
+        let path = clean(&path.into());
         Spot { lexical: path.clone(), physical: path }
     }
 
-    /// What is left of `path` below this place, by either of its names; component-wise, so that `/repo2`
-    /// is not in `/repo`.
-    pub fn below<'p>(&self, path: &'p Path) -> Option<&'p Path> {
-        path.strip_prefix(&self.physical).or_else(|_| path.strip_prefix(&self.lexical)).ok()
+    /// Whether `path` is this place or below it, by either of its names.
+    pub fn holds(&self, path: &Path) -> bool {
+        let path = path.as_os_str().as_encoded_bytes();
+        [&self.physical, &self.lexical]
+            .iter()
+            .any(|base| below(base.as_os_str().as_encoded_bytes(), path).is_some())
+    }
+}
+
+/// What is left of `path` below `base`, both absolute and clean; by whole names, so that `/repo2` is not in
+/// `/repo`.
+pub fn below<'p>(base: &[u8], path: &'p [u8]) -> Option<&'p [u8]> {
+    let rest = path.strip_prefix(base)?;
+    match rest.split_first() {
+        None => Some(rest),
+        Some((b'/', rest)) => Some(rest),
+        Some(_) if base.ends_with(b"/") => Some(rest),
+        Some(_) => None,
     }
 }
 
 /// Where a session may work, and what lies around it. Pinned when the session starts.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ground {
     /// The directory that the agent is confined to: its worktree.
     pub root: Option<Spot>,

@@ -19,7 +19,7 @@ mod world;
 pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase};
 pub use effect::{Effect, Reach, Target, Unknown};
 pub use facts::{ConfigChange, Facts, Standing, Use};
-pub use ground::{Ground, Spot};
+pub use ground::{Ground, Spot, below};
 pub use host::{DecodeError, Host, Reply};
 pub use json::{Json, MAX_DEPTH};
 pub use resolve::{Place, Resolver, Trouble, clean, has_dotdot};

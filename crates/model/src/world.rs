@@ -23,6 +23,8 @@ pub struct Node {
     pub id: NodeId,
     /// How many names the file has.
     pub names: u64,
+    /// When it last changed in any way, in seconds and nanoseconds; nobody can set that by hand.
+    pub changed: (i64, i64),
 }
 
 /// A file's identity, whatever it is called.

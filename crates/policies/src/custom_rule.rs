@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{Decision, Facts, Finding, Kind, Policy};
 
-use crate::pattern;
+use crate::pattern::Probe;
 
 /// One `[[rule]]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,7 +56,7 @@ impl Policy for CustomRules<'_> {
                         || rule
                             .paths
                             .iter()
-                            .any(|pattern| pattern::covers(pattern, path, facts.ground).is_some())
+                            .any(|pattern| Probe::new(path).covered_by(pattern, facts.ground).is_some())
                         || (!rule.extensions.is_empty()
                             && !rule.extensions.iter().any(|end| ending.ends_with(end.as_str())))
                 };

@@ -11,7 +11,7 @@
 
 use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
 
-use crate::pattern;
+use crate::pattern::Probe;
 
 pub(crate) struct GateTampering;
 
@@ -60,13 +60,13 @@ impl Policy for GateTampering {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for used in facts.uses.iter().filter(|used| used.writes()) {
             let Ok(place) = &used.place else { continue };
+            let probes: Vec<Probe<'_>> = place.paths().map(Probe::new).collect();
             let covered = |patterns: &[&str]| {
-                patterns.iter().any(|pattern| {
-                    place.paths().any(|path| pattern::covers_folded(pattern, path, facts.ground).is_some())
-                })
+                patterns
+                    .iter()
+                    .any(|pattern| probes.iter().any(|probe| probe.forbidden_by(pattern, facts.ground)))
             };
-            let own =
-                facts.ground.own.iter().any(|spot| place.paths().any(|path| spot.below(path).is_some()));
+            let own = facts.ground.own.iter().any(|spot| place.paths().any(|path| spot.holds(path)));
             let named = shorten(&place.lexical.to_string_lossy(), 120);
             let (decision, reason) = if own || used.alias_of_own {
                 (Decision::Deny, format!("`{named}` belongs to toolgate itself"))

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
 
-use crate::pattern;
+use crate::pattern::Probe;
 
 /// `[policy.git-internals-write]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,8 +40,9 @@ impl Policy for GitInternalsWrite {
             return;
         }
         let internal = |path: &Path| {
-            pattern::covers_folded("**/.git", path, facts.ground).is_some()
-                && !HARMLESS.iter().any(|harmless| pattern::covers(harmless, path, facts.ground).is_some())
+            let probe = Probe::new(path);
+            probe.forbidden_by("**/.git", facts.ground)
+                && !HARMLESS.iter().any(|harmless| probe.covered_by(harmless, facts.ground).is_some())
         };
         for used in facts.uses.iter().filter(|used| used.writes()) {
             let Ok(place) = &used.place else { continue };

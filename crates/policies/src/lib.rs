@@ -8,6 +8,7 @@ mod gate_tampering;
 mod git_internals_write;
 mod hooks_off;
 mod invalid_path;
+#[cfg(feature = "files")]
 mod layers;
 mod orchestrator_command;
 mod outside_scope;
@@ -21,6 +22,7 @@ mod unproved_effect;
 mod pattern;
 
 pub use custom_rule::Rule;
+#[cfg(feature = "files")]
 pub use layers::{LayerError, PROFILES, profile, read, stack};
 pub use outside_scope::{Rights, ScopeEntry};
 pub use settings::{Activation, Boundary, Lists, Relative, Settings};

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{Access, Decision, Facts, Finding, Ground, Kind, Place, Policy, Reach, Use, shorten};
 
-use crate::pattern;
+use crate::pattern::{self, Probe};
 
 /// What may be done in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -65,9 +65,10 @@ impl Policy for OutsideScope<'_> {
 
 impl OutsideScope<'_> {
     fn rights(&self, path: &Path, ground: &Ground) -> Rights {
+        let probe = Probe::new(path);
         let mut best = (0, Rights::None);
         for entry in self.0 {
-            if let Some(depth) = pattern::covers(&entry.path, path, ground)
+            if let Some(depth) = probe.covered_by(&entry.path, ground)
                 && depth >= best.0
             {
                 best = (depth, entry.rights);
@@ -79,7 +80,7 @@ impl OutsideScope<'_> {
     /// A search from above reaches closed places too. One inside the worktree does not count: what is
     /// nested there was put there, and searching one's own tree must not fail for it.
     fn closed_below(&self, place: &Place, ground: &Ground) -> Option<std::path::PathBuf> {
-        if ground.root.as_ref().is_some_and(|root| root.below(&place.physical).is_some()) {
+        if ground.root.as_ref().is_some_and(|root| root.holds(&place.physical)) {
             return None;
         }
         let closed = self.0.iter().filter(|entry| entry.rights == Rights::None);
@@ -95,16 +96,14 @@ impl OutsideScope<'_> {
 
 fn finding(used: &Use<'_>, place: &Place, path: &Path, facts: &Facts<'_>) -> Finding {
     let ground = facts.ground;
-    let inside =
-        |spot: &Option<toolgate_model::Spot>| spot.as_ref().is_some_and(|spot| spot.below(path).is_some());
-    let (kind, whose) =
-        if inside(&ground.agents) || ground.siblings.iter().any(|spot| spot.below(path).is_some()) {
-            (Kind::OtherAgent, "in another agent's place")
-        } else if inside(&ground.main) {
-            (Kind::MainCheckout, "in the main checkout")
-        } else {
-            (Kind::Outside, "outside of what this session may use")
-        };
+    let inside = |spot: &Option<toolgate_model::Spot>| spot.as_ref().is_some_and(|spot| spot.holds(path));
+    let (kind, whose) = if inside(&ground.agents) || ground.siblings.iter().any(|spot| spot.holds(path)) {
+        (Kind::OtherAgent, "in another agent's place")
+    } else if inside(&ground.main) {
+        (Kind::MainCheckout, "in the main checkout")
+    } else {
+        (Kind::Outside, "outside of what this session may use")
+    };
     let verb = if used.writes() { "writes" } else { "reads" };
     let named = shorten(&place.lexical.to_string_lossy(), 100);
     let leads = if path == place.lexical {

@@ -5,22 +5,61 @@
 //! divided by `/`; a `*` in a name stands for any part of it; a leading `**/` for any directories before.
 //! A pattern covers the place that it names and everything below.
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use toolgate_model::{Ground, Spot};
+use toolgate_model::{Ground, Spot, below};
 
-/// How many components of `path` the pattern names, if it covers `path`. The deeper, the more specific.
-pub(crate) fn covers(pattern: &str, path: &Path, ground: &Ground) -> Option<usize> {
-    match_with(pattern, path, ground, wildcard)
+/// A path that patterns are tried on: looked at once, compared as bytes. There are a hundred patterns to a
+/// call, and taking a path apart for each would cost more than the rest of the call.
+pub(crate) struct Probe<'p> {
+    path: &'p [u8],
+    /// The path in small letters, byte for byte as long.
+    lower: Cow<'p, [u8]>,
+    /// Holds names that some file systems take for other ones by more than the case of letters.
+    odd: bool,
 }
 
-/// The same for patterns that forbid: letters in either case, and names that only look alike by
-/// characters that show as nothing, count as the same. On a file system that folds them they are.
-/// The pattern itself is written in small letters.
-pub(crate) fn covers_folded(pattern: &str, path: &Path, ground: &Ground) -> Option<usize> {
-    match_with(pattern, path, ground, |pattern, name| {
-        wildcard(pattern, name) || (!is_plain(name) && wildcard(pattern, &fold(name)))
-    })
+impl<'p> Probe<'p> {
+    /// INVARIANT: `path` is absolute and clean, as every path of a `Place` is.
+    pub(crate) fn new(path: &'p Path) -> Probe<'p> {
+        let path = path.as_os_str().as_encoded_bytes();
+        let lower = match path.iter().any(u8::is_ascii_uppercase) {
+            true => Cow::Owned(path.to_ascii_lowercase()),
+            false => Cow::Borrowed(path),
+        };
+        let ends_oddly = |name: &[u8]| name.ends_with(b".") || name.ends_with(b" ");
+        let odd = !path.is_ascii() || path.split(|byte| *byte == b'/').any(ends_oddly);
+        Probe { path, lower, odd }
+    }
+
+    /// How many components of the path the pattern names, if it covers the path. The deeper, the more specific.
+    pub(crate) fn covered_by(&self, pattern: &str, ground: &Ground) -> Option<usize> {
+        covers(pattern, self.path, self.path, ground)
+    }
+
+    /// Whether a pattern that forbids covers the path: letters in either case, and names that only look alike
+    /// by characters that show as nothing, count as the same. On a file system that folds them they are.
+    /// The names of the pattern are written in small letters.
+    pub(crate) fn forbidden_by(&self, pattern: &str, ground: &Ground) -> bool {
+        covers(pattern, self.path, &self.lower, ground).is_some()
+            || (self.odd && self.folded_by(pattern, ground))
+    }
+
+    fn folded_by(&self, pattern: &str, ground: &Ground) -> bool {
+        match split(pattern, ground) {
+            (Bases::Root | Bases::Anywhere, _) => {
+                let folded = fold(self.path);
+                covers(pattern, &folded, &folded, ground).is_some()
+            }
+            (Bases::Spots(spots), names) => {
+                spots.iter().flat_map(|spot| [&spot.physical, &spot.lexical]).any(|base| {
+                    let rest = below(base.as_os_str().as_encoded_bytes(), self.path);
+                    rest.is_some_and(|rest| names_match(names.as_bytes(), &fold(rest)).is_some())
+                })
+            }
+        }
+    }
 }
 
 /// The places that a pattern without wildcards names.
@@ -59,7 +98,6 @@ const BASES: &[(&str, Find)] = &[
     ("{main}", |ground| ground.main.as_slice()),
     ("{git}", |ground| ground.git.as_slice()),
     ("{home}", |ground| ground.home.as_slice()),
-    ("~", |ground| ground.home.as_slice()),
     ("{siblings}", |ground| &ground.siblings),
     ("{agents}", |ground| ground.agents.as_slice()),
     ("{agent-dir}", |ground| ground.agent_dir.as_slice()),
@@ -73,65 +111,64 @@ enum Bases<'g> {
 }
 
 fn split<'p, 'g>(pattern: &'p str, ground: &'g Ground) -> (Bases<'g>, &'p str) {
-    if let Some(rest) = pattern.strip_prefix("**/") {
-        return (Bases::Anywhere, rest);
-    }
-    if let Some(rest) = pattern.strip_prefix('/') {
-        return (Bases::Root, rest);
-    }
-    for (name, find) in BASES {
-        if let Some(rest) = pattern.strip_prefix(name) {
-            return (Bases::Spots(find(ground)), rest.trim_start_matches('/'));
+    match pattern.as_bytes().first() {
+        Some(b'/') => (Bases::Root, pattern.trim_start_matches('/')),
+        Some(b'~') => (Bases::Spots(ground.home.as_slice()), pattern.trim_start_matches(['~', '/'])),
+        Some(b'*') => (Bases::Anywhere, pattern.trim_start_matches(['*', '/'])),
+        _ => {
+            let base = BASES.iter().find_map(|(name, find)| Some((find, pattern.strip_prefix(name)?)));
+            let (spots, rest) = base.map_or((&[][..], pattern), |(find, rest)| (find(ground), rest));
+            (Bases::Spots(spots), rest.trim_start_matches('/'))
         }
     }
-    (Bases::Spots(&[]), pattern)
 }
 
-fn match_with(
-    pattern: &str,
-    path: &Path,
-    ground: &Ground,
-    same: impl Fn(&[u8], &[u8]) -> bool + Copy,
-) -> Option<usize> {
-    let (bases, rest) = split(pattern, ground);
+/// `names` is the path as the pattern's names are compared with it, byte for byte as long.
+fn covers(pattern: &str, path: &[u8], names: &[u8], ground: &Ground) -> Option<usize> {
+    let (bases, wanted) = split(pattern, ground);
+    let wanted = wanted.as_bytes();
     match bases {
-        Bases::Root => names_match(rest, path.strip_prefix("/").ok()?, same),
+        Bases::Root => names_match(wanted, names.strip_prefix(b"/")?),
         Bases::Spots(spots) => spots
             .iter()
-            .filter_map(|spot| {
-                let below = spot.below(path)?;
-                let above = path.components().count() - below.components().count() - 1;
-                names_match(rest, below, same).map(|depth| above + depth)
+            .flat_map(|spot| [&spot.physical, &spot.lexical])
+            .filter_map(|base| {
+                let base = base.as_os_str().as_encoded_bytes();
+                let rest = names.get(path.len() - below(base, path)?.len()..)?;
+                names_match(wanted, rest).map(|depth| depth_of(base) + depth)
             })
             .max(),
         Bases::Anywhere => {
-            let mut tail = path.strip_prefix("/").ok()?;
-            let mut above = 0;
-            loop {
-                if let Some(depth) = names_match(rest, tail, same) {
-                    return Some(above + depth);
-                }
-                let mut names = tail.components();
-                names.next()?;
-                tail = names.as_path();
-                above += 1;
-            }
+            let starts = names.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+            starts.enumerate().find_map(|(above, (at, _))| {
+                names_match(wanted, names.get(at + 1..)?).map(|depth| above + depth)
+            })
         }
     }
 }
 
+fn depth_of(path: &[u8]) -> usize {
+    if path == b"/" { 0 } else { path.iter().filter(|byte| **byte == b'/').count() }
+}
+
 /// Whether `path` begins with these names, and how many they are.
-fn names_match(names: &str, path: &Path, same: impl Fn(&[u8], &[u8]) -> bool) -> Option<usize> {
-    let mut depth = 0;
-    let mut components = path.components();
-    for name in names.split('/').filter(|name| !name.is_empty()) {
-        let component = components.next()?;
-        if !same(name.as_bytes(), component.as_os_str().as_encoded_bytes()) {
-            return None;
-        }
-        depth += 1;
+fn names_match(names: &[u8], path: &[u8]) -> Option<usize> {
+    // Most names differ in their first letter, and most comparisons end here.
+    match names.first() {
+        None => return Some(0),
+        Some(b'*') => {}
+        first if first == path.first() => {}
+        Some(_) => return None,
     }
-    Some(depth)
+    let count = 1 + names.iter().filter(|byte| **byte == b'/').count();
+    if !names.contains(&b'*') {
+        return below(names, path).map(|_| count);
+    }
+    let mut parts = path.split(|byte| *byte == b'/');
+    let fits = names
+        .split(|byte| *byte == b'/')
+        .all(|name| parts.next().is_some_and(|part| !part.is_empty() && wildcard(name, part)));
+    fits.then_some(count)
 }
 
 /// One name against a pattern in which `*` stands for any run of characters. Linear in both.
@@ -163,17 +200,13 @@ fn wildcard(pattern: &[u8], name: &[u8]) -> bool {
     pattern.get(p..).is_some_and(|rest| rest.iter().all(|byte| *byte == b'*'))
 }
 
-/// Whether folding would leave the name as it is; nearly every name is, and folding costs an allocation.
-fn is_plain(name: &[u8]) -> bool {
-    name.iter().all(|byte| matches!(byte, b'!'..=b'~') && !byte.is_ascii_uppercase())
-        && name.last() != Some(&b'.')
-}
-
-fn fold(name: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(name);
-    let shown =
-        text.chars().filter(|c| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{feff}'));
-    shown.flat_map(char::to_lowercase).collect::<String>().trim_end_matches([' ', '.']).as_bytes().to_vec()
+/// The path in small letters, without characters that show as nothing, name by name.
+fn fold(path: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(path);
+    let hidden = |c: &char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let shown = text.chars().filter(|c| !hidden(c)).flat_map(char::to_lowercase).collect::<String>();
+    let names: Vec<&str> = shown.split('/').map(|name| name.trim_end_matches([' ', '.'])).collect();
+    names.join("/").into_bytes()
 }
 
 #[cfg(test)]
@@ -207,16 +240,16 @@ mod tests {
             ("**/agents/*/repo", "/r/agents/repo", None),
             ("/a/*", "/a", None),
         ] {
-            assert_eq!(covers(pattern, Path::new(path), &ground()), depth, "{pattern} {path}");
+            assert_eq!(Probe::new(Path::new(path)).covered_by(pattern, &ground()), depth, "{pattern} {path}");
         }
     }
 
     #[test]
     fn what_is_forbidden_is_forbidden_in_every_spelling() {
-        for name in [".claude", ".CLAUDE", ".cl\u{200c}aude", ".claude "] {
+        for name in [".claude", ".CLAUDE", ".cl\u{200c}aude", ".claude ", ".claude."] {
             let path = format!("/r/{name}/settings.json");
             assert!(
-                covers_folded("**/.claude/settings.json", Path::new(&path), &ground()).is_some(),
+                Probe::new(Path::new(&path)).forbidden_by("**/.claude/settings.json", &ground()),
                 "{name:?}"
             );
         }

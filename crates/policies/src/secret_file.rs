@@ -10,7 +10,7 @@
 
 use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
 
-use crate::pattern;
+use crate::pattern::Probe;
 
 pub(crate) struct SecretFile;
 
@@ -69,11 +69,13 @@ impl Policy for SecretFile {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for used in &facts.uses {
             let Ok(place) = &used.place else { continue };
-            let covered = |patterns: &[&str], path| {
-                patterns.iter().any(|pattern| pattern::covers_folded(pattern, path, facts.ground).is_some())
-            };
-            let secret =
-                place.paths().find(|path| covered(SECRETS, path) && (used.writes() || !covered(OPEN, path)));
+            let secret = place.paths().find(|path| {
+                let probe = Probe::new(path);
+                let covered = |patterns: &[&str]| {
+                    patterns.iter().any(|pattern| probe.forbidden_by(pattern, facts.ground))
+                };
+                covered(SECRETS) && (used.writes() || !covered(OPEN))
+            });
             if let Some(path) = secret {
                 let verb = if used.writes() { "writes" } else { "reads" };
                 findings.push(Finding {

@@ -355,7 +355,7 @@ impl Map {
 impl World for Map {
     fn look(&self, path: &Path) -> Result<Node, LookError> {
         let kind = self.nodes.get(path).cloned().ok_or(LookError::Absent)?;
-        Ok(Node { kind, id: NodeId { device: 0, inode: 0 }, names: 1 })
+        Ok(Node { kind, id: NodeId { device: 0, inode: 0 }, names: 1, changed: (0, 0) })
     }
     fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
         Err(io::ErrorKind::NotFound.into())

@@ -24,7 +24,9 @@ pub struct Disk {
 
 impl World for Disk {
     fn look(&self, path: &Path) -> Result<Node, LookError> {
-        if let Some((_, node)) = self.directories.borrow().iter().find(|(seen, _)| seen == path) {
+        if let Some((_, node)) =
+            self.directories.borrow().iter().find(|(seen, _)| seen.as_os_str() == path.as_os_str())
+        {
             return Ok(node.clone());
         }
         let found = fs::symlink_metadata(path).map_err(|error| look_error(&error))?;
@@ -38,8 +40,12 @@ impl World for Disk {
         } else {
             NodeKind::Special
         };
-        let node =
-            Node { kind, id: NodeId { device: found.dev(), inode: found.ino() }, names: found.nlink() };
+        let node = Node {
+            kind,
+            id: NodeId { device: found.dev(), inode: found.ino() },
+            names: found.nlink(),
+            changed: (found.ctime(), found.ctime_nsec()),
+        };
         if node.kind == NodeKind::Directory {
             self.directories.borrow_mut().push((path.to_path_buf(), node.clone()));
         }
@@ -57,18 +63,20 @@ impl World for Disk {
 
 /// The first `limit` bytes of a regular file.
 pub fn read_regular(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-    let file = open_regular(path)?;
-    let mut bytes = Vec::with_capacity(512);
+    let (file, size) = open_regular(path)?;
+    // Room for all of it and one byte more, so that one read brings it and the next one finds the end.
+    let mut bytes = Vec::with_capacity(limit.min(usize::try_from(size).unwrap_or(limit)) + 1);
     file.take(limit as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Opens a regular file for reading, and nothing else.
-fn open_regular(path: &Path) -> io::Result<File> {
+/// Opens a regular file for reading, and nothing else; says how long it is.
+fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
+    let found = file.metadata()?;
+    if found.is_file() {
+        Ok((file, found.len()))
     } else {
         Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"))
     }

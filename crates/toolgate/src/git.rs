@@ -64,15 +64,20 @@ fn linked(world: &dyn World, top: &Path, dot_git: &Path) -> Option<Layout> {
     Some(Layout { top: top.to_path_buf(), main, git: Some(git) })
 }
 
-/// The other worktrees of the repository, linked ones only.
-pub fn siblings(world: &dyn World, git: &Path, top: &Path) -> Vec<PathBuf> {
-    let entries = world.list(&git.join("worktrees")).unwrap_or_default();
-    let dot_gits =
-        entries.into_iter().take(MAX_WORKTREES).filter_map(|entry| pointer(world, &entry.join("gitdir"), ""));
-    dot_gits
-        .filter_map(|dot_git| dot_git.parent().map(Path::to_path_buf))
-        .filter(|sibling| sibling != top)
-        .collect()
+/// Where git notes the worktrees of a repository.
+pub fn worktree_notes(git: &Path) -> PathBuf {
+    git.join("worktrees")
+}
+
+/// The linked worktrees of the repository: the file that says where each is, and where it is.
+pub fn worktrees(world: &dyn World, git: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let entries = world.list(&worktree_notes(git)).unwrap_or_default();
+    let place = |entry: PathBuf| {
+        let note = entry.join("gitdir");
+        let top = pointer(world, &note, "")?.parent()?.to_path_buf();
+        Some((note, top))
+    };
+    entries.into_iter().take(MAX_WORKTREES).filter_map(place).collect()
 }
 
 /// The path in a pointer file, made absolute from where the file lies.

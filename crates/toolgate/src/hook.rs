@@ -7,7 +7,9 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, ErrorKind, Write};
+#[cfg(feature = "cli")]
+use std::io::ErrorKind;
+use std::io::{self, Write};
 use std::panic;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,6 +27,7 @@ use crate::dirs::Dirs;
 use crate::disk::Disk;
 use crate::gate::{self, Circumstances};
 use crate::record::draft;
+#[cfg(feature = "cli")]
 use crate::register;
 use crate::session::{self, Registered};
 use crate::settings::{SettingsError, Wanted};
@@ -34,7 +37,7 @@ pub const DEADLINE: Duration = Duration::from_secs(5);
 /// A larger event is denied. Hosts send whole files in one event, but not files of this size.
 const MAX_EVENT: usize = 32 * 1024 * 1024;
 /// Most events fit into this.
-const FIRST_READ: usize = 8 * 1024;
+const FIRST_READ: usize = 4 * 1024;
 
 /// What the registration line says.
 #[derive(Debug, Clone)]
@@ -70,6 +73,9 @@ pub enum Failure {
     Ledger(LedgerError),
     /// Took too long.
     Deadline,
+    /// Only the whole binary, command line included, can do it.
+    #[cfg(not(feature = "cli"))]
+    Whole,
 }
 
 impl fmt::Display for Failure {
@@ -95,6 +101,8 @@ impl fmt::Display for Failure {
             ),
             Failure::Ledger(error) => write!(f, "{error}; a person has to make room or mend its permissions"),
             Failure::Deadline => write!(f, "it took more than {} s; try again", DEADLINE.as_secs()),
+            #[cfg(not(feature = "cli"))]
+            Failure::Whole => f.write_str("`toolgate-cli` cannot be started; install it beside `toolgate`"),
         }
     }
 }
@@ -145,7 +153,13 @@ fn answer(
     let event = read_event(deadline)?;
     let call = host.decode(&event).map_err(Failure::Decode)?;
     *phase = Some(call.phase);
-    let (verdict, ground) = line.judge(host, &call, &Disk::default(), |name| std::env::var_os(name))?;
+    let (verdict, ground) = match line.judge(host, &call, &Disk::default(), |name| std::env::var_os(name)) {
+        #[cfg(not(feature = "cli"))]
+        Err(Failure::Settings(error)) if error.stale => return hand_over(&event),
+        #[cfg(not(feature = "cli"))]
+        Err(Failure::Whole) => return hand_over(&event),
+        judged => judged?,
+    };
     let draft = draft(&call, &verdict, &ground, SystemTime::now());
     Ledger::at(&line.dirs.state).append(draft, deadline).map_err(Failure::Ledger)?;
     if Instant::now() > deadline {
@@ -229,6 +243,13 @@ impl Line {
             ground.root = session::root_from_env(world, self.registered.root.as_deref(), env(name))
                 .map_err(|what| Failure::Line(format!("{name} {what}")))?;
         }
+        #[cfg(not(feature = "cli"))]
+        if matches!(call.action, Action::Configure(_)) {
+            return Err(Failure::Whole);
+        }
+        #[cfg(not(feature = "cli"))]
+        let config: Option<ConfigChange> = None;
+        #[cfg(feature = "cli")]
         let config = self.config_change(call, world);
         let known =
             Circumstances { world, layers: &layers, ground: &ground, standing: Standing::default(), config };
@@ -237,6 +258,7 @@ impl Line {
     }
 
     /// What the host's changed settings would do to our hooks.
+    #[cfg(feature = "cli")]
     fn config_change(&self, call: &Call<'_>, world: &dyn World) -> Option<ConfigChange> {
         const MAX_SETTINGS: usize = 4 * 1024 * 1024;
         let Action::Configure(file) = &call.action else { return None };
@@ -252,6 +274,32 @@ impl Line {
             Err(_) => Some(ConfigChange::Unreadable),
         }
     }
+}
+
+/// Lets the whole binary answer: it can read TOML and the hosts' settings files, and has the time, since that
+/// happens once after a change.
+#[cfg(not(feature = "cli"))]
+fn hand_over(event: &[u8]) -> Result<Reply, Failure> {
+    use std::process::{Command, Stdio};
+
+    let whole = std::env::current_exe().map_err(|_| Failure::Whole)?.with_file_name("toolgate-cli");
+    let mut child = Command::new(whole)
+        .args(std::env::args_os().skip(1))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|_| Failure::Whole)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(event).map_err(Failure::Input)?;
+    }
+    let output = child.wait_with_output().map_err(Failure::Input)?;
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|_| Failure::Whole);
+    let code = output.status.code().and_then(|code| u8::try_from(code).ok()).ok_or(Failure::Whole)?;
+    if !matches!(code, 0 | 2) {
+        return Err(Failure::Whole);
+    }
+    Ok(Reply { stdout: text(output.stdout)?, stderr: text(output.stderr)?, code })
 }
 
 /// Reads the event, but not for ever and not without bound. Straight from the descriptor: the standard

@@ -14,6 +14,7 @@ pub mod gate;
 pub mod git;
 pub mod hook;
 pub mod record;
+#[cfg(feature = "cli")]
 pub mod register;
 pub mod session;
 pub mod settings;

@@ -5,6 +5,10 @@ use std::env;
 use std::process::ExitCode;
 
 use toolgate::hook;
+use toolgate_arena::Arena;
+
+#[global_allocator]
+static MEMORY: Arena = Arena::new();
 
 fn main() -> ExitCode {
     let mut args = env::args_os().skip(1);

@@ -29,20 +29,22 @@ pub struct Registered {
 /// What is kept of a session between its events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Pin {
-    root: PathBuf,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    main: Option<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    git: Option<PathBuf>,
+    /// What the registration line said; another line has another pin.
+    line: String,
+    ground: Ground,
     /// Worktrees that the host itself moved the session into.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     entered: Vec<PathBuf>,
+    /// The files of git that the siblings were read from, and when each last changed.
+    notes: Vec<(PathBuf, Option<(i64, i64)>)>,
 }
 
-/// A pin is a few paths.
-const MAX_PIN: usize = 64 * 1024;
+/// A pin is a few paths, and one for every sibling.
+const MAX_PIN: usize = 1024 * 1024;
 
 /// Finds the ground that this call stands on, and pins it where that has not been done.
+///
+/// What is pinned is where links led when the session began; only the list of the repository's worktrees is
+/// kept up to date, from git's own files.
 pub fn ground(
     world: &dyn World,
     dirs: &Dirs,
@@ -50,53 +52,136 @@ pub fn ground(
     call: &Call<'_>,
     env: impl Fn(&str) -> Option<OsString>,
 ) -> io::Result<Ground> {
-    let resolver = Resolver::new(world, None, None);
-    let spot = |path: &Path| {
-        let physical =
-            resolver.walk(path.to_path_buf()).map_or_else(|_| path.to_path_buf(), |place| place.physical);
-        Spot { lexical: toolgate_model::clean(path), physical }
+    let finder = Finder { world, dirs, registered };
+    let line = finder.line();
+    let file = call.session.as_deref().map(|session| pin_file(dirs, session, &line));
+    let known = file.as_ref().and_then(|file| world.read(file, MAX_PIN).ok());
+    let known: Option<Pin> = known.and_then(|bytes| postcard::from_bytes(&bytes).ok());
+    let (mut pin, mut changed) = match known.filter(|pin| pin.line == line) {
+        Some(pin) => (pin, false),
+        None => match finder.find(call, env, line) {
+            Some(pin) => (pin, true),
+            None => return Ok(finder.nowhere()),
+        },
     };
-    let home = spot(&dirs.home);
-    let pin = pinned(world, dirs, registered, call, &home, &spot, env)?;
-    let mut own: Vec<Spot> =
-        [&dirs.config, &dirs.state, &dirs.managed].into_iter().map(|path| spot(path)).collect();
-    own.extend(std::env::current_exe().map(Spot::plain));
-    let mut ground = Ground {
-        transcripts: call
-            .transcript
-            .as_deref()
-            .and_then(|path| Path::new(path).parent())
-            .filter(|path| path.is_absolute())
-            .map(&spot),
-        own,
-        home: Some(home),
-        ..Ground::default()
-    };
-    if let Some(pin) = pin {
-        let root = spot(&pin.root);
-        if let Some(git) = &pin.git {
-            let entered = |path: &PathBuf| pin.entered.contains(path);
-            let others = git::siblings(world, git, &root.physical).into_iter().filter(|path| !entered(path));
-            ground.siblings =
-                others.map(|path| spot(&path)).filter(|other| other.physical != root.physical).collect();
+    if pin.notes.iter().any(|(note, stamp)| stamp_of(world, note) != *stamp) {
+        finder.list_worktrees(&mut pin);
+        changed = true;
+    }
+    let transcripts = call.transcript.as_deref().and_then(|path| Path::new(path).parent());
+    if let Some(path) = transcripts.filter(|path| path.is_absolute())
+        && pin.ground.transcripts.as_ref().is_none_or(|known| known.lexical.as_os_str() != path.as_os_str())
+    {
+        pin.ground.transcripts = Some(finder.spot(path));
+        changed = true;
+    }
+    if let (Some(entered), Some(root)) = (call.entered.as_deref(), &pin.ground.root) {
+        let entered = finder.spot(Path::new(entered)).physical;
+        if root.holds(&entered) && !pin.entered.contains(&entered) {
+            pin.entered.push(entered);
+            finder.list_worktrees(&mut pin);
+            changed = true;
         }
-        ground.main = pin.main.as_deref().map(&spot);
-        ground.git = pin.git.as_deref().map(&spot);
-        if let Some(agent) = &registered.agent {
+    }
+    if let (Some(file), true) = (file, changed) {
+        // A path that is not UTF-8 cannot be pinned; it is found again for each call.
+        if let Ok(bytes) = postcard::to_allocvec(&pin) {
+            write_private(&file, &bytes)?;
+        }
+    }
+    Ok(pin.ground)
+}
+
+fn stamp_of(world: &dyn World, path: &Path) -> Option<(i64, i64)> {
+    world.look(path).ok().map(|node| node.changed)
+}
+
+/// Looks for the ground of a session that has none yet.
+struct Finder<'f> {
+    world: &'f dyn World,
+    dirs: &'f Dirs,
+    registered: &'f Registered,
+}
+
+impl Finder<'_> {
+    /// All that the registration says, in one text.
+    fn line(&self) -> String {
+        let Dirs { home, config, state, managed } = self.dirs;
+        let Registered { root, agent } = self.registered;
+        let root = root.as_deref().unwrap_or(Path::new(""));
+        let parts = [home, config, state, managed, root].map(|path| path.to_string_lossy());
+        // The name by which we were started: after an installation elsewhere, other files are our own.
+        let binary = std::env::args_os().next().unwrap_or_default();
+        format!(
+            "{}\n{}\n{}",
+            parts.join("\n"),
+            agent.as_deref().unwrap_or_default(),
+            binary.to_string_lossy()
+        )
+    }
+
+    fn spot(&self, path: &Path) -> Spot {
+        let place = Resolver::new(self.world, None, None).walk(path.to_path_buf());
+        let lexical = toolgate_model::clean(path);
+        Spot { physical: place.map_or_else(|_| lexical.clone(), |place| place.physical), lexical }
+    }
+
+    /// The ground of a call that comes from nowhere.
+    fn nowhere(&self) -> Ground {
+        let Dirs { home, config, state, managed } = self.dirs;
+        let mut own: Vec<Spot> = [config, state, managed].map(|path| self.spot(path)).into();
+        if let Ok(binary) = std::env::current_exe() {
+            own.extend(["toolgate", "toolgate-cli"].map(|name| Spot::plain(binary.with_file_name(name))));
+        }
+        Ground { home: Some(self.spot(home)), own, ..Ground::default() }
+    }
+
+    fn find(&self, call: &Call<'_>, env: impl Fn(&str) -> Option<OsString>, line: String) -> Option<Pin> {
+        let told = || env("CLAUDE_PROJECT_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+        let here = || call.cwd.as_deref().map(PathBuf::from).filter(|path| path.is_absolute());
+        let start = self.registered.root.clone().or_else(told).or_else(here)?;
+        let mut ground = self.nowhere();
+        let start = self.spot(&start);
+        let home = ground.home.as_ref().map(|home| home.physical.as_path());
+        let Layout { top, main, git } = git::layout(self.world, &start.physical, home);
+        // A root that the registration names is that very directory, and no other above it.
+        let root = match &self.registered.root {
+            Some(_) => start,
+            None if top == start.physical => start,
+            None => self.spot(&top),
+        };
+        ground.main = main.as_deref().map(|main| self.spot(main));
+        ground.git = git.as_deref().map(|git| self.spot(git));
+        if let Some(agent) = &self.registered.agent {
             let agents = agents_dir(&root.physical, agent, ground.main.as_ref());
-            ground.agent_dir = agents.as_ref().map(|agents| spot(&agents.join(agent)));
-            ground.agents = agents.as_deref().map(&spot);
+            ground.agent_dir = agents.as_ref().map(|agents| self.spot(&agents.join(agent)));
             if ground.main.is_none() {
-                let main = ground
-                    .agents
-                    .as_ref()
-                    .and_then(|agents| agents.physical.parent()?.parent().map(Path::to_path_buf));
-                ground.main = main.as_deref().map(&spot);
+                ground.main =
+                    agents.as_deref().and_then(|agents| Some(self.spot(agents.parent()?.parent()?)));
             }
+            ground.agents = agents.as_deref().map(|agents| self.spot(agents));
         }
         ground.root = Some(root);
+        let mut pin = Pin { line, ground, entered: Vec::new(), notes: Vec::new() };
+        self.list_worktrees(&mut pin);
+        Some(pin)
     }
-    Ok(ground)
+
+    /// Reads anew which worktrees the repository has besides this one.
+    fn list_worktrees(&self, pin: &mut Pin) {
+        let (Some(git), Some(root)) = (&pin.ground.git, &pin.ground.root) else { return };
+        let notes = git::worktree_notes(&git.physical);
+        pin.notes = vec![(notes.clone(), stamp_of(self.world, &notes))];
+        pin.ground.siblings.clear();
+        for (note, top) in git::worktrees(self.world, &git.physical) {
+            let stamp = stamp_of(self.world, &note);
+            pin.notes.push((note, stamp));
+            let sibling = self.spot(&top);
+            if sibling.physical != root.physical && !pin.entered.contains(&sibling.physical) {
+                pin.ground.siblings.push(sibling);
+            }
+        }
+    }
 }
 
 /// The root that an environment variable names, for profiles that take it from there. `None`: it names no
@@ -129,56 +214,18 @@ fn agents_dir(root: &Path, agent: &str, main: Option<&Spot>) -> Option<PathBuf> 
     main.map(|main| main.physical.join(".ittybitty/agents"))
 }
 
-fn pinned(
-    world: &dyn World,
-    dirs: &Dirs,
-    registered: &Registered,
-    call: &Call<'_>,
-    home: &Spot,
-    spot: &impl Fn(&Path) -> Spot,
-    env: impl Fn(&str) -> Option<OsString>,
-) -> io::Result<Option<Pin>> {
-    let find = |start: &Path| {
-        let Layout { top, main, git } = git::layout(world, &spot(start).physical, Some(&home.physical));
-        Pin { root: top, main, git, entered: Vec::new() }
-    };
-    if let Some(root) = &registered.root {
-        return Ok(Some(Pin { root: root.clone(), ..find(root) }));
-    }
-    let file = call.session.as_deref().map(|session| pin_file(dirs, session));
-    let known = file.as_ref().and_then(|file| world.read(file, MAX_PIN).ok());
-    let known: Option<Pin> = known.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let (mut pin, mut changed) = match known {
-        Some(pin) => (pin, false),
-        None => {
-            let told = env("CLAUDE_PROJECT_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
-            let here = || call.cwd.as_deref().map(PathBuf::from).filter(|path| path.is_absolute());
-            match told.or_else(here) {
-                Some(start) => (find(&start), true),
-                None => return Ok(None),
-            }
-        }
-    };
-    if let Some(entered) = call.entered.as_deref().map(|path| spot(Path::new(path)).physical)
-        && entered.starts_with(spot(&pin.root).physical)
-        && !pin.entered.contains(&entered)
-    {
-        pin.entered.push(entered);
-        changed = true;
-    }
-    if let Some(file) = file.filter(|_| changed) {
-        write_private(&file, &serde_json::to_vec(&pin)?)?;
-    }
-    Ok(Some(pin))
-}
-
 /// A session's id is the host's; it names a file only after it has been made harmless.
-fn pin_file(dirs: &Dirs, session: &str) -> PathBuf {
+fn pin_file(dirs: &Dirs, session: &str, line: &str) -> PathBuf {
     let plain = !session.is_empty()
         && session.len() <= 64
         && session.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let name = if plain { session.to_owned() } else { hex(&Sha256::digest(session.as_bytes())) };
-    dirs.state.join("sessions").join(name)
+    // Two lines for one session (a person's and an administrator's) have two pins. The line stands in the pin
+    // too, so a hash that happens to be the same does no harm.
+    let hash = line.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    dirs.state.join("sessions").join(format!("{name}.{hash:016x}"))
 }
 
 /// Bytes as hexadecimal digits.

@@ -17,15 +17,20 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "cli")]
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolgate_policies::{LayerError, Settings, read, stack};
+use toolgate_policies::Settings;
+#[cfg(feature = "cli")]
+use toolgate_policies::{LayerError, read, stack};
 
 use crate::dirs::Dirs;
 use crate::disk::read_regular;
-use crate::session::{hex, write_private};
+use crate::session::hex;
+#[cfg(feature = "cli")]
+use crate::session::write_private;
 
 /// The name of a settings file, in each of its places.
 pub const FILE: &str = "toolgate.toml";
@@ -54,6 +59,8 @@ pub struct Wanted<'w> {
 /// A settings file that cannot be used. Every call is denied until it can.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsError {
+    /// Nothing is wrong, but the compiled form is out of date and this binary cannot make it.
+    pub stale: bool,
     /// The file.
     pub file: PathBuf,
     /// The line in it, from 1.
@@ -72,6 +79,12 @@ impl fmt::Display for SettingsError {
 }
 
 impl std::error::Error for SettingsError {}
+
+impl SettingsError {
+    fn new(file: PathBuf, line: Option<usize>, what: String) -> SettingsError {
+        SettingsError { stale: false, file, line, what }
+    }
+}
 
 /// What a file was when it was compiled. The change time cannot be set by hand, so an agent that edits a file
 /// and puts its date back is seen.
@@ -103,14 +116,37 @@ impl Wanted<'_> {
         if let Some(layers) = cached(&cache, &key, &stamps) {
             return Ok(layers);
         }
-        let layers = self.compile(&files)?;
-        let compiled = Compiled { build: BUILD.to_owned(), key, stamps, layers };
+        self.compile_anew(&files, key, stamps, &cache)
+    }
+
+    /// Without the command line there is nothing that could read TOML.
+    #[cfg(not(feature = "cli"))]
+    #[expect(clippy::unused_self, reason = "the whole binary needs it")]
+    fn compile_anew(
+        &self,
+        _: &[PathBuf; 3],
+        _: String,
+        _: Vec<Stamp>,
+        _: &Path,
+    ) -> Result<Vec<Settings>, SettingsError> {
+        Err(SettingsError { stale: true, file: PathBuf::new(), line: None, what: String::new() })
+    }
+
+    #[cfg(feature = "cli")]
+    fn compile_anew(
+        &self,
+        files: &[PathBuf; 3],
+        key: String,
+        stamps: Vec<Stamp>,
+        cache: &Path,
+    ) -> Result<Vec<Settings>, SettingsError> {
+        let compiled = Compiled { build: BUILD.to_owned(), key, stamps, layers: self.compile(files)? };
         // A file that changed a moment ago can change again within the same tick of the clock, unseen by its
         // stamp: it is compiled again next time. A cache that cannot be written costs time, not safety.
         if !compiled.stamps.iter().any(is_fresh)
             && let Ok(bytes) = postcard::to_allocvec(&compiled)
         {
-            let _ = write_private(&cache, &bytes);
+            let _ = write_private(cache, &bytes);
         }
         Ok(compiled.layers)
     }
@@ -131,17 +167,16 @@ impl Wanted<'_> {
         let name = self.fixed.unwrap_or(self.default);
         let bytes = PROFILES.iter().find(|(known, _)| *known == name).map(|(_, bytes)| *bytes);
         bytes.and_then(|bytes| postcard::from_bytes(bytes).ok()).ok_or_else(|| {
-            let names = PROFILES.iter().map(|(name, _)| *name);
-            let hint =
-                nearest(name, names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            SettingsError {
-                file: "--profile".into(),
-                line: None,
-                what: format!("unknown profile `{name}`{hint}"),
-            }
+            let names = PROFILES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+            SettingsError::new(
+                "--profile".into(),
+                None,
+                format!("there is no profile `{name}`; there are {names}"),
+            )
         })
     }
 
+    #[cfg(feature = "cli")]
     fn compile(&self, files: &[PathBuf; 3]) -> Result<Vec<Settings>, SettingsError> {
         self.shipped()?;
         let [managed_file, user_file, project_file] = files;
@@ -153,11 +188,8 @@ impl Wanted<'_> {
         let (managed, user, project) = (load(managed_file)?, load(user_file)?, load(project_file)?);
         let stack = |layers: &[&Option<toml::Table>]| {
             let present: Vec<&toml::Table> = layers.iter().filter_map(|layer| layer.as_ref()).collect();
-            stack(self.fixed, self.default, &present).map_err(|error| SettingsError {
-                file: project_file.clone(),
-                line: None,
-                what: error.what,
-            })
+            stack(self.fixed, self.default, &present)
+                .map_err(|error| SettingsError::new(project_file.clone(), None, error.what))
         };
         let mut layers = vec![stack(&[&managed, &user, &project])?];
         if project.is_some() && !self.is_trusted(project_file) {
@@ -190,17 +222,19 @@ pub fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
+#[cfg(feature = "cli")]
 /// Reads one settings file, with errors that say where and what would be right.
 pub fn read_layer(file: &Path, bytes: &[u8]) -> Result<toml::Table, SettingsError> {
     let Ok(text) = std::str::from_utf8(bytes) else {
-        return Err(SettingsError { file: file.into(), line: None, what: "is not UTF-8 text".into() });
+        return Err(SettingsError::new(file.into(), None, "is not UTF-8 text".into()));
     };
     read(text).map_err(|LayerError { at, what }| {
         let line = at.and_then(|at| text.get(..at)).map(|before| before.matches('\n').count() + 1);
-        SettingsError { file: file.into(), line, what: with_hint(&what) }
+        SettingsError::new(file.into(), line, with_hint(&what))
     })
 }
 
+#[cfg(feature = "cli")]
 /// `unknown field `scop`, expected one of …` becomes a question that can be answered.
 fn with_hint(what: &str) -> String {
     let what = what.trim().replace('\n', " ");
@@ -214,17 +248,14 @@ fn with_hint(what: &str) -> String {
 }
 
 /// The known word that a misspelt one most likely means.
+#[cfg(feature = "cli")]
 pub fn nearest<'n>(wrong: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let close = known.map(|name| (strsim::damerau_levenshtein(wrong, name), name)).min()?;
     (close.0 <= 2.max(wrong.len() / 3)).then_some(close.1)
 }
 
 fn unreadable(file: &Path) -> SettingsError {
-    SettingsError {
-        file: file.into(),
-        line: None,
-        what: "cannot be read; mend its permissions or remove it".into(),
-    }
+    SettingsError::new(file.into(), None, "cannot be read; mend its permissions or remove it".into())
 }
 
 fn stamp(file: &Path) -> Result<Stamp, SettingsError> {
@@ -243,6 +274,7 @@ fn stamp(file: &Path) -> Result<Stamp, SettingsError> {
     }
 }
 
+#[cfg(feature = "cli")]
 fn is_fresh(stamp: &Stamp) -> bool {
     let now =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs().cast_signed());
