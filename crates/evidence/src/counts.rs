@@ -72,7 +72,8 @@ fn name(kind: Kind) -> &'static str {
         | Kind::Role
         | Kind::Rule
         | Kind::Directory
-        | Kind::Unproved => kind.word(),
+        | Kind::Unproved
+        | Kind::Failure => kind.word(),
     }
 }
 

@@ -272,8 +272,12 @@ impl Host for ClaudeCode {
         let message = message.as_deref();
         match (call.phase, verdict.decision()) {
             (Phase::Before, Decision::Allow) => {
-                let rewritten =
-                    verdict.rewrite().map(|(param, text)| call.input.with_text(param, text.into()));
+                let rewritten = match verdict.rewrites() {
+                    [] => None,
+                    rewrites => Some(rewrites.iter().fold(call.input.clone(), |input, (param, text)| {
+                        input.with_text(param, text.clone())
+                    })),
+                };
                 match (verdict.granted(), rewritten) {
                     (false, None) => Reply::silent(),
                     (true, rewritten) => before("allow", None, rewritten),

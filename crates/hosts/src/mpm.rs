@@ -37,11 +37,11 @@ impl Host for Mpm {
     }
 
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
-        match (call.phase, verdict.decision(), verdict.rewrite()) {
-            (Phase::After | Phase::Start | Phase::Other, _, _) | (_, Decision::Allow, None) => {
+        match (call.phase, verdict.decision(), verdict.rewrites()) {
+            (Phase::After | Phase::Start | Phase::Other, _, _) | (_, Decision::Allow, []) => {
                 print(&Answer::Continue)
             }
-            (_, Decision::Allow, Some((param, text))) => {
+            (_, Decision::Allow, [(param, text), ..]) => {
                 let hint = format!("this host cannot change a call; give `{param}` as `{text}`");
                 print(&Answer::Block { error: &hint })
             }

@@ -48,6 +48,9 @@ pub fn below<'p>(base: &[u8], path: &'p [u8]) -> Option<&'p [u8]> {
 pub struct Ground {
     /// The directory that the agent is confined to: its worktree.
     pub root: Option<Spot>,
+    /// The directory that the project's own settings lie in: the root of the session, whatever a profile takes
+    /// for the root.
+    pub project: Option<Spot>,
     /// The main checkout, where the root is a linked worktree.
     pub main: Option<Spot>,
     /// The git directory that all worktrees share.

@@ -24,5 +24,5 @@ pub use host::{DecodeError, Host, Reply};
 pub use json::{Json, MAX_DEPTH};
 pub use resolve::{Place, Resolver, Trouble, clean, has_dotdot};
 pub use tool_rule::{ToolAccess, ToolRule};
-pub use verdict::{Decision, Finding, Kind, Policy, Ruleset, Verdict, Wording, shorten};
+pub use verdict::{Decision, Finding, Kind, MAX_MESSAGE, Policy, Ruleset, Verdict, Wording, shorten};
 pub use world::{LookError, Node, NodeId, NodeKind, World};

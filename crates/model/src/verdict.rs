@@ -63,6 +63,8 @@ pub enum Kind {
     Directory,
     /// Effects that could not be named.
     Unproved,
+    /// No verdict could be reached.
+    Failure,
 }
 
 impl Kind {
@@ -82,6 +84,7 @@ impl Kind {
             Kind::Rule => "rule",
             Kind::Directory => "directory",
             Kind::Unproved => "unproved",
+            Kind::Failure => "failure",
         }
     }
 }
@@ -108,7 +111,7 @@ pub struct Finding {
 }
 
 /// A message that an agent reads is at most this long, in characters.
-const MAX_MESSAGE: usize = 400;
+pub const MAX_MESSAGE: usize = 400;
 
 impl Finding {
     /// The text that the agent gets.
@@ -194,7 +197,7 @@ impl Ruleset<'_> {
             None => Decision::Allow,
         };
         let granted = decision == Decision::Allow && layers.iter().all(|layer| layer.grants);
-        Verdict { decision, granted, findings, rewrite: None }
+        Verdict { decision, granted, findings, rewrites: Vec::new() }
     }
 }
 
@@ -205,14 +208,7 @@ pub struct Verdict {
     decision: Decision,
     granted: bool,
     findings: Vec<Finding>,
-    rewrite: Option<Rewrite>,
-}
-
-/// One parameter of the input with another text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Rewrite {
-    param: String,
-    text: String,
+    rewrites: Vec<(String, String)>,
 }
 
 impl Verdict {
@@ -239,14 +235,14 @@ impl Verdict {
             None => "no policy objects; allowed by default".to_owned(),
         }
     }
-    /// The parameter to be changed before the call runs, and its new text.
-    pub fn rewrite(&self) -> Option<(&str, &str)> {
-        self.rewrite.as_ref().map(|rewrite| (rewrite.param.as_str(), rewrite.text.as_str()))
+    /// The parameters to be changed before the call runs, each with its new text.
+    pub fn rewrites(&self) -> &[(String, String)] {
+        &self.rewrites
     }
-    /// The same verdict with a parameter changed. Only an allowed call is changed; it gets no looser by it.
-    pub fn rewriting(mut self, param: &str, text: String) -> Verdict {
+    /// The same verdict with parameters changed. Only an allowed call is changed; it gets no looser by it.
+    pub fn rewriting(mut self, rewrites: Vec<(String, String)>) -> Verdict {
         if self.decision == Decision::Allow {
-            self.rewrite = Some(Rewrite { param: param.to_owned(), text });
+            self.rewrites = rewrites;
         }
         self
     }

@@ -17,7 +17,7 @@ pub(crate) struct GateTampering;
 
 /// What no agent writes: the hosts' own settings, where our hooks are registered and can be switched off.
 const DENIED: &[&str] = &[
-    "{worktree}/toolgate.toml",
+    "{project}/toolgate.toml",
     "{main}/toolgate.toml",
     "/etc/toolgate",
     "**/.claude/settings.json",

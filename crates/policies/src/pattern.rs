@@ -24,9 +24,10 @@ impl<'p> Probe<'p> {
     /// INVARIANT: `path` is absolute and clean, as every path of a `Place` is.
     pub(crate) fn new(path: &'p Path) -> Probe<'p> {
         let path = path.as_os_str().as_encoded_bytes();
-        let lower = match path.iter().any(u8::is_ascii_uppercase) {
-            true => Cow::Owned(path.to_ascii_lowercase()),
-            false => Cow::Borrowed(path),
+        let lower = if path.iter().any(u8::is_ascii_uppercase) {
+            Cow::Owned(path.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(path)
         };
         let ends_oddly = |name: &[u8]| name.ends_with(b".") || name.ends_with(b" ");
         let odd = !path.is_ascii() || path.split(|byte| *byte == b'/').any(ends_oddly);
@@ -95,6 +96,7 @@ type Find = fn(&Ground) -> &[Spot];
 
 const BASES: &[(&str, Find)] = &[
     ("{worktree}", |ground| ground.root.as_slice()),
+    ("{project}", |ground| ground.project.as_slice()),
     ("{main}", |ground| ground.main.as_slice()),
     ("{git}", |ground| ground.git.as_slice()),
     ("{home}", |ground| ground.home.as_slice()),

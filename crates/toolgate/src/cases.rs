@@ -186,6 +186,7 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
         ground: &ground,
         standing: Standing { trusted: case.context.trusted, mode: case.context.mode.clone() },
         config: None,
+        env_root: &|_| ground.root.clone(),
     };
     let verdict = judge(&call, &known);
     let proved_deny = verdict.decision() == Decision::Deny
@@ -197,7 +198,7 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
         return Err(Trouble::Skip("needs the shell to be analysed".into()));
     }
     let word = match verdict.decision() {
-        Decision::Allow if verdict.rewrite().is_some() && case.expect == "rewrite" => "rewrite",
+        Decision::Allow if !verdict.rewrites().is_empty() && case.expect == "rewrite" => "rewrite",
         decision => decision.word(),
     };
     expect(case, word, &verdict.explanation())?;
@@ -224,7 +225,7 @@ fn details(case: &Case<'_>, call: &Call<'_>, verdict: &Verdict, ground: &Ground)
     {
         return wrong(format!("not found by `{policy}`: {why}"));
     }
-    let rewritten = verdict.rewrite().map(|(_, text)| text);
+    let rewritten = verdict.rewrites().first().map(|(_, text)| text);
     if let Some(expected) = &case.detail.rewritten
         && rewritten != Some(expected)
     {
@@ -316,6 +317,7 @@ fn ground(case: &Case<'_>) -> Ground {
     let spot = |path: &PathBuf| Spot::plain(path.clone());
     Ground {
         root: (!case.root.is_empty()).then(|| Spot::plain(&case.root)),
+        project: (!case.root.is_empty()).then(|| Spot::plain(&case.root)),
         main: context.main_repo.as_ref().map(spot),
         git: context.main_repo.as_ref().map(|main| Spot::plain(main.join(".git"))),
         siblings: context.siblings.iter().map(spot).collect(),

@@ -7,12 +7,12 @@
 //! [`judge`] is its middle: from a call to a verdict, asking only the [`World`].
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toolgate_effects::effects;
 use toolgate_model::{
-    Access, Call, ConfigChange, Effect, Facts, Ground, PathArg, Place, Reach, Resolver, Ruleset, Spot,
-    Standing, Target, Use, Verdict, World,
+    Access, Action, Call, ConfigChange, Effect, Facts, Ground, Json, NodeId, PathArg, Place, Reach, Resolver,
+    Ruleset, Spot, Standing, Target, Use, Verdict, World,
 };
 use toolgate_policies::{Boundary, Relative, Settings};
 
@@ -28,43 +28,46 @@ pub struct Circumstances<'c> {
     pub standing: Standing,
     /// What a change of the host's settings would do to us.
     pub config: Option<ConfigChange>,
+    /// The directory that an environment variable names, for profiles that take their root from there.
+    pub env_root: &'c dyn Fn(&str) -> Option<Spot>,
 }
 
 /// Decides one call.
 pub fn judge(call: &Call<'_>, known: &Circumstances<'_>) -> Verdict {
+    // A path is made absolute only where every layer wants that: each has then judged what will run.
+    let rewriting = known.layers.iter().all(|layer| layer.relative == Relative::Rewrite);
     let grounds: Vec<Cow<'_, Ground>> =
         known.layers.iter().map(|layer| layer_ground(call, known, layer)).collect();
-    let facts: Vec<Facts<'_>> = known
+    let looks = known
         .layers
         .iter()
         .zip(&grounds)
-        .map(|(layer, ground)| observe(call, known, layer, ground))
-        .collect();
+        .map(|(layer, ground)| observe(call, known, layer, ground, rewriting));
+    let facts: Vec<Facts<'_>> = looks.collect();
     let lists: Vec<_> = known.layers.iter().map(Settings::lists).collect();
-    let rulesets: Vec<Ruleset<'_>> = known
-        .layers
-        .iter()
-        .zip(&facts)
-        .zip(&lists)
-        .map(|((layer, facts), lists)| layer.ruleset(facts, lists))
-        .collect();
+    let layers = known.layers.iter().zip(&facts).zip(&lists);
+    let rulesets: Vec<Ruleset<'_>> =
+        layers.map(|((layer, facts), lists)| layer.ruleset(facts, lists)).collect();
     let verdict = Ruleset::decide(&rulesets);
-    match known.layers.iter().zip(&facts).find_map(|(layer, facts)| rewrite(layer, facts)) {
-        Some((param, path)) => verdict.rewriting(&param, path),
-        None => verdict,
+    let stands = known.layers.iter().zip(&facts).all(|(layer, facts)| layer.inactive(facts).is_none());
+    match facts.first() {
+        Some(facts) if rewriting && stands => verdict.rewriting(rewrites(facts)),
+        _ => verdict,
     }
 }
 
-/// The ground as this layer sees it: a profile may take each event's directory for the boundary.
+/// The ground as this layer sees it: a profile may take each event's directory for the boundary, or one that
+/// an environment variable names.
 fn layer_ground<'k>(call: &Call<'_>, known: &'k Circumstances<'_>, layer: &Settings) -> Cow<'k, Ground> {
-    match layer.boundary {
-        Boundary::Session => Cow::Borrowed(known.ground),
-        Boundary::Cwd => {
+    let root = match (layer.activation.root_env.as_str(), layer.boundary) {
+        ("", Boundary::Session) => return Cow::Borrowed(known.ground),
+        ("", Boundary::Cwd) => {
             let place = Resolver::new(known.world, call.cwd.as_deref(), None).resolve(&PathArg::Cwd);
-            let root = place.ok().map(|place| Spot { lexical: place.lexical, physical: place.physical });
-            Cow::Owned(Ground { root, ..known.ground.clone() })
+            place.ok().map(|place| Spot { lexical: place.lexical, physical: place.physical })
         }
-    }
+        (variable, _) => (known.env_root)(variable),
+    };
+    Cow::Owned(Ground { root, ..known.ground.clone() })
 }
 
 /// Looks up what the call would do.
@@ -73,14 +76,12 @@ fn observe<'a>(
     known: &Circumstances<'_>,
     layer: &Settings,
     ground: &'a Ground,
+    rewriting: bool,
 ) -> Facts<'a> {
-    let root = ground.root.as_ref().map(|root| root.lexical.to_string_lossy());
-    let from = match layer.relative {
-        Relative::Keep => call.cwd.as_deref(),
-        Relative::Rewrite => root.as_deref(),
-    };
     let home = ground.home.as_ref().map(|home| home.lexical.as_path());
-    let resolver = Resolver::new(known.world, from, home);
+    let root = ground.root.as_ref().map(|root| root.lexical.to_string_lossy());
+    let as_it_runs = Resolver::new(known.world, call.cwd.as_deref(), home);
+    let from_the_root = Resolver::new(known.world, root.as_deref(), home);
     let mut facts = Facts {
         call,
         ground,
@@ -91,18 +92,28 @@ fn observe<'a>(
         config: known.config.clone(),
     };
     for effect in effects(call, &layer.tools) {
-        match effect {
-            Effect::Read(target) if target.reach == Reach::Below => {
-                facts.uses.push(look_up(known, ground, &resolver, Access::Search, target));
+        let (access, target) = match effect {
+            Effect::Read(target) if target.reach == Reach::Below => (Access::Search, target),
+            Effect::Read(target) => (Access::Read, target),
+            Effect::Write(target) => (Access::Write, target),
+            Effect::Run(words) => {
+                facts.runs.push(words);
+                continue;
             }
-            Effect::Read(target) => facts.uses.push(look_up(known, ground, &resolver, Access::Read, target)),
-            Effect::Write(target) => {
-                facts.uses.push(look_up(known, ground, &resolver, Access::Write, target));
+            Effect::Connect => continue,
+            Effect::Unknown(unknown) => {
+                facts.unknown.push(unknown);
+                continue;
             }
-            Effect::Run(words) => facts.runs.push(words),
-            Effect::Connect => {}
-            Effect::Unknown(unknown) => facts.unknown.push(unknown),
-        }
+        };
+        let text = match &target.path {
+            PathArg::Text(text) | PathArg::Pattern(text) => text,
+            PathArg::Cwd | PathArg::Missing | PathArg::NotText(_) => "",
+        };
+        let rewritten = rewriting && is_rewritable(call, &target.param, text);
+        let resolver = if rewritten { &from_the_root } else { &as_it_runs };
+        let place = resolver.resolve(&target.path);
+        facts.uses.push(look_up(known, ground, access, target, place));
     }
     facts
 }
@@ -110,11 +121,10 @@ fn observe<'a>(
 fn look_up<'a>(
     known: &Circumstances<'_>,
     ground: &Ground,
-    resolver: &Resolver<'_>,
     access: Access,
     target: Target<'a>,
+    place: Result<Place, toolgate_model::Trouble>,
 ) -> Use<'a> {
-    let place = resolver.resolve(&target.path);
     let alias_of_own = access == Access::Write
         && place.as_ref().is_ok_and(|place| is_alias_of_own(known.world, ground, place));
     let text = match target.path {
@@ -124,25 +134,66 @@ fn look_up<'a>(
     Use { access, reach: target.reach, param: target.param, text, place, alias_of_own }
 }
 
-/// Whether the file has a second name among our own files. Few files have two names at all.
+/// Whether the file has a second name among the files that no agent writes. Few files have two names at all.
 fn is_alias_of_own(world: &dyn World, ground: &Ground, place: &Place) -> bool {
+    const MOST: usize = 100_000;
     let Some(node) = place.node.as_ref().filter(|node| node.names > 1) else { return false };
-    let same = |path: &Path| world.look(path).is_ok_and(|own| own.id == node.id);
-    ground.own.iter().any(|own| {
-        let inside =
-            ["toolgate.toml", "ledger.jsonl", "registrations.json"].map(|name| own.physical.join(name));
-        same(&own.physical) || inside.iter().any(|path| same(path))
-    })
+    let places = ground.own.iter().map(|own| own.physical.clone());
+    let home = ground
+        .home
+        .iter()
+        .flat_map(|home| [".claude/settings.json", ".claude.json"].map(|name| home.physical.join(name)));
+    let names = ["toolgate.toml", ".claude/settings.json", ".claude/settings.local.json"];
+    let tops = [&ground.project, &ground.main];
+    let project = tops.into_iter().flatten().flat_map(|top| names.map(|name| top.physical.join(name)));
+    let mut left = MOST;
+    places.chain(home).chain(project).any(|path| is_or_holds(world, &path, node.id, &mut left))
 }
 
-/// The relative path of an allowed call, made absolute, where the layer wants that.
-fn rewrite(layer: &Settings, facts: &Facts<'_>) -> Option<(String, String)> {
-    if layer.relative == Relative::Keep || layer.inactive(facts).is_some() {
-        return None;
+/// More files than can be looked at count as the one that is sought.
+fn is_or_holds(world: &dyn World, path: &Path, id: NodeId, left: &mut usize) -> bool {
+    if *left == 0 {
+        return true;
     }
-    let relative =
-        facts.uses.iter().find(|used| !used.text.is_empty() && !used.text.starts_with(['/', '~']))?;
-    let place = relative.place.as_ref().ok()?;
-    let path: &PathBuf = &place.lexical;
-    Some((relative.param.to_string(), path.to_str()?.to_owned()))
+    *left -= 1;
+    if world.look(path).is_ok_and(|found| found.id == id) {
+        return true;
+    }
+    world.list(path).is_ok_and(|names| names.iter().any(|name| is_or_holds(world, name, id, left)))
+}
+
+/// Whether a relative path can be made absolute: it is a member of the input itself. In the input of a tool
+/// that nobody listed, a name could also have been found further down; then it must be the only one of its kind.
+/// Any other path is judged where it will run.
+fn is_rewritable(call: &Call<'_>, param: &str, text: &str) -> bool {
+    let is_member = matches!(call.input.get(param), Some(Json::Text(member)) if member == text);
+    let is_relative = !text.is_empty() && !text.starts_with(['/', '~']);
+    let listed = !matches!(call.action, Action::Unlisted { .. });
+    is_member && is_relative && (listed || occurs_once(&call.input, param))
+}
+
+fn occurs_once(input: &Json<'_>, key: &str) -> bool {
+    fn count(value: &Json<'_>, key: &str) -> usize {
+        match value {
+            Json::Object(members) => {
+                members.iter().map(|(name, value)| usize::from(name == key) + count(value, key)).sum()
+            }
+            Json::List(values) => values.iter().map(|value| count(value, key)).sum(),
+            Json::Null | Json::Bool(_) | Json::Int(_) | Json::Big(_) | Json::Float(_) | Json::Text(_) => 0,
+        }
+    }
+    count(input, key) == 1
+}
+
+/// The relative paths of an allowed call, made absolute from the root. A pattern stays a pattern.
+fn rewrites(facts: &Facts<'_>) -> Vec<(String, String)> {
+    let Some(root) = facts.ground.root.as_ref().and_then(|root| root.lexical.to_str()) else {
+        return Vec::new();
+    };
+    let relative = facts.uses.iter().filter(|used| is_rewritable(facts.call, &used.param, &used.text));
+    let absolute = |used: &Use<'_>| match &used.place {
+        Ok(place) if used.reach == Reach::Exact => place.lexical.to_str().map(str::to_owned),
+        _ => Some(format!("{root}/{}", used.text)),
+    };
+    relative.filter_map(|used| Some((used.param.to_string(), absolute(used)?))).collect()
 }

@@ -40,7 +40,14 @@ pub fn layout(world: &dyn World, start: &Path, home: Option<&Path>) -> Layout {
                 return linked(world, top, &dot_git)
                     .unwrap_or_else(|| Layout { top: top.to_path_buf(), ..Layout::default() });
             }
-            Ok(NodeKind::Link(_) | NodeKind::Special) | Err(_) => {}
+            // git follows a link to the git directory, and so do we.
+            Ok(NodeKind::Link(_)) => {
+                let place = Resolver::new(world, None, None).walk(dot_git).ok();
+                let git = place
+                    .filter(|place| place.node.as_ref().is_some_and(|node| node.kind == NodeKind::Directory));
+                return Layout { top: top.to_path_buf(), main: None, git: git.map(|place| place.physical) };
+            }
+            Ok(NodeKind::Special) | Err(_) => {}
         }
     }
     alone()
@@ -48,15 +55,16 @@ pub fn layout(world: &dyn World, start: &Path, home: Option<&Path>) -> Layout {
 
 /// A linked worktree, if git's own directory confirms it.
 fn linked(world: &dyn World, top: &Path, dot_git: &Path) -> Option<Layout> {
-    let own = pointer(world, dot_git, "gitdir: ")?;
-    let back = pointer(world, &own.join("gitdir"), "")?;
     let resolver = Resolver::new(world, None, None);
-    let same =
-        |a: PathBuf, b: PathBuf| Some(resolver.walk(a).ok()?.physical == resolver.walk(b).ok()?.physical);
-    if !same(back, dot_git.to_path_buf())? {
+    let real = |path: PathBuf| resolver.walk(path).ok().map(|place| place.physical);
+    let own = real(pointer(world, dot_git, "gitdir: ")?)?;
+    let back = pointer(world, &own.join("gitdir"), "")?;
+    let git = real(pointer(world, &own.join("commondir"), "")?)?;
+    // Both ways: git's directory names this worktree, and this worktree's part lies in git's directory. A
+    // pointer to a place that an agent made itself shows nothing that it could not reach anyway.
+    if real(back)? != real(dot_git.to_path_buf())? || own.parent()? != worktree_notes(&git) {
         return None;
     }
-    let git = pointer(world, &own.join("commondir"), "")?;
     let main = match git.components().next_back() {
         Some(Component::Normal(name)) if name == ".git" => git.parent().map(Path::to_path_buf),
         _ => None,

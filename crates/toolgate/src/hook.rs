@@ -20,13 +20,14 @@ use rustix::io::Errno;
 use toolgate_evidence::{Ledger, LedgerError};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
-    Action, Call, ConfigChange, DecodeError, Ground, Host, Phase, Reply, Standing, Verdict, World,
+    Action, Call, ConfigChange, DecodeError, Ground, Host, MAX_MESSAGE, Phase, Reply, Standing, Verdict,
+    World, shorten,
 };
 
 use crate::dirs::Dirs;
 use crate::disk::Disk;
 use crate::gate::{self, Circumstances};
-use crate::record::draft;
+use crate::record;
 #[cfg(feature = "cli")]
 use crate::register;
 use crate::session::{self, Registered};
@@ -128,44 +129,78 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
         std::process::exit(reply.code.into());
     }));
-    let mut phase = None;
-    let reply = answer(host, args, started, &mut phase)
-        .unwrap_or_else(|failure| host.refuse(phase, &failure.to_string()));
+    let reply = match Line::parse(args, |name| std::env::var_os(name)) {
+        Ok(line) => answer(host, &line, started + DEADLINE),
+        Err(failure) => refuse(host, None, &failure),
+    };
     print(&reply)
+}
+
+fn refuse(host: &dyn Host, phase: Option<Phase>, failure: &Failure) -> Reply {
+    host.refuse(phase, &shorten(&failure.to_string(), MAX_MESSAGE))
 }
 
 fn print(reply: &Reply) -> ExitCode {
     // What is empty is not printed: even that would make a buffer first.
-    let out = reply.stdout.is_empty() || io::stdout().write_all(reply.stdout.as_bytes()).is_ok();
+    let say = |text: &str| io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
+    let out = reply.stdout.is_empty() || say(&reply.stdout).is_ok();
     let err = reply.stderr.is_empty() || io::stderr().write_all(reply.stderr.as_bytes()).is_ok();
     // A host that has stopped listening gets an exit code that blocks.
     if out && err { ExitCode::from(reply.code) } else { ExitCode::from(2) }
 }
 
-fn answer(
-    host: &'static dyn Host,
-    args: impl Iterator<Item = OsString>,
-    started: Instant,
-    phase: &mut Option<Phase>,
+fn answer(host: &dyn Host, line: &Line, deadline: Instant) -> Reply {
+    let event = match read_event(deadline) {
+        Ok(event) => event,
+        Err(failure) => return refuse_on_record(host, line, None, &failure, deadline),
+    };
+    match host.decode(&event) {
+        Ok(call) => decide(host, line, &call, &event, deadline)
+            .unwrap_or_else(|failure| refuse_on_record(host, line, Some(&call), &failure, deadline)),
+        Err(error) => refuse_on_record(host, line, None, &Failure::Decode(error), deadline),
+    }
+}
+
+/// From a call to its answer; the record comes before the answer.
+fn decide(
+    host: &dyn Host,
+    line: &Line,
+    call: &Call<'_>,
+    #[cfg_attr(
+        feature = "cli",
+        expect(unused_variables, reason = "only a hook without the rest hands it over")
+    )]
+    event: &[u8],
+    deadline: Instant,
 ) -> Result<Reply, Failure> {
-    let line = Line::parse(args, |name| std::env::var_os(name))?;
-    let deadline = started + DEADLINE;
-    let event = read_event(deadline)?;
-    let call = host.decode(&event).map_err(Failure::Decode)?;
-    *phase = Some(call.phase);
-    let (verdict, ground) = match line.judge(host, &call, &Disk::default(), |name| std::env::var_os(name)) {
+    let (verdict, ground) = match line.judge(host, call, &Disk::default(), |name| std::env::var_os(name)) {
         #[cfg(not(feature = "cli"))]
-        Err(Failure::Settings(error)) if error.stale => return hand_over(&event),
+        Err(Failure::Settings(error)) if error.stale => return hand_over(event),
         #[cfg(not(feature = "cli"))]
-        Err(Failure::Whole) => return hand_over(&event),
+        Err(Failure::Whole) => return hand_over(event),
         judged => judged?,
     };
-    let draft = draft(&call, &verdict, &ground, SystemTime::now());
+    let draft = record::draft(call, &verdict, &ground, SystemTime::now());
     Ledger::at(&line.dirs.state).append(draft, deadline).map_err(Failure::Ledger)?;
     if Instant::now() > deadline {
         return Err(Failure::Deadline);
     }
-    Ok(host.encode(&call, &verdict))
+    Ok(host.encode(call, &verdict))
+}
+
+/// Refuses, and says so in the record where that can still be done: the refusal stands either way.
+fn refuse_on_record(
+    host: &dyn Host,
+    line: &Line,
+    call: Option<&Call<'_>>,
+    failure: &Failure,
+    deadline: Instant,
+) -> Reply {
+    if !matches!(failure, Failure::Ledger(_)) {
+        let draft = record::failure(host.id(), call, &failure.to_string(), SystemTime::now());
+        let _ = Ledger::at(&line.dirs.state).append(draft, deadline);
+    }
+    refuse(host, call.map(|call| call.phase), failure)
 }
 
 impl Line {
@@ -226,7 +261,7 @@ impl Line {
         world: &dyn World,
         env: impl Fn(&str) -> Option<OsString>,
     ) -> Result<(Verdict, Ground), Failure> {
-        let mut ground = session::ground(world, &self.dirs, &self.registered, call, &env)
+        let ground = session::ground(world, &self.dirs, &self.registered, call, &env)
             .map_err(|error| Failure::Pin(self.dirs.state.clone(), error))?;
         let layers = Wanted {
             dirs: &self.dirs,
@@ -237,12 +272,15 @@ impl Line {
         }
         .layers()
         .map_err(Failure::Settings)?;
-        if let Some(name) =
-            layers.iter().map(|layer| layer.activation.root_env.as_str()).find(|name| !name.is_empty())
-        {
-            ground.root = session::root_from_env(world, self.registered.root.as_deref(), env(name))
-                .map_err(|what| Failure::Line(format!("{name} {what}")))?;
+        let mut env_roots = Vec::new();
+        for layer in &layers {
+            let name = layer.activation.root_env.as_str();
+            if !name.is_empty() {
+                let root = session::root_from_env(world, self.registered.root.as_deref(), env(name));
+                env_roots.push((name, root.map_err(|what| Failure::Line(format!("{name} {what}")))?));
+            }
         }
+        let env_root = |wanted: &str| env_roots.iter().find(|(name, _)| *name == wanted)?.1.clone();
         #[cfg(not(feature = "cli"))]
         if matches!(call.action, Action::Configure(_)) {
             return Err(Failure::Whole);
@@ -251,8 +289,14 @@ impl Line {
         let config: Option<ConfigChange> = None;
         #[cfg(feature = "cli")]
         let config = self.config_change(call, world);
-        let known =
-            Circumstances { world, layers: &layers, ground: &ground, standing: Standing::default(), config };
+        let known = Circumstances {
+            world,
+            layers: &layers,
+            ground: &ground,
+            standing: Standing::default(),
+            config,
+            env_root: &env_root,
+        };
         let verdict = gate::judge(call, &known);
         Ok((verdict, ground))
     }

@@ -18,3 +18,4 @@ pub mod record;
 pub mod register;
 pub mod session;
 pub mod settings;
+pub mod store;

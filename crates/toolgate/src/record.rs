@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use toolgate_evidence::{Digest, Draft};
-use toolgate_model::{Call, Ground, Json, Verdict};
+use toolgate_model::{Call, Decision, Ground, Json, Kind, MAX_MESSAGE, Verdict, shorten};
 use toolgate_secrets::redact;
 
 /// Parameters that say what a call is about. Contents, prompts and answers are not among them: they are in the
@@ -37,15 +37,29 @@ const TELLING: &[&str] = &[
 
 /// The record of a call and its verdict.
 pub fn draft(call: &Call<'_>, verdict: &Verdict, ground: &Ground, time: SystemTime) -> Draft {
+    let mut draft = about(call, time).verdict(verdict);
+    if let Some(root) = &ground.root {
+        draft = draft.root(redact(&root.lexical.to_string_lossy()));
+    }
+    draft
+}
+
+/// The record of a call that could not be judged; `None` where not even the event could be read.
+pub fn failure(host: &'static str, call: Option<&Call<'_>>, message: &str, time: SystemTime) -> Draft {
+    let draft = match call {
+        Some(call) => about(call, time),
+        None => Draft::new(time, host, redact("unreadable")),
+    };
+    let message = redact(&shorten(message, MAX_MESSAGE));
+    draft.decision(Decision::Deny).finding("failure", Kind::Failure, Decision::Deny, redact(""), message)
+}
+
+fn about(call: &Call<'_>, time: SystemTime) -> Draft {
     let text = |text: Option<&str>| redact(text.unwrap_or_default());
     let mut draft = Draft::new(time, call.host, redact(&call.event))
         .session(text(call.session.as_deref()))
         .agent(text(call.agent.id.as_deref().or(call.agent.kind.as_deref())))
-        .tool(redact(&call.tool))
-        .verdict(verdict);
-    if let Some(root) = &ground.root {
-        draft = draft.root(redact(&root.lexical.to_string_lossy()));
-    }
+        .tool(redact(&call.tool));
     if let Json::Object(members) = &call.input {
         for (name, value) in members {
             if let (true, Json::Text(value)) = (TELLING.contains(&&**name), value) {

@@ -5,9 +5,7 @@
 //! Never from where an agent has since gone.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +14,8 @@ use toolgate_model::{Call, Ground, NodeKind, Resolver, Spot, World};
 
 use crate::dirs::Dirs;
 use crate::git::{self, Layout};
+use crate::settings::BUILD;
+use crate::store::{checksum, hex, read_checked, write_checked};
 
 /// What the registration line says of the session.
 #[derive(Debug, Clone, Default)]
@@ -55,8 +55,10 @@ pub fn ground(
     let finder = Finder { world, dirs, registered };
     let line = finder.line();
     let file = call.session.as_deref().map(|session| pin_file(dirs, session, &line));
-    let known = file.as_ref().and_then(|file| world.read(file, MAX_PIN).ok());
-    let known: Option<Pin> = known.and_then(|bytes| postcard::from_bytes(&bytes).ok());
+    let known: Option<Pin> = match &file {
+        Some(file) => read_pin(world, file)?,
+        None => None,
+    };
     let (mut pin, mut changed) = match known.filter(|pin| pin.line == line) {
         Some(pin) => (pin, false),
         None => match finder.find(call, env, line) {
@@ -86,10 +88,17 @@ pub fn ground(
     if let (Some(file), true) = (file, changed) {
         // A path that is not UTF-8 cannot be pinned; it is found again for each call.
         if let Ok(bytes) = postcard::to_allocvec(&pin) {
-            write_private(&file, &bytes)?;
+            write_checked(&file, bytes)?;
         }
     }
     Ok(pin.ground)
+}
+
+/// INVARIANT: a pin that is there and cannot be read is an error. Finding the root anew would let it follow the
+/// agent.
+fn read_pin(world: &dyn World, file: &Path) -> io::Result<Option<Pin>> {
+    let Some(bytes) = read_checked(world, file, MAX_PIN)? else { return Ok(None) };
+    postcard::from_bytes(&bytes).map(Some).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 fn stamp_of(world: &dyn World, path: &Path) -> Option<(i64, i64)> {
@@ -142,6 +151,12 @@ impl Finder<'_> {
         let start = self.registered.root.clone().or_else(told).or_else(here)?;
         let mut ground = self.nowhere();
         let start = self.spot(&start);
+        // A session that starts above the home has no project: it would be given everybody's.
+        let above_home =
+            |home: &Spot| home.physical != start.physical && home.physical.starts_with(&start.physical);
+        if self.registered.root.is_none() && ground.home.as_ref().is_some_and(above_home) {
+            return None;
+        }
         let home = ground.home.as_ref().map(|home| home.physical.as_path());
         let Layout { top, main, git } = git::layout(self.world, &start.physical, home);
         // A root that the registration names is that very directory, and no other above it.
@@ -161,6 +176,7 @@ impl Finder<'_> {
             }
             ground.agents = agents.as_deref().map(|agents| self.spot(agents));
         }
+        ground.project = Some(root.clone());
         ground.root = Some(root);
         let mut pin = Pin { line, ground, entered: Vec::new(), notes: Vec::new() };
         self.list_worktrees(&mut pin);
@@ -220,39 +236,8 @@ fn pin_file(dirs: &Dirs, session: &str, line: &str) -> PathBuf {
         && session.len() <= 64
         && session.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let name = if plain { session.to_owned() } else { hex(&Sha256::digest(session.as_bytes())) };
-    // Two lines for one session (a person's and an administrator's) have two pins. The line stands in the pin
-    // too, so a hash that happens to be the same does no harm.
-    let hash = line.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    // Two lines for one session (a person's and an administrator's) have two pins, and so have two versions of
+    // toolgate. The line stands in the pin too, so a hash that happens to be the same does no harm.
+    let hash = checksum(line.as_bytes()) ^ checksum(BUILD.as_bytes());
     dirs.state.join("sessions").join(format!("{name}.{hash:016x}"))
-}
-
-/// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|digit| char::from_digit(digit.into(), 16))
-        .collect()
-}
-
-/// Writes a file of ours as a whole or not at all, for our eyes only.
-pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let parent = path.parent().unwrap_or(Path::new("/"));
-    let temporary = path.with_extension(format!("{}.new", std::process::id()));
-    let open = || fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary);
-    let mut file = match open() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
-            open()?
-        }
-        opened => opened?,
-    };
-    let written = file.write_all(bytes).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // Best effort: what counts is that the old file is whole.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
 }

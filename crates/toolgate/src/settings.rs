@@ -27,17 +27,19 @@ use toolgate_policies::Settings;
 use toolgate_policies::{LayerError, read, stack};
 
 use crate::dirs::Dirs;
-use crate::disk::read_regular;
-use crate::session::hex;
+use crate::disk::{Disk, read_regular};
 #[cfg(feature = "cli")]
-use crate::session::write_private;
+use crate::store::write_checked;
+use crate::store::{hex, read_checked};
 
 /// The name of a settings file, in each of its places.
 pub const FILE: &str = "toolgate.toml";
 /// People write settings by hand.
 const MAX_FILE: usize = 1024 * 1024;
+/// Three layers of them, compiled.
+const MAX_CACHE: usize = 8 * MAX_FILE;
 /// What a compiled cache must have been made by.
-const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("TOOLGATE_PROFILES"));
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("TOOLGATE_PROFILES"));
 
 static PROFILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/profiles.rs"));
 
@@ -146,7 +148,7 @@ impl Wanted<'_> {
         if !compiled.stamps.iter().any(is_fresh)
             && let Ok(bytes) = postcard::to_allocvec(&compiled)
         {
-            let _ = write_private(cache, &bytes);
+            let _ = write_checked(cache, bytes);
         }
         Ok(compiled.layers)
     }
@@ -180,7 +182,7 @@ impl Wanted<'_> {
     fn compile(&self, files: &[PathBuf; 3]) -> Result<Vec<Settings>, SettingsError> {
         self.shipped()?;
         let [managed_file, user_file, project_file] = files;
-        let load = |file: &PathBuf| match read_regular(file, MAX_FILE) {
+        let load = |file: &PathBuf| match read_regular(file, MAX_FILE + 1) {
             Ok(bytes) => read_layer(file, &bytes).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(_) => Err(unreadable(file)),
@@ -210,7 +212,7 @@ impl Wanted<'_> {
 
     /// Whether a person has trusted these bytes of the project's file.
     pub fn is_trusted(&self, project_file: &Path) -> bool {
-        let Ok(bytes) = read_regular(project_file, MAX_FILE) else { return false };
+        let Ok(bytes) = read_regular(project_file, MAX_FILE + 1) else { return false };
         let Ok(note) = read_regular(&self.trust_note(), MAX_FILE) else { return false };
         let digest = digest(&bytes);
         String::from_utf8_lossy(&note).lines().any(|line| line == digest)
@@ -225,6 +227,10 @@ pub fn digest(bytes: &[u8]) -> String {
 #[cfg(feature = "cli")]
 /// Reads one settings file, with errors that say where and what would be right.
 pub fn read_layer(file: &Path, bytes: &[u8]) -> Result<toml::Table, SettingsError> {
+    // Rules behind the point where reading stops would be rules that nobody follows.
+    if bytes.len() > MAX_FILE {
+        return Err(SettingsError::new(file.into(), None, "is larger than 1 MiB; make it smaller".into()));
+    }
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Err(SettingsError::new(file.into(), None, "is not UTF-8 text".into()));
     };
@@ -285,7 +291,7 @@ fn is_fresh(stamp: &Stamp) -> bool {
 }
 
 fn cached(cache: &Path, key: &str, stamps: &[Stamp]) -> Option<Vec<Settings>> {
-    let bytes = read_regular(cache, MAX_FILE).ok()?;
+    let bytes = read_checked(&Disk::default(), cache, MAX_CACHE).ok()??;
     let compiled: Compiled = postcard::from_bytes(&bytes).ok()?;
     (compiled.build == BUILD && compiled.key == key && compiled.stamps == stamps).then_some(compiled.layers)
 }

@@ -163,7 +163,7 @@ fn a_wrong_registration_line_is_denied() {
         (vec!["--config", "."], "`.`"),
         (vec!["--root", "here"], "`here`"),
         (vec!["--home", "/", "--profile"], "`--profile`"),
-        (vec!["--profile", "worktre"], "`worktree`"),
+        (vec!["--profile", "worktre"], "worktree-strict"),
         (vec!["--profile", ""], "profile"),
     ] {
         let answer = machine.hook("claude-code").args(&line).run(&event);
@@ -177,12 +177,11 @@ fn a_wrong_registration_line_is_denied() {
 }
 
 #[test]
-#[ignore = "bug: refusals are not shortened, so a long path or option makes them as long as it is"]
 fn a_refusal_is_never_longer_than_an_agent_reads() {
     let machine = Machine::new();
     let event = valid(&machine);
     let long = "x".repeat(10_000);
-    let deep = format!("/{}", "directory/".repeat(300));
+    let deep = format!("/{}", "directory/".repeat(600));
     for line in [
         vec!["--option", long.as_str()],
         vec![long.as_str()],
@@ -296,16 +295,11 @@ fn a_state_directory_that_cannot_be_used_is_denied() {
         assert!(answer.is_refusal(), "{what}: {answer:?}");
         assert!(answer.took < SOON, "{what}: {:?}", answer.took);
         let answer = machine.hook("claude-code").arg("--root").arg(machine.home()).run(valid(&machine));
-        if what == "a file for the sessions" {
-            assert_eq!(answer.said(), Said::Nothing, "a registered root needs no pin");
-        } else {
-            assert!(answer.is_refusal(), "{what}, with a registered root: {answer:?}");
-        }
+        assert!(answer.is_refusal(), "{what}, with a registered root: {answer:?}");
     }
 }
 
 #[test]
-#[ignore = "bug: a pin that is there but cannot be read is replaced by one from the event's own directory"]
 fn a_pin_that_cannot_be_read_is_denied() {
     let spoilt: [Spoilt<Path>; 4] = [
         ("a directory", |pin| fs::create_dir(pin).unwrap()),
@@ -318,7 +312,7 @@ fn a_pin_that_cannot_be_read_is_denied() {
         let top = machine.repository("repo");
         let session = machine.session("s", &top);
         assert_eq!(session.write(top.join("a")), "nothing");
-        let pin = machine.state().join("sessions/s");
+        let pin = machine.pin("s");
         fs::remove_file(&pin).unwrap();
         spoil(&pin);
         let elsewhere = machine.repository("elsewhere");
@@ -454,7 +448,6 @@ fn a_stdin_that_is_no_pipe_is_denied() {
 }
 
 #[test]
-#[ignore = "bug: the answer without a newline stays in stdout's buffer, so a failed write is not seen"]
 fn a_host_that_cannot_hear_the_denial_gets_an_exit_code_that_blocks() {
     let machine = Machine::new();
     let denied = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": machine.home(),
@@ -552,7 +545,6 @@ fn settings_that_cannot_be_read_are_denied() {
 }
 
 #[test]
-#[ignore = "bug: a settings file is cut off at 1 MiB, and the rules behind that are lost without a word"]
 fn settings_that_are_too_long_are_denied() {
     let closes = "[[scope]]\npath = \"{worktree}\"\nrights = \"none\"\n";
     let long = format!("# {}\n{closes}", "x".repeat(1 << 20));

@@ -129,8 +129,8 @@ struct Report<'a> {
     granted: bool,
     event: &'a str,
     tool: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rewrite: Option<Rewritten<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rewrites: Vec<Rewritten<'a>>,
     findings: Vec<Row<'a>>,
 }
 
@@ -165,7 +165,11 @@ impl<'a> Report<'a> {
             granted: verdict.granted(),
             event: &call.event,
             tool: &call.tool,
-            rewrite: verdict.rewrite().map(|(parameter, text)| Rewritten { parameter, text }),
+            rewrites: verdict
+                .rewrites()
+                .iter()
+                .map(|(parameter, text)| Rewritten { parameter, text })
+                .collect(),
             findings: verdict.findings().iter().map(row).collect(),
         }
     }
@@ -218,7 +222,7 @@ fn draw(call: &Call<'_>, verdict: &Verdict, root: Option<&str>, colour: bool) ->
             .path("call")
             .annotation(AnnotationKind::Primary.span(whole).label("allowed"));
         let mut group = Level::NOTE.primary_title("no policy objects").element(snippet);
-        if let Some((param, to)) = verdict.rewrite() {
+        for (param, to) in verdict.rewrites() {
             group = group.element(Level::NOTE.message(format!("`{param}` becomes `{to}`")));
         }
         groups.push(group);

@@ -13,8 +13,8 @@ use clap::Args;
 use super::{LineArgs, Out};
 use crate::disk::Disk;
 use crate::git;
-use crate::session::write_private;
 use crate::settings::{FILE, Wanted, digest, read_layer};
+use crate::store::write_private;
 
 /// Let this project's toolgate.toml loosen rules, in its present form
 #[derive(Debug, Args)]

@@ -53,6 +53,15 @@ impl Machine {
         self.home().join(".local/state/toolgate")
     }
 
+    /// Where a session is pinned; the name's end stands for the registration line.
+    #[allow(dead_code, reason = "not every test file looks at pins")]
+    pub(crate) fn pin(&self, session: &str) -> PathBuf {
+        let start = format!("{session}.");
+        let pins = fs::read_dir(self.state().join("sessions")).unwrap().map(|pin| pin.unwrap());
+        let mut own = pins.filter(|pin| pin.file_name().to_string_lossy().starts_with(&start));
+        own.next().expect("a pin").path()
+    }
+
     pub(crate) fn ledger(&self) -> PathBuf {
         self.state().join("ledger.jsonl")
     }

@@ -1,0 +1,66 @@
+//! Files of our own: written whole or not at all, for our eyes only, and read only if they are what was written.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use toolgate_model::World;
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
+}
+
+/// Writes a file of ours as a whole or not at all, for our eyes only.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+    let open = || fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary);
+    let mut file = match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+            open()?
+        }
+        opened => opened?,
+    };
+    let written = file.write_all(bytes).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // Best effort: what counts is that the old file is whole.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Writes bytes with their checksum behind them.
+pub fn write_checked(path: &Path, mut bytes: Vec<u8>) -> io::Result<()> {
+    let sum = checksum(&bytes);
+    bytes.extend_from_slice(&sum.to_le_bytes());
+    write_private(path, &bytes)
+}
+
+/// Reads what [`write_checked`] wrote. `None`: nothing is there. Anything else that is there is an error.
+pub fn read_checked(world: &dyn World, path: &Path, limit: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = match world.read(path, limit) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read?,
+    };
+    let broken = || io::Error::from(ErrorKind::InvalidData);
+    let (content, sum) = bytes.split_last_chunk::<8>().ok_or_else(broken)?;
+    if checksum(content) != u64::from_le_bytes(*sum) {
+        return Err(broken());
+    }
+    bytes.truncate(bytes.len() - 8);
+    Ok(Some(bytes))
+}
+
+/// Tells a damaged file from a whole one (FNV-1a). Against accidents only: no agent can write these files.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
