@@ -132,6 +132,11 @@ impl<'w> Resolver<'w> {
     /// `missing/../link` leads through `link` as soon as someone makes `missing`.
     pub fn walk(&self, absolute: PathBuf) -> Result<Place, Trouble> {
         let lexical = clean(&absolute);
+        if lexical.as_os_str() == absolute.as_os_str()
+            && let Some(node) = self.straight(&absolute)
+        {
+            return Ok(Place { lexical, physical: absolute, node });
+        }
         let mut path = absolute;
         for _ in 0..=MAX_LINKS {
             match self.walk_to_link(&path)? {
@@ -142,6 +147,19 @@ impl<'w> Resolver<'w> {
             }
         }
         Err(Trouble::LinkLoop)
+    }
+
+    /// The short way, where the world can tell by one look that there is no link on the way: to the place itself,
+    /// or to the directory in which it would be made.
+    fn straight(&self, path: &Path) -> Option<Option<Node>> {
+        match self.world.look_straight(path)? {
+            Ok(node) => Some(Some(node)),
+            Err(LookError::Absent) => match self.world.look_straight(path.parent()?)? {
+                Ok(Node { kind: NodeKind::Directory, .. }) => Some(None),
+                _ => None,
+            },
+            Err(LookError::Forbidden | LookError::TooLong | LookError::Failed) => None,
+        }
     }
 
     fn walk_to_link(&self, path: &Path) -> Result<Step, Trouble> {

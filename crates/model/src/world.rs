@@ -8,6 +8,12 @@ pub trait World {
     /// What stands at this path. A link at its end is told, not followed; links on the way are the
     /// caller's to have resolved.
     fn look(&self, path: &Path) -> Result<Node, LookError>;
+    /// What stands at this path, if one look can tell that no part of the path is a link. `None` says nothing:
+    /// the path has to be walked.
+    fn look_straight(&self, path: &Path) -> Option<Result<Node, LookError>> {
+        let _ = path;
+        None
+    }
     /// The first `limit` bytes of a regular file. Never blocks on a pipe or a device.
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>>;
     /// The names in a directory.

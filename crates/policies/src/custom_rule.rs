@@ -56,7 +56,7 @@ impl Policy for CustomRules<'_> {
                         || rule
                             .paths
                             .iter()
-                            .any(|pattern| Probe::new(path).covered_by(pattern, facts.ground).is_some())
+                            .any(|pattern| Probe::new(path, facts.ground).covered_by(pattern).is_some())
                         || (!rule.extensions.is_empty()
                             && !rule.extensions.iter().any(|end| ending.ends_with(end.as_str())))
                 };

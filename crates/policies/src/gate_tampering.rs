@@ -60,11 +60,11 @@ impl Policy for GateTampering {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for used in facts.uses.iter().filter(|used| used.writes()) {
             let Ok(place) = &used.place else { continue };
-            let probes: Vec<Probe<'_>> = place.paths().map(Probe::new).collect();
+            let probes: Vec<Probe<'_>> = place.paths().map(|path| Probe::new(path, facts.ground)).collect();
             let covered = |patterns: &[&str]| {
                 patterns
                     .iter()
-                    .any(|pattern| probes.iter().any(|probe| probe.forbidden_by(pattern, facts.ground)))
+                    .any(|pattern| probes.iter().any(|probe| probe.forbidden_by(pattern)))
             };
             let own = facts.ground.own.iter().any(|spot| place.paths().any(|path| spot.holds(path)));
             let named = shorten(&place.lexical.to_string_lossy(), 120);

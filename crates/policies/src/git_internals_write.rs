@@ -40,9 +40,9 @@ impl Policy for GitInternalsWrite {
             return;
         }
         let internal = |path: &Path| {
-            let probe = Probe::new(path);
-            probe.forbidden_by("**/.git", facts.ground)
-                && !HARMLESS.iter().any(|harmless| probe.covered_by(harmless, facts.ground).is_some())
+            let probe = Probe::new(path, facts.ground);
+            probe.forbidden_by("**/.git")
+                && !HARMLESS.iter().any(|harmless| probe.covered_by(harmless).is_some())
         };
         for used in facts.uses.iter().filter(|used| used.writes()) {
             let Ok(place) = &used.place else { continue };

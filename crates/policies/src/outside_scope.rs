@@ -65,10 +65,10 @@ impl Policy for OutsideScope<'_> {
 
 impl OutsideScope<'_> {
     fn rights(&self, path: &Path, ground: &Ground) -> Rights {
-        let probe = Probe::new(path);
+        let probe = Probe::new(path, ground);
         let mut best = (0, Rights::None);
         for entry in self.0 {
-            if let Some(depth) = probe.covered_by(&entry.path, ground)
+            if let Some(depth) = probe.covered_by(&entry.path)
                 && depth >= best.0
             {
                 best = (depth, entry.rights);

@@ -18,11 +18,15 @@ pub(crate) struct Probe<'p> {
     lower: Cow<'p, [u8]>,
     /// Holds names that some file systems take for other ones by more than the case of letters.
     odd: bool,
+    /// Where the part below the home begins, and how many components stand before it. Found once: half of all
+    /// patterns begin there.
+    home: Option<(usize, usize)>,
+    ground: &'p Ground,
 }
 
 impl<'p> Probe<'p> {
     /// INVARIANT: `path` is absolute and clean, as every path of a `Place` is.
-    pub(crate) fn new(path: &'p Path) -> Probe<'p> {
+    pub(crate) fn new(path: &'p Path, ground: &'p Ground) -> Probe<'p> {
         let path = path.as_os_str().as_encoded_bytes();
         let lower = if path.iter().any(u8::is_ascii_uppercase) {
             Cow::Owned(path.to_ascii_lowercase())
@@ -31,36 +35,64 @@ impl<'p> Probe<'p> {
         };
         let ends_oddly = |name: &[u8]| name.ends_with(b".") || name.ends_with(b" ");
         let odd = !path.is_ascii() || path.split(|byte| *byte == b'/').any(ends_oddly);
-        Probe { path, lower, odd }
+        let home = ground.home.as_ref().and_then(|home| start_below(home, path));
+        Probe { path, lower, odd, home, ground }
     }
 
     /// How many components of the path the pattern names, if it covers the path. The deeper, the more specific.
-    pub(crate) fn covered_by(&self, pattern: &str, ground: &Ground) -> Option<usize> {
-        covers(pattern, self.path, self.path, ground)
+    pub(crate) fn covered_by(&self, pattern: &str) -> Option<usize> {
+        self.covers(pattern, self.path)
     }
 
     /// Whether a pattern that forbids covers the path: letters in either case, and names that only look alike
     /// by characters that show as nothing, count as the same. On a file system that folds them they are.
     /// The names of the pattern are written in small letters.
-    pub(crate) fn forbidden_by(&self, pattern: &str, ground: &Ground) -> bool {
-        covers(pattern, self.path, &self.lower, ground).is_some()
-            || (self.odd && self.folded_by(pattern, ground))
+    pub(crate) fn forbidden_by(&self, pattern: &str) -> bool {
+        self.covers(pattern, &self.lower).is_some() || (self.odd && self.folded_by(pattern))
     }
 
-    fn folded_by(&self, pattern: &str, ground: &Ground) -> bool {
-        match split(pattern, ground) {
-            (Bases::Root | Bases::Anywhere, _) => {
-                let folded = fold(self.path);
-                covers(pattern, &folded, &folded, ground).is_some()
+    /// `names` is the path as the pattern's names are compared with it, byte for byte as long.
+    fn covers(&self, pattern: &str, names: &[u8]) -> Option<usize> {
+        let below = |(start, above): (usize, usize), wanted: &str| {
+            names_match(wanted.as_bytes(), names.get(start..)?).map(|depth| above + depth)
+        };
+        match pattern.as_bytes().first() {
+            Some(b'/') => below((1, 0), pattern.get(1..)?),
+            Some(b'~') => below(self.home?, pattern.trim_start_matches(['~', '/'])),
+            Some(b'*') => {
+                let wanted = pattern.trim_start_matches(['*', '/']);
+                let starts = names.iter().enumerate().filter(|(_, byte)| **byte == b'/').enumerate();
+                starts.map(|(above, (at, _))| (at + 1, above)).find_map(|start| below(start, wanted))
             }
-            (Bases::Spots(spots), names) => {
-                spots.iter().flat_map(|spot| [&spot.physical, &spot.lexical]).any(|base| {
-                    let rest = below(base.as_os_str().as_encoded_bytes(), self.path);
-                    rest.is_some_and(|rest| names_match(names.as_bytes(), &fold(rest)).is_some())
-                })
+            _ => {
+                let (spots, wanted) = places(pattern, self.ground);
+                spots.iter().filter_map(|spot| below(start_below(spot, self.path)?, wanted)).max()
             }
         }
     }
+
+    fn folded_by(&self, pattern: &str) -> bool {
+        // Before a place of the ground the path is taken as it is; what is below it is folded.
+        let (spots, wanted) = places(pattern, self.ground);
+        if spots.is_empty() {
+            let folded = fold(self.path);
+            let path = Probe { path: &folded, lower: Cow::Borrowed(&folded), odd: false, home: None, ground: self.ground };
+            return path.covers(pattern, &folded).is_some();
+        }
+        spots.iter().filter_map(|spot| start_below(spot, self.path)).any(|(start, _)| {
+            let rest = self.path.get(start..).unwrap_or_default();
+            names_match(wanted.as_bytes(), &fold(rest)).is_some()
+        })
+    }
+}
+
+/// Where the part of `path` below this place begins, and how many components stand before it.
+fn start_below(spot: &Spot, path: &[u8]) -> Option<(usize, usize)> {
+    let start = |base: &Path| {
+        let base = base.as_os_str().as_encoded_bytes();
+        below(base, path).map(|rest| (path.len() - rest.len(), depth_of(base)))
+    };
+    start(&spot.physical).or_else(|| start(&spot.lexical))
 }
 
 /// The places that a pattern without wildcards names.
@@ -68,15 +100,12 @@ pub(crate) fn literal_places(pattern: &str, ground: &Ground) -> Vec<Spot> {
     if pattern.contains('*') {
         return Vec::new();
     }
-    let (bases, rest) = split(pattern, ground);
-    match bases {
-        Bases::Root => vec![Spot::plain(format!("/{rest}"))],
-        Bases::Anywhere => Vec::new(),
-        Bases::Spots(spots) => spots
-            .iter()
-            .map(|spot| Spot { lexical: spot.lexical.join(rest), physical: spot.physical.join(rest) })
-            .collect(),
+    if let Some(rest) = pattern.strip_prefix('/') {
+        return vec![Spot::plain(format!("/{rest}"))];
     }
+    let (spots, rest) = places(pattern, ground);
+    let join = |spot: &Spot| Spot { lexical: spot.lexical.join(rest), physical: spot.physical.join(rest) };
+    spots.iter().map(join).collect()
 }
 
 /// Whether the pattern is one that can be read: a known place and no `..`.
@@ -106,47 +135,14 @@ const BASES: &[(&str, Find)] = &[
     ("{transcripts}", |ground| ground.transcripts.as_slice()),
 ];
 
-enum Bases<'g> {
-    Root,
-    Anywhere,
-    Spots(&'g [Spot]),
-}
-
-fn split<'p, 'g>(pattern: &'p str, ground: &'g Ground) -> (Bases<'g>, &'p str) {
-    match pattern.as_bytes().first() {
-        Some(b'/') => (Bases::Root, pattern.trim_start_matches('/')),
-        Some(b'~') => (Bases::Spots(ground.home.as_slice()), pattern.trim_start_matches(['~', '/'])),
-        Some(b'*') => (Bases::Anywhere, pattern.trim_start_matches(['*', '/'])),
-        _ => {
-            let base = BASES.iter().find_map(|(name, find)| Some((find, pattern.strip_prefix(name)?)));
-            let (spots, rest) = base.map_or((&[][..], pattern), |(find, rest)| (find(ground), rest));
-            (Bases::Spots(spots), rest.trim_start_matches('/'))
-        }
+/// The places of the ground that a pattern begins with, and what follows; none for a pattern that begins at the
+/// root or anywhere.
+fn places<'p, 'g>(pattern: &'p str, ground: &'g Ground) -> (&'g [Spot], &'p str) {
+    if let Some(rest) = pattern.strip_prefix('~') {
+        return (ground.home.as_slice(), rest.trim_start_matches('/'));
     }
-}
-
-/// `names` is the path as the pattern's names are compared with it, byte for byte as long.
-fn covers(pattern: &str, path: &[u8], names: &[u8], ground: &Ground) -> Option<usize> {
-    let (bases, wanted) = split(pattern, ground);
-    let wanted = wanted.as_bytes();
-    match bases {
-        Bases::Root => names_match(wanted, names.strip_prefix(b"/")?),
-        Bases::Spots(spots) => spots
-            .iter()
-            .flat_map(|spot| [&spot.physical, &spot.lexical])
-            .filter_map(|base| {
-                let base = base.as_os_str().as_encoded_bytes();
-                let rest = names.get(path.len() - below(base, path)?.len()..)?;
-                names_match(wanted, rest).map(|depth| depth_of(base) + depth)
-            })
-            .max(),
-        Bases::Anywhere => {
-            let starts = names.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-            starts.enumerate().find_map(|(above, (at, _))| {
-                names_match(wanted, names.get(at + 1..)?).map(|depth| above + depth)
-            })
-        }
-    }
+    let base = BASES.iter().find_map(|(name, find)| Some((find, pattern.strip_prefix(name)?)));
+    base.map_or((&[], pattern), |(find, rest)| (find(ground), rest.trim_start_matches('/')))
 }
 
 fn depth_of(path: &[u8]) -> usize {
@@ -242,7 +238,7 @@ mod tests {
             ("**/agents/*/repo", "/r/agents/repo", None),
             ("/a/*", "/a", None),
         ] {
-            assert_eq!(Probe::new(Path::new(path)).covered_by(pattern, &ground()), depth, "{pattern} {path}");
+            assert_eq!(Probe::new(Path::new(path), &ground()).covered_by(pattern), depth, "{pattern} {path}");
         }
     }
 
@@ -251,7 +247,7 @@ mod tests {
         for name in [".claude", ".CLAUDE", ".cl\u{200c}aude", ".claude ", ".claude."] {
             let path = format!("/r/{name}/settings.json");
             assert!(
-                Probe::new(Path::new(&path)).forbidden_by("**/.claude/settings.json", &ground()),
+                Probe::new(Path::new(&path), &ground()).forbidden_by("**/.claude/settings.json"),
                 "{name:?}"
             );
         }

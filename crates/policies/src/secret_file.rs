@@ -70,9 +70,9 @@ impl Policy for SecretFile {
         for used in &facts.uses {
             let Ok(place) = &used.place else { continue };
             let secret = place.paths().find(|path| {
-                let probe = Probe::new(path);
+                let probe = Probe::new(path, facts.ground);
                 let covered = |patterns: &[&str]| {
-                    patterns.iter().any(|pattern| probe.forbidden_by(pattern, facts.ground))
+                    patterns.iter().any(|pattern| probe.forbidden_by(pattern))
                 };
                 covered(SECRETS) && (used.writes() || !covered(OPEN))
             });

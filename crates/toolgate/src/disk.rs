@@ -4,12 +4,12 @@
 //! and nothing reads more than it was asked to.
 
 use std::cell::RefCell;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use toolgate_model::{LookError, Node, NodeId, NodeKind, World};
 
@@ -30,26 +30,30 @@ impl World for Disk {
             return Ok(node.clone());
         }
         let found = fs::symlink_metadata(path).map_err(|error| look_error(&error))?;
-        let kind = found.file_type();
-        let kind = if kind.is_symlink() {
-            NodeKind::Link(fs::read_link(path).map_err(|error| look_error(&error))?)
-        } else if kind.is_dir() {
-            NodeKind::Directory
-        } else if kind.is_file() {
-            NodeKind::File
-        } else {
-            NodeKind::Special
+        let kind = match kind(&found) {
+            Some(kind) => kind,
+            None => NodeKind::Link(fs::read_link(path).map_err(|error| look_error(&error))?),
         };
-        let node = Node {
-            kind,
-            id: NodeId { device: found.dev(), inode: found.ino() },
-            names: found.nlink(),
-            changed: (found.ctime(), found.ctime_nsec()),
-        };
+        let node = node(&found, kind);
         if node.kind == NodeKind::Directory {
             self.directories.borrow_mut().push((path.to_path_buf(), node.clone()));
         }
         Ok(node)
+    }
+
+    /// The kernel refuses to open a path with a link in it, if it is asked to. Older kernels and some sandboxes do
+    /// not know the question.
+    fn look_straight(&self, path: &Path) -> Option<Result<Node, LookError>> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Ok(file) => {
+                let found = File::from(file).metadata().ok()?;
+                // INVARIANT: nothing that was opened this way is a link.
+                Some(Ok(node(&found, kind(&found)?)))
+            }
+            Err(Errno::NOENT) => Some(Err(LookError::Absent)),
+            Err(_) => None,
+        }
     }
 
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
@@ -58,6 +62,29 @@ impl World for Disk {
 
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
+    }
+}
+
+/// The kind of what was found; `None` where it is a link, which has to be read.
+fn kind(found: &Metadata) -> Option<NodeKind> {
+    let kind = found.file_type();
+    if kind.is_symlink() {
+        None
+    } else if kind.is_dir() {
+        Some(NodeKind::Directory)
+    } else if kind.is_file() {
+        Some(NodeKind::File)
+    } else {
+        Some(NodeKind::Special)
+    }
+}
+
+fn node(found: &Metadata, kind: NodeKind) -> Node {
+    Node {
+        kind,
+        id: NodeId { device: found.dev(), inode: found.ino() },
+        names: found.nlink(),
+        changed: (found.ctime(), found.ctime_nsec()),
     }
 }
 

@@ -1,0 +1,140 @@
+//! What judging one call costs in process: from the decoded call to the verdict, on the real disk.
+//!
+//! First 10,000 operations of each kind with mean and p99, then the same under divan.
+
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark stops when anything is odd")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use toolgate::disk::Disk;
+use toolgate::gate::{Circumstances, judge};
+use toolgate_hosts::host;
+use toolgate_model::{Decision, Ground, Host, Resolver, Spot, Standing};
+use toolgate_policies::{Settings, stack};
+
+/// A worktree on the disk, its ground, and the default profile.
+struct Yard {
+    _scratch: tempfile::TempDir,
+    top: PathBuf,
+    ground: Ground,
+    settings: Settings,
+}
+
+static YARD: LazyLock<Yard> = LazyLock::new(|| {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let home = scratch.path().canonicalize().expect("its real path");
+    let top = home.join("worktrees/alpha");
+    fs::create_dir_all(top.join("src")).expect("a worktree");
+    fs::write(top.join("src/main.rs"), "fn main() {}\n").expect("a file");
+    let ground = Ground {
+        root: Some(Spot::plain(&top)),
+        project: Some(Spot::plain(&top)),
+        main: Some(Spot::plain(home.join("main"))),
+        git: Some(Spot::plain(home.join("main/.git"))),
+        siblings: vec![Spot::plain(home.join("worktrees/beta"))],
+        own: vec![Spot::plain(home.join(".config/toolgate")), Spot::plain(home.join(".local/state/toolgate"))],
+        home: Some(Spot::plain(home)),
+        ..Ground::default()
+    };
+    let settings = stack(Some("worktree"), "worktree", &[]).expect("the profile");
+    Yard { _scratch: scratch, top, ground, settings }
+});
+
+fn event(tool: &str, path: &str) -> String {
+    let top = YARD.top.display();
+    format!(
+        r#"{{"session_id":"bench","cwd":"{top}","hook_event_name":"PreToolUse","tool_name":"{tool}","tool_input":{{"file_path":"{path}","content":"x"}}}}"#
+    )
+}
+
+/// Judges an event again and again; the disk is looked at anew each time.
+fn check(event: String) -> impl Fn() -> Decision {
+    let claude: &'static dyn Host = host("claude-code").expect("the host");
+    let event: &'static [u8] = event.leak().as_bytes();
+    let call = claude.decode(event).expect("an event");
+    move || {
+        let known = Circumstances {
+            world: &Disk::default(),
+            layers: std::slice::from_ref(&YARD.settings),
+            ground: &YARD.ground,
+            standing: Standing::default(),
+            config: None,
+            env_root: &|_| None,
+        };
+        judge(&call, &known).decision()
+    }
+}
+
+fn inside() -> String {
+    YARD.top.join("src/main.rs").display().to_string()
+}
+
+fn allowed_write() -> impl Fn() -> Decision {
+    check(event("Write", &inside()))
+}
+
+fn blocked_write() -> impl Fn() -> Decision {
+    check(event("Write", "/etc/passwd"))
+}
+
+fn read() -> impl Fn() -> Decision {
+    check(event("Read", &inside()))
+}
+
+fn resolution() -> impl Fn() -> Decision {
+    let path = inside();
+    move || match Resolver::new(&Disk::default(), None, None).resolve_text(&path) {
+        Ok(_) => Decision::Allow,
+        Err(_) => Decision::Deny,
+    }
+}
+
+fn table(name: &str, expected: Decision, operation: impl Fn() -> Decision) {
+    const TIMES: u32 = 10_000;
+    let mut times: Vec<Duration> = (0..TIMES)
+        .map(|_| {
+            let started = Instant::now();
+            let decision = divan::black_box(operation());
+            let took = started.elapsed();
+            assert_eq!(decision, expected, "{name}");
+            took
+        })
+        .collect();
+    let mean = times.iter().sum::<Duration>() / TIMES;
+    times.sort();
+    let p99 = times.get(9_900).copied().unwrap_or_default();
+    let micros = |time: Duration| time.as_secs_f64() * 1e6;
+    println!("{name:<22} {:>8.2} {:>8.2}", micros(mean), micros(p99));
+}
+
+#[divan::bench(name = "allowed write check")]
+fn bench_allowed_write(bencher: divan::Bencher<'_, '_>) {
+    bencher.bench_local(allowed_write());
+}
+
+#[divan::bench(name = "blocked write check")]
+fn bench_blocked_write(bencher: divan::Bencher<'_, '_>) {
+    bencher.bench_local(blocked_write());
+}
+
+#[divan::bench(name = "read check")]
+fn bench_read(bencher: divan::Bencher<'_, '_>) {
+    bencher.bench_local(read());
+}
+
+#[divan::bench(name = "path resolution")]
+fn bench_resolution(bencher: divan::Bencher<'_, '_>) {
+    bencher.bench_local(resolution());
+}
+
+fn main() {
+    println!("{:<22} {:>8} {:>8}   microseconds over 10,000 operations", "", "mean", "p99");
+    table("allowed write check", Decision::Allow, allowed_write());
+    table("blocked write check", Decision::Deny, blocked_write());
+    table("read check", Decision::Allow, read());
+    table("path resolution", Decision::Allow, resolution());
+    divan::main();
+}
