@@ -47,7 +47,7 @@ fn rule_for<'r>(rules: &'r BTreeMap<String, ToolRule>, tool: &str) -> Option<&'r
 }
 
 fn file_effect<'a>(file: &FileUse<'a>) -> Effect<'a> {
-    let target = |reach| Target { param: file.param.clone(), path: file.path.clone(), reach };
+    let target = |reach| Target { param: file.param.clone(), path: file.path.clone(), reach, guess: false };
     match file.access {
         Access::Read => Effect::Read(target(Reach::Exact)),
         Access::Search => Effect::Read(target(Reach::Below)),
@@ -61,7 +61,7 @@ fn ruled_effect<'a>(call: &Call<'a>, rule: &ToolRule, param: &str) -> Option<Eff
         Some(Json::Null) | None => PathArg::Missing,
         Some(other) => PathArg::NotText(other.kind()),
     };
-    let target = Target { param: Cow::Owned(param.to_owned()), path, reach: Reach::Exact };
+    let target = Target { param: Cow::Owned(param.to_owned()), path, reach: Reach::Exact, guess: false };
     match rule.access {
         ToolAccess::Write => Some(Effect::Write(target)),
         ToolAccess::Read => Some(Effect::Read(target)),

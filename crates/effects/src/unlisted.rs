@@ -1,102 +1,254 @@
 //! A tool that nobody told us about, by the looks of its input.
 //!
 //! Against whom: an MCP server's `write_file`, or a tool that a host gained last week. Its parameters are
-//! searched at every depth for what could name a file; a parameter that holds a command is a command.
+//! searched at every depth for what could name a file, in values and in keys; a parameter that holds a command
+//! is a command.
+//!
+//! Under a word for a place (`path`, `target_dir`) nearly every text is a path. Under any other word only what
+//! begins like one is, or climbs like one; such a guess is dropped later if its first name does not exist on the
+//! machine, so that `/vercel/next.js` and `/remind me` are not taken for files.
 
 use std::borrow::Cow;
 
-use toolgate_model::{Effect, Json, PathArg, Reach, Target, Unknown};
+use toolgate_model::{Effect, Json, PathArg, Reach, Target, Unknown, has_dotdot};
+
+/// More paths than this in one input are not looked at one by one.
+const MAX_PATHS: usize = 256;
 
 pub(crate) fn effects<'a>(tool: &str, mcp: bool, input: &Json<'a>) -> Vec<Effect<'a>> {
-    let mut effects = Vec::new();
-    search(input, "", &mut effects);
+    let mut search = Search { effects: Vec::new() };
+    search.value(input, "", Meaning::Other);
+    let mut effects = search.effects;
+    if effects.len() > MAX_PATHS {
+        effects.truncate(MAX_PATHS);
+        effects.push(write("", PathArg::NotText("more paths than can be judged"), false));
+    }
     let name = Cow::Owned(tool.to_owned());
     effects.push(Effect::Unknown(if mcp { Unknown::McpTool(name) } else { Unknown::Tool(name) }));
     effects
 }
 
-/// `key` is the nearest name above the value, so that the entries of a list go by the list's name.
-fn search<'a>(value: &Json<'a>, key: &str, effects: &mut Vec<Effect<'a>>) {
-    match value {
-        Json::Text(text) if names_a_command(key) && !text.is_empty() => {
-            effects.push(Effect::Unknown(Unknown::Shell));
+/// What the words of a parameter's name say about its value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// A place: `path`, `directory`.
+    Place,
+    /// A place or a thing: `file`, `source`, `url`.
+    PlaceOrThing,
+    /// A command: `command`, `argv`.
+    Command,
+    /// Anything.
+    Other,
+}
+
+struct Search<'a> {
+    effects: Vec<Effect<'a>>,
+}
+
+impl<'a> Search<'a> {
+    /// `key` is the nearest name above the value, so that the entries of a list go by the list's name.
+    fn value(&mut self, value: &Json<'a>, key: &str, meaning: Meaning) {
+        if self.effects.len() > MAX_PATHS {
+            return;
         }
-        Json::Text(text) if looks_like_path(text) || (names_a_path(key) && could_be_path(text)) => {
-            effects.push(Effect::Write(Target {
-                param: Cow::Owned(key.to_owned()),
-                path: PathArg::Text(local_path(text)),
-                reach: Reach::Exact,
-            }));
+        match value {
+            Json::Text(text) => self.text(text, key, meaning),
+            Json::List(values) => values.iter().for_each(|value| self.value(value, key, meaning)),
+            Json::Object(members) => {
+                for (name, value) in members {
+                    // `{"files": {"/etc/passwd": "…"}}`
+                    if looks_like_path(name) {
+                        self.guess(name, name);
+                    }
+                    // What stands below a command is a part of it.
+                    let own = if meaning == Meaning::Command { meaning } else { meaning_of(name) };
+                    self.value(value, name, own);
+                }
+            }
+            Json::Null | Json::Bool(_) | Json::Int(_) | Json::Big(_) | Json::Float(_) => {}
         }
-        Json::List(values) => values.iter().for_each(|value| search(value, key, effects)),
-        Json::Object(members) => members.iter().for_each(|(key, value)| search(value, key, effects)),
-        Json::Null | Json::Bool(_) | Json::Int(_) | Json::Big(_) | Json::Float(_) | Json::Text(_) => {}
+    }
+
+    fn text(&mut self, text: &str, key: &str, meaning: Meaning) {
+        let trimmed = text.trim();
+        if trimmed.is_empty() || is_web_address(trimmed) {
+            return;
+        }
+        let short_line = trimmed.len() <= 1024 && !trimmed.contains(['\n', '\t']);
+        match meaning {
+            Meaning::Command => self.effects.push(Effect::Unknown(Unknown::Shell)),
+            Meaning::Place => self.path(key, text),
+            Meaning::PlaceOrThing if short_line => self.path(key, trimmed),
+            Meaning::PlaceOrThing | Meaning::Other => {
+                if looks_like_path(trimmed) {
+                    self.guess(key, trimmed);
+                } else if short_line && !trimmed.contains(char::is_whitespace) {
+                    // `--file=/etc/passwd`, `@/etc/passwd`, `"/etc/passwd"`, `a,/etc/passwd`
+                    let pieces = trimmed.split(['=', ',', '@', '"', '\'', '(', ')', ';', '|', ':']);
+                    for piece in pieces.filter(|piece| looks_like_path(piece)) {
+                        self.guess(key, piece);
+                    }
+                }
+            }
+        }
+    }
+
+    fn path(&mut self, key: &str, text: &str) {
+        for form in forms(text) {
+            self.effects.push(write(key, PathArg::Text(Cow::Owned(form)), false));
+        }
+    }
+
+    fn guess(&mut self, key: &str, text: &str) {
+        for form in forms(text) {
+            self.effects.push(write(key, PathArg::Text(Cow::Owned(form)), true));
+        }
     }
 }
 
-fn names_a_command(key: &str) -> bool {
-    ["command", "cmd", "script", "shell"].iter().any(|name| key.eq_ignore_ascii_case(name))
+fn write<'a>(key: &str, path: PathArg<'a>, guess: bool) -> Effect<'a> {
+    Effect::Write(Target { param: Cow::Owned(key.to_owned()), path, reach: Reach::Exact, guess })
 }
 
-/// `filePath`, `target_file`, `dest-dir`: one of the words of the name is a word for a place.
-fn names_a_path(key: &str) -> bool {
-    const WORDS: [&str; 16] = [
+/// The words of the name: `filePath`, `target_file`, `dest-dir`.
+fn meaning_of(key: &str) -> Meaning {
+    const PLACES: [&str; 14] = [
         "path",
         "paths",
-        "file",
-        "files",
-        "filename",
         "filepath",
+        "filename",
         "dir",
+        "dirs",
         "directory",
+        "directories",
         "folder",
+        "folders",
         "destination",
         "dest",
-        "notebook",
         "cwd",
+        "workdir",
+    ];
+    const PLACES_OR_THINGS: [&str; 16] = [
+        "file",
+        "files",
+        "notebook",
         "source",
+        "src",
+        "dst",
         "target",
         "uri",
+        "uris",
+        "url",
+        "output",
+        "outfile",
+        "location",
+        "root",
+        "repo",
+        "workspace",
     ];
+    const COMMANDS: [&str; 9] =
+        ["command", "commands", "cmd", "cmdline", "script", "shell", "argv", "exec", "code"];
+    let mut meaning = Meaning::Other;
     let mut word = String::new();
-    let mut hit = false;
     for c in key.chars().chain(['_']) {
         if !c.is_alphanumeric() || (c.is_uppercase() && !word.is_empty()) {
-            hit |= WORDS.contains(&word.as_str());
+            let plain = word.trim_end_matches(|c: char| c.is_ascii_digit());
+            if PLACES.contains(&plain) {
+                meaning = Meaning::Place;
+            } else if PLACES_OR_THINGS.contains(&plain) && meaning != Meaning::Place {
+                meaning = Meaning::PlaceOrThing;
+            } else if COMMANDS.contains(&plain) && key.len() == word.len() {
+                return Meaning::Command;
+            }
             word.clear();
         }
         if c.is_alphanumeric() {
             word.extend(c.to_lowercase());
         }
     }
-    hit
+    meaning
 }
 
-/// Under a name for a place, any short single line without a foreign scheme is taken for one.
-fn could_be_path(text: &str) -> bool {
-    !text.is_empty() && !text.contains('\n') && (!text.contains("://") || is_file_address(text))
-}
-
-/// Under any other name, only what can hardly be anything else.
+/// What can hardly be anything else, on one line: it begins like a path, or climbs like one.
 fn looks_like_path(text: &str) -> bool {
-    const STARTS: [&str; 5] = ["/", "~/", "./", "../", "\\\\"];
+    const STARTS: [&str; 7] = ["/", "~", "./", "../", "\\\\", "$HOME", "${HOME}"];
     let mut bytes = text.bytes();
     let drive = matches!((bytes.next(), bytes.next(), bytes.next()),
         (Some(letter), Some(b':'), Some(b'\\' | b'/')) if letter.is_ascii_alphabetic());
-    let starts = drive || is_file_address(text) || STARTS.iter().any(|start| text.starts_with(start));
-    starts && !text.starts_with("//") && !text.chars().any(char::is_whitespace)
+    let one_line = text.len() <= 4096 && !text.contains('\n');
+    let climbs = has_dotdot(text) && !text.contains(char::is_whitespace);
+    one_line
+        && (drive || climbs || is_file_address(text) || STARTS.iter().any(|start| text.starts_with(start)))
 }
 
+fn is_web_address(text: &str) -> bool {
+    let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
+    let host = lower.strip_prefix("https://").map(|_| 8).or(lower.strip_prefix("http://").map(|_| 7));
+    host.and_then(|at| text.get(at..))
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || c == '['))
+}
+
+/// `file:` in any case, also behind another scheme (`git+file:`).
 fn is_file_address(text: &str) -> bool {
-    text.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("file://"))
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    scheme.is_some_and(|scheme| scheme == "file" || scheme.ends_with("+file") || scheme.starts_with("sqlite"))
 }
 
-/// `file:///etc/passwd` means `/etc/passwd`, whatever host stands between.
-fn local_path<'a>(text: &Cow<'a, str>) -> Cow<'a, str> {
-    match text.get(7..).filter(|_| is_file_address(text)) {
-        Some(rest) => Cow::Owned(rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/").to_owned()),
-        None => text.clone(),
+/// The path that a text means, in every reading that a tool might give it: as it stands, and with `%2e` read as
+/// a dot.
+fn forms(text: &str) -> Vec<String> {
+    let mut path = text.to_owned();
+    if is_file_address(text) {
+        let rest = text.split_once(':').map(|(_, rest)| rest).unwrap_or_default();
+        // `file:///etc`, `file:/etc` and `file://host/etc` all mean `/etc`.
+        let local = match rest.strip_prefix("//") {
+            Some(rest) => rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/"),
+            None => rest,
+        };
+        local.clone_into(&mut path);
     }
+    for home in ["$HOME", "${HOME}"] {
+        if let Some(rest) = path.strip_prefix(home) {
+            path = format!("~{rest}");
+        }
+    }
+    // `~root/x` is somebody's home.
+    if let Some(rest) =
+        path.strip_prefix('~').filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+    {
+        path = if rest.starts_with("root") { format!("/{rest}") } else { format!("/home/{rest}") };
+    }
+    let mut all = vec![path];
+    for _ in 0..3 {
+        let Some(decoded) = all.last().and_then(|last| percent_decoded(last)) else { break };
+        all.push(decoded);
+    }
+    all
+}
+
+/// `None` where there is nothing to decode.
+fn percent_decoded(text: &str) -> Option<String> {
+    let (first, mut rest) = text.split_once('%')?;
+    let mut bytes = first.as_bytes().to_vec();
+    let mut changed = false;
+    loop {
+        let code = rest.get(..2).and_then(|code| u8::from_str_radix(code, 16).ok());
+        match code {
+            Some(byte) => {
+                bytes.push(byte);
+                changed = true;
+                rest = rest.get(2..).unwrap_or_default();
+            }
+            None => bytes.push(b'%'),
+        }
+        let Some((plain, next)) = rest.split_once('%') else {
+            bytes.extend_from_slice(rest.as_bytes());
+            break;
+        };
+        bytes.extend_from_slice(plain.as_bytes());
+        rest = next;
+    }
+    changed.then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
@@ -106,32 +258,69 @@ mod tests {
     fn found(input: &str) -> Vec<String> {
         let input: Json<'_> = serde_json::from_str(input).unwrap();
         let name = |effect: &Effect<'_>| match effect {
+            Effect::Write(Target { path: PathArg::Text(text), guess: true, .. }) => format!("guess {text}"),
             Effect::Write(Target { path: PathArg::Text(text), .. }) => format!("write {text}"),
             Effect::Unknown(Unknown::Shell) => "shell".into(),
             Effect::Unknown(_) => "unknown".into(),
             other => format!("{other:?}"),
         };
-        effects("mcp__x__y", true, &input).iter().map(name).collect()
+        let mut found: Vec<String> = effects("mcp__x__y", true, &input).iter().map(name).collect();
+        assert_eq!(found.pop().as_deref(), Some("unknown"));
+        found
     }
 
     #[test]
     fn what_looks_like_a_path_is_written() {
         for (input, expected) in [
-            (r#"{"text":"hi"}"#, vec!["unknown"]),
-            (r#"{"path":"a.txt"}"#, vec!["write a.txt", "unknown"]),
-            (r#"{"targetFile":"a.txt"}"#, vec!["write a.txt", "unknown"]),
-            (r#"{"x":{"y":["/etc/passwd"]}}"#, vec!["write /etc/passwd", "unknown"]),
-            (r#"{"files":["a","b"]}"#, vec!["write a", "write b", "unknown"]),
-            (r#"{"resource":"file:///etc/passwd"}"#, vec!["write /etc/passwd", "unknown"]),
-            (r#"{"resource":"FILE://localhost/etc/x"}"#, vec!["write /etc/x", "unknown"]),
-            (r#"{"text":"../../x"}"#, vec!["write ../../x", "unknown"]),
-            (r#"{"text":"/help me with this"}"#, vec!["unknown"]),
-            (r#"{"uri":"https://example.com/a"}"#, vec!["unknown"]),
-            (r#"{"profile":"default"}"#, vec!["unknown"]),
-            (r#"{"command":"rm -rf /"}"#, vec!["shell", "unknown"]),
-            (r#"{"path":""}"#, vec!["unknown"]),
+            (r#"{"text":"hi"}"#, vec![]),
+            (r#"{"path":"a.txt"}"#, vec!["write a.txt"]),
+            (r#"{"path":"/a b/c"}"#, vec!["write /a b/c"]),
+            (r#"{"path":"a\n/../b"}"#, vec!["write a\n/../b"]),
+            (r#"{"targetFile":"a.txt"}"#, vec!["write a.txt"]),
+            (r#"{"path2":"a.txt"}"#, vec!["write a.txt"]),
+            (r#"{"x":{"y":["/etc/passwd"]}}"#, vec!["guess /etc/passwd"]),
+            (r#"{"files":["a","b"]}"#, vec!["write a", "write b"]),
+            (r#"{"files":{"/etc/passwd":"x y"}}"#, vec!["guess /etc/passwd"]),
+            (r#"{"resource":"file:///etc/passwd"}"#, vec!["guess /etc/passwd"]),
+            (r#"{"resource":"FILE://localhost/etc/x"}"#, vec!["guess /etc/x"]),
+            (r#"{"uri":"file:/etc/x"}"#, vec!["write /etc/x"]),
+            (r#"{"uri":"git+file:///etc/x"}"#, vec!["write /etc/x"]),
+            (r#"{"uri":"file:///w/%2e%2e/x"}"#, vec!["write /w/%2e%2e/x", "write /w/../x"]),
+            (
+                r#"{"uri":"file:///w/%252e%252e/x"}"#,
+                vec!["write /w/%252e%252e/x", "write /w/%2e%2e/x", "write /w/../x"],
+            ),
+            (r#"{"text":"../../x"}"#, vec!["guess ../../x"]),
+            (r#"{"note":"src/../../x"}"#, vec!["guess src/../../x"]),
+            (r#"{"note":"$HOME/.ssh"}"#, vec!["guess ~/.ssh"]),
+            (r#"{"note":"~root/.ssh"}"#, vec!["guess /root/.ssh"]),
+            (r#"{"note":"--file=/etc/x"}"#, vec!["guess /etc/x"]),
+            (r#"{"note":"@/etc/x"}"#, vec!["guess /etc/x"]),
+            (r#"{"note":" /etc/my file "}"#, vec!["guess /etc/my file"]),
+            (r#"{"text":"see /etc/passwd for more"}"#, vec![]),
+            (r#"{"uri":"https://example.com/a"}"#, vec![]),
+            (r#"{"file":"http://../../x"}"#, vec!["write http://../../x"]),
+            (r#"{"profile":"default"}"#, vec![]),
+            (r#"{"source":"def f():\n  return 1\n"}"#, vec![]),
+            (r#"{"command":"rm -rf /"}"#, vec!["shell"]),
+            (r#"{"command":{"line":"rm -rf /"}}"#, vec!["shell"]),
+            (r#"{"argv":["sh","-c","x"]}"#, vec!["shell", "shell", "shell"]),
+            (r#"{"path":""}"#, vec![]),
         ] {
             assert_eq!(found(input), expected, "{input}");
         }
+    }
+
+    #[test]
+    fn more_paths_than_can_be_judged_are_no_paths() {
+        let many = format!(r#"{{"paths":[{}]}}"#, vec!["\"a\""; 1000].join(","));
+        let input: Json<'_> = serde_json::from_str(&many).unwrap();
+        let effects = effects("x", true, &input);
+        assert!(effects.len() < 300);
+        assert!(
+            effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Write(Target { path: PathArg::NotText(_), .. })))
+        );
     }
 }

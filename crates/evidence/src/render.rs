@@ -26,7 +26,7 @@ pub fn ib(entry: &Entry) -> Option<String> {
     };
     let (event, args) = match form {
         IbForm::Denied => (entry.event.as_str(), entry.args.clone()),
-        IbForm::MainRepo | IbForm::OtherAgent => {
+        IbForm::MainRepo | IbForm::OtherAgent | IbForm::OtherWorktree => {
             (CHECK_PATH, vec![("path".to_owned(), path(entry).to_owned())])
         }
     };
@@ -35,6 +35,7 @@ pub fn ib(entry: &Entry) -> Option<String> {
         event: event.to_owned(),
         tool: entry.tool.clone(),
         form,
+        newer: false,
         args,
     };
     Some(line.to_string())
@@ -103,6 +104,8 @@ pub struct IbLine {
     pub tool: String,
     /// Which sentence it is.
     pub form: IbForm,
+    /// A sentence about isolation begins with `Path violation:`, as newer logs have it, not with `Blocked:`.
+    pub newer: bool,
     /// What the call named, in its order; `path` alone in a sentence about isolation.
     pub args: Vec<(String, String)>,
 }
@@ -116,13 +119,17 @@ pub enum IbForm {
     MainRepo,
     /// `Blocked: … tried to access other agent's data: …`
     OtherAgent,
+    /// `Blocked: … cd command tried to enter other agent's worktree: …`
+    OtherWorktree,
 }
 
 const CHECK_PATH: &str = "hook-check-path";
 const DENIED: &str = "Permission denied: ";
 const BLOCKED: &str = "Blocked: ";
+const VIOLATION: &str = "Path violation: ";
 const MAIN_REPO: &str = " tried to access main repo: ";
 const OTHER_AGENT: &str = " tried to access other agent's data: ";
+const OTHER_WORKTREE: &str = " cd command tried to enter other agent's worktree: ";
 
 impl fmt::Display for IbLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,9 +146,11 @@ impl fmt::Display for IbLine {
             }
             IbForm::MainRepo => MAIN_REPO,
             IbForm::OtherAgent => OTHER_AGENT,
+            IbForm::OtherWorktree => OTHER_WORKTREE,
         };
+        let begins = if self.newer { VIOLATION } else { BLOCKED };
         let path = self.args.first().map_or("", |(_, path)| path.as_str());
-        write!(f, "{BLOCKED}{tool}{isolation}{}", plain(path))
+        write!(f, "{begins}{tool}{isolation}{}", plain(path))
     }
 }
 
@@ -160,14 +169,24 @@ pub fn parse_ib_line(line: &str) -> Option<IbLine> {
         let (tool, args) = denied_call(call);
         (IbForm::Denied, tool, args)
     } else {
-        let call = sentence.strip_prefix(BLOCKED)?;
-        let (form, (tool, path)) = match call.split_once(MAIN_REPO) {
-            Some(parts) => (IbForm::MainRepo, parts),
-            None => (IbForm::OtherAgent, call.split_once(OTHER_AGENT)?),
-        };
+        let call = sentence.strip_prefix(BLOCKED).or_else(|| sentence.strip_prefix(VIOLATION))?;
+        let forms = [
+            (MAIN_REPO, IbForm::MainRepo),
+            (OTHER_AGENT, IbForm::OtherAgent),
+            (OTHER_WORKTREE, IbForm::OtherWorktree),
+        ];
+        let (form, (tool, path)) =
+            forms.into_iter().find_map(|(words, form)| Some((form, call.split_once(words)?)))?;
         (form, tool, vec![("path".to_owned(), path.to_owned())])
     };
-    let parsed = IbLine { time: time.to_owned(), event: event.to_owned(), tool: tool.to_owned(), form, args };
+    let parsed = IbLine {
+        time: time.to_owned(),
+        event: event.to_owned(),
+        tool: tool.to_owned(),
+        form,
+        newer: sentence.starts_with(VIOLATION),
+        args,
+    };
     // Only what can be shown again is understood.
     (parsed.to_string() == line).then_some(parsed)
 }

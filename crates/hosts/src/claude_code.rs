@@ -15,14 +15,14 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use toolgate_model::{Action, Agent, Call, Decision, DecodeError, Host, Json, Phase, Reply, Verdict};
 
-use crate::Tool::{self, Fetch, Internal, InternalReading, Read, Search, Shell, Write};
+use crate::Tool::{self, Fetch, Internal, InternalReading, Mcp, Read, Search, Shell, Write};
 use crate::action_for;
 
 pub(crate) struct ClaudeCode;
 
 /// Every tool of the client that we know, sorted by name. What is not here is judged by its parameters.
 pub(crate) const TOOLS: &[(&str, Tool)] = &[
-    ("Agent", Internal),
+    ("Agent", InternalReading("cwd")),
     ("AskUserQuestion", Internal),
     ("Bash", Shell("command")),
     ("BashOutput", Internal),
@@ -46,7 +46,7 @@ pub(crate) const TOOLS: &[(&str, Tool)] = &[
     ("NotebookEdit", Write("notebook_path")),
     ("NotebookRead", Read("notebook_path")),
     ("Read", Read("file_path")),
-    ("ReadMcpResourceTool", Internal),
+    ("ReadMcpResourceTool", Mcp),
     ("ScheduleWakeup", Internal),
     ("SendMessage", Internal),
     ("Skill", Internal),
@@ -62,8 +62,8 @@ pub(crate) const TOOLS: &[(&str, Tool)] = &[
     ("TodoRead", Internal),
     ("TodoWrite", Internal),
     ("ToolSearch", Internal),
-    ("WebFetch", Fetch),
-    ("WebSearch", Fetch),
+    ("WebFetch", Fetch("url")),
+    ("WebSearch", Fetch("query")),
     ("Workflow", InternalReading("scriptPath")),
     ("Write", Write("file_path")),
 ];
@@ -348,5 +348,7 @@ mod tests {
         assert_eq!(uses(r#"{"pattern":"**/*.rs"}"#), 1);
         assert_eq!(uses(r#"{"pattern":"/etc/*"}"#), 2);
         assert_eq!(uses(r#"{"pattern":"../*"}"#), 2);
+        assert_eq!(uses(r#"{"pattern":"link/**"}"#), 2);
+        assert_eq!(uses(r#"{"pattern":"{/etc,x}/**"}"#), 2);
     }
 }

@@ -18,8 +18,10 @@ pub enum Tool {
     Search(&'static str, Option<&'static str>),
     /// Runs the shell command in this parameter.
     Shell(&'static str),
-    /// Fetches an address.
-    Fetch,
+    /// Fetches the address in this parameter.
+    Fetch(&'static str),
+    /// Hands its parameters on to an MCP server.
+    Mcp,
     /// Bookkeeping inside the host.
     Internal,
     /// Bookkeeping inside the host, with a file read where this parameter is given.
@@ -51,7 +53,7 @@ pub fn action_for<'a>(tools: &[(&str, Tool)], name: &str, input: &Json<'a>) -> A
         Tool::Write(param) => Action::Files(vec![file(Access::Write, param)]),
         Tool::Search(param, glob) => {
             let mut below = file(Access::Search, param);
-            if below.path == PathArg::Missing {
+            if below.path == PathArg::Missing || below.path == PathArg::Text("".into()) {
                 below.path = PathArg::Cwd;
             }
             let mut uses = vec![below];
@@ -64,7 +66,14 @@ pub fn action_for<'a>(tools: &[(&str, Tool)], name: &str, input: &Json<'a>) -> A
             Some(Json::Text(command)) => Some(command.clone()),
             _ => None,
         }),
-        Tool::Fetch => Action::Fetch,
+        Tool::Fetch(param) => match input.get(param) {
+            // `file:///etc/passwd` is no address of another machine.
+            Some(Json::Text(address)) if address.trim_start().to_ascii_lowercase().starts_with("file:") => {
+                Action::Unlisted { mcp: false }
+            }
+            _ => Action::Fetch,
+        },
+        Tool::Mcp => Action::Unlisted { mcp: true },
         Tool::Internal => Action::Internal,
         Tool::InternalReading(param) if input.get(param).is_some() => {
             Action::Files(vec![file(Access::Read, param)])
@@ -81,25 +90,30 @@ fn path_arg<'a>(input: &Json<'a>, param: &str) -> PathArg<'a> {
     }
 }
 
-/// A glob that starts at the root or the home, or climbs, is a place of its own; any other one stays below
-/// the directory that is searched.
+/// Where a glob leads by itself: its part before the first special character may be a link, climb, or start at
+/// the root or the home. One that is special from its first name on stays below the directory that is searched.
 fn glob_that_leads_away<'a>(input: &Json<'a>, base: &str, param: &'static str) -> Option<FileUse<'a>> {
+    let file = |path| Some(FileUse { access: Access::Search, param: Cow::Borrowed(param), path });
     let pattern = match input.get(param)? {
-        Json::Text(pattern) => pattern,
-        other => {
-            let path = PathArg::NotText(other.kind());
-            return Some(FileUse { access: Access::Search, param: Cow::Borrowed(param), path });
-        }
+        Json::Text(pattern) => pattern.trim(),
+        other => return file(PathArg::NotText(other.kind())),
     };
-    let climbs = toolgate_model::has_dotdot(pattern);
-    if !(climbs || pattern.starts_with(['/', '~'])) {
+    let pattern = pattern.strip_prefix('!').unwrap_or(pattern);
+    // `{/etc,../x}/**`: each choice is a path of its own, and the root is above them all.
+    let chooses =
+        pattern.contains('{') && ["{/", ",/", "{~", ",~", ".."].iter().any(|way| pattern.contains(way));
+    if chooses {
+        return file(PathArg::Pattern(Cow::Borrowed("/")));
+    }
+    let first = pattern.split('/').next().unwrap_or_default();
+    let starts_elsewhere = pattern.starts_with(['/', '~']);
+    if !starts_elsewhere && !toolgate_model::has_dotdot(pattern) && first.contains(['*', '?', '[', '{']) {
         return None;
     }
-    let path = match input.get(base) {
-        Some(Json::Text(base)) if climbs && !pattern.starts_with(['/', '~']) => {
-            PathArg::Pattern(Cow::Owned(format!("{base}/{pattern}")))
+    match input.get(base) {
+        Some(Json::Text(base)) if !starts_elsewhere && !base.is_empty() => {
+            file(PathArg::Pattern(Cow::Owned(format!("{base}/{pattern}"))))
         }
-        _ => PathArg::Pattern(pattern.clone()),
-    };
-    Some(FileUse { access: Access::Search, param: Cow::Borrowed(param), path })
+        _ => file(PathArg::Pattern(Cow::Owned(pattern.to_owned()))),
+    }
 }

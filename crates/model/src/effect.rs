@@ -30,6 +30,8 @@ pub struct Target<'a> {
     pub path: PathArg<'a>,
     /// How far the effect reaches from there.
     pub reach: Reach,
+    /// Taken for a path by its looks alone.
+    pub guess: bool,
 }
 
 /// How far an effect reaches.

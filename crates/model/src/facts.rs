@@ -2,13 +2,17 @@
 
 use std::borrow::Cow;
 
-use crate::{Access, Call, Ground, Place, Reach, Trouble, Unknown};
+use crate::{Access, Agent, Ground, Place, Reach, Trouble, Unknown};
 
 /// Everything that a policy may know.
 #[derive(Debug)]
 pub struct Facts<'a> {
-    /// The call itself.
-    pub call: &'a Call<'a>,
+    /// The tool's name; empty where the event is not about a tool.
+    pub tool: &'a str,
+    /// Who is calling, in the host's own words.
+    pub agent: &'a Agent<'a>,
+    /// The text of a shell command, for lists that go by its first words. What the command does is an effect.
+    pub command: Option<&'a str>,
     /// The ground that the session stands on.
     pub ground: &'a Ground,
     /// Whether the gate stands at all, for hosts and profiles that can switch it off.

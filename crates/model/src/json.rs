@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize, Serializer};
 /// Deeper input than this is refused; real tool inputs nest three or four levels.
 pub const MAX_DEPTH: usize = 64;
 
+/// An object with more members than this is refused; looking for doubled ones would take too long.
+const MAX_MEMBERS: usize = 2048;
+
 /// A JSON value that borrows its strings from the text that it was read from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json<'a> {
@@ -174,6 +177,9 @@ impl<'de> Visitor<'de> for Level {
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Json<'de>, A::Error> {
         let mut members: Vec<(Cow<'de, str>, Json<'de>)> = Vec::new();
         while let Some(name) = object.next_key_seed(Name)? {
+            if members.len() >= MAX_MEMBERS {
+                return Err(A::Error::custom(format_args!("more than {MAX_MEMBERS} members in one object")));
+            }
             if members.iter().any(|(known, _)| *known == name) {
                 return Err(A::Error::custom("the same key stands twice in one object"));
             }

@@ -50,6 +50,8 @@ pub enum Trouble {
     Nul,
     /// A control or invisible formatting character.
     Control(char),
+    /// A blank at its beginning or end: some tools trim it, and then mean another file.
+    Blank,
     /// Longer than the kernel takes.
     TooLong,
     /// A relative path, and the event names no directory that it starts from.
@@ -133,7 +135,7 @@ impl<'w> Resolver<'w> {
     pub fn walk(&self, absolute: PathBuf) -> Result<Place, Trouble> {
         let lexical = clean(&absolute);
         if lexical.as_os_str() == absolute.as_os_str()
-            && let Some(node) = self.straight(&absolute)
+            && let Straight::Yes(node) = self.straight(&absolute)
         {
             return Ok(Place { lexical, physical: absolute, node });
         }
@@ -151,14 +153,16 @@ impl<'w> Resolver<'w> {
 
     /// The short way, where the world can tell by one look that there is no link on the way: to the place itself,
     /// or to the directory in which it would be made.
-    fn straight(&self, path: &Path) -> Option<Option<Node>> {
-        match self.world.look_straight(path)? {
-            Ok(node) => Some(Some(node)),
-            Err(LookError::Absent) => match self.world.look_straight(path.parent()?)? {
-                Ok(Node { kind: NodeKind::Directory, .. }) => Some(None),
-                _ => None,
-            },
-            Err(LookError::Forbidden | LookError::TooLong | LookError::Failed) => None,
+    fn straight(&self, path: &Path) -> Straight {
+        match self.world.look_straight(path) {
+            Some(Ok(node)) => Straight::Yes(Some(node)),
+            Some(Err(LookError::Absent)) => {
+                match path.parent().and_then(|above| self.world.look_straight(above)) {
+                    Some(Ok(Node { kind: NodeKind::Directory, .. })) => Straight::Yes(None),
+                    _ => Straight::Unknown,
+                }
+            }
+            Some(Err(_)) | None => Straight::Unknown,
         }
     }
 
@@ -200,6 +204,14 @@ impl<'w> Resolver<'w> {
     }
 }
 
+/// Whether a path has no link in it.
+enum Straight {
+    /// None; and what stands at its end.
+    Yes(Option<Node>),
+    /// It has to be walked.
+    Unknown,
+}
+
 /// How far one walk came.
 enum Step {
     End {
@@ -220,6 +232,9 @@ fn check_text(text: &str) -> Result<(), Trouble> {
     if text.len() >= MAX_PATH || text.split('/').any(|name| name.len() > MAX_NAME) {
         return Err(Trouble::TooLong);
     }
+    if text.starts_with(' ') || text.ends_with(' ') {
+        return Err(Trouble::Blank);
+    }
     // Printable ASCII needs no second look, and is what nearly every path is made of.
     if text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
         return Ok(());
@@ -234,8 +249,8 @@ fn check_text(text: &str) -> Result<(), Trouble> {
 /// Characters that show as nothing or turn the writing direction: a name with them reads as another name.
 fn is_invisible(c: char) -> bool {
     matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// `..` as a component of its own, by either separator: a name that merely holds two dots is fine.

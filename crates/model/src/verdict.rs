@@ -110,6 +110,9 @@ pub struct Finding {
     pub wording: Option<String>,
 }
 
+/// More objections than this are not collected.
+const MAX_FINDINGS: usize = 64;
+
 /// A message that an agent reads is at most this long, in characters.
 pub const MAX_MESSAGE: usize = 400;
 
@@ -178,6 +181,10 @@ impl Ruleset<'_> {
             let mut own = Vec::new();
             for policy in &layer.policies {
                 policy.judge(layer.facts, &mut own);
+                // A call with this many objections has its answer.
+                if own.len() > MAX_FINDINGS {
+                    break;
+                }
             }
             for mut finding in own {
                 if finding.decision == Decision::Ask && !layer.can_ask {
@@ -193,10 +200,12 @@ impl Ruleset<'_> {
         // INVARIANT: no layer at all is no rule at all, which must not read as permission.
         let decision = match findings.first() {
             Some(strictest) => strictest.decision,
-            None if layers.is_empty() => Decision::Deny,
+            None if layers.iter().all(|layer| layer.policies.is_empty()) => Decision::Deny,
             None => Decision::Allow,
         };
-        let granted = decision == Decision::Allow && layers.iter().all(|layer| layer.grants);
+        // Having no objection to what is not understood is one thing, vouching for it another.
+        let vouches = |layer: &Ruleset<'_>| layer.grants && layer.facts.unknown.is_empty();
+        let granted = decision == Decision::Allow && layers.iter().all(vouches);
         Verdict { decision, granted, findings, rewrites: Vec::new() }
     }
 }
@@ -234,6 +243,15 @@ impl Verdict {
             Some(finding) => finding.message(),
             None => "no policy objects; allowed by default".to_owned(),
         }
+    }
+    /// The same verdict without the paths that hold a secret: not in a message, not in the record.
+    pub fn concealing(mut self, holds_secret: impl Fn(&str) -> bool) -> Verdict {
+        for finding in self.findings.iter_mut().filter(|finding| holds_secret(&finding.path)) {
+            "(a path that holds a secret)".clone_into(&mut finding.path);
+            finding.reason = format!("`{}` is a path that holds a secret, and is not allowed", finding.param);
+            finding.wording = None;
+        }
+        self
     }
     /// The parameters to be changed before the call runs, each with its new text.
     pub fn rewrites(&self) -> &[(String, String)] {

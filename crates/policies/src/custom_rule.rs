@@ -13,7 +13,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
 
 use crate::pattern::Probe;
 
@@ -67,7 +67,11 @@ impl Policy for CustomRules<'_> {
                         kind: Kind::Rule,
                         param: used.param.to_string(),
                         path: place.lexical.to_string_lossy().into_owned(),
-                        reason: rule.message.clone(),
+                        reason: format!(
+                            "a rule forbids `{}` here: {}",
+                            facts.tool,
+                            shorten(&rule.message, 200)
+                        ),
                         instead: String::new(),
                         wording: None,
                     });

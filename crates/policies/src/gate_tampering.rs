@@ -62,11 +62,9 @@ impl Policy for GateTampering {
             let Ok(place) = &used.place else { continue };
             let probes: Vec<Probe<'_>> = place.paths().map(|path| Probe::new(path, facts.ground)).collect();
             let covered = |patterns: &[&str]| {
-                patterns
-                    .iter()
-                    .any(|pattern| probes.iter().any(|probe| probe.forbidden_by(pattern)))
+                patterns.iter().any(|pattern| probes.iter().any(|probe| probe.forbidden_by(pattern)))
             };
-            let own = facts.ground.own.iter().any(|spot| place.paths().any(|path| spot.holds(path)));
+            let own = facts.ground.own.iter().any(|spot| probes.iter().any(|probe| probe.is_in(spot)));
             let named = shorten(&place.lexical.to_string_lossy(), 120);
             let (decision, reason) = if own || used.alias_of_own {
                 (Decision::Deny, format!("`{named}` belongs to toolgate itself"))

@@ -43,6 +43,7 @@ impl Policy for InvalidPath {
                 Trouble::Control(c) => {
                     (format!("holds the invisible character U+{:04X}", u32::from(*c)), "leave it out")
                 }
+                Trouble::Blank => ("begins or ends with a blank".to_owned(), "leave the blank out"),
                 Trouble::TooLong => ("is longer than the system takes".to_owned(), "use a shorter path"),
                 Trouble::NoDirectory => (
                     "is relative, and the event names no working directory".to_owned(),
@@ -65,7 +66,7 @@ impl Policy for InvalidPath {
                 kind: Kind::InvalidPath,
                 param: used.param.to_string(),
                 path: used.text.escape_debug().to_string(),
-                reason: format!("`{}` of {} {what}", used.param, facts.call.tool),
+                reason: format!("`{}` of {} {what}", used.param, facts.tool),
                 instead: instead.to_owned(),
                 wording: None,
             });

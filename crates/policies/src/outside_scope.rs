@@ -124,7 +124,7 @@ fn finding(used: &Use<'_>, place: &Place, path: &Path, facts: &Facts<'_>) -> Fin
         kind,
         param: used.param.to_string(),
         path: place.lexical.to_string_lossy().into_owned(),
-        reason: format!("{} {verb} `{named}`{leads}, {whose}", facts.call.tool),
+        reason: format!("{} {verb} `{named}`{leads}, {whose}", facts.tool),
         instead,
         wording: None,
     }

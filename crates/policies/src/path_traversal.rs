@@ -73,7 +73,7 @@ impl Policy for PathTraversal {
                 reason: format!(
                     "`{}` of {}, `{}`, {what}",
                     used.param,
-                    facts.call.tool,
+                    facts.tool,
                     shorten(&used.text.escape_debug().to_string(), 120)
                 ),
                 instead: instead.to_owned(),

@@ -60,7 +60,7 @@ impl<'p> Probe<'p> {
             Some(b'/') => below((1, 0), pattern.get(1..)?),
             Some(b'~') => below(self.home?, pattern.trim_start_matches(['~', '/'])),
             Some(b'*') => {
-                let wanted = pattern.trim_start_matches(['*', '/']);
+                let wanted = pattern.strip_prefix("**/")?;
                 let starts = names.iter().enumerate().filter(|(_, byte)| **byte == b'/').enumerate();
                 starts.map(|(above, (at, _))| (at + 1, above)).find_map(|start| below(start, wanted))
             }
@@ -71,12 +71,45 @@ impl<'p> Probe<'p> {
         }
     }
 
+    /// Whether the path lies in this place, letters in either case.
+    pub(crate) fn is_in(&self, spot: &Spot) -> bool {
+        let holds = |base: &Path| {
+            below(&base.as_os_str().as_encoded_bytes().to_ascii_lowercase(), &self.lower).is_some()
+        };
+        holds(&spot.physical) || (spot.lexical != spot.physical && holds(&spot.lexical))
+    }
+
+    /// Whether the pattern could name something below the path: a search that starts here could come upon it.
+    /// Counts from the place that the pattern begins with; above it, and for patterns that may stand anywhere,
+    /// nothing could be searched at all.
+    pub(crate) fn is_above(&self, pattern: &str) -> bool {
+        let above = |base: &[u8], wanted: &str| {
+            let Some(rest) = below(base, self.path) else { return false };
+            let mut names = wanted.split('/').filter(|name| !name.is_empty());
+            let mut parts = rest.split(|byte| *byte == b'/').filter(|part| !part.is_empty());
+            parts.all(|part| names.next().is_some_and(|name| wildcard(name.as_bytes(), part)))
+                && names.next().is_some()
+        };
+        if let Some(wanted) = pattern.strip_prefix('/') {
+            return self.path != b"/" && above(b"/", wanted);
+        }
+        let (spots, wanted) = places(pattern, self.ground);
+        let bases = spots.iter().flat_map(|spot| [&spot.physical, &spot.lexical]);
+        bases.into_iter().any(|base| above(base.as_os_str().as_encoded_bytes(), wanted))
+    }
+
     fn folded_by(&self, pattern: &str) -> bool {
         // Before a place of the ground the path is taken as it is; what is below it is folded.
         let (spots, wanted) = places(pattern, self.ground);
         if spots.is_empty() {
             let folded = fold(self.path);
-            let path = Probe { path: &folded, lower: Cow::Borrowed(&folded), odd: false, home: None, ground: self.ground };
+            let path = Probe {
+                path: &folded,
+                lower: Cow::Borrowed(&folded),
+                odd: false,
+                home: None,
+                ground: self.ground,
+            };
             return path.covers(pattern, &folded).is_some();
         }
         spots.iter().filter_map(|spot| start_below(spot, self.path)).any(|(start, _)| {
@@ -115,8 +148,17 @@ pub(crate) fn check(pattern: &str) -> Result<(), String> {
         let names = BASES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         return Err(format!("`{pattern}` must begin with `/`, `~/`, `**/` or one of {names}"));
     }
-    if toolgate_model::has_dotdot(pattern) {
-        return Err(format!("`{pattern}` must not hold `..`"));
+    let names = pattern.strip_prefix("**/").or(pattern.strip_prefix('/')).unwrap_or(pattern);
+    let odd = |name: &str| matches!(name, "." | ".." | "**") || name.starts_with('~') && name != "~";
+    if names.trim_end_matches('/').split('/').any(|name| odd(name) || (name.is_empty() && !names.is_empty()))
+    {
+        return Err(format!("`{pattern}` must not hold `..`, `.`, `**`, `~user` or an empty name within"));
+    }
+    let closed = BASES.iter().any(|(name, _)| {
+        pattern.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
+    if pattern.starts_with('{') && !closed {
+        return Err(format!("`{pattern}` needs a `/` behind its place"));
     }
     Ok(())
 }
@@ -202,7 +244,14 @@ fn wildcard(pattern: &[u8], name: &[u8]) -> bool {
 fn fold(path: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(path);
     let hidden = |c: &char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    let shown = text.chars().filter(|c| !hidden(c)).flat_map(char::to_lowercase).collect::<String>();
+    // The long s and the Kelvin sign fold to letters that their small forms do not.
+    let plain = |c: char| match c {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        other => other,
+    };
+    let shown =
+        text.chars().filter(|c| !hidden(c)).map(plain).flat_map(char::to_lowercase).collect::<String>();
     let names: Vec<&str> = shown.split('/').map(|name| name.trim_end_matches([' ', '.'])).collect();
     names.join("/").into_bytes()
 }

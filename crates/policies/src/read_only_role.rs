@@ -25,7 +25,7 @@ impl Policy for ReadOnlyRole {
             return;
         }
         let plain = |name: &str| name.trim().to_lowercase().replace('_', "-");
-        let agent = &facts.call.agent;
+        let agent = facts.agent;
         let held = |name: &str| self.roles.iter().any(|role| plain(role) == plain(name));
         let Some(role) = [&agent.kind, &agent.id].into_iter().flatten().find(|name| held(name)) else {
             return;
@@ -40,7 +40,7 @@ impl Policy for ReadOnlyRole {
                 reason: format!(
                     "an agent in the role `{}` is read-only; {} changes files",
                     plain(role),
-                    facts.call.tool
+                    facts.tool
                 ),
                 instead: "hand the change to an agent that may write".to_owned(),
                 wording: None,

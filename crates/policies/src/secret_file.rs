@@ -4,11 +4,13 @@
 //!
 //! Settings: none. This is the floor; a `[[scope]]` entry does not open it.
 //!
-//! Sees through: links, `..`, other letter case.
-//! Does not see: secrets in files of other names, and copies. A search that starts above such a place is
-//! judged by `outside-scope`.
+//! Sees through: links, `..`, other letter case, a search that starts in the home or among processes, above such
+//! a place.
+//! Does not see: secrets in files of other names, and copies; a search of `/etc`, whose secrets only the
+//! administrator can read, or from above the home, which `outside-scope` closes in all profiles but those that
+//! open everything.
 
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, Reach, shorten};
 
 use crate::pattern::Probe;
 
@@ -37,6 +39,15 @@ const SECRETS: &[&str] = &[
     "~/.cargo/credentials",
     "~/.cargo/credentials.toml",
     "~/.gem/credentials",
+    "~/.m2/settings.xml",
+    "~/.m2/settings-security.xml",
+    "~/.gradle/gradle.properties",
+    "~/.cache/huggingface/token",
+    "~/.cache/huggingface/stored_tokens",
+    "~/.local/share/uv/credentials",
+    "~/.cache/google-chrome",
+    "~/.cache/chromium",
+    "~/.cache/mozilla",
     "~/.password-store",
     "~/.local/share/keyrings",
     "~/.mozilla",
@@ -59,6 +70,8 @@ const SECRETS: &[&str] = &[
     "/proc/*/environ",
     "/proc/*/mem",
     "/proc/*/task",
+    "/proc/kcore",
+    "/proc/keys",
     "/root/.ssh",
 ];
 
@@ -71,10 +84,11 @@ impl Policy for SecretFile {
             let Ok(place) = &used.place else { continue };
             let secret = place.paths().find(|path| {
                 let probe = Probe::new(path, facts.ground);
-                let covered = |patterns: &[&str]| {
-                    patterns.iter().any(|pattern| probe.forbidden_by(pattern))
-                };
-                covered(SECRETS) && (used.writes() || !covered(OPEN))
+                let covered = |patterns: &[&str]| patterns.iter().any(|pattern| probe.forbidden_by(pattern));
+                // The system's own secrets cannot be read by people either; those of the home and of processes can.
+                let from_above = used.reach == Reach::Below
+                    && SECRETS.iter().any(|pattern| !pattern.starts_with("/etc") && probe.is_above(pattern));
+                from_above || (covered(SECRETS) && (used.writes() || !covered(OPEN)))
             });
             if let Some(path) = secret {
                 let verb = if used.writes() { "writes" } else { "reads" };
@@ -86,10 +100,10 @@ impl Policy for SecretFile {
                     path: place.lexical.to_string_lossy().into_owned(),
                     reason: format!(
                         "{} {verb} `{}`, a place of keys and credentials",
-                        facts.call.tool,
+                        facts.tool,
                         shorten(&path.to_string_lossy(), 120)
                     ),
-                    instead: "have a person hand over what is needed".to_owned(),
+                    instead: "search a narrower place, or have a person hand over what is needed".to_owned(),
                     wording: None,
                 });
             }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Facts, Finding, Kind, Policy, Ruleset, ToolRule, Wording, shorten};
+use toolgate_model::{
+    Decision, Facts, Finding, Kind, Policy, Ruleset, ToolAccess, ToolRule, Wording, shorten,
+};
 
 use crate::custom_rule::{CustomRules, Rule};
 use crate::directory_read::DirectoryRead;
@@ -100,13 +102,35 @@ pub struct Activation {
 }
 
 impl Settings {
-    /// Takes this layer's own boundary, and with it what is not for a file to decide, as an error to be told.
+    /// Says what in these settings cannot be used.
     pub fn check(&self) -> Result<(), String> {
+        // Every call pays for every entry; more than this are a mistake or an attack on the deadline.
+        const MOST: usize = 1000;
+        if self.scope.len().max(self.rule.len()).max(self.tools.len()) > MOST {
+            return Err(format!("more than {MOST} entries of one kind"));
+        }
+        for (name, tool) in &self.tools {
+            if tool.access != ToolAccess::None && tool.paths.is_empty() {
+                return Err(format!("the tool `{name}` needs `paths`, or `access = \"none\"`"));
+            }
+        }
         for entry in &self.scope {
             pattern::check(&entry.path)?;
         }
         for rule in &self.rule {
             rule.paths.iter().try_for_each(|path| pattern::check(path))?;
+            if rule.decision == Decision::Allow {
+                return Err(format!(
+                    "the rule `{}` can `deny` or `ask`, not `allow`",
+                    shorten(&rule.message, 60)
+                ));
+            }
+            if rule.directories.len() + rule.extensions.len() + rule.paths.len() > MOST {
+                return Err(format!(
+                    "the rule `{}` names more than {MOST} things",
+                    shorten(&rule.message, 60)
+                ));
+            }
             if rule.directories.is_empty() && rule.extensions.is_empty() && rule.paths.is_empty() {
                 return Err(format!(
                     "the rule `{}` names no `directories`, `extensions` or `paths`",
@@ -137,7 +161,8 @@ impl Settings {
     pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, lists: &'s Lists<'s>) -> Ruleset<'s> {
         // INVARIANT: the floor comes first and nothing above this line can leave it out.
         let mut policies: Vec<&dyn Policy> = vec![&GateTampering, &SecretFile, &HooksOff];
-        if self.inactive(facts).is_none() {
+        let active = self.inactive(facts).is_none();
+        if active {
             let Policies {
                 invalid_path,
                 path_traversal,
@@ -162,7 +187,7 @@ impl Settings {
             ];
             policies.extend(settable);
         }
-        Ruleset { policies, can_ask: !self.unattended, grants: self.grant, wording: self, facts }
+        Ruleset { policies, can_ask: !self.unattended, grants: self.grant && active, wording: self, facts }
     }
 
     /// The two policies that are lists rather than structs.
@@ -180,7 +205,7 @@ pub struct Lists<'s> {
 impl Wording for Settings {
     fn word(&self, finding: &Finding, facts: &Facts<'_>) -> Option<String> {
         let template = self.messages.get(&finding.kind)?;
-        let tool = &*facts.call.tool;
+        let tool = facts.tool;
         let noun = match tool.to_ascii_lowercase().as_str() {
             "write" => "writes",
             "edit" => "edits",

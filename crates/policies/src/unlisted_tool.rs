@@ -11,7 +11,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Action, Decision, Facts, Finding, Kind, Policy};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy};
 
 /// `[policy.unlisted-tool]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,18 +42,15 @@ impl UnlistedTool {
 
 impl Policy for UnlistedTool {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        let tool = &*facts.call.tool;
+        let tool = facts.tool;
         if tool.is_empty() {
             return;
         }
-        let command = match &facts.call.action {
-            Action::Shell(command) => command.as_deref(),
-            _ => None,
-        };
+        let command = facts.command;
         if self.deny.iter().any(|name| names(name, tool, command)) {
             findings.push(Self::object(
                 Decision::Deny,
-                format!("the tool {tool} is not available here"),
+                format!("the tool `{tool}` is not available here"),
                 "use another tool",
             ));
         } else if let Some(allow) = &self.allow
@@ -61,11 +58,15 @@ impl Policy for UnlistedTool {
         {
             findings.push(Self::object(
                 Decision::Deny,
-                format!("Tool not in allow list: {tool}"),
+                format!("tool not in allow list: `{tool}`"),
                 "use a listed tool, or have a person add it to `allow`",
             ));
         } else if self.safe.iter().any(|name| names(name, tool, command)) {
-            findings.push(Self::object(Decision::Allow, format!("{tool} is in the safe-tool allowlist"), ""));
+            findings.push(Self::object(
+                Decision::Allow,
+                format!("`{tool}` is in the safe-tool allowlist"),
+                "",
+            ));
         }
     }
 }

@@ -60,11 +60,34 @@ impl Serialize for Redacted {
 
 /// The text with every secret that we know replaced by its mark.
 pub fn redact(text: &str) -> Redacted {
+    // A mark can make a value out of what was too short to be one (`TOKEN=:r@`), so what was changed is looked at
+    // again until it stays as it is. Every round replaces text by marks; a few are enough.
+    let mut redacted = Cow::Borrowed(text);
+    for _ in 0..MAX_ROUNDS {
+        match once(&redacted) {
+            Some(changed) => redacted = Cow::Owned(changed),
+            None => break,
+        }
+    }
+    Redacted(redacted.into_owned())
+}
+
+/// How often a text is looked at again.
+const MAX_ROUNDS: usize = 8;
+
+/// One round; `None` where nothing is to be replaced.
+fn once(text: &str) -> Option<String> {
     let shaped = shapes::redact(text);
-    Redacted(match places::redact(&shaped) {
-        Cow::Owned(text) => text,
-        Cow::Borrowed(_) => shaped.into_owned(),
-    })
+    let placed = match places::redact(&shaped) {
+        Cow::Owned(text) => Some(text),
+        Cow::Borrowed(_) => None,
+    };
+    placed
+        .or(match shaped {
+            Cow::Owned(text) => Some(text),
+            Cow::Borrowed(_) => None,
+        })
+        .filter(|changed| changed != text)
 }
 
 /// What stands where a secret stood.
@@ -137,6 +160,14 @@ mod tests {
         ] {
             assert_eq!(redact(text).as_str(), wanted);
             assert_eq!(redact(wanted).as_str(), wanted, "a second time");
+        }
+    }
+
+    #[test]
+    fn a_second_look_finds_nothing_new() {
+        for text in ["://TOKEN=:r@", "PASSWORD=hunter2", "https://a:b@c TOKEN=x:y@z"] {
+            let once = redact(text);
+            assert_eq!(redact(once.as_str()), once, "{text}");
         }
     }
 

@@ -35,7 +35,10 @@ static YARD: LazyLock<Yard> = LazyLock::new(|| {
         main: Some(Spot::plain(home.join("main"))),
         git: Some(Spot::plain(home.join("main/.git"))),
         siblings: vec![Spot::plain(home.join("worktrees/beta"))],
-        own: vec![Spot::plain(home.join(".config/toolgate")), Spot::plain(home.join(".local/state/toolgate"))],
+        own: vec![
+            Spot::plain(home.join(".config/toolgate")),
+            Spot::plain(home.join(".local/state/toolgate")),
+        ],
         home: Some(Spot::plain(home)),
         ..Ground::default()
     };

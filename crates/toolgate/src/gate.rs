@@ -11,8 +11,8 @@ use std::path::Path;
 
 use toolgate_effects::effects;
 use toolgate_model::{
-    Access, Action, Call, ConfigChange, Effect, Facts, Ground, Json, NodeId, PathArg, Place, Reach, Resolver,
-    Ruleset, Spot, Standing, Target, Use, Verdict, World,
+    Access, Action, Call, ConfigChange, Effect, Facts, Ground, Json, LookError, NodeId, PathArg, Place,
+    Reach, Resolver, Ruleset, Spot, Standing, Target, Use, Verdict, World,
 };
 use toolgate_policies::{Boundary, Relative, Settings};
 
@@ -34,10 +34,12 @@ pub struct Circumstances<'c> {
 
 /// Decides one call.
 pub fn judge(call: &Call<'_>, known: &Circumstances<'_>) -> Verdict {
-    // A path is made absolute only where every layer wants that: each has then judged what will run.
-    let rewriting = known.layers.iter().all(|layer| layer.relative == Relative::Rewrite);
     let grounds: Vec<Cow<'_, Ground>> =
         known.layers.iter().map(|layer| layer_ground(call, known, layer)).collect();
+    // A path is made absolute only where every layer wants that, from the same root: each has then judged what
+    // will run.
+    let rewriting = known.layers.iter().all(|layer| layer.relative == Relative::Rewrite)
+        && grounds.windows(2).all(|pair| matches!(pair, [one, other] if one.root == other.root));
     let looks = known
         .layers
         .iter()
@@ -51,7 +53,7 @@ pub fn judge(call: &Call<'_>, known: &Circumstances<'_>) -> Verdict {
     let verdict = Ruleset::decide(&rulesets);
     let stands = known.layers.iter().zip(&facts).all(|(layer, facts)| layer.inactive(facts).is_none());
     match facts.first() {
-        Some(facts) if rewriting && stands => verdict.rewriting(rewrites(facts)),
+        Some(facts) if rewriting && stands => verdict.rewriting(rewrites(call, facts)),
         _ => verdict,
     }
 }
@@ -83,7 +85,12 @@ fn observe<'a>(
     let as_it_runs = Resolver::new(known.world, call.cwd.as_deref(), home);
     let from_the_root = Resolver::new(known.world, root.as_deref(), home);
     let mut facts = Facts {
-        call,
+        tool: &call.tool,
+        agent: &call.agent,
+        command: match &call.action {
+            Action::Shell(command) => command.as_deref(),
+            _ => None,
+        },
         ground,
         standing: known.standing.clone(),
         uses: Vec::new(),
@@ -110,12 +117,24 @@ fn observe<'a>(
             PathArg::Text(text) | PathArg::Pattern(text) => text,
             PathArg::Cwd | PathArg::Missing | PathArg::NotText(_) => "",
         };
+        // A guess at a path that names nothing on this machine was none: `/vercel/next.js`, `/remind me`.
+        if target.guess && !begins_on_disk(known.world, text) {
+            continue;
+        }
         let rewritten = rewriting && is_rewritable(call, &target.param, text);
         let resolver = if rewritten { &from_the_root } else { &as_it_runs };
         let place = resolver.resolve(&target.path);
         facts.uses.push(look_up(known, ground, access, target, place));
     }
     facts
+}
+
+/// Whether the first name of an absolute path stands for anything. Below what is not there nobody but the
+/// administrator could make a file.
+fn begins_on_disk(world: &dyn World, text: &str) -> bool {
+    let Some(rest) = text.strip_prefix('/') else { return true };
+    let first = rest.trim_start_matches('/').split('/').next().unwrap_or_default();
+    !matches!(world.look(&Path::new("/").join(first)), Err(LookError::Absent))
 }
 
 fn look_up<'a>(
@@ -186,11 +205,11 @@ fn occurs_once(input: &Json<'_>, key: &str) -> bool {
 }
 
 /// The relative paths of an allowed call, made absolute from the root. A pattern stays a pattern.
-fn rewrites(facts: &Facts<'_>) -> Vec<(String, String)> {
+fn rewrites(call: &Call<'_>, facts: &Facts<'_>) -> Vec<(String, String)> {
     let Some(root) = facts.ground.root.as_ref().and_then(|root| root.lexical.to_str()) else {
         return Vec::new();
     };
-    let relative = facts.uses.iter().filter(|used| is_rewritable(facts.call, &used.param, &used.text));
+    let relative = facts.uses.iter().filter(|used| is_rewritable(call, &used.param, &used.text));
     let absolute = |used: &Use<'_>| match &used.place {
         Ok(place) if used.reach == Reach::Exact => place.lexical.to_str().map(str::to_owned),
         _ => Some(format!("{root}/{}", used.text)),

@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use toolgate_model::{NodeKind, Resolver, World, clean};
+use toolgate_model::{NodeKind, Place, Resolver, World, clean};
 
 /// Pointer files are one line.
 const MAX_POINTER: usize = 8192;
@@ -40,12 +40,16 @@ pub fn layout(world: &dyn World, start: &Path, home: Option<&Path>) -> Layout {
                 return linked(world, top, &dot_git)
                     .unwrap_or_else(|| Layout { top: top.to_path_buf(), ..Layout::default() });
             }
-            // git follows a link to the git directory, and so do we.
+            // git follows a link to the git directory. One that leads out of the tree may come with a
+            // repository that wants to be taken for another: it makes a root, and nothing more.
             Ok(NodeKind::Link(_)) => {
                 let place = Resolver::new(world, None, None).walk(dot_git).ok();
-                let git = place
-                    .filter(|place| place.node.as_ref().is_some_and(|node| node.kind == NodeKind::Directory));
-                return Layout { top: top.to_path_buf(), main: None, git: git.map(|place| place.physical) };
+                let own = |place: &Place| {
+                    place.physical.starts_with(top)
+                        && place.node.as_ref().is_some_and(|node| node.kind == NodeKind::Directory)
+                };
+                let git = place.filter(own).map(|place| place.physical);
+                return Layout { top: top.to_path_buf(), main: None, git };
             }
             Ok(NodeKind::Special) | Err(_) => {}
         }
@@ -70,6 +74,16 @@ fn linked(world: &dyn World, top: &Path, dot_git: &Path) -> Option<Layout> {
         _ => None,
     };
     Some(Layout { top: top.to_path_buf(), main, git: Some(git) })
+}
+
+/// The git directory that a `.git` file or link in this directory leads to, whoever wrote it.
+pub fn git_dir_of(world: &dyn World, top: &Path) -> Option<PathBuf> {
+    let dot_git = top.join(".git");
+    match world.look(&dot_git).ok()?.kind {
+        NodeKind::File => pointer(world, &dot_git, "gitdir: "),
+        NodeKind::Link(_) => Resolver::new(world, None, None).walk(dot_git).ok().map(|place| place.physical),
+        NodeKind::Directory | NodeKind::Special => None,
+    }
 }
 
 /// Where git notes the worktrees of a repository.

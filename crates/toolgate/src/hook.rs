@@ -11,7 +11,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::io::{self, Write};
 use std::panic;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,8 +24,10 @@ use toolgate_model::{
     World, shorten,
 };
 
-use crate::dirs::Dirs;
-use crate::disk::Disk;
+use toolgate_secrets::redact;
+
+use crate::dirs::{Dirs, FROM_PASSWD};
+use crate::disk::{Disk, read_regular};
 use crate::gate::{self, Circumstances};
 use crate::record;
 #[cfg(feature = "cli")]
@@ -37,6 +39,8 @@ use crate::settings::{SettingsError, Wanted};
 pub const DEADLINE: Duration = Duration::from_secs(5);
 /// A larger event is denied. Hosts send whole files in one event, but not files of this size.
 const MAX_EVENT: usize = 32 * 1024 * 1024;
+/// Large machines have long lists of people.
+const MAX_PASSWD: usize = 16 * 1024 * 1024;
 /// Most events fit into this.
 const FIRST_READ: usize = 4 * 1024;
 
@@ -236,6 +240,16 @@ impl Line {
             }
             path => Ok(path),
         };
+        if home.as_ref().is_some_and(|home| home == FROM_PASSWD) {
+            let list = read_regular(Path::new("/etc/passwd"), MAX_PASSWD).unwrap_or_default();
+            let uid = rustix::process::getuid().as_raw();
+            let dirs = Dirs::from_passwd(&String::from_utf8_lossy(&list), uid, env).ok_or(Failure::NoHome)?;
+            return Ok(Line {
+                dirs,
+                profile: text(profile),
+                registered: Registered { root: place(root)?, agent: text(agent) },
+            });
+        }
         let mut dirs = match place(home)? {
             Some(home) => Dirs::of_home(&home),
             None => Dirs::from_env(env).ok_or(Failure::NoHome)?,
@@ -297,7 +311,7 @@ impl Line {
             config,
             env_root: &env_root,
         };
-        let verdict = gate::judge(call, &known);
+        let verdict = gate::judge(call, &known).concealing(|path| redact(path).as_str() != path);
         Ok((verdict, ground))
     }
 
@@ -308,8 +322,10 @@ impl Line {
         let Action::Configure(file) = &call.action else { return None };
         let file = PathBuf::from(file.as_deref()?);
         let registered = register::Registrations::load(&self.dirs.state)
-            .is_ok_and(|registrations| registrations.find(call.host, &file).is_some());
-        match world.read(&file, MAX_SETTINGS) {
+            .map_or(true, |registrations| registrations.find(call.host, &file).is_some());
+        match world.read(&file, MAX_SETTINGS + 1) {
+            // Nobody has settings of this size; what stands behind the point where we stop could be anything.
+            Ok(bytes) if bytes.len() > MAX_SETTINGS => Some(ConfigChange::HooksOff),
             Ok(bytes) => Some(register::claude_code::config_change(&bytes, registered)),
             Err(error) if error.kind() == ErrorKind::NotFound && registered => {
                 Some(ConfigChange::RegistrationGone)

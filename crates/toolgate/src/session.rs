@@ -66,6 +66,7 @@ pub fn ground(
             None => return Ok(finder.nowhere()),
         },
     };
+    let siblings_before = pin.ground.siblings.clone();
     if pin.notes.iter().any(|(note, stamp)| stamp_of(world, note) != *stamp) {
         finder.list_worktrees(&mut pin);
         changed = true;
@@ -79,7 +80,10 @@ pub fn ground(
     }
     if let (Some(entered), Some(root)) = (call.entered.as_deref(), &pin.ground.root) {
         let entered = finder.spot(Path::new(entered)).physical;
-        if root.holds(&entered) && !pin.entered.contains(&entered) {
+        // Only a worktree that was made for this session: one that stood there before is somebody else's. The
+        // list is as old as the event before the call.
+        let known = siblings_before.iter().any(|sibling| sibling.physical == entered);
+        if root.holds(&entered) && !known && !pin.entered.contains(&entered) {
             pin.entered.push(entered);
             finder.list_worktrees(&mut pin);
             changed = true;
@@ -167,7 +171,8 @@ impl Finder<'_> {
         };
         ground.main = main.as_deref().map(|main| self.spot(main));
         ground.git = git.as_deref().map(|git| self.spot(git));
-        if let Some(agent) = &self.registered.agent {
+        if let Some(agent) = self.registered.agent.clone().or_else(|| agent_of(&root.physical)) {
+            let agent = agent.as_str();
             let agents = agents_dir(&root.physical, agent, ground.main.as_ref());
             ground.agent_dir = agents.as_ref().map(|agents| self.spot(&agents.join(agent)));
             if ground.main.is_none() {
@@ -176,11 +181,56 @@ impl Finder<'_> {
             }
             ground.agents = agents.as_deref().map(|agents| self.spot(agents));
         }
+        self.protect(&root, &mut ground);
         ground.project = Some(root.clone());
         ground.root = Some(root);
         let mut pin = Pin { line, ground, entered: Vec::new(), notes: Vec::new() };
         self.list_worktrees(&mut pin);
         Some(pin)
+    }
+
+    /// Adds the files behind names that no agent may write, where a link or a pointer in the repository leads
+    /// elsewhere: `.claude -> cfg` must not make `cfg/settings.json` an ordinary file.
+    fn protect(&self, root: &Spot, ground: &mut Ground) {
+        const NAMES: [&str; 11] = [
+            "toolgate.toml",
+            ".mcp.json",
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            ".claude/skills",
+            ".claude/commands",
+            ".claude/agents",
+            ".claude/hooks",
+            ".claude/plugins",
+            ".github/hooks",
+            ".git/hooks",
+        ];
+        let tops = [Some(root), ground.main.as_ref(), ground.home.as_ref()];
+        let mut own = Vec::new();
+        for top in tops.into_iter().flatten() {
+            let usual = |name: &&str| top.physical.join(name);
+            let elsewhere = NAMES.iter().map(|name| (usual(name), self.spot(&usual(name))));
+            own.extend(elsewhere.filter(|(usual, spot)| spot.physical != *usual).map(|(_, spot)| spot));
+        }
+        let git = git::git_dir_of(self.world, &root.physical).map(|git| self.spot(&git));
+        own.extend(git.filter(|git| root.holds(&git.physical)));
+        own.extend(self.registered_files().iter().map(|file| self.spot(file)));
+        ground.own.extend(own);
+    }
+
+    /// The hosts' settings files that hold our registration, wherever they lie.
+    fn registered_files(&self) -> Vec<PathBuf> {
+        #[derive(Deserialize)]
+        struct Note {
+            registrations: Vec<Registration>,
+        }
+        #[derive(Deserialize)]
+        struct Registration {
+            file: PathBuf,
+        }
+        let note = self.world.read(&self.dirs.state.join("registrations.json"), MAX_PIN).ok();
+        let note: Option<Note> = note.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        note.map(|note| note.registrations.into_iter().map(|entry| entry.file).collect()).unwrap_or_default()
     }
 
     /// Reads anew which worktrees the repository has besides this one.
@@ -219,6 +269,15 @@ pub fn root_from_env(
         return Err("names another directory than the registration");
     }
     Ok(Some(Spot { lexical: place.lexical, physical: place.physical }))
+}
+
+/// The agent whose worktree this is, by where an orchestrator puts it: `.ittybitty/agents/<id>/repo`.
+fn agent_of(root: &Path) -> Option<String> {
+    let own = root.parent()?;
+    let agents = own.parent()?;
+    let is_repo = root.file_name()? == "repo";
+    (is_repo && agents.ends_with(".ittybitty/agents"))
+        .then(|| own.file_name().map(|id| id.to_string_lossy().into_owned()))?
 }
 
 /// `<agents>/<id>/repo` is where an orchestrator puts an agent's worktree.

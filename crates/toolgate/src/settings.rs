@@ -183,18 +183,27 @@ impl Wanted<'_> {
         self.shipped()?;
         let [managed_file, user_file, project_file] = files;
         let load = |file: &PathBuf| match read_regular(file, MAX_FILE + 1) {
-            Ok(bytes) => read_layer(file, &bytes).map(Some),
+            Ok(bytes) => Ok(Some((read_layer(file, &bytes)?, bytes))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(_) => Err(unreadable(file)),
         };
-        let (managed, user, project) = (load(managed_file)?, load(user_file)?, load(project_file)?);
+        let layer = |loaded: Option<(toml::Table, Vec<u8>)>| loaded.map(|(table, _)| table);
+        let (managed, user) = (layer(load(managed_file)?), layer(load(user_file)?));
+        self.stays_inside(project_file)?;
+        let project = load(project_file)?;
+        let trusted = project.as_ref().is_some_and(|(_, bytes)| self.is_trusted(bytes));
+        let mut project = layer(project);
+        if let (Some(project), false) = (&mut project, trusted) {
+            // Words that nobody trusted do not speak in our name, to a person least of all.
+            project.remove("messages");
+        }
         let stack = |layers: &[&Option<toml::Table>]| {
             let present: Vec<&toml::Table> = layers.iter().filter_map(|layer| layer.as_ref()).collect();
             stack(self.fixed, self.default, &present)
                 .map_err(|error| SettingsError::new(project_file.clone(), None, error.what))
         };
         let mut layers = vec![stack(&[&managed, &user, &project])?];
-        if project.is_some() && !self.is_trusted(project_file) {
+        if project.is_some() && !trusted {
             layers.push(stack(&[&managed, &user])?);
         }
         if managed.is_some() {
@@ -210,11 +219,21 @@ impl Wanted<'_> {
         self.dirs.state.join("trusted").join(hex(&Sha256::digest(repository.as_os_str().as_encoded_bytes())))
     }
 
+    /// A project's file that is a link out of the project would show another file's words in our messages.
+    #[cfg(feature = "cli")]
+    fn stays_inside(&self, file: &Path) -> Result<(), SettingsError> {
+        let inside = match (fs::canonicalize(file), self.root.map(fs::canonicalize)) {
+            (Ok(file), Some(Ok(root))) => file.starts_with(root),
+            _ => true,
+        };
+        let what = "is a link that leads out of the project; put the file itself there";
+        if inside { Ok(()) } else { Err(SettingsError::new(file.into(), None, what.into())) }
+    }
+
     /// Whether a person has trusted these bytes of the project's file.
-    pub fn is_trusted(&self, project_file: &Path) -> bool {
-        let Ok(bytes) = read_regular(project_file, MAX_FILE + 1) else { return false };
+    pub fn is_trusted(&self, bytes: &[u8]) -> bool {
         let Ok(note) = read_regular(&self.trust_note(), MAX_FILE) else { return false };
-        let digest = digest(&bytes);
+        let digest = digest(bytes);
         String::from_utf8_lossy(&note).lines().any(|line| line == digest)
     }
 }

@@ -89,7 +89,7 @@ fn denying_names_the_place_and_a_form_that_passes() {
         ("Read", json!({"file_path": "/etc/shadow"}), "keys and credentials"),
         ("NotebookEdit", json!({"notebook_path": yard.main.join("a.ipynb")}), "in the main checkout"),
         ("NotebookEdit", json!({"file_path": yard.own.join("a.ipynb")}), "`notebook_path`"),
-        ("Glob", json!({"pattern": "*", "path": yard.machine.home()}), "outside of what"),
+        ("Glob", json!({"pattern": "*", "path": yard.machine.home()}), "keys and credentials"),
         ("Glob", json!({"pattern": yard.main.join("**/*")}), "in the main checkout"),
         ("Grep", json!({"pattern": "x", "path": yard.machine.path("")}), "outside of what"),
         ("Grep", json!({"pattern": "x", "glob": "../main/**"}), "in the main checkout"),
@@ -750,6 +750,9 @@ fn entering_a_worktree_opens_exactly_that_one() {
     after(&session, "PostToolUse", "EnterWorktree", &main.join(".claude/worktrees"));
     after(&session, "PostToolUse", "EnterWorktree", &main);
     closed("a place above");
+    after(&session, "PostToolUse", "EnterWorktree", &entered);
+    closed("one that stood there before the call, and is somebody else's");
+    let entered = machine.worktree(&main, "main/.claude/worktrees/w3");
     after(&session, "PostToolUse", "EnterWorktree", &entered);
     let inside = session.from(&entered);
     assert_eq!(inside.write(entered.join("a")), "nothing");

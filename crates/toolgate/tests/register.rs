@@ -52,6 +52,7 @@ impl Machine {
             binary: self.path("bin/toolgate"),
             host: HOST,
             dirs: self.dirs(),
+            everybody: false,
             profile: None,
             agent: None,
             root: None,

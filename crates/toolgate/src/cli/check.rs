@@ -55,8 +55,11 @@ impl Check {
         }
         // A look is not an event of the session: it pins nothing, and starts where the person stands.
         call.session = None;
-        let (verdict, ground) =
-            line.judge(host, &call, &Disk::default(), |_| None).map_err(|failure| failure.to_string())?;
+        let (verdict, ground) = line
+            .judge(host, &call, &Disk::default(), |name| {
+                (name != "CLAUDE_PROJECT_DIR").then(|| std::env::var_os(name)).flatten()
+            })
+            .map_err(|failure| failure.to_string())?;
         if self.json {
             out.json(&Report::of(&call, &verdict))?;
         } else {

@@ -156,7 +156,7 @@ fn lay_out(top: &Path) -> std::io::Result<()> {
 
 /// Runs the hook as a host would, and reads its answer.
 fn ask_the_hook(top: &Path, agent: &str, event: &Value) -> Result<(String, String), String> {
-    let binary = std::env::current_exe().map_err(|error| error.to_string())?;
+    let binary = super::hook_binary()?;
     let mut hook = Command::new(binary)
         .args(["hook", "claude-code", "--home"])
         .arg(top.join("home"))

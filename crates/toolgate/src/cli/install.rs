@@ -77,11 +77,12 @@ impl Where {
 
     fn line(&self) -> Result<register::Line, String> {
         let line = self.line.line()?;
-        let binary = std::env::current_exe().map_err(|error| error.to_string())?;
+        let binary = super::hook_binary()?;
         Ok(register::Line {
             binary,
             host: self.host_id(),
             dirs: line.dirs,
+            everybody: self.managed,
             profile: line.profile,
             agent: line.registered.agent,
             root: line.registered.root,

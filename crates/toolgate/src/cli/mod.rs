@@ -145,13 +145,20 @@ impl Out {
     }
 }
 
+/// The binary that hosts start: `toolgate`, beside the command line where the two are apart.
+fn hook_binary() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let hook = own.with_file_name("toolgate");
+    Ok(if hook.is_file() { hook } else { own })
+}
+
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let mut out = Out::new();
     let done = match cli.command {
         // Only a wrong line comes here: `main` runs the hook itself.
-        Command::Hook { .. } => Err("the hook was not run".to_owned()),
+        Command::Hook { .. } => Ok(ExitCode::from(2)),
         Command::Check(command) => command.run(&mut out),
         Command::Init(command) => command.run(&mut out),
         Command::Uninstall(command) => command.run(&mut out),

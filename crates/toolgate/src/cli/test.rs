@@ -14,7 +14,7 @@ pub(super) struct Test {
     /// Case files: JSON lines, or TOML with [[case]]
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Cases that are not followed on purpose, each with its reason
+    /// Cases that are not followed on purpose, each with its reason; cases/disagreements.toml where that is
     #[arg(long, value_name = "TOML")]
     disagreements: Option<PathBuf>,
 }
@@ -24,7 +24,9 @@ impl Test {
         let read = |path: &PathBuf| {
             std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
         };
-        let disagreements = self.disagreements.as_ref().map(read).transpose()?;
+        let usual = PathBuf::from("cases/disagreements.toml");
+        let listed = self.disagreements.or_else(|| usual.is_file().then_some(usual));
+        let disagreements = listed.as_ref().map(read).transpose()?;
         let (mut passed, mut failed, mut skipped) = (0, 0, 0);
         for file in &self.files {
             let toml = file.extension().is_some_and(|extension| extension == "toml");

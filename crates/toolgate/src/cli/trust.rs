@@ -13,6 +13,7 @@ use clap::Args;
 use super::{LineArgs, Out};
 use crate::disk::Disk;
 use crate::git;
+use crate::register::visible;
 use crate::settings::{FILE, Wanted, digest, read_layer};
 use crate::store::write_private;
 
@@ -49,13 +50,13 @@ impl Trust {
         }
         let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         read_layer(&file, &bytes).map_err(|error| error.to_string())?;
-        let trusted = wanted.is_trusted(&file);
+        let trusted = wanted.is_trusted(&bytes);
         if self.status || trusted {
             let word = if trusted { "trusted" } else { "not trusted: it can only add rules" };
             out.line(format!("{} is {word}", file.display()))?;
             return Ok(if trusted { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        out.line(String::from_utf8_lossy(&bytes).trim_end())?;
+        out.line(visible(&String::from_utf8_lossy(&bytes)).trim_end())?;
         out.line("")?;
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return Err("only a person can trust a file: run this in a terminal".into());

@@ -102,7 +102,6 @@ fn ask(line: &CommandLine, project: &Path, tool: &str, input: &Value) -> Result<
     command.current_dir(project).env("CLAUDE_PROJECT_DIR", project);
     command.env("CLAUDECODE", "1").env("CLAUDE_CODE_SESSION_ID", session);
     let event = json!({
-        "session_id": session,
         "transcript_path": "/dev/null",
         "cwd": project,
         "permission_mode": "default",

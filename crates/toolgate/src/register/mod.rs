@@ -22,7 +22,7 @@ use similar::TextDiff;
 
 pub use self::error::RegisterError;
 use self::files::{io_error, lock, read, replace};
-use crate::dirs::Dirs;
+use crate::dirs::{Dirs, FROM_PASSWD};
 
 /// Whose settings the registration goes into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -59,6 +59,8 @@ pub struct Line {
     pub host: &'static str,
     /// Where toolgate keeps its things.
     pub dirs: Dirs,
+    /// For everybody on the machine: each person's home is looked up when the hook starts.
+    pub everybody: bool,
     /// The profile, where it is not the host's usual one.
     pub profile: Option<String>,
     /// The agent's name, where an orchestrator starts several.
@@ -79,11 +81,15 @@ impl Line {
         let usual = Dirs::of_home(&self.dirs.home);
         let mut args = vec!["hook".to_owned(), self.host.to_owned()];
         let mut flag = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
-        flag("--home", text_of(&self.dirs.home)?);
-        if self.dirs.config != usual.config {
+        if self.everybody {
+            flag("--home", FROM_PASSWD);
+        } else {
+            flag("--home", text_of(&self.dirs.home)?);
+        }
+        if self.dirs.config != usual.config && !self.everybody {
             flag("--config", text_of(&self.dirs.config)?);
         }
-        if self.dirs.state != usual.state {
+        if self.dirs.state != usual.state && !self.everybody {
             flag("--state", text_of(&self.dirs.state)?);
         }
         if let Some(profile) = &self.profile {
