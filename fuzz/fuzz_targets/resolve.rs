@@ -30,7 +30,7 @@ impl World for Small {
         // As a kernel would: no path leads through a file or a link that was not followed.
         assert!(is_walked(path), "asked for {}", path.display());
         let kind = self.0.get(path).cloned().ok_or(LookError::Absent)?;
-        Ok(Node { kind, id: NodeId { device: 1, inode: 1 }, names: 1 })
+        Ok(Node { kind, id: NodeId { device: 1, inode: 1 }, names: 1, changed: (0, 0) })
     }
     fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
         Err(io::ErrorKind::NotFound.into())
