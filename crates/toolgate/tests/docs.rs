@@ -172,7 +172,8 @@ fn hosts() -> String {
                     format!("searches below `{param}`, and where `{glob}` leads")
                 }
                 Tool::Shell(param) => format!("runs the shell command `{param}`, which is not analysed"),
-                Tool::Fetch => "fetches an address".to_owned(),
+                Tool::Fetch(_) => "fetches an address".to_owned(),
+                Tool::Mcp => "hands its parameters to an MCP server; judged by what they look like".to_owned(),
                 Tool::Internal => "bookkeeping inside the host".to_owned(),
                 Tool::InternalReading(param) => {
                     format!("bookkeeping inside the host; reads `{param}` where it is given")

@@ -52,7 +52,8 @@ impl Demo {
                 "ask" => "33",
                 _ => "32",
             };
-            let why = why.replace(&format!("{}/", top.display()), "");
+            // The reason; what to do instead is for the agent.
+            let why = why.split("; ").next().unwrap_or_default().replace(&format!("{}/", top.display()), "");
             let painted = out.paint(colour, &format!("{verdict:<7}"));
             out.line(format!(
                 "{:<6} {:<44} {painted} {}",
