@@ -58,7 +58,7 @@ impl<'p> Probe<'p> {
         };
         match pattern.as_bytes().first() {
             Some(b'/') => below((1, 0), pattern.get(1..)?),
-            Some(b'~') => below(self.home?, pattern.trim_start_matches(['~', '/'])),
+            Some(b'~') => below(self.home?, pattern.strip_prefix("~/").unwrap_or_default()),
             Some(b'*') => {
                 let wanted = pattern.strip_prefix("**/")?;
                 let starts = names.iter().enumerate().filter(|(_, byte)| **byte == b'/').enumerate();

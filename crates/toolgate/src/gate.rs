@@ -81,9 +81,11 @@ fn observe<'a>(
     rewriting: bool,
 ) -> Facts<'a> {
     let home = ground.home.as_ref().map(|home| home.lexical.as_path());
-    let root = ground.root.as_ref().map(|root| root.lexical.to_string_lossy());
     let as_it_runs = Resolver::new(known.world, call.cwd.as_deref(), home);
-    let from_the_root = Resolver::new(known.world, root.as_deref(), home);
+    let from_the_root = rewriting.then(|| {
+        let root = ground.root.as_ref().and_then(|root| root.lexical.to_str());
+        Resolver::new(known.world, root, home)
+    });
     let mut facts = Facts {
         tool: &call.tool,
         agent: &call.agent,
@@ -121,8 +123,8 @@ fn observe<'a>(
         if target.guess && !begins_on_disk(known.world, text) {
             continue;
         }
-        let rewritten = rewriting && is_rewritable(call, &target.param, text);
-        let resolver = if rewritten { &from_the_root } else { &as_it_runs };
+        let from_the_root = from_the_root.as_ref().filter(|_| is_rewritable(call, &target.param, text));
+        let resolver = from_the_root.unwrap_or(&as_it_runs);
         let place = resolver.resolve(&target.path);
         facts.uses.push(look_up(known, ground, access, target, place));
     }

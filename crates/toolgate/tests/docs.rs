@@ -173,7 +173,9 @@ fn hosts() -> String {
                 }
                 Tool::Shell(param) => format!("runs the shell command `{param}`, which is not analysed"),
                 Tool::Fetch(_) => "fetches an address".to_owned(),
-                Tool::Mcp => "hands its parameters to an MCP server; judged by what they look like".to_owned(),
+                Tool::Mcp => {
+                    "hands its parameters to an MCP server; judged by what they look like".to_owned()
+                }
                 Tool::Internal => "bookkeeping inside the host".to_owned(),
                 Tool::InternalReading(param) => {
                     format!("bookkeeping inside the host; reads `{param}` where it is given")
