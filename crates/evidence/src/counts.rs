@@ -73,7 +73,8 @@ fn name(kind: Kind) -> &'static str {
         | Kind::Rule
         | Kind::Directory
         | Kind::Unproved
-        | Kind::Failure => kind.word(),
+        | Kind::Failure
+        | Kind::Inactive => kind.word(),
     }
 }
 

@@ -32,6 +32,10 @@ impl Host for Mpm {
         "write-guard"
     }
 
+    fn starts_hooks_in_place(&self) -> bool {
+        true
+    }
+
     fn decode<'a>(&self, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
         claude_code::decode(self.id(), stdin)
     }

@@ -10,6 +10,10 @@ pub trait Host: Sync {
     fn id(&self) -> &'static str;
     /// The profile that its users get unless they choose one.
     fn profile(&self) -> &'static str;
+    /// Whether an event without a directory means the one that the hook was started in.
+    fn starts_hooks_in_place(&self) -> bool {
+        false
+    }
     /// Reads one event.
     fn decode<'a>(&self, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError>;
     /// Says the verdict in the host's words. May be stricter than the verdict where the host cannot express

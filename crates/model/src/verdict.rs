@@ -65,6 +65,8 @@ pub enum Kind {
     Unproved,
     /// No verdict could be reached.
     Failure,
+    /// The gate has stepped back, as its profile says; the floor still holds.
+    Inactive,
 }
 
 impl Kind {
@@ -85,6 +87,7 @@ impl Kind {
             Kind::Directory => "directory",
             Kind::Unproved => "unproved",
             Kind::Failure => "failure",
+            Kind::Inactive => "inactive",
         }
     }
 }

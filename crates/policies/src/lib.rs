@@ -25,7 +25,7 @@ pub use custom_rule::Rule;
 #[cfg(feature = "files")]
 pub use layers::{LayerError, PROFILES, profile, read, stack};
 pub use outside_scope::{Rights, ScopeEntry};
-pub use settings::{Activation, Boundary, Lists, Relative, Settings};
+pub use settings::{Activation, Boundary, Lists, Relative, Settings, SteppedBack};
 
 /// A policy and its manual, which is the head of its own file.
 pub struct Entry {

@@ -142,16 +142,21 @@ impl Settings {
     }
 
     /// Why the gate steps back for this call, if it does.
-    pub fn inactive(&self, facts: &Facts<'_>) -> Option<&'static str> {
+    pub fn inactive(&self, facts: &Facts<'_>) -> Option<&'static SteppedBack> {
+        const MODE: &SteppedBack =
+            &SteppedBack("the host's mode is one in which this profile does not stand");
+        const TRUST: &SteppedBack =
+            &SteppedBack("the project is not trusted, and this profile stands in trusted ones only");
+        const ROOT: &SteppedBack = &SteppedBack("the variable that names the root is not set to a directory");
         let activation = &self.activation;
         let standing = &facts.standing;
         let other_mode = |mode: &String| !activation.modes.is_empty() && !activation.modes.contains(mode);
         if standing.mode.as_ref().is_some_and(other_mode) {
-            Some("the host's mode is one in which this profile does not stand")
+            Some(MODE)
         } else if activation.skip_untrusted && standing.trusted == Some(false) {
-            Some("the project is not trusted, and this profile stands in trusted ones only")
+            Some(TRUST)
         } else if !activation.root_env.is_empty() && facts.ground.root.is_none() {
-            Some("the variable that names the root is not set to a directory")
+            Some(ROOT)
         } else {
             None
         }
@@ -161,8 +166,10 @@ impl Settings {
     pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, lists: &'s Lists<'s>) -> Ruleset<'s> {
         // INVARIANT: the floor comes first and nothing above this line can leave it out.
         let mut policies: Vec<&dyn Policy> = vec![&GateTampering, &SecretFile, &HooksOff];
-        let active = self.inactive(facts).is_none();
-        if active {
+        let stepped_back = self.inactive(facts);
+        if let Some(stepped_back) = stepped_back {
+            policies.push(stepped_back);
+        } else {
             let Policies {
                 invalid_path,
                 path_traversal,
@@ -187,12 +194,37 @@ impl Settings {
             ];
             policies.extend(settable);
         }
-        Ruleset { policies, can_ask: !self.unattended, grants: self.grant && active, wording: self, facts }
+        Ruleset {
+            policies,
+            can_ask: !self.unattended,
+            grants: self.grant && stepped_back.is_none(),
+            wording: self,
+            facts,
+        }
     }
 
     /// The two policies that are lists rather than structs.
     pub fn lists(&self) -> Lists<'_> {
         Lists { scope: OutsideScope(&self.scope), rules: CustomRules(&self.rule) }
+    }
+}
+
+/// Says in the verdict, and with it in the record, that the gate has stepped back: not standing is a state that one
+/// can see.
+pub struct SteppedBack(&'static str);
+
+impl Policy for SteppedBack {
+    fn judge(&self, _: &Facts<'_>, findings: &mut Vec<Finding>) {
+        findings.push(Finding {
+            policy: "activation",
+            decision: Decision::Allow,
+            kind: Kind::Inactive,
+            param: String::new(),
+            path: String::new(),
+            reason: format!("not judged: {}", self.0),
+            instead: String::new(),
+            wording: None,
+        });
     }
 }
 

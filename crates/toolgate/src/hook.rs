@@ -53,6 +53,8 @@ pub struct Line {
     pub profile: Option<String>,
     /// The session's root and agent.
     pub registered: Registered,
+    /// What the host's own code says of its mode and of trust, where it starts the hook itself.
+    pub standing: Standing,
 }
 
 /// Why no verdict could be reached.
@@ -159,8 +161,15 @@ fn answer(host: &dyn Host, line: &Line, deadline: Instant) -> Reply {
         Err(failure) => return refuse_on_record(host, line, None, &failure, deadline),
     };
     match host.decode(&event) {
-        Ok(call) => decide(host, line, &call, &event, deadline)
-            .unwrap_or_else(|failure| refuse_on_record(host, line, Some(&call), &failure, deadline)),
+        Ok(mut call) => {
+            if call.cwd.is_none() && host.starts_hooks_in_place() {
+                call.cwd = std::env::current_dir()
+                    .ok()
+                    .and_then(|cwd| cwd.to_str().map(|cwd| cwd.to_owned().into()));
+            }
+            decide(host, line, &call, &event, deadline)
+                .unwrap_or_else(|failure| refuse_on_record(host, line, Some(&call), &failure, deadline))
+        }
         Err(error) => refuse_on_record(host, line, None, &Failure::Decode(error), deadline),
     }
 }
@@ -215,6 +224,7 @@ impl Line {
     ) -> Result<Line, Failure> {
         let (mut home, mut config, mut state) = (None, None, None);
         let (mut profile, mut agent, mut root) = (None, None, None);
+        let (mut mode, mut trusted) = (None, None);
         while let Some(name) = args.next() {
             let slot = match name.to_str() {
                 Some("--home") => &mut home,
@@ -223,6 +233,8 @@ impl Line {
                 Some("--profile") => &mut profile,
                 Some("--agent") => &mut agent,
                 Some("--root") => &mut root,
+                Some("--mode") => &mut mode,
+                Some("--trusted") => &mut trusted,
                 #[cfg(debug_assertions)]
                 #[expect(clippy::panic, reason = "so that a test can see what the host gets when we panic")]
                 Some("--panic") => panic!("asked to"),
@@ -234,6 +246,13 @@ impl Line {
             );
         }
         let text = |value: Option<OsString>| value.map(|value| value.to_string_lossy().into_owned());
+        let trusted = match text(trusted).as_deref() {
+            None => None,
+            Some("yes") => Some(true),
+            Some("no") => Some(false),
+            Some(_) => return Err(Failure::Line("`--trusted` takes yes or no".into())),
+        };
+        let standing = Standing { trusted, mode: text(mode) };
         let place = |value: Option<OsString>| match value.map(PathBuf::from) {
             Some(path) if !path.is_absolute() => {
                 Err(Failure::Line(format!("`{}` is not an absolute path", path.display())))
@@ -248,6 +267,7 @@ impl Line {
                 dirs,
                 profile: text(profile),
                 registered: Registered { root: place(root)?, agent: text(agent) },
+                standing,
             });
         }
         let mut dirs = match place(home)? {
@@ -264,6 +284,7 @@ impl Line {
             dirs,
             profile: text(profile),
             registered: Registered { root: place(root)?, agent: text(agent) },
+            standing,
         })
     }
 
@@ -307,7 +328,7 @@ impl Line {
             world,
             layers: &layers,
             ground: &ground,
-            standing: Standing::default(),
+            standing: self.standing.clone(),
             config,
             env_root: &env_root,
         };

@@ -359,10 +359,34 @@ fn without_its_variable_that_profile_steps_back_and_records_it() {
         line.clone().with(|hook| hook.env("WORKTREE_SANDBOX_PATH", &gone)),
     ] {
         assert_eq!(session.write(yard.main.join("a")), "nothing");
-        assert_eq!(yard.machine.last_record()["decision"], "allow");
+        let record = yard.machine.last_record();
+        assert_eq!(record["decision"], "allow");
+        assert_eq!(record["findings"][0]["kind"], "inactive", "{record}");
         assert_eq!(session.read("~/.ssh/id_ed25519"), "deny", "the floor stands");
         assert_eq!(session.write(yard.machine.user_settings()), "deny", "the floor stands");
         assert_eq!(session.write(yard.own.join(".claude/settings.json")), "deny", "the floor stands");
+    }
+}
+
+#[test]
+fn that_profile_stands_in_modes_with_a_person_and_in_trusted_projects() {
+    let yard = Yard::new();
+    let outside = yard.main.join("a");
+    for (line, expected) in [
+        (vec!["--mode", "tui", "--trusted", "yes"], "deny"),
+        (vec!["--mode", "rpc"], "deny"),
+        (vec!["--mode", "json"], "nothing"),
+        (vec!["--mode", "print", "--trusted", "yes"], "nothing"),
+        (vec!["--mode", "tui", "--trusted", "no"], "nothing"),
+        (vec!["--trusted", "perhaps"], "deny"),
+    ] {
+        let session = yard.session().with(|hook| {
+            hook.args(["--profile", "pi-worktree"]).args(&line).env("WORKTREE_SANDBOX_PATH", &yard.own)
+        });
+        assert_eq!(session.write(&outside), expected, "{line:?}");
+        assert_eq!(session.read("~/.ssh/id_ed25519"), "deny", "{line:?}: the floor stands");
+        let other = yard.session().with(|hook| hook.args(&line));
+        assert_eq!(other.write(&outside), "deny", "{line:?}: other profiles stand everywhere");
     }
 }
 
@@ -966,4 +990,20 @@ fn worktrees_of_a_bare_repository_are_kept_apart() {
     assert_eq!(session.read(bare.join("HEAD")), "nothing", "git's own directory may be read");
     assert_eq!(session.write(bare.join("hooks/pre-commit")), "deny");
     assert_eq!(session.write(bare.join("config")), "deny");
+}
+
+#[test]
+fn an_event_of_mpm_without_a_directory_means_the_one_that_the_hook_runs_in() {
+    let machine = Machine::new();
+    let project = machine.dir("project");
+    let event = |path: PathBuf| {
+        json!({"hook_event_name": "PreToolUse", "tool_name": "Write", "tool_input": {"file_path": path}})
+            .to_string()
+    };
+    let said = |path: PathBuf| {
+        let answer = machine.hook("mpm").under(&["env", "-C", project.to_str().unwrap()]).run(event(path));
+        answer.json().unwrap()["action"].clone()
+    };
+    assert_eq!(said(project.join("a")), "continue");
+    assert_eq!(said(machine.path("elsewhere/a")), "block");
 }

@@ -21,6 +21,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::dirs::Dirs;
 use crate::hook::Line;
 use crate::session::Registered;
+use toolgate_model::Standing;
 
 pub use generate::{completions, man_page, schema};
 
@@ -84,6 +85,12 @@ struct LineArgs {
     /// The directory that the agent is confined to
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+    /// The host's mode (tui, rpc, json, print), for profiles that stand in some only
+    #[arg(long, hide_short_help = true)]
+    mode: Option<String>,
+    /// Whether the host's user trusts the project, for profiles that stand in trusted ones only
+    #[arg(long, value_parser = ["yes", "no"], hide_short_help = true)]
+    trusted: Option<String>,
     /// The person's home
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     home: Option<PathBuf>,
@@ -113,6 +120,10 @@ impl LineArgs {
             dirs: self.dirs()?,
             profile: self.profile.clone(),
             registered: Registered { root, agent: self.agent.clone() },
+            standing: Standing {
+                trusted: self.trusted.as_deref().map(|word| word == "yes"),
+                mode: self.mode.clone(),
+            },
         })
     }
 }
