@@ -120,6 +120,39 @@ const MAX_FINDINGS: usize = 64;
 pub const MAX_MESSAGE: usize = 400;
 
 impl Finding {
+    /// An objection of this policy, about the whole call until [`Finding::at`] says otherwise.
+    pub fn new(policy: &'static str, decision: Decision, kind: Kind) -> Finding {
+        let nothing = String::new;
+        Finding {
+            policy,
+            decision,
+            kind,
+            param: nothing(),
+            path: nothing(),
+            reason: nothing(),
+            instead: nothing(),
+            wording: None,
+        }
+    }
+
+    /// The parameter and the path that it is about.
+    #[must_use]
+    pub fn at(self, param: &str, path: impl Into<String>) -> Finding {
+        Finding { param: param.to_owned(), path: path.into(), ..self }
+    }
+
+    /// What would happen and why not.
+    #[must_use]
+    pub fn because(self, reason: impl Into<String>) -> Finding {
+        Finding { reason: reason.into(), ..self }
+    }
+
+    /// What to do instead.
+    #[must_use]
+    pub fn instead(self, instead: impl Into<String>) -> Finding {
+        Finding { instead: instead.into(), ..self }
+    }
+
     /// The text that the agent gets.
     pub fn message(&self) -> String {
         if let Some(wording) = &self.wording {

@@ -61,20 +61,15 @@ impl Policy for CustomRules<'_> {
                             && !rule.extensions.iter().any(|end| ending.ends_with(end.as_str())))
                 };
                 if place.paths().any(broken) {
-                    findings.push(Finding {
-                        policy: "custom-rule",
-                        decision: rule.decision,
-                        kind: Kind::Rule,
-                        param: used.param.to_string(),
-                        path: place.lexical.to_string_lossy().into_owned(),
-                        reason: format!(
-                            "a rule forbids `{}` here: {}",
-                            facts.tool,
-                            shorten(&rule.message, 200)
-                        ),
-                        instead: String::new(),
-                        wording: None,
-                    });
+                    findings.push(
+                        Finding::new("custom-rule", rule.decision, Kind::Rule)
+                            .at(&used.param, place.lexical.to_string_lossy().into_owned())
+                            .because(format!(
+                                "a rule forbids `{}` here: {}",
+                                facts.tool,
+                                shorten(&rule.message, 200)
+                            )),
+                    );
                 }
             }
         }

@@ -25,16 +25,15 @@ impl Policy for DirectoryRead {
         for used in facts.uses.iter().filter(|used| self.enabled && used.access == Access::Read) {
             let Ok(place) = &used.place else { continue };
             if place.node.as_ref().is_some_and(|node| node.kind == NodeKind::Directory) {
-                findings.push(Finding {
-                    policy: "directory-read",
-                    decision: Decision::Deny,
-                    kind: Kind::Directory,
-                    param: used.param.to_string(),
-                    path: place.lexical.to_string_lossy().into_owned(),
-                    reason: format!("`{}` is a directory", shorten(&place.lexical.to_string_lossy(), 120)),
-                    instead: "use bash ls instead".to_owned(),
-                    wording: None,
-                });
+                findings.push(
+                    Finding::new("directory-read", Decision::Deny, Kind::Directory)
+                        .at(&used.param, place.lexical.to_string_lossy().into_owned())
+                        .because(format!(
+                            "`{}` is a directory",
+                            shorten(&place.lexical.to_string_lossy(), 120)
+                        ))
+                        .instead("use bash ls instead"),
+                );
             }
         }
     }

@@ -69,22 +69,21 @@ impl Policy for GateTampering {
             let (decision, reason) = if own || used.alias_of_own {
                 (Decision::Deny, format!("`{named}` belongs to toolgate itself"))
             } else if covered(DENIED) {
-                (Decision::Deny, format!("`{named}` can switch an agent's hooks off"))
+                (
+                    Decision::Deny,
+                    format!("`{named}` decides what agents may do, or whether they are asked at all"),
+                )
             } else if covered(ASKED) {
                 (Decision::Ask, format!("`{named}` is code or configuration that agents load by themselves"))
             } else {
                 continue;
             };
-            findings.push(Finding {
-                policy: "gate-tampering",
-                decision,
-                kind: Kind::Tampering,
-                param: used.param.to_string(),
-                path: place.lexical.to_string_lossy().into_owned(),
-                reason,
-                instead: "a person has to change it, outside of the agent".to_owned(),
-                wording: None,
-            });
+            findings.push(
+                Finding::new("gate-tampering", decision, Kind::Tampering)
+                    .at(&used.param, place.lexical.to_string_lossy().into_owned())
+                    .because(reason)
+                    .instead("a person has to change it, outside of the agent"),
+            );
         }
     }
 }

@@ -47,16 +47,15 @@ impl Policy for GitInternalsWrite {
         for used in facts.uses.iter().filter(|used| used.writes()) {
             let Ok(place) = &used.place else { continue };
             if place.paths().any(internal) {
-                findings.push(Finding {
-                    policy: "git-internals-write",
-                    decision: Decision::Deny,
-                    kind: Kind::GitInternals,
-                    param: used.param.to_string(),
-                    path: place.lexical.to_string_lossy().into_owned(),
-                    reason: format!("`{}` is git's own file", shorten(&place.lexical.to_string_lossy(), 120)),
-                    instead: "change it through git, or have a person do it".to_owned(),
-                    wording: None,
-                });
+                findings.push(
+                    Finding::new("git-internals-write", Decision::Deny, Kind::GitInternals)
+                        .at(&used.param, place.lexical.to_string_lossy().into_owned())
+                        .because(format!(
+                            "`{}` is git's own file",
+                            shorten(&place.lexical.to_string_lossy(), 120)
+                        ))
+                        .instead("change it through git, or have a person do it"),
+                );
             }
         }
     }

@@ -25,15 +25,10 @@ impl Policy for HooksOff {
                 "the host cannot read these settings, and would drop the registration of toolgate with them"
             }
         };
-        findings.push(Finding {
-            policy: "hooks-off",
-            decision: Decision::Deny,
-            kind: Kind::Tampering,
-            param: String::new(),
-            path: String::new(),
-            reason: reason.to_owned(),
-            instead: "mend the file, or run `toolgate uninstall` in a terminal".to_owned(),
-            wording: None,
-        });
+        findings.push(
+            Finding::new("hooks-off", Decision::Deny, Kind::Tampering)
+                .because(reason.to_owned())
+                .instead("mend the file, or run `toolgate uninstall` in a terminal"),
+        );
     }
 }

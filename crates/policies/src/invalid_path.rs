@@ -60,16 +60,12 @@ impl Policy for InvalidPath {
                     "use a path that can be followed",
                 ),
             };
-            findings.push(Finding {
-                policy: "invalid-path",
-                decision: Decision::Deny,
-                kind: Kind::InvalidPath,
-                param: used.param.to_string(),
-                path: used.text.escape_debug().to_string(),
-                reason: format!("`{}` of {} {what}", used.param, facts.tool),
-                instead: instead.to_owned(),
-                wording: None,
-            });
+            findings.push(
+                Finding::new("invalid-path", Decision::Deny, Kind::InvalidPath)
+                    .at(&used.param, used.text.escape_debug().to_string())
+                    .because(format!("`{}` of {} {what}", used.param, facts.tool))
+                    .instead(instead),
+            );
         }
     }
 }

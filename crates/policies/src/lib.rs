@@ -85,7 +85,7 @@ mod tests {
                 assert!(doc.contains(heading), "{} lacks {heading}", policy.id);
             }
             assert!(
-                policy.source.contains(&format!("policy: \"{}\"", policy.id)),
+                policy.source.contains(&format!("Finding::new(\"{}\"", policy.id)),
                 "{} names itself",
                 policy.id
             );

@@ -33,16 +33,11 @@ impl Policy for OrchestratorCommand {
             }
             let hit = |list: &[String]| list.iter().any(|command| begins(rest, command));
             if hit(&self.forbidden) && !hit(&self.unless) {
-                findings.push(Finding {
-                    policy: "orchestrator-command",
-                    decision: Decision::Deny,
-                    kind: Kind::Tampering,
-                    param: String::new(),
-                    path: String::new(),
-                    reason: format!("`{}` is not available to agents", words.join(" ")),
-                    instead: "have a person run it".to_owned(),
-                    wording: None,
-                });
+                findings.push(
+                    Finding::new("orchestrator-command", Decision::Deny, Kind::Tampering)
+                        .because(format!("`{}` is not available to agents", words.join(" ")))
+                        .instead("have a person run it"),
+                );
             }
         }
     }

@@ -118,14 +118,8 @@ fn finding(used: &Use<'_>, place: &Place, path: &Path, facts: &Facts<'_>) -> Fin
         ),
         None => "have a person register the session's directory with --root".to_owned(),
     };
-    Finding {
-        policy: "outside-scope",
-        decision: Decision::Deny,
-        kind,
-        param: used.param.to_string(),
-        path: place.lexical.to_string_lossy().into_owned(),
-        reason: format!("{} {verb} `{named}`{leads}, {whose}", facts.tool),
-        instead,
-        wording: None,
-    }
+    Finding::new("outside-scope", Decision::Deny, kind)
+        .at(&used.param, place.lexical.to_string_lossy().into_owned())
+        .because(format!("{} {verb} `{named}`{leads}, {whose}", facts.tool))
+        .instead(instead)
 }

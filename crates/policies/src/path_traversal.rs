@@ -64,21 +64,17 @@ impl Policy for PathTraversal {
             } else {
                 continue;
             };
-            findings.push(Finding {
-                policy: "path-traversal",
-                decision: Decision::Deny,
-                kind: Kind::Traversal,
-                param: used.param.to_string(),
-                path: used.text.escape_debug().to_string(),
-                reason: format!(
-                    "`{}` of {}, `{}`, {what}",
-                    used.param,
-                    facts.tool,
-                    shorten(&used.text.escape_debug().to_string(), 120)
-                ),
-                instead: instead.to_owned(),
-                wording: None,
-            });
+            findings.push(
+                Finding::new("path-traversal", Decision::Deny, Kind::Traversal)
+                    .at(&used.param, used.text.escape_debug().to_string())
+                    .because(format!(
+                        "`{}` of {}, `{}`, {what}",
+                        used.param,
+                        facts.tool,
+                        shorten(&used.text.escape_debug().to_string(), 120)
+                    ))
+                    .instead(instead),
+            );
         }
     }
 }

@@ -31,20 +31,16 @@ impl Policy for ReadOnlyRole {
             return;
         };
         for used in facts.uses.iter().filter(|used| used.writes()) {
-            findings.push(Finding {
-                policy: "read-only-role",
-                decision: Decision::Deny,
-                kind: Kind::Role,
-                param: used.param.to_string(),
-                path: used.text.escape_debug().to_string(),
-                reason: format!(
-                    "an agent in the role `{}` is read-only; {} changes files",
-                    plain(role),
-                    facts.tool
-                ),
-                instead: "hand the change to an agent that may write".to_owned(),
-                wording: None,
-            });
+            findings.push(
+                Finding::new("read-only-role", Decision::Deny, Kind::Role)
+                    .at(&used.param, used.text.escape_debug().to_string())
+                    .because(format!(
+                        "an agent in the role `{}` is read-only; {} changes files",
+                        plain(role),
+                        facts.tool
+                    ))
+                    .instead("hand the change to an agent that may write"),
+            );
         }
     }
 }

@@ -92,20 +92,21 @@ impl Policy for SecretFile {
             });
             if let Some(path) = secret {
                 let verb = if used.writes() { "writes" } else { "reads" };
-                findings.push(Finding {
-                    policy: "secret-file",
-                    decision: Decision::Deny,
-                    kind: Kind::Secret,
-                    param: used.param.to_string(),
-                    path: place.lexical.to_string_lossy().into_owned(),
-                    reason: format!(
-                        "{} {verb} `{}`, a place of keys and credentials",
-                        facts.tool,
-                        shorten(&path.to_string_lossy(), 120)
-                    ),
-                    instead: "search a narrower place, or have a person hand over what is needed".to_owned(),
-                    wording: None,
-                });
+                findings.push(
+                    Finding::new("secret-file", Decision::Deny, Kind::Secret)
+                        .at(&used.param, place.lexical.to_string_lossy().into_owned())
+                        .because(format!(
+                            "{} {verb} `{}`, a place of keys and credentials",
+                            facts.tool,
+                            shorten(&path.to_string_lossy(), 120)
+                        ))
+                        .instead(match used.reach {
+                            Reach::Below => {
+                                "search a narrower place, or have a person hand over what is needed"
+                            }
+                            Reach::Exact => "have a person hand over what is needed",
+                        }),
+                );
             }
         }
     }

@@ -215,16 +215,10 @@ pub struct SteppedBack(&'static str);
 
 impl Policy for SteppedBack {
     fn judge(&self, _: &Facts<'_>, findings: &mut Vec<Finding>) {
-        findings.push(Finding {
-            policy: "activation",
-            decision: Decision::Allow,
-            kind: Kind::Inactive,
-            param: String::new(),
-            path: String::new(),
-            reason: format!("not judged: {}", self.0),
-            instead: String::new(),
-            wording: None,
-        });
+        findings.push(
+            Finding::new("activation", Decision::Allow, Kind::Inactive)
+                .because(format!("not judged: {}", self.0)),
+        );
     }
 }
 

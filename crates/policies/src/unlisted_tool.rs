@@ -27,16 +27,7 @@ pub(crate) struct UnlistedTool {
 
 impl UnlistedTool {
     fn object(decision: Decision, reason: String, instead: &str) -> Finding {
-        Finding {
-            policy: "unlisted-tool",
-            decision,
-            kind: Kind::Tool,
-            param: String::new(),
-            path: String::new(),
-            reason,
-            instead: instead.to_owned(),
-            wording: None,
-        }
+        Finding::new("unlisted-tool", decision, Kind::Tool).because(reason).instead(instead)
     }
 }
 

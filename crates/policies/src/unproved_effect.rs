@@ -52,16 +52,11 @@ impl Policy for UnprovedEffect {
                 ),
             };
             if decision != Decision::Allow {
-                findings.push(Finding {
-                    policy: "unproved-effect",
-                    decision,
-                    kind: Kind::Unproved,
-                    param: String::new(),
-                    path: String::new(),
-                    reason,
-                    instead,
-                    wording: None,
-                });
+                findings.push(
+                    Finding::new("unproved-effect", decision, Kind::Unproved)
+                        .because(reason)
+                        .instead(instead),
+                );
             }
         }
     }

@@ -34,6 +34,7 @@ use crate::record;
 use crate::register;
 use crate::session::{self, Registered};
 use crate::settings::{SettingsError, Wanted};
+use crate::store::forget_old;
 
 /// From start to answer. The registration gives the host's time-out more than that.
 pub const DEADLINE: Duration = Duration::from_secs(5);
@@ -57,7 +58,7 @@ pub struct Line {
     pub standing: Standing,
 }
 
-/// Why no verdict could be reached.
+/// Why no verdict could be reached, and what to do.
 #[derive(Debug)]
 pub enum Failure {
     /// The registration line is wrong.
@@ -87,7 +88,6 @@ pub enum Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("toolgate cannot judge this call, so it is denied: ")?;
         match self {
             Failure::Line(what) => write!(f, "{what}; run `toolgate init` again"),
             Failure::NoHome => f.write_str("HOME is not set; register it with `toolgate init`"),
@@ -98,7 +98,9 @@ impl fmt::Display for Failure {
                 write!(f, "the hook event is larger than {} MiB; split the call", MAX_EVENT / 1024 / 1024)
             }
             Failure::Input(error) => write!(f, "stdin cannot be read ({}); try again", error.kind()),
-            Failure::Decode(error) => write!(f, "{error}; try the call in another form"),
+            Failure::Decode(error) => {
+                write!(f, "{error}; try the call in another form, or have a person run `toolgate doctor`")
+            }
             Failure::Settings(error) => write!(f, "{error}; a person has to mend the settings"),
             Failure::Pin(path, error) => write!(
                 f,
@@ -123,7 +125,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         // Exit 2 blocks in every host whose hooks are commands.
         let known = HOSTS.iter().map(|host| host.id()).collect::<Vec<_>>().join(", ");
         let message = format!("toolgate hook: unknown host `{}`; known are {known}", name.to_string_lossy());
-        return print(&Reply { stderr: message, code: 2, ..Reply::default() });
+        return print(&Reply { stderr: message + "\n", code: 2, ..Reply::default() });
     };
     // With `panic = "abort"` there is no unwinding to catch: the hook speaks before the process ends. It says
     // nothing of the panic itself, which may quote the input.
@@ -143,7 +145,8 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn refuse(host: &dyn Host, phase: Option<Phase>, failure: &Failure) -> Reply {
-    host.refuse(phase, &shorten(&failure.to_string(), MAX_MESSAGE))
+    let message = format!("toolgate cannot judge this call, so it is denied: {failure}");
+    host.refuse(phase, &shorten(&message, MAX_MESSAGE))
 }
 
 fn print(reply: &Reply) -> ExitCode {
@@ -195,6 +198,9 @@ fn decide(
     };
     let draft = record::draft(call, &verdict, &ground, SystemTime::now());
     Ledger::at(&line.dirs.state).append(draft, deadline).map_err(Failure::Ledger)?;
+    if call.phase == Phase::Start {
+        ["sessions", "compiled"].iter().for_each(|name| forget_old(&line.dirs.state.join(name)));
+    }
     if Instant::now() > deadline {
         return Err(Failure::Deadline);
     }

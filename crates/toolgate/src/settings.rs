@@ -268,7 +268,9 @@ fn with_hint(what: &str) -> String {
     let thing = if what.starts_with("unknown field") { "key" } else { "value" };
     match nearest(wrong, quoted) {
         Some(near) => format!("unknown {thing} `{wrong}`; did you mean `{near}`?"),
-        None => what.replacen("unknown field", "unknown key", 1),
+        None => {
+            what.replacen("unknown field", "unknown key", 1).replacen("unknown variant", "unknown value", 1)
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use toolgate_model::World;
 
@@ -63,4 +64,17 @@ pub fn checksum(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Removes files that nobody has written for a month: pins of sessions that are long over, compiled settings of
+/// worktrees that are gone. Each is made again where it is needed after all. Best effort.
+pub fn forget_old(directory: &Path) {
+    const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let age = entry.metadata().ok().and_then(|found| found.modified().ok()?.elapsed().ok());
+        if age.is_some_and(|age| age > MONTH) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }

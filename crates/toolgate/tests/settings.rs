@@ -386,7 +386,7 @@ fn a_damaged_cache_is_not_used() {
     fs::remove_dir(&cache).unwrap();
     // A cache of other settings under this one's name.
     let loose = Project::new();
-    write(&loose.machine.user_settings(), "[[scope]]\npath = \"/\"\nrights = \"write\"\n");
+    write(&loose.machine.user_settings(), "[[scope]]\npath = \"~\"\nrights = \"write\"\n");
     thread::sleep(SETTLED);
     assert_eq!(loose.session().write(loose.machine.home().join("a")), "nothing");
     fs::copy(compiled(&loose.machine), &cache).unwrap();

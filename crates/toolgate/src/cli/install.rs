@@ -82,7 +82,7 @@ impl Where {
             binary,
             host: self.host_id(),
             dirs: line.dirs,
-            everybody: self.managed,
+            everybody: self.managed && self.line.home.is_none(),
             profile: line.profile,
             agent: line.registered.agent,
             root: line.registered.root,

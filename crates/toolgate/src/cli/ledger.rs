@@ -123,6 +123,8 @@ fn print(out: &mut Out, entry: &Entry, format: Format) -> Result<(), String> {
             out.line(text)
         }
         Format::Ib => render::ib(entry).iter().try_for_each(|line| out.line(line)),
+        // That log knows operations of tools only.
+        Format::Mpm if entry.tool.is_empty() => Ok(()),
         Format::Mpm => out.line(render::mpm(entry)),
         Format::Text => {
             let code = match entry.decision {
@@ -142,6 +144,7 @@ pub(super) fn describe(report: &Report) -> String {
     let size = format!("{} records in {} {files}", report.lines, report.segments);
     match &report.problem {
         Some(problem) => format!("{size}; broken: {problem}"),
+        None if report.lines == 0 && !report.torn => "there is no record yet".to_owned(),
         None if report.torn => {
             format!("{size}, all in order; a crash left half a record, which the next one repairs")
         }

@@ -27,7 +27,13 @@ pub use generate::{completions, man_page, schema};
 
 /// The gate at the tool-call boundary of AI coding agents
 #[derive(Debug, Parser)]
-#[command(name = "toolgate", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(
+    name = "toolgate",
+    bin_name = "toolgate",
+    version,
+    propagate_version = true,
+    disable_help_subcommand = true
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,

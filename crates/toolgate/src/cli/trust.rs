@@ -48,7 +48,10 @@ impl Trust {
         if self.revoke {
             return revoke(out, &wanted.trust_note());
         }
-        let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let bytes = fs::read(&file).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => format!("there is no {}; nothing to trust", file.display()),
+            _ => format!("{}: {error}", file.display()),
+        })?;
         read_layer(&file, &bytes).map_err(|error| error.to_string())?;
         let trusted = wanted.is_trusted(&bytes);
         if self.status || trusted {
@@ -56,11 +59,11 @@ impl Trust {
             out.line(format!("{} is {word}", file.display()))?;
             return Ok(if trusted { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        out.line(visible(&String::from_utf8_lossy(&bytes)).trim_end())?;
-        out.line("")?;
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return Err("only a person can trust a file: run this in a terminal".into());
         }
+        out.line(visible(&String::from_utf8_lossy(&bytes)).trim_end())?;
+        out.line("")?;
         let _ = write!(
             out.stdout,
             "Let {} loosen rules for all worktrees of this repository? Type yes: ",
