@@ -59,6 +59,11 @@ impl Serialize for Redacted {
 }
 
 /// The text with every secret that we know replaced by its mark.
+///
+/// ```
+/// let text = toolgate_secrets::redact("psql postgres://app:hunter2@db/main");
+/// assert_eq!(text.as_str(), "psql postgres://app:[PASSWORD REDACTED]@db/main");
+/// ```
 pub fn redact(text: &str) -> Redacted {
     // A mark can make a value out of what was too short to be one (`TOKEN=:r@`), so what was changed is looked at
     // again until it stays as it is. Every round replaces text by marks; a few are enough.

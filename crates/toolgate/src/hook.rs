@@ -199,7 +199,9 @@ fn decide(
     let draft = record::draft(call, &verdict, &ground, SystemTime::now());
     Ledger::at(&line.dirs.state).append(draft, deadline).map_err(Failure::Ledger)?;
     if call.phase == Phase::Start {
-        ["sessions", "compiled"].iter().for_each(|name| forget_old(&line.dirs.state.join(name)));
+        for name in ["sessions", "compiled"] {
+            forget_old(&line.dirs.state.join(name));
+        }
     }
     if Instant::now() > deadline {
         return Err(Failure::Deadline);

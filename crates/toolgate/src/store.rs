@@ -69,7 +69,7 @@ pub fn checksum(bytes: &[u8]) -> u64 {
 /// Removes files that nobody has written for a month: pins of sessions that are long over, compiled settings of
 /// worktrees that are gone. Each is made again where it is needed after all. Best effort.
 pub fn forget_old(directory: &Path) {
-    const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+    const MONTH: Duration = Duration::from_hours(30 * 24);
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
         let age = entry.metadata().ok().and_then(|found| found.modified().ok()?.elapsed().ok());
