@@ -79,16 +79,19 @@ impl<'a> Search<'a> {
             Meaning::Command => self.effects.push(Effect::Unknown(Unknown::Shell)),
             Meaning::Place => self.path(key, text),
             Meaning::PlaceOrThing if short_line => self.path(key, trimmed),
-            Meaning::PlaceOrThing | Meaning::Other => {
-                if looks_like_path(trimmed) {
-                    self.guess(key, trimmed);
-                } else if short_line && !trimmed.contains(char::is_whitespace) {
-                    // `--file=/etc/passwd`, `@/etc/passwd`, `"/etc/passwd"`, `a,/etc/passwd`
-                    let pieces = trimmed.split(['=', ',', '@', '"', '\'', '(', ')', ';', '|', ':']);
-                    for piece in pieces.filter(|piece| looks_like_path(piece)) {
-                        self.guess(key, piece);
-                    }
-                }
+            Meaning::PlaceOrThing | Meaning::Other if looks_like_path(trimmed) => self.guess(key, trimmed),
+            Meaning::PlaceOrThing | Meaning::Other => {}
+        }
+        // `--file=/etc/passwd`, `@/etc/passwd`, `"/etc/passwd"`, `a,/etc/passwd`, `other://host/etc/passwd`
+        if meaning != Meaning::Command && short_line && !trimmed.contains(char::is_whitespace) {
+            let pieces = trimmed.split(['=', ',', '@', '"', '\'', '(', ')', ';', '|', ':']).skip(1);
+            for piece in pieces.filter(|piece| looks_like_path(piece)) {
+                let local =
+                    piece.strip_prefix("//").and_then(|rest| rest.find('/').and_then(|at| rest.get(at..)));
+                self.guess(key, local.filter(|_| trimmed.contains("://")).unwrap_or(piece));
+            }
+            if trimmed.contains('\\') {
+                self.guess(key, &trimmed.replace('\\', "/"));
             }
         }
     }
@@ -281,14 +284,17 @@ mod tests {
             (r#"{"x":{"y":["/etc/passwd"]}}"#, vec!["guess /etc/passwd"]),
             (r#"{"files":["a","b"]}"#, vec!["write a", "write b"]),
             (r#"{"files":{"/etc/passwd":"x y"}}"#, vec!["guess /etc/passwd"]),
-            (r#"{"resource":"file:///etc/passwd"}"#, vec!["guess /etc/passwd"]),
-            (r#"{"resource":"FILE://localhost/etc/x"}"#, vec!["guess /etc/x"]),
-            (r#"{"uri":"file:/etc/x"}"#, vec!["write /etc/x"]),
-            (r#"{"uri":"git+file:///etc/x"}"#, vec!["write /etc/x"]),
-            (r#"{"uri":"file:///w/%2e%2e/x"}"#, vec!["write /w/%2e%2e/x", "write /w/../x"]),
+            (r#"{"resource":"file:///etc/passwd"}"#, vec!["guess /etc/passwd", "guess /etc/passwd"]),
+            (r#"{"resource":"FILE://localhost/etc/x"}"#, vec!["guess /etc/x", "guess /etc/x"]),
+            (r#"{"uri":"file:/etc/x"}"#, vec!["write /etc/x", "guess /etc/x"]),
+            (r#"{"uri":"other://host/etc/x"}"#, vec!["write other://host/etc/x", "guess /etc/x"]),
+            (r#"{"paths":"a,/etc/x"}"#, vec!["write a,/etc/x", "guess /etc/x"]),
+            (r#"{"path":"\"/etc/x\""}"#, vec!["write \"/etc/x\"", "guess /etc/x"]),
+            (r#"{"path":"..\\..\\x"}"#, vec!["write ..\\..\\x", "guess ../../x"]),
+            (r#"{"uri":"git+file:///etc/x"}"#, vec!["write /etc/x", "guess /etc/x"]),
             (
-                r#"{"uri":"file:///w/%252e%252e/x"}"#,
-                vec!["write /w/%252e%252e/x", "write /w/%2e%2e/x", "write /w/../x"],
+                r#"{"uri":"file:///w/%2e%2e/x"}"#,
+                vec!["write /w/%2e%2e/x", "write /w/../x", "guess /w/%2e%2e/x", "guess /w/../x"],
             ),
             (r#"{"text":"../../x"}"#, vec!["guess ../../x"]),
             (r#"{"note":"src/../../x"}"#, vec!["guess src/../../x"]),
@@ -299,7 +305,7 @@ mod tests {
             (r#"{"note":" /etc/my file "}"#, vec!["guess /etc/my file"]),
             (r#"{"text":"see /etc/passwd for more"}"#, vec![]),
             (r#"{"uri":"https://example.com/a"}"#, vec![]),
-            (r#"{"file":"http://../../x"}"#, vec!["write http://../../x"]),
+            (r#"{"file":"http://../../x"}"#, vec!["write http://../../x", "guess /../x"]),
             (r#"{"profile":"default"}"#, vec![]),
             (r#"{"source":"def f():\n  return 1\n"}"#, vec![]),
             (r#"{"command":"rm -rf /"}"#, vec!["shell"]),

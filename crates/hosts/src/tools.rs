@@ -98,7 +98,7 @@ fn glob_that_leads_away<'a>(input: &Json<'a>, base: &str, param: &'static str) -
         Json::Text(pattern) => pattern.trim(),
         other => return file(PathArg::NotText(other.kind())),
     };
-    let pattern = pattern.strip_prefix('!').unwrap_or(pattern);
+    let pattern = pattern.trim_start_matches(['!', '\\']);
     // `{/etc,../x}/**`: each choice is a path of its own, and the root is above them all.
     let chooses =
         pattern.contains('{') && ["{/", ",/", "{~", ",~", ".."].iter().any(|way| pattern.contains(way));

@@ -232,7 +232,7 @@ fn check_text(text: &str) -> Result<(), Trouble> {
     if text.len() >= MAX_PATH || text.split('/').any(|name| name.len() > MAX_NAME) {
         return Err(Trouble::TooLong);
     }
-    if text.starts_with(' ') || text.ends_with(' ') {
+    if text.starts_with(char::is_whitespace) || text.ends_with([' ', '\u{a0}']) {
         return Err(Trouble::Blank);
     }
     // Printable ASCII needs no second look, and is what nearly every path is made of.
