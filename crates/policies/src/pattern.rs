@@ -56,6 +56,15 @@ impl<'p> Probe<'p> {
         let below = |(start, above): (usize, usize), wanted: &str| {
             names_match(wanted.as_bytes(), names.get(start..)?).map(|depth| above + depth)
         };
+        // Most patterns are settled by the first letter of the first name: no need to take them apart.
+        let differs = |first: u8, start: usize| first != b'*' && names.get(start) != Some(&first);
+        match pattern.as_bytes() {
+            [b'/', first, ..] if differs(*first, 1) => return None,
+            [b'~', b'/', first, ..] if self.home.is_none_or(|(start, _)| differs(*first, start)) => {
+                return None;
+            }
+            _ => {}
+        }
         match pattern.as_bytes().first() {
             Some(b'/') => below((1, 0), pattern.get(1..)?),
             Some(b'~') => below(self.home?, pattern.strip_prefix("~/").unwrap_or_default()),

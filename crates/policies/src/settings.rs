@@ -238,13 +238,16 @@ impl Wording for Settings {
             _ => "file operations",
         };
         let root = facts.ground.root.as_ref().map(|root| root.physical.to_string_lossy()).unwrap_or_default();
+        // As the agent gave it, which is how older guards show it.
+        let used = facts.uses.iter().find(|used| used.param == finding.param && !used.text.is_empty());
+        let given = used.map(|used| used.text.escape_debug().to_string());
         let text = template
             .replace("{root}", &shorten(&root, 90))
             .replace("{tool}", tool)
             .replace("{noun}", noun)
             .replace("{reason}", &finding.reason)
             .replace("{instead}", &finding.instead)
-            .replace("{path}", &shorten(&finding.path, 90));
+            .replace("{path}", &shorten(given.as_deref().unwrap_or(&finding.path), 90));
         Some(text)
     }
 }
