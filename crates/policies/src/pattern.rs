@@ -21,6 +21,8 @@ pub(crate) struct Probe<'p> {
     /// Where the part below the home begins, and how many components stand before it. Found once: half of all
     /// patterns begin there.
     home: Option<(usize, usize)>,
+    /// Where each name begins.
+    starts: Vec<usize>,
     ground: &'p Ground,
 }
 
@@ -36,7 +38,7 @@ impl<'p> Probe<'p> {
         let ends_oddly = |name: &[u8]| name.ends_with(b".") || name.ends_with(b" ");
         let odd = !path.is_ascii() || path.split(|byte| *byte == b'/').any(ends_oddly);
         let home = ground.home.as_ref().and_then(|home| start_below(home, path));
-        Probe { path, lower, odd, home, ground }
+        Probe { path, lower, odd, home, starts: starts(path), ground }
     }
 
     /// How many components of the path the pattern names, if it covers the path. The deeper, the more specific.
@@ -70,8 +72,10 @@ impl<'p> Probe<'p> {
             Some(b'~') => below(self.home?, pattern.strip_prefix("~/").unwrap_or_default()),
             Some(b'*') => {
                 let wanted = pattern.strip_prefix("**/")?;
-                let starts = names.iter().enumerate().filter(|(_, byte)| **byte == b'/').enumerate();
-                starts.map(|(above, (at, _))| (at + 1, above)).find_map(|start| below(start, wanted))
+                let first = *wanted.as_bytes().first()?;
+                let starts = self.starts.iter().copied().enumerate();
+                let likely = starts.filter(|(_, start)| !differs(first, *start));
+                likely.map(|(above, start)| (start, above)).find_map(|start| below(start, wanted))
             }
             _ => {
                 let (spots, wanted) = places(pattern, self.ground);
@@ -83,9 +87,11 @@ impl<'p> Probe<'p> {
     /// Whether the path lies in this place, letters in either case.
     pub(crate) fn is_in(&self, spot: &Spot) -> bool {
         let holds = |base: &Path| {
-            below(&base.as_os_str().as_encoded_bytes().to_ascii_lowercase(), &self.lower).is_some()
+            let base = base.as_os_str().as_encoded_bytes();
+            let ends = matches!(self.path.get(base.len()), None | Some(b'/')) || base.ends_with(b"/");
+            ends && self.path.get(..base.len()).is_some_and(|start| start.eq_ignore_ascii_case(base))
         };
-        holds(&spot.physical) || (spot.lexical != spot.physical && holds(&spot.lexical))
+        holds(&spot.physical) || holds(&spot.lexical)
     }
 
     /// Whether the pattern could name something below the path: a search that starts here could come upon it.
@@ -117,6 +123,7 @@ impl<'p> Probe<'p> {
                 lower: Cow::Borrowed(&folded),
                 odd: false,
                 home: None,
+                starts: starts(&folded),
                 ground: self.ground,
             };
             return path.covers(pattern, &folded).is_some();
@@ -126,6 +133,10 @@ impl<'p> Probe<'p> {
             names_match(wanted.as_bytes(), &fold(rest)).is_some()
         })
     }
+}
+
+fn starts(path: &[u8]) -> Vec<usize> {
+    path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at + 1).collect()
 }
 
 /// Where the part of `path` below this place begins, and how many components stand before it.
