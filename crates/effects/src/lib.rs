@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use toolgate_model::{
-    Access, Action, Call, Effect, FileUse, Json, PathArg, Reach, Target, ToolAccess, ToolRule, Unknown,
+    Access, Action, Call, Effect, FileUse, PathArg, Reach, Target, ToolAccess, ToolRule, Unknown,
 };
 
 /// Says what a call would do. `rules` are the user's own words on tools, by name; a `*` at a name's end
@@ -56,11 +56,7 @@ fn file_effect<'a>(file: &FileUse<'a>) -> Effect<'a> {
 }
 
 fn ruled_effect<'a>(call: &Call<'a>, rule: &ToolRule, param: &str) -> Option<Effect<'a>> {
-    let path = match call.input.get(param) {
-        Some(Json::Text(text)) => PathArg::Text(text.clone()),
-        Some(Json::Null) | None => PathArg::Missing,
-        Some(other) => PathArg::NotText(other.kind()),
-    };
+    let path = PathArg::of(&call.input, param);
     let target = Target { param: Cow::Owned(param.to_owned()), path, reach: Reach::Exact, guess: false };
     match rule.access {
         ToolAccess::Write => Some(Effect::Write(target)),

@@ -46,7 +46,7 @@ pub fn action_for<'a>(tools: &[(&str, Tool)], name: &str, input: &Json<'a>) -> A
     let file = |access, param: &'static str| FileUse {
         access,
         param: Cow::Borrowed(param),
-        path: path_arg(input, param),
+        path: PathArg::of(input, param),
     };
     match *tool {
         Tool::Read(param) => Action::Files(vec![file(Access::Read, param)]),
@@ -79,14 +79,6 @@ pub fn action_for<'a>(tools: &[(&str, Tool)], name: &str, input: &Json<'a>) -> A
             Action::Files(vec![file(Access::Read, param)])
         }
         Tool::InternalReading(_) => Action::Internal,
-    }
-}
-
-fn path_arg<'a>(input: &Json<'a>, param: &str) -> PathArg<'a> {
-    match input.get(param) {
-        Some(Json::Text(text)) => PathArg::Text(text.clone()),
-        Some(Json::Null) | None => PathArg::Missing,
-        Some(other) => PathArg::NotText(other.kind()),
     }
 }
 

@@ -117,3 +117,22 @@ pub enum PathArg<'a> {
     /// Not a string; says what it was.
     NotText(&'static str),
 }
+
+impl<'a> PathArg<'a> {
+    /// The path parameter of this name in a tool's input.
+    pub fn of(input: &Json<'a>, param: &str) -> PathArg<'a> {
+        match input.get(param) {
+            Some(Json::Text(text)) => PathArg::Text(text.clone()),
+            Some(Json::Null) | None => PathArg::Missing,
+            Some(other) => PathArg::NotText(other.kind()),
+        }
+    }
+
+    /// Its text; empty where it has none.
+    pub fn text(&self) -> &str {
+        match self {
+            PathArg::Text(text) | PathArg::Pattern(text) => text,
+            PathArg::Cwd | PathArg::Missing | PathArg::NotText(_) => "",
+        }
+    }
+}

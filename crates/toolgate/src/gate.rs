@@ -115,10 +115,7 @@ fn observe<'a>(
                 continue;
             }
         };
-        let text = match &target.path {
-            PathArg::Text(text) | PathArg::Pattern(text) => text,
-            PathArg::Cwd | PathArg::Missing | PathArg::NotText(_) => "",
-        };
+        let text = target.path.text();
         // A guess at a path that names nothing on this machine was none: `/vercel/next.js`, `/remind me`.
         if target.guess && !begins_on_disk(known.world, text) {
             continue;

@@ -267,20 +267,15 @@ impl Line {
             }
             path => Ok(path),
         };
-        if home.as_ref().is_some_and(|home| home == FROM_PASSWD) {
+        let mut dirs = if home.as_ref().is_some_and(|home| home == FROM_PASSWD) {
             let list = read_regular(Path::new("/etc/passwd"), MAX_PASSWD).unwrap_or_default();
             let uid = rustix::process::getuid().as_raw();
-            let dirs = Dirs::from_passwd(&String::from_utf8_lossy(&list), uid, env).ok_or(Failure::NoHome)?;
-            return Ok(Line {
-                dirs,
-                profile: text(profile),
-                registered: Registered { root: place(root)?, agent: text(agent) },
-                standing,
-            });
-        }
-        let mut dirs = match place(home)? {
-            Some(home) => Dirs::of_home(&home),
-            None => Dirs::from_env(env).ok_or(Failure::NoHome)?,
+            Dirs::from_passwd(&String::from_utf8_lossy(&list), uid, env).ok_or(Failure::NoHome)?
+        } else {
+            match place(home)? {
+                Some(home) => Dirs::of_home(&home),
+                None => Dirs::from_env(env).ok_or(Failure::NoHome)?,
+            }
         };
         if let Some(config) = place(config)? {
             dirs.config = config;

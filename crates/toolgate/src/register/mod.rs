@@ -11,18 +11,18 @@ pub mod claude_code;
 mod error;
 mod files;
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use similar::TextDiff;
 
 pub use self::error::RegisterError;
 use self::files::{io_error, lock, read, replace};
 use crate::dirs::{Dirs, FROM_PASSWD};
+use crate::settings::digest;
 
 /// Whose settings the registration goes into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -268,12 +268,7 @@ fn note_path(state: &Path) -> PathBuf {
 }
 
 fn sha256(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    digest(text.as_bytes())
 }
 
 fn text_of(path: &Path) -> Result<&str, RegisterError> {
