@@ -12,7 +12,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use toolgate_model::{
-    Access, Action, Call, Effect, FileUse, PathArg, Reach, Target, ToolAccess, ToolRule, Unknown,
+    Access, Action, Call, Effect, FileUse, Gap, Origin, PathArg, Reach, Run, Target, ToolAccess, ToolRule,
+    Unknown,
 };
 
 /// Says what a call would do. `rules` are the user's own words on tools, by name; a `*` at a name's end
@@ -22,8 +23,12 @@ pub fn effects<'a>(call: &Call<'a>, rules: &BTreeMap<String, ToolRule>) -> Vec<E
     let mut effects = match &call.action {
         Action::Nothing | Action::Internal | Action::Configure(_) => Vec::new(),
         Action::Fetch => vec![Effect::Connect],
-        Action::Run(words) => vec![Effect::Run(words.clone())],
-        Action::Shell(_) => vec![Effect::Unknown(Unknown::Shell)],
+        Action::Run(words) => vec![Effect::Run(Run::of(words.clone()))],
+        Action::Shell(_) => vec![Effect::Unknown(Unknown::Shell {
+            gap: Gap::ShellCode,
+            text: String::new(),
+            origin: Origin { span: (0, 0), via: None },
+        })],
         Action::Files(uses) => uses.iter().map(file_effect).collect(),
         Action::Unlisted { .. } if ruled.is_some() => Vec::new(),
         Action::Unlisted { mcp } => unlisted::effects(&call.tool, *mcp, &call.input),
@@ -47,20 +52,18 @@ fn rule_for<'r>(rules: &'r BTreeMap<String, ToolRule>, tool: &str) -> Option<&'r
 }
 
 fn file_effect<'a>(file: &FileUse<'a>) -> Effect<'a> {
-    let target = |reach| Target { param: file.param.clone(), path: file.path.clone(), reach, guess: false };
-    match file.access {
-        Access::Read => Effect::Read(target(Reach::Exact)),
-        Access::Search => Effect::Read(target(Reach::Below)),
-        Access::Write => Effect::Write(target(Reach::Exact)),
-    }
+    let reach = if file.access == Access::Search { Reach::Below } else { Reach::Exact };
+    let (param, path) = (file.param.clone(), file.path.clone());
+    Effect::Use(file.access, Target { param, path, reach, guess: false, origin: None })
 }
 
 fn ruled_effect<'a>(call: &Call<'a>, rule: &ToolRule, param: &str) -> Option<Effect<'a>> {
     let path = PathArg::of(&call.input, param);
-    let target = Target { param: Cow::Owned(param.to_owned()), path, reach: Reach::Exact, guess: false };
-    match rule.access {
-        ToolAccess::Write => Some(Effect::Write(target)),
-        ToolAccess::Read => Some(Effect::Read(target)),
-        ToolAccess::None => None,
-    }
+    let access = match rule.access {
+        ToolAccess::Write => Access::Write,
+        ToolAccess::Read => Access::Read,
+        ToolAccess::None => return None,
+    };
+    let param = Cow::Owned(param.to_owned());
+    Some(Effect::Use(access, Target { param, path, reach: Reach::Exact, guess: false, origin: None }))
 }

@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use toolgate_model::{Effect, Json, PathArg, Reach, Target, Unknown, has_dotdot};
+use toolgate_model::{Access, Effect, Gap, Json, Origin, PathArg, Reach, Target, Unknown, has_dotdot};
 
 /// More paths than this in one input are not looked at one by one.
 const MAX_PATHS: usize = 256;
@@ -76,7 +76,7 @@ impl<'a> Search<'a> {
         }
         let short_line = trimmed.len() <= 1024 && !trimmed.contains(['\n', '\t']);
         match meaning {
-            Meaning::Command => self.effects.push(Effect::Unknown(Unknown::Shell)),
+            Meaning::Command => self.effects.push(not_analysed(text)),
             Meaning::Place => self.path(key, text),
             Meaning::PlaceOrThing if short_line => self.path(key, trimmed),
             Meaning::PlaceOrThing | Meaning::Other if looks_like_path(trimmed) => self.guess(key, trimmed),
@@ -109,8 +109,14 @@ impl<'a> Search<'a> {
     }
 }
 
+fn not_analysed<'a>(command: &str) -> Effect<'a> {
+    let origin = Origin { span: (0, 0), via: None };
+    Effect::Unknown(Unknown::Shell { gap: Gap::ShellCode, text: command.to_owned(), origin })
+}
+
 fn write<'a>(key: &str, path: PathArg<'a>, guess: bool) -> Effect<'a> {
-    Effect::Write(Target { param: Cow::Owned(key.to_owned()), path, reach: Reach::Exact, guess })
+    let param = Cow::Owned(key.to_owned());
+    Effect::Use(Access::Write, Target { param, path, reach: Reach::Exact, guess, origin: None })
 }
 
 /// The words of the name: `filePath`, `target_file`, `dest-dir`.
@@ -261,9 +267,9 @@ mod tests {
     fn found(input: &str) -> Vec<String> {
         let input: Json<'_> = serde_json::from_str(input).unwrap();
         let name = |effect: &Effect<'_>| match effect {
-            Effect::Write(Target { path: PathArg::Text(text), guess: true, .. }) => format!("guess {text}"),
-            Effect::Write(Target { path: PathArg::Text(text), .. }) => format!("write {text}"),
-            Effect::Unknown(Unknown::Shell) => "shell".into(),
+            Effect::Use(_, Target { path: PathArg::Text(text), guess: true, .. }) => format!("guess {text}"),
+            Effect::Use(_, Target { path: PathArg::Text(text), .. }) => format!("write {text}"),
+            Effect::Unknown(Unknown::Shell { .. }) => "shell".into(),
             Effect::Unknown(_) => "unknown".into(),
             other => format!("{other:?}"),
         };
@@ -326,7 +332,7 @@ mod tests {
         assert!(
             effects
                 .iter()
-                .any(|effect| matches!(effect, Effect::Write(Target { path: PathArg::NotText(_), .. })))
+                .any(|effect| matches!(effect, Effect::Use(_, Target { path: PathArg::NotText(_), .. })))
         );
     }
 }

@@ -93,14 +93,42 @@ pub struct FileUse<'a> {
 }
 
 /// What is done with a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
+    /// It becomes the working directory.
+    Enter,
+    /// Names in it, or facts about it, are looked at.
+    List,
     /// Its content is read.
     Read,
     /// Names or contents below it are searched.
     Search,
+    /// A link is made that leads there.
+    Link,
     /// It is made or changed.
     Write,
+    /// It is taken away.
+    Delete,
+}
+
+impl Access {
+    /// Whether something is made, changed or taken away.
+    pub fn changes(self) -> bool {
+        matches!(self, Access::Write | Access::Delete)
+    }
+
+    /// As a verb, for messages.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Access::Enter => "changes into",
+            Access::List => "lists",
+            Access::Read => "reads",
+            Access::Search => "searches",
+            Access::Link => "links to",
+            Access::Write => "writes",
+            Access::Delete => "deletes",
+        }
+    }
 }
 
 /// A path parameter as it came.

@@ -3,18 +3,17 @@
 //! INVARIANT: what is not understood is an [`Effect::Unknown`], never an empty list.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
-use crate::PathArg;
+use crate::{Access, PathArg};
 
 /// One thing that a call would do.
 #[derive(Debug, Clone)]
 pub enum Effect<'a> {
-    /// Reads.
-    Read(Target<'a>),
-    /// Makes or changes.
-    Write(Target<'a>),
-    /// Starts a program with these words.
-    Run(Vec<String>),
+    /// Uses a file or a directory.
+    Use(Access, Target<'a>),
+    /// Starts a program.
+    Run(Run),
     /// Talks to another machine.
     Connect,
     /// Something that we cannot name.
@@ -32,6 +31,8 @@ pub struct Target<'a> {
     pub reach: Reach,
     /// Taken for a path by its looks alone.
     pub guess: bool,
+    /// What in a shell command leads to it.
+    pub origin: Option<Origin>,
 }
 
 /// How far an effect reaches.
@@ -43,13 +44,107 @@ pub enum Reach {
     Below,
 }
 
+/// What in a shell command an effect comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The bytes of the command's text.
+    pub span: (u32, u32),
+    /// The way there through wrappers and scripts, the last step first.
+    pub via: Option<Rc<Via>>,
+}
+
+/// One step on the way to an effect.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Via {
+    /// What took the step: `sudo`, `bash -c`, `scripts/clean.sh:12`.
+    pub step: String,
+    /// The line of a script in which the next step stands; empty for a wrapper.
+    pub line: String,
+    /// The step before it.
+    pub before: Option<Rc<Via>>,
+}
+
+/// A program that would be started, as its spec reads the words: behind all wrappers, options known by their
+/// names whatever the spelling.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Run {
+    /// The program's own name, without directories: `git`.
+    pub program: String,
+    /// Its sub-commands: `["push"]`, `["remote", "add"]`.
+    pub sub: Vec<String>,
+    /// Its options by the first spelling that the spec gives (`-r` for `--recursive` and for the `r` in `-rf`), each
+    /// with its value where it takes one. An option that the spec does not know is kept as it is written.
+    pub options: Vec<(String, Option<String>)>,
+    /// What is neither option nor sub-command. A word whose text is not known is `None`.
+    pub operands: Vec<Option<String>>,
+    /// All words as they would be passed, the name first; those not known are shown as they are written.
+    pub words: Vec<String>,
+    /// The programs whose output it reads, nearest last: `["curl"]` for the `sh` in `curl … | sh`.
+    pub fed_by: Vec<String>,
+    /// Files that its input and output are redirected to, by absolute name.
+    pub outputs: Vec<String>,
+    /// Where in a shell command it stands.
+    pub origin: Option<Origin>,
+}
+
+impl Run {
+    /// A program whose words are known and need no spec.
+    pub fn of(words: Vec<String>) -> Run {
+        let program = words.first().map(|first| base_name(first).to_owned()).unwrap_or_default();
+        let operands = words.iter().skip(1).cloned().map(Some).collect();
+        Run { program, operands, words, ..Run::default() }
+    }
+
+    /// Whether the option of this name is given, by the first spelling of its spec.
+    pub fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|(name, _)| name == option)
+    }
+}
+
+/// The last name of a path.
+pub fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// Why an effect cannot be named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unknown<'a> {
-    /// A shell command that is not analysed.
-    Shell,
     /// A tool that its host's page does not list.
     Tool(Cow<'a, str>),
     /// A tool of an MCP server.
     McpTool(Cow<'a, str>),
+    /// Something in a shell command.
+    Shell {
+        /// What it is.
+        gap: Gap,
+        /// The words that cannot be known, for people.
+        text: String,
+        /// Where it stands.
+        origin: Origin,
+    },
+}
+
+/// What of a shell command cannot be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Gap {
+    /// The command's parameter is missing or no text.
+    Missing,
+    /// Text that bash would not read, or that is beyond our bounds.
+    Syntax,
+    /// The name of a program that is only known when it runs.
+    Name,
+    /// A path that is only known when it runs, and what is done there.
+    Path(Access),
+    /// A program that no spec describes.
+    Program,
+    /// An option or sub-command that the program's spec does not list.
+    Option,
+    /// Code of the project, built or run by a tool whose effects are the code's.
+    Project,
+    /// Code of another language that does more than compute.
+    Code,
+    /// Shell code that is only known when it runs.
+    ShellCode,
+    /// More than can be followed: too deep, too many, too long.
+    Bounds,
 }

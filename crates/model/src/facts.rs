@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Access, Agent, Ground, Place, Reach, Trouble, Unknown};
+use crate::{Access, Agent, Ground, Origin, Place, Reach, Run, Trouble, Unknown};
 
 /// Everything that a policy may know.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ pub struct Facts<'a> {
     pub standing: Standing,
     /// The files that the call would use.
     pub uses: Vec<Use<'a>>,
-    /// Programs that it would start, words already apart.
-    pub runs: Vec<Vec<String>>,
+    /// Programs that it would start.
+    pub runs: Vec<Run>,
     /// What could not be named.
     pub unknown: Vec<Unknown<'a>>,
     /// What the host's changed settings would do to us.
@@ -42,12 +42,14 @@ pub struct Use<'a> {
     pub place: Result<Place, Trouble>,
     /// One of our own files is the same file under another name.
     pub alias_of_own: bool,
+    /// What in a shell command leads to it.
+    pub origin: Option<Origin>,
 }
 
 impl Use<'_> {
-    /// Whether something is made or changed.
+    /// Whether something is made, changed or taken away.
     pub fn writes(&self) -> bool {
-        self.access == Access::Write
+        self.access.changes()
     }
 }
 

@@ -26,16 +26,16 @@ pub(crate) struct OrchestratorCommand {
 
 impl Policy for OrchestratorCommand {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        for words in &facts.runs {
-            let Some((program, rest)) = words.split_first() else { continue };
-            if self.program.is_empty() || *program != self.program {
+        for run in &facts.runs {
+            let Some((_, rest)) = run.words.split_first() else { continue };
+            if self.program.is_empty() || run.program != self.program {
                 continue;
             }
             let hit = |list: &[String]| list.iter().any(|command| begins(rest, command));
             if hit(&self.forbidden) && !hit(&self.unless) {
                 findings.push(
                     Finding::new("orchestrator-command", Decision::Deny, Kind::Tampering)
-                        .because(format!("`{}` is not available to agents", words.join(" ")))
+                        .because(format!("`{}` is not available to agents", run.words.join(" ")))
                         .instead("have a person run it"),
                 );
             }

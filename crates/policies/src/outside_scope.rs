@@ -48,8 +48,8 @@ impl Policy for OutsideScope<'_> {
         for used in &facts.uses {
             let Ok(place) = &used.place else { continue };
             let needed = match used.access {
-                Access::Read | Access::Search => Rights::Read,
-                Access::Write => Rights::Write,
+                Access::Enter | Access::List | Access::Read | Access::Search | Access::Link => Rights::Read,
+                Access::Write | Access::Delete => Rights::Write,
             };
             let closed = place.paths().find(|path| self.rights(path, facts.ground) < needed);
             if let Some(path) = closed {
@@ -104,7 +104,7 @@ fn finding(used: &Use<'_>, place: &Place, path: &Path, facts: &Facts<'_>) -> Fin
     } else {
         (Kind::Outside, "outside of what this session may use")
     };
-    let verb = if used.writes() { "writes" } else { "reads" };
+    let verb = used.access.verb();
     let named = shorten(&place.lexical.to_string_lossy(), 100);
     let leads = if path == place.lexical {
         String::new()

@@ -35,7 +35,7 @@ impl Policy for UnprovedEffect {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for unknown in &facts.unknown {
             let (decision, reason, instead) = match unknown {
-                Unknown::Shell => (
+                Unknown::Shell { .. } => (
                     self.shell,
                     "what this command would do is not proved".to_owned(),
                     "use the file tools where they will do, or have a person approve it".to_owned(),

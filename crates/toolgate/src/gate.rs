@@ -102,11 +102,9 @@ fn observe<'a>(
     };
     for effect in effects(call, &layer.tools) {
         let (access, target) = match effect {
-            Effect::Read(target) if target.reach == Reach::Below => (Access::Search, target),
-            Effect::Read(target) => (Access::Read, target),
-            Effect::Write(target) => (Access::Write, target),
-            Effect::Run(words) => {
-                facts.runs.push(words);
+            Effect::Use(access, target) => (access, target),
+            Effect::Run(run) => {
+                facts.runs.push(run);
                 continue;
             }
             Effect::Connect => continue,
@@ -143,13 +141,13 @@ fn look_up<'a>(
     target: Target<'a>,
     place: Result<Place, toolgate_model::Trouble>,
 ) -> Use<'a> {
-    let alias_of_own = access == Access::Write
-        && place.as_ref().is_ok_and(|place| is_alias_of_own(known.world, ground, place));
+    let alias_of_own =
+        access.changes() && place.as_ref().is_ok_and(|place| is_alias_of_own(known.world, ground, place));
     let text = match target.path {
         PathArg::Text(text) | PathArg::Pattern(text) => text,
         PathArg::Cwd | PathArg::Missing | PathArg::NotText(_) => Cow::Borrowed(""),
     };
-    Use { access, reach: target.reach, param: target.param, text, place, alias_of_own }
+    Use { access, reach: target.reach, param: target.param, text, place, alias_of_own, origin: target.origin }
 }
 
 /// Whether the file has a second name among the files that no agent writes. Few files have two names at all.
