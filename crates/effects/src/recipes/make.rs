@@ -38,7 +38,8 @@ pub(crate) fn recipe(
         explicit: BTreeMap::new(),
         patterns: Vec::new(),
         specific: Vec::new(),
-        first: None,
+        first: Vec::new(),
+        has_first: false,
         current: None,
         included: Vec::new(),
         include,
@@ -77,6 +78,9 @@ pub(crate) fn recipe(
 }
 
 struct Rule {
+    line: u32,
+    /// `%.o` of `a.o b.o: %.o: %.c`
+    pattern: Option<String>,
     /// Still to be split into words, and expanded once more under `.SECONDEXPANSION`.
     prerequisites: String,
     recipe: Vec<(u32, String)>,
@@ -102,8 +106,10 @@ struct Make<'f> {
     explicit: BTreeMap<String, Vec<usize>>,
     patterns: Vec<(String, usize)>,
     specific: Vec<Specific>,
-    first: Option<String>,
-    /// Rules that a recipe line would belong to: the first and the end.
+    /// Targets that may be the first: more than one where a condition chooses.
+    first: Vec<String>,
+    has_first: bool,
+    /// The rule that a recipe line would belong to.
     current: Option<usize>,
     included: Vec<String>,
     include: &'f mut dyn FnMut(&str) -> Option<String>,
@@ -279,7 +285,7 @@ impl Make<'_> {
 
     fn rule(&mut self, targets: &str, rest: &str) {
         let targets = self.expand(targets.trim_end_matches('&'));
-        let mut targets: Vec<&str> = targets.split_whitespace().collect();
+        let targets: Vec<&str> = targets.split_whitespace().collect();
         let rest = rest.strip_prefix(':').unwrap_or(rest);
         let (head, recipe) = text::cut_recipe(rest);
         if let Line::Assignment { name, operator, value } = Line::of(rest.trim_start())
@@ -300,29 +306,26 @@ impl Make<'_> {
             }
             return;
         }
-        let expanded;
-        let prerequisites = match Line::of(head) {
-            // `objects: %.o: %.c`
-            Line::Rule { targets: pattern, rest } => {
-                expanded = self.expand(pattern);
-                targets.extend(expanded.split_whitespace());
-                self.expand(rest)
-            }
-            _ => self.expand(head),
+        let (pattern, prerequisites) = match Line::of(head) {
+            Line::Rule { targets: pattern, rest } => (Some(self.expand(pattern).trim().to_owned()), rest),
+            _ => (None, head),
         };
+        let prerequisites = self.expand(prerequisites);
         let recipe = recipe.map(|recipe| (self.line, recipe.trim_start().to_owned()));
         let id = self.rules.len();
         if targets.is_empty() || self.burn(targets.len()) {
             return;
         }
-        self.rules.push(Rule { prerequisites, recipe: recipe.into_iter().collect() });
+        let (line, recipe) = (self.line, recipe.into_iter().collect());
+        self.rules.push(Rule { line, pattern: pattern.clone(), prerequisites, recipe });
         self.current = Some(id);
         for target in targets {
             self.one_shell |= target == ".ONESHELL";
             self.second_expansion |= target == ".SECONDEXPANSION";
             if let Some((start, _)) = target.split_once(HOLE) {
                 let end = target.rsplit_once(HOLE).map(|(_, end)| end).unwrap_or_default();
-                self.patterns.push((format!("{start}%{end}"), id));
+                let fits = pattern.clone().unwrap_or_else(|| format!("{start}%{end}"));
+                self.patterns.push((fits, id));
                 continue;
             }
             if target.contains('%') {
@@ -332,6 +335,7 @@ impl Make<'_> {
             // `.c.o:` is `%.o: %.c`
             if let Some((from, to)) = target.strip_prefix('.').and_then(|rest| rest.split_once('.'))
                 && !target.contains('/')
+                && self.rules.get(id).is_some_and(|rule| rule.prerequisites.trim().is_empty())
             {
                 self.patterns.push((format!("%.{to}"), id));
                 if let Some(rule) = self.rules.get_mut(id) {
@@ -340,8 +344,14 @@ impl Make<'_> {
                 }
             }
             let special = target.starts_with('.') && !target.contains('/');
-            if self.first.is_none() && !special {
-                self.first = Some(target.to_owned());
+            if !self.has_first && !special {
+                let seen = match self.frames.last_mut() {
+                    Some(frame) => &mut frame.has_first,
+                    None => &mut self.has_first,
+                };
+                if !std::mem::replace(seen, true) {
+                    self.first.push(target.to_owned());
+                }
             }
             self.explicit.entry(target.to_owned()).or_default().push(id);
         }
@@ -381,16 +391,10 @@ impl Make<'_> {
             } else {
                 None
             };
-            return match named.or_else(|| self.first.clone()) {
-                Some(goal) => self.visit(&goal, 0),
-                None => false,
-            };
+            let goals = named.map_or_else(|| std::mem::take(&mut self.first), |named| vec![named]);
+            return goals.iter().filter(|goal| self.visit(goal, 0)).count() > 0;
         }
-        let mut found = false;
-        for target in targets {
-            found |= self.visit(target, 0);
-        }
-        found
+        targets.iter().filter(|target| self.visit(target, 0)).count() > 0
     }
 
     /// Runs the recipes of the prerequisites, then those of the target. Whether there is any rule for it.
@@ -420,7 +424,8 @@ impl Make<'_> {
         }
         let own = self.explicit.get(target).cloned().unwrap_or_default();
         let has_recipe = own.iter().any(|id| self.rules.get(*id).is_some_and(|rule| !rule.recipe.is_empty()));
-        let mut rules: Vec<(usize, Option<String>)> = own.into_iter().map(|id| (id, None)).collect();
+        let stem_of = |id: usize| stem(self.rules.get(id)?.pattern.as_deref()?, target);
+        let mut rules: Vec<(usize, Option<String>)> = own.into_iter().map(|id| (id, stem_of(id))).collect();
         if !has_recipe {
             let fitting =
                 self.patterns.iter().filter_map(|(pattern, id)| Some((*id, Some(stem(pattern, target)?))));
@@ -437,7 +442,7 @@ impl Make<'_> {
             self.visit(name, level);
         }
         for ((id, stem), mine) in rules.iter().zip(&prerequisites) {
-            let others = prerequisites.iter().flatten().filter(|name| !mine.contains(name));
+            let others = prerequisites.iter().filter(|names| !std::ptr::eq(*names, mine)).flatten();
             let all: Vec<&String> = mine.iter().chain(others.take(256)).collect();
             if self.burn(all.len().saturating_mul(8)) {
                 break;
@@ -446,7 +451,11 @@ impl Make<'_> {
             let recipe = self.rules.get(*id).map(|rule| rule.recipe.clone()).unwrap_or_default();
             self.run(recipe);
         }
-        if rules.iter().all(|(id, _)| self.rules.get(*id).is_some_and(|rule| rule.recipe.is_empty())) {
+        let without_recipe =
+            |(id, _): &(usize, _)| self.rules.get(*id).is_some_and(|rule| rule.recipe.is_empty());
+        if rules.iter().all(without_recipe) {
+            let rule = rules.first().and_then(|(id, _)| self.rules.get(*id));
+            self.line = rule.map_or(self.line, |rule| rule.line);
             self.built_in(target, prerequisites.iter().flatten());
         }
         for (name, value) in before {
@@ -463,9 +472,9 @@ impl Make<'_> {
         let changed = ["CC", "CXX", "COMPILE.c", "COMPILE.cc", "LINK.o", "LD", "AS", "CPP"]
             .iter()
             .any(|name| self.variables.contains_key(*name));
-        let command = if target.ends_with(".o") {
+        let command = if is_object(target) {
             "$(CC) $(CFLAGS) -c -o $@"
-        } else if prerequisites.any(|name| name.ends_with(".o")) {
+        } else if prerequisites.any(|name| is_object(name)) {
             "$(CC) $(LDFLAGS) $^ -o $@"
         } else {
             return;
@@ -499,7 +508,8 @@ impl Make<'_> {
         } else {
             text
         };
-        let words = text.split_whitespace().filter(|word| *word != "|");
+        let words =
+            text.split_whitespace().filter(|word| *word != "|" && (stem.is_some() || !word.contains('%')));
         words.map(|word| over_stem(word, stem)).collect()
     }
 
@@ -616,6 +626,10 @@ impl Make<'_> {
         text.push_str(command);
         Step { line: self.line, text, shell }
     }
+}
+
+fn is_object(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, end)| end == "o")
 }
 
 /// What stands behind `define`.

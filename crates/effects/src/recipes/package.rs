@@ -251,7 +251,7 @@ mod tests {
             "é",
         ];
         scrambled(&pieces, 2000, |text| {
-            drop((script(text, "a"), deno_task(text, "*"), composer_script(text, "a")))
+            drop((script(text, "a"), deno_task(text, "*"), composer_script(text, "a")));
         });
         assert_eq!(shown(&script(&"[".repeat(1_000_000), "a")), ["opaque: the file is no JSON"]);
     }

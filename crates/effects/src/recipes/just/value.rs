@@ -176,7 +176,7 @@ fn blank(at: &mut Cursor<'_>) {
 
 fn operand_value(just: &mut Just<'_>, at: &mut Cursor<'_>) -> String {
     blank(at);
-    if at.rest.starts_with("/") {
+    if at.rest.starts_with('/') {
         return String::new();
     }
     if at.eat("(") {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::text::{join_words, not_dir, over_stem, stem};
-use super::{MAX_DEPTH, Make};
-use crate::recipes::HOLE;
+use super::{FUEL, MAX_DEPTH, Make};
+use crate::recipes::{HOLE, Step};
 
 /// A variable that a condition sets more ways than this is a hole.
 const MAX_WAYS: usize = 4;
@@ -35,6 +35,8 @@ impl Definition {
 pub(super) struct Frame {
     /// The variable of `ifndef`.
     undefined: Option<String>,
+    /// The branch has a target that may be the first of the file.
+    pub(super) has_first: bool,
     /// What the variables that a branch has set were before it, and after each branch.
     before: BTreeMap<String, Option<Variable>>,
     changed: BTreeMap<String, Option<Variable>>,
@@ -49,6 +51,7 @@ impl Make<'_> {
         let undefined = (word == "ifndef").then(|| operands.trim().to_owned());
         self.frames.push(Frame {
             undefined,
+            has_first: false,
             before: BTreeMap::new(),
             changed: BTreeMap::new(),
             branches: Vec::new(),
@@ -65,6 +68,7 @@ impl Make<'_> {
         self.end_branch();
         if let Some(frame) = self.frames.last_mut() {
             frame.has_else = !rest.starts_with("if");
+            frame.has_first = false;
         }
     }
 
@@ -215,9 +219,13 @@ impl Make<'_> {
                 match name.split_once(':').and_then(|(name, rest)| Some((name, rest.split_once('=')?))) {
                     Some((name, (from, to))) => {
                         let text = self.variable(name);
-                        match from.contains('%') {
-                            true => substituted(&text, from, to),
-                            false => substituted(&text, &format!("%{from}"), &format!("%{to}")),
+                        if self.too_long(&text, to.len()) {
+                            return HOLE.to_string();
+                        }
+                        if from.contains('%') {
+                            substituted(&text, from, to)
+                        } else {
+                            substituted(&text, &format!("%{from}"), &format!("%{to}"))
                         }
                     }
                     None => self.variable(&name),
@@ -262,15 +270,20 @@ impl Make<'_> {
         value
     }
 
+    /// Whether there is no fuel for a text of as many characters for each word.
+    fn too_long(&mut self, words: &str, each: usize) -> bool {
+        self.burn(words.split_whitespace().count().saturating_mul(each.min(FUEL)))
+    }
+
     /// A command that make runs by itself.
     fn shell(&mut self, command: &str) {
         let command = command.trim();
         if !command.is_empty() && self.shelled.insert(command.to_owned()) {
-            // A step of its own exports would ask for the variable that is being expanded.
-            let shell =
-                self.variables.get("SHELL").and_then(|shell| shell.first()).map(|shell| shell.text.clone());
-            let shell = shell.map(|shell| if shell.contains('$') { HOLE.to_string() } else { shell });
-            self.steps.push(crate::recipes::Step { line: self.line, text: command.to_owned(), shell });
+            let shell = self.variables.get("SHELL").map(|shell| match shell.as_slice() {
+                [only] if !only.text.contains('$') => only.text.clone(),
+                _ => HOLE.to_string(),
+            });
+            self.steps.push(Step { line: self.line, text: command.to_owned(), shell });
         }
     }
 
@@ -294,6 +307,10 @@ impl Make<'_> {
         }
         let values: Vec<String> = arguments.iter().map(|argument| self.expand(argument)).collect();
         let value = |at: usize| values.get(at).map_or("", String::as_str);
+        let longest = values.iter().rev().skip(1).map(String::len).max().unwrap_or(0);
+        if self.too_long(value(values.len().saturating_sub(1)), longest) {
+            return hole();
+        }
         let has_hole = values.iter().any(|value| value.contains(HOLE));
         let each = |change: &dyn Fn(&str) -> String| {
             value(values.len().saturating_sub(1)).split_whitespace().map(change).collect::<Vec<_>>().join(" ")
@@ -317,7 +334,7 @@ impl Make<'_> {
             // `$(file >name,text)` writes.
             "file" => {
                 self.shell(&format!(": {}", value(0)));
-                hole()
+                if value(0).trim_start().starts_with('>') { String::new() } else { hole() }
             }
             "guile" => {
                 self.unknown();
@@ -354,9 +371,17 @@ impl Make<'_> {
                 )
             }
             _ if has_hole => hole(),
+            _ => self.known(name, &values),
+        }
+    }
+
+    /// Functions of texts that have no hole.
+    fn known(&mut self, name: &str, values: &[String]) -> String {
+        let value = |at: usize| values.get(at).map_or("", String::as_str);
+        match name {
             "subst" if !value(0).is_empty() => {
                 let bound = value(2).len().saturating_mul(value(1).len().saturating_add(1));
-                if self.burn(bound) { hole() } else { value(2).replace(value(0), value(1)) }
+                if self.burn(bound) { HOLE.to_string() } else { value(2).replace(value(0), value(1)) }
             }
             "firstword" => value(0).split_whitespace().next().unwrap_or_default().to_owned(),
             "lastword" => value(0).split_whitespace().next_back().unwrap_or_default().to_owned(),
@@ -369,17 +394,16 @@ impl Make<'_> {
             "filter" | "filter-out" => {
                 let patterns: Vec<&str> = value(0).split_whitespace().collect();
                 if self.burn(patterns.len().saturating_mul(value(1).len())) {
-                    return hole();
+                    return HOLE.to_string();
                 }
                 let fits = |word: &str| patterns.iter().any(|p| *p == word || stem(p, word).is_some());
                 join_words(value(1).split_whitespace().filter(|word| fits(word) == (name == "filter")))
             }
-            "basename" => each(&|word| match word.rsplit_once('.') {
-                Some((base, end)) if !end.contains('/') => base.to_owned(),
-                _ => word.to_owned(),
-            }),
-            "suffix" => hole(),
-            _ => hole(),
+            "basename" => join_words(value(0).split_whitespace().map(|word| match word.rsplit_once('.') {
+                Some((base, end)) if !end.contains('/') => base,
+                _ => word,
+            })),
+            _ => HOLE.to_string(),
         }
     }
 
