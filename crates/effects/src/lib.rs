@@ -6,6 +6,7 @@
 //!
 //! Shell commands are [`Unknown::Shell`]: not analysed, so never called harmless.
 
+mod spec;
 mod unlisted;
 
 use std::borrow::Cow;
