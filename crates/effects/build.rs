@@ -227,6 +227,7 @@ impl Tables {
         }
         let (mut takes, mut value) = match (&meaning.takes, &meaning.maybe) {
             (None, None) => ("No", "text"),
+            (Some(kind), None) if kind.contains(' ') => ("Pair", kind.as_str()),
             (Some(kind), None) => ("Value", kind.as_str()),
             (None, Some(kind)) => ("Attached", kind.as_str()),
             (Some(_), Some(_)) => return Err("`takes` and `maybe`".to_owned()),
@@ -237,7 +238,7 @@ impl Tables {
             }
             (takes, value) = ("Keyed", meaning.keys.get("*").map_or("text", String::as_str));
         }
-        let kinds = self.kinds(value)?;
+        let kinds = self.kinds(&value.replace(' ', "+"))?;
         let more = self.more(meaning)?;
         let names = self.text(spellings)?;
         self.options

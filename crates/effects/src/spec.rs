@@ -164,6 +164,8 @@ struct Opt {
 enum Takes {
     No,
     Value,
+    /// Two values of one kind each: the next two words.
+    Pair,
     /// Only one that is written in the same word.
     Attached,
     /// One that is `key=value`, the keys of which are options that begin with its name and a colon.
@@ -381,7 +383,7 @@ struct Reader<'r, 'w> {
     /// The commands above the sub-command whose options are meant everywhere.
     above: Vec<&'static Spec>,
     /// The values of options, by the first spelling of each.
-    values: Vec<(&'static str, u8, Slot)>,
+    values: Vec<(&'static str, [Kind; 3], Slot)>,
     /// What the options of the deepest sub-command change.
     mores: Vec<&'static More>,
     reading: Reading,
@@ -523,19 +525,21 @@ impl Reader<'_, '_> {
     fn give(&mut self, option: &'static Opt, attached: Option<usize>) {
         let name = option.names.first();
         let value = match (option.takes, attached) {
-            (Takes::No | Takes::Key, Some(_)) => return self.unlisted(),
+            (Takes::No | Takes::Key | Takes::Pair, Some(_)) => return self.unlisted(),
             (Takes::No | Takes::Key | Takes::Attached, None) => None,
-            (Takes::Value | Takes::Keyed | Takes::Attached, Some(skip)) => Some(Slot::at(self.at, skip)),
-            (Takes::Value | Takes::Keyed, None) if self.at + 1 < self.words.len() => {
-                self.at += 1;
-                Some(Slot::at(self.at, 0))
-            }
-            (Takes::Value | Takes::Keyed, None) => None,
+            (_, Some(skip)) => Some(Slot::at(self.at, skip)),
+            (Takes::Value | Takes::Keyed | Takes::Pair, None) => self.next_word(),
         };
-        match value {
-            Some(slot) if option.takes == Takes::Keyed => self.keyed(name, slot),
-            Some(slot) => self.values.push((name, option.kinds, slot)),
-            None => {}
+        match (value, kinds(option.kinds)) {
+            (Some(slot), _) if option.takes == Takes::Keyed => self.keyed(name, slot),
+            (Some(slot), [first, second, _]) if option.takes == Takes::Pair => {
+                self.values.push((name, [first, Kind::Text, Kind::Text], slot));
+                if let Some(slot) = self.next_word() {
+                    self.values.push((name, [second, Kind::Text, Kind::Text], slot));
+                }
+            }
+            (Some(slot), kinds) => self.values.push((name, kinds, slot)),
+            (None, _) => {}
         }
         self.reading.options.push(Given { name, value });
         if let (Some(more), true) = (MORES.get(usize::from(option.more)), option.more > 0) {
@@ -544,6 +548,12 @@ impl Reader<'_, '_> {
             self.ended |= more.ends;
             self.mores.push(more);
         }
+    }
+
+    fn next_word(&mut self) -> Option<Slot> {
+        let next = (self.at + 1 < self.words.len()).then_some(self.at + 1)?;
+        self.at = next;
+        Some(Slot::at(next, 0))
     }
 
     /// A value that is `key=value`. Case does not tell keys apart, and a space may stand for the `=`.
@@ -562,9 +572,9 @@ impl Reader<'_, '_> {
         let whole = skip <= text.len() && (word.known || skip > key.len());
         match (of(key).filter(|_| whole), of("*")) {
             (Some(option), _) => {
-                self.values.push((name, option.kinds, Slot::at(slot.word, slot.skip + skip)));
+                self.values.push((name, kinds(option.kinds), Slot::at(slot.word, slot.skip + skip)));
             }
-            (None, Some(any)) => self.values.push((name, any.kinds, slot)),
+            (None, Some(any)) => self.values.push((name, kinds(any.kinds), slot)),
             (None, None) => self.unlisted_at(slot.word),
         }
     }
@@ -630,7 +640,7 @@ impl Reader<'_, '_> {
                     break 'args;
                 }
                 self.reading.operands.push(word);
-                found.push(("", arg.kinds, Slot::at(word, 0)));
+                found.push(("", kinds(arg.kinds), Slot::at(word, 0)));
             }
         }
         if self.reading.rest.is_none() {
@@ -641,12 +651,12 @@ impl Reader<'_, '_> {
                 }
             }
         }
-        for (name, places, slot) in found {
-            self.meanings(name, places, slot);
+        for (name, kinds, slot) in found {
+            self.meanings(name, kinds, slot);
         }
         let has_path = self.reading.uses.iter().any(|(kind, _)| kind.is_path());
-        for (name, places, slot) in std::mem::take(&mut self.values) {
-            self.meanings(name, places, slot);
+        for (name, kinds, slot) in std::mem::take(&mut self.values) {
+            self.meanings(name, kinds, slot);
         }
         self.reading.uses.sort_by_key(|(_, slot)| slot.word);
         if !has_path && !self.mores.iter().any(|more| more.instead) {
@@ -664,8 +674,8 @@ impl Reader<'_, '_> {
     }
 
     /// Adds what a value or operand (whose option's name is empty) means, as the given options turn it.
-    fn meanings(&mut self, option: &str, places: u8, slot: Slot) {
-        let mut all = kinds(places).to_vec();
+    fn meanings(&mut self, option: &str, listed: [Kind; 3], slot: Slot) {
+        let mut all = listed.to_vec();
         for turn in self.mores.iter().flat_map(|more| more.turns.of(&TURNS)) {
             let named = turn.option.str();
             if !named.is_empty() && named == option {
@@ -748,4 +758,184 @@ fn is_remote(text: &str) -> bool {
 
 fn starts_with_ignore_case(text: &str, start: &str) -> bool {
     text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An example of a spec.
+    struct Example {
+        file: &'static str,
+        handler: bool,
+        run: &'static str,
+        does: &'static [&'static str],
+    }
+
+    static EXAMPLES: &[Example] = include!(concat!(env!("OUT_DIR"), "/examples.rs"));
+
+    /// Splits at blanks outside of quotes.
+    fn split(text: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::new(), None, None);
+        let mut letters = text.chars();
+        while let Some(letter) = letters.next() {
+            match (letter, quote) {
+                (' ', None) => words.extend(word.take()),
+                ('\'' | '"', None) => {
+                    quote = Some(letter);
+                    word.get_or_insert_with(String::new);
+                }
+                (_, Some(open)) if letter == open => quote = None,
+                ('\\', None | Some('"')) => word.get_or_insert_with(String::new).extend(letters.next()),
+                _ => word.get_or_insert_with(String::new).push(letter),
+            }
+        }
+        words.extend(word);
+        words
+    }
+
+    fn kind_name(kind: Kind) -> String {
+        let (name, language) = match kind {
+            Kind::Code(language) => ("Code".to_owned(), format!(":{language:?}").to_lowercase()),
+            Kind::Script(language) => ("Script".to_owned(), format!(":{language:?}").to_lowercase()),
+            other => (format!("{other:?}"), String::new()),
+        };
+        let dashed = name.chars().enumerate().fold(String::new(), |all, (at, letter)| {
+            let dash = if at > 0 && letter.is_uppercase() { "-" } else { "" };
+            all + dash + &letter.to_lowercase().to_string()
+        });
+        dashed + &language
+    }
+
+    fn shown(words: &[String]) -> Vec<Shown<'_>> {
+        words.iter().map(|word| Shown { head: word, known: true }).collect()
+    }
+
+    /// What a command of plain words does, sorted.
+    fn does(words: &[String]) -> Vec<String> {
+        let Some((name, words)) = words.split_first() else { return Vec::new() };
+        let Some(spec) = find(name) else { return vec![format!("run {name}")] };
+        let reading = read(spec, &shown(words));
+        let mut all = Vec::new();
+        let mut texts: Vec<String> = Vec::new();
+        for (kind, slot) in &reading.uses {
+            let text = slot.of(&words[slot.word]);
+            match kind {
+                Kind::Assign | Kind::Sed | Kind::Awk => {}
+                Kind::Host => all.push("connect".to_owned()),
+                Kind::Shell if reading.operands.contains(&slot.word) && !texts.is_empty() => {
+                    texts.last_mut().unwrap().extend([" ", text]);
+                }
+                Kind::Shell => texts.push(text.to_owned()),
+                kind => all.push(format!("{} {text}", kind_name(*kind))),
+            }
+        }
+        all.extend(texts.iter().flat_map(|text| does(&split(text))));
+        all.extend(reading.effects.iter().map(|effect| match effect {
+            Fixed::Use(kind, path) => format!("{} {path}", kind_name(*kind)),
+            Fixed::RepoRead => "repo-read".to_owned(),
+            Fixed::RepoWrite => "repo-write".to_owned(),
+            other => format!("{other:?}").to_lowercase(),
+        }));
+        if !reading.unlisted.is_empty() {
+            all.push("unknown".to_owned());
+        }
+        if let Some(rest) = reading.rest {
+            all.extend(does(&words[rest..]));
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    #[test]
+    fn examples_are_read_as_they_say() {
+        let mut wrong = Vec::new();
+        for example in EXAMPLES.iter().filter(|example| !example.handler) {
+            let mut expected: Vec<_> = example.does.iter().map(|does| (*does).to_owned()).collect();
+            expected.sort();
+            let found = does(&split(example.run));
+            if found != expected {
+                wrong.push(format!(
+                    "{}: {}\n  expected {expected:?}\n  found    {found:?}",
+                    example.file, example.run
+                ));
+            }
+        }
+        assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+    }
+
+    #[test]
+    fn ways_to_write_options() {
+        let cases: &[(&str, &[&str])] = &[
+            ("cp -rv a b", &["read-tree a", "write-tree b"]),
+            ("cp a b -r", &["read-tree a", "write-tree b"]),
+            ("cp -- -r b", &["read -r", "write b"]),
+            ("cp -td a", &["read a", "write-tree d"]),
+            ("cp -vtd a", &["read a", "write-tree d"]),
+            ("cp -t d a", &["read a", "write-tree d"]),
+            ("cp --target-directory d a", &["read a", "write-tree d"]),
+            ("cp --target-directory=d a", &["read a", "write-tree d"]),
+            ("cp --tar=d a", &["read a", "write-tree d"]),
+            ("cp --r a b", &["read a", "unknown", "write b"]),
+            ("cp --verbose=x a b", &["read a", "unknown", "write b"]),
+            ("cp --backup a b", &["read a", "write b"]),
+            ("cp --mystery a b", &["read a", "unknown", "write b"]),
+            ("cp -rQ a b", &["read-tree a", "unknown", "write-tree b"]),
+            ("cp - b", &["write b"]),
+            ("head -5 a", &["read a"]),
+            ("head -c5 a", &["read a"]),
+            ("tail +5", &[]),
+            ("tar xzf a.tgz", &["read a.tgz", "write-tree ."]),
+            ("tar czf a.tgz d", &["read-tree d", "write a.tgz"]),
+            ("tar -c -f a.tgz d", &["read-tree d", "write a.tgz"]),
+            ("dd if=a of=b bs=1", &["read a", "write b"]),
+            ("dd mystery=b", &["unknown"]),
+            ("env -i A=b rm x", &["delete x"]),
+            ("sudo -u root rm -rf x", &["delete-tree x"]),
+            ("ssh -oproxycommand='rm x' h", &["connect", "delete x"]),
+            ("ssh -o Mystery=1 h", &["connect", "unknown"]),
+            ("curl -F 'a=@b;type=c' http://h", &["connect", "read b"]),
+            ("curl file:///etc/passwd", &["read /etc/passwd"]),
+            ("scp a h:b", &["connect", "read-tree a"]),
+            ("ln -s a/b", &["link a/b", "write-tree ."]),
+            ("systemctl list-units --user", &[]),
+        ];
+        for (run, expected) in cases {
+            assert_eq!(does(&split(run)), *expected, "{run}");
+        }
+    }
+
+    fn read_shown(name: &str, words: &[(&'static str, bool)]) -> Reading {
+        let words: Vec<_> = words.iter().map(|(head, known)| Shown { head, known: *known }).collect();
+        read(find(name).unwrap(), &words)
+    }
+
+    #[test]
+    fn words_that_are_known_in_part() {
+        let slot = |word, skip| Slot { word, skip, end: None };
+        let reading = read_shown("cp", &[("--target-directory=", false), ("a", true)]);
+        assert_eq!(reading.uses, [(Kind::WriteTree, slot(0, 19)), (Kind::Read, slot(1, 0))]);
+        let reading = read_shown("cp", &[("-t", false), ("a", true)]);
+        assert_eq!(reading.uses, [(Kind::WriteTree, slot(0, 2)), (Kind::Read, slot(1, 0))]);
+        let reading = read_shown("cp", &[("", false), ("b", true)]);
+        assert_eq!(reading.uses, [(Kind::Read, slot(0, 0)), (Kind::Write, slot(1, 0))]);
+        assert!(reading.unlisted.is_empty());
+        for word in ["-", "-r", "--", "--tar"] {
+            assert_eq!(read_shown("cp", &[(word, false), ("b", true)]).unlisted, [0], "{word}");
+        }
+        assert_eq!(read_shown("tar", &[("", false)]).unlisted, [0]);
+        assert_eq!(read_shown("systemctl", &[("", false)]).unlisted, [0]);
+    }
+
+    #[test]
+    fn names_of_options_and_sub_commands() {
+        let reading = read_shown("cp", &[("-Rt", true), ("d", true), ("a", true)]);
+        let names: Vec<_> = reading.options.iter().map(|given| given.name).collect();
+        assert_eq!((names, reading.operands), (vec!["-r", "-t"], vec![2]));
+        let reading = read_shown("systemctl", &[("--user", true), ("restart", true), ("x", true)]);
+        assert_eq!((reading.sub, reading.operands), (vec!["restart"], vec![2]));
+        assert_eq!(read_shown("sudo", &[("-n", true), ("ls", true), ("-l", true)]).rest, Some(1));
+        assert!(find("no such program").is_none());
+    }
 }
