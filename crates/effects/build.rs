@@ -107,7 +107,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut tables = Tables::default();
     tables.kinds.push(kinds("text")?);
     tables.mores.push("More::NONE".to_owned());
-    let mut errors = Vec::new();
+    let mut wrong = 0;
     for file in files {
         let path = file.path();
         let Some(stem) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".toml")) else {
@@ -115,11 +115,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let read = toml::from_str(&fs::read_to_string(&path)?).map_err(|error| error.to_string());
         if let Err(error) = read.and_then(|source| tables.file(stem, source)) {
-            errors.push(format!("specs/{stem}.toml: {error}"));
+            println!("cargo::error=specs/{stem}.toml: {}", error.replace('\n', " "));
+            wrong += 1;
         }
     }
-    if !errors.is_empty() {
-        return Err(errors.join("\n").into());
+    if wrong > 0 {
+        return Err(format!("{wrong} specs are wrong").into());
     }
     let out = env::var("OUT_DIR")?;
     fs::write(Path::new(&out).join("specs.rs"), tables.code()?)?;

@@ -651,30 +651,33 @@ impl Reader<'_, '_> {
                 }
             }
         }
+        let mut meant = Vec::new();
         for (name, kinds, slot) in found {
-            self.meanings(name, kinds, slot);
+            meant.extend(self.meanings(name, kinds, slot));
         }
-        let has_path = self.reading.uses.iter().any(|(kind, _)| kind.is_path());
         for (name, kinds, slot) in std::mem::take(&mut self.values) {
             self.meanings(name, kinds, slot);
         }
         self.reading.uses.sort_by_key(|(_, slot)| slot.word);
-        if !has_path && !self.mores.iter().any(|more| more.instead) {
+        if !self.mores.iter().any(|more| more.instead) {
             let mores = self.mores.iter().map(|more| more.default);
-            self.reading.effects.extend([spec.default].into_iter().chain(mores).flat_map(fixed));
+            let all = [spec.default].into_iter().chain(mores).flat_map(fixed);
+            self.reading.effects.extend(all.filter(|effect| match effect {
+                Fixed::Use(kind, _) if kind.changes() => !meant.iter().any(|kind| kind.changes()),
+                _ => !meant.iter().any(|kind| kind.is_path()),
+            }));
         }
         self.reading
     }
 
     fn is_assignment(&self, word: usize) -> bool {
         let head = self.words.get(word).map_or("", |word| word.head);
-        head.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
-        })
+        head.split_once('=').is_some_and(|(name, _)| is_name(name))
     }
 
-    /// Adds what a value or operand (whose option's name is empty) means, as the given options turn it.
-    fn meanings(&mut self, option: &str, listed: [Kind; 3], slot: Slot) {
+    /// Adds what a value or operand (whose option's name is empty) means, as the given options turn it. Says
+    /// what it then is.
+    fn meanings(&mut self, option: &str, listed: [Kind; 3], slot: Slot) -> Vec<Kind> {
         let mut all = listed.to_vec();
         for turn in self.mores.iter().flat_map(|more| more.turns.of(&TURNS)) {
             let named = turn.option.str();
@@ -685,13 +688,14 @@ impl Reader<'_, '_> {
                 all = all.into_iter().flat_map(turned).collect();
             }
         }
-        for kind in all {
-            if let Some(meaning) = self.meaning(kind, slot)
+        for kind in &all {
+            if let Some(meaning) = self.meaning(*kind, slot)
                 && !self.reading.uses.contains(&meaning)
             {
                 self.reading.uses.push(meaning);
             }
         }
+        all
     }
 
     fn meaning(&self, kind: Kind, slot: Slot) -> Option<(Kind, Slot)> {
@@ -702,11 +706,16 @@ impl Reader<'_, '_> {
             Kind::Text => None,
             Kind::Read | Kind::Write if text == "-" && word.known => None,
             Kind::At => {
-                let skip = file_in_value(text).or_else(|| (text.is_empty() && !word.known).then_some(0))?;
-                let slot = later(skip);
+                if let Some((before, _)) = text.split_once("%output{") {
+                    let slot = later(before.len() + 8);
+                    let end = slot.of(word.head).find('}').map(|at| slot.skip + at);
+                    return Some((Kind::Write, Slot { end, ..slot }));
+                }
+                let slot =
+                    later(file_in_value(text).or_else(|| (text.is_empty() && !word.known).then_some(0))?);
                 let end = slot.of(word.head).find(';').map(|at| slot.skip + at);
-                let at = Slot { end, ..slot };
-                (at.of(word.head) != "-" || !word.known).then_some((Kind::Read, at))
+                let slot = Slot { end, ..slot };
+                (slot.of(word.head) != "-" || !word.known).then_some((Kind::Read, slot))
             }
             Kind::Host if starts_with_ignore_case(text, "file://") => Some((Kind::Read, later(7))),
             Kind::Host if starts_with_ignore_case(text, "file:") => Some((Kind::Read, later(5))),
@@ -729,6 +738,11 @@ impl Kind {
             Kind::Assign | Kind::Host => false,
         }
     }
+
+    /// Whether what the word names is made, changed or taken away.
+    fn changes(self) -> bool {
+        matches!(self, Kind::Write | Kind::WriteTree | Kind::Delete | Kind::DeleteTree | Kind::Beside)
+    }
 }
 
 /// The one option whose long spelling begins so, as `getopt_long` takes it.
@@ -742,12 +756,16 @@ fn abbreviated(spec: &'static Spec, name: &str) -> Option<&'static Opt> {
     fits.next().filter(|_| fits.next().is_none())
 }
 
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+}
+
 /// Where a file's name begins in `@file`, `name=@file`, `name=<file` or `name@file`.
 fn file_in_value(text: &str) -> Option<usize> {
     match text.split_once('=') {
         _ if text.starts_with('@') => Some(1),
         Some((name, value)) => value.starts_with(['@', '<']).then_some(name.len() + 2),
-        None => text.find('@').map(|at| at + 1),
+        None => text.split_once('@').filter(|(name, _)| is_name(name)).map(|(name, _)| name.len() + 1),
     }
 }
 
