@@ -8,6 +8,7 @@
 
 #[cfg_attr(not(test), expect(dead_code, reason = "the interpreter is still to come"))]
 mod recipes;
+mod spec;
 mod unlisted;
 
 use std::borrow::Cow;
