@@ -3,8 +3,6 @@
 //! [`read`] goes over the words as the program's own parser would. It judges nothing: what a spec does not
 //! list comes back as [`Reading::unlisted`], and the caller must take that for an unknown effect.
 
-#![cfg_attr(not(test), expect(dead_code, reason = "the interpreter of commands is being built"))]
-
 /// What a command or a sub-command does with its words.
 #[derive(Debug)]
 pub(crate) struct Spec {

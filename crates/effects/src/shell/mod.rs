@@ -72,6 +72,28 @@ pub fn analyse(command: &str, scene: &Scene<'_>) -> Analysis {
     shell.found
 }
 
+/// The command bound to a directory as a whole: if that cannot be entered, none of it runs.
+pub fn confined(command: &str, directory: &str) -> String {
+    let mut quoted = String::with_capacity(directory.len() + 2);
+    for c in directory.chars() {
+        if matches!(c, '"' | '$' | '`' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    let parsed = parse(command);
+    let one = match parsed.list.items.as_slice() {
+        [item] => !item.background && item.rest.iter().all(|(connector, _)| *connector == toolgate_shell::Connector::And),
+        _ => false,
+    };
+    // What `&&` would bind only in part stands in braces, on lines of its own: a comment or here-document ends there.
+    if one && parsed.error.is_none() && !command.contains('\n') {
+        format!("cd \"{quoted}\" && {command}")
+    } else {
+        format!("cd \"{quoted}\" && {{\n{command}\n}}")
+    }
+}
+
 /// Texts and trees that come up on the way; all of them live until the end.
 #[derive(Default)]
 pub(crate) struct Store<'t> {

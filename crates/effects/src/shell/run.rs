@@ -128,6 +128,12 @@ impl<'t> Interpreter<'t, '_> {
         } else if let Some(place) = self.found_in_path(name) {
             return self.run_file(&place, words, outputs);
         }
+        if programs::is_shell(name) {
+            let mut run = self.run_of(name, words, outputs);
+            run.operands = words.iter().skip(1).map(|word| word.whole().map(str::to_owned)).collect();
+            self.emit(Effect::Run(run));
+            return self.deeper_outcome_of(|shell| shell.shell_program(name, words));
+        }
         let Some(spec) = spec::find(name).or_else(|| spec::find(unversioned(name))) else {
             let mut run = self.run_of(name, words, outputs);
             run.operands = words.iter().skip(1).map(|word| word.whole().map(str::to_owned)).collect();
@@ -175,7 +181,7 @@ impl<'t> Interpreter<'t, '_> {
         let program = run.program.clone();
         self.emit(Effect::Run(run));
         let entered = self.enter(&reading, arguments);
-        let outcome = match spec.has_handler().then(|| programs::handler(self, &program, &reading, words)).flatten() {
+        let outcome = match programs::handler(self, &program, &reading, words) {
             Some(outcome) => outcome,
             None => self.apply(&program, &reading, words),
         };

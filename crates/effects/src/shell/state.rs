@@ -114,11 +114,11 @@ impl<'t> State<'t> {
 
     /// Sets the variable itself, also where it is a reference.
     pub(crate) fn put(&mut self, name: &str, value: Variable) {
-        match self.variables.iter_mut().find(|(known, _)| **known == *name) {
-            Some((_, old)) => *old = Rc::new(value),
+        if let Some((_, old)) = self.variables.iter_mut().find(|(known, _)| **known == *name) {
+            *old = Rc::new(value);
+        } else if self.variables.len() < MAX_KEPT {
             // INVARIANT: what is not kept must not be taken for unset; the environment's answer is "anything".
-            None if self.variables.len() < MAX_KEPT => self.variables.push((Rc::from(name), Rc::new(value))),
-            None => {}
+            self.variables.push((Rc::from(name), Rc::new(value)));
         }
     }
 

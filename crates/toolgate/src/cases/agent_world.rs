@@ -8,8 +8,7 @@ pub(super) const HOME: &str = "/home/agent";
 /// The agent's worktree, in which every command starts.
 pub(super) const ROOT: &str = "/home/agent/worktrees/alpha";
 /// The agent's own temporary directory.
-#[cfg(test)]
-const TMPDIR: &str = "/tmp/agent-alpha";
+pub(super) const TMPDIR: &str = "/tmp/agent-alpha";
 
 /// What every checkout of the project holds.
 const PROJECT: &[(&str, &str)] = &[

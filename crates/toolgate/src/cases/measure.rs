@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use toolgate_effects::effects;
+use toolgate_effects::{Scene, effects};
 use toolgate_hosts::{action_for, tools_like};
 use toolgate_model::{
     Agent, Call, Decision, Effect, Ground, Json, Phase, Run, Standing, Unknown, Verdict, base_name,
@@ -151,9 +151,16 @@ impl Gate {
             ground: &self.ground,
             standing: Standing::default(),
             config: None,
+            tmp: Some(agent_world::TMPDIR),
             env_root: &|_| None,
         };
-        (judge(call, &known), effects(call, &self.settings.tools))
+        let scene = Scene {
+            world: &self.world,
+            cwd: call.cwd.as_deref(),
+            home: Some(agent_world::HOME),
+            tmp: known.tmp,
+        };
+        (judge(call, &known), effects(call, &self.settings.tools, &scene))
     }
 }
 

@@ -189,6 +189,7 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
         ground: &ground,
         standing: Standing { trusted: case.context.trusted, mode: case.context.mode.clone() },
         config: None,
+        tmp: None,
         env_root: &|_| ground.root.clone(),
     };
     let verdict = judge(&call, &known);
