@@ -98,6 +98,8 @@ fn observe<'a>(
         uses: Vec::new(),
         runs: Vec::new(),
         unknown: Vec::new(),
+        changes: Vec::new(),
+        expanded: Vec::new(),
         config: known.config.clone(),
     };
     for effect in effects(call, &layer.tools) {
