@@ -116,8 +116,6 @@ fn observe<'a>(
         uses: Vec::new(),
         runs: Vec::new(),
         unknown: Vec::new(),
-        changes: Vec::new(),
-        expanded: Vec::new(),
         config: known.config.clone(),
         changes: command.map(|command| command.changes.clone()).unwrap_or_default(),
         expanded: command.map(|command| command.expanded.clone()).unwrap_or_default(),
