@@ -19,6 +19,8 @@ struct Source {
     about: Option<String>,
     #[serde(default)]
     names: Vec<String>,
+    #[serde(default)]
+    same: Vec<String>,
     args: Option<String>,
     args1: Option<String>,
     #[serde(default)]
@@ -96,6 +98,8 @@ struct Tables {
     effects: Vec<String>,
     mores: Vec<String>,
     index: BTreeMap<u32, (String, usize)>,
+    /// The place of the file that is being read.
+    file: usize,
     examples: String,
 }
 
@@ -139,9 +143,9 @@ impl Tables {
                 return Err(format!("`{name}` is taken, or has the hash of `{other}`"));
             }
         }
-        let place = self.specs.len();
+        self.file = self.specs.len();
         self.specs.push(String::new());
-        self.spec(place, stem, &source.names, &source)
+        self.spec(self.file, stem, &source.names, &source)
     }
 
     /// Fills the place of a spec, and appends those of its sub-commands.
@@ -155,7 +159,7 @@ impl Tables {
         }
         for Example { run, does } in &source.examples {
             let program = run.split_whitespace().next().unwrap_or_default();
-            if !path.starts_with(program) && !names.iter().any(|name| name == program) {
+            if self.index.get(&hash(program)).is_none_or(|(_, place)| *place != self.file) {
                 return Err(within(format!("`{run}` is an example of something else")));
             }
             writeln!(
@@ -201,9 +205,13 @@ impl Tables {
         let mut seen = BTreeSet::new();
         for (place, (name, sub)) in source.sub.iter().enumerate() {
             let mut sub_names = vec![name.clone()];
-            sub_names.extend(sub.names.iter().filter(|other| *other != name).cloned());
-            if let Some(twice) = sub_names.iter().find(|name| !seen.insert((*name).clone())) {
-                return Err(within(format!("sub-command `{twice}` is there twice")));
+            sub_names.extend(sub.names.iter().cloned());
+            sub_names.extend(sub.same.iter().map(|other| format!("|{other}")));
+            let all = sub_names.iter().flat_map(|names| names.trim_start_matches('|').split(' '));
+            for one in all {
+                if !seen.insert(one.to_owned()) {
+                    return Err(within(format!("sub-command `{one}` is there twice")));
+                }
             }
             self.spec(first + place, &format!("{path} {name}"), &sub_names, sub)?;
         }
@@ -400,7 +408,7 @@ fn kinds(names: &str) -> Result<String> {
 
 /// The Rust name of a kind.
 fn kind(name: &str) -> Result<String> {
-    const SIMPLE: [&str; 20] = [
+    const SIMPLE: [&str; 21] = [
         "text",
         "read",
         "read-tree",
@@ -421,6 +429,7 @@ fn kind(name: &str) -> Result<String> {
         "assign",
         "host",
         "at",
+        "sql",
     ];
     const LANGUAGES: [&str; 8] = ["python", "node", "perl", "ruby", "php", "lua", "shell", "other"];
     match name.split_once(':') {

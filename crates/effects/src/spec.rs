@@ -41,8 +41,10 @@ pub(crate) enum Kind {
     Awk,
     Assign,
     Host,
-    /// `@file`; in a reading it has become `Read`.
+    /// `@file`; in a reading it has become `Read` or `Write`.
     At,
+    /// In a reading it has become `Code`, or is left out where it stays within its database.
+    Sql,
 }
 
 /// The language of a program that is given as a word or a file.
@@ -228,7 +230,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Spec> {
     let hash =
         name.bytes().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let at = INDEX.binary_search_by_key(&hash, |(hash, _)| *hash).ok()?;
-    SPECS.get(usize::from(INDEX.get(at)?.1)).filter(|spec| spec.is_named(name))
+    SPECS.get(usize::from(INDEX.get(at)?.1)).filter(|spec| spec.first_name(name).is_some())
 }
 
 /// Says what each of a command's words means. `words` begin behind the command's name.
@@ -277,13 +279,22 @@ impl Spec {
         self.is(Spec::HANDLER)
     }
 
-    /// The sub-command of this name.
-    pub(crate) fn sub(&self, name: &str) -> Option<&'static Spec> {
-        self.subs.of(&SPECS).iter().find(|sub| sub.is_named(name))
+    /// The sub-command of this name, and its first name.
+    pub(crate) fn sub(&self, name: &str) -> Option<(&'static Spec, &'static str)> {
+        self.subs.of(&SPECS).iter().find_map(|sub| Some((sub, sub.first_name(name)?)))
     }
 
-    fn is_named(&self, name: &str) -> bool {
-        self.names.words().any(|other| other == name)
+    /// The first name of what is also called `name`. Names of something else of the same meaning begin with a bar.
+    fn first_name(&self, name: &str) -> Option<&'static str> {
+        let mut first = self.name();
+        for word in self.names.words() {
+            let other = word.strip_prefix('|');
+            first = other.unwrap_or(first);
+            if other.unwrap_or(word) == name {
+                return Some(first);
+            }
+        }
+        None
     }
 
     fn is(&self, flag: u8) -> bool {
@@ -580,8 +591,8 @@ impl Reader<'_, '_> {
     fn operand(&mut self, word: Shown<'_>) {
         let spec = self.reading.spec;
         if self.reading.operands.is_empty() && spec.subs.len > 0 {
-            if let Some(sub) = spec.sub(word.head).filter(|_| word.known) {
-                return self.enter(sub);
+            if let Some((sub, name)) = spec.sub(word.head).filter(|_| word.known) {
+                return self.enter(sub, name);
             }
             if spec.args.len == 0 {
                 self.reading.unlisted.push(self.at);
@@ -597,12 +608,12 @@ impl Reader<'_, '_> {
         self.ended |= spec.is(Spec::STOPS);
     }
 
-    fn enter(&mut self, sub: &'static Spec) {
+    fn enter(&mut self, sub: &'static Spec, name: &'static str) {
         if self.reading.spec.is(Spec::GLOBAL) {
             self.above.push(self.reading.spec);
         }
         self.reading.spec = sub;
-        self.reading.sub.push(sub.name());
+        self.reading.sub.push(name);
         self.reading.effects.extend(fixed(sub.effects));
         self.reading.output = sub.output;
         self.mores.clear();
@@ -687,6 +698,11 @@ impl Reader<'_, '_> {
             }
         }
         for kind in &all {
+            // `strace -o '|command'`.
+            let word = self.words.get(slot.word).map_or("", |word| slot.of(word.head));
+            if *kind == Kind::Write && word.starts_with(['|', '!']) {
+                self.reading.uses.push((Kind::Shell, Slot { skip: slot.skip + 1, ..slot }));
+            }
             if let Some(meaning) = self.meaning(*kind, slot)
                 && !self.reading.uses.contains(&meaning)
             {
@@ -715,6 +731,7 @@ impl Reader<'_, '_> {
                 let slot = Slot { end, ..slot };
                 (slot.of(word.head) != "-" || !word.known).then_some((Kind::Read, slot))
             }
+            Kind::Sql => (!word.known || !is_plain_sql(text)).then_some((Kind::Code(Language::Other), slot)),
             Kind::Host if starts_with_ignore_case(text, "file://") => Some((Kind::Read, later(7))),
             Kind::Host if starts_with_ignore_case(text, "file:") => Some((Kind::Read, later(5))),
             kind if kind.is_path() && self.reading.spec.is(Spec::REMOTE) && is_remote(text) => {
@@ -733,7 +750,7 @@ impl Kind {
             Kind::Delete | Kind::DeleteTree | Kind::Enter | Kind::Into | Kind::Beside | Kind::At => true,
             Kind::Link | Kind::Script(_) | Kind::Program => false,
             Kind::Text | Kind::Command | Kind::Shell | Kind::Code(_) | Kind::Sed | Kind::Awk => false,
-            Kind::Assign | Kind::Host => false,
+            Kind::Assign | Kind::Host | Kind::Sql => false,
         }
     }
 
@@ -765,6 +782,76 @@ fn file_in_value(text: &str) -> Option<usize> {
         Some((name, value)) => value.starts_with(['@', '<']).then_some(name.len() + 2),
         None => text.split_once('@').filter(|(name, _)| is_name(name)).map(|(name, _)| name.len() + 1),
     }
+}
+
+/// Whether SQL does nothing but work on its database, as far as its words tell: no commands of the client (`.shell`,
+/// `\!`, `system`), and nothing that reads or writes other files.
+fn is_plain_sql(text: &str) -> bool {
+    const FIRST: [&str; 29] = [
+        "alter",
+        "analyze",
+        "begin",
+        "commit",
+        "create",
+        "delete",
+        "desc",
+        "describe",
+        "drop",
+        "end",
+        "explain",
+        "grant",
+        "insert",
+        "pragma",
+        "reindex",
+        "release",
+        "replace",
+        "revoke",
+        "rollback",
+        "savepoint",
+        "select",
+        "set",
+        "show",
+        "start",
+        "truncate",
+        "update",
+        "use",
+        "values",
+        "with",
+    ];
+    const OUTSIDE: [&str; 18] = [
+        "readfile",
+        "writefile",
+        "edit",
+        "load_extension",
+        "fts3_tokenizer",
+        "load_file",
+        "outfile",
+        "dumpfile",
+        "infile",
+        "program",
+        "copy",
+        "pg_read_file",
+        "pg_read_binary_file",
+        "pg_ls_dir",
+        "lo_import",
+        "lo_export",
+        "dblink",
+        "attach",
+    ];
+    let text = text.to_ascii_lowercase();
+    let words = |text: &str| -> Vec<String> {
+        text.split(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric())
+            .map(str::to_owned)
+            .collect()
+    };
+    let begins = |part: &str| {
+        part.is_empty() || words(part).first().is_some_and(|word| FIRST.contains(&word.as_str()))
+    };
+    let lines_begin = text.lines().all(|line| !line.trim_start().starts_with(['.', '!', '#']));
+    text.split(';').all(|part| begins(part.trim()))
+        && lines_begin
+        && !text.contains('\\')
+        && !words(&text).iter().any(|word| OUTSIDE.contains(&word.as_str()))
 }
 
 /// Whether a path is on another machine: `host:path`, `rsync://host/path`.
@@ -951,6 +1038,8 @@ mod tests {
         assert_eq!((names, reading.operands), (vec!["-r", "-t"], vec![2]));
         let reading = read_shown("systemctl", &[("--user", true), ("restart", true), ("x", true)]);
         assert_eq!((reading.sub, reading.operands), (vec!["restart"], vec![2]));
+        assert_eq!(read_shown("tmux", &[("splitw", true)]).sub, ["split-window"]);
+        assert_eq!(read_shown("tmux", &[("run", true)]).sub, ["run-shell"]);
         assert_eq!(read_shown("sudo", &[("-n", true), ("ls", true), ("-l", true)]).rest, Some(1));
         assert!(find("no such program").is_none());
     }
