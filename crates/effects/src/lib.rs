@@ -6,9 +6,10 @@
 //!
 //! A shell command is interpreted ([`analyse`]): what bash would do with it, over values of which not all is known.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "shell commands do not come here yet"))]
-#[expect(unused_imports, reason = "shell commands do not come here yet")]
 mod code;
+mod recipes;
+mod shell;
+mod spec;
 mod unlisted;
 
 pub use shell::{Analysis, Scene, analyse, confined};

@@ -146,6 +146,8 @@ fn observe<'a>(
         let resolver = from_the_root.unwrap_or(&as_it_runs);
         let place = match stream(text).filter(|_| target.origin.is_some()) {
             Some(place) => Ok(place),
+            // A shell takes any name, blanks and line ends too.
+            None if target.origin.is_some() => resolver.resolve_name(text),
             None => resolver.resolve(&target.path),
         };
         facts.uses.push(look_up(known, ground, access, target, place));

@@ -35,11 +35,18 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
     };
     let operands: Vec<Text> = reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
     let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
-    let outcome = if sub == "config" { shell.git_config(reading, &operands) } else { shell.apply("git", reading, words) };
+    let outcome = if sub == "config" { shell.git_config(reading, &operands, arguments) } else { shell.apply("git", reading, words) };
     if has(&["--no-index"]) || (sub == "diff" && operands.iter().filter(|operand| operand.raw().starts_with('/')).count() > 0) {
         for operand in &operands {
             shell.touch(Access::Read, Reach::Exact, operand);
         }
+    }
+    let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
+    if sub == "remote" && matches!(verb, Some("add" | "remove" | "rm" | "rename" | "set-url" | "set-branches")) {
+        shell.shared_config();
+    }
+    if reading.options.iter().any(|given| given.name == "--exec-path" && given.value.is_some()) {
+        shell.unknown(Gap::Code, "git --exec-path");
     }
     // A remote by its path, or by a program.
     if matches!(sub, "clone" | "fetch" | "pull" | "push" | "ls-remote" | "archive" | "fetch-pack" | "send-pack" | "remote" | "submodule") {
@@ -236,7 +243,7 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     /// `git config`: reading is nothing; writing is a write of the file.
-    fn git_config(&mut self, reading: &Reading, operands: &[Text]) -> Outcome {
+    fn git_config(&mut self, reading: &Reading, operands: &[Text], arguments: &[Text]) -> Outcome {
         let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
         let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole).filter(|word| {
             matches!(*word, "set" | "unset" | "get" | "list" | "rename-section" | "remove-section" | "edit")
@@ -255,8 +262,9 @@ impl<'t> Interpreter<'t, '_> {
         };
         let access = if changes { Access::Write } else { Access::Read };
         let file = reading.options.iter().find(|given| matches!(given.name, "-f" | "--file")).and_then(|given| given.value);
-        if file.is_some() {
-            // The spec tells the file; whether it is written, only the other words do.
+        if let Some(slot) = file {
+            let path = slot_text(arguments, &slot);
+            self.touch(access, Reach::Exact, &path);
             return Outcome::of(Flow::Any);
         }
         if has(&["--global"]) {
@@ -265,17 +273,22 @@ impl<'t> Interpreter<'t, '_> {
         } else if has(&["--system"]) {
             self.touch(access, Reach::Exact, &Text::known("/etc/gitconfig"));
         } else if changes {
-            match self.repository() {
-                Some(repository) => {
-                    let config = repository.common.join("config");
-                    self.touch(Access::Write, Reach::Exact, &Text::known(&config.to_string_lossy()));
-                }
-                None => self.touch(Access::Write, Reach::Exact, &Text::known(".git/config")),
-            }
+            self.shared_config();
         } else {
             self.touch(Access::Search, Reach::Below, &Text::known("."));
         }
         Outcome::of(Flow::Any)
+    }
+
+    /// The settings that all worktrees share are written.
+    fn shared_config(&mut self) {
+        match self.repository() {
+            Some(repository) => {
+                let config = repository.common.join("config");
+                self.touch(Access::Write, Reach::Exact, &Text::known(&config.to_string_lossy()));
+            }
+            None => self.touch(Access::Write, Reach::Exact, &Text::known(".git/config")),
+        }
     }
 
     fn remote(&mut self, sub: &str, operand: &Text) {

@@ -302,15 +302,18 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         }
         for place in self.places(path) {
             match place {
-                Some((place, glob_reach)) => {
-                    let reach = if glob_reach == Reach::Below { glob_reach } else { reach };
-                    self.touch_place(access, reach, place);
+                // Some of what lies below, not all of it.
+                Some((place, Reach::Below)) if access.changes() => {
+                    self.touch_place(access, reach, format!("{}/…", place.trim_end_matches('/')));
                 }
+                Some((place, Reach::Below)) => self.touch_place(access, Reach::Below, place),
+                Some((place, Reach::Exact)) => self.touch_place(access, reach, place),
                 None => self.unknown(Gap::Path(access), &path.shown()),
             }
         }
         // An unset variable before a slash is the root directory.
         if access == Access::Delete
+            && reach == Reach::Below
             && let Some(rest) = path.raw().strip_prefix(ANY)
             && rest.starts_with('/')
         {

@@ -117,6 +117,7 @@ impl<'t> Interpreter<'t, '_> {
         let mut command = false;
         let mut input = false;
         let mut only_checks = false;
+        let mut starts = false;
         while let Some((first, behind)) = rest.split_first() {
             let raw = first.raw();
             match raw {
@@ -136,6 +137,7 @@ impl<'t> Interpreter<'t, '_> {
                     continue;
                 }
                 _ if raw.starts_with("--") => {
+                    starts |= raw == "--login";
                     if let Some(file) = raw.strip_prefix("--rcfile=").or_else(|| raw.strip_prefix("--init-file=")) {
                         let file = Text::marked(file.to_owned());
                         self.forked(|shell| shell.run_script(&file, &[]));
@@ -143,6 +145,7 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 _ if raw.starts_with(['-', '+']) && raw.len() > 1 => {
                     command |= raw.starts_with('-') && raw.contains('c');
+                    starts |= raw.starts_with('-') && raw.contains(['i', 'l']);
                     input |= raw.contains('s');
                     only_checks |= raw.contains('n') && !raw.contains('c');
                     if raw.ends_with('o') || raw.ends_with('O') {
@@ -153,6 +156,9 @@ impl<'t> Interpreter<'t, '_> {
                 _ => break,
             }
             rest = behind;
+        }
+        if starts {
+            self.start_files();
         }
         // Functions that were exported go along; directory and variables do too, as far as they matter.
         let out = self.forked(|shell| {
@@ -186,6 +192,23 @@ impl<'t> Interpreter<'t, '_> {
             }
         });
         Outcome::of(out)
+    }
+
+    /// What an interactive or login shell reads first. The person's own files are their own; others are code.
+    fn start_files(&mut self) {
+        let home = self.variable_texts("HOME");
+        for name in [".bashrc", ".bash_profile", ".profile", ".zshrc", ".bash_login"] {
+            for home in &home {
+                let path = Text::marked(format!("{}/{name}", home.raw()));
+                let place = self.one_place(&path);
+                let foreign = home.whole() != self.scene.home;
+                let written = place.as_deref().is_some_and(|place| self.state.written(place).is_some());
+                let there = place.as_deref().is_some_and(|place| self.scene.world.look(std::path::Path::new(place)).is_ok());
+                if written || (foreign && there) {
+                    self.forked(|shell| shell.run_script(&path, &[]));
+                }
+            }
+        }
     }
 
     // ── find and xargs ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -355,7 +378,9 @@ impl<'t> Interpreter<'t, '_> {
             items = self.stdin.lines().unwrap_or_else(|| vec![Text::any()]);
         }
         for item in items.into_iter().take(64) {
-            let text = if command.raw().contains("{}") {
+            let text = if command.is_empty() {
+                item
+            } else if command.raw().contains("{}") {
                 Text::marked(command.raw().replace("{}", item.raw()))
             } else {
                 Text::marked(format!("{} {}", command.raw(), item.raw()))
@@ -540,6 +565,13 @@ impl<'t> Interpreter<'t, '_> {
         let operands: Vec<String> =
             reading.operands.iter().filter_map(|at| arguments.get(*at)).filter_map(Text::whole).map(str::to_owned).collect();
         let found = match named.as_ref().and_then(Text::whole) {
+            Some("-" | "/dev/stdin") => match self.stdin.clone() {
+                Flow::Text(text) => Some(("standard input".to_owned(), text.raw().to_owned())),
+                _ => {
+                    self.unknown(Gap::ShellCode, "make -f -");
+                    None
+                }
+            },
             Some(name) => self.project_file(&[name]),
             None if named.is_some() => None,
             None => self.project_file(&["GNUmakefile", "makefile", "Makefile"]),

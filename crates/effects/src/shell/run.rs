@@ -140,6 +140,7 @@ impl<'t> Interpreter<'t, '_> {
             self.emit(Effect::Run(run));
             self.unknown(Gap::Program, name);
             self.guess_paths(words);
+            self.given_to_unknown(name, words);
             return Outcome::of(Flow::Any);
         };
         self.deeper_outcome_of(|shell| shell.described(name, spec, words, outputs))
@@ -234,14 +235,34 @@ impl<'t> Interpreter<'t, '_> {
             }
         }
         let mut out = None;
+        let mut joined: Vec<Text> = Vec::new();
         for (kind, slot) in &reading.uses {
             let text = slot_text(arguments, slot);
-            if let Some(printed) = self.apply_one(program, *kind, &text, reading, words, slot) {
+            if *kind == Kind::Shell && reading.operands.contains(&slot.word) {
+                joined.push(text);
+                continue;
+            }
+            if let Some(printed) = self.apply_one(program, *kind, &text, words, slot) {
                 out = Some(printed);
             }
         }
+        if !joined.is_empty() {
+            let text = super::builtins::spaced_as_is(&joined);
+            out = Some(self.forked(|shell| shell.text(&text, program)));
+        }
         for fixed in &reading.effects {
             self.fixed(program, fixed);
+        }
+        if let Some(rest) = reading.rest {
+            let rest = arguments.get(rest..).unwrap_or_default();
+            out = Some(self.wrapped(program, rest));
+        } else if reading.effects.iter().any(|fixed| matches!(fixed, Fixed::Project | Fixed::Unknown)) {
+            // Whatever it does with the places that it is given.
+            self.guess_paths(words);
+        }
+        // `@file` is a file of further words for compilers and their kin.
+        for word in arguments.iter().filter(|word| word.raw().starts_with('@') && word.raw().contains('/')) {
+            self.touch(Access::Read, Reach::Exact, &word.skip(1));
         }
         let out = match out {
             Some(out) => out,
@@ -278,7 +299,6 @@ impl<'t> Interpreter<'t, '_> {
         program: &str,
         kind: Kind,
         text: &Text,
-        reading: &Reading,
         words: &[Text],
         slot: &Slot,
     ) -> Option<Flow> {
@@ -297,10 +317,6 @@ impl<'t> Interpreter<'t, '_> {
                 // `gzip x` makes `x.gz` and takes `x` away.
                 self.touch(Access::Write, Reach::Exact, text);
                 None
-            }
-            Kind::Command => {
-                let rest = words.get(slot.word + 1..).unwrap_or_default();
-                Some(self.wrapped(program, rest, reading))
             }
             Kind::Shell => Some(self.forked(|shell| shell.text(text, program))),
             Kind::Program => {
@@ -357,8 +373,7 @@ impl<'t> Interpreter<'t, '_> {
         }
     }
 
-    fn wrapped(&mut self, program: &str, rest: &[Text], reading: &Reading) -> Flow {
-        let _ = reading;
+    fn wrapped(&mut self, program: &str, rest: &[Text]) -> Flow {
         if rest.is_empty() {
             return Flow::Any;
         }
@@ -481,6 +496,22 @@ impl<'t> Interpreter<'t, '_> {
                 for (place, reach) in self.places(&path).into_iter().flatten() {
                     self.guess(place, reach);
                 }
+            }
+        }
+    }
+
+    /// What a program that nobody described is given: its input could be commands, and a script that the command has just
+    /// written is there to be run.
+    fn given_to_unknown(&mut self, name: &str, words: &[Text]) {
+        if let Flow::Text(text) = self.stdin.clone() {
+            self.guess_paths(&[Text::known(name), text]);
+        }
+        for word in words.iter().skip(1) {
+            let Some(place) = self.one_place(word) else { continue };
+            if let Some(Flow::Text(text)) = self.state.written(&place).cloned()
+                && text.raw().starts_with("#!")
+            {
+                self.forked(|shell| shell.run_script(word, &[]));
             }
         }
     }
