@@ -46,6 +46,8 @@ pub struct Use<'a> {
     pub place: Result<Place, Trouble>,
     /// One of our own files is the same file under another name.
     pub alias_of_own: bool,
+    /// It lies in a temporary directory that everybody shares, in something that was there before the session.
+    pub foreign: bool,
     /// What in a shell command leads to it.
     pub origin: Option<Origin>,
 }

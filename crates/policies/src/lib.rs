@@ -22,6 +22,7 @@ mod path_traversal;
 mod read_only_role;
 mod secret_file;
 mod settings;
+mod shared_temporary;
 mod unlisted_tool;
 mod unproved_effect;
 mod worktree_removal;
@@ -81,6 +82,7 @@ pub const POLICIES: &[Entry] = &[
     entry!(path_traversal, "path-traversal", floor: false),
     entry!(read_only_role, "read-only-role", floor: false),
     entry!(secret_file, "secret-file", floor: true),
+    entry!(shared_temporary, "shared-temporary", floor: false),
     entry!(unlisted_tool, "unlisted-tool", floor: false),
     entry!(unproved_effect, "unproved-effect", floor: false),
     entry!(worktree_removal, "worktree-removal", floor: false),

@@ -78,7 +78,16 @@ impl Policy for OutsideScope<'_> {
             if needed == Rights::None {
                 continue;
             }
-            let closed = place.paths().find(|path| self.rights(path, facts.ground) < needed);
+            if used.access == Access::Enter && is_above_root(place, facts.ground) {
+                continue;
+            }
+            let closed = match used.access {
+                // Names behind a link of one's own tree are no more than names.
+                Access::List if used.origin.is_some() => {
+                    Some(place.lexical.as_path()).filter(|path| self.rights(path, facts.ground) < needed)
+                }
+                _ => place.paths().find(|path| self.rights(path, facts.ground) < needed),
+            };
             if let Some(path) = closed {
                 findings.push(finding(used, place, path, facts));
             } else if used.reach == Reach::Below
@@ -88,6 +97,13 @@ impl Policy for OutsideScope<'_> {
             }
         }
     }
+}
+
+/// `cd ..`, `cd /`, `cd ~`: a directory above the root is only a way. What is then used there is judged by its own name.
+fn is_above_root(place: &Place, ground: &Ground) -> bool {
+    let above = ground.root.as_ref().is_some_and(|root| root.physical.starts_with(&place.physical));
+    let closed = [&ground.main, &ground.agents].into_iter().flatten().any(|spot| spot.holds(&place.physical));
+    above && !closed
 }
 
 impl OutsideScope<'_> {

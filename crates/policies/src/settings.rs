@@ -25,6 +25,7 @@ use crate::pattern;
 use crate::read_only_role::ReadOnlyRole;
 use crate::secret_file::SecretFile;
 use crate::unlisted_tool::UnlistedTool;
+use crate::shared_temporary::SharedTemporary;
 use crate::unproved_effect::UnprovedEffect;
 use crate::worktree_removal::WorktreeRemoval;
 
@@ -72,6 +73,7 @@ pub(crate) struct Policies {
     directory_read: DirectoryRead,
     orchestrator_command: OrchestratorCommand,
     unproved_effect: UnprovedEffect,
+    shared_temporary: SharedTemporary,
     outside_scope: Needs,
     destructive: Destructive,
     worktree_removal: WorktreeRemoval,
@@ -202,13 +204,14 @@ impl Settings {
                 directory_read,
                 orchestrator_command,
                 unproved_effect,
+                shared_temporary,
                 outside_scope: _,
                 destructive,
                 worktree_removal,
                 directory_change,
                 expanded_target,
             } = &self.policy;
-            let settable: [&dyn Policy; 15] = [
+            let settable: [&dyn Policy; 16] = [
                 invalid_path,
                 path_traversal,
                 &lists.scope,
@@ -224,6 +227,7 @@ impl Settings {
                 orchestrator_command,
                 &lists.rules,
                 unproved_effect,
+                shared_temporary,
             ];
             policies.extend(settable);
         }

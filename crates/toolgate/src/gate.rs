@@ -150,7 +150,7 @@ fn observe<'a>(
             None if target.origin.is_some() => resolver.resolve_name(text),
             None => resolver.resolve(&target.path),
         };
-        facts.uses.push(look_up(known, ground, access, target, place));
+        facts.uses.push(look_up(call, known, ground, access, target, place));
     }
     facts
 }
@@ -172,6 +172,7 @@ fn begins_on_disk(world: &dyn World, text: &str) -> bool {
 }
 
 fn look_up<'a>(
+    call: &Call<'_>,
     known: &Circumstances<'_>,
     ground: &Ground,
     access: Access,
@@ -180,11 +181,34 @@ fn look_up<'a>(
 ) -> Use<'a> {
     let alias_of_own =
         access.changes() && place.as_ref().is_ok_and(|place| is_alias_of_own(known.world, ground, place));
+    let foreign = place.as_ref().is_ok_and(|place| is_foreign(call, known, access, target.reach, place));
     let text = match target.path {
         PathArg::Text(text) | PathArg::Pattern(text) => text,
         PathArg::Cwd | PathArg::Missing | PathArg::NotText(_) => Cow::Borrowed(""),
     };
-    Use { access, reach: target.reach, param: target.param, text, place, alias_of_own, origin: target.origin }
+    Use { access, reach: target.reach, param: target.param, text, place, alias_of_own, foreign, origin: target.origin }
+}
+
+/// Whether a change reaches what was in a shared temporary directory before the session.
+fn is_foreign(call: &Call<'_>, known: &Circumstances<'_>, access: Access, reach: Reach, place: &Place) -> bool {
+    const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+    let reads_all = reach == Reach::Below && matches!(access, Access::Read | Access::Search);
+    if !access.changes() && !reads_all {
+        return false;
+    }
+    let path = place.physical.as_path();
+    let Some((shared, rest)) = SHARED.iter().find_map(|shared| Some((shared, path.strip_prefix(shared).ok()?))) else {
+        return false;
+    };
+    let Some(first) = rest.components().next() else { return reach == Reach::Below };
+    let top = Path::new(shared).join(first);
+    let of_session = call.session.as_deref().is_some_and(|session| rest.components().any(|name| name.as_os_str() == session));
+    let own = [&known.ground.root, &known.ground.home].into_iter().flatten().any(|spot| spot.physical.starts_with(&top))
+        || known.tmp.is_some_and(|tmp| Path::new(tmp).starts_with(&top));
+    if !access.changes() || of_session || own || known.world.look(&top).is_err() {
+        return false;
+    }
+    known.world.born(&top).is_some_and(|born| known.ground.since.is_none_or(|since| born < since))
 }
 
 /// Whether the file has a second name among the files that no agent writes. Few files have two names at all.

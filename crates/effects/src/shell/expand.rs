@@ -372,7 +372,7 @@ impl<'t> Interpreter<'t, '_> {
                 Some(cwd) if !cwd.is_empty() => cwd.iter().map(|cwd| Text::marked(cwd.to_string())).collect(),
                 _ => vec![Text::any()],
             },
-            "TMPDIR" => known(self.scene.tmp),
+            "TMPDIR" | "TMP" | "TEMP" => vec![Text::known(self.scene.tmp.unwrap_or("/tmp"))],
             "IFS" => vec![Text::known(" \t\n")],
             "BASH" => vec![Text::known("/bin/bash")],
             "SHELL" => vec![Text::known("/bin/bash")],

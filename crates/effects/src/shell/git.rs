@@ -30,6 +30,9 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
             shell.setting(&setting);
         }
     }
+    if reading.options.iter().any(|given| given.name == "--exec-path" && given.value.is_some()) {
+        shell.unknown(Gap::Code, "git --exec-path");
+    }
     let Some(sub) = reading.sub.first().copied() else {
         return shell.alias_or_unknown(reading, words);
     };
@@ -44,9 +47,6 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
     let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
     if sub == "remote" && matches!(verb, Some("add" | "remove" | "rm" | "rename" | "set-url" | "set-branches")) {
         shell.shared_config();
-    }
-    if reading.options.iter().any(|given| given.name == "--exec-path" && given.value.is_some()) {
-        shell.unknown(Gap::Code, "git --exec-path");
     }
     // A remote by its path, or by a program.
     if matches!(sub, "clone" | "fetch" | "pull" | "push" | "ls-remote" | "archive" | "fetch-pack" | "send-pack" | "remote" | "submodule") {

@@ -88,6 +88,13 @@ impl Interpreter<'_, '_> {
                 Some(name) if !name.contains('/') => Flow::line(&Text::known(&format!("/usr/bin/{name}"))),
                 _ => Flow::Any,
             },
+            "go" if reading.sub.first() == Some(&"env") => match operand(0).and_then(Text::whole) {
+                Some("GOMODCACHE") => Flow::line(&self.tilde("~/go/pkg/mod")),
+                Some("GOPATH") => Flow::line(&self.tilde("~/go")),
+                Some("GOROOT") => Flow::line(&Text::known("/usr/local/go")),
+                Some("GOOS" | "GOARCH" | "GOVERSION") => Flow::Lines(vec![Text::mark(NAME)]),
+                _ => Flow::Any,
+            },
             "seq" => Flow::Lines(vec![Text::mark(NAME)]),
             _ => match reading.output {
                 Output::Paths => self.paths_of(reading, arguments),

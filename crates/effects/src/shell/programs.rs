@@ -79,6 +79,9 @@ pub(super) fn handler(shell: &mut Interpreter<'_, '_>, program: &str, reading: &
             if let Flow::Text(text) = shell.stdin.clone() {
                 shell.commands_on_input(program, &text);
             }
+            for word in arguments.iter().filter(|word| word.raw().contains([' ', '.'])) {
+                shell.commands_on_input(program, &word.clone());
+            }
             Some(outcome)
         }
         _ => {
@@ -506,8 +509,8 @@ impl<'t> Interpreter<'t, '_> {
     /// Commands for a program that has a language of its own: what names a place outside, or a way to a shell, is told.
     fn commands_on_input(&mut self, program: &str, text: &Text) {
         self.guess_paths(&[Text::known(program), text.clone()]);
-        let shells = ["system", "!", ".shell", "\\!", "exec", "esyscmd", "shell", "popen", ".output", ".once", "pipe"];
-        if shells.iter().any(|word| text.raw().contains(word)) {
+        let shells = ["system(", "system ", "\n!", ".shell", ".system", "\\!", "esyscmd", "popen", "to program", "edit("];
+        if text.raw().starts_with('!') || shells.iter().any(|word| text.raw().contains(word)) {
             self.unknown(Gap::Code, program);
         }
     }

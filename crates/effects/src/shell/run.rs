@@ -307,7 +307,9 @@ impl<'t> Interpreter<'t, '_> {
             if access == Access::Delete && let Some(place) = self.one_place(text) {
                 self.state.files.retain(|(path, _)| **path != *place);
             }
-            if access == Access::Write && !matches!(program, "tee" | "ln") && let Some(place) = self.one_place(text) {
+            // What comes from elsewhere can hold anything; what a compiler makes is the project's.
+            let fetches = matches!(program, "curl" | "wget" | "dd" | "openssl" | "gpg" | "scp" | "aria2c" | "uudecode" | "xxd" | "base64");
+            if access == Access::Write && fetches && let Some(place) = self.one_place(text) {
                 self.state.write(&place, Flow::Any);
             }
             return None;
@@ -365,8 +367,14 @@ impl<'t> Interpreter<'t, '_> {
     /// A sed or awk program with a variable in it: the variable could hold anything, so what stands around it is read with
     /// a plain word in its place, and the rest is the variable's.
     fn partly_known_program(&mut self, program: &str, kind: Kind, text: &Text) {
-        let filled: String = text.raw().chars().map(|c| if is_mark(c) { 'X' } else { c }).collect();
-        let deeds = if kind == Kind::Sed { code::sed(&filled) } else { code::awk(&filled) };
+        let read = |blank: char| {
+            let filled: String = text.raw().chars().map(|c| if is_mark(c) { blank } else { c }).collect();
+            if kind == Kind::Sed { code::sed(&filled) } else { code::awk(&filled) }
+        };
+        let unread = |deeds: &[Deed]| deeds.iter().any(|deed| matches!(deed, Deed::Unknown(_)));
+        // A line number or a word: whichever makes sense of the rest.
+        let as_word = read('X');
+        let deeds = if unread(&as_word) { read('1') } else { as_word };
         self.deeds(program, deeds);
         if text.raw().starts_with(ANY) || (kind == Kind::Awk && text.has_any()) {
             self.unknown(Gap::Code, &format!("{program} {}", text.shown()));
@@ -407,7 +415,7 @@ impl<'t> Interpreter<'t, '_> {
             None => {
                 // A shell variable inside of the code: what is around it is scanned, and it could be anything.
                 filled = text.raw().chars().map(|c| if is_mark(c) { '_' } else { c }).collect::<String>();
-                let only_names = text.raw().chars().filter(|c| is_mark(*c)).all(|c| matches!(c, NAME | INNER));
+                let only_names = !text.has_any();
                 if !only_names {
                     self.unknown(Gap::Code, &format!("{program} {}", shorten(&text.shown(), 60)));
                 }
@@ -494,7 +502,12 @@ impl<'t> Interpreter<'t, '_> {
                     continue;
                 }
                 for (place, reach) in self.places(&path).into_iter().flatten() {
-                    self.guess(place, reach);
+                    let within = self.scene.cwd.is_some_and(|cwd| {
+                        toolgate_model::below(cwd.as_bytes(), place.as_bytes()).is_some() && !climbs(&place)
+                    });
+                    if !within {
+                        self.guess(place, reach);
+                    }
                 }
             }
         }

@@ -71,6 +71,11 @@ impl World for Map {
         Ok(Node { kind: kind.clone(), id, names: 1, changed: (0, 0) })
     }
 
+    /// All that is there was there before.
+    fn born(&self, path: &Path) -> Option<(i64, i64)> {
+        self.nodes.contains_key(path).then_some((0, 0))
+    }
+
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
         match self.followed(path)? {
             (_, Entry { kind: NodeKind::File, holds, .. }) => Ok(holds.iter().take(limit).copied().collect()),

@@ -312,6 +312,7 @@ fn ground(case: &Case<'_>) -> Ground {
     let home = if context.home.is_empty() { "/home/someone" } else { &context.home };
     let spot = |path: &PathBuf| Spot::plain(path.clone());
     Ground {
+        since: None,
         root: (!case.root.is_empty()).then(|| Spot::plain(&case.root)),
         project: (!case.root.is_empty()).then(|| Spot::plain(&case.root)),
         main: context.main_repo.as_ref().map(spot),
