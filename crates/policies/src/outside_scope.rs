@@ -51,11 +51,13 @@ pub(crate) struct Needs {
     links: Rights,
     /// What reading, listing and searching by a shell command need.
     shell_reads: Rights,
+    /// Whether a directory above the root may be changed into: what is then used there is judged by its own name.
+    above: bool,
 }
 
 impl Default for Needs {
     fn default() -> Self {
-        Needs { links: Rights::Read, shell_reads: Rights::Read }
+        Needs { links: Rights::Read, shell_reads: Rights::Read, above: true }
     }
 }
 
@@ -78,7 +80,7 @@ impl Policy for OutsideScope<'_> {
             if needed == Rights::None {
                 continue;
             }
-            if used.access == Access::Enter && is_above_root(place, facts.ground) {
+            if used.access == Access::Enter && self.needs.above && is_above_root(place, facts.ground) {
                 continue;
             }
             let closed = match used.access {

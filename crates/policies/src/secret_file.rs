@@ -85,8 +85,10 @@ impl Policy for SecretFile {
             let secret = place.paths().find(|path| {
                 let probe = Probe::new(path, facts.ground);
                 let covered = |patterns: &[&str]| patterns.iter().any(|pattern| probe.forbidden_by(pattern));
-                let from_above =
-                    used.reach == Reach::Below && SECRETS.iter().any(|pattern| probe.is_above(pattern));
+                // A search tool skips what it may not read; a shell command may be root's.
+                let counts = |pattern: &str| used.origin.is_some() || !pattern.starts_with("/etc");
+                let from_above = used.reach == Reach::Below
+                    && SECRETS.iter().any(|pattern| counts(pattern) && probe.is_above(pattern));
                 from_above || (covered(SECRETS) && (used.writes() || !covered(OPEN)))
             });
             if let Some(path) = secret {

@@ -137,7 +137,7 @@ impl<'t> Interpreter<'t, '_> {
 
     fn cd(&mut self, arguments: &[Text], spelled: Option<&'t [Word<'t>]>) -> Outcome {
         let mut operands: Vec<(usize, &Text)> = Vec::new();
-        let mut physical = false;
+        let mut physical = self.state.physical;
         let mut ended = false;
         for (at, argument) in arguments.iter().enumerate() {
             match argument.raw() {
@@ -189,8 +189,10 @@ impl<'t> Interpreter<'t, '_> {
             return Outcome::of(Flow::Any);
         }
         self.touch(Access::Enter, Reach::Exact, &target);
-        let cwd = self.directories(&target);
-        let _ = physical;
+        let mut cwd = self.directories(&target);
+        if physical {
+            cwd = self.physical(&target);
+        }
         let sure = match cwd.as_slice() {
             [only] if !only.contains(is_mark) => self.is_directory(only) || self.state.written(only).is_some(),
             _ => false,
@@ -201,6 +203,18 @@ impl<'t> Interpreter<'t, '_> {
         }
         self.pending = Some(before);
         Outcome::of(Flow::Nothing)
+    }
+
+    /// `cd -P`: links are followed before `..` is.
+    fn physical(&self, target: &Text) -> Vec<Rc<str>> {
+        let resolver = toolgate_model::Resolver::new(self.scene.world, None, None);
+        let walked = |place: Option<(String, Reach)>| {
+            let (path, _) = place?;
+            let walked = resolver.walk(path.into()).ok()?;
+            Some(Rc::from(walked.physical.to_str()?))
+        };
+        let all: Option<Vec<Rc<str>>> = self.places(target).into_iter().map(walked).collect();
+        all.unwrap_or_default()
     }
 
     fn moved(&mut self, before: Vec<Rc<str>>, cwd: Vec<Rc<str>>) {
@@ -257,12 +271,16 @@ impl<'t> Interpreter<'t, '_> {
 
     /// A written target, with its spelling.
     pub(super) fn touch_spelled(&mut self, access: Access, target: &Text, word: &'t Word<'t>) {
+        self.tell_spelling(access, target, word);
+        self.touch(access, Reach::Exact, target);
+    }
+
+    pub(super) fn tell_spelling(&mut self, access: Access, target: &Text, word: &'t Word<'t>) {
         let spelling = Spelling::of(word);
         if spelling.dynamic || spelling.glob || spelling.lone_tilde {
             let origin: Option<Origin> = Some(self.origin());
             self.found.expanded.push(ExpandedTarget { access, text: target.shown(), origin });
         }
-        self.touch(access, Reach::Exact, target);
     }
 
     // ── running ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -447,6 +465,8 @@ impl<'t> Interpreter<'t, '_> {
                 !value && !argument.raw().starts_with(['-', '+'])
             })
         });
+        let long = arguments.windows(2).any(|pair| matches!(pair, [flag, name] if flag.raw() == "-o" && name.raw() == "physical"));
+        self.state.physical |= long || arguments.iter().any(|argument| argument.raw().starts_with('-') && argument.raw().contains('P'));
         if let Some(start) = start {
             let fields = arguments.get(start..).unwrap_or_default().iter().map(|text| vec![text.clone()]).collect();
             self.state.positional = Some(Rc::new(fields));

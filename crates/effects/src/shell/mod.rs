@@ -127,6 +127,8 @@ struct Interpreter<'t, 'w> {
     waiting: Vec<(String, &'t List<'t>)>,
     pipes: Vec<Piped>,
     processes: u32,
+    /// The words of the present program as they are written.
+    spelled: Option<&'t [Word<'t>]>,
     /// Variables of the present function, with what they were before.
     locals: Vec<(String, Option<state::Variable>)>,
     /// Texts that run when the shell ends.
@@ -162,6 +164,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             waiting: Vec::new(),
             pipes: Vec::new(),
             processes: 0,
+            spelled: None,
             locals: Vec::new(),
             traps: Vec::new(),
             calling: Vec::new(),

@@ -53,7 +53,11 @@ impl<'t> Interpreter<'t, '_> {
         if let Some(outcome) = self.builtin(name, words, spelled, outputs) {
             return outcome;
         }
-        self.program(name, words, outputs)
+        let spelled = spelled.filter(|spelled| spelled.len() == words.len());
+        let before = std::mem::replace(&mut self.spelled, spelled);
+        let outcome = self.program(name, words, outputs);
+        self.spelled = before;
+        outcome
     }
 
     fn call(&mut self, name: &str, body: &'t toolgate_shell::Command<'t>, words: &[Text]) -> Outcome {
@@ -174,6 +178,8 @@ impl<'t> Interpreter<'t, '_> {
     // ── what a spec says ────────────────────────────────────────────────────────────────────────────────────────────
 
     fn described(&mut self, name: &str, spec: &'static spec::Spec, words: &[Text], outputs: &[String]) -> Outcome {
+        let plain = without_backup_suffix(name, words);
+        let words = plain.as_deref().unwrap_or(words);
         let arguments = words.get(1..).unwrap_or_default();
         let shown: Vec<Shown<'_>> =
             arguments.iter().map(|word| Shown { head: word.head(), known: word.is_known() }).collect();
@@ -273,6 +279,10 @@ impl<'t> Interpreter<'t, '_> {
 
     fn fixed(&mut self, program: &str, fixed: &Fixed) {
         match fixed {
+            // A toolchain's store is its own to fill; what it puts there is as much the project's as what it builds.
+            Fixed::Use(Kind::Write | Kind::WriteTree, path) if is_store(path) => {
+                self.unknown(Gap::Project, &format!("{program} fills {path}"));
+            }
             Fixed::Use(kind, path) => {
                 let path = match path.strip_prefix("~/") {
                     Some(rest) => Text::known(&format!("{}/{rest}", self.scene.home.unwrap_or("/home"))),
@@ -303,6 +313,10 @@ impl<'t> Interpreter<'t, '_> {
         slot: &Slot,
     ) -> Option<Flow> {
         if let Some((access, reach)) = access_of(kind) {
+            let spelled = self.spelled.and_then(|words| words.get(slot.word + 1));
+            if let (true, Some(word)) = (access.changes() || access == Access::Link, spelled) {
+                self.tell_spelling(access, text, word);
+            }
             self.touch(access, reach, text);
             if access == Access::Delete && let Some(place) = self.one_place(text) {
                 self.state.files.retain(|(path, _)| **path != *place);
@@ -494,7 +508,7 @@ impl<'t> Interpreter<'t, '_> {
         for word in words.iter().skip(usize::from(words.len() > 1)) {
             for piece in word.raw().split(['=', ',', ':', '@', ';', '|', '<', '>', '(', ')', '"', '\'', ' ', '\n']) {
                 let outside = piece.starts_with('/') || piece.starts_with("~/") || piece == "~" || climbs(piece);
-                if !outside || piece.len() < 2 || piece.starts_with("//") {
+                if !outside || piece.len() < 2 || piece.starts_with("//") || is_device(piece) {
                     continue;
                 }
                 let path = self.tilde_marked(piece);
@@ -592,6 +606,25 @@ impl<'t> Interpreter<'t, '_> {
     }
 }
 
+/// Where toolchains of the home keep what they fetch and build.
+fn is_store(path: &str) -> bool {
+    const STORES: [&str; 30] = [
+        ".cache", ".cargo", ".rustup", ".npm", ".nvm", ".conda", ".volta", ".bun", ".deno", ".pyenv", ".rbenv", ".gem",
+        ".dotnet", ".nuget", ".m2", ".gradle", ".ivy2", ".cabal", ".stack", ".ghcup", ".opam", ".asdf", ".pub-cache",
+        ".luarocks", ".vmodules", ".swiftpm", ".cpan", ".ansible", ".local", "go",
+    ];
+    let Some(rest) = path.strip_prefix("~/") else { return false };
+    let (first, more) = rest.split_once('/').unwrap_or((rest, ""));
+    STORES.contains(&first) && !more.contains("credentials") && !more.starts_with("bin")
+}
+
+/// `sed -i '' …`: an empty word behind `-i` is BSD's way to want no backup; GNU would take it for the program.
+fn without_backup_suffix(program: &str, words: &[Text]) -> Option<Vec<Text>> {
+    let at = words.windows(2).position(|pair| matches!(pair, [flag, empty] if flag.raw() == "-i" && empty.is_empty()))?;
+    matches!(program, "sed" | "gsed" | "perl")
+        .then(|| words.iter().enumerate().filter(|(place, _)| *place != at + 1).map(|(_, word)| word.clone()).collect())
+}
+
 /// The text of a slot.
 pub(super) fn slot_text(arguments: &[Text], slot: &Slot) -> Text {
     let Some(word) = arguments.get(slot.word) else { return Text::default() };
@@ -626,6 +659,10 @@ pub(super) fn code_language(language: Language) -> code::Language {
         Language::Lua => code::Language::Lua,
         Language::Shell | Language::Other => code::Language::Other,
     }
+}
+
+fn is_device(path: &str) -> bool {
+    matches!(path, "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty") || path.starts_with("/dev/fd/")
 }
 
 fn climbs(piece: &str) -> bool {

@@ -66,6 +66,8 @@ pub(crate) struct State<'t> {
     pub(crate) links: Vec<(Rc<str>, Rc<str>)>,
     /// Directories that the command has put before the others in `PATH`.
     pub(crate) path: Vec<Rc<str>>,
+    /// `set -P`
+    pub(crate) physical: bool,
     /// Descriptors above 2 and the flow behind them.
     pub(crate) descriptors: Vec<(u32, Flow)>,
 }
@@ -85,6 +87,7 @@ impl<'t> State<'t> {
             files: Vec::new(),
             links: Vec::new(),
             path: Vec::new(),
+            physical: false,
             descriptors: Vec::new(),
         }
     }
@@ -166,6 +169,7 @@ impl<'t> State<'t> {
     /// Either of two states: what both agree on, and the choices where they do not.
     pub(crate) fn join(&mut self, other: &State<'t>) {
         self.join_cwd(&other.cwd);
+        self.physical |= other.physical;
         if self.previous != other.previous {
             self.previous = None;
         }
