@@ -928,6 +928,18 @@ mod tests {
             ("scp a h:b", &["connect", "read-tree a"]),
             ("ln -s a/b", &["link a/b", "write-tree ."]),
             ("systemctl list-units --user", &[]),
+            ("rclone --dry-run sync a b", &["connect", "list b", "read-tree a"]),
+            ("openssl x509 --in a", &["read a"]),
+            ("jq --slurpfile a b . c", &["read b", "read c"]),
+            ("chmod -x a", &["write a"]),
+            ("grep -rl x", &["read-tree ."]),
+            ("unzip a", &["read a", "write-tree ."]),
+            ("mktemp a", &["write a"]),
+            ("7z x -od a", &["read a", "write-tree d"]),
+            ("vim +:q a", &["code:other :q", "read a", "unknown", "write a"]),
+            ("timeout -k 1 5 nice -5 env A=b rm -r x", &["delete-tree x"]),
+            ("flock l -c x", &["run -c", "write l"]),
+            ("sqlite3 a \"select readfile('b')\"", &["code:other select readfile('b')", "read a", "write a"]),
         ];
         for (run, expected) in cases {
             assert_eq!(does(&split(run)), *expected, "{run}");
@@ -952,6 +964,17 @@ mod tests {
         for word in ["-", "-r", "--", "--tar"] {
             assert_eq!(read_shown("cp", &[(word, false), ("b", true)]).unlisted, [0], "{word}");
         }
+        let uses = |name, words| read_shown(name, words).uses.first().copied();
+        assert_eq!(uses("curl", &[("-Fa=", false)]), Some((Kind::Read, slot(0, 4))));
+        assert_eq!(uses("curl", &[("-d", true), ("", false)]), Some((Kind::Read, slot(1, 0))));
+        assert_eq!(uses("curl", &[("-da=", false)]), None);
+        assert_eq!(uses("dd", &[("of=", false)]), Some((Kind::Write, slot(0, 3))));
+        assert_eq!(uses("ssh", &[("-oProxyCommand=", false)]), Some((Kind::Shell, slot(0, 15))));
+        assert_eq!(read_shown("ssh", &[("-oProxy", false)]).unlisted, [0]);
+        assert_eq!(
+            uses("psql", &[("-c", true), ("select 1", false)]),
+            Some((Kind::Code(Language::Other), slot(1, 0)))
+        );
         assert_eq!(read_shown("tar", &[("", false)]).unlisted, [0]);
         assert_eq!(read_shown("systemctl", &[("", false)]).unlisted, [0]);
     }
