@@ -10,18 +10,23 @@
 
 use std::borrow::Cow;
 
-use toolgate_model::{Access, Effect, Gap, Json, Origin, PathArg, Reach, Target, Unknown, has_dotdot};
+use toolgate_model::{Access, Effect, Json, PathArg, Reach, Target, Unknown, has_dotdot};
+
+use crate::{Scene, analyse};
 
 /// More paths than this in one input are not looked at one by one.
 const MAX_PATHS: usize = 256;
 
-pub(crate) fn effects<'a>(tool: &str, mcp: bool, input: &Json<'a>) -> Vec<Effect<'a>> {
-    let mut search = Search { effects: Vec::new() };
+pub(crate) fn effects<'a>(tool: &str, mcp: bool, input: &Json<'a>, scene: &Scene<'_>) -> Vec<Effect<'a>> {
+    let mut search = Search { effects: Vec::new(), commands: Vec::new() };
     search.value(input, "", Meaning::Other);
     let mut effects = search.effects;
     if effects.len() > MAX_PATHS {
         effects.truncate(MAX_PATHS);
         effects.push(write("", PathArg::NotText("more paths than can be judged"), false));
+    }
+    for command in search.commands {
+        effects.extend(analyse(&command, scene).effects);
     }
     let name = Cow::Owned(tool.to_owned());
     effects.push(Effect::Unknown(if mcp { Unknown::McpTool(name) } else { Unknown::Tool(name) }));
@@ -43,6 +48,8 @@ enum Meaning {
 
 struct Search<'a> {
     effects: Vec<Effect<'a>>,
+    /// Texts under a word for a command.
+    commands: Vec<String>,
 }
 
 impl<'a> Search<'a> {
@@ -76,7 +83,7 @@ impl<'a> Search<'a> {
         }
         let short_line = trimmed.len() <= 1024 && !trimmed.contains(['\n', '\t']);
         match meaning {
-            Meaning::Command => self.effects.push(not_analysed(text)),
+            Meaning::Command => self.commands.push(text.to_owned()),
             Meaning::Place => self.path(key, text),
             Meaning::PlaceOrThing if short_line => self.path(key, trimmed),
             Meaning::PlaceOrThing | Meaning::Other if looks_like_path(trimmed) => self.guess(key, trimmed),
@@ -107,11 +114,6 @@ impl<'a> Search<'a> {
             self.effects.push(write(key, PathArg::Text(Cow::Owned(form)), true));
         }
     }
-}
-
-fn not_analysed<'a>(command: &str) -> Effect<'a> {
-    let origin = Origin { span: (0, 0), via: None };
-    Effect::Unknown(Unknown::Shell { gap: Gap::ShellCode, text: command.to_owned(), origin })
 }
 
 fn write<'a>(key: &str, path: PathArg<'a>, guess: bool) -> Effect<'a> {

@@ -72,6 +72,9 @@ fn name(kind: Kind) -> &'static str {
         | Kind::Role
         | Kind::Rule
         | Kind::Directory
+        | Kind::Destructive
+        | Kind::DirectoryChange
+        | Kind::Expansion
         | Kind::Unproved
         | Kind::Failure
         | Kind::Inactive => kind.word(),

@@ -61,6 +61,12 @@ pub enum Kind {
     Rule,
     /// A directory read as a file.
     Directory,
+    /// A command that destroys, publishes or gives away.
+    Destructive,
+    /// A change of the working directory.
+    DirectoryChange,
+    /// A word that bash expands where a plain one is asked for.
+    Expansion,
     /// Effects that could not be named.
     Unproved,
     /// No verdict could be reached.
@@ -85,6 +91,9 @@ impl Kind {
             Kind::Role => "role",
             Kind::Rule => "rule",
             Kind::Directory => "directory",
+            Kind::Destructive => "destructive",
+            Kind::DirectoryChange => "directory-change",
+            Kind::Expansion => "expansion",
             Kind::Unproved => "unproved",
             Kind::Failure => "failure",
             Kind::Inactive => "inactive",

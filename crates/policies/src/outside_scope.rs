@@ -5,6 +5,9 @@
 //!
 //! Settings: `[[scope]]` entries, each a place and the rights there (`none`, `read`, `write`). The entry that
 //! names the most of a path wins; of two that name as much, the later one. What no entry covers is closed.
+//! `[policy.outside-scope]`: `links` = the rights that are needed where a link leads (`read`; `write` for a guard that
+//! lets none lead out), `shell_reads` = the rights that reading and listing by a shell command need (`read`; `none`
+//! for a guard of writes and directories only).
 //!
 //! Sees through: `..`, symbolic links in any part of the path, a missing directory that would be made on the
 //! way, a repository that is named like the beginning of another (`/repo2`), globs, searches from above.
@@ -40,17 +43,41 @@ pub struct ScopeEntry {
     pub rights: Rights,
 }
 
+/// `[policy.outside-scope]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Needs {
+    /// What is needed where a link leads that a command makes.
+    links: Rights,
+    /// What reading, listing and searching by a shell command need.
+    shell_reads: Rights,
+}
+
+impl Default for Needs {
+    fn default() -> Self {
+        Needs { links: Rights::Read, shell_reads: Rights::Read }
+    }
+}
+
 /// The policy over a list of entries.
-pub(crate) struct OutsideScope<'s>(pub(crate) &'s [ScopeEntry]);
+pub(crate) struct OutsideScope<'s> {
+    pub(crate) entries: &'s [ScopeEntry],
+    pub(crate) needs: &'s Needs,
+}
 
 impl Policy for OutsideScope<'_> {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for used in &facts.uses {
             let Ok(place) = &used.place else { continue };
             let needed = match used.access {
-                Access::Enter | Access::List | Access::Read | Access::Search | Access::Link => Rights::Read,
+                Access::List | Access::Read | Access::Search if used.origin.is_some() => self.needs.shell_reads,
+                Access::Enter | Access::List | Access::Read | Access::Search => Rights::Read,
+                Access::Link => self.needs.links,
                 Access::Write | Access::Delete => Rights::Write,
             };
+            if needed == Rights::None {
+                continue;
+            }
             let closed = place.paths().find(|path| self.rights(path, facts.ground) < needed);
             if let Some(path) = closed {
                 findings.push(finding(used, place, path, facts));
@@ -67,7 +94,7 @@ impl OutsideScope<'_> {
     fn rights(&self, path: &Path, ground: &Ground) -> Rights {
         let probe = Probe::new(path, ground);
         let mut best = (0, Rights::None);
-        for entry in self.0 {
+        for entry in self.entries {
             if let Some(depth) = probe.covered_by(&entry.path)
                 && depth >= best.0
             {
@@ -83,7 +110,7 @@ impl OutsideScope<'_> {
         if ground.root.as_ref().is_some_and(|root| root.holds(&place.physical)) {
             return None;
         }
-        let closed = self.0.iter().filter(|entry| entry.rights == Rights::None);
+        let closed = self.entries.iter().filter(|entry| entry.rights == Rights::None);
         closed.flat_map(|entry| pattern::literal_places(&entry.path, ground)).map(|spot| spot.physical).find(
             |path| {
                 path != &place.physical

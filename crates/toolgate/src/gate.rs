@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use toolgate_effects::effects;
+use toolgate_effects::{Analysis, Scene, analyse, confined, effects};
 use toolgate_model::{
     Access, Action, Call, ConfigChange, Effect, Facts, Ground, Json, LookError, NodeId, PathArg, Place,
     Reach, Resolver, Ruleset, Spot, Standing, Target, Use, Verdict, World,
@@ -28,6 +28,8 @@ pub struct Circumstances<'c> {
     pub standing: Standing,
     /// What a change of the host's settings would do to us.
     pub config: Option<ConfigChange>,
+    /// The directory for temporary files that the host's environment names.
+    pub tmp: Option<&'c str>,
     /// The directory that an environment variable names, for profiles that take their root from there.
     pub env_root: &'c dyn Fn(&str) -> Option<Spot>,
 }
@@ -40,11 +42,15 @@ pub fn judge(call: &Call<'_>, known: &Circumstances<'_>) -> Verdict {
     // will run.
     let rewriting = known.layers.iter().all(|layer| layer.relative == Relative::Rewrite)
         && grounds.windows(2).all(|pair| matches!(pair, [one, other] if one.root == other.root));
+    // A confined command starts in the root.
+    let root = grounds.first().and_then(|ground| ground.root.as_ref()).and_then(|root| root.lexical.to_str());
+    let cwd = if rewriting { root } else { call.cwd.as_deref() };
+    let command = commanded(call, known, cwd);
     let looks = known
         .layers
         .iter()
         .zip(&grounds)
-        .map(|(layer, ground)| observe(call, known, layer, ground, rewriting));
+        .map(|(layer, ground)| observe(call, known, layer, ground, rewriting, command.as_ref()));
     let facts: Vec<Facts<'_>> = looks.collect();
     let lists: Vec<_> = known.layers.iter().map(Settings::lists).collect();
     let layers = known.layers.iter().zip(&facts).zip(&lists);
@@ -56,6 +62,17 @@ pub fn judge(call: &Call<'_>, known: &Circumstances<'_>) -> Verdict {
         Some(facts) if rewriting && stands => verdict.rewriting(rewrites(call, facts)),
         _ => verdict,
     }
+}
+
+/// What a shell command would do. Found once, for all layers.
+fn commanded(call: &Call<'_>, known: &Circumstances<'_>, cwd: Option<&str>) -> Option<Analysis> {
+    let Action::Shell(Some(command)) = &call.action else { return None };
+    Some(analyse(command, &scene(known, cwd)))
+}
+
+fn scene<'c>(known: &'c Circumstances<'_>, cwd: Option<&'c str>) -> Scene<'c> {
+    let home = known.ground.home.as_ref().and_then(|home| home.lexical.to_str());
+    Scene { world: known.world, cwd, home, tmp: known.tmp }
 }
 
 /// The ground as this layer sees it: a profile may take each event's directory for the boundary, or one that
@@ -79,6 +96,7 @@ fn observe<'a>(
     layer: &Settings,
     ground: &'a Ground,
     rewriting: bool,
+    command: Option<&Analysis>,
 ) -> Facts<'a> {
     let home = ground.home.as_ref().map(|home| home.lexical.as_path());
     let as_it_runs = Resolver::new(known.world, call.cwd.as_deref(), home);
@@ -99,8 +117,14 @@ fn observe<'a>(
         runs: Vec::new(),
         unknown: Vec::new(),
         config: known.config.clone(),
+        changes: command.map(|command| command.changes.clone()).unwrap_or_default(),
+        expanded: command.map(|command| command.expanded.clone()).unwrap_or_default(),
     };
-    for effect in effects(call, &layer.tools) {
+    let all = match command {
+        Some(command) => command.effects.clone(),
+        None => effects(call, &layer.tools, &scene(known, call.cwd.as_deref())),
+    };
+    for effect in all {
         let (access, target) = match effect {
             Effect::Use(access, target) => (access, target),
             Effect::Run(run) => {
@@ -120,10 +144,23 @@ fn observe<'a>(
         }
         let from_the_root = from_the_root.as_ref().filter(|_| is_rewritable(call, &target.param, text));
         let resolver = from_the_root.unwrap_or(&as_it_runs);
-        let place = resolver.resolve(&target.path);
+        let place = match stream(text).filter(|_| target.origin.is_some()) {
+            Some(place) => Ok(place),
+            // A shell takes any name, blanks and line ends too.
+            None if target.origin.is_some() => resolver.resolve_name(text),
+            None => resolver.resolve(&target.path),
+        };
         facts.uses.push(look_up(known, ground, access, target, place));
     }
     facts
+}
+
+/// The standard streams by their names. Where these lead is the business of whoever starts the command; for us they are
+/// links to our own.
+fn stream(text: &str) -> Option<Place> {
+    let is_stream = matches!(text, "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")
+        || text.strip_prefix("/dev/fd/").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    is_stream.then(|| Place { lexical: text.into(), physical: text.into(), node: None })
 }
 
 /// Whether the first name of an absolute path stands for anything. Below what is not there nobody but the
@@ -206,6 +243,9 @@ fn rewrites(call: &Call<'_>, facts: &Facts<'_>) -> Vec<(String, String)> {
     let Some(root) = facts.ground.root.as_ref().and_then(|root| root.lexical.to_str()) else {
         return Vec::new();
     };
+    if let Action::Shell(Some(command)) = &call.action {
+        return vec![("command".to_owned(), confined(command, root))];
+    }
     let relative = facts.uses.iter().filter(|used| is_rewritable(call, &used.param, &used.text));
     let absolute = |used: &Use<'_>| match &used.place {
         Ok(place) if used.reach == Reach::Exact => place.lexical.to_str().map(str::to_owned),

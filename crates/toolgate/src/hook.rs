@@ -327,12 +327,14 @@ impl Line {
         let config: Option<ConfigChange> = None;
         #[cfg(feature = "cli")]
         let config = self.config_change(call, world);
+        let tmp = std::env::var("TMPDIR").ok().filter(|tmp| tmp.starts_with('/'));
         let known = Circumstances {
             world,
             layers: &layers,
             ground: &ground,
             standing: self.standing.clone(),
             config,
+            tmp: tmp.as_deref(),
             env_root: &env_root,
         };
         let verdict = gate::judge(call, &known).concealing(|path| redact(path).as_str() != path);

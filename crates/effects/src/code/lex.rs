@@ -1,0 +1,846 @@
+//! The words of a program in any of the large languages: names, texts, numbers, signs.
+//!
+//! One reader for all of them, by what they have in common. Code inside of texts (`f"{x}"`, `"#{x}"`) is read too.
+
+use super::Language;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Token {
+    /// With its sigil: `$x`. A list or hash of perl goes by the name of the scalar.
+    Name(String),
+    Text(Vec<Piece>),
+    /// Backticks and their kin.
+    Shell(Vec<Piece>),
+    Number(Option<u32>),
+    Op(&'static str),
+    Regex,
+    Line,
+}
+
+/// A part of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Piece {
+    Plain(String),
+    Code(Vec<Token>),
+}
+
+/// A pattern between slashes that is longer than this is none.
+const MAX_PATTERN: usize = 1024;
+
+/// Code inside of code inside of texts.
+const MAX_DEPTH: usize = 12;
+
+/// Longest first.
+const OPS: [&str; 69] = [
+    "===", "!==", "<=>", "**=", "...", "||=", "&&=", "??=", "//=", ">>>", "==", "!=", "<=", ">=", "=>", "->",
+    "::", "&&", "||", "??", "?.", "..", "+=", "-=", "*=", "/=", "%=", ".=", "|=", "&=", "^=", ":=", "**",
+    "=~", "!~", "<<", ">>", "++", "--", "~=", "//", "(", ")", "[", "]", "{", "}", ",", ";", ":", "=", "<",
+    ">", "+", "-", "*", "/", "%", ".", "!", "?", "&", "|", "^", "~", "@", "\\", "$", "#",
+];
+
+/// `None` where a text does not end.
+pub(super) fn lex(language: Language, code: &str) -> Option<Vec<Token>> {
+    let mut lexer = Lexer { rest: code, language, depth: 0, out: Vec::new(), heredocs: Vec::new() };
+    lexer.run(None)?;
+    Some(lexer.out)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Escapes {
+    /// A backslash stays, and what it stands before does not close.
+    Raw,
+    /// Only the backslash and the closing sign.
+    Single,
+    All,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Inside {
+    Nothing,
+    /// `{x}`
+    Braces,
+    /// `${x}`
+    Dollar,
+    /// `#{x}`
+    Hash,
+    /// `$x`, `@{[x]}`, `{$x}`
+    Sigils,
+}
+
+struct Heredoc {
+    token: usize,
+    end: String,
+    inside: Inside,
+}
+
+struct Lexer<'a> {
+    rest: &'a str,
+    language: Language,
+    depth: usize,
+    out: Vec<Token>,
+    heredocs: Vec<Heredoc>,
+}
+
+impl<'a> Lexer<'a> {
+    /// Reads to the end, or to the closing brace of the text that this code stands in.
+    fn run(&mut self, close: Option<char>) -> Option<()> {
+        let mut open = 0_usize;
+        while let Some(c) = self.peek() {
+            match c {
+                '\n' => {
+                    self.bump();
+                    self.out.push(Token::Line);
+                    self.bodies();
+                    if matches!(self.language, Language::Perl | Language::Ruby)
+                        && ["__END__\n", "__DATA__\n"].iter().any(|end| self.rest.starts_with(end))
+                    {
+                        self.rest = "";
+                    }
+                }
+                _ if c.is_whitespace() => {
+                    self.bump();
+                }
+                '\\' if self.eat("\\\n") => {}
+                _ if self.comment() => {}
+                _ if self.text()? => {}
+                _ if c.is_alphabetic() || c == '_' || matches!(c, '$' | '@' | '%' | '&') && self.sigil() => {
+                    if !self.name()? {
+                        return None;
+                    }
+                }
+                _ if c.is_ascii_digit() => self.number(),
+                _ => {
+                    if Some(c) == close && open == 0 {
+                        self.bump();
+                        return Some(());
+                    }
+                    match c {
+                        '{' => open += 1,
+                        '}' => open = open.saturating_sub(1),
+                        _ => {}
+                    }
+                    match OPS.iter().find(|op| self.rest.starts_with(**op)) {
+                        Some(op) => {
+                            self.eat(op);
+                            self.out.push(Token::Op(op));
+                        }
+                        None => {
+                            self.bump();
+                        }
+                    }
+                }
+            }
+        }
+        close.is_none().then_some(())
+    }
+
+    /// The code up to the closing brace.
+    fn code(&mut self) -> Option<Vec<Token>> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return None;
+        }
+        let outer = std::mem::take(&mut self.out);
+        let done = self.run(Some('}'));
+        self.depth -= 1;
+        let code = std::mem::replace(&mut self.out, outer);
+        done.map(|()| code)
+    }
+
+    fn comment(&mut self) -> bool {
+        use Language::{Lua, Node, Other, Perl, Php, Python, Ruby};
+        let hash = matches!(self.language, Python | Perl | Ruby | Php) || self.rest.starts_with("#!");
+        let slashes = matches!(self.language, Node | Php);
+        if slashes && self.eat("/*") {
+            self.to("*/");
+        } else if self.language == Lua && self.eat("--") {
+            if let Some(close) = self.long_bracket() {
+                self.to(&close);
+            } else {
+                self.line();
+            }
+        } else if matches!(self.language, Ruby | Perl)
+            && self.rest.starts_with('=')
+            && matches!(self.out.last(), None | Some(Token::Line))
+            && self.rest.chars().nth(1).is_some_and(|c| c.is_ascii_lowercase())
+        {
+            let end = if self.language == Ruby { "\n=end" } else { "\n=cut" };
+            self.to(end);
+            self.line();
+        } else if (hash && self.rest.starts_with('#')) || (slashes && self.rest.starts_with("//")) {
+            // `#[Attribute]` of php is none, but what follows is code either way.
+            self.line();
+        } else {
+            return self.language == Other && self.rest.starts_with("#!") && {
+                self.line();
+                true
+            };
+        }
+        true
+    }
+
+    fn line(&mut self) {
+        self.rest = self.rest.find('\n').and_then(|at| self.rest.get(at..)).unwrap_or_default();
+    }
+
+    fn to(&mut self, end: &str) {
+        self.rest = self.rest.split_once(end).map(|(_, rest)| rest).unwrap_or_default();
+    }
+
+    /// `[[` or `[==[` of lua, and what closes it.
+    fn long_bracket(&mut self) -> Option<String> {
+        let inner = self.rest.strip_prefix('[')?;
+        let start = inner.trim_start_matches('=');
+        let level = inner.len() - start.len();
+        self.rest = start.strip_prefix('[')?;
+        Some(format!("]{}]", "=".repeat(level)))
+    }
+
+    /// Whether a text stood here.
+    fn text(&mut self) -> Option<bool> {
+        use Language::{Lua, Node, Perl, Php, Python, Ruby};
+        let operand = self.operand();
+        let pieces = match (self.language, self.peek()) {
+            (Python, _) => {
+                let prefix: String =
+                    self.rest.chars().take(3).take_while(char::is_ascii_alphabetic).collect();
+                let after = self.rest.get(prefix.len()..).unwrap_or_default();
+                if !after.starts_with(['"', '\''])
+                    || prefix.len() > 2
+                    || !prefix.chars().all(|c| "rRbBuUfFtT".contains(c))
+                {
+                    return Some(false);
+                }
+                self.rest = after;
+                let has = |letter: char| prefix.to_ascii_lowercase().contains(letter);
+                let escapes = if has('r') { Escapes::Raw } else { Escapes::All };
+                let inside = if has('f') || has('t') { Inside::Braces } else { Inside::Nothing };
+                let close =
+                    ["\"\"\"", "'''", "\"", "'"].into_iter().find(|close| self.rest.starts_with(close))?;
+                self.eat(close);
+                self.quoted(None, close, escapes, inside)?
+            }
+            (Node, Some('`')) => self.after(1)?.quoted(None, "`", Escapes::All, Inside::Dollar)?,
+            (Lua, Some('[')) if self.rest.starts_with("[[") || self.rest.starts_with("[=") => {
+                let before = self.rest;
+                let Some(close) = self.long_bracket() else {
+                    self.rest = before;
+                    return Some(false);
+                };
+                let (text, rest) = self.rest.split_once(close.as_str())?;
+                self.rest = rest;
+                vec![Piece::Plain(text.to_owned())]
+            }
+            (Perl | Ruby | Php, Some('`')) => {
+                let inside = if self.language == Ruby { Inside::Hash } else { Inside::Sigils };
+                let pieces = self.after(1)?.quoted(None, "`", Escapes::All, inside)?;
+                self.out.push(Token::Shell(pieces));
+                return Some(true);
+            }
+            (Perl | Php, Some('"')) => self.after(1)?.quoted(None, "\"", Escapes::All, Inside::Sigils)?,
+            (Ruby, Some('"')) => self.after(1)?.quoted(None, "\"", Escapes::All, Inside::Hash)?,
+            (Perl | Php | Ruby, Some('\'')) => {
+                self.after(1)?.quoted(None, "'", Escapes::Single, Inside::Nothing)?
+            }
+            (Perl | Php | Ruby, Some('<')) if operand && self.heredoc() => return Some(true),
+            (Perl, Some('<')) if operand => return Some(self.angle()),
+            (Ruby, Some('%')) if operand => return self.percent(),
+            (Ruby, Some(':')) if operand && self.symbol() => return Some(true),
+            (Perl | Ruby | Node, Some('/')) if operand => {
+                let before = self.rest;
+                let flags = self.after(1)?.regex('/');
+                if flags.is_none() {
+                    self.rest = before;
+                }
+                return Some(flags.is_some());
+            }
+            (Language::Other, Some('`')) => {
+                self.after(1)?.quoted(None, "`", Escapes::All, Inside::Nothing)?
+            }
+            (_, Some('"')) => self.after(1)?.quoted(None, "\"", Escapes::All, Inside::Nothing)?,
+            (_, Some('\'')) => self.after(1)?.quoted(None, "'", Escapes::All, Inside::Nothing)?,
+            _ => return Some(false),
+        };
+        self.out.push(Token::Text(pieces));
+        Some(true)
+    }
+
+    /// Whether an operand may begin here, so that a slash begins a pattern.
+    fn operand(&self) -> bool {
+        const WORDS: &str = "return print puts p in of and or not if unless when while until typeof case split grep map join push else elsif then do yield await delete new";
+        match self.out.last() {
+            Some(Token::Name(name)) => {
+                let space = self.rest.starts_with("/ ") || self.rest.starts_with("/=");
+                WORDS.split(' ').any(|word| word == name)
+                    || (self.language == Language::Perl && !name.starts_with('$'))
+                    || (self.language == Language::Ruby && !space && !name.starts_with('$') && self.spaced())
+            }
+            Some(Token::Number(_) | Token::Text(_) | Token::Shell(_) | Token::Regex) => false,
+            Some(Token::Op(op)) => !matches!(*op, ")" | "]" | "}"),
+            Some(Token::Line) | None => true,
+        }
+    }
+
+    /// `puts /x/`, `puts <<~X`: a sign right before its word, as nobody writes a division.
+    fn spaced(&self) -> bool {
+        self.rest.chars().nth(1).is_some_and(|c| !c.is_whitespace())
+    }
+
+    /// A pattern up to its end and its letters. Code inside of it is told as `eval`.
+    fn regex(&mut self, close: char) -> Option<String> {
+        let mut bracket = false;
+        let start = self.rest;
+        loop {
+            if start.len() - self.rest.len() > MAX_PATTERN {
+                return None;
+            }
+            match self.bump()? {
+                '\\' => {
+                    self.bump();
+                }
+                '\n' if close == '/' && self.language != Language::Perl => return None,
+                '[' => bracket = self.language == Language::Node,
+                ']' => bracket = false,
+                c if c == close && !bracket => break,
+                _ => {}
+            }
+        }
+        let body = start.get(..start.len() - self.rest.len()).unwrap_or_default();
+        if self.language == Language::Perl
+            && (body.contains("(?{") || body.contains("(??{") || body.contains("@{"))
+        {
+            self.evaluated();
+        }
+        let letters: String = self.rest.chars().take_while(char::is_ascii_alphabetic).collect();
+        self.rest = self.rest.get(letters.len()..)?;
+        self.out.push(Token::Regex);
+        Some(letters)
+    }
+
+    /// Code that is made when it runs.
+    fn evaluated(&mut self) {
+        let call = [
+            Token::Op(";"),
+            Token::Name("eval".into()),
+            Token::Op("("),
+            Token::Name("$".into()),
+            Token::Op(")"),
+        ];
+        self.out.extend(call);
+    }
+
+    /// `<<EOF`, `<<~'EOF'`, `<<<EOF`: the body comes with the next line.
+    fn heredoc(&mut self) -> bool {
+        let before = self.rest;
+        let found = self.eat(if self.language == Language::Php { "<<<" } else { "<<" });
+        let _indented = self.eat("~") || self.eat("-") || self.language == Language::Php && self.eat(" ");
+        let quote = self.peek().filter(|c| matches!(c, '"' | '\''));
+        if quote.is_some() {
+            self.bump();
+        }
+        let end: String = self.rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let named =
+            end.starts_with(|c: char| c.is_alphabetic() && (quote.is_some() || c.is_uppercase()) || c == '_');
+        if !found || !named {
+            self.rest = before;
+            return false;
+        }
+        self.rest = self.rest.get(end.len()..).unwrap_or_default();
+        if quote.is_some() {
+            self.bump();
+        }
+        let inside = match self.language {
+            _ if quote == Some('\'') => Inside::Nothing,
+            Language::Ruby => Inside::Hash,
+            _ => Inside::Sigils,
+        };
+        self.heredocs.push(Heredoc { token: self.out.len(), end, inside });
+        self.out.push(Token::Text(Vec::new()));
+        true
+    }
+
+    /// The bodies of the here-documents that began on the line before.
+    fn bodies(&mut self) {
+        for heredoc in std::mem::take(&mut self.heredocs) {
+            let start = self.rest;
+            let mut length = 0;
+            while !self.rest.is_empty() {
+                let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+                let after = line.trim().strip_prefix(heredoc.end.as_str());
+                if after.is_some_and(|after| !after.starts_with(|c: char| c.is_alphanumeric() || c == '_')) {
+                    // `EOT;` and `EOT, 5)` of php go on behind the word.
+                    self.rest = self.rest.split_once(heredoc.end.as_str()).map_or(rest, |(_, rest)| rest);
+                    break;
+                }
+                length = start.len() - rest.len();
+                self.rest = rest;
+            }
+            let body = start.get(..length).unwrap_or_default();
+            let escapes = if heredoc.inside == Inside::Nothing { Escapes::Raw } else { Escapes::All };
+            let mut lexer = Lexer {
+                rest: body,
+                language: self.language,
+                depth: self.depth + 1,
+                out: Vec::new(),
+                heredocs: Vec::new(),
+            };
+            let pieces = lexer.quoted(None, "", escapes, heredoc.inside);
+            if let Some(token) = self.out.get_mut(heredoc.token) {
+                // What cannot be read is a text that nobody knows.
+                *token = Token::Text(pieces.unwrap_or_else(|| vec![Piece::Code(Vec::new())]));
+            }
+        }
+    }
+
+    /// `<STDIN>`, `<$f>`, `<*.txt>` of perl.
+    fn angle(&mut self) -> bool {
+        let near: String = self.rest.chars().skip(1).take(MAX_PATTERN).take_while(|&c| c != '>').collect();
+        let inner = near.as_str();
+        let Some(rest) = self.rest.get(1 + inner.len()..).and_then(|rest| rest.strip_prefix('>')) else {
+            return false;
+        };
+        if inner.contains(['\n', ' ', ';', '(', '=']) {
+            return false;
+        }
+        self.rest = rest;
+        if inner.contains(['/', '*', '~', '.']) {
+            let pieces = vec![Piece::Plain(inner.to_owned())];
+            self.out.extend([
+                Token::Name("glob".into()),
+                Token::Op("("),
+                Token::Text(pieces),
+                Token::Op(")"),
+            ]);
+        } else {
+            self.out.push(Token::Name("STDIN".into()));
+        }
+        true
+    }
+
+    /// `%w[a b]`, `%x(ls)`, `%q(a)`, `%(a)` of ruby.
+    fn percent(&mut self) -> Option<bool> {
+        let mut chars = self.rest.chars().skip(1);
+        let first = chars.next().unwrap_or(' ');
+        let (kind, open) =
+            if "wWiIxqQrs".contains(first) { (first, chars.next().unwrap_or(' ')) } else { ('Q', first) };
+        if open.is_alphanumeric() || open.is_whitespace() || open == '=' {
+            return Some(false);
+        }
+        self.after(if kind == first { 3 } else { 2 })?;
+        self.quote_like(kind, open)?;
+        Some(true)
+    }
+
+    /// What stands behind `q(`, `%w[` and the like.
+    fn quote_like(&mut self, kind: char, open: char) -> Option<()> {
+        let close = closing(open);
+        let nested = (close != open).then_some(open);
+        let inside = if self.language == Language::Ruby { Inside::Hash } else { Inside::Sigils };
+        let mut letter = [0; 4];
+        let end: &str = close.encode_utf8(&mut letter);
+        let pieces = match kind {
+            'q' | 'w' | 'i' | 's' => self.quoted(nested, end, Escapes::Single, Inside::Nothing)?,
+            _ => self.quoted(nested, end, Escapes::All, inside)?,
+        };
+        match kind {
+            'w' | 'i' | 'W' | 'I' => {
+                self.out.push(Token::Op("["));
+                if let [Piece::Plain(words)] = pieces.as_slice() {
+                    for word in words.split_whitespace() {
+                        self.out.extend([Token::Text(vec![Piece::Plain(word.to_owned())]), Token::Op(",")]);
+                    }
+                } else {
+                    self.out.push(Token::Text(pieces));
+                }
+                self.out.push(Token::Op("]"));
+            }
+            'x' => self.out.push(Token::Shell(pieces)),
+            'r' => self.out.push(Token::Regex),
+            _ => self.out.push(Token::Text(pieces)),
+        }
+        Some(())
+    }
+
+    /// `:name` of ruby is the text `name`.
+    fn symbol(&mut self) -> bool {
+        let name: String =
+            self.rest.chars().skip(1).take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return false;
+        }
+        self.rest = self.rest.get(name.len() + 1..).unwrap_or_default();
+        self.out.push(Token::Text(vec![Piece::Plain(name)]));
+        true
+    }
+
+    /// Whether a sigil begins a name here.
+    fn sigil(&self) -> bool {
+        let mut chars = self.rest.chars();
+        let (sigil, next) = (chars.next(), chars.next().unwrap_or(' '));
+        let named = next.is_alphabetic() || next == '_';
+        match (self.language, sigil) {
+            (Language::Node, Some('$')) => true,
+            (Language::Perl, Some('$')) => !next.is_whitespace() && next != ')',
+            (Language::Perl, Some('@')) => named || next == '$' || next == '{',
+            (Language::Perl, Some('%')) => self.operand() && (named || next == '$' || next == '+'),
+            (Language::Perl, Some('&')) => self.operand() && (named || next == '$'),
+            (Language::Php, Some('$')) => named || next == '$' || next == '{',
+            (Language::Ruby, Some('$')) => !next.is_whitespace(),
+            (Language::Ruby, Some('@')) => named || next == '@',
+            _ => false,
+        }
+    }
+
+    fn name(&mut self) -> Option<bool> {
+        let sigils = matches!(self.language, Language::Perl | Language::Php | Language::Ruby);
+        let mut name = String::new();
+        if sigils && self.rest.starts_with(['$', '@', '%', '&']) {
+            if !self.eat("&") || self.rest.starts_with('$') {
+                name.push('$');
+            }
+            self.rest = self.rest.trim_start_matches(['$', '@', '%']);
+            self.eat("#");
+            if self.eat("{") {
+                // `@{$x}`, `${x}`: by the first name inside.
+                let code = self.code()?;
+                let inner = code.iter().find_map(|token| match token {
+                    Token::Name(name) => Some(name.trim_start_matches('$').to_owned()),
+                    _ => None,
+                });
+                // What is done inside is done.
+                if code.len() > 1 {
+                    self.out.push(Token::Text(vec![Piece::Code(code)]));
+                    return Some(true);
+                }
+                name.push_str(&inner.unwrap_or_default());
+                self.out.push(Token::Name(name));
+                return Some(true);
+            }
+        }
+        let inside =
+            |c: char| c.is_alphanumeric() || c == '_' || (c == '$' && self.language == Language::Node);
+        let mut length = self.rest.find(|c| !inside(c)).unwrap_or(self.rest.len());
+        // `File::Path` of perl is one name.
+        while self.language == Language::Perl
+            && self.rest.get(length..).is_some_and(|rest| {
+                rest.strip_prefix("::").is_some_and(|rest| rest.starts_with(char::is_alphabetic))
+            })
+        {
+            let rest = self.rest.get(length + 2..)?;
+            length += 2 + rest.find(|c| !inside(c)).unwrap_or(rest.len());
+        }
+        let word = self.rest.get(..length)?;
+        self.rest = self.rest.get(length..)?;
+        name.push_str(word);
+        if name == "$" && length == 0 {
+            // `$!`, `$/`, `$@`
+            name.extend(self.bump());
+        }
+        if self.language == Language::Ruby
+            && self.rest.starts_with(['?', '!'])
+            && !self.rest.get(1..)?.starts_with('=')
+        {
+            self.bump();
+        }
+        if self.language == Language::Perl && self.quote_word(&name)? {
+            return Some(true);
+        }
+        self.out.push(Token::Name(name));
+        Some(true)
+    }
+
+    /// `q(…)`, `qw[…]`, `s/…/…/e` and their kin.
+    fn quote_word(&mut self, name: &str) -> Option<bool> {
+        if !matches!(name, "q" | "qq" | "qw" | "qx" | "qr" | "m" | "s" | "tr" | "y")
+            || matches!(self.out.last(), Some(Token::Op("->" | "-")))
+        {
+            return Some(false);
+        }
+        let before = self.rest;
+        self.rest = self.rest.trim_start();
+        let spaced = self.rest.len() < before.len();
+        let open = self.peek().unwrap_or(',');
+        if open.is_alphanumeric()
+            || matches!(open, ',' | ';' | ')' | '=' | '}' | '_' | '>')
+            || (spaced && !matches!(open, '{' | '(' | '[' | '/'))
+        {
+            self.rest = before;
+            return Some(false);
+        }
+        self.bump();
+        match name {
+            "q" => self.quote_like('q', open)?,
+            "qq" => self.quote_like('Q', open)?,
+            "qw" => self.quote_like('w', open)?,
+            "qx" => self.quote_like('x', open)?,
+            _ => {
+                let close = closing(open);
+                let nested = (close != open).then_some(open);
+                let mut letter = [0; 4];
+                let end: &str = close.encode_utf8(&mut letter);
+                let start = self.rest;
+                let pattern = self.quoted(nested, end, Escapes::Raw, Inside::Nothing)?;
+                let body = start.get(..start.len() - self.rest.len()).unwrap_or_default();
+                let mut evaluates = body.contains("(?{")
+                    || body.contains("(??{")
+                    || (name != "tr" && name != "y" && body.contains("@{"));
+                drop(pattern);
+                self.out.push(Token::Regex);
+                if matches!(name, "s" | "tr" | "y") {
+                    if nested.is_some() {
+                        self.rest = self.rest.trim_start();
+                        let open = self.bump()?;
+                        let close = closing(open);
+                        let end: &str = close.encode_utf8(&mut letter);
+                        let start = self.rest;
+                        self.quoted((close != open).then_some(open), end, Escapes::Raw, Inside::Nothing)?;
+                        evaluates |= self.replacement(name, start, end.len())?;
+                    } else {
+                        let start = self.rest;
+                        let end: &str = close.encode_utf8(&mut letter);
+                        self.quoted(None, end, Escapes::Raw, Inside::Nothing)?;
+                        evaluates |= self.replacement(name, start, end.len())?;
+                    }
+                } else {
+                    self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_lowercase());
+                }
+                if evaluates {
+                    self.evaluated();
+                }
+            }
+        }
+        Some(true)
+    }
+
+    /// The right side of `s///`: code where the letter `e` says so. Whether it is code that is made when it runs.
+    fn replacement(&mut self, name: &str, start: &'a str, closing: usize) -> Option<bool> {
+        let body = start.get(..(start.len() - self.rest.len()).checked_sub(closing)?)?;
+        let letters: String = self.rest.chars().take_while(char::is_ascii_lowercase).collect();
+        self.rest = self.rest.get(letters.len()..)?;
+        if name != "s" {
+            return Some(false);
+        }
+        if letters.contains('e') {
+            let mut lexer = Lexer {
+                rest: body,
+                language: self.language,
+                depth: self.depth + 1,
+                out: Vec::new(),
+                heredocs: Vec::new(),
+            };
+            if lexer.depth > MAX_DEPTH {
+                return None;
+            }
+            lexer.run(None)?;
+            self.out.push(Token::Text(vec![Piece::Code(lexer.out)]));
+        }
+        Some(letters.contains("ee") || body.contains("@{") || body.contains("${\\"))
+    }
+
+    fn number(&mut self) {
+        let alnum = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let end = self.rest.find(|c| !alnum(c)).unwrap_or(self.rest.len());
+        let digits: String = self.rest.get(..end).unwrap_or_default().replace('_', "");
+        self.rest = self.rest.get(end..).unwrap_or_default();
+        let mut value = match digits.get(..2) {
+            Some("0x" | "0X") => u32::from_str_radix(digits.get(2..).unwrap_or_default(), 16).ok(),
+            Some("0o" | "0O") => u32::from_str_radix(digits.get(2..).unwrap_or_default(), 8).ok(),
+            _ => digits.parse().ok(),
+        };
+        if self.rest.strip_prefix('.').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+            self.bump();
+            self.rest = self.rest.trim_start_matches(alnum);
+            value = None;
+        }
+        self.out.push(Token::Number(value));
+    }
+
+    /// A text up to what closes it; an empty `close` is the end of all.
+    fn quoted(
+        &mut self,
+        nested: Option<char>,
+        close: &str,
+        escapes: Escapes,
+        inside: Inside,
+    ) -> Option<Vec<Piece>> {
+        let mut pieces = Vec::new();
+        let mut plain = String::new();
+        let mut open = 0_usize;
+        loop {
+            if open == 0 && !close.is_empty() && self.eat(close) {
+                break;
+            }
+            let before = self.rest;
+            let Some(c) = self.bump() else {
+                if close.is_empty() {
+                    break;
+                }
+                return None;
+            };
+            let next = self.peek().unwrap_or(' ');
+            let code = match (inside, c) {
+                (Inside::Braces, '{') if !self.eat("{") => Some(self.code()?),
+                (Inside::Braces, '}') => {
+                    self.eat("}");
+                    None
+                }
+                (Inside::Dollar, '$') | (Inside::Hash, '#') if self.eat("{") => Some(self.code()?),
+                (Inside::Sigils, '$' | '@') if next == '{' => {
+                    self.bump();
+                    Some(self.code()?)
+                }
+                (Inside::Sigils, '{') if next == '$' && self.language == Language::Php => Some(self.code()?),
+                (Inside::Sigils, '$') if next.is_alphanumeric() || next == '_' || next == '&' => {
+                    let length = self
+                        .rest
+                        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+                        .unwrap_or(self.rest.len());
+                    let name = self.rest.get(..length.max(1))?;
+                    self.rest = self.rest.get(length.max(1)..)?;
+                    Some(vec![Token::Name(format!("${name}"))])
+                }
+                (Inside::Sigils, '@')
+                    if self.language == Language::Perl && (next.is_alphabetic() || next == '_') =>
+                {
+                    let length = self
+                        .rest
+                        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+                        .unwrap_or(self.rest.len());
+                    let name = self.rest.get(..length)?;
+                    self.rest = self.rest.get(length..)?;
+                    Some(vec![Token::Name(format!("${name}"))])
+                }
+                _ => None,
+            };
+            if let Some(mut code) = code {
+                if !plain.is_empty() {
+                    pieces.push(Piece::Plain(std::mem::take(&mut plain)));
+                }
+                // `${name}` of a text is a variable.
+                if let (Inside::Sigils, [Token::Name(name)]) = (inside, code.as_mut_slice()) {
+                    if !name.starts_with('$') {
+                        name.insert(0, '$');
+                    }
+                }
+                pieces.push(Piece::Code(code));
+                continue;
+            }
+            match c {
+                '\\' => match escapes {
+                    Escapes::Raw => {
+                        plain.push('\\');
+                        plain.extend(self.bump());
+                    }
+                    Escapes::Single => match self.bump()? {
+                        c if c == '\\' || close.starts_with(c) => plain.push(c),
+                        c => plain.extend(['\\', c]),
+                    },
+                    Escapes::All => self.escape(&mut plain)?,
+                },
+                c if Some(c) == nested => {
+                    open += 1;
+                    plain.push(c);
+                }
+                c if open > 0 && close.starts_with(c) => {
+                    open -= 1;
+                    plain.push(c);
+                }
+                c => {
+                    debug_assert!(before.starts_with(c));
+                    plain.push(c);
+                }
+            }
+        }
+        if !plain.is_empty() || pieces.is_empty() {
+            pieces.push(Piece::Plain(plain));
+        }
+        Some(pieces)
+    }
+
+    /// What stands behind a backslash.
+    fn escape(&mut self, plain: &mut String) -> Option<()> {
+        let before = self.rest;
+        let c = self.bump()?;
+        let lua = self.language == Language::Lua;
+        let braced = self.rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+        let code = match (c, braced) {
+            ('x' | 'u' | 'o', Some((digits, rest))) => {
+                self.rest = rest;
+                u32::from_str_radix(digits.trim(), if c == 'o' { 8 } else { 16 }).ok()
+            }
+            ('x', _) => self.digits(2, 16),
+            ('u', _) => self.digits(4, 16),
+            ('U', _) => self.digits(8, 16),
+            // A character by its name is whatever it is.
+            ('N', Some((_, rest))) => {
+                self.rest = rest;
+                Some(u32::from('/'))
+            }
+            ('0'..='9', _) if lua => {
+                self.rest = before;
+                self.digits(3, 10)
+            }
+            ('0'..='7', _) => {
+                self.rest = before;
+                self.digits(3, 8)
+            }
+            _ => None,
+        };
+        if let Some(c) = code {
+            plain.push(char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER));
+            return Some(());
+        }
+        match c {
+            'n' => plain.push('\n'),
+            't' => plain.push('\t'),
+            'r' => plain.push('\r'),
+            'a' | 'b' | 'f' | 'v' | 'e' => plain.push('\u{1}'),
+            '\n' => {}
+            '\\' | '\'' | '"' | '`' => plain.push(c),
+            c if self.language == Language::Python => plain.extend(['\\', c]),
+            c => plain.push(c),
+        }
+        Some(())
+    }
+
+    fn digits(&mut self, most: usize, radix: u32) -> Option<u32> {
+        let digits: String = self.rest.chars().take(most).take_while(|c| c.is_digit(radix)).collect();
+        let code = u32::from_str_radix(&digits, radix).ok()?;
+        self.rest = self.rest.get(digits.len()..)?;
+        Some(code)
+    }
+
+    fn after(&mut self, count: usize) -> Option<&mut Self> {
+        for _ in 0..count {
+            self.bump()?;
+        }
+        Some(self)
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    fn bump(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let next = chars.next();
+        self.rest = chars.as_str();
+        next
+    }
+
+    fn eat(&mut self, text: &str) -> bool {
+        let rest = self.rest.strip_prefix(text);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+}
+
+fn closing(open: char) -> char {
+    match open {
+        '(' => ')',
+        '[' => ']',
+        '{' => '}',
+        '<' => '>',
+        other => other,
+    }
+}
