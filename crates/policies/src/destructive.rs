@@ -128,15 +128,16 @@ impl Destructive {
 
 impl Policy for Destructive {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        judge_packs(facts, |rule| self.holds(rule), findings);
+        // A person's own words come first.
         for run in &facts.runs {
             if let Some(words) = self.block.iter().find(|words| is_blocked(run, words)) {
                 let finding = Finding::new("destructive", Decision::Deny, Kind::Rule)
-                    .because(format!("{} is blocked by a rule: `{}`", shown(run), shorten(words, 80)))
+                    .because(format!("Shell command blocked: {} is `{}`", shown(run), shorten(words, 80)))
                     .instead("do without it, or have a person run it");
                 findings.push(finding);
             }
         }
+        judge_packs(facts, |rule| self.holds(rule), findings);
     }
 }
 
