@@ -45,7 +45,7 @@ impl<S: AsRef<str>> Shape<'_, S> {
     }
 
     fn holds(&self, run: &Run, names: &[&str], operands: &[Option<&str>]) -> bool {
-        let among = |list: &[S], operand: &Option<&str>| match operand {
+        let among = |list: &[S], operand: Option<&str>| match operand {
             Some(text) => list.iter().any(|pattern| glob(pattern.as_ref(), text)),
             // What it is nobody knows; any operand at all it is.
             None => list.iter().any(|pattern| pattern.as_ref() == "*"),
@@ -55,20 +55,27 @@ impl<S: AsRef<str>> Shape<'_, S> {
             if item.starts_with('-') {
                 is_given(run, item) && !stands_before(run, names, item)
             } else {
-                operands.iter().flatten().any(|operand| glob(item, operand)) || (item.contains('=') && is_given(run, item))
+                operands.iter().flatten().any(|operand| glob(item, operand))
+                    || (item.contains('=') && is_given(run, item))
             }
         };
         (self.any.is_empty() || self.any.iter().any(|option| is_given(run, option.as_ref())))
             && self.all.iter().all(|options| options.as_ref().split('|').any(|option| is_given(run, option)))
-            && (self.operand.is_empty() || operands.iter().any(|operand| among(self.operand, operand)))
+            && (self.operand.is_empty() || operands.iter().any(|operand| among(self.operand, *operand)))
             && operands.len() >= usize::from(self.operands)
             && (self.text.is_empty() || says(self.text))
             && (self.fed_by.is_empty()
-                || run.fed_by.iter().any(|program| self.fed_by.iter().any(|name| one_of(name.as_ref(), program))))
+                || run
+                    .fed_by
+                    .iter()
+                    .any(|program| self.fed_by.iter().any(|name| one_of(name.as_ref(), program))))
             && (self.output.is_empty()
-                || run.outputs.iter().any(|file| self.output.iter().any(|pattern| glob(pattern.as_ref(), file))))
+                || run
+                    .outputs
+                    .iter()
+                    .any(|file| self.output.iter().any(|pattern| glob(pattern.as_ref(), file))))
             && !self.unless.iter().any(|item| taken_back(item.as_ref()))
-            && !(!self.unless_text.is_empty() && says(self.unless_text))
+            && (self.unless_text.is_empty() || !says(self.unless_text))
     }
 }
 
@@ -95,7 +102,10 @@ impl<'r> Words<'r> {
     /// The operands behind these sub-commands, if the words begin with them. `**` is any words, `a|b` is either, `$` is
     /// the end.
     fn behind(&self, names: &[&str]) -> Option<Vec<Option<&'r str>>> {
-        fn walk<'w, 'r>(words: &'w [(Option<&'r str>, bool)], names: &[&str]) -> Option<&'w [(Option<&'r str>, bool)]> {
+        fn walk<'w, 'r>(
+            words: &'w [(Option<&'r str>, bool)],
+            names: &[&str],
+        ) -> Option<&'w [(Option<&'r str>, bool)]> {
             let Some((name, later)) = names.split_first() else { return Some(words) };
             if *name == "$" {
                 return words.is_empty().then_some(words);
@@ -126,7 +136,8 @@ fn is_given(run: &Run, option: &str) -> bool {
         Some((name, value)) => (name, Some(value)),
         None => (option, None),
     };
-    let fits = |given: Option<&str>| value.is_none_or(|value| given.is_some_and(|given| glob_but(value, given)));
+    let fits =
+        |given: Option<&str>| value.is_none_or(|value| given.is_some_and(|given| glob_but(value, given)));
     if option == "--" {
         return run.words.iter().skip(1).any(|word| word == "--");
     }
@@ -163,7 +174,9 @@ fn is_written(word: &str, next: Option<&str>, name: &str, fits: &impl Fn(Option<
     if let Some(value) = word.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')) {
         return fits(Some(value));
     }
-    let (Some(letters), Some(letter)) = (word.strip_prefix('-'), name.strip_prefix('-')) else { return false };
+    let (Some(letters), Some(letter)) = (word.strip_prefix('-'), name.strip_prefix('-')) else {
+        return false;
+    };
     letter.len() == 1
         && letters.len() > 1
         && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
@@ -235,7 +248,8 @@ pub(crate) mod tests {
             for part in split(&line, "|") {
                 let mut words = words(&part);
                 let mut outputs = Vec::new();
-                while let Some(at) = words.iter().position(|word| matches!(word.as_str(), ">" | ">>" | ">&")) {
+                while let Some(at) = words.iter().position(|word| matches!(word.as_str(), ">" | ">>" | ">&"))
+                {
                     outputs.push(words.remove(at + 1));
                     words.remove(at);
                 }
@@ -259,7 +273,7 @@ pub(crate) mod tests {
             let last = parts.last_mut().unwrap();
             if quote.is_none() && rest.starts_with(separator) {
                 parts.push(String::new());
-                rest = &rest[separator.len()..];
+                rest = rest.split_at(separator.len()).1;
                 continue;
             }
             if quote == Some(letter) {
@@ -268,7 +282,7 @@ pub(crate) mod tests {
                 quote = Some(letter);
             }
             last.push(letter);
-            rest = &rest[letter.len_utf8()..];
+            rest = rest.split_at(letter.len_utf8()).1;
         }
         parts
     }

@@ -93,9 +93,11 @@ impl CommandRule {
 impl Destructive {
     /// Says which pack or rule is named that there is not.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let pack = self.packs.iter().flatten().find(|name| !packs::PACKS.iter().any(|(pack, _)| pack == name));
+        let pack =
+            self.packs.iter().flatten().find(|name| !packs::PACKS.iter().any(|(pack, _)| pack == name));
         if let Some(name) = pack {
-            let names = packs::PACKS.iter().map(|(pack, _)| format!("`{pack}`")).collect::<Vec<_>>().join(", ");
+            let names =
+                packs::PACKS.iter().map(|(pack, _)| format!("`{pack}`")).collect::<Vec<_>>().join(", ");
             return Err(format!("unknown pack `{name}`, expected one of {names}"));
         }
         for id in &self.allow {
@@ -118,24 +120,24 @@ impl Destructive {
             Some(packs) => packs.iter().any(|pack| pack == rule.pack),
             None => !rule.optional,
         };
-        chosen
-            && !rule.floor
-            && !(rule.lease && self.allow_force_with_lease)
-            && !self.allow.iter().any(|id| id == rule.id)
+        let taken_back =
+            (rule.lease && self.allow_force_with_lease) || self.allow.iter().any(|id| id == rule.id);
+        chosen && !rule.floor && !taken_back
     }
 }
 
 impl Policy for Destructive {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        judge_packs(facts, |rule| self.holds(rule), findings);
+        // A person's own words come first.
         for run in &facts.runs {
             if let Some(words) = self.block.iter().find(|words| is_blocked(run, words)) {
                 let finding = Finding::new("destructive", Decision::Deny, Kind::Rule)
-                    .because(format!("{} is blocked by a rule: `{}`", shown(run), shorten(words, 80)))
+                    .because(format!("Shell command blocked: {} is `{}`", shown(run), shorten(words, 80)))
                     .instead("do without it, or have a person run it");
                 findings.push(finding);
             }
         }
+        judge_packs(facts, |rule| self.holds(rule), findings);
     }
 }
 
@@ -228,7 +230,8 @@ fn settles(run: &Run, commands: &[&str]) -> bool {
 
 /// Whether a run is what these words say: the program, its sub-commands in order, its options in any order.
 fn is_blocked(run: &Run, words: &str) -> bool {
-    let (options, names): (Vec<&str>, Vec<&str>) = words.split_whitespace().partition(|word| word.starts_with('-'));
+    let (options, names): (Vec<&str>, Vec<&str>) =
+        words.split_whitespace().partition(|word| word.starts_with('-'));
     // `-rf` asks for both of its letters.
     let mut all = Vec::new();
     for option in options {
@@ -268,7 +271,11 @@ impl Policy for OwnRules<'_> {
 
 /// The command for people, with the line of the script that it stands in.
 pub(crate) fn shown(run: &Run) -> String {
-    let command = shorten(&run.words.join(" "), 80).escape_debug().to_string().replace("\\'", "'").replace("\\\"", "\"");
+    let command = shorten(&run.words.join(" "), 80)
+        .escape_debug()
+        .to_string()
+        .replace("\\'", "'")
+        .replace("\\\"", "\"");
     let mut step = run.origin.as_ref().and_then(|origin| origin.via.as_deref());
     while let Some(Via { step: place, line, before }) = step {
         if !line.is_empty() {
@@ -297,8 +304,14 @@ mod tests {
                         && !runs[..number].iter().any(|run| settles(run, rule.after))
                 })
             };
-            wrong.extend(hits.iter().filter(|command| !is_hit(command)).map(|command| format!("{id} misses {command}")));
-            wrong.extend(misses.iter().filter(|command| is_hit(command)).map(|command| format!("{id} hits {command}")));
+            wrong.extend(
+                hits.iter()
+                    .filter(|command| !is_hit(command))
+                    .map(|command| format!("{id} misses {command}")),
+            );
+            wrong.extend(
+                misses.iter().filter(|command| is_hit(command)).map(|command| format!("{id} hits {command}")),
+            );
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }

@@ -43,7 +43,8 @@ impl DirectoryChange {
             (change.dynamic, self.dynamic, "has a target that the shell expands first"),
             (change.glob, self.glob, "has a glob for its target"),
         ];
-        let given = parts.into_iter().filter(|(given, ..)| *given).map(|(_, decision, what)| (decision, what));
+        let given =
+            parts.into_iter().filter(|(given, ..)| *given).map(|(_, decision, what)| (decision, what));
         given.max_by_key(|(decision, _)| *decision).unwrap_or((Decision::Allow, ""))
     }
 }
@@ -71,7 +72,8 @@ mod tests {
 
     #[test]
     fn the_strictest_word_counts() {
-        let policy = DirectoryChange { home: Decision::Ask, dynamic: Decision::Deny, ..DirectoryChange::default() };
+        let policy =
+            DirectoryChange { home: Decision::Ask, dynamic: Decision::Deny, ..DirectoryChange::default() };
         let change = |home, previous, dynamic| Change { home, previous, dynamic, ..Change::default() };
         for (change, decision) in [
             (change(false, false, false), Decision::Allow),

@@ -37,7 +37,10 @@ impl Policy for ExpandedTarget {
                 let text = shorten(&target.text, 80);
                 findings.push(
                     Finding::new("expanded-target", self.change, Kind::Expansion)
-                        .because(format!("{} `{text}`, a word that the shell expands first", target.access.verb()))
+                        .because(format!(
+                            "{} `{text}`, a word that the shell expands first",
+                            target.access.verb()
+                        ))
                         .at("command", text)
                         .instead("write the path out"),
                 );

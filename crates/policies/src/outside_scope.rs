@@ -72,7 +72,9 @@ impl Policy for OutsideScope<'_> {
         for used in &facts.uses {
             let Ok(place) = &used.place else { continue };
             let needed = match used.access {
-                Access::List | Access::Read | Access::Search if used.origin.is_some() => self.needs.shell_reads,
+                Access::List | Access::Read | Access::Search if used.origin.is_some() => {
+                    self.needs.shell_reads
+                }
                 Access::Enter | Access::List | Access::Read | Access::Search => Rights::Read,
                 Access::Link => self.needs.links,
                 Access::Write | Access::Delete => Rights::Write,

@@ -15,18 +15,8 @@ use crate::destructive::shown;
 pub(crate) struct OwnCommand;
 
 /// Commands that only read, check or print.
-const READING: &[&str] = &[
-    "check",
-    "completions",
-    "demo",
-    "doctor",
-    "explain",
-    "ledger",
-    "man",
-    "policies",
-    "schema",
-    "test",
-];
+const READING: &[&str] =
+    &["check", "completions", "demo", "doctor", "explain", "ledger", "man", "policies", "schema", "test"];
 
 /// Options of changing commands with which they only say what they would do.
 const SAYING: &[&str] = &["--help", "-h", "--version", "-V", "--dry-run", "--print", "--status"];
@@ -37,7 +27,9 @@ impl Policy for OwnCommand {
             findings.push(
                 Finding::new("own-command", Decision::Deny, Kind::Tampering)
                     .because(format!("{} changes the gate that judges this session", shown(run)))
-                    .instead("a person runs it, in a terminal; `toolgate check`, `explain` and `ledger` are open"),
+                    .instead(
+                        "a person runs it, in a terminal; `toolgate check`, `explain` and `ledger` are open",
+                    ),
             );
         }
     }

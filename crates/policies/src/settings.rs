@@ -120,7 +120,8 @@ impl Settings {
     pub fn check(&self) -> Result<(), String> {
         // Every call pays for every entry; more than this are a mistake or an attack on the deadline.
         const MOST: usize = 1000;
-        let most = [self.scope.len(), self.rule.len(), self.command.len(), self.tools.len()].into_iter().max();
+        let most =
+            [self.scope.len(), self.rule.len(), self.command.len(), self.tools.len()].into_iter().max();
         if most > Some(MOST) {
             return Err(format!("more than {MOST} entries of one kind"));
         }
@@ -189,7 +190,7 @@ impl Settings {
     /// The policies of these settings, ready to be asked.
     pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, lists: &'s Lists<'s>) -> Ruleset<'s> {
         // INVARIANT: the floor comes first and nothing above this line can leave it out.
-        let mut policies: Vec<&dyn Policy> = 
+        let mut policies: Vec<&dyn Policy> =
             vec![&GateTampering, &SecretFile, &HooksOff, &OwnCommand, &DiskFloor];
         let stepped_back = self.inactive(facts);
         if let Some(stepped_back) = stepped_back {

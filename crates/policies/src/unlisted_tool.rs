@@ -74,7 +74,8 @@ fn denies(pattern: &str, facts: &Facts<'_>) -> bool {
         None => pattern == facts.tool,
         Some((name, words)) => {
             name == facts.tool
-                && (facts.runs.iter().any(|run| begins(run, words)) || facts.command.is_some_and(|text| starts(text, words)))
+                && (facts.runs.iter().any(|run| begins(run, words))
+                    || facts.command.is_some_and(|text| starts(text, words)))
         }
     }
 }
@@ -110,9 +111,9 @@ fn has_hidden_runs(facts: &Facts<'_>) -> bool {
 /// Words of the shell that start nothing. What they do with files is an effect, and judged as one.
 fn is_harmless(run: &Run) -> bool {
     const HARMLESS: &[&str] = &[
-        ":", "[", "[[", "break", "cd", "continue", "declare", "echo", "exit", "export", "false", "let", "local", "popd",
-        "printf", "pushd", "pwd", "read", "readonly", "return", "set", "shift", "shopt", "test", "times", "trap", "true",
-        "type", "typeset", "ulimit", "umask", "unset", "wait",
+        ":", "[", "[[", "break", "cd", "continue", "declare", "echo", "exit", "export", "false", "let",
+        "local", "popd", "printf", "pushd", "pwd", "read", "readonly", "return", "set", "shift", "shopt",
+        "test", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unset", "wait",
     ];
     run.program.is_empty() || (HARMLESS.contains(&run.program.as_str()) && run.outputs.is_empty())
 }
@@ -122,7 +123,9 @@ fn begins(run: &Run, words: &str) -> bool {
     let as_written = run.words.iter().skip(1).map(String::as_str);
     let as_read = run.sub.iter().map(String::as_str).chain(run.operands.iter().flatten().map(String::as_str));
     let program = || std::iter::once(run.program.as_str());
-    let fits = |given: &mut dyn Iterator<Item = &str>| words.split_whitespace().all(|word| given.next() == Some(word));
+    let fits = |given: &mut dyn Iterator<Item = &str>| {
+        words.split_whitespace().all(|word| given.next() == Some(word))
+    };
     fits(&mut program().chain(as_written)) || fits(&mut program().chain(as_read))
 }
 

@@ -107,10 +107,9 @@ fn words(gap: Gap, text: &str) -> (String, &'static str) {
             format!("{quoted} cannot be read as bash would read it"),
             "mend the quotes, or split the command into plain ones",
         ),
-        Gap::Name => (
-            format!("which program {quoted} starts is only known when it runs"),
-            "name the program plainly",
-        ),
+        Gap::Name => {
+            (format!("which program {quoted} starts is only known when it runs"), "name the program plainly")
+        }
         Gap::Path(access) => (
             format!("{} {quoted}, a path that is only known when it runs", access.verb()),
             "write the path out, or give the variable a plain value in the same command",

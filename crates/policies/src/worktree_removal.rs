@@ -72,7 +72,9 @@ fn names_a_part(text: &str) -> bool {
     let start = before.rfind('/').map_or(0, |slash| slash + 1);
     let names = text.get(start..).unwrap_or_default().trim_end_matches('/');
     // `*`, `.*`, `**`, `.[!.]*`, `{*,.*}` and their like name everything.
-    names.chars().any(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '~' | '+' | '#' | '@' | '%'))
+    names
+        .chars()
+        .any(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '~' | '+' | '#' | '@' | '%'))
 }
 
 enum Searched {
@@ -130,9 +132,13 @@ mod tests {
     #[test]
     fn what_stands_over_the_worktree() {
         let root = Spot::plain("/work/alpha");
-        for (path, over) in
-            [("/work/alpha", true), ("/work", true), ("/", true), ("/work/alpha/src", false), ("/work/al", false)]
-        {
+        for (path, over) in [
+            ("/work/alpha", true),
+            ("/work", true),
+            ("/", true),
+            ("/work/alpha/src", false),
+            ("/work/al", false),
+        ] {
             assert_eq!(is_at_or_over(Path::new(path), &root), over, "{path}");
         }
     }
