@@ -45,6 +45,8 @@ pub enum Kind {
     MainCheckout,
     /// In another agent's place.
     OtherAgent,
+    /// Changes into another agent's worktree.
+    OtherAgentEntered,
     /// Not a path that could be judged.
     InvalidPath,
     /// A secret.
@@ -83,6 +85,7 @@ impl Kind {
             Kind::Outside => "outside",
             Kind::MainCheckout => "main-checkout",
             Kind::OtherAgent => "other-agent",
+            Kind::OtherAgentEntered => "other-agent-entered",
             Kind::InvalidPath => "invalid-path",
             Kind::Secret => "secret",
             Kind::Tampering => "tampering",

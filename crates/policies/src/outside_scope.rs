@@ -7,7 +7,8 @@
 //! names the most of a path wins; of two that name as much, the later one. What no entry covers is closed.
 //! `[policy.outside-scope]`: `links` = the rights that are needed where a link leads (`read`; `write` for a guard that
 //! lets none lead out), `shell_reads` = the rights that reading and listing by a shell command need (`read`; `none`
-//! for a guard of writes and directories only).
+//! for a guard of writes and directories only), `above` = whether a directory above the root may be changed into
+//! (`true`: what is then used there is judged by its own name).
 //!
 //! Sees through: `..`, symbolic links in any part of the path, a missing directory that would be made on the
 //! way, a repository that is named like the beginning of another (`/repo2`), globs, searches from above.
@@ -145,7 +146,8 @@ fn finding(used: &Use<'_>, place: &Place, path: &Path, facts: &Facts<'_>) -> Fin
     let ground = facts.ground;
     let inside = |spot: &Option<toolgate_model::Spot>| spot.as_ref().is_some_and(|spot| spot.holds(path));
     let (kind, whose) = if inside(&ground.agents) || ground.siblings.iter().any(|spot| spot.holds(path)) {
-        (Kind::OtherAgent, "in another agent's place")
+        let entered = used.access == Access::Enter;
+        (if entered { Kind::OtherAgentEntered } else { Kind::OtherAgent }, "in another agent's place")
     } else if inside(&ground.main) {
         (Kind::MainCheckout, "in the main checkout")
     } else {

@@ -95,6 +95,16 @@ impl Interpreter<'_, '_> {
                 Some("GOOS" | "GOARCH" | "GOVERSION") => Flow::Lines(vec![Text::mark(NAME)]),
                 _ => Flow::Any,
             },
+            "ls" if !has(reading, "-l") && !has(reading, "-R") => {
+                // Names of a directory, or the operands themselves.
+                match self.paths_of(reading, arguments) {
+                    Flow::Lines(mut lines) if !reading.operands.is_empty() => {
+                        lines.push(Text::mark(NAME));
+                        Flow::Lines(bounded(lines))
+                    }
+                    _ => Flow::Lines(vec![Text::mark(NAME)]),
+                }
+            }
             "seq" => Flow::Lines(vec![Text::mark(NAME)]),
             _ => match reading.output {
                 Output::Paths => self.paths_of(reading, arguments),

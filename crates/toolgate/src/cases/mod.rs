@@ -59,11 +59,20 @@ struct Context {
     siblings: Vec<PathBuf>,
     allow_list: Option<Vec<String>>,
     protected_glob: Option<String>,
+    policy: ProductPolicy,
     is_agent: Option<bool>,
     agent_id: Option<String>,
     subagent_type: Option<String>,
     trusted: Option<bool>,
     mode: Option<String>,
+}
+
+/// Settings in the words of the product that a case comes from.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ProductPolicy {
+    #[serde(rename = "blockedCommands")]
+    blocked_commands: Option<Vec<String>>,
 }
 
 /// What else has to hold.
@@ -272,6 +281,10 @@ fn settings(case: &Case<'_>) -> Result<Settings, Trouble> {
     let mut text = context.settings.clone();
     if let Some(allow) = &context.allow_list {
         text.push_str(&format!("\n[policy.unlisted-tool]\nallow = {allow:?}\n"));
+    }
+    if let Some(block) = &context.policy.blocked_commands {
+        // The product's own list stands for all of its rules.
+        text.push_str(&format!("\n[policy.destructive]\npacks = []\nblock = {block:?}\n"));
     }
     if let Some(glob) = &context.protected_glob {
         text.push_str(&format!("\n[[scope]]\npath = {glob:?}\nrights = \"none\"\n"));
