@@ -3,6 +3,14 @@
 //! The tables hold numbers and one text, no pointers: the loader has nothing to relocate, and a command's
 //! options and their spellings lie side by side.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::struct_excessive_bools,
+    reason = "it runs while we build, on our own files"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -310,9 +318,10 @@ impl Tables {
                 return Err(format!("`{turn}` is not two kinds"));
             };
             let to = self.kinds(to)?;
-            list.push(match from.starts_with('-') {
-                true => format!("Turn {{ option: {}, from: Kind::Text, to: {to} }}", self.text(from)?),
-                false => format!("Turn {{ option: Text(0), from: {}, to: {to} }}", kind(from)?),
+            list.push(if from.starts_with('-') {
+                format!("Turn {{ option: {}, from: Kind::Text, to: {to} }}", self.text(from)?)
+            } else {
+                format!("Turn {{ option: Text(0), from: {}, to: {to} }}", kind(from)?)
             });
         }
         run(&mut self.turns, list)
@@ -366,7 +375,7 @@ impl Tables {
     fn code(&self) -> Result<String> {
         let list = |name: &str, of: &str, items: &[String]| {
             format!(
-                "static {name}: [{of}; {}] = [\n{}];\n",
+                "pub(super) static {name}: [{of}; {}] = [\n{}];\n",
                 items.len(),
                 items.iter().fold(String::new(), |all, item| all + "    " + item + ",\n")
             )
@@ -379,7 +388,7 @@ impl Tables {
             u16::try_from(len).map_err(|_| format!("too many {what}"))?;
         }
         Ok([
-            format!("static TEXT: &str = {:?};\n", self.text),
+            format!("pub(super) static TEXT: &str = {:?};\n", self.text),
             list("INDEX", "(u32, u16)", &index),
             list("SPECS", "Spec", &self.specs),
             list("OPTIONS", "Opt", &self.options),
@@ -408,7 +417,7 @@ fn kinds(names: &str) -> Result<String> {
 
 /// The Rust name of a kind.
 fn kind(name: &str) -> Result<String> {
-    const SIMPLE: [&str; 21] = [
+    const SIMPLE: [&str; 22] = [
         "text",
         "read",
         "read-tree",
@@ -430,6 +439,7 @@ fn kind(name: &str) -> Result<String> {
         "host",
         "at",
         "sql",
+        "form",
     ];
     const LANGUAGES: [&str; 8] = ["python", "node", "perl", "ruby", "php", "lua", "shell", "other"];
     match name.split_once(':') {
@@ -442,9 +452,10 @@ fn kind(name: &str) -> Result<String> {
 }
 
 fn output(name: &str) -> Result<String> {
-    match ["text", "paths", "name", "input", "nothing"].contains(&name) {
-        true => Ok(format!("Output::{}", camel(name))),
-        false => Err(format!("`{name}` is no kind of output")),
+    if ["text", "paths", "name", "input", "nothing"].contains(&name) {
+        Ok(format!("Output::{}", camel(name)))
+    } else {
+        Err(format!("`{name}` is no kind of output"))
     }
 }
 
@@ -468,10 +479,9 @@ fn place(items: &mut Vec<String>, item: String) -> usize {
 
 /// The place of a run of items, which is kept once.
 fn run(items: &mut Vec<String>, list: Vec<String>) -> Result<String> {
-    let at = match list.is_empty() {
-        true => 0,
-        false => items.windows(list.len()).position(|window| window == list).unwrap_or(items.len()),
-    };
+    let mut windows = items.windows(list.len().max(1));
+    let at = if list.is_empty() { Some(0) } else { windows.position(|window| window == list) };
+    let at = at.unwrap_or(items.len());
     let len = list.len();
     if at == items.len() {
         items.extend(list);

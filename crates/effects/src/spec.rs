@@ -3,6 +3,8 @@
 //! [`read`] goes over the words as the program's own parser would. It judges nothing: what a spec does not
 //! list comes back as [`Reading::unlisted`], and the caller must take that for an unknown effect.
 
+mod value;
+
 /// What a command or a sub-command does with its words.
 #[derive(Debug)]
 pub(crate) struct Spec {
@@ -45,6 +47,8 @@ pub(crate) enum Kind {
     At,
     /// In a reading it has become `Code`, or is left out where it stays within its database.
     Sql,
+    /// Likewise `name=@file`.
+    Form,
 }
 
 /// The language of a program that is given as a word or a file.
@@ -223,7 +227,13 @@ enum What {
     Unknown,
 }
 
-include!(concat!(env!("OUT_DIR"), "/specs.rs"));
+#[expect(clippy::unreadable_literal, reason = "they are read by the compiler alone")]
+mod tables {
+    use super::{Arg, Kind, Language, More, Opt, Output, Span, Spec, Stored, Takes, Text, Times, Turn, What};
+
+    include!(concat!(env!("OUT_DIR"), "/specs.rs"));
+}
+use tables::{ARGS, EFFECTS, INDEX, KINDS, MORES, OPTIONS, SPECS, TEXT, TURNS};
 
 /// The spec of a program, by its name without directories.
 pub(crate) fn find(name: &str) -> Option<&'static Spec> {
@@ -439,8 +449,7 @@ impl Reader<'_, '_> {
             self.reading.plain.push(self.at);
         } else if value.is_none() && !word.known {
             self.unlisted();
-        } else if let Some(option) = self.listed(|spec| spec.option(name).or_else(|| abbreviated(spec, name)))
-        {
+        } else if let Some(option) = self.listed(|spec| spec.option(name).or_else(|| otherwise(spec, name))) {
             self.give(option, value);
         } else {
             self.by_prefix(word);
@@ -512,9 +521,10 @@ impl Reader<'_, '_> {
 
     /// A first word without a dash whose letters are options; their values are the next words.
     fn old_style(&mut self, word: Shown<'_>) {
-        match word.head.bytes().all(|byte| byte.is_ascii_digit()) && word.known {
-            true => self.operand(word),
-            false => self.bundle(word, 0),
+        if word.known && word.head.bytes().all(|byte| byte.is_ascii_digit()) {
+            self.operand(word);
+        } else {
+            self.bundle(word, 0);
         }
     }
 
@@ -611,12 +621,13 @@ impl Reader<'_, '_> {
     fn enter(&mut self, sub: &'static Spec, name: &'static str) {
         if self.reading.spec.is(Spec::GLOBAL) {
             self.above.push(self.reading.spec);
+        } else {
+            self.mores.clear();
         }
         self.reading.spec = sub;
         self.reading.sub.push(name);
         self.reading.effects.extend(fixed(sub.effects));
         self.reading.output = sub.output;
-        self.mores.clear();
     }
 
     /// Gives the operands their kinds, and changes those that an option turns.
@@ -681,11 +692,11 @@ impl Reader<'_, '_> {
 
     fn is_assignment(&self, word: usize) -> bool {
         let head = self.words.get(word).map_or("", |word| word.head);
-        head.split_once('=').is_some_and(|(name, _)| is_name(name))
+        head.split_once('=').is_some_and(|(name, _)| value::is_name(name))
     }
 
     /// Adds what a value or operand (whose option's name is empty) means, as the given options turn it. Says
-    /// what it then is.
+    /// what it was and is.
     fn meanings(&mut self, option: &str, listed: [Kind; 3], slot: Slot) -> Vec<Kind> {
         let mut all = listed.to_vec();
         for turn in self.mores.iter().flat_map(|more| more.turns.of(&TURNS)) {
@@ -709,6 +720,7 @@ impl Reader<'_, '_> {
                 self.reading.uses.push(meaning);
             }
         }
+        all.extend(listed);
         all
     }
 
@@ -716,25 +728,19 @@ impl Reader<'_, '_> {
         let word = self.words.get(slot.word)?;
         let text = slot.of(word.head);
         let later = |skip| Slot { skip: slot.skip + skip, ..slot };
+        let within =
+            |part: value::Part| Slot { end: part.end.map(|end| slot.skip + end), ..later(part.start) };
         match kind {
             Kind::Text => None,
             Kind::Read | Kind::Write if text == "-" && word.known => None,
-            Kind::At => {
-                if let Some((before, _)) = text.split_once("%output{") {
-                    let slot = later(before.len() + 8);
-                    let end = slot.of(word.head).find('}').map(|at| slot.skip + at);
-                    return Some((Kind::Write, Slot { end, ..slot }));
-                }
-                let slot =
-                    later(file_in_value(text).or_else(|| (text.is_empty() && !word.known).then_some(0))?);
-                let end = slot.of(word.head).find(';').map(|at| slot.skip + at);
-                let slot = Slot { end, ..slot };
-                (slot.of(word.head) != "-" || !word.known).then_some((Kind::Read, slot))
+            Kind::At => value::at(text, word.known).map(|(kind, part)| (kind, within(part))),
+            Kind::Form => value::form(text, word.known).map(|(kind, part)| (kind, within(part))),
+            Kind::Sql => {
+                (!word.known || !value::is_plain_sql(text)).then_some((Kind::Code(Language::Other), slot))
             }
-            Kind::Sql => (!word.known || !is_plain_sql(text)).then_some((Kind::Code(Language::Other), slot)),
-            Kind::Host if starts_with_ignore_case(text, "file://") => Some((Kind::Read, later(7))),
-            Kind::Host if starts_with_ignore_case(text, "file:") => Some((Kind::Read, later(5))),
-            kind if kind.is_path() && self.reading.spec.is(Spec::REMOTE) && is_remote(text) => {
+            Kind::Host if value::begins(text, "file://") => Some((Kind::Read, later(7))),
+            Kind::Host if value::begins(text, "file:") => Some((Kind::Read, later(5))),
+            kind if kind.is_path() && self.reading.spec.is(Spec::REMOTE) && value::is_remote(text) => {
                 Some((Kind::Host, slot))
             }
             kind => Some((kind, slot)),
@@ -747,7 +753,13 @@ impl Kind {
     fn is_path(self) -> bool {
         match self {
             Kind::Read | Kind::ReadTree | Kind::List | Kind::Write | Kind::WriteTree => true,
-            Kind::Delete | Kind::DeleteTree | Kind::Enter | Kind::Into | Kind::Beside | Kind::At => true,
+            Kind::Delete
+            | Kind::DeleteTree
+            | Kind::Enter
+            | Kind::Into
+            | Kind::Beside
+            | Kind::At
+            | Kind::Form => true,
             Kind::Link | Kind::Script(_) | Kind::Program => false,
             Kind::Text | Kind::Command | Kind::Shell | Kind::Code(_) | Kind::Sed | Kind::Awk => false,
             Kind::Assign | Kind::Host | Kind::Sql => false,
@@ -760,107 +772,19 @@ impl Kind {
     }
 }
 
-/// The one option whose long spelling begins so, as `getopt_long` takes it.
-fn abbreviated(spec: &'static Spec, name: &str) -> Option<&'static Opt> {
-    if name.len() < 3 || spec.is(Spec::SINGLE_DASH) {
+/// The option that a word with two dashes means though it is not spelled so: the one that begins like it, as
+/// `getopt_long` has it, or the same with one dash.
+fn otherwise(spec: &'static Spec, name: &str) -> Option<&'static Opt> {
+    if spec.is(Spec::SINGLE_DASH) {
+        return name.get(1..).and_then(|single| spec.option(single));
+    }
+    if name.len() < 3 {
         return None;
     }
     let mut fits = spec.options().iter().filter(|option| {
         option.takes != Takes::Key && option.names.words().any(|spelling| spelling.starts_with(name))
     });
     fits.next().filter(|_| fits.next().is_none())
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
-}
-
-/// Where a file's name begins in `@file`, `name=@file`, `name=<file` or `name@file`.
-fn file_in_value(text: &str) -> Option<usize> {
-    match text.split_once('=') {
-        _ if text.starts_with('@') => Some(1),
-        Some((name, value)) => value.starts_with(['@', '<']).then_some(name.len() + 2),
-        None => text.split_once('@').filter(|(name, _)| is_name(name)).map(|(name, _)| name.len() + 1),
-    }
-}
-
-/// Whether SQL does nothing but work on its database, as far as its words tell: no commands of the client (`.shell`,
-/// `\!`, `system`), and nothing that reads or writes other files.
-fn is_plain_sql(text: &str) -> bool {
-    const FIRST: [&str; 29] = [
-        "alter",
-        "analyze",
-        "begin",
-        "commit",
-        "create",
-        "delete",
-        "desc",
-        "describe",
-        "drop",
-        "end",
-        "explain",
-        "grant",
-        "insert",
-        "pragma",
-        "reindex",
-        "release",
-        "replace",
-        "revoke",
-        "rollback",
-        "savepoint",
-        "select",
-        "set",
-        "show",
-        "start",
-        "truncate",
-        "update",
-        "use",
-        "values",
-        "with",
-    ];
-    const OUTSIDE: [&str; 18] = [
-        "readfile",
-        "writefile",
-        "edit",
-        "load_extension",
-        "fts3_tokenizer",
-        "load_file",
-        "outfile",
-        "dumpfile",
-        "infile",
-        "program",
-        "copy",
-        "pg_read_file",
-        "pg_read_binary_file",
-        "pg_ls_dir",
-        "lo_import",
-        "lo_export",
-        "dblink",
-        "attach",
-    ];
-    let text = text.to_ascii_lowercase();
-    let words = |text: &str| -> Vec<String> {
-        text.split(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric())
-            .map(str::to_owned)
-            .collect()
-    };
-    let begins = |part: &str| {
-        part.is_empty() || words(part).first().is_some_and(|word| FIRST.contains(&word.as_str()))
-    };
-    let lines_begin = text.lines().all(|line| !line.trim_start().starts_with(['.', '!', '#']));
-    text.split(';').all(|part| begins(part.trim()))
-        && lines_begin
-        && !text.contains('\\')
-        && !words(&text).iter().any(|word| OUTSIDE.contains(&word.as_str()))
-}
-
-/// Whether a path is on another machine: `host:path`, `rsync://host/path`.
-fn is_remote(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'))
-}
-
-fn starts_with_ignore_case(text: &str, start: &str) -> bool {
-    text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
 }
 
 #[cfg(test)]
@@ -914,8 +838,8 @@ mod tests {
         words.iter().map(|word| Shown { head: word, known: true }).collect()
     }
 
-    /// What a command of plain words does, sorted.
-    fn does(words: &[String]) -> Vec<String> {
+    /// What a command of plain words does, sorted. `follow`: also what the commands do that it runs.
+    fn does(words: &[String], follow: bool) -> Vec<String> {
         let Some((name, words)) = words.split_first() else { return Vec::new() };
         let Some(spec) = find(name) else { return vec![format!("run {name}")] };
         let reading = read(spec, &shown(words));
@@ -924,16 +848,17 @@ mod tests {
         for (kind, slot) in &reading.uses {
             let text = slot.of(&words[slot.word]);
             match kind {
-                Kind::Assign | Kind::Sed | Kind::Awk => {}
+                Kind::Sed | Kind::Awk => {}
+                Kind::Assign if follow => {}
                 Kind::Host => all.push("connect".to_owned()),
-                Kind::Shell if reading.operands.contains(&slot.word) && !texts.is_empty() => {
+                Kind::Shell if follow && reading.operands.contains(&slot.word) && !texts.is_empty() => {
                     texts.last_mut().unwrap().extend([" ", text]);
                 }
-                Kind::Shell => texts.push(text.to_owned()),
+                Kind::Shell if follow => texts.push(text.to_owned()),
                 kind => all.push(format!("{} {text}", kind_name(*kind))),
             }
         }
-        all.extend(texts.iter().flat_map(|text| does(&split(text))));
+        all.extend(texts.iter().flat_map(|text| does(&split(text), true)));
         all.extend(reading.effects.iter().map(|effect| match effect {
             Fixed::Use(kind, path) => format!("{} {path}", kind_name(*kind)),
             Fixed::RepoRead => "repo-read".to_owned(),
@@ -943,8 +868,10 @@ mod tests {
         if !reading.unlisted.is_empty() {
             all.push("unknown".to_owned());
         }
-        if let Some(rest) = reading.rest {
-            all.extend(does(&words[rest..]));
+        match reading.rest {
+            Some(rest) if follow => all.extend(does(&words[rest..], true)),
+            Some(rest) => all.push(format!("command {}", words[rest..].join(" "))),
+            None => {}
         }
         all.sort();
         all.dedup();
@@ -957,8 +884,8 @@ mod tests {
         for example in EXAMPLES.iter().filter(|example| !example.handler) {
             let mut expected: Vec<_> = example.does.iter().map(|does| (*does).to_owned()).collect();
             expected.sort();
-            let found = does(&split(example.run));
-            if found != expected {
+            let found = does(&split(example.run), true);
+            if found != expected && does(&split(example.run), false) != expected {
                 wrong.push(format!(
                     "{}: {}\n  expected {expected:?}\n  found    {found:?}",
                     example.file, example.run
@@ -1003,9 +930,21 @@ mod tests {
             ("scp a h:b", &["connect", "read-tree a"]),
             ("ln -s a/b", &["link a/b", "write-tree ."]),
             ("systemctl list-units --user", &[]),
+            ("rclone --dry-run sync a b", &["connect", "list b", "read-tree a"]),
+            ("openssl x509 --in a", &["read a"]),
+            ("jq --slurpfile a b . c", &["read b", "read c"]),
+            ("chmod -x a", &["write a"]),
+            ("grep -rl x", &["read-tree ."]),
+            ("unzip a", &["read a", "write-tree ."]),
+            ("mktemp a", &["write a"]),
+            ("7z x -od a", &["read a", "write-tree d"]),
+            ("vim +:q a", &["code:other :q", "read a", "unknown", "write a"]),
+            ("timeout -k 1 5 nice -5 env A=b rm -r x", &["delete-tree x"]),
+            ("flock l -c x", &["run -c", "write l"]),
+            ("sqlite3 a \"select readfile('b')\"", &["code:other select readfile('b')", "read a", "write a"]),
         ];
         for (run, expected) in cases {
-            assert_eq!(does(&split(run)), *expected, "{run}");
+            assert_eq!(does(&split(run), true), *expected, "{run}");
         }
     }
 
@@ -1027,6 +966,17 @@ mod tests {
         for word in ["-", "-r", "--", "--tar"] {
             assert_eq!(read_shown("cp", &[(word, false), ("b", true)]).unlisted, [0], "{word}");
         }
+        let uses = |name, words| read_shown(name, words).uses.first().copied();
+        assert_eq!(uses("curl", &[("-Fa=", false)]), Some((Kind::Read, slot(0, 4))));
+        assert_eq!(uses("curl", &[("-d", true), ("", false)]), Some((Kind::Read, slot(1, 0))));
+        assert_eq!(uses("curl", &[("-da=", false)]), None);
+        assert_eq!(uses("dd", &[("of=", false)]), Some((Kind::Write, slot(0, 3))));
+        assert_eq!(uses("ssh", &[("-oProxyCommand=", false)]), Some((Kind::Shell, slot(0, 15))));
+        assert_eq!(read_shown("ssh", &[("-oProxy", false)]).unlisted, [0]);
+        assert_eq!(
+            uses("psql", &[("-c", true), ("select 1", false)]),
+            Some((Kind::Code(Language::Other), slot(1, 0)))
+        );
         assert_eq!(read_shown("tar", &[("", false)]).unlisted, [0]);
         assert_eq!(read_shown("systemctl", &[("", false)]).unlisted, [0]);
     }
