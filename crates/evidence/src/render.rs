@@ -21,7 +21,8 @@ pub fn ib(entry: &Entry) -> Option<String> {
     let reason = entry.findings.first().map(|finding| finding.kind);
     let form = match reason {
         Some(Kind::MainCheckout) => IbForm::MainRepo,
-        Some(Kind::OtherAgent | Kind::OtherAgentEntered) => IbForm::OtherAgent,
+        Some(Kind::OtherAgent) => IbForm::OtherAgent,
+        Some(Kind::OtherAgentEntered) => IbForm::OtherWorktree,
         _ => IbForm::Denied,
     };
     let (event, args) = match form {
