@@ -336,6 +336,7 @@ impl Tables {
                 "repo-read" => "Stored { what: What::RepoRead, path: Text(0) }".to_owned(),
                 "repo-write" => "Stored { what: What::RepoWrite, path: Text(0) }".to_owned(),
                 "unknown" => "Stored { what: What::Unknown, path: Text(0) }".to_owned(),
+                "foreign" => "Stored { what: What::Foreign, path: Text(0) }".to_owned(),
                 other => match other.split_once(' ') {
                     Some((name, path)) if PATHS.contains(&name) && !path.trim().is_empty() => {
                         format!("Stored {{ what: What::Use({}), path: {} }}", kind(name)?, self.text(path)?)

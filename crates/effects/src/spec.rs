@@ -114,6 +114,8 @@ pub(crate) enum Fixed {
     Project,
     RepoRead,
     RepoWrite,
+    /// Acts somewhere that no rule here speaks of: a daemon, a cloud, another agent.
+    Foreign,
     /// More than can be said.
     Unknown,
 }
@@ -224,6 +226,7 @@ enum What {
     Project,
     RepoRead,
     RepoWrite,
+    Foreign,
     Unknown,
 }
 
@@ -390,6 +393,7 @@ fn fixed(span: Span) -> impl Iterator<Item = Fixed> {
         What::RepoRead => Fixed::RepoRead,
         What::RepoWrite => Fixed::RepoWrite,
         What::Unknown => Fixed::Unknown,
+        What::Foreign => Fixed::Foreign,
     })
 }
 

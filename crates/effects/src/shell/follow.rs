@@ -91,6 +91,7 @@ impl<'t> Interpreter<'t, '_> {
                 Flow::Any
             }
             None => {
+                self.sourced = true;
                 self.unknown(Gap::Project, &path.shown());
                 Flow::Any
             }

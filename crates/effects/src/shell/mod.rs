@@ -133,6 +133,8 @@ struct Interpreter<'t, 'w> {
     locals: Vec<(String, Option<state::Variable>)>,
     /// Texts that run when the shell ends.
     traps: Vec<Text>,
+    /// Code whose text is not known has run in this shell: any variable may be its.
+    sourced: bool,
     /// Functions that are being called, for those that call themselves.
     calling: Vec<Rc<str>>,
     /// Files that are being followed.
@@ -167,6 +169,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             spelled: None,
             locals: Vec::new(),
             traps: Vec::new(),
+            sourced: false,
             calling: Vec::new(),
             following: Vec::new(),
             followed: 0,
@@ -274,6 +277,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
     }
 
     fn unknown(&mut self, gap: Gap, text: &str) {
+        self.sourced |= matches!(gap, Gap::ShellCode | Gap::Syntax | Gap::Name);
         let effect = Unknown::Shell { gap, text: shorten(text, 120), origin: self.origin() };
         let known = |found: &Effect<'_>| matches!(found, Effect::Unknown(other) if *other == effect);
         if !self.found.effects.iter().any(known) {

@@ -19,8 +19,22 @@ impl<'t> Interpreter<'t, '_> {
     /// Runs a command whose words are expanded. `spelled` are its words as they are written, where there are such.
     pub(super) fn invoke(&mut self, words: &[Text], spelled: Option<&'t [Word<'t>]>, outputs: &[String]) -> Outcome {
         let Some(first) = words.first() else { return Outcome::of(Flow::Nothing) };
-        let Some(name) = first.whole() else {
-            return self.unknown_name(words, outputs);
+        let literal;
+        let name = match first.whole() {
+            Some(name) => name,
+            // A pattern that matches no file is the name itself.
+            None if !first.raw().contains([ANY, NAME, INNER]) && self.matches_nothing(first) => {
+                literal = first.unglobbed();
+                literal.raw()
+            }
+            None if spelled.is_some_and(|words| self.is_named_by_environment(words)) => {
+                self.unknown(Gap::Program, "a program that the environment names");
+                let run = self.run_of("", words, outputs);
+                self.emit(Effect::Run(run));
+                self.guess_paths(words);
+                return Outcome::of(Flow::Any);
+            }
+            None => return self.unknown_name(words, outputs),
         };
         if spelled.is_some_and(is_bare_name)
             && let Some(body) = self.state.aliases.iter().rev().find(|(known, _)| **known == *name).map(|(_, body)| body.clone())
@@ -40,6 +54,25 @@ impl<'t> Interpreter<'t, '_> {
             return self.call(name, body, words);
         }
         self.invoke_program(name, words, spelled, outputs)
+    }
+
+    fn matches_nothing(&self, pattern: &Text) -> bool {
+        let places = self.places(pattern);
+        let there = |place: &str| self.scene.world.look(std::path::Path::new(place)).is_ok();
+        !places.iter().flatten().any(|(place, _)| there(place) || self.state.written(place).is_some())
+    }
+
+    /// `$PROG x`: a plain variable that the command has not touched is the person's own; nothing else may stand in it.
+    fn is_named_by_environment(&self, spelled: &[Word<'_>]) -> bool {
+        let Some([Part::Parameter(parameter)]) = spelled.first().map(|word| word.parts.as_slice()) else { return false };
+        let name = parameter.name;
+        parameter.operation == toolgate_shell::Operation::None
+            && parameter.index.is_none()
+            && name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && !name.starts_with("BASH")
+            && !matches!(name, "REPLY" | "COPROC" | "MAPFILE" | "OPTARG" | "PIPESTATUS" | "FUNCNAME" | "DIRSTACK")
+            && self.state.get(name).is_none()
+            && !self.sourced
     }
 
     /// Functions aside: `command x`, `env x`, `xargs x`.
@@ -262,9 +295,10 @@ impl<'t> Interpreter<'t, '_> {
         if let Some(rest) = reading.rest {
             let rest = arguments.get(rest..).unwrap_or_default();
             out = Some(self.wrapped(program, rest));
-        } else if reading.effects.iter().any(|fixed| matches!(fixed, Fixed::Project | Fixed::Unknown)) {
+        } else if reading.effects.iter().any(|fixed| matches!(fixed, Fixed::Project | Fixed::Unknown | Fixed::Foreign)) {
             // Whatever it does with the places that it is given.
             self.guess_paths(words);
+            self.given_to_unknown(program, words);
         }
         // `@file` is a file of further words for compilers and their kin.
         for word in arguments.iter().filter(|word| word.raw().starts_with('@') && word.raw().contains('/')) {
@@ -300,6 +334,7 @@ impl<'t> Interpreter<'t, '_> {
             Fixed::RepoRead => self.touch(Access::Search, Reach::Below, &Text::known(".")),
             Fixed::RepoWrite => self.touch(Access::Write, Reach::Below, &Text::known(".")),
             Fixed::Unknown => self.unknown(Gap::Code, program),
+            Fixed::Foreign => self.unknown(Gap::Program, program),
         }
     }
 
