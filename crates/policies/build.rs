@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     files.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
     files.sort();
     let (mut packs, mut rules, mut examples) = (String::new(), String::new(), String::new());
-    let mut by_program: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+    let mut by_command: BTreeMap<(String, String), BTreeSet<usize>> = BTreeMap::new();
     let mut ids = BTreeSet::new();
     for path in &files {
         let name = path.file_stem().and_then(|name| name.to_str()).ok_or("a pack's name is no text")?;
@@ -91,10 +91,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 OneOrMore::One(command) => vec![command],
                 OneOrMore::More(commands) => commands,
             };
-            for command in &commands {
-                let program = command.split(' ').next().unwrap_or_default();
-                let key = if program.contains(['*', '|']) { "*" } else { program };
-                by_program.entry(key.to_owned()).or_default().insert(number);
+            for (program, first) in commands.iter().flat_map(|command| keys(command)) {
+                by_command.entry((program, first)).or_default().insert(number);
             }
             let decision = if rule.decision == "deny" { "Deny" } else { "Ask" };
             writeln!(
@@ -124,23 +122,35 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let mut index = String::new();
-    for (program, numbers) in &by_program {
+    for ((program, first), numbers) in &by_command {
         let numbers: Vec<usize> = numbers.iter().copied().collect();
-        writeln!(index, "    ({program:?}, &{numbers:?}),")?;
+        writeln!(index, "    ({program:?}, {first:?}, &{numbers:?}),")?;
     }
     let text = format!(
         "/// The packs, by name, and what each is about.\n\
          pub const PACKS: &[(&str, &str)] = &[\n{packs}];\n\
          /// All rules.\n\
          pub(crate) static RULES: &[PackRule] = &[\n{rules}];\n\
-         /// The numbers of the rules for each program; `*` for those that no single program names.\n\
-         pub(crate) static BY_PROGRAM: &[(&str, &[u16])] = &[\n{index}];\n\
+         /// The numbers of the rules for each program and first sub-command; `*` for those that no single program names,\n\
+         /// and nothing for those that no single sub-command does.\n\
+         pub(crate) static BY_COMMAND: &[(&str, &str, &[u16])] = &[\n{index}];\n\
          /// What each rule hits and misses.\n\
          #[cfg(test)]\n\
          pub(crate) static EXAMPLES: &[(&str, &[&str], &[&str])] = &[\n{examples}];\n"
     );
     fs::write(Path::new(&env::var("OUT_DIR")?).join("packs.rs"), text)?;
     Ok(())
+}
+
+/// The program and the first sub-command that a command names, one by one.
+fn keys(command: &str) -> Vec<(String, String)> {
+    let mut names = command.split(' ');
+    let program = names.next().unwrap_or_default();
+    let first = names.next().unwrap_or_default();
+    let first = if first.contains(['*', '$']) { "" } else { first };
+    let programs = program.split('|').map(|program| if program.contains('*') { "*" } else { program });
+    let pairs = programs.flat_map(|program| first.split('|').map(move |first| (program, first)));
+    pairs.map(|(program, first)| (program.to_owned(), first.to_owned())).collect()
 }
 
 fn check(rule: &Rule, ids: &BTreeSet<String>) -> Result<(), String> {

@@ -24,7 +24,11 @@ use toolgate_model::{
 
 /// Says what a call would do. `rules` are the user's own words on tools, by name; a `*` at a name's end
 /// stands for any rest. A shell command is interpreted in the scene.
-pub fn effects<'a>(call: &Call<'a>, rules: &BTreeMap<String, ToolRule>, scene: &Scene<'_>) -> Vec<Effect<'a>> {
+pub fn effects<'a>(
+    call: &Call<'a>,
+    rules: &BTreeMap<String, ToolRule>,
+    scene: &Scene<'_>,
+) -> Vec<Effect<'a>> {
     let ruled = rule_for(rules, &call.tool);
     let mut effects = match &call.action {
         Action::Nothing | Action::Internal | Action::Configure(_) => Vec::new(),

@@ -63,7 +63,9 @@ impl Default for Counts {
 fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Traversal => "path_traversal",
-        Kind::Outside | Kind::MainCheckout | Kind::OtherAgent | Kind::OtherAgentEntered => "outside_directory",
+        Kind::Outside | Kind::MainCheckout | Kind::OtherAgent | Kind::OtherAgentEntered => {
+            "outside_directory"
+        }
         Kind::InvalidPath => "invalid_path",
         Kind::Secret
         | Kind::Tampering

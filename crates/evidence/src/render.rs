@@ -51,7 +51,10 @@ pub fn mpm(entry: &Entry) -> String {
     match (entry.decision, finding.map(|finding| finding.kind)) {
         (Decision::Allow, _) => format!("INFO Allowed {tool} operation: {path}"),
         (Decision::Ask, _) => format!("INFO Asked about {tool} operation: {message}"),
-        (Decision::Deny, Some(Kind::Outside | Kind::MainCheckout | Kind::OtherAgent | Kind::OtherAgentEntered)) => {
+        (
+            Decision::Deny,
+            Some(Kind::Outside | Kind::MainCheckout | Kind::OtherAgent | Kind::OtherAgentEntered),
+        ) => {
             format!("WARNING Security: Blocked {tool} operation outside working directory: {path}")
         }
         (Decision::Deny, Some(Kind::Traversal)) => {

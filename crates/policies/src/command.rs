@@ -34,13 +34,19 @@ pub(crate) struct Shape<'r, S: 'r> {
 impl<S: AsRef<str>> Shape<'_, S> {
     /// Whether the run has this shape.
     pub(crate) fn fits(&self, run: &Run) -> bool {
-        let commands = self.command.iter();
-        commands.map(AsRef::as_ref).any(|command| {
+        // Most runs have neither, and then there is nothing to take apart.
+        if (!self.output.is_empty() && run.outputs.is_empty())
+            || (!self.fed_by.is_empty() && run.fed_by.is_empty())
+        {
+            return false;
+        }
+        self.command.iter().map(AsRef::as_ref).any(|command| {
             let mut names = command.split(' ');
-            let program = names.next().unwrap_or_default();
+            if !names.next().is_some_and(|program| one_of(program, &run.program)) {
+                return false;
+            }
             let names: Vec<&str> = names.collect();
-            one_of(program, &run.program)
-                && Words::of(run).behind(&names).is_some_and(|operands| self.holds(run, &names, &operands))
+            Words::of(run).behind(&names).is_some_and(|operands| self.holds(run, &names, &operands))
         })
     }
 
@@ -53,13 +59,15 @@ impl<S: AsRef<str>> Shape<'_, S> {
         let says = |texts: &[S]| run.words.iter().skip(1).any(|word| says_one(word, texts));
         let taken_back = |item: &str| {
             if item.starts_with('-') {
-                is_given(run, item) && !stands_before(run, names, item)
+                is_given(run, item) && !stands_before(run, names, item) && !self.is_void(run)
+            } else if let Some(first) = item.strip_prefix('^') {
+                operands.first().copied().flatten().is_some_and(|operand| glob(first, operand))
             } else {
                 operands.iter().flatten().any(|operand| glob(item, operand))
                     || (item.contains('=') && is_given(run, item))
             }
         };
-        (self.any.is_empty() || self.any.iter().any(|option| is_given(run, option.as_ref())))
+        (self.any.is_empty() || self.gives_any(run))
             && self.all.iter().all(|options| options.as_ref().split('|').any(|option| is_given(run, option)))
             && (self.operand.is_empty() || operands.iter().any(|operand| among(self.operand, *operand)))
             && operands.len() >= usize::from(self.operands)
@@ -77,6 +85,44 @@ impl<S: AsRef<str>> Shape<'_, S> {
             && !self.unless.iter().any(|item| taken_back(item.as_ref()))
             && (self.unless_text.is_empty() || !says(self.unless_text))
     }
+
+    fn gives_any(&self, run: &Run) -> bool {
+        // Values of one option stand together, and an option that is not there has none of them.
+        let mut absent = "";
+        self.any.iter().map(AsRef::as_ref).any(|option| {
+            let name = option.split('=').next().unwrap_or(option);
+            if name == absent {
+                return false;
+            }
+            let given = is_given(run, option);
+            if !given && name != option && !is_given(run, name) {
+                absent = name;
+            }
+            given
+        })
+    }
+
+    /// Whether options that would take the rule back are themselves taken back (`--dry-run --no-dry-run`,
+    /// `--dry-run=false`), or do not bind what they stand beside (`find . -delete -name '*.pyc'`).
+    fn is_void(&self, run: &Run) -> bool {
+        let negated = |item: &str| {
+            let name = item.split('=').next().unwrap_or(item);
+            let Some(word) = name.strip_prefix("--") else { return false };
+            is_given(run, &format!("--no-{word}"))
+                || ["false", "no", "none", "off", "0"]
+                    .iter()
+                    .any(|off| is_given(run, &format!("{name}={off}")))
+        };
+        self.unless.iter().any(|item| negated(item.as_ref()))
+            || (run.program == "find" && !is_plain_search(run))
+    }
+}
+
+/// Whether all tests of a search stand before its one deletion, and all of them have to hold.
+fn is_plain_search(run: &Run) -> bool {
+    let either = |word: &String| matches!(word.as_str(), "-o" | "-or" | "," | "!" | "-not" | "(" | ")");
+    let deletions = run.words.iter().filter(|word| *word == "-delete").count();
+    deletions == 1 && run.words.last().is_some_and(|word| word == "-delete") && !run.words.iter().any(either)
 }
 
 /// The words of a run that are no options, and which of them could be the value of one that nobody described.
@@ -162,6 +208,7 @@ fn is_given(run: &Run, option: &str) -> bool {
 /// one thing to `git` and another to `git checkout`.
 fn stands_before(run: &Run, names: &[&str], option: &str) -> bool {
     let Some(name) = names.first() else { return false };
+    let option = option.split('=').next().unwrap_or(option);
     let mut before = run.words.iter().skip(1).take_while(|word| !one_of(name, word));
     before.any(|word| is_written(word, None, option, &|_| true))
 }
@@ -177,6 +224,11 @@ fn is_written(word: &str, next: Option<&str>, name: &str, fits: &impl Fn(Option<
     let (Some(letters), Some(letter)) = (word.strip_prefix('-'), name.strip_prefix('-')) else {
         return false;
     };
+    // `-XDELETE`: the value stands with its option. Where none is asked for, the rest could be other letters.
+    let attached = letters.strip_prefix(letter).filter(|rest| letter.len() == 1 && !rest.is_empty());
+    if attached.is_some_and(|rest| !fits(None) && fits(Some(rest))) {
+        return true;
+    }
     letter.len() == 1
         && letters.len() > 1
         && letters.bytes().all(|byte| byte.is_ascii_alphabetic())

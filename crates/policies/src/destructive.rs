@@ -65,7 +65,7 @@ pub struct CommandRule {
     pub fed_by: Vec<String>,
     /// Patterns, one of which a file fits that its output goes to.
     pub output: Vec<String>,
-    /// Options and patterns of operands that take it back.
+    /// Options and patterns of operands that take it back; `^` before a pattern is the first operand alone.
     pub unless: Vec<String>,
     /// Texts in a word that take it back.
     pub unless_text: Vec<String>,
@@ -196,7 +196,7 @@ impl Policy for DiskFloor {
 
 fn judge_packs(facts: &Facts<'_>, holds: impl Fn(&PackRule) -> bool, findings: &mut Vec<Finding>) {
     for (number, run) in facts.runs.iter().enumerate() {
-        let hit = packs::rules_for(&run.program).filter(|rule| holds(rule) && rule.shape.fits(run));
+        let hit = packs::rules_for(run).filter(|rule| holds(rule) && rule.shape.fits(run));
         for rule in hit {
             let before = facts.runs.get(..number).unwrap_or_default();
             if before.iter().any(|run| settles(run, rule.after)) {
@@ -299,7 +299,7 @@ mod tests {
             let is_hit = |command: &str| {
                 let runs = runs(command);
                 runs.iter().enumerate().any(|(number, run)| {
-                    packs::rules_for(&run.program).any(|found| found.id == *id)
+                    packs::rules_for(run).any(|found| found.id == *id)
                         && rule.shape.fits(run)
                         && !runs[..number].iter().any(|run| settles(run, rule.after))
                 })

@@ -1,6 +1,6 @@
 //! The shipped rules about commands, compiled from `packs/*.toml`.
 
-use toolgate_model::Decision;
+use toolgate_model::{Decision, Run};
 
 use crate::command::Shape;
 
@@ -24,11 +24,18 @@ pub(crate) struct PackRule {
 
 include!(concat!(env!("OUT_DIR"), "/packs.rs"));
 
-/// The rules that could be about this program.
-pub(crate) fn rules_for(program: &str) -> impl Iterator<Item = &'static PackRule> {
-    let numbers = |name: &str| {
-        let found = BY_PROGRAM.binary_search_by(|(known, _)| (*known).cmp(name)).ok();
-        found.and_then(|at| BY_PROGRAM.get(at)).map_or(&[][..], |(_, numbers)| *numbers)
+/// The rules that could be about this run. One that two of its words lead to comes twice.
+pub(crate) fn rules_for(run: &Run) -> impl Iterator<Item = &'static PackRule> {
+    let of_program = |name: &str| {
+        let start = BY_COMMAND.partition_point(|(program, ..)| *program < name);
+        let end = BY_COMMAND.partition_point(|(program, ..)| *program <= name);
+        BY_COMMAND.get(start..end).unwrap_or_default()
     };
-    numbers(program).iter().chain(numbers("*")).filter_map(|number| RULES.get(usize::from(*number)))
+    let named = |first: &str| {
+        first.is_empty()
+            || run.words.iter().skip(1).chain(&run.sub).any(|word| word.eq_ignore_ascii_case(first))
+    };
+    let entries = of_program(&run.program).iter().chain(of_program("*"));
+    let numbers = entries.filter(move |(_, first, _)| named(first)).flat_map(|(.., numbers)| numbers.iter());
+    numbers.filter_map(|number| RULES.get(usize::from(*number)))
 }

@@ -24,8 +24,8 @@ use crate::path_traversal::PathTraversal;
 use crate::pattern;
 use crate::read_only_role::ReadOnlyRole;
 use crate::secret_file::SecretFile;
-use crate::unlisted_tool::UnlistedTool;
 use crate::shared_temporary::SharedTemporary;
+use crate::unlisted_tool::UnlistedTool;
 use crate::unproved_effect::UnprovedEffect;
 use crate::worktree_removal::WorktreeRemoval;
 

@@ -159,7 +159,9 @@ fn observe<'a>(
 /// links to our own.
 fn stream(text: &str) -> Option<Place> {
     let is_stream = matches!(text, "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")
-        || text.strip_prefix("/dev/fd/").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        || text
+            .strip_prefix("/dev/fd/")
+            .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
     is_stream.then(|| Place { lexical: text.into(), physical: text.into(), node: None })
 }
 
@@ -186,24 +188,47 @@ fn look_up<'a>(
         PathArg::Text(text) | PathArg::Pattern(text) => text,
         PathArg::Cwd | PathArg::Missing | PathArg::NotText(_) => Cow::Borrowed(""),
     };
-    Use { access, reach: target.reach, param: target.param, text, place, alias_of_own, foreign, origin: target.origin }
+    Use {
+        access,
+        reach: target.reach,
+        param: target.param,
+        text,
+        place,
+        alias_of_own,
+        foreign,
+        origin: target.origin,
+    }
 }
 
 /// Whether a change reaches what was in a shared temporary directory before the session.
-fn is_foreign(call: &Call<'_>, known: &Circumstances<'_>, access: Access, reach: Reach, place: &Place) -> bool {
+fn is_foreign(
+    call: &Call<'_>,
+    known: &Circumstances<'_>,
+    access: Access,
+    reach: Reach,
+    place: &Place,
+) -> bool {
     const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
     let reads_all = reach == Reach::Below && matches!(access, Access::Read | Access::Search);
     if !access.changes() && !reads_all {
         return false;
     }
     let path = place.physical.as_path();
-    let Some((shared, rest)) = SHARED.iter().find_map(|shared| Some((shared, path.strip_prefix(shared).ok()?))) else {
+    let Some((shared, rest)) =
+        SHARED.iter().find_map(|shared| Some((shared, path.strip_prefix(shared).ok()?)))
+    else {
         return false;
     };
     let Some(first) = rest.components().next() else { return reach == Reach::Below };
     let top = Path::new(shared).join(first);
-    let of_session = call.session.as_deref().is_some_and(|session| rest.components().any(|name| name.as_os_str() == session));
-    let own = [&known.ground.root, &known.ground.home].into_iter().flatten().any(|spot| spot.physical.starts_with(&top))
+    let of_session = call
+        .session
+        .as_deref()
+        .is_some_and(|session| rest.components().any(|name| name.as_os_str() == session));
+    let own = [&known.ground.root, &known.ground.home]
+        .into_iter()
+        .flatten()
+        .any(|spot| spot.physical.starts_with(&top))
         || known.tmp.is_some_and(|tmp| Path::new(tmp).starts_with(&top));
     if !access.changes() || of_session || own || known.world.look(&top).is_err() {
         return false;

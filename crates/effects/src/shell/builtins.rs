@@ -61,7 +61,9 @@ impl<'t> Interpreter<'t, '_> {
             }
             "alias" => self.alias(arguments),
             "unalias" => {
-                self.state.aliases.retain(|(name, _)| !arguments.iter().any(|argument| argument.raw() == &**name));
+                self.state
+                    .aliases
+                    .retain(|(name, _)| !arguments.iter().any(|argument| argument.raw() == &**name));
                 Outcome::sure(Flow::Nothing)
             }
             "getopts" => {
@@ -87,7 +89,8 @@ impl<'t> Interpreter<'t, '_> {
             "history" => {
                 for flag in ["-w", "-a", "-r", "-n"] {
                     if let Some(at) = arguments.iter().position(|argument| argument.raw() == flag) {
-                        let path = arguments.get(at + 1).cloned().unwrap_or_else(|| self.tilde("~/.bash_history"));
+                        let path =
+                            arguments.get(at + 1).cloned().unwrap_or_else(|| self.tilde("~/.bash_history"));
                         let access = if matches!(flag, "-w" | "-a") { Access::Write } else { Access::Read };
                         self.touch(access, Reach::Exact, &path);
                     }
@@ -118,8 +121,8 @@ impl<'t> Interpreter<'t, '_> {
                 Outcome::of(Flow::Nothing)
             }
             "caller" | "dirs" | "type" | "times" | "jobs" | "help" => Outcome::of(Flow::Any),
-            "exit" | "return" | "break" | "continue" | "logout" | "wait" | "fg" | "bg" | "disown" | "suspend" | "umask"
-            | "ulimit" | "shopt" | "enable" | "compopt" => Outcome::of(Flow::Nothing),
+            "exit" | "return" | "break" | "continue" | "logout" | "wait" | "fg" | "bg" | "disown"
+            | "suspend" | "umask" | "ulimit" | "shopt" | "enable" | "compopt" => Outcome::of(Flow::Nothing),
             _ => return None,
         };
         // Those that the packs have rules for are told as runs.
@@ -180,7 +183,9 @@ impl<'t> Interpreter<'t, '_> {
         let plain = !target.raw().starts_with(['/', '.']);
         if plain && let Some(Variable::Scalar(paths)) = self.state.get("CDPATH").cloned() {
             let mut cwd: Vec<Rc<str>> = self.directories(&target);
-            for base in paths.iter().flat_map(|paths| paths.raw().split(':').map(str::to_owned).collect::<Vec<_>>()) {
+            for base in
+                paths.iter().flat_map(|paths| paths.raw().split(':').map(str::to_owned).collect::<Vec<_>>())
+            {
                 let place = Text::marked(format!("{base}/{}", target.raw()));
                 self.touch(Access::Enter, Reach::Exact, &place);
                 cwd.extend(self.directories(&place));
@@ -194,7 +199,9 @@ impl<'t> Interpreter<'t, '_> {
             cwd = self.physical(&target);
         }
         let sure = match cwd.as_slice() {
-            [only] if !only.contains(is_mark) => self.is_directory(only) || self.state.written(only).is_some(),
+            [only] if !only.contains(is_mark) => {
+                self.is_directory(only) || self.state.written(only).is_some()
+            }
             _ => false,
         };
         self.moved(before.clone(), cwd);
@@ -240,7 +247,8 @@ impl<'t> Interpreter<'t, '_> {
         let before = self.state.cwd.clone();
         let origin = Some(self.origin());
         let text = "popd".to_owned();
-        let change = DirectoryChange { text, home: false, previous: true, dynamic: false, glob: false, origin };
+        let change =
+            DirectoryChange { text, home: false, previous: true, dynamic: false, glob: false, origin };
         self.found.changes.push(change);
         match self.state.stack.pop() {
             Some(cwd) => {
@@ -307,14 +315,20 @@ impl<'t> Interpreter<'t, '_> {
                 "-v" | "-V" | "-pv" => {
                     let text = behind.first().cloned().unwrap_or_default();
                     let known = text.whole().filter(|text| !text.contains('/'));
-                    return Outcome::of(known.map_or(Flow::Any, |name| Flow::line(&Text::known(&format!("/usr/bin/{name}")))));
+                    return Outcome::of(
+                        known.map_or(Flow::Any, |name| Flow::line(&Text::known(&format!("/usr/bin/{name}")))),
+                    );
                 }
                 "-p" | "--" => rest = behind,
                 _ => break,
             }
         }
         let _ = name;
-        if rest.is_empty() { Outcome::of(Flow::Nothing) } else { self.invoke_without_functions(rest, outputs) }
+        if rest.is_empty() {
+            Outcome::of(Flow::Nothing)
+        } else {
+            self.invoke_without_functions(rest, outputs)
+        }
     }
 
     fn invoke_without_functions(&mut self, words: &[Text], outputs: &[String]) -> Outcome {
@@ -345,7 +359,9 @@ impl<'t> Interpreter<'t, '_> {
                 Some((name, body)) if !body.contains(is_mark) => {
                     self.state.aliases.push((Rc::from(name), Rc::from(body)));
                 }
-                Some((name, _)) => self.state.aliases.push((Rc::from(name), Rc::from(ANY.to_string().as_str()))),
+                Some((name, _)) => {
+                    self.state.aliases.push((Rc::from(name), Rc::from(ANY.to_string().as_str())))
+                }
                 None => {}
             }
         }
@@ -356,9 +372,12 @@ impl<'t> Interpreter<'t, '_> {
 
     fn declare(&mut self, name: &str, arguments: &[Text], spelled: Option<&'t [Word<'t>]>) -> Outcome {
         let has = |letter: char| {
-            arguments.iter().any(|argument| argument.raw().starts_with('-') && argument.raw().contains(letter))
+            arguments
+                .iter()
+                .any(|argument| argument.raw().starts_with('-') && argument.raw().contains(letter))
         };
-        let (reference, integer, exports) = (has('n') && name != "export", has('i'), name == "export" || has('x'));
+        let (reference, integer, exports) =
+            (has('n') && name != "export", has('i'), name == "export" || has('x'));
         let functions = has('f');
         for (at, argument) in arguments.iter().enumerate() {
             if argument.raw().starts_with(['-', '+']) {
@@ -385,7 +404,9 @@ impl<'t> Interpreter<'t, '_> {
                 self.locals.push((target.to_owned(), before));
             }
             let array = spelled.and_then(|words| words.get(at + 1)).and_then(|word| {
-                word.parts.iter().find_map(|part| if let Part::Array(elements) = part { Some(elements) } else { None })
+                word.parts
+                    .iter()
+                    .find_map(|part| if let Part::Array(elements) = part { Some(elements) } else { None })
             });
             let value = match (array, value) {
                 (Some(elements), _) => {
@@ -419,7 +440,10 @@ impl<'t> Interpreter<'t, '_> {
                     Some(Variable::Scalar(super::text::bounded(texts)))
                 }
                 (None, Some(value)) => Some(Variable::Scalar(vec![value])),
-                (None, None) if matches!(name, "local" | "declare" | "typeset") && self.state.own(target).is_none() => {
+                (None, None)
+                    if matches!(name, "local" | "declare" | "typeset")
+                        && self.state.own(target).is_none() =>
+                {
                     Some(Variable::Unset)
                 }
                 (None, None) => None,
@@ -457,18 +481,25 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn set(&mut self, arguments: &[Text]) -> Outcome {
-        let start = arguments.iter().position(|argument| argument.raw() == "--").map(|at| at + 1).or_else(|| {
-            let mut skip = false;
-            arguments.iter().position(|argument| {
-                let value = std::mem::take(&mut skip);
-                skip = matches!(argument.raw(), "-o" | "+o");
-                !value && !argument.raw().starts_with(['-', '+'])
-            })
-        });
-        let long = arguments.windows(2).any(|pair| matches!(pair, [flag, name] if flag.raw() == "-o" && name.raw() == "physical"));
-        self.state.physical |= long || arguments.iter().any(|argument| argument.raw().starts_with('-') && argument.raw().contains('P'));
+        let start =
+            arguments.iter().position(|argument| argument.raw() == "--").map(|at| at + 1).or_else(|| {
+                let mut skip = false;
+                arguments.iter().position(|argument| {
+                    let value = std::mem::take(&mut skip);
+                    skip = matches!(argument.raw(), "-o" | "+o");
+                    !value && !argument.raw().starts_with(['-', '+'])
+                })
+            });
+        let long = arguments
+            .windows(2)
+            .any(|pair| matches!(pair, [flag, name] if flag.raw() == "-o" && name.raw() == "physical"));
+        self.state.physical |= long
+            || arguments
+                .iter()
+                .any(|argument| argument.raw().starts_with('-') && argument.raw().contains('P'));
         if let Some(start) = start {
-            let fields = arguments.get(start..).unwrap_or_default().iter().map(|text| vec![text.clone()]).collect();
+            let fields =
+                arguments.get(start..).unwrap_or_default().iter().map(|text| vec![text.clone()]).collect();
             self.state.positional = Some(Rc::new(fields));
         }
         Outcome::sure(Flow::Nothing)
@@ -516,7 +547,13 @@ impl<'t> Interpreter<'t, '_> {
             }
         }
         let flow = match from {
-            Some(number) => self.state.descriptors.iter().rev().find(|(known, _)| *known == number).map(|(_, flow)| flow.clone()),
+            Some(number) => self
+                .state
+                .descriptors
+                .iter()
+                .rev()
+                .find(|(known, _)| *known == number)
+                .map(|(_, flow)| flow.clone()),
             None => Some(self.stdin.clone()),
         };
         let lines = flow.and_then(|flow| flow.lines());
@@ -556,7 +593,9 @@ impl<'t> Interpreter<'t, '_> {
                     let rest = |line: &Text| {
                         let mut rest = line.raw().trim();
                         for _ in 0..place {
-                            rest = rest.split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start());
+                            rest = rest
+                                .split_once(char::is_whitespace)
+                                .map_or("", |(_, rest)| rest.trim_start());
                         }
                         Text::marked(rest.to_owned())
                     };
@@ -689,7 +728,9 @@ fn trimmed(text: &Text) -> Text {
 }
 
 fn pieces_of(lines: &Choices) -> Choices {
-    let pieces = lines.iter().flat_map(|line| line.raw().split_whitespace().map(|piece| Text::marked(piece.to_owned())));
+    let pieces = lines
+        .iter()
+        .flat_map(|line| line.raw().split_whitespace().map(|piece| Text::marked(piece.to_owned())));
     super::text::bounded(pieces.collect())
 }
 

@@ -27,21 +27,89 @@ enum Meaning {
 
 fn meaning(name: &str) -> Option<Meaning> {
     Some(match name {
-        "GIT_SSH_COMMAND" | "GIT_EXTERNAL_DIFF" | "GIT_PAGER" | "GIT_EDITOR" | "GIT_SEQUENCE_EDITOR" | "GIT_ASKPASS"
-        | "GIT_PROXY_COMMAND" | "GIT_SSH" | "PAGER" | "MANPAGER" | "EDITOR" | "VISUAL" | "FCEDIT" | "BROWSER"
-        | "LESSOPEN" | "LESSCLOSE" | "PROMPT_COMMAND" | "SSH_ASKPASS" | "SUDO_ASKPASS" | "RSYNC_RSH" | "CVS_RSH"
-        | "MAKEFLAGS_SHELL" | "PS4" | "PS1" | "PS0" | "DEBUGINFOD_PROGRESS" => Meaning::Shell,
+        "GIT_SSH_COMMAND"
+        | "GIT_EXTERNAL_DIFF"
+        | "GIT_PAGER"
+        | "GIT_EDITOR"
+        | "GIT_SEQUENCE_EDITOR"
+        | "GIT_ASKPASS"
+        | "GIT_PROXY_COMMAND"
+        | "GIT_SSH"
+        | "PAGER"
+        | "MANPAGER"
+        | "EDITOR"
+        | "VISUAL"
+        | "FCEDIT"
+        | "BROWSER"
+        | "LESSOPEN"
+        | "LESSCLOSE"
+        | "PROMPT_COMMAND"
+        | "SSH_ASKPASS"
+        | "SUDO_ASKPASS"
+        | "RSYNC_RSH"
+        | "CVS_RSH"
+        | "MAKEFLAGS_SHELL"
+        | "PS4"
+        | "PS1"
+        | "PS0"
+        | "DEBUGINFOD_PROGRESS" => Meaning::Shell,
         "PERL5DB" => Meaning::Code(Language::Perl),
         "BASH_ENV" | "ENV" | "PYTHONSTARTUP" | "ZDOTDIR" | "INPUTRC" => Meaning::Script,
-        "LD_PRELOAD" | "LD_LIBRARY_PATH" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" | "NODE_OPTIONS" | "RUBYOPT" | "RUBYLIB" | "PERL5OPT"
-        | "PERL5LIB" | "PYTHONHOME" | "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS" | "GCONV_PATH" | "GIT_EXEC_PATH" | "GIT_TEMPLATE_DIR"
-        | "RUSTC_WRAPPER" | "RUSTC_WORKSPACE_WRAPPER" | "RUSTC" | "CARGO_BUILD_RUSTC_WRAPPER" | "GOFLAGS" | "OPENSSL_CONF"
-        | "PYTHONINSPECT" | "TAR_OPTIONS" | "GROFF_BIN_PATH" | "GREP_OPTIONS" | "RSYNC_CONNECT_PROG" | "MAKEFILES" | "CC_WRAPPER" | "PERL_MB_OPT" | "BASH_LOADABLES_PATH" | "PYTHONBREAKPOINT" => Meaning::Runs,
-        "GIT_DIR" | "GIT_WORK_TREE" | "GIT_INDEX_FILE" | "GIT_OBJECT_DIRECTORY" | "GIT_COMMON_DIR"
+        "LD_PRELOAD"
+        | "LD_LIBRARY_PATH"
+        | "LD_AUDIT"
+        | "DYLD_INSERT_LIBRARIES"
+        | "NODE_OPTIONS"
+        | "RUBYOPT"
+        | "RUBYLIB"
+        | "PERL5OPT"
+        | "PERL5LIB"
+        | "PYTHONHOME"
+        | "JAVA_TOOL_OPTIONS"
+        | "_JAVA_OPTIONS"
+        | "GCONV_PATH"
+        | "GIT_EXEC_PATH"
+        | "GIT_TEMPLATE_DIR"
+        | "RUSTC_WRAPPER"
+        | "RUSTC_WORKSPACE_WRAPPER"
+        | "RUSTC"
+        | "CARGO_BUILD_RUSTC_WRAPPER"
+        | "GOFLAGS"
+        | "OPENSSL_CONF"
+        | "PYTHONINSPECT"
+        | "TAR_OPTIONS"
+        | "GROFF_BIN_PATH"
+        | "GREP_OPTIONS"
+        | "RSYNC_CONNECT_PROG"
+        | "MAKEFILES"
+        | "CC_WRAPPER"
+        | "PERL_MB_OPT"
+        | "BASH_LOADABLES_PATH"
+        | "PYTHONBREAKPOINT" => Meaning::Runs,
+        "GIT_DIR"
+        | "GIT_WORK_TREE"
+        | "GIT_INDEX_FILE"
+        | "GIT_OBJECT_DIRECTORY"
+        | "GIT_COMMON_DIR"
         | "GIT_ALTERNATE_OBJECT_DIRECTORIES" => Meaning::Repository,
-        "HISTFILE" | "GIT_TRACE" | "GIT_TRACE2" | "GIT_TRACE2_EVENT" | "GIT_TRACE_SETUP" | "BASH_XTRACEFD" | "NODE_V8_COVERAGE"
-        | "PYTHONPYCACHEPREFIX" | "CARGO_TARGET_DIR" | "GOCACHE" | "GOMODCACHE" | "LLVM_PROFILE_FILE" | "npm_config_cache"
-        | "PIP_TARGET" | "GOBIN" | "GOPATH" | "CARGO_HOME" | "RUSTUP_HOME" => Meaning::Writes,
+        "HISTFILE"
+        | "GIT_TRACE"
+        | "GIT_TRACE2"
+        | "GIT_TRACE2_EVENT"
+        | "GIT_TRACE_SETUP"
+        | "BASH_XTRACEFD"
+        | "NODE_V8_COVERAGE"
+        | "PYTHONPYCACHEPREFIX"
+        | "CARGO_TARGET_DIR"
+        | "GOCACHE"
+        | "GOMODCACHE"
+        | "LLVM_PROFILE_FILE"
+        | "npm_config_cache"
+        | "PIP_TARGET"
+        | "GOBIN"
+        | "GOPATH"
+        | "CARGO_HOME"
+        | "RUSTUP_HOME" => Meaning::Writes,
         _ => return None,
     })
 }
@@ -96,7 +164,8 @@ impl Interpreter<'_, '_> {
                 self.forked(|shell| shell.run_script(value, &[]));
             }
             Meaning::Runs => {
-                let harmless = name == "NODE_OPTIONS" && !value.raw().contains(['/', 'r']) || value.raw().starts_with("--max");
+                let harmless = name == "NODE_OPTIONS" && !value.raw().contains(['/', 'r'])
+                    || value.raw().starts_with("--max");
                 if !harmless {
                     self.unknown(Gap::Code, &format!("{name}={}", value.shown()));
                     self.guess_paths(std::slice::from_ref(value));

@@ -90,7 +90,9 @@ impl<'t> Interpreter<'t, '_> {
                 choices => {
                     lists = lists
                         .iter()
-                        .flat_map(|list| choices.iter().map(move |fields| [list.as_slice(), fields.as_slice()].concat()))
+                        .flat_map(|list| {
+                            choices.iter().map(move |fields| [list.as_slice(), fields.as_slice()].concat())
+                        })
                         .collect();
                 }
             }
@@ -121,7 +123,9 @@ impl<'t> Interpreter<'t, '_> {
             }
             all = all
                 .iter()
-                .flat_map(|list| choices.iter().map(move |fields| [list.as_slice(), fields.as_slice()].concat()))
+                .flat_map(|list| {
+                    choices.iter().map(move |fields| [list.as_slice(), fields.as_slice()].concat())
+                })
                 .collect();
         }
         all
@@ -224,7 +228,10 @@ impl<'t> Interpreter<'t, '_> {
                         }
                         // `"$@"` of nothing is nothing, not an empty word.
                         if fields.is_empty() {
-                            builders.iter_mut().filter(|fields| fields.current.is_empty()).for_each(|fields| fields.open = false);
+                            builders
+                                .iter_mut()
+                                .filter(|fields| fields.current.is_empty())
+                                .for_each(|fields| fields.open = false);
                         }
                     }
                     Expansion::Each(fields) => {
@@ -264,7 +271,11 @@ impl<'t> Interpreter<'t, '_> {
             out.push_raw(&text.replace(":~", &format!(":{}", home.raw())));
             return out;
         }
-        if mode == Mode::Single { out.push(&Text::known(rest)) } else { out.push(&glob::marked(rest)) }
+        if mode == Mode::Single {
+            out.push(&Text::known(rest))
+        } else {
+            out.push(&glob::marked(rest))
+        }
         out
     }
 
@@ -359,7 +370,9 @@ impl<'t> Interpreter<'t, '_> {
         match self.state.get(name) {
             Some(Variable::Unset) => return vec![Text::default()],
             Some(Variable::Scalar(texts)) => return texts.clone(),
-            Some(Variable::Array(elements)) => return elements.first().cloned().unwrap_or_else(|| vec![Text::default()]),
+            Some(Variable::Array(elements)) => {
+                return elements.first().cloned().unwrap_or_else(|| vec![Text::default()]);
+            }
             Some(Variable::Reference(_)) => return vec![Text::any()],
             None => {}
         }
@@ -376,9 +389,10 @@ impl<'t> Interpreter<'t, '_> {
             "IFS" => vec![Text::known(" \t\n")],
             "BASH" => vec![Text::known("/bin/bash")],
             "SHELL" => vec![Text::known("/bin/bash")],
-            "UID" | "EUID" | "PPID" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "SHLVL" | "BASHPID" | "USER"
-            | "LOGNAME" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "EPOCHSECONDS" | "EPOCHREALTIME"
-            | "COLUMNS" | "LINES" | "BASH_VERSION" | "OPTIND" | "REPLY_PID" | "COPROC_PID" | "TERM" | "LANG" => {
+            "UID" | "EUID" | "PPID" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "SHLVL" | "BASHPID"
+            | "USER" | "LOGNAME" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "EPOCHSECONDS"
+            | "EPOCHREALTIME" | "COLUMNS" | "LINES" | "BASH_VERSION" | "OPTIND" | "REPLY_PID"
+            | "COPROC_PID" | "TERM" | "LANG" => {
                 vec![Text::mark(NAME)]
             }
             "0" => self.state.zero.clone(),
@@ -442,9 +456,15 @@ impl<'t> Interpreter<'t, '_> {
                 (Operation::Length, _) => Expansion::One(vec![Text::mark(NAME)]),
                 (operation, elements) => {
                     let texts = elements.unwrap_or_else(|| vec![vec![Text::any()]]);
-                    let changed =
-                        texts.into_iter().map(|choices| self.operate(name, choices, operation)).collect::<Vec<_>>();
-                    if separate { Expansion::Each(changed) } else { Expansion::One(vec![join_fields(&changed)]) }
+                    let changed = texts
+                        .into_iter()
+                        .map(|choices| self.operate(name, choices, operation))
+                        .collect::<Vec<_>>();
+                    if separate {
+                        Expansion::Each(changed)
+                    } else {
+                        Expansion::One(vec![join_fields(&changed)])
+                    }
                 }
             };
         }
@@ -457,15 +477,17 @@ impl<'t> Interpreter<'t, '_> {
 
     fn indexed(&mut self, name: &str, at: &Text) -> Choices {
         match self.state.get(name) {
-            Some(Variable::Array(elements)) => match at.whole().and_then(|at| at.trim().parse::<i64>().ok()) {
-                Some(at) => {
-                    let at = if at < 0 { at + i64::try_from(elements.len()).unwrap_or(0) } else { at };
-                    let found = usize::try_from(at).ok().and_then(|at| elements.get(at));
-                    found.cloned().unwrap_or_else(|| vec![Text::default()])
+            Some(Variable::Array(elements)) => {
+                match at.whole().and_then(|at| at.trim().parse::<i64>().ok()) {
+                    Some(at) => {
+                        let at = if at < 0 { at + i64::try_from(elements.len()).unwrap_or(0) } else { at };
+                        let found = usize::try_from(at).ok().and_then(|at| elements.get(at));
+                        found.cloned().unwrap_or_else(|| vec![Text::default()])
+                    }
+                    // Any of them.
+                    None => bounded(elements.iter().flatten().cloned().collect()),
                 }
-                // Any of them.
-                None => bounded(elements.iter().flatten().cloned().collect()),
-            },
+            }
             Some(Variable::Scalar(texts)) => either(texts, &vec![Text::default()]),
             Some(Variable::Unset) => vec![Text::default()],
             Some(Variable::Reference(_)) | None => vec![Text::any()],
@@ -494,7 +516,9 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 self.operate(name, bounded(all), inner)
             }
-            Operation::Default { operator, or_empty, word } => self.default(name, texts, *operator, *or_empty, word),
+            Operation::Default { operator, or_empty, word } => {
+                self.default(name, texts, *operator, *or_empty, word)
+            }
             Operation::Strip { suffix, longest, pattern } => {
                 let patterns = self.pattern(pattern);
                 each(&texts, &patterns, |text, pattern| strip(text, pattern, *suffix, *longest))
@@ -523,7 +547,9 @@ impl<'t> Interpreter<'t, '_> {
                 vec![Text::any()]
             }
             Operation::Transform(b'U' | b'L' | b'u') => vec![Text::any()],
-            Operation::Transform(_) => texts.into_iter().map(|text| if text.is_known() { text } else { Text::any() }).collect(),
+            Operation::Transform(_) => {
+                texts.into_iter().map(|text| if text.is_known() { text } else { Text::any() }).collect()
+            }
         }
     }
 
@@ -539,7 +565,8 @@ impl<'t> Interpreter<'t, '_> {
         let unset = matches!(self.state.get(name), Some(Variable::Unset))
             || (assigned && self.state.get(name).is_none() && texts.iter().all(Text::is_empty));
         let empty = |text: &Text| text.is_empty();
-        let surely_set = assigned && !unset && (!or_empty || texts.iter().all(|text| !text.head().is_empty()));
+        let surely_set =
+            assigned && !unset && (!or_empty || texts.iter().all(|text| !text.head().is_empty()));
         let surely_not = unset || (assigned && or_empty && texts.iter().all(empty));
         match operator {
             b'+' => {
@@ -613,7 +640,9 @@ impl<'t> Interpreter<'t, '_> {
     pub(super) fn evaluate(&mut self, text: &str) {
         let text: &'t str = self.store.texts.alloc(text.to_owned());
         match parse_arithmetic(text) {
-            Ok(arithmetic) if arithmetic.parts.iter().any(|part| !matches!(part, Part::Bare(_) | Part::Quoted(_))) => {
+            Ok(arithmetic)
+                if arithmetic.parts.iter().any(|part| !matches!(part, Part::Bare(_) | Part::Quoted(_))) =>
+            {
                 let arithmetic = self.store.arithmetics.alloc(arithmetic);
                 self.deeper(|shell| shell.arithmetic(arithmetic));
             }
@@ -640,7 +669,9 @@ impl<'t> Interpreter<'t, '_> {
             let behind = text.get(at..).unwrap_or_default().trim_start();
             let before = text.get(..start).unwrap_or_default().trim_end();
             let assigned = (behind.starts_with('=') && !behind.starts_with("=="))
-                || ["++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="].iter().any(|op| behind.starts_with(op))
+                || ["++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="]
+                    .iter()
+                    .any(|op| behind.starts_with(op))
                 || before.ends_with("++")
                 || before.ends_with("--");
             for value in self.variable_texts(name) {
@@ -675,7 +706,9 @@ fn add(builders: &mut Vec<Fields>, expansion: &Expansion, mode: Mode, separators
                 if place > 0 {
                     match mode {
                         Mode::Argument => builders.iter_mut().for_each(Fields::close),
-                        Mode::Single | Mode::Pattern => multiply(builders, &vec![Text::known(" ")], Fields::quoted),
+                        Mode::Single | Mode::Pattern => {
+                            multiply(builders, &vec![Text::known(" ")], Fields::quoted)
+                        }
                     }
                 }
                 multiply(builders, choices, put);
@@ -740,7 +773,9 @@ fn slice_fields(name: &str, elements: Vec<Choices>, from: &Text, count: Option<&
     // `${@:1}` counts from 1, an array from 0.
     let shift = usize::from(matches!(name, "@" | "*"));
     match (number(from), count.map(number)) {
-        (Some(from), None) => Expansion::Each(elements.into_iter().skip(from.saturating_sub(shift)).collect()),
+        (Some(from), None) => {
+            Expansion::Each(elements.into_iter().skip(from.saturating_sub(shift)).collect())
+        }
         (Some(from), Some(Some(count))) => {
             Expansion::Each(elements.into_iter().skip(from.saturating_sub(shift)).take(count).collect())
         }
@@ -815,7 +850,9 @@ fn replace(text: &Text, pattern: &Text, with: &Text, all: bool, anchor: Option<u
             return text.clone();
         }
         return Text::known(&match anchor {
-            Some(b'#') => whole.strip_prefix(pattern).map_or(whole.to_owned(), |rest| format!("{with}{rest}")),
+            Some(b'#') => {
+                whole.strip_prefix(pattern).map_or(whole.to_owned(), |rest| format!("{with}{rest}"))
+            }
             Some(_) => whole.strip_suffix(pattern).map_or(whole.to_owned(), |rest| format!("{rest}{with}")),
             None if all => whole.replace(pattern, with),
             None => whole.replacen(pattern, with, 1),
@@ -830,7 +867,11 @@ fn replace(text: &Text, pattern: &Text, with: &Text, all: bool, anchor: Option<u
     while at <= whole.len() {
         let rest = whole.get(at..).unwrap_or_default();
         let longest = (!done)
-            .then(|| cuts(rest).rev().find(|end| glob::fits(pattern.raw(), rest.get(..*end).unwrap_or_default()) == Some(true)))
+            .then(|| {
+                cuts(rest)
+                    .rev()
+                    .find(|end| glob::fits(pattern.raw(), rest.get(..*end).unwrap_or_default()) == Some(true))
+            })
             .flatten();
         match longest {
             Some(end) if end > 0 => {
@@ -856,11 +897,19 @@ fn change_case(text: &Text, operator: u8, all: bool) -> Text {
         (Some(text), b',', true) => Text::known(&text.to_lowercase()),
         (Some(text), b'^', false) => {
             let mut chars = text.chars();
-            Text::known(&chars.next().map_or(String::new(), |c| c.to_uppercase().collect::<String>() + chars.as_str()))
+            Text::known(
+                &chars
+                    .next()
+                    .map_or(String::new(), |c| c.to_uppercase().collect::<String>() + chars.as_str()),
+            )
         }
         (Some(text), b',', false) => {
             let mut chars = text.chars();
-            Text::known(&chars.next().map_or(String::new(), |c| c.to_lowercase().collect::<String>() + chars.as_str()))
+            Text::known(
+                &chars
+                    .next()
+                    .map_or(String::new(), |c| c.to_lowercase().collect::<String>() + chars.as_str()),
+            )
         }
         (Some(_), _, _) => Text::any(),
         (None, _, _) if !text.raw().contains([ANY, INNER, '/']) => Text::mark(NAME),
@@ -955,7 +1004,9 @@ fn spell<'t>(tokens: &[Token<'t>], depth: u32) -> Option<Vec<Vec<Token<'t>>>> {
         let after = spell(tokens.get(close + 1..).unwrap_or_default(), depth + 1)?;
         let options: Vec<Vec<Token<'t>>> = if commas.is_empty() {
             match sequence(inside) {
-                Some(names) => names.into_iter().map(|name| name.chars().map(Token::Char).collect()).collect(),
+                Some(names) => {
+                    names.into_iter().map(|name| name.chars().map(Token::Char).collect()).collect()
+                }
                 None => {
                     from = open + 1;
                     continue;
@@ -974,7 +1025,10 @@ fn spell<'t>(tokens: &[Token<'t>], depth: u32) -> Option<Vec<Vec<Token<'t>>>> {
             return None;
         }
         let combine = |option: &Vec<Token<'t>>| {
-            after.iter().map(|after| [before, option.as_slice(), after.as_slice()].concat()).collect::<Vec<_>>()
+            after
+                .iter()
+                .map(|after| [before, option.as_slice(), after.as_slice()].concat())
+                .collect::<Vec<_>>()
         };
         return Some(options.iter().flat_map(combine).collect());
     }
@@ -982,7 +1036,12 @@ fn spell<'t>(tokens: &[Token<'t>], depth: u32) -> Option<Vec<Vec<Token<'t>>>> {
 }
 
 fn position(tokens: &[Token<'_>], from: usize, wanted: char) -> Option<usize> {
-    tokens.iter().enumerate().skip(from).find(|(_, token)| matches!(token, Token::Char(c) if *c == wanted)).map(|(at, _)| at)
+    tokens
+        .iter()
+        .enumerate()
+        .skip(from)
+        .find(|(_, token)| matches!(token, Token::Char(c) if *c == wanted))
+        .map(|(at, _)| at)
 }
 
 /// The brace that closes this one, and the commas between that belong to it.
@@ -1026,7 +1085,9 @@ fn sequence(tokens: &[Token<'_>]) -> Option<Vec<String>> {
             // So many numbers: one that stands for all.
             return Some(vec![NAME.to_string(), NAME.to_string()]);
         }
-        let at = |n: u64| if first <= last { first + (n * step).cast_signed() } else { first - (n * step).cast_signed() };
+        let at = |n: u64| {
+            if first <= last { first + (n * step).cast_signed() } else { first - (n * step).cast_signed() }
+        };
         return Some((0..count).map(|n| at(n).to_string()).collect());
     }
     let one = |text: &str| {

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use toolgate_model::{Access, Effect, Gap, Reach, base_name};
 
+use super::Interpreter;
 use super::text::{ANY, Flow, Text};
 use super::walk::Outcome;
-use super::Interpreter;
 use crate::spec::Language;
 
 /// So much of a script is read.
@@ -20,7 +20,9 @@ impl<'t> Interpreter<'t, '_> {
         use toolgate_shell::{Kind, RedirectOperator, RedirectTarget};
         let [item] = list.items.as_slice() else { return None };
         let [command] = item.first.commands.as_slice() else { return None };
-        let (true, Kind::Simple { assignments, words }) = (item.rest.is_empty(), &command.kind) else { return None };
+        let (true, Kind::Simple { assignments, words }) = (item.rest.is_empty(), &command.kind) else {
+            return None;
+        };
         let [redirect] = command.redirects.as_slice() else { return None };
         if !assignments.is_empty() || !words.is_empty() || redirect.operator != RedirectOperator::Read {
             return None;
@@ -46,7 +48,8 @@ impl<'t> Interpreter<'t, '_> {
                 Shebang::Shell => self.forked(|shell| shell.script_body(&path, &text, arguments)),
                 Shebang::Other(interpreter) => {
                     self.unknown(Gap::Project, name);
-                    let written = self.one_place(&path).is_some_and(|place| self.state.written(&place).is_some());
+                    let written =
+                        self.one_place(&path).is_some_and(|place| self.state.written(&place).is_some());
                     if written {
                         self.inline(base_name(&interpreter), language_of(base_name(&interpreter)), &text);
                     }
@@ -138,9 +141,10 @@ impl<'t> Interpreter<'t, '_> {
             return Flow::Any;
         }
         let Some(whole) = text.whole() else { return self.text(text, &path.shown()) };
-        let positional = self.state.positional.replace(std::rc::Rc::new(
-            arguments.iter().map(|argument| vec![argument.clone()]).collect(),
-        ));
+        let positional = self
+            .state
+            .positional
+            .replace(std::rc::Rc::new(arguments.iter().map(|argument| vec![argument.clone()]).collect()));
         let zero = std::mem::replace(&mut self.state.zero, vec![path.clone()]);
         self.following.push(place);
         let out = self.script_lines(&path.shown(), whole);
@@ -159,7 +163,8 @@ impl<'t> Interpreter<'t, '_> {
         for item in &list.items {
             let start = item.first.commands.first().map_or(0, |command| command.span.start as usize);
             let number = 1 + text.get(..start).unwrap_or_default().matches('\n').count();
-            let line = text.get(start..).unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned();
+            let line =
+                text.get(start..).unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned();
             let printed = self.inside(&format!("{name}:{number}"), &line, |shell| shell.one_item(item));
             out = out.then(printed);
         }
@@ -190,7 +195,9 @@ impl<'t> Interpreter<'t, '_> {
         match flow {
             Flow::Nothing => {}
             Flow::Text(text) => self.inline(program, language, text),
-            Flow::Lines(_) | Flow::Any => self.unknown(Gap::Code, &format!("{program} reads its code from standard input")),
+            Flow::Lines(_) | Flow::Any => {
+                self.unknown(Gap::Code, &format!("{program} reads its code from standard input"))
+            }
         }
     }
 
@@ -200,7 +207,8 @@ impl<'t> Interpreter<'t, '_> {
             return;
         }
         self.scanning = true;
-        let files: Vec<_> = self.state.files.iter().filter(|(path, _)| !path.starts_with("/dev/")).cloned().collect();
+        let files: Vec<_> =
+            self.state.files.iter().filter(|(path, _)| !path.starts_with("/dev/")).cloned().collect();
         for (path, flow) in files {
             let language = match path.rsplit_once('.').map(|(_, ending)| ending) {
                 Some("py" | "pth") => Language::Python,
@@ -252,7 +260,9 @@ enum Shebang {
 }
 
 fn shebang(text: &str) -> Shebang {
-    let Some(line) = text.strip_prefix("#!").and_then(|rest| rest.lines().next()) else { return Shebang::None };
+    let Some(line) = text.strip_prefix("#!").and_then(|rest| rest.lines().next()) else {
+        return Shebang::None;
+    };
     let mut words = line.split_whitespace();
     let mut program = words.next().unwrap_or_default();
     if base_name(program) == "env" {

@@ -38,24 +38,58 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
     };
     let operands: Vec<Text> = reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
     let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
-    let outcome = if sub == "config" { shell.git_config(reading, &operands, arguments) } else { shell.apply("git", reading, words) };
-    if has(&["--no-index"]) || (sub == "diff" && operands.iter().filter(|operand| operand.raw().starts_with('/')).count() > 0) {
+    let outcome = if sub == "config" {
+        shell.git_config(reading, &operands, arguments)
+    } else {
+        shell.apply("git", reading, words)
+    };
+    if has(&["--no-index"])
+        || (sub == "diff" && operands.iter().filter(|operand| operand.raw().starts_with('/')).count() > 0)
+    {
         for operand in &operands {
             shell.touch(Access::Read, Reach::Exact, operand);
         }
     }
     let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
-    if sub == "remote" && matches!(verb, Some("add" | "remove" | "rm" | "rename" | "set-url" | "set-branches")) {
+    if sub == "remote"
+        && matches!(verb, Some("add" | "remove" | "rm" | "rename" | "set-url" | "set-branches"))
+    {
         shell.shared_config();
     }
     // A remote by its path, or by a program.
-    if matches!(sub, "clone" | "fetch" | "pull" | "push" | "ls-remote" | "archive" | "fetch-pack" | "send-pack" | "remote" | "submodule") {
+    if matches!(
+        sub,
+        "clone"
+            | "fetch"
+            | "pull"
+            | "push"
+            | "ls-remote"
+            | "archive"
+            | "fetch-pack"
+            | "send-pack"
+            | "remote"
+            | "submodule"
+    ) {
         for operand in &operands {
             shell.remote(sub, operand);
         }
     }
-    if matches!(sub, "commit" | "merge" | "checkout" | "switch" | "rebase" | "am" | "push" | "cherry-pick" | "revert" | "pull" | "worktree" | "reset" | "clone")
-        && !has(&["--no-verify"])
+    if matches!(
+        sub,
+        "commit"
+            | "merge"
+            | "checkout"
+            | "switch"
+            | "rebase"
+            | "am"
+            | "push"
+            | "cherry-pick"
+            | "revert"
+            | "pull"
+            | "worktree"
+            | "reset"
+            | "clone"
+    ) && !has(&["--no-verify"])
     {
         shell.hooks(sub);
     }
@@ -90,12 +124,17 @@ fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) 
         "rev-parse" if has(&["--show-toplevel"]) => Printed::Top,
         "rev-parse" if has(&["--git-common-dir", "--git-dir", "--absolute-git-dir"]) => Printed::Common,
         "rev-parse" if has(&["--show-prefix", "--abbrev-ref", "--show-cdup"]) => paths(),
-        "rev-parse" | "merge-base" | "rev-list" | "hash-object" | "write-tree" | "commit-tree" | "describe" | "name-rev" => {
+        "rev-parse" | "merge-base" | "rev-list" | "hash-object" | "write-tree" | "commit-tree"
+        | "describe" | "name-rev" => {
             let _ = operands;
             Printed::As(Flow::Lines(vec![Text::mark(NAME)]))
         }
         "ls-files" => paths(),
-        "diff" | "show" | "log" | "ls-tree" | "diff-tree" | "diff-index" | "diff-files" if has(&["--name-only"]) => paths(),
+        "diff" | "show" | "log" | "ls-tree" | "diff-tree" | "diff-index" | "diff-files"
+            if has(&["--name-only"]) =>
+        {
+            paths()
+        }
         "grep" if has(&["-l", "--files-with-matches", "--name-only"]) => paths(),
         "branch" if has(&["--show-current"]) => paths(),
         "symbolic-ref" => paths(),
@@ -106,10 +145,21 @@ fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) 
 /// Settings whose value git runs.
 fn runs(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
-    let (section, last) = (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
+    let (section, last) =
+        (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
     match section {
         "alias" | "pager" | "man" | "browser" | "guitool" => true,
-        "core" => matches!(last, "pager" | "editor" | "sshcommand" | "fsmonitor" | "askpass" | "gitproxy" | "hookspath" | "alternaterefscommand"),
+        "core" => matches!(
+            last,
+            "pager"
+                | "editor"
+                | "sshcommand"
+                | "fsmonitor"
+                | "askpass"
+                | "gitproxy"
+                | "hookspath"
+                | "alternaterefscommand"
+        ),
         "sequence" => last == "editor",
         "diff" => matches!(last, "external" | "command" | "textconv"),
         "filter" => matches!(last, "smudge" | "clean" | "process"),
@@ -133,10 +183,16 @@ impl<'t> Interpreter<'t, '_> {
     fn setting(&mut self, setting: &Text) {
         let Some((key, value)) = setting.raw().split_once('=') else { return };
         let value = Text::marked(value.to_owned());
-        if matches!(value.raw(), "" | "cat" | "less" | "true" | "false" | "always" | "never" | "less -R" | "less -FRX") {
+        if matches!(
+            value.raw(),
+            "" | "cat" | "less" | "true" | "false" | "always" | "never" | "less -R" | "less -FRX"
+        ) {
             return;
         }
-        if key.eq_ignore_ascii_case("core.hookspath") || key.to_ascii_lowercase().starts_with("include") || key.eq_ignore_ascii_case("init.templatedir") {
+        if key.eq_ignore_ascii_case("core.hookspath")
+            || key.to_ascii_lowercase().starts_with("include")
+            || key.eq_ignore_ascii_case("init.templatedir")
+        {
             if value.raw() != "/dev/null" {
                 self.unknown(Gap::Code, &format!("git -c {key}={}", value.shown()));
                 self.touch(Access::Read, Reach::Below, &value);
@@ -145,7 +201,9 @@ impl<'t> Interpreter<'t, '_> {
             self.touch(Access::Write, Reach::Below, &value);
         } else if key.to_ascii_lowercase().starts_with("protocol.") {
             self.unknown(Gap::Code, &format!("git -c {key}={}", value.shown()));
-        } else if let (true, Some(command)) = (key.to_ascii_lowercase().starts_with("alias."), value.raw().strip_prefix('!')) {
+        } else if let (true, Some(command)) =
+            (key.to_ascii_lowercase().starts_with("alias."), value.raw().strip_prefix('!'))
+        {
             let command = Text::marked(command.to_owned());
             self.forked(|shell| shell.text(&command, "git alias"));
         } else if key.to_ascii_lowercase().starts_with("alias.") {
@@ -164,7 +222,11 @@ impl<'t> Interpreter<'t, '_> {
 
     fn alias_or_unknown(&mut self, reading: &Reading, words: &[Text]) -> Outcome {
         let arguments = words.get(1..).unwrap_or_default();
-        let first = reading.unlisted.first().or(reading.operands.first()).and_then(|at| arguments.get(*at).map(|word| (*at, word.clone())));
+        let first = reading
+            .unlisted
+            .first()
+            .or(reading.operands.first())
+            .and_then(|at| arguments.get(*at).map(|word| (*at, word.clone())));
         let Some((at, name)) = first else { return self.apply("git", reading, words) };
         let Some(name) = name.whole() else {
             self.unknown(Gap::Name, "git");
@@ -225,7 +287,11 @@ impl<'t> Interpreter<'t, '_> {
                     let common = match self.small_file(&directory.join("commondir")) {
                         Some(common) => toolgate_model::clean(&directory.join(common.trim())),
                         // A linked worktree's directory lies in `worktrees` of the shared one.
-                        None => match directory.parent().filter(|above| above.ends_with("worktrees")).and_then(Path::parent) {
+                        None => match directory
+                            .parent()
+                            .filter(|above| above.ends_with("worktrees"))
+                            .and_then(Path::parent)
+                        {
                             Some(common) => common.to_path_buf(),
                             None => directory,
                         },
@@ -245,23 +311,53 @@ impl<'t> Interpreter<'t, '_> {
     /// `git config`: reading is nothing; writing is a write of the file.
     fn git_config(&mut self, reading: &Reading, operands: &[Text], arguments: &[Text]) -> Outcome {
         let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
-        let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole).filter(|word| {
-            matches!(*word, "set" | "unset" | "get" | "list" | "rename-section" | "remove-section" | "edit")
-        }).map(|word| match word {
-            "set" | "unset" | "rename-section" | "remove-section" | "edit" => "set",
-            _ => "get",
-        }));
+        let verb = reading.sub.get(1).copied().or_else(|| {
+            operands
+                .first()
+                .and_then(Text::whole)
+                .filter(|word| {
+                    matches!(
+                        *word,
+                        "set" | "unset" | "get" | "list" | "rename-section" | "remove-section" | "edit"
+                    )
+                })
+                .map(|word| match word {
+                    "set" | "unset" | "rename-section" | "remove-section" | "edit" => "set",
+                    _ => "get",
+                })
+        });
         let changes = match verb {
             Some("set" | "unset" | "rename-section" | "remove-section" | "edit") => true,
             Some(_) => false,
             None => {
-                has(&["--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"])
-                    || (operands.len() >= 2
-                        && !has(&["--get", "--get-all", "--get-regexp", "-l", "--list", "--get-urlmatch", "--get-color", "--get-colorbool"]))
+                has(&[
+                    "--add",
+                    "--unset",
+                    "--unset-all",
+                    "--replace-all",
+                    "--rename-section",
+                    "--remove-section",
+                    "-e",
+                    "--edit",
+                ]) || (operands.len() >= 2
+                    && !has(&[
+                        "--get",
+                        "--get-all",
+                        "--get-regexp",
+                        "-l",
+                        "--list",
+                        "--get-urlmatch",
+                        "--get-color",
+                        "--get-colorbool",
+                    ]))
             }
         };
         let access = if changes { Access::Write } else { Access::Read };
-        let file = reading.options.iter().find(|given| matches!(given.name, "-f" | "--file")).and_then(|given| given.value);
+        let file = reading
+            .options
+            .iter()
+            .find(|given| matches!(given.name, "-f" | "--file"))
+            .and_then(|given| given.value);
         if let Some(slot) = file {
             let path = slot_text(arguments, &slot);
             self.touch(access, Reach::Exact, &path);
@@ -299,7 +395,8 @@ impl<'t> Interpreter<'t, '_> {
             return;
         }
         let path = raw.strip_prefix("file://").unwrap_or(raw);
-        let is_path = raw.starts_with("file://") || path.starts_with('/') || path.starts_with("../") || path == "..";
+        let is_path =
+            raw.starts_with("file://") || path.starts_with('/') || path.starts_with("../") || path == "..";
         if is_path {
             let access = if matches!(sub, "push" | "send-pack") { Access::Write } else { Access::Read };
             self.touch(access, Reach::Below, &Text::marked(path.to_owned()));
@@ -346,9 +443,7 @@ impl<'t> Interpreter<'t, '_> {
         let Some(path) = words.first() else { return };
         self.run_file(path.raw(), words, &[]);
         let name = path.raw().to_owned();
-        let own = |effect: &toolgate_model::Effect<'_>| {
-            matches!(effect, toolgate_model::Effect::Use(Access::Read, target) if target.path.text() == name)
-        };
+        let own = |effect: &toolgate_model::Effect<'_>| matches!(effect, toolgate_model::Effect::Use(Access::Read, target) if target.path.text() == name);
         let mut kept = self.found.effects.split_off(before.min(self.found.effects.len()));
         kept.retain(|effect| !own(effect));
         self.found.effects.extend(kept);

@@ -102,7 +102,11 @@ fn class(pattern: &[char], from: usize, c: char) -> Option<usize> {
 }
 
 /// The absolute names on the disk that a pattern matches. `None`: too many, or a directory that cannot be listed.
-pub(crate) fn expand(world: &dyn World, pattern: &str, made: &dyn Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
+pub(crate) fn expand(
+    world: &dyn World,
+    pattern: &str,
+    made: &dyn Fn(&str) -> Vec<String>,
+) -> Option<Vec<String>> {
     let mut places = vec![String::new()];
     let mut listed = 0;
     for name in pattern.split('/').skip(1) {
@@ -121,7 +125,9 @@ pub(crate) fn expand(world: &dyn World, pattern: &str, made: &dyn Fn(&str) -> Ve
             }
             let directory = if place.is_empty() { "/" } else { place.as_str() };
             let mut names: Vec<String> = match world.list(std::path::Path::new(directory)) {
-                Ok(paths) => paths.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect(),
+                Ok(paths) => {
+                    paths.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()
+                }
                 Err(_) => Vec::new(),
             };
             names.extend(made(directory));

@@ -25,8 +25,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use toolgate_model::{
-    Access, DirectoryChange, Effect, ExpandedTarget, Gap, Origin, PathArg, Reach, Target, Unknown, Via, World, clean,
-    shorten,
+    Access, DirectoryChange, Effect, ExpandedTarget, Gap, Origin, PathArg, Reach, Target, Unknown, Via,
+    World, clean, shorten,
 };
 use toolgate_shell::{Arithmetic, List, Parsed, Part, Word, parse};
 use typed_arena::Arena;
@@ -83,7 +83,10 @@ pub fn confined(command: &str, directory: &str) -> String {
     }
     let parsed = parse(command);
     let one = match parsed.list.items.as_slice() {
-        [item] => !item.background && item.rest.iter().all(|(connector, _)| *connector == toolgate_shell::Connector::And),
+        [item] => {
+            !item.background
+                && item.rest.iter().all(|(connector, _)| *connector == toolgate_shell::Connector::And)
+        }
         _ => false,
     };
     // What `&&` would bind only in part stands in braces, on lines of its own: a comment or here-document ends there.
@@ -222,7 +225,8 @@ impl<'t, 'w> Interpreter<'t, 'w> {
                     }
                 });
             }
-            let gap = if text.raw().chars().next().is_some_and(|c| c == ANY) { Gap::ShellCode } else { Gap::Name };
+            let gap =
+                if text.raw().chars().next().is_some_and(|c| c == ANY) { Gap::ShellCode } else { Gap::Name };
             let gap = if is_harmless_blank(text) { return Flow::Any } else { gap };
             self.unknown(gap, &text.shown());
             return Flow::Any;

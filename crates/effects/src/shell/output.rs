@@ -14,7 +14,8 @@ impl Interpreter<'_, '_> {
         let arguments = words.get(1..).unwrap_or_default();
         let operand = |at: usize| reading.operands.get(at).and_then(|at| arguments.get(*at));
         match program {
-            "cat" | "tac" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "shuf" | "tee" | "nl" | "less" | "more" => {
+            "cat" | "tac" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "shuf"
+            | "tee" | "nl" | "less" | "more" => {
                 let flow = self.input_of(reading, arguments);
                 if program == "tee" {
                     for (kind, slot) in &reading.uses {
@@ -32,7 +33,9 @@ impl Interpreter<'_, '_> {
                     "grep" | "egrep" | "fgrep" if lists_files(reading) => self.paths_of(reading, arguments),
                     "grep" | "egrep" | "fgrep" if rewrites(reading) => Flow::Any,
                     // Some of the lines, in some order.
-                    _ => flow.lines().map_or(Flow::Any, |lines| if lines.is_empty() { Flow::Nothing } else { Flow::Lines(lines) }),
+                    _ => flow.lines().map_or(Flow::Any, |lines| {
+                        if lines.is_empty() { Flow::Nothing } else { Flow::Lines(lines) }
+                    }),
                 }
             }
             "basename" => match operand(0) {
@@ -40,7 +43,8 @@ impl Interpreter<'_, '_> {
                 Some(path) if !path.has_any() => {
                     let name = path.raw().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
                     let ending = operand(1).map(|ending| ending.raw().to_owned()).unwrap_or_default();
-                    let name = name.strip_suffix(ending.as_str()).filter(|_| !ending.is_empty()).unwrap_or(name);
+                    let name =
+                        name.strip_suffix(ending.as_str()).filter(|_| !ending.is_empty()).unwrap_or(name);
                     Flow::line(&Text::marked(name.to_owned()))
                 }
                 _ => Flow::Lines(vec![Text::mark(NAME)]),
@@ -61,7 +65,9 @@ impl Interpreter<'_, '_> {
             "base64" | "basenc" if has(reading, "-d") || has(reading, "--decode") => {
                 computed(&self.input_of(reading, arguments), |text| decode_base64(text))
             }
-            "xxd" if has(reading, "-r") => computed(&self.input_of(reading, arguments), |text| decode_hex(text)),
+            "xxd" if has(reading, "-r") => {
+                computed(&self.input_of(reading, arguments), |text| decode_hex(text))
+            }
             "tr" => {
                 let (from, to) = (operand(0).cloned(), operand(1).cloned());
                 let delete = has(reading, "-d");
@@ -189,24 +195,33 @@ impl Interpreter<'_, '_> {
             .map(|slot| slot_text(arguments, &slot));
         let in_temporary = reading.options.iter().any(|given| matches!(given.name, "-t" | "-p" | "--tmpdir"));
         let path = match (template, directory) {
-            (Some(template), Some(directory)) => Text::marked(format!("{}/{}", directory.raw(), template.raw())),
+            (Some(template), Some(directory)) => {
+                Text::marked(format!("{}/{}", directory.raw(), template.raw()))
+            }
             (Some(template), None) if in_temporary => Text::marked(format!("{base}/{}", template.raw())),
             (Some(template), None) => template,
             (None, Some(directory)) => Text::marked(format!("{}/tmp.{NAME}", directory.raw())),
             (None, None) => Text::marked(format!("{base}/tmp.{NAME}")),
         };
         // The letters that mktemp fills in.
-        let path = Text::marked(path.raw().replace("XXX", &NAME.to_string()).replace(&format!("{NAME}X"), &NAME.to_string()));
+        let path = Text::marked(
+            path.raw().replace("XXX", &NAME.to_string()).replace(&format!("{NAME}X"), &NAME.to_string()),
+        );
         self.touch(toolgate_model::Access::Write, Reach::Exact, &path);
         Flow::line(&path)
     }
 
     /// A lone `s/a/b/` over plain text; anything else that sed prints is not worked out.
     fn sed_output(&mut self, reading: &Reading, arguments: &[Text]) -> Flow {
-        let script = reading.uses.iter().find(|(kind, _)| *kind == Kind::Sed).map(|(_, slot)| slot_text(arguments, slot));
+        let script = reading
+            .uses
+            .iter()
+            .find(|(kind, _)| *kind == Kind::Sed)
+            .map(|(_, slot)| slot_text(arguments, slot));
         let input = self.input_of(reading, arguments);
         let prints_lines = script.as_ref().and_then(Text::whole).is_some_and(|script| {
-            script.ends_with('p') && script.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | 'p' | '$'))
+            script.ends_with('p')
+                && script.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | 'p' | '$'))
         });
         if prints_lines && has(reading, "-n") {
             return input.lines().map_or(Flow::Any, Flow::Lines);
@@ -235,12 +250,17 @@ fn has(reading: &Reading, option: &str) -> bool {
 }
 
 fn lists_files(reading: &Reading) -> bool {
-    has(reading, "-l") || has(reading, "-L") || has(reading, "--files-with-matches") || has(reading, "--files-without-match")
+    has(reading, "-l")
+        || has(reading, "-L")
+        || has(reading, "--files-with-matches")
+        || has(reading, "--files-without-match")
 }
 
 /// Options by which grep prints something else than lines of its input.
 fn rewrites(reading: &Reading) -> bool {
-    ["-n", "-H", "-c", "-o", "-b", "--line-number", "--only-matching", "-A", "-B", "-C"].iter().any(|option| has(reading, option))
+    ["-n", "-H", "-c", "-o", "-b", "--line-number", "--only-matching", "-A", "-B", "-C"]
+        .iter()
+        .any(|option| has(reading, option))
 }
 
 fn directory(path: &Text) -> Text {
@@ -422,7 +442,8 @@ fn decode_base64(text: &str) -> Option<String> {
 }
 
 fn decode_hex(text: &str) -> Option<String> {
-    let digits: Vec<u32> = text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    let digits: Vec<u32> =
+        text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect::<Option<_>>()?;
     let bytes = digits.chunks(2).map(|pair| match pair {
         [high, low] => u8::try_from(high * 16 + low).ok(),
         _ => None,

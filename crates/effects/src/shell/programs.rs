@@ -14,13 +14,18 @@ use crate::spec::{Kind, Language, Reading};
 
 /// Whether a directory holds the system's own programs.
 pub(super) fn is_system_directory(directory: &str) -> bool {
-    ["/bin", "/sbin", "/usr", "/snap", "/opt", "/lib"].iter().any(|top| {
-        directory.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
+    ["/bin", "/sbin", "/usr", "/snap", "/opt", "/lib"]
+        .iter()
+        .any(|top| directory.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
 /// Runs a program that needs more than its spec; `None` leaves it to the spec.
-pub(super) fn handler(shell: &mut Interpreter<'_, '_>, program: &str, reading: &Reading, words: &[Text]) -> Option<Outcome> {
+pub(super) fn handler(
+    shell: &mut Interpreter<'_, '_>,
+    program: &str,
+    reading: &Reading,
+    words: &[Text],
+) -> Option<Outcome> {
     let arguments = words.get(1..).unwrap_or_default();
     match program {
         "find" | "gfind" => Some(shell.find(arguments)),
@@ -59,22 +64,27 @@ pub(super) fn handler(shell: &mut Interpreter<'_, '_>, program: &str, reading: &
             shell.editor_input(program);
             Some(outcome)
         }
-        "su" | "sudo" | "doas" | "ssh" | "chroot" | "unshare" | "nsenter" | "script" | "setpriv" | "runuser" | "pkexec"
-        | "proot" | "fakeroot" | "env" | "nohup"
+        "su" | "sudo" | "doas" | "ssh" | "chroot" | "unshare" | "nsenter" | "script" | "setpriv"
+        | "runuser" | "pkexec" | "proot" | "fakeroot" | "env" | "nohup"
             if reading.rest.is_none() =>
         {
             // Without a command it is a shell, and a shell reads its input.
             let outcome = shell.apply(program, reading, words);
-            if !matches!(program, "env" | "nohup") && !has(reading, &["-l", "-v", "-V", "-k", "-K", "--help", "--version"]) {
+            if !matches!(program, "env" | "nohup")
+                && !has(reading, &["-l", "-v", "-V", "-k", "-K", "--help", "--version"])
+            {
                 let stdin = shell.stdin.clone();
-                if stdin != Flow::Any || matches!(program, "su" | "sudo" | "doas") && has(reading, &["-s", "-i"]) {
+                if stdin != Flow::Any
+                    || matches!(program, "su" | "sudo" | "doas") && has(reading, &["-s", "-i"])
+                {
                     shell.forked(|shell| shell.shell_input(&stdin, program));
                 }
             }
             Some(outcome)
         }
-        "sqlite3" | "psql" | "mysql" | "mariadb" | "gdb" | "dc" | "m4" | "gnuplot" | "octave" | "tclsh" | "expect" | "irb" | "R"
-        | "ghci" | "guile" | "scala" | "jshell" | "awk" | "ftp" | "sftp" | "mail" | "rlwrap" | "bc" => {
+        "sqlite3" | "psql" | "mysql" | "mariadb" | "gdb" | "dc" | "m4" | "gnuplot" | "octave" | "tclsh"
+        | "expect" | "irb" | "R" | "ghci" | "guile" | "scala" | "jshell" | "awk" | "ftp" | "sftp"
+        | "mail" | "rlwrap" | "bc" => {
             let outcome = shell.apply(program, reading, words);
             if let Flow::Text(text) = shell.stdin.clone() {
                 shell.commands_on_input(program, &text);
@@ -110,7 +120,23 @@ fn has(reading: &Reading, options: &[&str]) -> bool {
 
 /// A shell by any of its names.
 pub(super) fn is_shell(program: &str) -> bool {
-    matches!(program, "bash" | "sh" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "rbash" | "lksh" | "yash" | "fish" | "csh" | "tcsh" | "posh")
+    matches!(
+        program,
+        "bash"
+            | "sh"
+            | "dash"
+            | "zsh"
+            | "ksh"
+            | "ash"
+            | "mksh"
+            | "rbash"
+            | "lksh"
+            | "yash"
+            | "fish"
+            | "csh"
+            | "tcsh"
+            | "posh"
+    )
 }
 
 impl<'t> Interpreter<'t, '_> {
@@ -141,7 +167,9 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 _ if raw.starts_with("--") => {
                     starts |= raw == "--login";
-                    if let Some(file) = raw.strip_prefix("--rcfile=").or_else(|| raw.strip_prefix("--init-file=")) {
+                    if let Some(file) =
+                        raw.strip_prefix("--rcfile=").or_else(|| raw.strip_prefix("--init-file="))
+                    {
                         let file = Text::marked(file.to_owned());
                         self.forked(|shell| shell.run_script(&file, &[]));
                     }
@@ -168,9 +196,12 @@ impl<'t> Interpreter<'t, '_> {
             shell.state.aliases.clear();
             if command {
                 let Some((text, names)) = rest.split_first() else { return Flow::Nothing };
-                let (zero, fields) = names.split_first().map_or((Text::known(program), &[][..]), |(zero, rest)| (zero.clone(), rest));
+                let (zero, fields) = names
+                    .split_first()
+                    .map_or((Text::known(program), &[][..]), |(zero, rest)| (zero.clone(), rest));
                 shell.state.zero = vec![zero];
-                shell.state.positional = Some(Rc::new(fields.iter().map(|field| vec![field.clone()]).collect()));
+                shell.state.positional =
+                    Some(Rc::new(fields.iter().map(|field| vec![field.clone()]).collect()));
                 return shell.text(text, &format!("{program} -c"));
             }
             match rest.split_first() {
@@ -189,7 +220,8 @@ impl<'t> Interpreter<'t, '_> {
                         return Flow::Any;
                     }
                     let fields = if input { rest } else { &[] };
-                    shell.state.positional = Some(Rc::new(fields.iter().map(|field| vec![field.clone()]).collect()));
+                    shell.state.positional =
+                        Some(Rc::new(fields.iter().map(|field| vec![field.clone()]).collect()));
                     shell.shell_input(&stdin, program)
                 }
             }
@@ -206,7 +238,9 @@ impl<'t> Interpreter<'t, '_> {
                 let place = self.one_place(&path);
                 let foreign = home.whole() != self.scene.home;
                 let written = place.as_deref().is_some_and(|place| self.state.written(place).is_some());
-                let there = place.as_deref().is_some_and(|place| self.scene.world.look(std::path::Path::new(place)).is_ok());
+                let there = place
+                    .as_deref()
+                    .is_some_and(|place| self.scene.world.look(std::path::Path::new(place)).is_ok());
                 if written || (foreign && there) {
                     self.forked(|shell| shell.run_script(&path, &[]));
                 }
@@ -263,16 +297,22 @@ impl<'t> Interpreter<'t, '_> {
                         .iter()
                         .enumerate()
                         .position(|(place, word)| {
-                            word.raw() == ";" || (word.raw() == "+" && place > 0 && rest.get(place - 1).is_some_and(|word| word.raw() == "{}"))
+                            word.raw() == ";"
+                                || (word.raw() == "+"
+                                    && place > 0
+                                    && rest.get(place - 1).is_some_and(|word| word.raw() == "{}"))
                         })
                         .unwrap_or(rest.len());
                     let command = rest.get(..length).unwrap_or_default().to_vec();
                     at += length + 1;
                     acts = true;
                     for found in &below {
-                        let words: Vec<Text> =
-                            command.iter().map(|word| Text::marked(word.raw().replace("{}", found.raw()))).collect();
-                        let printed = self.inside("find -exec", "", |shell| shell.forked(|shell| shell.run_words(&words)));
+                        let words: Vec<Text> = command
+                            .iter()
+                            .map(|word| Text::marked(word.raw().replace("{}", found.raw())))
+                            .collect();
+                        let printed = self
+                            .inside("find -exec", "", |shell| shell.forked(|shell| shell.run_words(&words)));
                         out = out.then(printed);
                     }
                 }
@@ -343,7 +383,9 @@ impl<'t> Interpreter<'t, '_> {
             Some(lines) if whole_lines => lines,
             Some(lines) => lines
                 .iter()
-                .flat_map(|line| line.raw().split_whitespace().map(|item| Text::marked(unquoted(item))).collect::<Vec<_>>())
+                .flat_map(|line| {
+                    line.raw().split_whitespace().map(|item| Text::marked(unquoted(item))).collect::<Vec<_>>()
+                })
                 .collect(),
             None => vec![Text::any()],
         };
@@ -356,8 +398,10 @@ impl<'t> Interpreter<'t, '_> {
         match &replace {
             Some(mark) => {
                 for item in items {
-                    let words: Vec<Text> =
-                        command.iter().map(|word| Text::marked(word.raw().replace(mark.as_str(), item.raw()))).collect();
+                    let words: Vec<Text> = command
+                        .iter()
+                        .map(|word| Text::marked(word.raw().replace(mark.as_str(), item.raw())))
+                        .collect();
                     run(self, &words);
                 }
             }
@@ -397,17 +441,21 @@ impl<'t> Interpreter<'t, '_> {
 
     /// Links that `ln` makes.
     fn linked(&mut self, reading: &Reading, arguments: &[Text]) {
-        let operands: Vec<Text> = reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
+        let operands: Vec<Text> =
+            reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
         let symbolic = has(reading, &["-s", "--symbolic"]);
         let into = reading.options.iter().find(|given| matches!(given.name, "-t" | "--target-directory"));
-        let (targets, destination): (&[Text], Option<Text>) = match (into.and_then(|given| given.value), operands.as_slice()) {
-            (Some(slot), targets) => (targets, Some(slot_text(arguments, &slot))),
-            (None, [only]) => (std::slice::from_ref(only), Some(Text::known("."))),
-            (None, [targets @ .., last]) => (targets, Some(last.clone())),
-            (None, []) => return,
-        };
+        let (targets, destination): (&[Text], Option<Text>) =
+            match (into.and_then(|given| given.value), operands.as_slice()) {
+                (Some(slot), targets) => (targets, Some(slot_text(arguments, &slot))),
+                (None, [only]) => (std::slice::from_ref(only), Some(Text::known("."))),
+                (None, [targets @ .., last]) => (targets, Some(last.clone())),
+                (None, []) => return,
+            };
         let Some(destination) = destination.and_then(|path| self.one_place(&path)) else { return };
-        let is_directory = into.is_some() || operands.len() != 2 || (self.is_directory(&destination) && !has(reading, &["-T", "-n", "--no-target-directory"]));
+        let is_directory = into.is_some()
+            || operands.len() != 2
+            || (self.is_directory(&destination) && !has(reading, &["-T", "-n", "--no-target-directory"]));
         for target in targets {
             // A hard link is the file itself under another name: writing one writes the other.
             if !symbolic {
@@ -437,13 +485,16 @@ impl<'t> Interpreter<'t, '_> {
 
     /// What `cp` and `mv` bring along: content, and links.
     fn copied(&mut self, reading: &Reading, arguments: &[Text]) {
-        let operands: Vec<Text> = reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
+        let operands: Vec<Text> =
+            reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
         let [sources @ .., destination] = operands.as_slice() else { return };
         let Some(destination) = self.one_place(destination) else { return };
         for source in sources {
             let name = match (sources.len(), source.whole()) {
                 (1, _) if !self.is_directory(&destination) => destination.clone(),
-                (_, Some(source)) => format!("{destination}/{}", toolgate_model::base_name(source.trim_end_matches('/'))),
+                (_, Some(source)) => {
+                    format!("{destination}/{}", toolgate_model::base_name(source.trim_end_matches('/')))
+                }
                 (_, None) => continue,
             };
             let content = self.content(source);
@@ -464,7 +515,9 @@ impl<'t> Interpreter<'t, '_> {
             Flow::Nothing => {}
             Flow::Text(text) => {
                 for line in text.raw().lines() {
-                    let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | '%' | '.' | ':' | ' '));
+                    let line = line.trim_start_matches(|c: char| {
+                        c.is_ascii_digit() || matches!(c, ',' | '$' | '%' | '.' | ':' | ' ')
+                    });
                     self.editor_command(program, line);
                 }
             }
@@ -489,7 +542,8 @@ impl<'t> Interpreter<'t, '_> {
         let access = match verb.trim_end_matches('!') {
             "w" | "wq" | "W" | "write" | "sav" | "saveas" | "wn" => Access::Write,
             "r" | "e" | "f" | "E" | "read" | "edit" | "sp" | "split" | "so" | "source" => Access::Read,
-            "py" | "py3" | "python" | "python3" | "lua" | "perl" | "ruby" | "call" | "exe" | "execute" | "normal" | "norm" => {
+            "py" | "py3" | "python" | "python3" | "lua" | "perl" | "ruby" | "call" | "exe" | "execute"
+            | "normal" | "norm" => {
                 self.unknown(Gap::Code, &format!("{program} {line}"));
                 return;
             }
@@ -509,7 +563,18 @@ impl<'t> Interpreter<'t, '_> {
     /// Commands for a program that has a language of its own: what names a place outside, or a way to a shell, is told.
     fn commands_on_input(&mut self, program: &str, text: &Text) {
         self.guess_paths(&[Text::known(program), text.clone()]);
-        let shells = ["system(", "system ", "\n!", ".shell", ".system", "\\!", "esyscmd", "popen", "to program", "edit("];
+        let shells = [
+            "system(",
+            "system ",
+            "\n!",
+            ".shell",
+            ".system",
+            "\\!",
+            "esyscmd",
+            "popen",
+            "to program",
+            "edit(",
+        ];
         if text.raw().starts_with('!') || shells.iter().any(|word| text.raw().contains(word)) {
             self.unknown(Gap::Code, program);
         }
@@ -544,9 +609,14 @@ impl<'t> Interpreter<'t, '_> {
             Found::Steps(steps) => {
                 self.forked(|shell| {
                     for step in steps {
-                        let shell_named = step.shell.as_deref().map(|named| toolgate_model::base_name(named.split_whitespace().next().unwrap_or_default()).to_owned());
+                        let shell_named = step.shell.as_deref().map(|named| {
+                            toolgate_model::base_name(named.split_whitespace().next().unwrap_or_default())
+                                .to_owned()
+                        });
                         match shell_named {
-                            Some(named) if !is_shell(&named) && named != "env" => shell.unknown(Gap::Project, &format!("{program} ({named})")),
+                            Some(named) if !is_shell(&named) && named != "env" => {
+                                shell.unknown(Gap::Project, &format!("{program} ({named})"))
+                            }
                             _ => {
                                 shell.forked(|shell| shell.recipe_text(file, step.line, &step.text));
                             }
@@ -563,10 +633,19 @@ impl<'t> Interpreter<'t, '_> {
     fn make(&mut self, reading: &Reading, words: &[Text]) -> Outcome {
         let arguments = words.get(1..).unwrap_or_default();
         let outcome = self.apply("make", reading, words);
-        let file = reading.options.iter().find(|given| matches!(given.name, "-f" | "--file" | "--makefile")).and_then(|given| given.value);
+        let file = reading
+            .options
+            .iter()
+            .find(|given| matches!(given.name, "-f" | "--file" | "--makefile"))
+            .and_then(|given| given.value);
         let named = file.map(|slot| slot_text(arguments, &slot));
-        let operands: Vec<String> =
-            reading.operands.iter().filter_map(|at| arguments.get(*at)).filter_map(Text::whole).map(str::to_owned).collect();
+        let operands: Vec<String> = reading
+            .operands
+            .iter()
+            .filter_map(|at| arguments.get(*at))
+            .filter_map(Text::whole)
+            .map(str::to_owned)
+            .collect();
         let found = match named.as_ref().and_then(Text::whole) {
             Some("-" | "/dev/stdin") => match self.stdin.clone() {
                 Flow::Text(text) => Some(("standard input".to_owned(), text.raw().to_owned())),
@@ -588,12 +667,15 @@ impl<'t> Interpreter<'t, '_> {
             }
         }
         let Some((file, text)) = found else { return outcome };
-        let (variables, targets): (Vec<&String>, Vec<&String>) = operands.iter().partition(|operand| operand.contains('='));
+        let (variables, targets): (Vec<&String>, Vec<&String>) =
+            operands.iter().partition(|operand| operand.contains('='));
         let variables: Vec<(&str, &str)> = variables.iter().filter_map(|pair| pair.split_once('=')).collect();
         let targets: Vec<&str> = targets.iter().map(|target| target.as_str()).collect();
         let found = {
             let this = &*self;
-            recipes::make::recipe(&text, &targets, &variables, &mut |name| match this.project_text(&Text::known(name)) {
+            recipes::make::recipe(&text, &targets, &variables, &mut |name| match this
+                .project_text(&Text::known(name))
+            {
                 Flow::Text(text) => Some(text.raw().to_owned()),
                 _ => None,
             })
@@ -605,10 +687,16 @@ impl<'t> Interpreter<'t, '_> {
     fn just(&mut self, reading: &Reading, words: &[Text]) -> Outcome {
         let arguments = words.get(1..).unwrap_or_default();
         let outcome = self.apply("just", reading, words);
-        let operands: Vec<String> =
-            reading.operands.iter().filter_map(|at| arguments.get(*at)).filter_map(Text::whole).map(str::to_owned).collect();
+        let operands: Vec<String> = reading
+            .operands
+            .iter()
+            .filter_map(|at| arguments.get(*at))
+            .filter_map(Text::whole)
+            .map(str::to_owned)
+            .collect();
         if let Some((file, text)) = self.project_file(&["justfile", "Justfile", ".justfile"]) {
-            let (name, rest) = operands.split_first().map_or((None, &[][..]), |(name, rest)| (Some(name.as_str()), rest));
+            let (name, rest) =
+                operands.split_first().map_or((None, &[][..]), |(name, rest)| (Some(name.as_str()), rest));
             let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
             let found = recipes::just::recipe(&text, name, &rest);
             self.recipe(&file, found, "just");
@@ -619,7 +707,12 @@ impl<'t> Interpreter<'t, '_> {
     /// `npm run x`, `npm test`, `yarn x`
     fn package(&mut self, program: &str, reading: &Reading, words: &[Text]) -> Outcome {
         let arguments = words.get(1..).unwrap_or_default();
-        let operand = reading.operands.first().and_then(|at| arguments.get(*at)).and_then(Text::whole).map(str::to_owned);
+        let operand = reading
+            .operands
+            .first()
+            .and_then(|at| arguments.get(*at))
+            .and_then(Text::whole)
+            .map(str::to_owned);
         let sub = reading.sub.first().copied();
         let script = match (sub, operand) {
             (Some("run" | "run-script" | "rum" | "urn"), Some(name)) => Some(name),
@@ -628,7 +721,8 @@ impl<'t> Interpreter<'t, '_> {
             (None, Some(name)) if matches!(program, "yarn" | "pnpm" | "bun" | "yarnpkg") => Some(name),
             _ => None,
         };
-        let installs = matches!(sub, Some("install" | "i" | "ci" | "add" | "rebuild")) || (sub.is_none() && script.is_none());
+        let installs = matches!(sub, Some("install" | "i" | "ci" | "add" | "rebuild"))
+            || (sub.is_none() && script.is_none());
         let package = if script.is_some() || installs { self.project_file(&["package.json"]) } else { None };
         let outcome = match (&package, &script, sub) {
             // A script by its bare name: not an unlisted sub-command.

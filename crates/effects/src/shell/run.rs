@@ -11,13 +11,30 @@ use crate::spec::{self, Fixed, Kind, Language, Output, Reading, Shown, Slot};
 
 /// Directories whose programs are those of the system, known by their names.
 const SYSTEM: [&str; 14] = [
-    "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/snap/bin",
-    "/usr/lib/git-core", "/opt/conda/bin", "/home/linuxbrew/.linuxbrew/bin", "/usr/libexec", "/usr/games", "/opt/venv/bin",
+    "/bin",
+    "/sbin",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/local/bin",
+    "/usr/local/sbin",
+    "/opt/homebrew/bin",
+    "/snap/bin",
+    "/usr/lib/git-core",
+    "/opt/conda/bin",
+    "/home/linuxbrew/.linuxbrew/bin",
+    "/usr/libexec",
+    "/usr/games",
+    "/opt/venv/bin",
 ];
 
 impl<'t> Interpreter<'t, '_> {
     /// Runs a command whose words are expanded. `spelled` are its words as they are written, where there are such.
-    pub(super) fn invoke(&mut self, words: &[Text], spelled: Option<&'t [Word<'t>]>, outputs: &[String]) -> Outcome {
+    pub(super) fn invoke(
+        &mut self,
+        words: &[Text],
+        spelled: Option<&'t [Word<'t>]>,
+        outputs: &[String],
+    ) -> Outcome {
         let Some(first) = words.first() else { return Outcome::of(Flow::Nothing) };
         let literal;
         let name = match first.whole() {
@@ -37,7 +54,13 @@ impl<'t> Interpreter<'t, '_> {
             None => return self.unknown_name(words, outputs),
         };
         if spelled.is_some_and(is_bare_name)
-            && let Some(body) = self.state.aliases.iter().rev().find(|(known, _)| **known == *name).map(|(_, body)| body.clone())
+            && let Some(body) = self
+                .state
+                .aliases
+                .iter()
+                .rev()
+                .find(|(known, _)| **known == *name)
+                .map(|(_, body)| body.clone())
             && !self.calling.iter().any(|calling| **calling == *name)
         {
             // Whether aliases are on is not known: it may run, and so may what goes by its own name.
@@ -64,13 +87,18 @@ impl<'t> Interpreter<'t, '_> {
 
     /// `$PROG x`: a plain variable that the command has not touched is the person's own; nothing else may stand in it.
     fn is_named_by_environment(&self, spelled: &[Word<'_>]) -> bool {
-        let Some([Part::Parameter(parameter)]) = spelled.first().map(|word| word.parts.as_slice()) else { return false };
+        let Some([Part::Parameter(parameter)]) = spelled.first().map(|word| word.parts.as_slice()) else {
+            return false;
+        };
         let name = parameter.name;
         parameter.operation == toolgate_shell::Operation::None
             && parameter.index.is_none()
             && name.starts_with(|c: char| c.is_ascii_alphabetic())
             && !name.starts_with("BASH")
-            && !matches!(name, "REPLY" | "COPROC" | "MAPFILE" | "OPTARG" | "PIPESTATUS" | "FUNCNAME" | "DIRSTACK")
+            && !matches!(
+                name,
+                "REPLY" | "COPROC" | "MAPFILE" | "OPTARG" | "PIPESTATUS" | "FUNCNAME" | "DIRSTACK"
+            )
             && self.state.get(name).is_none()
             && !self.sourced
     }
@@ -102,9 +130,10 @@ impl<'t> Interpreter<'t, '_> {
             }
             return Outcome::of(Flow::Any);
         }
-        let positional = self.state.positional.replace(std::rc::Rc::new(
-            words.iter().skip(1).map(|word| vec![word.clone()]).collect(),
-        ));
+        let positional = self
+            .state
+            .positional
+            .replace(std::rc::Rc::new(words.iter().skip(1).map(|word| vec![word.clone()]).collect()));
         self.calling.push(name.into());
         let locals = std::mem::take(&mut self.locals);
         let out = self.deeper_command(body);
@@ -155,8 +184,10 @@ impl<'t> Interpreter<'t, '_> {
         let mut name = name;
         if name.contains('/') {
             let place = self.one_place(&Text::known(name));
-            let directory = place.as_deref().and_then(|place| place.rsplit_once('/')).map(|(directory, _)| directory);
-            let is_system = directory.is_some_and(|directory| SYSTEM.contains(&directory) || self.is_toolchain(directory));
+            let directory =
+                place.as_deref().and_then(|place| place.rsplit_once('/')).map(|(directory, _)| directory);
+            let is_system = directory
+                .is_some_and(|directory| SYSTEM.contains(&directory) || self.is_toolchain(directory));
             let replaced = place.as_deref().is_some_and(|place| self.state.written(place).is_some());
             if !is_system || replaced {
                 return self.run_file(name, words, outputs);
@@ -193,9 +224,18 @@ impl<'t> Interpreter<'t, '_> {
     fn is_toolchain(&self, directory: &str) -> bool {
         let Some(rest) = self.scene.home.and_then(|home| directory.strip_prefix(home)) else { return false };
         matches!(rest, "/.cargo/bin" | "/.local/bin" | "/go/bin" | "/.bun/bin" | "/.deno/bin" | "/bin")
-            || ["/.nvm/", "/.rustup/", "/.pyenv/", "/.volta/", "/.rbenv/", "/.asdf/", "/.local/share/mise/", "/miniconda3/"]
-                .iter()
-                .any(|start| rest.starts_with(start))
+            || [
+                "/.nvm/",
+                "/.rustup/",
+                "/.pyenv/",
+                "/.volta/",
+                "/.rbenv/",
+                "/.asdf/",
+                "/.local/share/mise/",
+                "/miniconda3/",
+            ]
+            .iter()
+            .any(|start| rest.starts_with(start))
     }
 
     /// A program of this name in a directory that the command has put into `PATH`, or that it has written itself.
@@ -210,7 +250,13 @@ impl<'t> Interpreter<'t, '_> {
 
     // ── what a spec says ────────────────────────────────────────────────────────────────────────────────────────────
 
-    fn described(&mut self, name: &str, spec: &'static spec::Spec, words: &[Text], outputs: &[String]) -> Outcome {
+    fn described(
+        &mut self,
+        name: &str,
+        spec: &'static spec::Spec,
+        words: &[Text],
+        outputs: &[String],
+    ) -> Outcome {
         let plain = without_backup_suffix(name, words);
         let words = plain.as_deref().unwrap_or(words);
         let arguments = words.get(1..).unwrap_or_default();
@@ -295,7 +341,11 @@ impl<'t> Interpreter<'t, '_> {
         if let Some(rest) = reading.rest {
             let rest = arguments.get(rest..).unwrap_or_default();
             out = Some(self.wrapped(program, rest));
-        } else if reading.effects.iter().any(|fixed| matches!(fixed, Fixed::Project | Fixed::Unknown | Fixed::Foreign)) {
+        } else if reading
+            .effects
+            .iter()
+            .any(|fixed| matches!(fixed, Fixed::Project | Fixed::Unknown | Fixed::Foreign))
+        {
             // Whatever it does with the places that it is given.
             self.guess_paths(words);
             self.given_to_unknown(program, words);
@@ -353,12 +403,20 @@ impl<'t> Interpreter<'t, '_> {
                 self.tell_spelling(access, text, word);
             }
             self.touch(access, reach, text);
-            if access == Access::Delete && let Some(place) = self.one_place(text) {
+            if access == Access::Delete
+                && let Some(place) = self.one_place(text)
+            {
                 self.state.files.retain(|(path, _)| **path != *place);
             }
             // What comes from elsewhere can hold anything; what a compiler makes is the project's.
-            let fetches = matches!(program, "curl" | "wget" | "dd" | "openssl" | "gpg" | "scp" | "aria2c" | "uudecode" | "xxd" | "base64");
-            if access == Access::Write && fetches && let Some(place) = self.one_place(text) {
+            let fetches = matches!(
+                program,
+                "curl" | "wget" | "dd" | "openssl" | "gpg" | "scp" | "aria2c" | "uudecode" | "xxd" | "base64"
+            );
+            if access == Access::Write
+                && fetches
+                && let Some(place) = self.one_place(text)
+            {
                 self.state.write(&place, Flow::Any);
             }
             return None;
@@ -371,7 +429,9 @@ impl<'t> Interpreter<'t, '_> {
             }
             Kind::Shell => Some(self.forked(|shell| shell.text(text, program))),
             Kind::Program => {
-                let out = self.inside(program, "", |shell| shell.forked(|shell| shell.invoke(std::slice::from_ref(text), None, &[]).out));
+                let out = self.inside(program, "", |shell| {
+                    shell.forked(|shell| shell.invoke(std::slice::from_ref(text), None, &[]).out)
+                });
                 Some(out)
             }
             Kind::Code(Language::Shell) => Some(self.forked(|shell| shell.text(text, program))),
@@ -440,7 +500,8 @@ impl<'t> Interpreter<'t, '_> {
                 Some(name) => {
                     let name = name.to_owned();
                     // A wrapper is a program: it sees neither functions nor builtins that have no program.
-                    if matches!(name.as_str(), "cd" | "eval" | "source" | "." | "export" | "exec" | "builtin") {
+                    if matches!(name.as_str(), "cd" | "eval" | "source" | "." | "export" | "exec" | "builtin")
+                    {
                         shell.unknown(Gap::Program, &name);
                         Flow::Any
                     } else {
@@ -492,7 +553,9 @@ impl<'t> Interpreter<'t, '_> {
                 Deed::Run(words) => {
                     let words: Vec<Text> = words.iter().map(|word| Text::known(word)).collect();
                     let name = words.first().map(|word| word.raw().to_owned()).unwrap_or_default();
-                    self.inside(program, "", |shell| shell.forked(|shell| shell.invoke_program(&name, &words, None, &[]).out));
+                    self.inside(program, "", |shell| {
+                        shell.forked(|shell| shell.invoke_program(&name, &words, None, &[]).out)
+                    });
                     continue;
                 }
                 Deed::Connect => {
@@ -541,8 +604,11 @@ impl<'t> Interpreter<'t, '_> {
     /// Words of a program that nobody described: whatever looks like a path could be written.
     pub(super) fn guess_paths(&mut self, words: &[Text]) {
         for word in words.iter().skip(usize::from(words.len() > 1)) {
-            for piece in word.raw().split(['=', ',', ':', '@', ';', '|', '<', '>', '(', ')', '"', '\'', ' ', '\n']) {
-                let outside = piece.starts_with('/') || piece.starts_with("~/") || piece == "~" || climbs(piece);
+            for piece in
+                word.raw().split(['=', ',', ':', '@', ';', '|', '<', '>', '(', ')', '"', '\'', ' ', '\n'])
+            {
+                let outside =
+                    piece.starts_with('/') || piece.starts_with("~/") || piece == "~" || climbs(piece);
                 if !outside || piece.len() < 2 || piece.starts_with("//") || is_device(piece) {
                     continue;
                 }
@@ -633,7 +699,9 @@ impl<'t> Interpreter<'t, '_> {
                     all.push(std::rc::Rc::from(clean.to_string_lossy().as_ref()));
                 }
                 // Somewhere below: kept as a path with a mark in it.
-                Some((place, Reach::Below)) => all.push(std::rc::Rc::from(format!("{place}/{INNER}").as_str())),
+                Some((place, Reach::Below)) => {
+                    all.push(std::rc::Rc::from(format!("{place}/{INNER}").as_str()))
+                }
                 None => return Vec::new(),
             }
         }
@@ -644,9 +712,36 @@ impl<'t> Interpreter<'t, '_> {
 /// Where toolchains of the home keep what they fetch and build.
 fn is_store(path: &str) -> bool {
     const STORES: [&str; 30] = [
-        ".cache", ".cargo", ".rustup", ".npm", ".nvm", ".conda", ".volta", ".bun", ".deno", ".pyenv", ".rbenv", ".gem",
-        ".dotnet", ".nuget", ".m2", ".gradle", ".ivy2", ".cabal", ".stack", ".ghcup", ".opam", ".asdf", ".pub-cache",
-        ".luarocks", ".vmodules", ".swiftpm", ".cpan", ".ansible", ".local", "go",
+        ".cache",
+        ".cargo",
+        ".rustup",
+        ".npm",
+        ".nvm",
+        ".conda",
+        ".volta",
+        ".bun",
+        ".deno",
+        ".pyenv",
+        ".rbenv",
+        ".gem",
+        ".dotnet",
+        ".nuget",
+        ".m2",
+        ".gradle",
+        ".ivy2",
+        ".cabal",
+        ".stack",
+        ".ghcup",
+        ".opam",
+        ".asdf",
+        ".pub-cache",
+        ".luarocks",
+        ".vmodules",
+        ".swiftpm",
+        ".cpan",
+        ".ansible",
+        ".local",
+        "go",
     ];
     let Some(rest) = path.strip_prefix("~/") else { return false };
     let (first, more) = rest.split_once('/').unwrap_or((rest, ""));
@@ -655,9 +750,12 @@ fn is_store(path: &str) -> bool {
 
 /// `sed -i '' …`: an empty word behind `-i` is BSD's way to want no backup; GNU would take it for the program.
 fn without_backup_suffix(program: &str, words: &[Text]) -> Option<Vec<Text>> {
-    let at = words.windows(2).position(|pair| matches!(pair, [flag, empty] if flag.raw() == "-i" && empty.is_empty()))?;
-    matches!(program, "sed" | "gsed" | "perl")
-        .then(|| words.iter().enumerate().filter(|(place, _)| *place != at + 1).map(|(_, word)| word.clone()).collect())
+    let at = words
+        .windows(2)
+        .position(|pair| matches!(pair, [flag, empty] if flag.raw() == "-i" && empty.is_empty()))?;
+    matches!(program, "sed" | "gsed" | "perl").then(|| {
+        words.iter().enumerate().filter(|(place, _)| *place != at + 1).map(|(_, word)| word.clone()).collect()
+    })
 }
 
 /// The text of a slot.
@@ -697,7 +795,8 @@ pub(super) fn code_language(language: Language) -> code::Language {
 }
 
 fn is_device(path: &str) -> bool {
-    matches!(path, "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty") || path.starts_with("/dev/fd/")
+    matches!(path, "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")
+        || path.starts_with("/dev/fd/")
 }
 
 fn climbs(piece: &str) -> bool {
@@ -724,12 +823,15 @@ fn forks(body: &toolgate_shell::Command<'_>, name: &str) -> bool {
     let (K::Group(list) | K::Subshell(list)) = &body.kind else { return true };
     list.items.iter().any(|item| {
         let own = |command: &toolgate_shell::Command<'_>| match &command.kind {
-            K::Simple { words, .. } => words.first().is_some_and(|word| matches!(word.parts.as_slice(), [Part::Bare(text)] if text == name)),
+            K::Simple { words, .. } => words
+                .first()
+                .is_some_and(|word| matches!(word.parts.as_slice(), [Part::Bare(text)] if text == name)),
             _ => false,
         };
         let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline));
         pipelines.into_iter().any(|pipeline| {
-            pipeline.commands.iter().any(own) && (item.background || pipeline.commands.len() > 1 || list.items.len() > 1)
+            pipeline.commands.iter().any(own)
+                && (item.background || pipeline.commands.len() > 1 || list.items.len() > 1)
         })
     })
 }

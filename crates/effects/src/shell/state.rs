@@ -192,7 +192,9 @@ impl<'t> State<'t> {
         if self.positional != other.positional {
             self.positional = None;
         }
-        let missing = |name: &Rc<str>, list: &[(Rc<str>, &'t Command<'t>)]| !list.iter().any(|(known, _)| known == name);
+        let missing = |name: &Rc<str>, list: &[(Rc<str>, &'t Command<'t>)]| {
+            !list.iter().any(|(known, _)| known == name)
+        };
         let more: Vec<_> =
             other.functions.iter().filter(|(name, _)| missing(name, &self.functions)).cloned().collect();
         self.functions.extend(more);
@@ -244,7 +246,9 @@ impl<'t> State<'t> {
 
 /// A counter stays a plain name whatever it counts to; anything else can become anything.
 fn widened(value: &Variable) -> Variable {
-    let is_plain = |text: &Text| !text.is_empty() && text.raw().chars().all(|c| c.is_ascii_digit() || c == super::text::NAME);
+    let is_plain = |text: &Text| {
+        !text.is_empty() && text.raw().chars().all(|c| c.is_ascii_digit() || c == super::text::NAME)
+    };
     match value {
         Variable::Scalar(texts) if texts.iter().all(is_plain) => {
             Variable::Scalar(vec![Text::mark(super::text::NAME)])

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use toolgate_model::{Access, Gap, Reach};
 use toolgate_shell::{
-    ArmEnd, Assignment, Command, Connector, Descriptor, Item, Kind, List, Pipeline, Redirect, RedirectOperator,
-    RedirectTarget, Value, Word,
+    ArmEnd, Assignment, Command, Connector, Descriptor, Item, Kind, List, Pipeline, Redirect,
+    RedirectOperator, RedirectTarget, Value, Word,
 };
 
 use super::state::{State, Variable};
@@ -204,7 +204,11 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     /// Runs something with its input and output redirected.
-    pub(super) fn redirected(&mut self, redirected: Redirected, run: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
+    pub(super) fn redirected(
+        &mut self,
+        redirected: Redirected,
+        run: impl FnOnce(&mut Self) -> Outcome,
+    ) -> Outcome {
         let stdin = redirected.stdin.map(|flow| std::mem::replace(&mut self.stdin, flow));
         let waiting = std::mem::take(&mut self.waiting);
         let mut outcome = run(self);
@@ -223,7 +227,8 @@ impl<'t> Interpreter<'t, '_> {
         }
         for (path, list) in waiting {
             let fed = self.state.written(&path).cloned().unwrap_or_else(|| outcome.out.clone());
-            let stdin = std::mem::replace(&mut self.stdin, if fed == Flow::Nothing { Flow::Any } else { fed });
+            let stdin =
+                std::mem::replace(&mut self.stdin, if fed == Flow::Nothing { Flow::Any } else { fed });
             self.forked(|shell| shell.list(list));
             self.stdin = stdin;
         }
@@ -238,7 +243,9 @@ impl<'t> Interpreter<'t, '_> {
             Kind::Simple { .. } => Outcome::of(Flow::Nothing),
             Kind::Group(list) => Outcome::of(self.deeper(|shell| shell.list(list))),
             Kind::Subshell(list) => Outcome::of(self.forked(|shell| shell.deeper(|shell| shell.list(list)))),
-            Kind::If { branches, otherwise } => Outcome::of(self.deeper(|shell| shell.branches(branches, otherwise.as_ref()))),
+            Kind::If { branches, otherwise } => {
+                Outcome::of(self.deeper(|shell| shell.branches(branches, otherwise.as_ref())))
+            }
             Kind::While { until, condition, body } => Outcome::of(self.deeper(|shell| {
                 shell.repeat(|shell| {
                     shell.condition(condition);
@@ -341,7 +348,13 @@ impl<'t> Interpreter<'t, '_> {
         first.or(second).repeated()
     }
 
-    fn for_each(&mut self, name: &'t str, words: Option<&'t [Word<'t>]>, body: &'t List<'t>, select: bool) -> Flow {
+    fn for_each(
+        &mut self,
+        name: &'t str,
+        words: Option<&'t [Word<'t>]>,
+        body: &'t List<'t>,
+        select: bool,
+    ) -> Flow {
         let lists = match words {
             Some(words) => self.arguments(words),
             None => match &self.state.positional {
@@ -467,7 +480,9 @@ impl<'t> Interpreter<'t, '_> {
                 self.assign(assignment);
             }
             let plain = self.substituted.is_empty();
-            self.redirected(redirected, |_| if plain { Outcome::sure(Flow::Nothing) } else { Outcome::of(Flow::Nothing) })
+            self.redirected(redirected, |_| {
+                if plain { Outcome::sure(Flow::Nothing) } else { Outcome::of(Flow::Nothing) }
+            })
         } else {
             let spelled = words;
             let outputs = redirected.outputs.clone();
@@ -502,7 +517,11 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     /// `A=1 command`: for this command only.
-    fn with_prefix(&mut self, assignments: &'t [Assignment<'t>], run: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
+    fn with_prefix(
+        &mut self,
+        assignments: &'t [Assignment<'t>],
+        run: impl FnOnce(&mut Self) -> Outcome,
+    ) -> Outcome {
         if assignments.is_empty() {
             return run(self);
         }
@@ -528,7 +547,9 @@ impl<'t> Interpreter<'t, '_> {
                 let texts = self.single(word);
                 match (index, self.state.get(assignment.name).cloned()) {
                     (Some(index), had) => set_element(had, &index, texts),
-                    (None, Some(Variable::Scalar(had))) if assignment.append => Variable::Scalar(appended(&had, &texts)),
+                    (None, Some(Variable::Scalar(had))) if assignment.append => {
+                        Variable::Scalar(appended(&had, &texts))
+                    }
                     (None, _) if assignment.append => Variable::unknown(),
                     (None, _) => Variable::Scalar(texts),
                 }
@@ -594,7 +615,8 @@ impl<'t> Interpreter<'t, '_> {
             return;
         }
         let targets: Vec<Text> = self.fields(word).into_iter().flatten().collect();
-        let duplicates = matches!(redirect.operator, RedirectOperator::DuplicateInput | RedirectOperator::DuplicateOutput);
+        let duplicates =
+            matches!(redirect.operator, RedirectOperator::DuplicateInput | RedirectOperator::DuplicateOutput);
         for target in targets {
             let is_descriptor =
                 target.raw().trim_end_matches('-').chars().all(|c| c.is_ascii_digit() || c == NAME);
@@ -643,7 +665,8 @@ impl<'t> Interpreter<'t, '_> {
             }
         }
         if writes && let Some(place) = place {
-            let out = matches!(descriptor, None | Some(1)) || matches!(redirect.operator, Op::WriteBoth | Op::AppendBoth);
+            let out = matches!(descriptor, None | Some(1))
+                || matches!(redirect.operator, Op::WriteBoth | Op::AppendBoth);
             if out {
                 all.append = matches!(redirect.operator, Op::Append | Op::AppendBoth);
                 all.stdout = Some(vec![place.clone()]);
