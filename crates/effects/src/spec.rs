@@ -278,6 +278,7 @@ impl Spec {
     const SINGLE_DASH: u8 = 4;
     const OLD_STYLE: u8 = 8;
     const KEY_VALUE: u8 = 16;
+    #[cfg(test)]
     const HANDLER: u8 = 32;
     const GLOBAL: u8 = 64;
     const REMOTE: u8 = 128;
@@ -287,7 +288,8 @@ impl Spec {
         self.names.first()
     }
 
-    /// Whether code in Rust knows more of it than its spec says.
+    /// Whether code in Rust knows more of it than its spec says, so that its examples are checked with that code.
+    #[cfg(test)]
     pub(crate) fn has_handler(&self) -> bool {
         self.is(Spec::HANDLER)
     }

@@ -266,16 +266,34 @@ fn percent_decoded(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// A machine with nothing on it.
+    struct Nowhere;
+
+    impl toolgate_model::World for Nowhere {
+        fn look(&self, _: &std::path::Path) -> Result<toolgate_model::Node, toolgate_model::LookError> {
+            Err(toolgate_model::LookError::Absent)
+        }
+        fn read(&self, _: &std::path::Path, _: usize) -> std::io::Result<Vec<u8>> {
+            Err(std::io::ErrorKind::NotFound.into())
+        }
+        fn list(&self, _: &std::path::Path) -> std::io::Result<Vec<std::path::PathBuf>> {
+            Err(std::io::ErrorKind::NotFound.into())
+        }
+    }
+
+    const SCENE: Scene<'_> = Scene { world: &Nowhere, cwd: Some("/w"), home: Some("/home/u"), tmp: None };
+
     fn found(input: &str) -> Vec<String> {
         let input: Json<'_> = serde_json::from_str(input).unwrap();
         let name = |effect: &Effect<'_>| match effect {
             Effect::Use(_, Target { path: PathArg::Text(text), guess: true, .. }) => format!("guess {text}"),
             Effect::Use(_, Target { path: PathArg::Text(text), .. }) => format!("write {text}"),
-            Effect::Unknown(Unknown::Shell { .. }) => "shell".into(),
+            Effect::Run(run) => format!("run {}", run.program),
+            Effect::Unknown(Unknown::Shell { gap, .. }) => format!("{gap:?}").to_lowercase(),
             Effect::Unknown(_) => "unknown".into(),
             other => format!("{other:?}"),
         };
-        let mut found: Vec<String> = effects("mcp__x__y", true, &input).iter().map(name).collect();
+        let mut found: Vec<String> = effects("mcp__x__y", true, &input, &SCENE).iter().map(name).collect();
         assert_eq!(found.pop().as_deref(), Some("unknown"));
         found
     }

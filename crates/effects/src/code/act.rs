@@ -205,8 +205,7 @@ impl Scan {
                 let key = args.into_iter().next();
                 let bare = |arg: &Arg| arg.targets.first().map(|target| Value::text(&target.name));
                 let key = key
-                    .map(|arg| if hash { bare(&arg).unwrap_or(arg.value) } else { arg.value })
-                    .unwrap_or(Nothing);
+                    .map_or(Nothing, |arg| if hash { bare(&arg).unwrap_or(arg.value) } else { arg.value });
                 let value = self.index(&callee.value, &key);
                 let base = target.take();
                 callee = Callee { value, object: None, variable: None, name: String::new() };
@@ -410,15 +409,14 @@ impl Scan {
                 result = result.or(value);
             }
         }
-        if things.is_empty() && callee.object.is_some() {
-            if let Some(meaning) = calls::meaning(self.language, &format!(".{}", callee.name)) {
+        if things.is_empty() && callee.object.is_some()
+            && let Some(meaning) = calls::meaning(self.language, &format!(".{}", callee.name)) {
                 known = true;
                 result = self.act(meaning, callee.object.as_ref(), &args, &callee.name);
                 if meaning == "!add" {
                     self.append(callee, &args);
                 }
             }
-        }
         self.callbacks(callee, &args);
         // One of the program's own.
         let own =
@@ -606,12 +604,11 @@ impl Scan {
 
     /// `.open(…)` of an object that is no path: `Image.open('x')`.
     fn opened_by_other(&mut self, letter: char, values: &[Option<Value>]) -> Value {
-        if letter == 'o' {
-            if let Some(Some(value @ (Texts(_) | Part(..)))) = values.first() {
+        if letter == 'o'
+            && let Some(Some(value @ (Texts(_) | Part(..)))) = values.first() {
                 let mode = values.get(1).cloned().flatten();
                 return self.open(value, mode.as_ref());
             }
-        }
         Any(true)
     }
 
@@ -724,12 +721,11 @@ impl Scan {
             value => arg.name.as_deref() == Some("shell") && truth(value),
         });
         let [first, ..] = words.as_slice() else { return };
-        if let ([text], [Texts(_)]) = (given.as_slice(), words.as_slice()) {
-            if !matches!(text, List(_)) || shell {
+        if let ([text], [Texts(_)]) = (given.as_slice(), words.as_slice())
+            && (!matches!(text, List(_)) || shell) {
                 let text = (*first).clone();
                 return self.shell(&text);
             }
-        }
         // One of the words may be one of several.
         let most = words.iter().map(|word| match word {
             Texts(texts) => texts.len(),
@@ -892,11 +888,10 @@ impl Scan {
                         .map(|(_, value)| value.clone()),
                     _ => None,
                 });
-                if let Some(Texts(texts)) = directory.or(option) {
-                    if texts.iter().any(|path| path.starts_with(['/', '~']) || climbs(path)) {
+                if let Some(Texts(texts)) = directory.or(option)
+                    && texts.iter().any(|path| path.starts_with(['/', '~']) || climbs(path)) {
                         self.touch('l', &Texts(texts));
                     }
-                }
                 Any(true)
             }
             "!execl" => {
@@ -985,11 +980,10 @@ impl Scan {
             "!connect" => {
                 self.note(Deed::Connect);
                 // `urlopen('file:///etc/x')`
-                if let Some(Texts(texts)) = &first {
-                    if texts.iter().any(|text| text.starts_with("file:")) {
+                if let Some(Texts(texts)) = &first
+                    && texts.iter().any(|text| text.starts_with("file:")) {
                         self.touch('r', &Texts(texts.clone()));
                     }
-                }
                 Any(true)
             }
             "!perlopen" => {
@@ -1188,11 +1182,10 @@ impl Scan {
 
     /// A text at a place where it can do nothing.
     pub(super) fn harm_none(&mut self, token: Option<&Token>) {
-        if let Some(Token::Text(pieces)) = token {
-            if let [Piece::Plain(text)] = pieces.as_slice() {
+        if let Some(Token::Text(pieces)) = token
+            && let [Piece::Plain(text)] = pieces.as_slice() {
                 self.harmless_value(&Value::text(text));
             }
-        }
     }
 }
 

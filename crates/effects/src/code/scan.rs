@@ -401,12 +401,11 @@ impl Scan {
                 plain(kind.value)
             }
             _ => {
-                if t.eat_word("as") {
-                    if self.language == Language::Python {
+                if t.eat_word("as")
+                    && self.language == Language::Python {
                         let target = self.operand(t);
                         self.bind_all(&target.targets, &left.value);
                     }
-                }
                 Arg { targets: left.targets, ..Arg::of(left.value) }
             }
         }
@@ -559,11 +558,8 @@ impl Scan {
                     self.note(Deed::Project);
                 }
             }
-            (Python, "def")
-            | (Php | Node | Lua, "function")
-            | (Perl, "sub")
-            | (Ruby, "def")
-            | (Php, "fn") => {
+            (Python | Ruby, "def") | (Php | Node | Lua, "function") | (Perl, "sub") |
+(Php, "fn") => {
                 return self.function(t);
             }
             (Python | Ruby, "class") | (Ruby, "module") | (Php | Perl, "namespace" | "package") => {

@@ -360,7 +360,7 @@ impl<'t> Interpreter<'t, '_> {
                     self.state.aliases.push((Rc::from(name), Rc::from(body)));
                 }
                 Some((name, _)) => {
-                    self.state.aliases.push((Rc::from(name), Rc::from(ANY.to_string().as_str())))
+                    self.state.aliases.push((Rc::from(name), Rc::from(ANY.to_string().as_str())));
                 }
                 None => {}
             }

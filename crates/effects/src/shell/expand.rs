@@ -272,9 +272,9 @@ impl<'t> Interpreter<'t, '_> {
             return out;
         }
         if mode == Mode::Single {
-            out.push(&Text::known(rest))
+            out.push(&Text::known(rest));
         } else {
-            out.push(&glob::marked(rest))
+            out.push(&glob::marked(rest));
         }
         out
     }
@@ -707,7 +707,7 @@ fn add(builders: &mut Vec<Fields>, expansion: &Expansion, mode: Mode, separators
                     match mode {
                         Mode::Argument => builders.iter_mut().for_each(Fields::close),
                         Mode::Single | Mode::Pattern => {
-                            multiply(builders, &vec![Text::known(" ")], Fields::quoted)
+                            multiply(builders, &vec![Text::known(" ")], Fields::quoted);
                         }
                     }
                 }

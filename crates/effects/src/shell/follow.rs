@@ -196,7 +196,7 @@ impl<'t> Interpreter<'t, '_> {
             Flow::Nothing => {}
             Flow::Text(text) => self.inline(program, language, text),
             Flow::Lines(_) | Flow::Any => {
-                self.unknown(Gap::Code, &format!("{program} reads its code from standard input"))
+                self.unknown(Gap::Code, &format!("{program} reads its code from standard input"));
             }
         }
     }

@@ -178,7 +178,7 @@ fn runs(key: &str) -> bool {
     }
 }
 
-impl<'t> Interpreter<'t, '_> {
+impl Interpreter<'_, '_> {
     /// `-c key=value`
     fn setting(&mut self, setting: &Text) {
         let Some((key, value)) = setting.raw().split_once('=') else { return };

@@ -63,10 +63,10 @@ impl Interpreter<'_, '_> {
                 Some(text.lines().map(|line| line.chars().rev().collect::<String>() + "\n").collect())
             }),
             "base64" | "basenc" if has(reading, "-d") || has(reading, "--decode") => {
-                computed(&self.input_of(reading, arguments), |text| decode_base64(text))
+                computed(&self.input_of(reading, arguments), decode_base64)
             }
             "xxd" if has(reading, "-r") => {
-                computed(&self.input_of(reading, arguments), |text| decode_hex(text))
+                computed(&self.input_of(reading, arguments), decode_hex)
             }
             "tr" => {
                 let (from, to) = (operand(0).cloned(), operand(1).cloned());

@@ -6,7 +6,7 @@ use toolgate_model::{Access, Effect, Gap, Reach};
 
 use super::follow::language_of;
 use super::run::slot_text;
-use super::text::{ANY, Flow, INNER, Text, is_mark};
+use super::text::{ANY, Flow, INNER, Text};
 use super::walk::Outcome;
 use super::{Interpreter, git};
 use crate::recipes::{self, Found};
@@ -58,6 +58,12 @@ pub(super) fn handler(
         }
         "make" | "gmake" => Some(shell.make(reading, words)),
         "just" => Some(shell.just(reading, words)),
+        "cargo" => shell.cargo_alias(reading, words),
+        "mise" | "deno" | "composer" => {
+            let outcome = shell.apply(program, reading, words);
+            shell.task(program, reading, arguments);
+            Some(outcome)
+        }
         "npm" | "pnpm" | "yarn" | "bun" | "yarnpkg" => Some(shell.package(program, reading, words)),
         "ed" | "red" | "ex" | "vi" | "vim" | "nvim" | "view" | "vimdiff" => {
             let outcome = shell.apply(program, reading, words);
@@ -139,7 +145,7 @@ pub(super) fn is_shell(program: &str) -> bool {
     )
 }
 
-impl<'t> Interpreter<'t, '_> {
+impl Interpreter<'_, '_> {
     /// `bash -c text`, `bash file`, `bash < file`
     pub(super) fn shell_program(&mut self, program: &str, words: &[Text]) -> Outcome {
         let mut rest = words.get(1..).unwrap_or_default();
@@ -281,7 +287,6 @@ impl<'t> Interpreter<'t, '_> {
             })
             .collect();
         let mut out = Flow::Lines(below.clone());
-        let mut acts = false;
         let mut at = 0;
         while let Some(word) = expression.get(at) {
             at += 1;
@@ -305,7 +310,6 @@ impl<'t> Interpreter<'t, '_> {
                         .unwrap_or(rest.len());
                     let command = rest.get(..length).unwrap_or_default().to_vec();
                     at += length + 1;
-                    acts = true;
                     for found in &below {
                         let words: Vec<Text> = command
                             .iter()
@@ -341,7 +345,6 @@ impl<'t> Interpreter<'t, '_> {
                 _ => {}
             }
         }
-        let _ = acts;
         Outcome::of(out)
     }
 
@@ -615,7 +618,7 @@ impl<'t> Interpreter<'t, '_> {
                         });
                         match shell_named {
                             Some(named) if !is_shell(&named) && named != "env" => {
-                                shell.unknown(Gap::Project, &format!("{program} ({named})"))
+                                shell.unknown(Gap::Project, &format!("{program} ({named})"));
                             }
                             _ => {
                                 shell.forked(|shell| shell.recipe_text(file, step.line, &step.text));
@@ -742,6 +745,47 @@ impl<'t> Interpreter<'t, '_> {
         outcome
     }
 
+    /// `cargo xtask`: an alias of the project's configuration.
+    fn cargo_alias(&mut self, reading: &Reading, words: &[Text]) -> Option<Outcome> {
+        if !reading.sub.is_empty() {
+            return None;
+        }
+        let arguments = words.get(1..).unwrap_or_default();
+        let at = *reading.unlisted.first().or(reading.operands.first())?;
+        let name = arguments.get(at)?.whole()?;
+        let (_, text) = self.project_file(&[".cargo/config.toml", ".cargo/config"])?;
+        let alias = recipes::cargo_config::aliases(&text)?.into_iter().find(|(known, _)| known == name)?.1;
+        let rest = arguments.get(at + 1..).unwrap_or_default();
+        let expanded: Vec<Text> =
+            std::iter::once(Text::known("cargo")).chain(alias.iter().map(|word| Text::known(word))).chain(rest.iter().cloned()).collect();
+        let step = format!("cargo {name}");
+        Some(Outcome::of(self.inside(&step, "", |shell| shell.run_words(&expanded))))
+    }
+
+    /// `mise run x`, `deno task x`, `composer run x`
+    fn task(&mut self, program: &str, reading: &Reading, arguments: &[Text]) {
+        let operand = reading.operands.first().and_then(|at| arguments.get(*at)).and_then(Text::whole).unwrap_or_default().to_owned();
+        let sub = reading.sub.first().copied().unwrap_or_default();
+        let found = match (program, sub) {
+            ("mise", "run" | "r") => {
+                self.project_file(&["mise.toml", ".mise.toml"]).map(|(file, text)| (file, recipes::mise::task(&text, &operand)))
+            }
+            ("deno", "task") => self
+                .project_file(&["deno.json", "deno.jsonc", "package.json"])
+                .map(|(file, text)| (file, recipes::package::deno_task(&text, &operand))),
+            ("composer", "run" | "run-script" | "exec") => self
+                .project_file(&["composer.json"])
+                .map(|(file, text)| (file, recipes::package::composer_script(&text, &operand))),
+            ("composer", "install" | "update" | "require") => self
+                .project_file(&["composer.json"])
+                .map(|(file, text)| (file, recipes::package::composer_install_scripts(&text))),
+            _ => None,
+        };
+        if let Some((file, found)) = found {
+            self.recipe(&file, found, program);
+        }
+    }
+
     pub(super) fn connect(&mut self) {
         self.emit(Effect::Connect);
     }
@@ -751,10 +795,4 @@ impl<'t> Interpreter<'t, '_> {
 fn unquoted(item: &str) -> String {
     let inner = item.strip_prefix(['"', '\'']).and_then(|rest| rest.strip_suffix(['"', '\'']));
     inner.unwrap_or(item).to_owned()
-}
-
-/// Whether the whole text is a single mark.
-pub(super) fn is_one_mark(text: &Text) -> bool {
-    let mut chars = text.raw().chars();
-    chars.next().is_some_and(is_mark) && chars.next().is_none()
 }

@@ -658,18 +658,6 @@ impl<'t> Interpreter<'t, '_> {
         self.emit(Effect::Use(Access::Write, target));
     }
 
-    /// Whether a file is there, made by the command or on the disk.
-    pub(super) fn exists(&self, place: &str) -> Option<bool> {
-        if self.state.written(place).is_some() || self.state.links.iter().any(|(name, _)| **name == *place) {
-            return Some(true);
-        }
-        match self.scene.world.look(std::path::Path::new(place)) {
-            Ok(_) => Some(true),
-            Err(toolgate_model::LookError::Absent) => Some(false),
-            Err(_) => None,
-        }
-    }
-
     pub(super) fn is_directory(&self, place: &str) -> bool {
         let mut at = place.to_owned();
         for _ in 0..8 {
@@ -700,7 +688,7 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 // Somewhere below: kept as a path with a mark in it.
                 Some((place, Reach::Below)) => {
-                    all.push(std::rc::Rc::from(format!("{place}/{INNER}").as_str()))
+                    all.push(std::rc::Rc::from(format!("{place}/{INNER}").as_str()));
                 }
                 None => return Vec::new(),
             }

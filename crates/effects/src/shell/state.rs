@@ -137,10 +137,6 @@ impl<'t> State<'t> {
         self.variables.iter().find(|(known, _)| **known == *name).map(|(_, value)| (**value).clone())
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.variables.iter().map(|(name, _)| &**name)
-    }
-
     pub(crate) fn function(&self, name: &str) -> Option<&'t Command<'t>> {
         self.functions.iter().rev().find(|(known, _)| **known == *name).map(|(_, body)| *body)
     }

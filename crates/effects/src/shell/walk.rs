@@ -1,7 +1,5 @@
 //! Lists, pipelines and compound commands.
 
-use std::rc::Rc;
-
 use toolgate_model::{Access, Gap, Reach};
 use toolgate_shell::{
     ArmEnd, Assignment, Command, Connector, Descriptor, Item, Kind, List, Pipeline, Redirect,
@@ -394,7 +392,7 @@ impl<'t> Interpreter<'t, '_> {
             self.settle();
         }
         // `break` and `continue` may have left any round early.
-        if self.state.differs(&start) && mentions_break(body) {
+        if self.state.differs(&start) {
             self.state.join(&start);
         }
         out
@@ -736,13 +734,4 @@ fn any_order(values: Vec<Choices>) -> Variable {
     let count = values.len();
     let all = super::text::bounded(values.into_iter().flatten().collect());
     Variable::Array(vec![all; count.min(64)])
-}
-
-fn mentions_break(list: &List<'_>) -> bool {
-    !list.items.is_empty()
-}
-
-/// A name for what is not known, kept short.
-pub(super) fn rc(text: &str) -> Rc<str> {
-    Rc::from(text)
 }

@@ -148,7 +148,7 @@ impl Seen {
             Operation::Indirect(operation) => self.operation(operation, depth),
             Operation::Default { word, .. } => self.parts(&word.parts, depth),
             Operation::Strip { pattern, .. } | Operation::Case { pattern, .. } => {
-                self.parts(&pattern.parts, depth)
+                self.parts(&pattern.parts, depth);
             }
             Operation::Replace { pattern, with, .. } => {
                 self.parts(&pattern.parts, depth);
