@@ -105,7 +105,7 @@ fn every_touch_is_said() {
     let outcomes = outcomes.into_inner().unwrap();
     let touches: usize = outcomes.iter().map(|outcome| outcome.touches).sum();
     let unknown = outcomes.iter().filter(|outcome| !outcome.known).count();
-    let misses: Vec<&String> = outcomes.iter().filter_map(|outcome| outcome.miss.as_ref()).collect();
+    let misses: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome.miss.as_deref()).collect();
     loudly(&format!(
         "shell_differential: {count} commands, {touches} touches, {unknown} unknown ({}.{} %), {} missed",
         unknown * 100 / count.max(1),
@@ -113,7 +113,7 @@ fn every_touch_is_said() {
         misses.len(),
     ));
     assert!(touches > count / 2, "the commands do too little to show anything");
-    let shown: String = misses.iter().take(25).map(|miss| format!("\n{miss}")).collect();
+    let shown = misses.iter().take(25).copied().collect::<Vec<_>>().join("\n");
     assert!(
         misses.is_empty(),
         "{} of {count} commands (seed {seed}) touch what was not said:\n{shown}",
@@ -187,6 +187,8 @@ fn silence_is_found_out() {
 /// What a program makes for itself beside a file that it changes is not asked for by name; anything else is.
 #[test]
 fn what_is_not_said_is_missed() {
+    use Access::{Delete, Link, List, Read, Search, Write};
+    use Reach::{Below, Exact};
     let plain = Touch {
         path: "/s/a/b".into(),
         kind: Kind::Write,
@@ -200,8 +202,6 @@ fn what_is_not_said_is_missed() {
     let with = |kind| Touch { kind, ..plain.clone() };
     let gone = Touch { remains: false, ..with(Kind::Delete) };
     let own = Touch { existed: false, ..gone.clone() };
-    use Access::{Delete, Link, List, Read, Search, Write};
-    use Reach::{Below, Exact};
     for (said, touch, covered) in [
         (vec![], &plain, false),
         (vec![(Write, "/s/a/b", Exact)], &plain, true),
@@ -255,7 +255,7 @@ fn commands_are_the_same_for_the_same_seed_and_stay_in_their_tree() {
         }
         // What goes with all below it is written out.
         for (at, _) in command.match_indices("rm -r") {
-            let rest = command[at..].trim_start_matches("rm -rf ").trim_start_matches("rm -r ");
+            let rest = command.split_at(at).1.trim_start_matches("rm -rf ").trim_start_matches("rm -r ");
             assert!(
                 ["zqdir", "zqsub/zqdeep", "../outside/zqod", "zqlink/zqod"]
                     .iter()
