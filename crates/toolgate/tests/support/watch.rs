@@ -220,7 +220,9 @@ pub(crate) fn covers(said: &[Said], touch: &Touch, tmp: &Path) -> bool {
         Kind::Delete => access == Access::Delete || (changes(access) && (!touch.existed || touch.remains)),
     };
     let there = |path: &Path, reach: Reach| {
-        touch.path == *path || (reach == Reach::Below && touch.path.starts_with(path))
+        touch.path == *path
+            || (reach == Reach::Below && touch.path.starts_with(path))
+            || is_some_of(path.as_os_str().as_bytes(), touch.path.as_os_str().as_bytes())
     };
     // `mkdir -p a/b` makes `a` too.
     let on_the_way = |path: &Path| touch.made_dir && !touch.existed && path.starts_with(&touch.path);
@@ -231,6 +233,25 @@ pub(crate) fn covers(said: &[Said], touch: &Touch, tmp: &Path) -> bool {
             (strong(*access) && there(path, *reach))
                 || (changes(*access) && (on_the_way(path) || beside(path)))
         })
+}
+
+/// Whether the path is one of those that a partly known one may be: `dir/…` is some of what lies below `dir`, `a*` a
+/// name that begins so. The real path is asked, so a link among them that leads elsewhere is not covered.
+fn is_some_of(said: &[u8], path: &[u8]) -> bool {
+    let rest = |said: &'_ [u8], mark: &str| said.strip_prefix(mark.as_bytes()).map(<[u8]>::to_vec);
+    if let Some(after) = rest(said, "…") {
+        return (0..=path.len()).any(|skip| is_some_of(&after, &path[skip..]));
+    }
+    if let Some(after) = rest(said, "*") {
+        let name = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
+        return (0..=name).any(|skip| is_some_of(&after, &path[skip..]));
+    }
+    match (said.split_first(), path.split_first()) {
+        (None, None) => true,
+        (Some((b'?', said)), Some((byte, path))) if *byte != b'/' => is_some_of(said, path),
+        (Some((one, said)), Some((other, path))) => one == other && is_some_of(said, path),
+        (None, Some(_)) | (Some(_), None) => false,
+    }
 }
 
 /// What is known of the tree while the trace is read: links lead elsewhere, and come and go.
