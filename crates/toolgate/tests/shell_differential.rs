@@ -3,7 +3,8 @@
 //! does not know.
 //!
 //! `TOOLGATE_COMMANDS=5000 TOOLGATE_SEED=7 cargo test -p toolgate --test shell_differential` runs more of them, and
-//! others. `TOOLGATE_SHOW=1` prints each with what was said and touched.
+//! others; `TOOLGATE_FIRST=n` begins further on, `TOOLGATE_MISSES=n` shows more misses than usual, `TOOLGATE_SHOW=1`
+//! prints each command with what was said and touched.
 
 #![cfg(target_os = "linux")]
 #![expect(
@@ -113,7 +114,7 @@ fn every_touch_is_said() {
         misses.len(),
     ));
     assert!(touches > count / 2, "the commands do too little to show anything");
-    let shown = misses.iter().take(25).copied().collect::<Vec<_>>().join("\n");
+    let shown = misses.iter().take(number("TOOLGATE_MISSES", 25)).copied().collect::<Vec<_>>().join("\n");
     assert!(
         misses.is_empty(),
         "{} of {count} commands (seed {seed}) touch what was not said:\n{shown}",
