@@ -3,7 +3,8 @@
 //! does not know.
 //!
 //! `TOOLGATE_COMMANDS=5000 TOOLGATE_SEED=7 cargo test -p toolgate --test shell_differential` runs more of them, and
-//! others. `TOOLGATE_SHOW=1` prints each with what was said and touched.
+//! others; `TOOLGATE_FIRST=n` begins further on, `TOOLGATE_MISSES=n` shows more misses than usual, `TOOLGATE_SHOW=1`
+//! prints each command with what was said and touched.
 
 #![cfg(target_os = "linux")]
 #![expect(
@@ -105,7 +106,7 @@ fn every_touch_is_said() {
     let outcomes = outcomes.into_inner().unwrap();
     let touches: usize = outcomes.iter().map(|outcome| outcome.touches).sum();
     let unknown = outcomes.iter().filter(|outcome| !outcome.known).count();
-    let misses: Vec<&String> = outcomes.iter().filter_map(|outcome| outcome.miss.as_ref()).collect();
+    let misses: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome.miss.as_deref()).collect();
     loudly(&format!(
         "shell_differential: {count} commands, {touches} touches, {unknown} unknown ({}.{} %), {} missed",
         unknown * 100 / count.max(1),
@@ -113,7 +114,7 @@ fn every_touch_is_said() {
         misses.len(),
     ));
     assert!(touches > count / 2, "the commands do too little to show anything");
-    let shown: String = misses.iter().take(25).map(|miss| format!("\n{miss}")).collect();
+    let shown = misses.iter().take(number("TOOLGATE_MISSES", 25)).copied().collect::<Vec<_>>().join("\n");
     assert!(
         misses.is_empty(),
         "{} of {count} commands (seed {seed}) touch what was not said:\n{shown}",
@@ -187,6 +188,8 @@ fn silence_is_found_out() {
 /// What a program makes for itself beside a file that it changes is not asked for by name; anything else is.
 #[test]
 fn what_is_not_said_is_missed() {
+    use Access::{Delete, Link, List, Read, Search, Write};
+    use Reach::{Below, Exact};
     let plain = Touch {
         path: "/s/a/b".into(),
         kind: Kind::Write,
@@ -200,8 +203,6 @@ fn what_is_not_said_is_missed() {
     let with = |kind| Touch { kind, ..plain.clone() };
     let gone = Touch { remains: false, ..with(Kind::Delete) };
     let own = Touch { existed: false, ..gone.clone() };
-    use Access::{Delete, Link, List, Read, Search, Write};
-    use Reach::{Below, Exact};
     for (said, touch, covered) in [
         (vec![], &plain, false),
         (vec![(Write, "/s/a/b", Exact)], &plain, true),
@@ -211,6 +212,12 @@ fn what_is_not_said_is_missed() {
         (vec![(Write, "/s/a", Exact)], &plain, false),
         (vec![(Write, "/s/a", Below)], &plain, true),
         (vec![(Write, "/s/a/b/c", Below)], &plain, false),
+        (vec![(Write, "/s/a/…", Exact)], &plain, true),
+        (vec![(Write, "/s/…", Exact)], &plain, true),
+        (vec![(Write, "/s/*", Exact)], &plain, false),
+        (vec![(Write, "/s/*/?", Exact)], &plain, true),
+        (vec![(Write, "/t/…", Exact)], &plain, false),
+        (vec![(Read, "/s/a/…", Exact)], &plain, false),
         (vec![(Write, "/s/a/b/c", Exact)], &new_dir, true),
         (vec![(Read, "/s/a/b/c", Exact)], &new_dir, false),
         (vec![(Write, "/s/a/c", Exact)], &temporary, true),
@@ -255,7 +262,7 @@ fn commands_are_the_same_for_the_same_seed_and_stay_in_their_tree() {
         }
         // What goes with all below it is written out.
         for (at, _) in command.match_indices("rm -r") {
-            let rest = command[at..].trim_start_matches("rm -rf ").trim_start_matches("rm -r ");
+            let rest = command.split_at(at).1.trim_start_matches("rm -rf ").trim_start_matches("rm -r ");
             assert!(
                 ["zqdir", "zqsub/zqdeep", "../outside/zqod", "zqlink/zqod"]
                     .iter()

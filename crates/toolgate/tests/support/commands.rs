@@ -318,7 +318,7 @@ const AROUND: &[&str] = &[
     "trap QA EXIT; B",
     "! A",
     "time A",
-    "A # comment",
+    "A # comment\nB",
     "true && A",
     "false || A",
     "A 2>/dev/null",
@@ -428,7 +428,7 @@ fn filled(form: &str, dice: &mut Dice, depth: usize) -> String {
     for (at, c) in chars.iter().enumerate() {
         let before = at.checked_sub(1).map_or(' ', |at| chars[at]);
         let after = chars.get(at + 1).copied().unwrap_or(' ');
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+        let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '-');
         let quoted = before == 'Q' && matches!(c, 'A' | 'B');
         if (word(before) && !quoted) || word(after) && !(*c == 'Q' && matches!(after, 'A' | 'B')) {
             text.push(*c);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use toolgate::disk::Disk;
-use toolgate_effects::effects;
+use toolgate_effects::{Scene, effects};
 use toolgate_hosts::{action_for, tools_like};
 use toolgate_model::{Agent, Call, Effect, Json, PathArg, Phase, Reach, Resolver};
 
@@ -30,7 +30,9 @@ pub(crate) fn said(scratch: &Scratch, command: &str) -> Option<Vec<Said>> {
         input,
     };
     let disk = Disk::default();
-    resolved(&effects(&call, &BTreeMap::new()), &disk, cwd, &scratch.home())
+    let (home, tmp) = (scratch.home(), scratch.path("tmp"));
+    let scene = Scene { world: &disk, cwd: Some(cwd), home: home.to_str(), tmp: tmp.to_str() };
+    resolved(&effects(&call, &BTreeMap::new(), &scene), &disk, cwd, &home)
 }
 
 fn resolved(effects: &[Effect<'_>], disk: &Disk, cwd: &str, home: &Path) -> Option<Vec<Said>> {

@@ -85,20 +85,38 @@ impl Scratch {
 
     pub(crate) fn file(&self, path: &str, text: &str) {
         let path = self.path(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        self.directory(path.parent().unwrap());
+        if path.is_dir() {
+            return;
+        }
         fs::write(&path, text).unwrap();
         let mode = if text.starts_with("#!") { 0o755 } else { 0o644 };
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     }
     pub(crate) fn dir(&self, path: &str) {
-        fs::create_dir_all(self.path(path)).unwrap();
+        self.directory(&self.path(path));
     }
+
+    /// A directory, also where a file is in the way.
+    fn directory(&self, path: &Path) {
+        let above = path.ancestors().filter(|above| above.starts_with(&self.top) && above.is_file());
+        above.for_each(|file| fs::remove_file(file).unwrap());
+        fs::create_dir_all(path).unwrap();
+    }
+
     pub(crate) fn link(&self, path: &str, target: &str) {
         symlink(target, self.path(path)).unwrap();
     }
 
-    /// Runs a command with bash in `inside`, and tells what it touched.
+    /// Runs a command with bash in `inside`, and tells what it touched. Leaving the tree fails the test.
     pub(crate) fn watch(&self, command: &str) -> Vec<Touch> {
+        let (ours, breach) = self.watch_all(command);
+        assert!(breach.is_empty(), "left the scratch tree: {command}\n{breach:#?}");
+        ours
+    }
+
+    /// The same, and what it touched outside of the tree, other than the system's files to be read.
+    pub(crate) fn watch_all(&self, command: &str) -> (Vec<Touch>, Vec<Touch>) {
         if is_root() {
             everything_below(&self.top).iter().chain([&self.top]).for_each(|path| {
                 if !path.is_symlink() {
@@ -131,9 +149,8 @@ impl Scratch {
             touches.into_iter().partition(|touch| touch.path.starts_with(&self.top));
         // Some programs open a directory to find back to it; nothing is read from it that way.
         let looked = |touch: &Touch| touch.kind == Kind::Read && touch.path.is_dir();
-        let breach: Vec<&Touch> = others.iter().filter(|touch| !allowed(touch) && !looked(touch)).collect();
-        assert!(breach.is_empty(), "left the scratch tree: {command}\n{breach:#?}");
-        ours
+        let breach = others.into_iter().filter(|touch| !allowed(touch) && !looked(touch)).collect();
+        (ours, breach)
     }
 
     /// A path as people read it.
@@ -168,6 +185,7 @@ pub(crate) enum Kind {
 }
 
 /// One file that was touched, by its real name.
+#[expect(clippy::struct_excessive_bools, reason = "each says a thing of its own")]
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Touch {
     pub(crate) path: PathBuf,
@@ -202,7 +220,9 @@ pub(crate) fn covers(said: &[Said], touch: &Touch, tmp: &Path) -> bool {
         Kind::Delete => access == Access::Delete || (changes(access) && (!touch.existed || touch.remains)),
     };
     let there = |path: &Path, reach: Reach| {
-        touch.path == *path || (reach == Reach::Below && touch.path.starts_with(path))
+        touch.path == *path
+            || (reach == Reach::Below && touch.path.starts_with(path))
+            || is_some_of(path.as_os_str().as_bytes(), touch.path.as_os_str().as_bytes())
     };
     // `mkdir -p a/b` makes `a` too.
     let on_the_way = |path: &Path| touch.made_dir && !touch.existed && path.starts_with(&touch.path);
@@ -213,6 +233,25 @@ pub(crate) fn covers(said: &[Said], touch: &Touch, tmp: &Path) -> bool {
             (strong(*access) && there(path, *reach))
                 || (changes(*access) && (on_the_way(path) || beside(path)))
         })
+}
+
+/// Whether the path is one of those that a partly known one may be: `dir/…` is some of what lies below `dir`, `a*` a
+/// name that begins so. The real path is asked, so a link among them that leads elsewhere is not covered.
+fn is_some_of(said: &[u8], path: &[u8]) -> bool {
+    let rest = |said: &'_ [u8], mark: &str| said.strip_prefix(mark.as_bytes()).map(<[u8]>::to_vec);
+    if let Some(after) = rest(said, "…") {
+        return (0..=path.len()).any(|skip| is_some_of(&after, &path[skip..]));
+    }
+    if let Some(after) = rest(said, "*") {
+        let name = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
+        return (0..=name).any(|skip| is_some_of(&after, &path[skip..]));
+    }
+    match (said.split_first(), path.split_first()) {
+        (None, None) => true,
+        (Some((b'?', said)), Some((byte, path))) if *byte != b'/' => is_some_of(said, path),
+        (Some((one, said)), Some((other, path))) => one == other && is_some_of(said, path),
+        (None, Some(_)) | (Some(_), None) => false,
+    }
 }
 
 /// What is known of the tree while the trace is read: links lead elsewhere, and come and go.
@@ -354,7 +393,7 @@ impl Tracer {
         Some(self.model.resolve(&from.join(path), follow))
     }
 
-    fn from_cwd(&self, pid: u32, path: &str, follow: bool) -> Option<PathBuf> {
+    fn in_cwd(&self, pid: u32, path: &str, follow: bool) -> Option<PathBuf> {
         Some(self.model.resolve(&self.cwd(pid).join(text(path)?), follow))
     }
 
@@ -381,35 +420,35 @@ impl Tracer {
                 self.opened(pid, &path, flags);
             }
             "unlink" | "rmdir" => {
-                self.each(self.from_cwd(pid, arg(0), false), |me, path| me.take_away(pid, path))
+                self.each(self.in_cwd(pid, arg(0), false), |me, path| me.take_away(pid, path));
             }
             "unlinkat" => self.each(self.at(arg(0), arg(1), false), |me, path| me.take_away(pid, path)),
             "rename" => {
-                self.renamed(pid, self.from_cwd(pid, arg(0), false), self.from_cwd(pid, arg(1), false))
+                self.renamed(pid, self.in_cwd(pid, arg(0), false), self.in_cwd(pid, arg(1), false));
             }
             "renameat" | "renameat2" => {
                 self.renamed(pid, self.at(arg(0), arg(1), false), self.at(arg(2), arg(3), false));
             }
-            "symlink" => self.linked(pid, arg(0), self.from_cwd(pid, arg(1), false)),
+            "symlink" => self.linked(pid, arg(0), self.in_cwd(pid, arg(1), false)),
             "symlinkat" => self.linked(pid, arg(0), self.at(arg(1), arg(2), false)),
             "link" => {
-                self.each(self.from_cwd(pid, arg(0), false), |me, path| me.touch(path, Kind::Link));
-                self.each(self.from_cwd(pid, arg(1), false), |me, path| me.make(pid, path, false));
+                self.each(self.in_cwd(pid, arg(0), false), |me, path| me.touch(path, Kind::Link));
+                self.each(self.in_cwd(pid, arg(1), false), |me, path| me.make(pid, path, false));
             }
             "linkat" => {
                 let follow = args.iter().any(|arg| arg.contains("AT_SYMLINK_FOLLOW"));
                 self.each(self.at(arg(0), arg(1), follow), |me, path| me.touch(path, Kind::Link));
                 self.each(self.at(arg(2), arg(3), false), |me, path| me.make(pid, path, false));
             }
-            "mkdir" => self.each(self.from_cwd(pid, arg(0), false), |me, path| me.make(pid, path, true)),
+            "mkdir" => self.each(self.in_cwd(pid, arg(0), false), |me, path| me.make(pid, path, true)),
             "mkdirat" => self.each(self.at(arg(0), arg(1), false), |me, path| me.make(pid, path, true)),
-            "mknod" => self.each(self.from_cwd(pid, arg(0), false), |me, path| me.make(pid, path, false)),
+            "mknod" => self.each(self.in_cwd(pid, arg(0), false), |me, path| me.make(pid, path, false)),
             "mknodat" => self.each(self.at(arg(0), arg(1), false), |me, path| me.make(pid, path, false)),
             "chmod" | "chown" | "utime" | "utimes" | "truncate" | "setxattr" => {
-                self.each(self.from_cwd(pid, arg(0), true), |me, path| me.touch(path, Kind::Write));
+                self.each(self.in_cwd(pid, arg(0), true), |me, path| me.touch(path, Kind::Write));
             }
             "lchown" | "lsetxattr" => {
-                self.each(self.from_cwd(pid, arg(0), false), |me, path| me.touch(path, Kind::Write));
+                self.each(self.in_cwd(pid, arg(0), false), |me, path| me.touch(path, Kind::Write));
             }
             "fchmodat" | "fchmodat2" | "fchownat" | "utimensat" | "futimesat" => {
                 let path = self.at(arg(0), arg(1), !nofollow).or_else(|| described(arg(0)));
@@ -418,10 +457,10 @@ impl Tracer {
             "fchmod" | "fchown" | "ftruncate" | "fsetxattr" => {
                 self.each(described(arg(0)), |me, path| me.touch(path, Kind::Write));
             }
-            "execve" => self.each(self.from_cwd(pid, arg(0), true), |me, path| me.touch(path, Kind::Read)),
+            "execve" => self.each(self.in_cwd(pid, arg(0), true), |me, path| me.touch(path, Kind::Read)),
             "execveat" => self.each(self.at(arg(0), arg(1), true), |me, path| me.touch(path, Kind::Read)),
             "chdir" => {
-                if let Some(path) = self.from_cwd(pid, arg(0), true) {
+                if let Some(path) = self.in_cwd(pid, arg(0), true) {
                     self.cwds.insert(pid, path);
                 }
             }
@@ -459,6 +498,9 @@ impl Tracer {
         let (Some(from), Some(to)) = (from, to) else { return };
         self.name_gone(pid, &from);
         self.touch(&to, Kind::Write);
+        if !self.model.existed.contains(&to) {
+            self.made.insert(to.clone(), pid);
+        }
         self.model.renamed(&from, &to);
     }
 
