@@ -278,20 +278,12 @@ impl Spec {
     const SINGLE_DASH: u8 = 4;
     const OLD_STYLE: u8 = 8;
     const KEY_VALUE: u8 = 16;
-    #[cfg(test)]
-    const HANDLER: u8 = 32;
     const GLOBAL: u8 = 64;
     const REMOTE: u8 = 128;
 
     /// Its first name.
     pub(crate) fn name(&self) -> &'static str {
         self.names.first()
-    }
-
-    /// Whether code in Rust knows more of it than its spec says, so that its examples are checked with that code.
-    #[cfg(test)]
-    pub(crate) fn has_handler(&self) -> bool {
-        self.is(Spec::HANDLER)
     }
 
     /// The sub-command of this name, and its first name.

@@ -60,6 +60,17 @@ impl<'a> Search<'a> {
         }
         match value {
             Json::Text(text) => self.text(text, key, meaning),
+            // The words of a command, already apart.
+            Json::List(values)
+                if meaning == Meaning::Command
+                    && values.iter().all(|value| matches!(value, Json::Text(_))) =>
+            {
+                let quoted = |value: &Json<'_>| match value {
+                    Json::Text(word) => format!("'{}'", word.replace('\'', "'\\''")),
+                    _ => String::new(),
+                };
+                self.commands.push(values.iter().map(quoted).collect::<Vec<_>>().join(" "));
+            }
             Json::List(values) => values.iter().for_each(|value| self.value(value, key, meaning)),
             Json::Object(members) => {
                 for (name, value) in members {
@@ -334,9 +345,9 @@ mod tests {
             (r#"{"file":"http://../../x"}"#, vec!["write http://../../x", "guess /../x"]),
             (r#"{"profile":"default"}"#, vec![]),
             (r#"{"source":"def f():\n  return 1\n"}"#, vec![]),
-            (r#"{"command":"rm -rf /"}"#, vec!["shell"]),
-            (r#"{"command":{"line":"rm -rf /"}}"#, vec!["shell"]),
-            (r#"{"argv":["sh","-c","x"]}"#, vec!["shell", "shell", "shell"]),
+            (r#"{"command":"rm -rf /"}"#, vec!["run rm", "write /"]),
+            (r#"{"command":{"line":"rm -rf /"}}"#, vec!["run rm", "write /"]),
+            (r#"{"argv":["sh","-c","x"]}"#, vec!["run sh", "run x", "program"]),
             (r#"{"path":""}"#, vec![]),
         ] {
             assert_eq!(found(input), expected, "{input}");
@@ -347,7 +358,7 @@ mod tests {
     fn more_paths_than_can_be_judged_are_no_paths() {
         let many = format!(r#"{{"paths":[{}]}}"#, vec!["\"a\""; 1000].join(","));
         let input: Json<'_> = serde_json::from_str(&many).unwrap();
-        let effects = effects("x", true, &input);
+        let effects = effects("x", true, &input, &SCENE);
         assert!(effects.len() < 300);
         assert!(
             effects

@@ -204,8 +204,8 @@ impl Scan {
                 let args = self.block(t, if hash { "}" } else { "]" });
                 let key = args.into_iter().next();
                 let bare = |arg: &Arg| arg.targets.first().map(|target| Value::text(&target.name));
-                let key = key
-                    .map_or(Nothing, |arg| if hash { bare(&arg).unwrap_or(arg.value) } else { arg.value });
+                let key =
+                    key.map_or(Nothing, |arg| if hash { bare(&arg).unwrap_or(arg.value) } else { arg.value });
                 let value = self.index(&callee.value, &key);
                 let base = target.take();
                 callee = Callee { value, object: None, variable: None, name: String::new() };
@@ -409,14 +409,16 @@ impl Scan {
                 result = result.or(value);
             }
         }
-        if things.is_empty() && callee.object.is_some()
-            && let Some(meaning) = calls::meaning(self.language, &format!(".{}", callee.name)) {
-                known = true;
-                result = self.act(meaning, callee.object.as_ref(), &args, &callee.name);
-                if meaning == "!add" {
-                    self.append(callee, &args);
-                }
+        if things.is_empty()
+            && callee.object.is_some()
+            && let Some(meaning) = calls::meaning(self.language, &format!(".{}", callee.name))
+        {
+            known = true;
+            result = self.act(meaning, callee.object.as_ref(), &args, &callee.name);
+            if meaning == "!add" {
+                self.append(callee, &args);
             }
+        }
         self.callbacks(callee, &args);
         // One of the program's own.
         let own =
@@ -605,10 +607,11 @@ impl Scan {
     /// `.open(…)` of an object that is no path: `Image.open('x')`.
     fn opened_by_other(&mut self, letter: char, values: &[Option<Value>]) -> Value {
         if letter == 'o'
-            && let Some(Some(value @ (Texts(_) | Part(..)))) = values.first() {
-                let mode = values.get(1).cloned().flatten();
-                return self.open(value, mode.as_ref());
-            }
+            && let Some(Some(value @ (Texts(_) | Part(..)))) = values.first()
+        {
+            let mode = values.get(1).cloned().flatten();
+            return self.open(value, mode.as_ref());
+        }
         Any(true)
     }
 
@@ -722,10 +725,11 @@ impl Scan {
         });
         let [first, ..] = words.as_slice() else { return };
         if let ([text], [Texts(_)]) = (given.as_slice(), words.as_slice())
-            && (!matches!(text, List(_)) || shell) {
-                let text = (*first).clone();
-                return self.shell(&text);
-            }
+            && (!matches!(text, List(_)) || shell)
+        {
+            let text = (*first).clone();
+            return self.shell(&text);
+        }
         // One of the words may be one of several.
         let most = words.iter().map(|word| match word {
             Texts(texts) => texts.len(),
@@ -889,9 +893,10 @@ impl Scan {
                     _ => None,
                 });
                 if let Some(Texts(texts)) = directory.or(option)
-                    && texts.iter().any(|path| path.starts_with(['/', '~']) || climbs(path)) {
-                        self.touch('l', &Texts(texts));
-                    }
+                    && texts.iter().any(|path| path.starts_with(['/', '~']) || climbs(path))
+                {
+                    self.touch('l', &Texts(texts));
+                }
                 Any(true)
             }
             "!execl" => {
@@ -981,9 +986,10 @@ impl Scan {
                 self.note(Deed::Connect);
                 // `urlopen('file:///etc/x')`
                 if let Some(Texts(texts)) = &first
-                    && texts.iter().any(|text| text.starts_with("file:")) {
-                        self.touch('r', &Texts(texts.clone()));
-                    }
+                    && texts.iter().any(|text| text.starts_with("file:"))
+                {
+                    self.touch('r', &Texts(texts.clone()));
+                }
                 Any(true)
             }
             "!perlopen" => {
@@ -1183,9 +1189,10 @@ impl Scan {
     /// A text at a place where it can do nothing.
     pub(super) fn harm_none(&mut self, token: Option<&Token>) {
         if let Some(Token::Text(pieces)) = token
-            && let [Piece::Plain(text)] = pieces.as_slice() {
-                self.harmless_value(&Value::text(text));
-            }
+            && let [Piece::Plain(text)] = pieces.as_slice()
+        {
+            self.harmless_value(&Value::text(text));
+        }
     }
 }
 

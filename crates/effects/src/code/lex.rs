@@ -718,9 +718,10 @@ impl<'a> Lexer<'a> {
                 }
                 // `${name}` of a text is a variable.
                 if let (Inside::Sigils, [Token::Name(name)]) = (inside, code.as_mut_slice())
-                    && !name.starts_with('$') {
-                        name.insert(0, '$');
-                    }
+                    && !name.starts_with('$')
+                {
+                    name.insert(0, '$');
+                }
                 pieces.push(Piece::Code(code));
                 continue;
             }

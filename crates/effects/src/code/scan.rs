@@ -401,11 +401,10 @@ impl Scan {
                 plain(kind.value)
             }
             _ => {
-                if t.eat_word("as")
-                    && self.language == Language::Python {
-                        let target = self.operand(t);
-                        self.bind_all(&target.targets, &left.value);
-                    }
+                if t.eat_word("as") && self.language == Language::Python {
+                    let target = self.operand(t);
+                    self.bind_all(&target.targets, &left.value);
+                }
                 Arg { targets: left.targets, ..Arg::of(left.value) }
             }
         }
@@ -558,8 +557,7 @@ impl Scan {
                     self.note(Deed::Project);
                 }
             }
-            (Python | Ruby, "def") | (Php | Node | Lua, "function") | (Perl, "sub") |
-(Php, "fn") => {
+            (Python | Ruby, "def") | (Php | Node | Lua, "function") | (Perl, "sub") | (Php, "fn") => {
                 return self.function(t);
             }
             (Python | Ruby, "class") | (Ruby, "module") | (Php | Perl, "namespace" | "package") => {

@@ -23,12 +23,6 @@ pub(crate) fn values(text: &str, section_and_key: &str) -> Vec<String> {
     entries(text).into_iter().filter(|entry| entry.name == name).map(|entry| entry.value).collect()
 }
 
-/// Name and text of every alias; where one is set twice the last one holds.
-pub(crate) fn aliases(text: &str) -> Vec<(String, String)> {
-    let named = |entry: Entry| Some((entry.name.strip_prefix("alias.")?.to_owned(), entry.value));
-    entries(text).into_iter().filter_map(named).collect()
-}
-
 fn normal(name: &str) -> String {
     let Some((section, rest)) = name.split_once('.') else { return name.to_ascii_lowercase() };
     match rest.rsplit_once('.') {
@@ -171,8 +165,6 @@ mod tests {
             assert_eq!(value(FILE, name).as_deref(), expected, "{name}");
         }
         assert_eq!(values(FILE, "alias.ci"), ["commit -v", "!rm -rf /"]);
-        let names: Vec<String> = aliases(FILE).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["ci", "co", "wipe", "long", "ci", "bare"]);
     }
 
     #[test]

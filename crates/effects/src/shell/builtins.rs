@@ -24,6 +24,11 @@ impl<'t> Interpreter<'t, '_> {
             ":" | "true" => Outcome::sure(Flow::Nothing),
             "false" => Outcome { out: Flow::Nothing, status: Status::Fails },
             "cd" | "chdir" => self.cd(arguments, spelled),
+            // Plain shells know neither; then nothing moves.
+            "pushd" | "popd" if self.state.plain => {
+                self.unknown(Gap::Program, name);
+                Outcome::of(Flow::Any)
+            }
             "pushd" => self.pushd(arguments, spelled),
             "popd" => self.popd(),
             "pwd" => Outcome::sure(match self.variable_texts("PWD").as_slice() {
@@ -204,11 +209,12 @@ impl<'t> Interpreter<'t, '_> {
             }
             _ => false,
         };
+        let earlier = self.state.previous.clone();
         self.moved(before.clone(), cwd);
         if sure {
             return Outcome::sure(Flow::Nothing);
         }
-        self.pending = Some(before);
+        self.pending = Some((before, earlier));
         Outcome::of(Flow::Nothing)
     }
 

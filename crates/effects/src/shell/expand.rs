@@ -271,10 +271,11 @@ impl<'t> Interpreter<'t, '_> {
             out.push_raw(&text.replace(":~", &format!(":{}", home.raw())));
             return out;
         }
-        if mode == Mode::Single {
-            out.push(&Text::known(rest));
+        let marked = if mode == Mode::Single { Text::known(rest) } else { glob::marked(rest) };
+        if mode == Mode::Argument && self.state.globstar {
+            out.push_raw(&marked.raw().replace(&format!("{STAR}{STAR}"), &INNER.to_string()));
         } else {
-            out.push(&glob::marked(rest));
+            out.push(&marked);
         }
         out
     }

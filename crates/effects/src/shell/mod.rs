@@ -107,6 +107,9 @@ pub(crate) struct Store<'t> {
     arithmetics: Arena<Arithmetic<'t>>,
 }
 
+/// The working directory and the one before it.
+type Directories = (Vec<Rc<str>>, Option<Vec<Rc<str>>>);
+
 /// A file that stands for a process, and the programs that write it.
 struct Piped {
     path: String,
@@ -117,8 +120,8 @@ struct Interpreter<'t, 'w> {
     store: &'t Store<'t>,
     scene: &'w Scene<'w>,
     state: State<'t>,
-    /// The directory, should the last command have failed.
-    pending: Option<Vec<Rc<str>>>,
+    /// The directory and the one before it, should the last command have failed.
+    pending: Option<Directories>,
     stdin: Flow,
     /// The programs whose output is the present input.
     fed_by: Vec<String>,
@@ -269,7 +272,12 @@ impl<'t, 'w> Interpreter<'t, 'w> {
     fn forked<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.state.clone();
         let pending = self.pending.take();
+        let traps = std::mem::take(&mut self.traps);
         let out = walk(self);
+        // What a child has set a trap for runs when the child ends.
+        for text in std::mem::replace(&mut self.traps, traps) {
+            self.text(&text, "trap");
+        }
         let child = std::mem::replace(&mut self.state, before);
         self.state.adopt_files(&child);
         self.pending = pending;

@@ -65,9 +65,7 @@ impl Interpreter<'_, '_> {
             "base64" | "basenc" if has(reading, "-d") || has(reading, "--decode") => {
                 computed(&self.input_of(reading, arguments), decode_base64)
             }
-            "xxd" if has(reading, "-r") => {
-                computed(&self.input_of(reading, arguments), decode_hex)
-            }
+            "xxd" if has(reading, "-r") => computed(&self.input_of(reading, arguments), decode_hex),
             "tr" => {
                 let (from, to) = (operand(0).cloned(), operand(1).cloned());
                 let delete = has(reading, "-d");

@@ -47,6 +47,19 @@ pub(super) fn handler(
             shell.copied(reading, arguments);
             Some(outcome)
         }
+        "sed" | "gsed" => {
+            let outcome = shell.apply(program, reading, words);
+            shell.backed_up(reading, arguments);
+            Some(outcome)
+        }
+        "split" | "csplit" => {
+            // The pieces begin with the prefix.
+            let outcome = shell.apply(program, reading, words);
+            if let Some(prefix) = reading.operands.get(1).and_then(|at| arguments.get(*at)) {
+                shell.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}…", prefix.raw())));
+            }
+            Some(outcome)
+        }
         "mkdir" => {
             let outcome = shell.apply(program, reading, words);
             for at in &reading.operands {
@@ -200,6 +213,7 @@ impl Interpreter<'_, '_> {
         // Functions that were exported go along; directory and variables do too, as far as they matter.
         let out = self.forked(|shell| {
             shell.state.aliases.clear();
+            shell.state.plain = matches!(program, "sh" | "dash" | "ash" | "posh");
             if command {
                 let Some((text, names)) = rest.split_first() else { return Flow::Nothing };
                 let (zero, fields) = names
@@ -486,28 +500,105 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// What `cp` and `mv` bring along: content, and links.
+    /// What `cp` and `mv` bring along: the file in the directory, its content, and links.
     fn copied(&mut self, reading: &Reading, arguments: &[Text]) {
         let operands: Vec<Text> =
             reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
-        let [sources @ .., destination] = operands.as_slice() else { return };
-        let Some(destination) = self.one_place(destination) else { return };
+        let into = reading
+            .options
+            .iter()
+            .find(|given| matches!(given.name, "-t" | "--target-directory"))
+            .and_then(|given| given.value);
+        let (sources, destination) = match (into, operands.as_slice()) {
+            (Some(slot), sources) => (sources, slot_text(arguments, &slot)),
+            (None, [sources @ .., destination]) => (sources, destination.clone()),
+            (None, []) => return,
+        };
+        let place = self.one_place(&destination);
+        let is_directory = into.is_some()
+            || sources.len() > 1
+            || place.as_deref().is_none_or(|place| self.may_be_directory(place));
         for source in sources {
-            let name = match (sources.len(), source.whole()) {
-                (1, _) if !self.is_directory(&destination) => destination.clone(),
-                (_, Some(source)) => {
+            if is_directory {
+                let name = match source.raw().trim_end_matches('/').rsplit('/').next() {
+                    Some(name)
+                        if !name.is_empty()
+                            && !matches!(name, "." | "..")
+                            && !name.contains([ANY, INNER]) =>
+                    {
+                        name.to_owned()
+                    }
+                    _ => INNER.to_string(),
+                };
+                self.touch(
+                    Access::Write,
+                    Reach::Exact,
+                    &Text::marked(format!("{}/{name}", destination.raw())),
+                );
+            }
+            let Some(destination) = &place else { continue };
+            let name = match source.whole() {
+                _ if !is_directory => destination.clone(),
+                Some(source) => {
                     format!("{destination}/{}", toolgate_model::base_name(source.trim_end_matches('/')))
                 }
-                (_, None) => continue,
+                None => continue,
             };
             let content = self.content(source);
             self.state.write(&name, content);
-            if let Some(place) = self.one_place(source)
-                && let Some((_, leads)) = self.state.links.iter().find(|(link, _)| **link == *place).cloned()
-            {
+            let leads = self.one_place(source).and_then(|place| self.link_target(&place));
+            if let Some(leads) = leads {
                 self.state.links.push((Rc::from(name.as_str()), leads));
             }
         }
+    }
+
+    /// `sed -i.bak` leaves the old file beside the new one, or where the suffix says.
+    fn backed_up(&mut self, reading: &Reading, arguments: &[Text]) {
+        let Some(slot) = reading
+            .options
+            .iter()
+            .find(|given| matches!(given.name, "-i" | "--in-place"))
+            .and_then(|given| given.value)
+        else {
+            return;
+        };
+        let suffix = slot_text(arguments, &slot);
+        for (kind, slot) in reading.uses.iter().filter(|(kind, _)| matches!(kind, Kind::Read | Kind::Write)) {
+            let _ = kind;
+            let file = slot_text(arguments, slot);
+            let (above, name) = file.raw().rsplit_once('/').unwrap_or((".", file.raw()));
+            let backup = match (suffix.raw().contains('*'), suffix.raw().contains('/')) {
+                (false, _) => format!("{}{}", file.raw(), suffix.raw()),
+                (true, true) => suffix.raw().replace('*', name),
+                (true, false) => format!("{above}/{}", suffix.raw().replace('*', name)),
+            };
+            self.touch(Access::Write, Reach::Exact, &Text::marked(backup));
+        }
+    }
+
+    /// Where a link leads that is on the disk or that the command has made.
+    fn link_target(&self, place: &str) -> Option<Rc<str>> {
+        if let Some((_, leads)) = self.state.links.iter().rev().find(|(link, _)| **link == *place) {
+            return Some(leads.clone());
+        }
+        match self.scene.world.look(std::path::Path::new(place)).ok()?.kind {
+            toolgate_model::NodeKind::Link(target) => {
+                let above = std::path::Path::new(place).parent()?;
+                Some(Rc::from(toolgate_model::clean(&above.join(target)).to_str()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// A directory on the disk, one that the command has made, or a link that may lead to one.
+    fn may_be_directory(&self, place: &str) -> bool {
+        self.is_directory(place)
+            || self.state.written(place) == Some(&Flow::Nothing)
+            || self.state.links.iter().any(|(name, _)| **name == *place)
+            || self.state.files.iter().any(|(path, _)| {
+                toolgate_model::below(place.as_bytes(), path.as_bytes()).is_some_and(|rest| !rest.is_empty())
+            })
     }
 
     // ── code on standard input ──────────────────────────────────────────────────────────────────────────────────────
@@ -756,20 +847,28 @@ impl Interpreter<'_, '_> {
         let (_, text) = self.project_file(&[".cargo/config.toml", ".cargo/config"])?;
         let alias = recipes::cargo_config::aliases(&text)?.into_iter().find(|(known, _)| known == name)?.1;
         let rest = arguments.get(at + 1..).unwrap_or_default();
-        let expanded: Vec<Text> =
-            std::iter::once(Text::known("cargo")).chain(alias.iter().map(|word| Text::known(word))).chain(rest.iter().cloned()).collect();
+        let expanded: Vec<Text> = std::iter::once(Text::known("cargo"))
+            .chain(alias.iter().map(|word| Text::known(word)))
+            .chain(rest.iter().cloned())
+            .collect();
         let step = format!("cargo {name}");
         Some(Outcome::of(self.inside(&step, "", |shell| shell.run_words(&expanded))))
     }
 
     /// `mise run x`, `deno task x`, `composer run x`
     fn task(&mut self, program: &str, reading: &Reading, arguments: &[Text]) {
-        let operand = reading.operands.first().and_then(|at| arguments.get(*at)).and_then(Text::whole).unwrap_or_default().to_owned();
+        let operand = reading
+            .operands
+            .first()
+            .and_then(|at| arguments.get(*at))
+            .and_then(Text::whole)
+            .unwrap_or_default()
+            .to_owned();
         let sub = reading.sub.first().copied().unwrap_or_default();
         let found = match (program, sub) {
-            ("mise", "run" | "r") => {
-                self.project_file(&["mise.toml", ".mise.toml"]).map(|(file, text)| (file, recipes::mise::task(&text, &operand)))
-            }
+            ("mise", "run" | "r") => self
+                .project_file(&["mise.toml", ".mise.toml"])
+                .map(|(file, text)| (file, recipes::mise::task(&text, &operand))),
             ("deno", "task") => self
                 .project_file(&["deno.json", "deno.jsonc", "package.json"])
                 .map(|(file, text)| (file, recipes::package::deno_task(&text, &operand))),

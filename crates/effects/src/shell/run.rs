@@ -301,7 +301,7 @@ impl<'t> Interpreter<'t, '_> {
         let before = self.state.cwd.clone();
         let mut entered = false;
         for (kind, slot) in &reading.uses {
-            if matches!(kind, Kind::Enter | Kind::Into) {
+            if *kind == Kind::Enter {
                 let target = slot_text(arguments, slot);
                 self.touch(Access::Enter, Reach::Exact, &target);
                 self.state.cwd = self.directories(&target);
@@ -320,6 +320,13 @@ impl<'t> Interpreter<'t, '_> {
             }
         }
         let mut out = None;
+        let outside = self.state.cwd.clone();
+        for (_, slot) in reading.uses.iter().filter(|(kind, _)| *kind == Kind::Into) {
+            let target = slot_text(arguments, slot);
+            self.touch(Access::Enter, Reach::Exact, &target);
+            self.state.cwd = self.directories(&target);
+        }
+        let inside = self.state.cwd.clone();
         let mut joined: Vec<Text> = Vec::new();
         for (kind, slot) in &reading.uses {
             let text = slot_text(arguments, slot);
@@ -327,9 +334,13 @@ impl<'t> Interpreter<'t, '_> {
                 joined.push(text);
                 continue;
             }
+            // `tar -C` counts for what is packed, not for the archive.
+            self.state.cwd =
+                if reading.operands.contains(&slot.word) { inside.clone() } else { outside.clone() };
             if let Some(printed) = self.apply_one(program, *kind, &text, words, slot) {
                 out = Some(printed);
             }
+            self.state.cwd.clone_from(&inside);
         }
         if !joined.is_empty() {
             let text = super::builtins::spaced_as_is(&joined);
@@ -358,6 +369,7 @@ impl<'t> Interpreter<'t, '_> {
             Some(out) => out,
             None => self.output_of(program, reading, words),
         };
+        self.state.cwd = outside;
         Outcome::of(out)
     }
 
@@ -423,8 +435,10 @@ impl<'t> Interpreter<'t, '_> {
         }
         match kind {
             Kind::Beside => {
-                // `gzip x` makes `x.gz` and takes `x` away.
-                self.touch(Access::Write, Reach::Exact, text);
+                // `gzip x` makes `x.gz`, `gunzip x.gz` makes `x`.
+                let base = text.raw().rsplit_once('.').map_or(text.raw(), |(base, _)| base);
+                self.touch(Access::Write, Reach::Exact, &Text::marked(base.to_owned()));
+                self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}.…", text.raw())));
                 None
             }
             Kind::Shell => Some(self.forked(|shell| shell.text(text, program))),

@@ -68,6 +68,10 @@ pub(crate) struct State<'t> {
     pub(crate) path: Vec<Rc<str>>,
     /// `set -P`
     pub(crate) physical: bool,
+    /// `shopt -s globstar`
+    pub(crate) globstar: bool,
+    /// A shell that may be no bash: `sh`.
+    pub(crate) plain: bool,
     /// Descriptors above 2 and the flow behind them.
     pub(crate) descriptors: Vec<(u32, Flow)>,
 }
@@ -88,6 +92,8 @@ impl<'t> State<'t> {
             links: Vec::new(),
             path: Vec::new(),
             physical: false,
+            globstar: false,
+            plain: false,
             descriptors: Vec::new(),
         }
     }
@@ -166,9 +172,14 @@ impl<'t> State<'t> {
     pub(crate) fn join(&mut self, other: &State<'t>) {
         self.join_cwd(&other.cwd);
         self.physical |= other.physical;
-        if self.previous != other.previous {
-            self.previous = None;
-        }
+        self.globstar |= other.globstar;
+        self.previous = match (self.previous.take(), &other.previous) {
+            (Some(mut one), Some(two)) => {
+                extend(&mut one, two);
+                (one.len() <= MAX_DIRECTORIES).then_some(one)
+            }
+            _ => None,
+        };
         if self.stack != other.stack {
             self.stack.clear();
         }

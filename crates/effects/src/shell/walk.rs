@@ -83,7 +83,7 @@ impl<'t> Interpreter<'t, '_> {
     fn settle(&mut self) {
         if let Some(failed) = self.pending.take() {
             let mut other = self.state.clone();
-            other.cwd = failed;
+            (other.cwd, other.previous) = failed;
             self.state.join(&other);
         }
     }
@@ -93,7 +93,7 @@ impl<'t> Interpreter<'t, '_> {
         if let Some(failed) = self.pending.take()
             && !success
         {
-            self.state.cwd = failed;
+            (self.state.cwd, self.state.previous) = failed;
         }
     }
 
@@ -106,7 +106,7 @@ impl<'t> Interpreter<'t, '_> {
             if !surely {
                 let mut aside = self.state.clone();
                 if let (true, Some(failed)) = (wanted, &self.pending) {
-                    aside.cwd.clone_from(failed);
+                    (aside.cwd, aside.previous) = failed.clone();
                 }
                 match &mut skipped {
                     Some(state) => state.join(&aside),
@@ -120,18 +120,16 @@ impl<'t> Interpreter<'t, '_> {
         }
         if let Some(skipped) = skipped {
             // What comes after must hold whether or not the chain was walked to its end.
-            if let Some(failed) = self.pending.take() {
-                let mut other = self.state.clone();
-                other.cwd = failed;
-                self.state.join(&other);
-            }
+            self.settle();
             let chained = item.rest.iter().all(|(connector, _)| *connector == Connector::And);
             if chained {
                 // Someone who asks for the chain's success gets the state of the success.
                 let reached = self.state.clone();
                 self.state.join(&skipped);
                 if self.state.cwd != reached.cwd {
-                    self.pending = Some(std::mem::replace(&mut self.state.cwd, reached.cwd));
+                    let cwd = std::mem::replace(&mut self.state.cwd, reached.cwd);
+                    let previous = std::mem::replace(&mut self.state.previous, reached.previous);
+                    self.pending = Some((cwd, previous));
                 }
             } else {
                 self.state.join(&skipped);
@@ -169,8 +167,9 @@ impl<'t> Interpreter<'t, '_> {
                 Status::Fails => Status::Succeeds,
                 Status::Either => Status::Either,
             };
-            if let Some(failed) = &mut self.pending {
-                std::mem::swap(failed, &mut self.state.cwd);
+            if let Some((cwd, previous)) = &mut self.pending {
+                std::mem::swap(cwd, &mut self.state.cwd);
+                std::mem::swap(previous, &mut self.state.previous);
             }
         }
         outcome
@@ -252,7 +251,7 @@ impl<'t> Interpreter<'t, '_> {
                     let out = shell.list(body);
                     if let Some(failed) = failed {
                         let mut other = shell.state.clone();
-                        other.cwd = failed;
+                        (other.cwd, other.previous) = failed;
                         shell.state.join(&other);
                     }
                     out
@@ -307,7 +306,7 @@ impl<'t> Interpreter<'t, '_> {
             out = out.then(self.list(body));
             ends.push(std::mem::replace(&mut self.state, before));
             if let Some(failed) = failed {
-                self.state.cwd = failed;
+                (self.state.cwd, self.state.previous) = failed;
             }
         }
         if let Some(body) = otherwise {
@@ -650,6 +649,11 @@ impl<'t> Interpreter<'t, '_> {
         }
         if writes {
             self.touch_spelled(Access::Write, target, word);
+            // A shell that does not match patterns here takes the name as it is.
+            let literal = target.unglobbed();
+            if literal != *target {
+                self.touch(Access::Write, Reach::Exact, &literal);
+            }
         }
         if reads {
             self.touch(Access::Read, Reach::Exact, target);
