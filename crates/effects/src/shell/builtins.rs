@@ -127,7 +127,11 @@ impl<'t> Interpreter<'t, '_> {
             }
             "caller" | "dirs" | "type" | "times" | "jobs" | "help" => Outcome::of(Flow::Any),
             "exit" | "return" | "break" | "continue" | "logout" | "wait" | "fg" | "bg" | "disown"
-            | "suspend" | "umask" | "ulimit" | "shopt" | "enable" | "compopt" => Outcome::of(Flow::Nothing),
+            | "suspend" | "umask" | "ulimit" | "enable" | "compopt" => Outcome::of(Flow::Nothing),
+            "shopt" => {
+                self.state.globstar |= arguments.iter().any(|argument| argument.raw() == "globstar");
+                Outcome::of(Flow::Nothing)
+            }
             _ => return None,
         };
         // Those that the packs have rules for are told as runs.
@@ -240,13 +244,15 @@ impl<'t> Interpreter<'t, '_> {
         let rotates = target.is_none_or(|target| target.raw().starts_with('+'));
         if rotates {
             let before = self.state.cwd.clone();
-            let top = self.state.stack.pop().unwrap_or_default();
-            self.state.stack.push(before.clone());
+            let (top, _) = self.state.stack.pop().unwrap_or_default();
+            self.state.stack.push((before.clone(), false));
             self.moved(before, top);
             return Outcome::of(Flow::Any);
         }
-        self.state.stack.push(self.state.cwd.clone());
-        self.cd(arguments, spelled)
+        let before = self.state.cwd.clone();
+        let outcome = self.cd(arguments, spelled);
+        self.state.stack.push((before, outcome.status == Status::Succeeds));
+        outcome
     }
 
     fn popd(&mut self) -> Outcome {
@@ -257,11 +263,16 @@ impl<'t> Interpreter<'t, '_> {
             DirectoryChange { text, home: false, previous: true, dynamic: false, glob: false, origin };
         self.found.changes.push(change);
         match self.state.stack.pop() {
-            Some(cwd) => {
+            Some((cwd, sure)) => {
                 for directory in &cwd {
                     self.touch(Access::Enter, Reach::Exact, &Text::marked(directory.to_string()));
                 }
-                self.moved(before, cwd);
+                self.moved(before.clone(), cwd);
+                // Where there was nothing to go back from, the shell stays.
+                if !sure {
+                    self.pending = Some((before, None));
+                    self.state.previous = None;
+                }
             }
             None => self.unknown(Gap::Path(Access::Enter), "popd"),
         }

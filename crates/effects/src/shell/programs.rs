@@ -6,7 +6,7 @@ use toolgate_model::{Access, Effect, Gap, Reach};
 
 use super::follow::language_of;
 use super::run::slot_text;
-use super::text::{ANY, Flow, INNER, Text};
+use super::text::{ANY, Flow, INNER, Text, is_mark};
 use super::walk::Outcome;
 use super::{Interpreter, git};
 use crate::recipes::{self, Found};
@@ -520,21 +520,10 @@ impl Interpreter<'_, '_> {
             || place.as_deref().is_none_or(|place| self.may_be_directory(place));
         for source in sources {
             if is_directory {
-                let name = match source.raw().trim_end_matches('/').rsplit('/').next() {
-                    Some(name)
-                        if !name.is_empty()
-                            && !matches!(name, "." | "..")
-                            && !name.contains([ANY, INNER]) =>
-                    {
-                        name.to_owned()
-                    }
-                    _ => INNER.to_string(),
-                };
-                self.touch(
-                    Access::Write,
-                    Reach::Exact,
-                    &Text::marked(format!("{}/{name}", destination.raw())),
-                );
+                for name in self.names_of(source) {
+                    let path = Text::marked(format!("{}/{name}", destination.raw()));
+                    self.touch(Access::Write, Reach::Exact, &path);
+                }
             }
             let Some(destination) = &place else { continue };
             let name = match source.whole() {
@@ -551,6 +540,22 @@ impl Interpreter<'_, '_> {
                 self.state.links.push((Rc::from(name.as_str()), leads));
             }
         }
+    }
+
+    /// The last names of a path, pattern by pattern as they are on the disk.
+    fn names_of(&self, path: &Text) -> Vec<String> {
+        let last = |path: &str| match path.trim_end_matches('/').rsplit('/').next() {
+            Some(name) if !name.is_empty() && !matches!(name, "." | "..") && !name.contains(is_mark) => name.to_owned(),
+            _ => INNER.to_string(),
+        };
+        if path.is_known() {
+            return vec![last(path.raw())];
+        }
+        let name = |place: &Option<(String, Reach)>| match place {
+            Some((place, Reach::Exact)) => last(place),
+            _ => INNER.to_string(),
+        };
+        self.places(path).iter().map(name).collect()
     }
 
     /// `sed -i.bak` leaves the old file beside the new one, or where the suffix says.

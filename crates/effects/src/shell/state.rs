@@ -48,8 +48,8 @@ pub(crate) struct State<'t> {
     pub(crate) cwd: Vec<Rc<str>>,
     /// The directory before the last change.
     pub(crate) previous: Option<Vec<Rc<str>>>,
-    /// `pushd`
-    pub(crate) stack: Vec<Vec<Rc<str>>>,
+    /// `pushd`, each with whether it surely succeeded.
+    pub(crate) stack: Vec<(Vec<Rc<str>>, bool)>,
     variables: Vec<(Rc<str>, Rc<Variable>)>,
     /// Names that are passed on to programs.
     pub(crate) exported: Vec<Rc<str>>,
