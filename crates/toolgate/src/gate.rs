@@ -11,8 +11,8 @@ use std::path::Path;
 
 use toolgate_effects::{Analysis, Scene, analyse, confined, effects};
 use toolgate_model::{
-    Access, Action, Call, ConfigChange, DirectoryChange, Effect, ExpandedTarget, Facts, Ground, Json, LookError,
-    NodeId, PathArg, Place, Reach, Resolver, Ruleset, Spot, Standing, Target, Use, Verdict, World,
+    Access, Action, Call, ConfigChange, DirectoryChange, Effect, ExpandedTarget, Facts, Ground, Json,
+    LookError, NodeId, PathArg, Place, Reach, Resolver, Ruleset, Spot, Standing, Target, Use, Verdict, World,
 };
 use toolgate_policies::{Boundary, Relative, Settings};
 
@@ -70,7 +70,13 @@ pub fn account<'a>(call: &Call<'a>, known: &Circumstances<'_>) -> Account<'a> {
     let Some(command) = bench.commanded() else {
         let own = known.layers.first().map(|layer| effects(call, &layer.tools, &scene(known, bench.cwd())));
         let effects = own.into_iter().flatten().map(|what| Blamed { what, findings: Vec::new() }).collect();
-        return Account { verdict: bench.decide(None), cwd, effects, changes: Vec::new(), expanded: Vec::new() };
+        return Account {
+            verdict: bench.decide(None),
+            cwd,
+            effects,
+            changes: Vec::new(),
+            expanded: Vec::new(),
+        };
     };
     let verdict = bench.decide(Some(&command));
     let of_nothing = bench.decide(Some(&Analysis::default()));
@@ -80,8 +86,9 @@ pub fn account<'a>(call: &Call<'a>, known: &Circumstances<'_>) -> Account<'a> {
         }
         let alone = bench.decide(Some(&part));
         let all = verdict.findings().iter().enumerate();
-        let about =
-            all.filter(|(_, finding)| alone.findings().contains(finding) && !of_nothing.findings().contains(finding));
+        let about = all.filter(|(_, finding)| {
+            alone.findings().contains(finding) && !of_nothing.findings().contains(finding)
+        });
         about.map(|(number, _)| number).collect()
     };
     let effects = command.effects.into_iter().map(|what| {

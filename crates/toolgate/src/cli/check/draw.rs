@@ -2,9 +2,10 @@
 //! objected.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Renderer, Snippet};
-use toolgate_model::{Decision, Effect, Finding, Gap, Origin, Unknown, shorten};
+use toolgate_model::{Decision, Effect, Finding, Gap, Origin, Unknown, Via, shorten};
 
 use super::veil::{Discretion, Veil};
 use super::words::{decided, label, objections, origin, steps, why};
@@ -30,11 +31,22 @@ enum Spot<'a> {
     Script { step: &'a str, line: &'a str },
 }
 
-/// One thing to be told: where it comes from, its words, and whether somebody objects.
+/// One thing to be told: where it comes from, its words, and what is objected.
 struct Told<'a> {
     origin: &'a Origin,
     text: String,
-    objected: bool,
+    objections: String,
+}
+
+impl Told<'_> {
+    fn objected(&self) -> bool {
+        !self.objections.is_empty()
+    }
+
+    /// The words, with the way through wrappers.
+    fn label(&self, wrappers: &[String]) -> String {
+        format!("{}{}{}", self.text, through(wrappers), self.objections)
+    }
 }
 
 pub(super) fn draw(
@@ -59,10 +71,12 @@ pub(super) fn draw(
         elements.push(Level::NOTE.message(format!("`{parameter}` becomes `{text}`")).into());
     }
     let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut helped = "";
     for finding in verdict.findings().iter().take(MAX_TOLD) {
         let mut group = titled(finding, hiding).elements(std::mem::take(&mut elements));
-        if !finding.instead.is_empty() {
+        if finding.instead != helped {
             group = group.element(Level::HELP.message(hiding.hide(&finding.instead)));
+            helped = &finding.instead;
         }
         groups.push(group);
     }
@@ -96,45 +110,54 @@ fn titled<'a>(finding: &'a Finding, hiding: &Discretion) -> annotate_snippets::T
     level.primary_title(hiding.hide(finding.wording.as_ref().unwrap_or(&finding.reason))).id(finding.policy)
 }
 
-/// What is to be told of a command. That a program runs is told where nothing else is, where it is behind a wrapper,
-/// and where somebody objects to it.
+/// What is to be told of a command. That a program runs is told where nothing else of it is, and where somebody objects
+/// to it.
 fn told<'a>(account: &'a Account<'_>, hiding: &Discretion) -> Vec<Told<'a>> {
     let findings = account.verdict.findings();
     let said = |numbers: &[usize]| objections(numbers.iter().filter_map(|number| findings.get(*number)));
     let mut all = Vec::new();
     for effect in &account.effects {
         let Some(origin) = origin(&effect.what) else { continue };
-        let objected = !effect.findings.is_empty();
-        if matches!(effect.what, Effect::Run(_))
-            && !objected
-            && origin.via.is_none()
-            && speaks_for_itself(account, origin)
-        {
+        let is_run = matches!(effect.what, Effect::Run(_));
+        if is_run && effect.findings.is_empty() && speaks_for_itself(account, origin) {
             continue;
         }
-        let text = format!("{}{}", label(&effect.what, hiding), said(&effect.findings));
-        all.push(Told { origin, text, objected });
+        all.push(Told { origin, text: label(&effect.what, hiding), objections: said(&effect.findings) });
     }
     for change in account.changes.iter().filter(|change| !change.findings.is_empty()) {
         let Some(origin) = &change.what.origin else { continue };
-        let text = format!("changes into `{}`{}", hiding.line(&change.what.text), said(&change.findings));
-        all.push(Told { origin, text, objected: true });
+        let text = format!("changes into `{}`", hiding.line(&change.what.text));
+        all.push(Told { origin, text, objections: said(&change.findings) });
     }
     for target in account.expanded.iter().filter(|target| !target.findings.is_empty()) {
         let Some(origin) = &target.what.origin else { continue };
         let (verb, word) = (target.what.access.verb(), hiding.line(&target.what.text));
-        let text = format!("{verb} `{word}`, which the shell expands{}", said(&target.findings));
-        all.push(Told { origin, text, objected: true });
+        let text = format!("{verb} `{word}`, which the shell expands");
+        all.push(Told { origin, text, objections: said(&target.findings) });
     }
     all
 }
 
-/// Whether another effect of the same command tells more than the program's name.
-fn speaks_for_itself(account: &Account<'_>, of: &Origin) -> bool {
-    let within = |effect: &Effect<'_>| {
-        origin(effect).is_some_and(|origin| origin.span.0 >= of.span.0 && origin.span.1 <= of.span.1)
+/// Whether another effect of the same program tells more than the program's name.
+fn speaks_for_itself(account: &Account<'_>, run: &Origin) -> bool {
+    let within = |other: &Origin| {
+        other.span.0 >= run.span.0 && other.span.1 <= run.span.1 && leads_through(other, run.via.as_ref())
     };
-    account.effects.iter().any(|other| !matches!(other.what, Effect::Run(_)) && within(&other.what))
+    let others = account.effects.iter().filter(|other| !matches!(other.what, Effect::Run(_)));
+    others.filter_map(|other| origin(&other.what)).any(within)
+}
+
+/// Whether this step is on the way.
+fn leads_through(origin: &Origin, step: Option<&Rc<Via>>) -> bool {
+    let Some(step) = step else { return true };
+    let mut next = origin.via.as_ref();
+    while let Some(via) = next {
+        if Rc::ptr_eq(via, step) {
+            return true;
+        }
+        next = via.before.as_ref();
+    }
+    false
 }
 
 /// What to underline, in order, and how much is left out.
@@ -144,13 +167,16 @@ fn marks<'a>(
     place: impl Fn(Range<usize>) -> Range<usize>,
     hiding: &Discretion,
 ) -> (Vec<Mark<'a>>, usize) {
-    let objected = told.iter().filter(|told| told.objected).count();
+    let objected = told.iter().filter(|told| told.objected()).count();
     let (mut strict, mut mild) = (MAX_LABELS, MAX_LABELS.saturating_sub(objected));
     let mut marks: Vec<Mark<'_>> = Vec::new();
     let mut left = 0;
     for told in told {
-        let room = if told.objected { &mut strict } else { &mut mild };
-        if *room == 0 {
+        let steps = steps(told.origin);
+        // Where something is objected, the harmless lines of scripts only hide it.
+        let beside = !told.objected() && objected > 0 && steps.iter().any(|via| !via.line.is_empty());
+        let room = if told.objected() { &mut strict } else { &mut mild };
+        if *room == 0 || beside {
             left += 1;
             continue;
         }
@@ -158,23 +184,30 @@ fn marks<'a>(
         let span = told.origin.span;
         let mut at = Spot::Command(first_line(command, place(span.0 as usize..span.1 as usize)));
         let mut wrappers: Vec<String> = Vec::new();
-        for via in steps(told.origin) {
+        for via in steps {
             if via.line.is_empty() {
                 wrappers.push(hiding.line(&via.step));
             } else {
-                let text = format!("goes on in {}{}", hiding.line(&via.step), through(&wrappers));
-                say(&mut marks, at, text, told.objected);
+                let (script, _) = script_line(&via.step);
+                let text = format!("goes on in {}{}", hiding.line(script), through(&wrappers));
+                say(&mut marks, at, text, told.objected());
                 wrappers.clear();
                 at = Spot::Script { step: &via.step, line: &via.line };
             }
         }
-        say(&mut marks, at, format!("{}{}", told.text, through(&wrappers)), told.objected);
+        say(&mut marks, at, told.label(&wrappers), told.objected());
     }
     (marks, left)
 }
 
+/// `scripts/clean.sh:12`
+fn script_line(step: &str) -> (&str, usize) {
+    let parts = step.rsplit_once(':').and_then(|(script, number)| Some((script, number.parse().ok()?)));
+    parts.unwrap_or((step, 1))
+}
+
 fn through(wrappers: &[String]) -> String {
-    if wrappers.is_empty() { String::new() } else { format!(", through {}", wrappers.join(" → ")) }
+    if wrappers.is_empty() { String::new() } else { format!(" through {}", wrappers.join(" → ")) }
 }
 
 fn say<'a>(marks: &mut Vec<Mark<'a>>, spot: Spot<'a>, text: String, objected: bool) {
@@ -230,14 +263,14 @@ fn elements<'a>(
             }
             Spot::Script { step, line } => {
                 let source = shorten(&hiding.line(line), MAX_LINE);
-                let (name, number) = step.rsplit_once(':').unwrap_or((step, ""));
+                let (name, number) = script_line(step);
                 let span = 0..source.len();
                 let annotations: Vec<_> = labels
                     .into_iter()
                     .map(|(text, strict)| kind(strict).span(span.clone()).label(text))
                     .collect();
                 let script = Snippet::source(source).path(hiding.line(name)).annotations(annotations);
-                scripts.push(script.line_start(number.parse().unwrap_or(1)).into());
+                scripts.push(script.line_start(number).into());
             }
         }
     }

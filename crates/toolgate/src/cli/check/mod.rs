@@ -54,7 +54,7 @@ impl Check {
         let event;
         let mut call = match &self.what {
             Some(what) => {
-                let args = self.args.iter().map(|arg| text(arg)).collect::<Result<Vec<_>, _>>()?;
+                let args = self.args.iter().map(text).collect::<Result<Vec<_>, _>>()?;
                 let (tool, input) = spell_out(&text(what)?, &args)?;
                 typed_call(host.id(), tool, input)
             }

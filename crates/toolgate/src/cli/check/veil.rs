@@ -7,6 +7,10 @@ use toolgate_secrets::redact;
 
 /// What stands for a secret ends with this.
 const MARK_END: &str = " REDACTED]";
+/// What stands for one that is known from elsewhere.
+const SECRET: &str = "[SECRET REDACTED]";
+/// So many are looked for elsewhere.
+const MAX_SECRETS: usize = 16;
 /// A line that is longer than this is shown in parts.
 const LONG: usize = 240;
 /// So much is kept around the ends of what is underlined.
@@ -42,7 +46,12 @@ impl Veil {
             };
             let Some(found) = found else { break };
             let secret = given.get(at..from + found).unwrap_or_default();
-            if secret.len() >= 4 {
+            let secret = secret.trim_matches(|c: char| c.is_whitespace() || ";,&|'\")".contains(c));
+            // What is shorter is a word like any other.
+            if secret.len() >= 6
+                && secrets.len() < MAX_SECRETS
+                && !secrets.iter().any(|known| known == secret)
+            {
                 secrets.push(secret.to_owned());
             }
             kept.push((from + found, piece.start, piece.len()));
@@ -50,7 +59,32 @@ impl Veil {
             // A secret has at least one character.
             from = at + given.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
         }
-        (Veil { text, kept }, secrets)
+        (Veil { text, kept }.without(&secrets), secrets)
+    }
+
+    /// The same with these replaced wherever else they stand.
+    fn without(self, secrets: &[String]) -> Veil {
+        let mut veil = Veil { text: String::with_capacity(self.text.len()), kept: Vec::new() };
+        let mut done = 0;
+        for (was, is, length) in self.kept {
+            veil.text.push_str(self.text.get(done..is).unwrap_or_default());
+            done = is + length;
+            let (mut was, mut rest) = (was, self.text.get(is..done).unwrap_or_default());
+            loop {
+                let places =
+                    secrets.iter().filter_map(|secret| Some((rest.find(secret.as_str())?, secret.len())));
+                let next = places.min();
+                let part = rest.get(..next.map_or(rest.len(), |(at, _)| at)).unwrap_or_default();
+                veil.kept.push((was, veil.text.len(), part.len()));
+                veil.text.push_str(part);
+                let Some((at, length)) = next else { break };
+                veil.text.push_str(SECRET);
+                was += at + length;
+                rest = rest.get(at + length..).unwrap_or_default();
+            }
+        }
+        veil.text.push_str(self.text.get(done..).unwrap_or_default());
+        veil
     }
 
     /// The text with an ellipsis in place of what is far from all that is underlined, in lines that are too long.
@@ -147,7 +181,7 @@ impl Discretion {
         let mut text = redact(text).into_string();
         for secret in &self.secrets {
             if text.contains(secret.as_str()) {
-                text = text.replace(secret.as_str(), "[SECRET REDACTED]");
+                text = text.replace(secret.as_str(), SECRET);
             }
         }
         text
@@ -192,7 +226,7 @@ mod tests {
         assert!(!veil.text().contains("ghp_"), "{veil:?}");
         assert!(!secrets.is_empty());
         let at = given.find("> out").unwrap();
-        assert_eq!(&veil.text()[veil.range(at..given.len())], "> out");
+        assert_eq!(veil.text().get(veil.range(at..given.len())), Some("> out"));
         assert_eq!(veil.range(0..given.len()), 0..veil.text().len());
     }
 
@@ -200,19 +234,28 @@ mod tests {
     fn long_lines_keep_what_is_underlined() {
         let given = format!("{} > out; {}\nä", "é".repeat(3_000), "x".repeat(3_000));
         let at = given.find("> out").unwrap();
-        let veil = Veil::abridging(&given, &[at..at + 5]);
+        let underlined = at..at + 5;
+        let veil = Veil::abridging(&given, std::slice::from_ref(&underlined));
         assert!(veil.text().len() < 500, "{}", veil.text());
-        assert_eq!(&veil.text()[veil.range(at..at + 5)], "> out");
+        assert_eq!(veil.text().get(veil.range(underlined)), Some("> out"));
         assert!(veil.text().ends_with("\nä"));
     }
 
     #[test]
     fn a_word_may_be_a_secret_by_the_one_before_it() {
-        let words: Vec<String> = ["mysql", "--password", "hunter2hunter2", "db"].map(str::to_owned).into();
+        let words: Vec<String> = ["curl", "Authorization:", "hunter2hunter2", "x"].map(str::to_owned).into();
         let shown = Discretion::default().words(&words);
-        assert_eq!(shown.len(), 4);
-        assert_eq!((shown[0].as_str(), shown[3].as_str()), ("mysql", "db"));
-        assert!(!shown.concat().contains("hunter2"), "{shown:?}");
+        assert_eq!(shown, ["curl", "Authorization:", SECRET, "x"]);
+    }
+
+    #[test]
+    fn a_secret_is_one_everywhere() {
+        let given = "PASSWORD=hunter2hunter2; rm hunter2hunter2 > out";
+        let (veil, _) = Veil::redacting(given);
+        assert!(!veil.text().contains("hunter2"), "{veil:?}");
+        let at = given.find("rm").unwrap();
+        assert_eq!(veil.text().get(veil.range(at..at + 17)), Some("rm [SECRET REDACTED]"));
+        assert_eq!(veil.text().get(veil.range(given.len() - 5..given.len())), Some("> out"));
     }
 
     #[test]
