@@ -11,8 +11,8 @@ use std::path::Path;
 
 use toolgate_effects::{Analysis, Scene, analyse, confined, effects};
 use toolgate_model::{
-    Access, Action, Call, ConfigChange, Effect, Facts, Ground, Json, LookError, NodeId, PathArg, Place,
-    Reach, Resolver, Ruleset, Spot, Standing, Target, Use, Verdict, World,
+    Access, Action, Call, ConfigChange, DirectoryChange, Effect, ExpandedTarget, Facts, Ground, Json,
+    LookError, NodeId, PathArg, Place, Reach, Resolver, Ruleset, Spot, Standing, Target, Use, Verdict, World,
 };
 use toolgate_policies::{Boundary, Relative, Settings};
 
@@ -36,38 +36,129 @@ pub struct Circumstances<'c> {
 
 /// Decides one call.
 pub fn judge(call: &Call<'_>, known: &Circumstances<'_>) -> Verdict {
-    let grounds: Vec<Cow<'_, Ground>> =
-        known.layers.iter().map(|layer| layer_ground(call, known, layer)).collect();
-    // A path is made absolute only where every layer wants that, from the same root: each has then judged what
-    // will run.
-    let rewriting = known.layers.iter().all(|layer| layer.relative == Relative::Rewrite)
-        && grounds.windows(2).all(|pair| matches!(pair, [one, other] if one.root == other.root));
-    // A confined command starts in the root.
-    let root = grounds.first().and_then(|ground| ground.root.as_ref()).and_then(|root| root.lexical.to_str());
-    let cwd = if rewriting { root } else { call.cwd.as_deref() };
-    let command = commanded(call, known, cwd);
-    let looks = known
-        .layers
-        .iter()
-        .zip(&grounds)
-        .map(|(layer, ground)| observe(call, known, layer, ground, rewriting, command.as_ref()));
-    let facts: Vec<Facts<'_>> = looks.collect();
-    let lists: Vec<_> = known.layers.iter().map(Settings::lists).collect();
-    let layers = known.layers.iter().zip(&facts).zip(&lists);
-    let rulesets: Vec<Ruleset<'_>> =
-        layers.map(|((layer, facts), lists)| layer.ruleset(facts, lists)).collect();
-    let verdict = Ruleset::decide(&rulesets);
-    let stands = known.layers.iter().zip(&facts).all(|(layer, facts)| layer.inactive(facts).is_none());
-    match facts.first() {
-        Some(facts) if rewriting && stands => verdict.rewriting(rewrites(call, facts)),
-        _ => verdict,
-    }
+    let bench = Bench::of(call, known);
+    bench.decide(bench.commanded().as_ref())
 }
 
-/// What a shell command would do. Found once, for all layers.
-fn commanded(call: &Call<'_>, known: &Circumstances<'_>, cwd: Option<&str>) -> Option<Analysis> {
-    let Action::Shell(Some(command)) = &call.action else { return None };
-    Some(analyse(command, &scene(known, cwd)))
+/// A verdict, and what each part of the call has to do with it.
+pub struct Account<'a> {
+    /// The verdict on the whole call.
+    pub verdict: Verdict,
+    /// The directory in which it starts.
+    pub cwd: Option<String>,
+    /// What it would do, in order.
+    pub effects: Vec<Blamed<Effect<'a>>>,
+    /// Changes of directory by the way they are written.
+    pub changes: Vec<Blamed<DirectoryChange>>,
+    /// Targets that bash expands first.
+    pub expanded: Vec<Blamed<ExpandedTarget>>,
+}
+
+/// Something that a call would do, and the findings about it: their numbers in the verdict.
+pub struct Blamed<T> {
+    /// What.
+    pub what: T,
+    /// The findings.
+    pub findings: Vec<usize>,
+}
+
+/// Decides one call and says which part of a command each objection is about: what is objected to a part that stands
+/// alone, and not to a command that does nothing, is about that part. For people; a call of an agent needs no account.
+pub fn account<'a>(call: &Call<'a>, known: &Circumstances<'_>) -> Account<'a> {
+    let bench = Bench::of(call, known);
+    let cwd = bench.cwd().map(str::to_owned);
+    let Some(command) = bench.commanded() else {
+        let own = known.layers.first().map(|layer| effects(call, &layer.tools, &scene(known, bench.cwd())));
+        let effects = own.into_iter().flatten().map(|what| Blamed { what, findings: Vec::new() }).collect();
+        return Account {
+            verdict: bench.decide(None),
+            cwd,
+            effects,
+            changes: Vec::new(),
+            expanded: Vec::new(),
+        };
+    };
+    let verdict = bench.decide(Some(&command));
+    let of_nothing = bench.decide(Some(&Analysis::default()));
+    let blame = |part: Analysis| -> Vec<usize> {
+        if verdict.findings().is_empty() {
+            return Vec::new();
+        }
+        let alone = bench.decide(Some(&part));
+        let all = verdict.findings().iter().enumerate();
+        let about = all.filter(|(_, finding)| {
+            alone.findings().contains(finding) && !of_nothing.findings().contains(finding)
+        });
+        about.map(|(number, _)| number).collect()
+    };
+    let effects = command.effects.into_iter().map(|what| {
+        let findings = blame(Analysis { effects: vec![what.clone()], ..Analysis::default() });
+        Blamed { what, findings }
+    });
+    let changes = command.changes.into_iter().map(|what| {
+        let findings = blame(Analysis { changes: vec![what.clone()], ..Analysis::default() });
+        Blamed { what, findings }
+    });
+    let expanded = command.expanded.into_iter().map(|what| {
+        let findings = blame(Analysis { expanded: vec![what.clone()], ..Analysis::default() });
+        Blamed { what, findings }
+    });
+    let (effects, changes, expanded) = (effects.collect(), changes.collect(), expanded.collect());
+    Account { verdict, cwd, effects, changes, expanded }
+}
+
+/// A call before its layers of settings.
+struct Bench<'j, 'a> {
+    call: &'j Call<'a>,
+    known: &'j Circumstances<'j>,
+    grounds: Vec<Cow<'j, Ground>>,
+    rewriting: bool,
+}
+
+impl<'j, 'a> Bench<'j, 'a> {
+    fn of(call: &'j Call<'a>, known: &'j Circumstances<'_>) -> Self {
+        let grounds: Vec<Cow<'_, Ground>> =
+            known.layers.iter().map(|layer| layer_ground(call, known, layer)).collect();
+        // A path is made absolute only where every layer wants that, from the same root: each has then judged what
+        // will run.
+        let rewriting = known.layers.iter().all(|layer| layer.relative == Relative::Rewrite)
+            && grounds.windows(2).all(|pair| matches!(pair, [one, other] if one.root == other.root));
+        Bench { call, known, grounds, rewriting }
+    }
+
+    /// The directory in which a command starts; a confined one starts in the root.
+    fn cwd(&self) -> Option<&str> {
+        if !self.rewriting {
+            return self.call.cwd.as_deref();
+        }
+        self.grounds.first().and_then(|ground| ground.root.as_ref()).and_then(|root| root.lexical.to_str())
+    }
+
+    /// What a shell command would do. Found once, for all layers.
+    fn commanded(&self) -> Option<Analysis> {
+        let Action::Shell(Some(command)) = &self.call.action else { return None };
+        Some(analyse(command, &scene(self.known, self.cwd())))
+    }
+
+    fn decide(&self, command: Option<&Analysis>) -> Verdict {
+        let Bench { call, known, grounds, rewriting } = self;
+        let looks = known
+            .layers
+            .iter()
+            .zip(grounds)
+            .map(|(layer, ground)| observe(call, known, layer, ground, *rewriting, command));
+        let facts: Vec<Facts<'_>> = looks.collect();
+        let lists: Vec<_> = known.layers.iter().map(Settings::lists).collect();
+        let layers = known.layers.iter().zip(&facts).zip(&lists);
+        let rulesets: Vec<Ruleset<'_>> =
+            layers.map(|((layer, facts), lists)| layer.ruleset(facts, lists)).collect();
+        let verdict = Ruleset::decide(&rulesets);
+        let stands = known.layers.iter().zip(&facts).all(|(layer, facts)| layer.inactive(facts).is_none());
+        match facts.first() {
+            Some(facts) if *rewriting && stands => verdict.rewriting(rewrites(call, facts)),
+            _ => verdict,
+        }
+    }
 }
 
 fn scene<'c>(known: &'c Circumstances<'_>, cwd: Option<&'c str>) -> Scene<'c> {
