@@ -41,6 +41,10 @@ impl<'t> Interpreter<'t, '_> {
             }
             "source" | "." => {
                 let (script, rest) = arguments.split_first()?;
+                if let Some(found) = script.whole().filter(|name| !name.contains('/')).and_then(|name| self.found_in_path(name)) {
+                    let found = Text::known(&found);
+                    self.run_script(&found, rest);
+                }
                 Outcome::of(self.run_script(script, rest))
             }
             "exec" => self.exec(arguments, outputs),
@@ -87,7 +91,10 @@ impl<'t> Interpreter<'t, '_> {
                 if let Some(at) = arguments.iter().position(|argument| argument.raw() == "-p")
                     && let (Some(path), Some(name)) = (arguments.get(at + 1), arguments.get(at + 2))
                 {
-                    self.alias(&[Text::marked(format!("{}={}", name.raw(), path.raw()))]);
+                    match (name.whole(), self.one_place(path)) {
+                        (Some(name), Some(path)) => self.state.hashed.push((Rc::from(name), Rc::from(path.as_str()))),
+                        _ => self.unknown(Gap::ShellCode, "hash -p"),
+                    }
                 }
                 Outcome::of(Flow::Nothing)
             }
@@ -107,6 +114,9 @@ impl<'t> Interpreter<'t, '_> {
                 Outcome::of(Flow::Any)
             }
             "complete" | "compgen" => {
+                for argument in arguments {
+                    self.expand_again(argument.raw());
+                }
                 for flag in ["-C", "-F"] {
                     if let Some(at) = arguments.iter().position(|argument| argument.raw() == flag)
                         && let Some(text) = arguments.get(at + 1).cloned()
@@ -125,11 +135,41 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 Outcome::of(Flow::Nothing)
             }
+            "jobs" if arguments.first().is_some_and(|argument| argument.raw() == "-x") => {
+                self.invoke_without_functions(arguments.get(1..).unwrap_or_default(), outputs)
+            }
             "caller" | "dirs" | "type" | "times" | "jobs" | "help" => Outcome::of(Flow::Any),
-            "exit" | "return" | "break" | "continue" | "logout" | "wait" | "fg" | "bg" | "disown"
-            | "suspend" | "umask" | "ulimit" | "enable" | "compopt" => Outcome::of(Flow::Nothing),
+            "return" | "break" | "continue" => {
+                // The shell goes on elsewhere with what it has now.
+                if self.jumps.len() < 16 {
+                    self.jumps.push(self.state.clone());
+                } else {
+                    self.unknown(Gap::Bounds, "more ways out than can be followed");
+                }
+                Outcome::of(Flow::Nothing)
+            }
+            "wait" => {
+                for argument in arguments {
+                    if let Some((_, index)) = argument.raw().split_once('[') {
+                        self.evaluate(index.trim_end_matches(']'));
+                    }
+                }
+                Outcome::of(Flow::Nothing)
+            }
+            "umask" | "ulimit" => Outcome::of(Flow::Any),
+            "enable" => {
+                // A builtin that is switched off is a program from then on.
+                self.unknown(Gap::ShellCode, "enable");
+                Outcome::of(Flow::Any)
+            }
+            "exit" | "logout" | "fg" | "bg" | "disown" | "suspend" | "compopt" => Outcome::of(Flow::Nothing),
             "shopt" => {
                 self.state.globstar |= arguments.iter().any(|argument| argument.raw() == "globstar");
+                const CHANGE: [&str; 9] =
+                    ["lastpipe", "cdable_vars", "execfail", "nocasematch", "nocaseglob", "dotglob", "xpg_echo", "autocd", "restricted_shell"];
+                if arguments.iter().any(|argument| CHANGE.contains(&argument.raw()) || !argument.is_known()) {
+                    self.unknown(Gap::ShellCode, "shopt");
+                }
                 Outcome::of(Flow::Nothing)
             }
             _ => return None,
@@ -150,20 +190,23 @@ impl<'t> Interpreter<'t, '_> {
     fn cd(&mut self, arguments: &[Text], spelled: Option<&'t [Word<'t>]>) -> Outcome {
         let mut operands: Vec<(usize, &Text)> = Vec::new();
         let mut physical = self.state.physical;
+        let mut odd = false;
         let mut ended = false;
         for (at, argument) in arguments.iter().enumerate() {
             match argument.raw() {
                 "--" if !ended => ended = true,
                 option if !ended && option.len() > 1 && option.starts_with('-') && option != "-" => {
                     physical |= option.contains('P');
+                    odd |= !option.chars().skip(1).all(|c| matches!(c, 'L' | 'P'));
                 }
                 _ => operands.push((at, argument)),
             }
         }
         let before = self.state.cwd.clone();
+        odd |= operands.len() > 1 || !self.bare_command;
         let (place, target) = match operands.first() {
             Some((at, target)) => (Some(*at), (*target).clone()),
-            None => (None, self.variable_texts("HOME").into_iter().next().unwrap_or_else(Text::any)),
+            None => (None, self.home_of("")),
         };
         let word = place.and_then(|at| spelled.and_then(|words| words.get(at + 1)));
         self.change_told(place.is_none(), &target, word);
@@ -189,7 +232,10 @@ impl<'t> Interpreter<'t, '_> {
             return Outcome::sure(Flow::Nothing);
         }
         // `CDPATH` sends a plain name somewhere else.
-        let plain = !target.raw().starts_with(['/', '.']);
+        let plain = !["/", "./", "../"].iter().any(|start| target.raw().starts_with(start)) && !matches!(target.raw(), "." | "..");
+        if plain && matches!(self.state.get("CDPATH"), Some(Variable::Array(_) | Variable::Reference(_))) {
+            self.unknown(Gap::Path(Access::Enter), "CDPATH");
+        }
         if plain && let Some(Variable::Scalar(paths)) = self.state.get("CDPATH").cloned() {
             let mut cwd: Vec<Rc<str>> = self.directories(&target);
             for base in
@@ -207,12 +253,14 @@ impl<'t> Interpreter<'t, '_> {
         if physical {
             cwd = self.physical(&target);
         }
-        let sure = match cwd.as_slice() {
-            [only] if !only.contains(is_mark) => {
-                self.is_directory(only) || self.state.written(only).is_some()
-            }
-            _ => false,
-        };
+        let sure = !odd
+            && match cwd.as_slice() {
+                [only] if !only.contains(is_mark) => {
+                    let gone = self.state.gone.iter().any(|gone| toolgate_model::below(gone.as_bytes(), only.as_bytes()).is_some());
+                    self.state.made.contains(only) || (self.is_directory(only) && !gone)
+                }
+                _ => false,
+            };
         let earlier = self.state.previous.clone();
         self.moved(before.clone(), cwd);
         if sure {
@@ -349,6 +397,12 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn invoke_without_functions(&mut self, words: &[Text], outputs: &[String]) -> Outcome {
+        let mut outcome = Outcome::of(Flow::Any);
+        self.deeper(|shell| outcome = shell.invoke_plainly(words, outputs));
+        outcome
+    }
+
+    fn invoke_plainly(&mut self, words: &[Text], outputs: &[String]) -> Outcome {
         match words.first().and_then(Text::whole).map(str::to_owned) {
             Some(name) => self.invoke_program(&name, words, None, outputs),
             None => self.invoke(words, None, outputs),
@@ -358,9 +412,20 @@ impl<'t> Interpreter<'t, '_> {
     fn trap(&mut self, arguments: &[Text]) -> Outcome {
         let mut rest = arguments.iter().skip_while(|argument| matches!(argument.raw(), "--" | "-p" | "-l"));
         if let Some(text) = rest.next()
-            && rest.next().is_some()
+            && let Some(signal) = rest.next()
             && !matches!(text.raw(), "-" | "")
         {
+            if !matches!(signal.raw(), "EXIT" | "0") {
+                // It runs between any two commands, and leaves the shell as it likes.
+                let before = self.state.clone();
+                self.text(text, "trap");
+                self.settle_trap();
+                let after = std::mem::replace(&mut self.state, before);
+                if after.differs(&self.state) {
+                    self.unknown(Gap::ShellCode, "trap");
+                }
+                return Outcome::of(Flow::Nothing);
+            }
             let text = text.clone();
             // It runs later, in whatever state the shell is then: with the directory and variables of now, and with what
             // the whole command leaves. Now is what can be walked.
@@ -370,9 +435,16 @@ impl<'t> Interpreter<'t, '_> {
         Outcome::of(Flow::Nothing)
     }
 
+    fn settle_trap(&mut self) {
+        self.pending = None;
+    }
+
     fn alias(&mut self, arguments: &[Text]) -> Outcome {
         for argument in arguments {
             match argument.raw().split_once('=') {
+                Some((name, _)) if !name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+')) => {
+                    self.unknown(Gap::ShellCode, "alias");
+                }
                 Some((name, body)) if !body.contains(is_mark) => {
                     self.state.aliases.push((Rc::from(name), Rc::from(body)));
                 }
@@ -396,6 +468,14 @@ impl<'t> Interpreter<'t, '_> {
         let (reference, integer, exports) =
             (has('n') && name != "export", has('i'), name == "export" || has('x'));
         let functions = has('f');
+        // Without names, or asked to, it prints what there is.
+        if has('p') || functions || has('F') || arguments.is_empty() {
+            if functions && name == "export" {
+                let names = arguments.iter().filter_map(Text::whole).filter(|name| !name.starts_with('-')).map(Rc::from);
+                self.state.exported_functions.extend(names);
+            }
+            return Outcome::of(Flow::Any);
+        }
         for (at, argument) in arguments.iter().enumerate() {
             if argument.raw().starts_with(['-', '+']) {
                 continue;
@@ -410,13 +490,28 @@ impl<'t> Interpreter<'t, '_> {
                 Some((target, index)) => (target, Some(index.trim_end_matches(']').to_owned())),
                 None => (target, None),
             };
-            if target.contains(is_mark) || target.is_empty() {
+            if target.contains(is_mark) || target.is_empty() || (reference && value.as_ref().is_none_or(|value| value.raw().contains('['))) {
+                // Which variable it is cannot be told: any of them.
+                if let Some(index) = value.as_ref().and_then(|value| value.raw().split_once('[')) {
+                    self.evaluate(index.1.trim_end_matches(']'));
+                }
+                self.state.forget_variables();
+                self.sourced = true;
                 continue;
+            }
+            if integer {
+                self.integers.push(target.to_owned());
+            }
+            if let Some(value) = &value
+                && value.raw().starts_with('(')
+            {
+                self.expand_again(value.raw());
             }
             if let Some(index) = &index {
                 self.evaluate(index);
             }
-            if name == "local" || (matches!(name, "declare" | "typeset") && !self.calling.is_empty()) {
+            let global = has('g');
+            if name == "local" || (matches!(name, "declare" | "typeset") && !self.calling.is_empty() && !global) {
                 let before = self.state.own(target);
                 self.locals.push((target.to_owned(), before));
             }
@@ -470,6 +565,9 @@ impl<'t> Interpreter<'t, '_> {
                 Some(value) => self.state.set(target, value),
                 None => {}
             }
+            if name == "readonly" || has('r') {
+                self.state.readonly.push(Rc::from(target));
+            }
             if exports && !functions {
                 self.export(target);
             }
@@ -487,11 +585,19 @@ impl<'t> Interpreter<'t, '_> {
                         self.evaluate(index.trim_end_matches(']'));
                         self.state.set(name, Variable::unknown());
                     } else {
-                        self.state.set(name, Variable::Unset);
-                        self.state.undefine(name);
+                        let has = |flag: &str| arguments.iter().any(|argument| argument.raw() == flag);
+                        if !has("-f") {
+                            self.state.set(name, Variable::Unset);
+                        }
+                        if !has("-v") {
+                            self.state.undefine(name);
+                        }
                     }
                 }
-                None => continue,
+                None => {
+                    self.state.forget_variables();
+                    self.sourced = true;
+                }
             }
         }
         Outcome::of(Flow::Nothing)
@@ -514,12 +620,31 @@ impl<'t> Interpreter<'t, '_> {
             || arguments
                 .iter()
                 .any(|argument| argument.raw().starts_with('-') && argument.raw().contains('P'));
+        if arguments.is_empty() {
+            return Outcome::of(Flow::Any);
+        }
+        let flag = |letter: char| {
+            arguments.iter().any(|argument| {
+                argument.raw().starts_with('-') && !argument.raw().starts_with("--") && argument.raw().contains(letter)
+            })
+        };
+        const CHANGE: [&str; 5] = ["posix", "keyword", "noclobber", "restricted", "history"];
+        if flag('k') || flag('C') || flag('r') || arguments.iter().any(|argument| CHANGE.contains(&argument.raw())) {
+            self.unknown(Gap::ShellCode, "set");
+        }
+        self.state.all_exported |= flag('a') || arguments.iter().any(|argument| argument.raw() == "allexport");
+        // A word that may be several moves all that come after it.
+        let moved = start.is_some_and(|start| arguments.iter().skip(start).any(|argument| !argument.is_known()));
+        if moved || arguments.len() > MAX_FIELDS {
+            self.state.positional = None;
+            return Outcome::of(Flow::Nothing);
+        }
         if let Some(start) = start {
             let fields =
                 arguments.get(start..).unwrap_or_default().iter().map(|text| vec![text.clone()]).collect();
             self.state.positional = Some(Rc::new(fields));
         }
-        Outcome::sure(Flow::Nothing)
+        Outcome::of(Flow::Nothing)
     }
 
     fn shift(&mut self, arguments: &[Text]) -> Outcome {
@@ -574,20 +699,37 @@ impl<'t> Interpreter<'t, '_> {
             None => Some(self.stdin.clone()),
         };
         let lines = flow.and_then(|flow| flow.lines());
+        if from.is_none() && self.stdin != Flow::Any {
+            // The rest of it is some of these lines.
+            self.stdin = lines.clone().map_or(Flow::Any, Flow::Lines);
+        }
+        let raw = arguments.iter().any(|argument| argument.raw().starts_with('-') && argument.raw().contains('r'));
+        let plain = arguments.iter().filter(|argument| argument.raw().starts_with('-')).all(|argument| {
+            argument.raw().chars().skip(1).all(|c| matches!(c, 'r' | 'p' | 't' | 's' | 'e' | 'u' | 'a') || c.is_ascii_digit())
+        });
         let lines = lines.map(super::text::bounded).filter(|lines| !lines.is_empty());
+        let lines = lines.filter(|lines| plain && (raw || !lines.iter().any(|line| line.raw().contains('\\'))));
+        let default = self.separators() == " \t\n";
+        let lines = lines.filter(|_| default || (names.len() == 1 && array.is_none()));
         if names.is_empty() && array.is_none() {
             names.push("REPLY".to_owned());
         }
         // `read 'a[$(cmd)]'` evaluates the subscript.
         for name in &names {
-            if let Some((_, index)) = name.split_once('[') {
+            if let Some((array, index)) = name.split_once('[') {
                 self.evaluate(index.trim_end_matches(']'));
+                self.state.set(array, Variable::unknown());
+            }
+            if name.contains(is_mark) {
+                self.state.forget_variables();
+                self.sourced = true;
             }
         }
         let any = || vec![Text::any()];
         if let Some(array) = array {
             let value = match lines {
-                Some(lines) => Variable::Array(vec![pieces_of(&lines); 8]),
+                Some(lines) if lines.len() == 1 => Variable::Array(pieces_of(&lines).into_iter().map(|piece| vec![piece]).collect()),
+                Some(_) => Variable::unknown(),
                 None => Variable::unknown(),
             };
             self.state.set(&array, value);
@@ -620,6 +762,7 @@ impl<'t> Interpreter<'t, '_> {
                 }
             };
             self.state.set(name, Variable::Scalar(super::text::bounded(value)));
+            self.environment_changed(name);
         }
         Outcome::of(Flow::Nothing)
     }
@@ -643,7 +786,11 @@ impl<'t> Interpreter<'t, '_> {
                 other => other.clone_into(&mut name),
             }
         }
-        let value = match self.stdin.lines().map(super::text::bounded) {
+        let plain = arguments.iter().filter(|argument| argument.raw().starts_with('-')).all(|argument| argument.raw() == "-t");
+        if arguments.iter().any(|argument| argument.raw().starts_with('-') && argument.raw().len() > 2 && argument.raw().contains('C')) {
+            self.unknown(Gap::ShellCode, "mapfile -C");
+        }
+        let value = match self.stdin.lines().filter(|_| plain).map(super::text::bounded) {
             Some(lines) => Variable::Array(lines.into_iter().map(|line| vec![line]).collect()),
             None => Variable::unknown(),
         };
@@ -653,7 +800,13 @@ impl<'t> Interpreter<'t, '_> {
 
     fn printf(&mut self, arguments: &[Text]) -> Outcome {
         let (into, rest) = match arguments {
+            [flag, name, dashes, rest @ ..] if flag.raw() == "-v" && dashes.raw() == "--" => (Some(name), rest),
             [flag, name, rest @ ..] if flag.raw() == "-v" => (Some(name), rest),
+            [flag, ..] if flag.raw().starts_with("-v") => {
+                self.state.forget_variables();
+                self.sourced = true;
+                return Outcome::of(Flow::Nothing);
+            }
             [flag, rest @ ..] if flag.raw() == "--" => (None, rest),
             rest => (None, rest),
         };
@@ -663,7 +816,7 @@ impl<'t> Interpreter<'t, '_> {
                 let text = match &out {
                     Flow::Text(text) => vec![text.clone()],
                     Flow::Nothing => vec![Text::default()],
-                    Flow::Lines(_) | Flow::Any => vec![Text::any()],
+                    Flow::Lines(_) | Flow::Any | Flow::Built => vec![Text::any()],
                 };
                 match name.whole() {
                     Some(target) => {
@@ -673,13 +826,14 @@ impl<'t> Interpreter<'t, '_> {
                             self.state.set(target, Variable::Scalar(either(&had, &text)));
                         } else {
                             self.state.set(target, Variable::Scalar(text));
+                            self.environment_changed(target);
                         }
                     }
                     None => self.unknown(Gap::Name, "printf -v"),
                 }
                 Outcome::sure(Flow::Nothing)
             }
-            None => Outcome::sure(out),
+            None => Outcome::of(out),
         }
     }
 
@@ -698,6 +852,9 @@ impl<'t> Interpreter<'t, '_> {
         }
     }
 }
+
+/// More fields than this are not told apart.
+pub(super) const MAX_FIELDS: usize = 2_000;
 
 /// How a word is spelled.
 #[derive(Default)]

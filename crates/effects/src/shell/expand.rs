@@ -9,6 +9,7 @@ use toolgate_shell::{
 
 use super::glob;
 use super::state::Variable;
+use super::text::NUMBER;
 use super::text::{ANY, CLASS, Choices, Flow, INNER, MAX_CHOICES, NAME, ONE, STAR, Text, bounded, either};
 use super::{Interpreter, Piped};
 
@@ -48,6 +49,8 @@ impl Fields {
                 self.open = true;
             }
             if pieces.peek().is_some() {
+                // Only blanks run together.
+                self.open |= !separators.trim().is_empty();
                 self.close();
             }
         }
@@ -85,6 +88,10 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 continue;
             }
+            if lists.first().is_some_and(|list| list.len() > super::builtins::MAX_FIELDS * 2) {
+                self.unknown(Gap::Bounds, "more words than can be told apart");
+                break;
+            }
             match choices.as_slice() {
                 [only] => lists.iter_mut().for_each(|list| list.extend(only.iter().cloned())),
                 choices => {
@@ -110,8 +117,13 @@ impl<'t> Interpreter<'t, '_> {
         {
             return vec![vec![Text::known(text)]];
         }
-        let Some(spellings) = braces(&word.parts) else {
-            return self.field_choices(&word.parts.iter().collect::<Vec<_>>());
+        let spellings = match braces(&word.parts) {
+            Braces::None => return self.field_choices(&word.parts.iter().collect::<Vec<_>>()),
+            Braces::Many => {
+                self.field_choices(&word.parts.iter().collect::<Vec<_>>());
+                return vec![vec![Text::any(), Text::any()]];
+            }
+            Braces::Words(words) => words,
         };
         let mut all: Vec<Vec<Text>> = vec![Vec::new()];
         for parts in spellings {
@@ -192,6 +204,12 @@ impl<'t> Interpreter<'t, '_> {
                 Part::ExtendedGlob { patterns, .. } => {
                     for pattern in patterns {
                         self.pattern(pattern);
+                    }
+                    if mode == Mode::Pattern {
+                        for fields in builders.iter_mut() {
+                            fields.quoted(&Text::mark(NAME));
+                        }
+                        continue;
                     }
                     builders.iter_mut().for_each(|fields| fields.quoted(&Text::mark(STAR)));
                 }
@@ -280,9 +298,12 @@ impl<'t> Interpreter<'t, '_> {
         out
     }
 
-    fn home_of(&self, user: &str) -> Text {
+    pub(super) fn home_of(&self, user: &str) -> Text {
         match user {
-            "" => self.variable_texts("HOME").into_iter().next().unwrap_or_else(Text::any),
+            "" => match self.variable_texts("HOME").as_slice() {
+                [home] => home.clone(),
+                _ => Text::any(),
+            },
             "+" => self.one_directory(&self.state.cwd),
             "-" => self.state.previous.as_ref().map_or_else(Text::any, |cwd| self.one_directory(cwd)),
             "root" => Text::known("/root"),
@@ -298,7 +319,7 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     /// What is between fields.
-    fn separators(&self) -> String {
+    pub(super) fn separators(&self) -> String {
         match self.state.get("IFS") {
             None | Some(Variable::Unset) => " \t\n".to_owned(),
             Some(Variable::Scalar(texts)) => match texts.as_slice() {
@@ -368,6 +389,10 @@ impl<'t> Interpreter<'t, '_> {
 
     /// What a variable holds: set in the command, or known of every shell, or whatever the environment says.
     pub(super) fn variable_texts(&self, name: &str) -> Choices {
+        // The shell sets these itself, whatever is assigned.
+        if matches!(name, "_" | "BASH_ARGV0" | "BASH_REMATCH" | "FUNCNAME" | "BASH_SOURCE" | "BASH_COMMAND" | "BASH_EXECUTION_STRING" | "PIPESTATUS" | "DIRSTACK") {
+            return vec![Text::any()];
+        }
         match self.state.get(name) {
             Some(Variable::Unset) => return vec![Text::default()],
             Some(Variable::Scalar(texts)) => return texts.clone(),
@@ -390,14 +415,17 @@ impl<'t> Interpreter<'t, '_> {
             "IFS" => vec![Text::known(" \t\n")],
             "BASH" => vec![Text::known("/bin/bash")],
             "SHELL" => vec![Text::known("/bin/bash")],
-            "UID" | "EUID" | "PPID" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "SHLVL" | "BASHPID"
-            | "USER" | "LOGNAME" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "EPOCHSECONDS"
+            "UID" | "EUID" | "PPID" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "SHLVL" | "BASHPID" => {
+                vec![Text::mark(NUMBER)]
+            }
+            "USER" | "LOGNAME" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "EPOCHSECONDS"
             | "EPOCHREALTIME" | "COLUMNS" | "LINES" | "BASH_VERSION" | "OPTIND" | "REPLY_PID"
             | "COPROC_PID" | "TERM" | "LANG" => {
                 vec![Text::mark(NAME)]
             }
             "0" => self.state.zero.clone(),
-            "#" | "?" | "$" | "!" | "-" => vec![Text::mark(NAME)],
+            "#" | "?" | "$" | "!" => vec![Text::mark(NUMBER)],
+            "-" => vec![Text::mark(NAME)],
             "@" | "*" => match &self.state.positional {
                 Some(fields) => vec![join_fields(fields)],
                 None => vec![Text::any()],
@@ -439,22 +467,32 @@ impl<'t> Interpreter<'t, '_> {
         let all = matches!(name, "@" | "*") || matches!(parameter.index, Some(Index::Each | Index::Joined));
         if let Some(Index::At(index)) = &parameter.index {
             let at = self.arithmetic(index);
-            if parameter.operation == Operation::None {
-                return Expansion::One(self.indexed(name, &at));
-            }
+            let texts = self.indexed(name, &at);
+            return Expansion::One(self.operate(name, texts, &parameter.operation));
         }
         if all {
             let elements = self.elements(name);
             let separate = name == "@" || matches!(parameter.index, Some(Index::Each)) || !quoted;
             return match (&parameter.operation, elements) {
                 (Operation::None, Some(elements)) if separate => Expansion::Each(elements),
+                (Operation::None, Some(_)) if self.separators() != " \t\n" => Expansion::One(vec![Text::any()]),
                 (Operation::None, Some(elements)) => Expansion::One(vec![join_fields(&elements)]),
+                (Operation::Default { operator: b'-' | b'=', word, .. }, Some(elements)) if elements.is_empty() => {
+                    Expansion::One(self.single(word))
+                }
+                (Operation::Default { .. }, _) => {
+                    if let Operation::Default { word, .. } = &parameter.operation {
+                        self.single(word);
+                    }
+                    Expansion::One(vec![Text::any()])
+                }
                 (Operation::Slice { offset, length }, Some(elements)) => {
                     let from = self.arithmetic(offset);
                     let count = length.as_ref().map(|length| self.arithmetic(length));
                     slice_fields(name, elements, &from, count.as_ref())
                 }
-                (Operation::Length, _) => Expansion::One(vec![Text::mark(NAME)]),
+                (Operation::Length, _) => Expansion::One(vec![Text::mark(NUMBER)]),
+                (Operation::Keys | Operation::Names, _) => Expansion::One(vec![Text::any()]),
                 (operation, elements) => {
                     let texts = elements.unwrap_or_else(|| vec![vec![Text::any()]]);
                     let changed = texts
@@ -479,14 +517,15 @@ impl<'t> Interpreter<'t, '_> {
     fn indexed(&mut self, name: &str, at: &Text) -> Choices {
         match self.state.get(name) {
             Some(Variable::Array(elements)) => {
-                match at.whole().and_then(|at| at.trim().parse::<i64>().ok()) {
-                    Some(at) => {
-                        let at = if at < 0 { at + i64::try_from(elements.len()).unwrap_or(0) } else { at };
-                        let found = usize::try_from(at).ok().and_then(|at| elements.get(at));
-                        found.cloned().unwrap_or_else(|| vec![Text::default()])
-                    }
-                    // Any of them.
-                    None => bounded(elements.iter().flatten().cloned().collect()),
+                // A leading zero counts by eights.
+                let decimal = at.whole().map(str::trim).filter(|at| *at == "0" || !at.starts_with('0'));
+                let at = decimal.and_then(|at| at.parse::<i64>().ok()).map(|at| {
+                    if at < 0 { at + i64::try_from(elements.len()).unwrap_or(0) } else { at }
+                });
+                match at.and_then(|at| usize::try_from(at).ok()).and_then(|at| elements.get(at)) {
+                    Some(found) => found.clone(),
+                    // Any of them; beyond the end none, or one of an array with gaps.
+                    None => bounded(elements.iter().flatten().cloned().chain([Text::default()]).collect()),
                 }
             }
             Some(Variable::Scalar(texts)) => either(texts, &vec![Text::default()]),
@@ -498,8 +537,8 @@ impl<'t> Interpreter<'t, '_> {
     fn operate(&mut self, name: &'t str, texts: Choices, operation: &'t Operation<'t>) -> Choices {
         match operation {
             Operation::None => texts,
-            Operation::Length => vec![Text::mark(NAME)],
-            Operation::Names | Operation::Keys => vec![Text::mark(NAME)],
+            Operation::Length => vec![Text::mark(NUMBER)],
+            Operation::Names | Operation::Keys => vec![Text::any()],
             Operation::Indirect(inner) => {
                 let targets: Vec<String> = texts.iter().filter_map(Text::whole).map(str::to_owned).collect();
                 if targets.len() != texts.len() {
@@ -528,6 +567,9 @@ impl<'t> Interpreter<'t, '_> {
                 let patterns = self.pattern(pattern);
                 let replacements = self.single(with);
                 let [replacement] = replacements.as_slice() else { return vec![Text::any()] };
+                if replacement.raw().contains(['&', '\\']) {
+                    return vec![Text::any()];
+                }
                 each(&texts, &patterns, |text, pattern| replace(text, pattern, replacement, *all, *anchor))
             }
             Operation::Case { operator, all, pattern } => {
@@ -548,6 +590,7 @@ impl<'t> Interpreter<'t, '_> {
                 vec![Text::any()]
             }
             Operation::Transform(b'U' | b'L' | b'u') => vec![Text::any()],
+            Operation::Transform(kind) if *kind != b'Q' => vec![Text::any()],
             Operation::Transform(_) => {
                 texts.into_iter().map(|text| if text.is_known() { text } else { Text::any() }).collect()
             }
@@ -563,8 +606,11 @@ impl<'t> Interpreter<'t, '_> {
         word: &'t Word<'t>,
     ) -> Choices {
         let assigned = self.is_assigned(name);
-        let unset = matches!(self.state.get(name), Some(Variable::Unset))
-            || (assigned && self.state.get(name).is_none() && texts.iter().all(Text::is_empty));
+        let beyond = |digits: &str| {
+            let number: usize = digits.parse().unwrap_or(0);
+            number > 0 && self.state.positional.as_ref().is_some_and(|fields| number > fields.len())
+        };
+        let unset = matches!(self.state.get(name), Some(Variable::Unset)) || beyond(name);
         let empty = |text: &Text| text.is_empty();
         let surely_set =
             assigned && !unset && (!or_empty || texts.iter().all(|text| !text.head().is_empty()));
@@ -628,17 +674,26 @@ impl<'t> Interpreter<'t, '_> {
                 Some("") => Text::default(),
                 Some(name) if is_name(name) => match self.variable_texts(name).as_slice() {
                     [text] if text.whole().is_some_and(|text| text.parse::<i64>().is_ok()) => text.clone(),
-                    _ => Text::mark(NAME),
+                    _ => Text::mark(NUMBER),
                 },
                 // An associative array's key.
-                _ => Text::mark(NAME),
+                _ => Text::mark(NUMBER),
             },
-            _ => Text::mark(NAME),
+            _ => Text::mark(NUMBER),
         }
     }
 
     /// Evaluates a text as arithmetic: `let`, `[[ -eq`, a subscript inside of a value.
     pub(super) fn evaluate(&mut self, text: &str) {
+        self.deeper(|shell| shell.evaluate_text(text));
+    }
+
+    fn evaluate_text(&mut self, text: &str) {
+        self.steps += 1;
+        if self.steps >= super::MAX_STEPS {
+            self.unknown(Gap::Bounds, "arithmetic");
+            return;
+        }
         let text: &'t str = self.store.texts.alloc(text.to_owned());
         match parse_arithmetic(text) {
             Ok(arithmetic)
@@ -675,15 +730,23 @@ impl<'t> Interpreter<'t, '_> {
                     .any(|op| behind.starts_with(op))
                 || before.ends_with("++")
                 || before.ends_with("--");
+            self.steps += 1;
             for value in self.variable_texts(name) {
                 if value.raw().contains(['[', '$', '`']) {
                     self.evaluate(value.raw());
-                } else if depth < 3 && value.whole().is_some_and(is_name) {
-                    self.evaluate_names(value.raw(), depth + 1);
+                } else if value.has_any() && self.quotes_subscripts && self.state.get(name).is_some() {
+                    self.unknown(Gap::Code, "a value that arithmetic evaluates");
+                } else if value.raw().contains(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                    if depth < 8 && self.steps < super::MAX_STEPS {
+                        self.evaluate_names(value.raw(), depth + 1);
+                    } else {
+                        self.unknown(Gap::Bounds, "arithmetic");
+                    }
                 }
             }
             if assigned {
-                self.state.set(name, Variable::Scalar(vec![Text::mark(NAME)]));
+                self.state.set(name, Variable::Scalar(vec![Text::mark(NUMBER)]));
+                self.environment_changed(name);
             }
         }
     }
@@ -773,7 +836,7 @@ fn slice_fields(name: &str, elements: Vec<Choices>, from: &Text, count: Option<&
     let number = |text: &Text| text.whole().and_then(|text| text.trim().parse::<usize>().ok());
     // `${@:1}` counts from 1, an array from 0.
     let shift = usize::from(matches!(name, "@" | "*"));
-    match (number(from), count.map(number)) {
+    match (number(from).filter(|from| shift == 0 || *from > 0), count.map(number)) {
         (Some(from), None) => {
             Expansion::Each(elements.into_iter().skip(from.saturating_sub(shift)).collect())
         }
@@ -824,7 +887,7 @@ fn strip(text: &Text, pattern: &Text, suffix: bool, longest: bool) -> Text {
             _ => Text::any(),
         };
     }
-    let Some(whole) = text.whole() else { return Text::any() };
+    let Some(whole) = text.whole().filter(|whole| whole.len() <= 512) else { return Text::any() };
     let fitting = |at: &usize| {
         let part = if suffix { whole.get(*at..) } else { whole.get(..*at) };
         part.and_then(|part| glob::fits(pattern.raw(), part)) == Some(true)
@@ -948,10 +1011,16 @@ enum Spelled<'t> {
 /// More words than this do not come out of one.
 const MAX_SPELLINGS: usize = 64;
 
-/// The words that braces make of one; `None` where there are none.
-fn braces<'t>(parts: &'t [Part<'t>]) -> Option<Vec<Vec<Spelled<'t>>>> {
+/// The words that braces make of one.
+enum Braces<'t> {
+    None,
+    Many,
+    Words(Vec<Vec<Spelled<'t>>>),
+}
+
+fn braces<'t>(parts: &'t [Part<'t>]) -> Braces<'t> {
     if !parts.iter().any(|part| matches!(part, Part::Bare(text) if text.contains('{'))) {
-        return None;
+        return Braces::None;
     }
     // One token a bare character; other parts are tokens as they are.
     let mut tokens: Vec<Token<'t>> = Vec::new();
@@ -962,13 +1031,18 @@ fn braces<'t>(parts: &'t [Part<'t>]) -> Option<Vec<Vec<Spelled<'t>>>> {
         }
     }
     if tokens.len() > 4096 {
-        return None;
+        return Braces::Many;
     }
-    let words = spell(&tokens, 0)?;
-    if words.len() == 1 {
-        return None;
+    match spell(&tokens, 0) {
+        None => Braces::Many,
+        Some(words) if words.len() == 1 && !changed(&tokens, &words) => Braces::None,
+        Some(words) => Braces::Words(words.iter().map(|tokens| gather(tokens)).collect()),
     }
-    Some(words.into_iter().map(|tokens| gather(&tokens)).collect())
+}
+
+/// `{1..1}` is one word, and another one.
+fn changed(tokens: &[Token<'_>], words: &[Vec<Token<'_>>]) -> bool {
+    words.first().is_none_or(|word| word.len() != tokens.len())
 }
 
 #[derive(Clone, Copy)]
@@ -1080,11 +1154,14 @@ fn sequence(tokens: &[Token<'_>]) -> Option<Vec<String>> {
         return None;
     }
     let step = step.map_or(Some(1), |step| step.parse::<i64>().ok())?.unsigned_abs().max(1);
+    let padded = |text: &str| text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0');
+    if padded(first) || padded(last) {
+        return Some(vec![NUMBER.to_string(); 2]);
+    }
     if let (Ok(first), Ok(last)) = (first.parse::<i64>(), last.parse::<i64>()) {
         let count = first.abs_diff(last) / step + 1;
         if count > MAX_SPELLINGS as u64 {
-            // So many numbers: one that stands for all.
-            return Some(vec![NAME.to_string(), NAME.to_string()]);
+            return Some(vec![String::new(); MAX_SPELLINGS + 1]);
         }
         let at = |n: u64| {
             if first <= last { first + (n * step).cast_signed() } else { first - (n * step).cast_signed() }

@@ -58,13 +58,18 @@ impl<'t> Interpreter<'t, '_> {
                 // No shebang: the shell that starts it reads it itself, if it is text at all.
                 Shebang::None => self.forked(|shell| shell.script_body(&path, &text, arguments)),
             },
+            Some(Flow::Built) => {
+                self.unknown(Gap::Project, name);
+                self.scan_written();
+                Flow::Any
+            }
             Some(_) => {
                 // Written by the command itself, with content that cannot be told.
                 self.unknown(Gap::ShellCode, name);
                 Flow::Any
             }
             None => {
-                self.unknown(Gap::Project, name);
+                self.absent_script(name);
                 Flow::Any
             }
         };
@@ -95,10 +100,20 @@ impl<'t> Interpreter<'t, '_> {
             }
             None => {
                 self.sourced = true;
-                self.unknown(Gap::Project, &path.shown());
+                self.absent_script(&path.shown());
                 Flow::Any
             }
         }
+    }
+
+    /// A script that cannot be read: one of the project, unless the command may have made it in a way that was not followed.
+    fn absent_script(&mut self, name: &str) {
+        let place = self.one_place(&Text::known(name));
+        let there = place.as_deref().is_some_and(|place| self.scene.world.look(Path::new(place)).is_ok());
+        let stream = name.starts_with("/dev/") || name.starts_with("/proc/");
+        let gap = if stream || (self.lost && !there) { Gap::ShellCode } else { Gap::Project };
+        self.unknown(gap, name);
+        self.scan_written();
     }
 
     /// Text that a shell reads from its standard input.
@@ -106,7 +121,7 @@ impl<'t> Interpreter<'t, '_> {
         match flow {
             Flow::Nothing => Flow::Nothing,
             Flow::Text(text) => self.text(text, step),
-            Flow::Lines(_) | Flow::Any => {
+            Flow::Lines(_) | Flow::Any | Flow::Built => {
                 self.unknown(Gap::ShellCode, step);
                 Flow::Any
             }
@@ -119,10 +134,22 @@ impl<'t> Interpreter<'t, '_> {
             return Some(flow.clone());
         }
         let place = self.one_place(path)?;
+        let number = ["/dev/fd/", "/proc/self/fd/"].iter().find_map(|start| place.strip_prefix(start)?.parse::<u32>().ok());
+        if let Some(number) = number {
+            let found = self.state.descriptors.iter().rev().find(|(known, _)| *known == number);
+            return Some(match (number, found) {
+                (0, None) => self.stdin.clone(),
+                (_, Some((_, flow))) => flow.clone(),
+                (_, None) => Flow::Any,
+            });
+        }
         if let Some(flow) = self.state.written(&place) {
             return Some(flow.clone());
         }
         let place = self.through_links(&place).into_iter().next().unwrap_or(place);
+        if let Some(flow) = self.state.written(&place) {
+            return Some(flow.clone());
+        }
         let bytes = self.scene.world.read(Path::new(&place), MAX_SCRIPT).ok()?;
         if bytes.len() >= MAX_SCRIPT || bytes.contains(&0) {
             return None;
@@ -132,7 +159,11 @@ impl<'t> Interpreter<'t, '_> {
 
     fn script_body(&mut self, path: &Text, text: &Text, arguments: &[Text]) -> Flow {
         let place = self.one_place(path).unwrap_or_else(|| path.shown());
+        if self.executed.len() < 64 && !self.executed.contains(&place) {
+            self.executed.push(place.clone());
+        }
         if self.following.contains(&place) {
+            self.unknown(Gap::ShellCode, &format!("{} runs itself", path.shown()));
             return Flow::Any;
         }
         self.followed += 1;
@@ -195,7 +226,7 @@ impl<'t> Interpreter<'t, '_> {
         match flow {
             Flow::Nothing => {}
             Flow::Text(text) => self.inline(program, language, text),
-            Flow::Lines(_) | Flow::Any => {
+            Flow::Lines(_) | Flow::Any | Flow::Built => {
                 self.unknown(Gap::Code, &format!("{program} reads its code from standard input"));
             }
         }
@@ -210,7 +241,11 @@ impl<'t> Interpreter<'t, '_> {
         let files: Vec<_> =
             self.state.files.iter().filter(|(path, _)| !path.starts_with("/dev/")).cloned().collect();
         for (path, flow) in files {
-            let language = match path.rsplit_once('.').map(|(_, ending)| ending) {
+            let ending = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending);
+            if let (Flow::Text(text), None | Some("ini" | "yml" | "yaml" | "cfg" | "ninja" | "build" | "cmake" | "txt" | "gemspec" | "npmrc" | "sh")) = (&flow, ending) {
+                self.guess_paths(&[Text::known(&path), text.clone()]);
+            }
+            let language = match ending {
                 Some("py" | "pth") => Language::Python,
                 Some("js" | "mjs" | "cjs" | "ts" | "json") => Language::Node,
                 Some("rb") => Language::Ruby,

@@ -35,7 +35,7 @@ use state::State;
 use text::{ANY, Flow, INNER, NAME, Text, is_mark};
 
 /// Commands that are walked at most, loops and functions counted each time.
-const MAX_STEPS: u32 = 20_000;
+const MAX_STEPS: u32 = 5_000;
 /// How deep texts, functions and scripts may run one another.
 const MAX_DEPTH: u32 = 24;
 /// Effects that are told apart at most.
@@ -139,6 +139,20 @@ struct Interpreter<'t, 'w> {
     locals: Vec<(String, Option<state::Variable>)>,
     /// Texts that run when the shell ends.
     traps: Vec<Text>,
+    /// Variables that are declared as integers.
+    integers: Vec<String>,
+    /// States at `return`, `break` and `continue`, to be joined where these lead.
+    jumps: Vec<State<'t>>,
+    /// Something was written whose place or content is not known.
+    lost: bool,
+    /// Places that were run as code.
+    executed: Vec<String>,
+    /// The call's text quotes what arithmetic would run: `a[$(…)]`.
+    quotes_subscripts: bool,
+    /// The present command has no redirections.
+    bare_command: bool,
+    /// Standard error goes where standard output goes.
+    merged: bool,
     /// Code whose text is not known has run in this shell: any variable may be its.
     sourced: bool,
     /// Functions that are being called, for those that call themselves.
@@ -175,6 +189,13 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             spelled: None,
             locals: Vec::new(),
             traps: Vec::new(),
+            integers: Vec::new(),
+            jumps: Vec::new(),
+            lost: false,
+            executed: Vec::new(),
+            quotes_subscripts: false,
+            bare_command: true,
+            merged: false,
             sourced: false,
             calling: Vec::new(),
             following: Vec::new(),
@@ -194,13 +215,35 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         let text: &'t str = self.store.texts.alloc(text.to_owned());
         let Parsed { list, error } = parse(text);
         let list = self.store.trees.alloc(list);
+        self.quotes_subscripts = text.contains("[$(") || text.contains("[`");
         self.list(list);
+        for state in std::mem::take(&mut self.jumps) {
+            self.state.join(&state);
+        }
+        self.run_again();
         for text in std::mem::take(&mut self.traps) {
             self.forked(|shell| shell.text(&text, "trap"));
         }
         if let Some(error) = error {
             self.span = (error.at, u32::try_from(text.len()).unwrap_or(error.at));
             self.unknown(Gap::Syntax, error.what);
+        }
+    }
+
+    /// What was run as code may have been written before or after, by a part that runs beside: all that it ever held counts.
+    fn run_again(&mut self) {
+        for place in std::mem::take(&mut self.executed) {
+            let contents: Vec<Flow> =
+                self.state.files.iter().filter(|(path, _)| **path == *place).map(|(_, flow)| flow.clone()).collect();
+            for flow in contents {
+                match flow {
+                    Flow::Text(text) => {
+                        self.forked(|shell| shell.text(&text, &place));
+                    }
+                    Flow::Any | Flow::Lines(_) => self.unknown(Gap::ShellCode, &place),
+                    Flow::Nothing | Flow::Built => {}
+                }
+            }
         }
     }
 
@@ -218,6 +261,11 @@ impl<'t, 'w> Interpreter<'t, 'w> {
 
     /// Walks shell text that came up on the way.
     fn text(&mut self, text: &Text, step: &str) -> Flow {
+        self.steps += 1;
+        if self.steps >= MAX_STEPS {
+            self.unknown(Gap::Bounds, "more commands than can be followed");
+            return Flow::Any;
+        }
         let Some(whole) = text.whole() else {
             // The parts that are known may hold commands of their own: `bash -c "$x; rm -rf /"`.
             if text.raw().contains(is_mark) && text.raw().chars().any(|c| !is_mark(c)) {
@@ -313,7 +361,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
 
     /// A file or directory is used.
     fn touch(&mut self, access: Access, reach: Reach, path: &Text) {
-        if path.is_empty() || path.raw() == "-" {
+        if path.is_empty() || path.raw() == "-" || self.found.effects.len() > MAX_EFFECTS {
             return;
         }
         if path.head().starts_with("/dev/fd/6") && self.pipes.iter().any(|piped| piped.path == path.raw()) {
@@ -327,7 +375,10 @@ impl<'t, 'w> Interpreter<'t, 'w> {
                 }
                 Some((place, Reach::Below)) => self.touch_place(access, Reach::Below, place),
                 Some((place, Reach::Exact)) => self.touch_place(access, reach, place),
-                None => self.unknown(Gap::Path(access), &path.shown()),
+                None => {
+                    self.lost |= access.changes();
+                    self.unknown(Gap::Path(access), &path.shown());
+                }
             }
         }
         // An unset variable before a slash is the root directory.
@@ -366,6 +417,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             if found.len() > 16 {
                 break;
             }
+            let path = tidy(&path);
             for (name, target) in &self.state.links {
                 if let Some(rest) = path.strip_prefix(&**name)
                     && (rest.is_empty() || rest.starts_with('/'))
@@ -403,11 +455,14 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         }
         let blank = absolute.find(is_mark).unwrap_or(absolute.len());
         let (known, rest) = absolute.split_at_checked(blank).unwrap_or((absolute, ""));
-        let climbs = rest.split('/').any(|name| name == "..");
-        if climbs {
+        // Dots around what is not known may be `..` in the end.
+        let may_climb = |name: &str| name == ".." || (name.contains('.') && name.contains(is_blank) && name.chars().all(|c| c == '.' || is_blank(c)));
+        if absolute.split('/').any(may_climb) && absolute.split('/').skip_while(|name| !name.contains(is_mark)).any(may_climb)
+            || rest.split('/').any(|name| name == "..")
+        {
             return vec![None];
         }
-        if !absolute.contains([NAME, INNER]) {
+        if !absolute.contains(is_blank) {
             let made = |directory: &str| self.made_in(directory);
             let clean_dots = clean(Path::new(absolute));
             let pattern = clean_dots.to_str().unwrap_or(absolute);
@@ -453,6 +508,21 @@ impl<'t, 'w> Interpreter<'t, 'w> {
     }
 }
 
+/// A mark that is no pattern.
+fn is_blank(c: char) -> bool {
+    matches!(c, NAME | INNER | ANY | text::NUMBER)
+}
+
+/// The path without `.` and doubled slashes; `..` stays.
+fn tidy(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
+        out.push('/');
+        out.push_str(name);
+    }
+    out
+}
+
 /// A text that could be run with something harmless where it is not known, so that the rest of it can be walked.
 fn blanked(text: &Text) -> String {
     text.raw().chars().map(|c| if is_mark(c) { '_' } else { c }).collect()
@@ -460,5 +530,5 @@ fn blanked(text: &Text) -> String {
 
 /// A name in a text changes no command: `echo 12`.
 fn is_harmless_blank(text: &Text) -> bool {
-    !text.raw().starts_with(is_mark) && text.raw().chars().filter(|c| is_mark(*c)).all(|c| c == NAME)
+    !text.raw().starts_with(is_mark) && text.raw().chars().filter(|c| is_mark(*c)).all(|c| c == text::NUMBER)
 }

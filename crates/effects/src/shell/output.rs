@@ -14,6 +14,7 @@ impl Interpreter<'_, '_> {
         let arguments = words.get(1..).unwrap_or_default();
         let operand = |at: usize| reading.operands.get(at).and_then(|at| arguments.get(*at));
         match program {
+            "head" | "tail" if has(reading, "-c") || has(reading, "--bytes") => Flow::Any,
             "cat" | "tac" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "shuf"
             | "tee" | "nl" | "less" | "more" => {
                 let flow = self.input_of(reading, arguments);
@@ -54,6 +55,7 @@ impl Interpreter<'_, '_> {
                 Some(path) => Flow::line(&directory(path)),
                 None => Flow::Any,
             },
+            "realpath" if !reading.options.iter().all(|given| matches!(given.name, "-e" | "-m" | "-q" | "-s")) => Flow::Any,
             "realpath" | "readlink" => match operand(0).and_then(|path| self.one_place(path)) {
                 Some(place) => Flow::line(&Text::known(&place)),
                 None => Flow::Any,
@@ -99,7 +101,7 @@ impl Interpreter<'_, '_> {
                 Some("GOOS" | "GOARCH" | "GOVERSION") => Flow::Lines(vec![Text::mark(NAME)]),
                 _ => Flow::Any,
             },
-            "ls" if !has(reading, "-l") && !has(reading, "-R") => {
+            "ls" if !["-l", "-R", "-a", "-f", "-i", "-s", "-Q"].iter().any(|option| has(reading, option)) => {
                 // Names of a directory, or the operands themselves.
                 match self.paths_of(reading, arguments) {
                     Flow::Lines(mut lines) if !reading.operands.is_empty() => {
@@ -109,6 +111,8 @@ impl Interpreter<'_, '_> {
                     _ => Flow::Lines(vec![Text::mark(NAME)]),
                 }
             }
+            "seq" if has(reading, "-f") || has(reading, "-s") || has(reading, "--format") => Flow::Any,
+            "head" | "tail" if has(reading, "-c") || has(reading, "--bytes") => Flow::Any,
             "seq" => Flow::Lines(vec![Text::mark(NAME)]),
             _ => match reading.output {
                 Output::Paths => self.paths_of(reading, arguments),
@@ -224,6 +228,10 @@ impl Interpreter<'_, '_> {
         if prints_lines && has(reading, "-n") {
             return input.lines().map_or(Flow::Any, Flow::Lines);
         }
+        let scripts = reading.uses.iter().filter(|(kind, _)| *kind == Kind::Sed).count();
+        if scripts != 1 || has(reading, "-n") || has(reading, "-f") || has(reading, "-z") {
+            return Flow::Any;
+        }
         let Some(script) = script.as_ref().and_then(Text::whole) else { return Flow::Any };
         computed(&input, |text| {
             let rest = script.strip_prefix('s')?;
@@ -297,7 +305,7 @@ pub(super) fn echo(arguments: &[Text]) -> Flow {
     }
     let mut text = super::builtins::spaced_as_is(rest);
     if escapes {
-        text = unescaped(&text);
+        text = unescaped(&text, true);
     }
     if newline {
         text.push_raw("\n");
@@ -309,8 +317,13 @@ pub(super) fn echo(arguments: &[Text]) -> Flow {
 pub(super) fn printf(arguments: &[Text]) -> Flow {
     let Some((format, mut rest)) = arguments.split_first() else { return Flow::Nothing };
     let Some(format) = format.whole() else { return Flow::Any };
+    // Backslashes of the format are read first, those of arguments only by `%b`.
+    let Some(format) = unescaped(&Text::known(format), false).whole().map(str::to_owned) else { return Flow::Any };
     let mut out = Text::default();
-    for _ in 0..64 {
+    for round in 0.. {
+        if round == 64 {
+            return Flow::Any;
+        }
         let before = rest.len();
         let mut chars = format.chars();
         while let Some(c) = chars.next() {
@@ -339,9 +352,9 @@ pub(super) fn printf(arguments: &[Text]) -> Flow {
             };
             match conversion {
                 Some('s') if plain => out.push(&argument),
-                Some('b') if plain => out.push(&unescaped(&argument)),
-                Some('d' | 'i' | 'u') if plain && argument.is_known() => out.push(&argument),
-                Some('d' | 'i' | 'u' | 'x' | 'X' | 'o') => out.push_mark(NAME),
+                Some('b') if plain => out.push(&unescaped(&argument, true)),
+                Some('d' | 'i' | 'u') if plain && argument.whole().is_some_and(|text| text.parse::<u32>().is_ok()) => out.push(&argument),
+                Some('d' | 'i' | 'u' | 'x' | 'X' | 'o') => out.push_mark(super::text::NUMBER),
                 _ => out.push(&Text::any()),
             }
         }
@@ -349,11 +362,11 @@ pub(super) fn printf(arguments: &[Text]) -> Flow {
             break;
         }
     }
-    Flow::Text(unescaped(&out))
+    Flow::Text(out)
 }
 
 /// Backslashes as `echo -e` and `printf` read them.
-fn unescaped(text: &Text) -> Text {
+fn unescaped(text: &Text, echo: bool) -> Text {
     if !text.raw().contains('\\') {
         return text.clone();
     }
@@ -390,8 +403,14 @@ fn unescaped(text: &Text) -> Text {
                 out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
                 at = next;
             }
+            '"' if !echo => out.push(b'"'),
+            // `echo -e` wants the zero, `printf` takes three digits.
+            '1'..='7' if echo => {
+                out.push(b'\\');
+                out.extend_from_slice(escaped.encode_utf8(&mut [0; 4]).as_bytes());
+            }
             '0'..='7' => {
-                let (value, next) = number(&chars, at - 1, if escaped == '0' { 4 } else { 3 }, 8);
+                let (value, next) = number(&chars, at - 1, if echo { 4 } else { 3 }, 8);
                 out.push(value.to_le_bytes().first().copied().unwrap_or_default());
                 at = next;
             }

@@ -49,6 +49,19 @@ pub(super) fn handler(
         }
         "sed" | "gsed" => {
             let outcome = shell.apply(program, reading, words);
+            for given in reading.options.iter().filter(|given| matches!(given.name, "-f" | "--file")) {
+                if let Some(slot) = given.value {
+                    let file = slot_text(arguments, &slot);
+                    let flow = if file.raw() == "-" { shell.stdin.clone() } else { shell.content(&file) };
+                    match flow.whole() {
+                        Some(script) => {
+                            let deeds = crate::code::sed(script);
+                            shell.deeds(program, deeds);
+                        }
+                        None => shell.unknown(Gap::Code, "sed -f"),
+                    }
+                }
+            }
             shell.backed_up(reading, arguments);
             Some(outcome)
         }
@@ -65,6 +78,11 @@ pub(super) fn handler(
             for at in &reading.operands {
                 if let Some(place) = arguments.get(*at).and_then(|path| shell.one_place(path)) {
                     shell.state.write(&place, Flow::Nothing);
+                    let above = place.rsplit_once('/').map_or("/", |(above, _)| above);
+                    let can = has(reading, &["-p", "--parents"]) || shell.is_directory(above) || shell.state.made.iter().any(|made| **made == *above);
+                    if can {
+                        shell.state.made.push(Rc::from(place.as_str()));
+                    }
                 }
             }
             Some(outcome)
@@ -197,8 +215,8 @@ impl Interpreter<'_, '_> {
                     command |= raw.starts_with('-') && raw.contains('c');
                     starts |= raw.starts_with('-') && raw.contains(['i', 'l']);
                     input |= raw.contains('s');
-                    only_checks |= raw.contains('n') && !raw.contains('c');
-                    if raw.ends_with('o') || raw.ends_with('O') {
+                    only_checks |= raw.starts_with('-') && raw.contains('n') && !raw.contains('c');
+                    if raw.contains(['o', 'O']) {
                         rest = behind.get(1..).unwrap_or_default();
                         continue;
                     }
@@ -212,7 +230,7 @@ impl Interpreter<'_, '_> {
         }
         // Functions that were exported go along; directory and variables do too, as far as they matter.
         let out = self.forked(|shell| {
-            shell.state.aliases.clear();
+            shell.state.inherit(program == "bash");
             shell.state.plain = matches!(program, "sh" | "dash" | "ash" | "posh");
             if command {
                 let Some((text, names)) = rest.split_first() else { return Flow::Nothing };
@@ -222,6 +240,7 @@ impl Interpreter<'_, '_> {
                 shell.state.zero = vec![zero];
                 shell.state.positional =
                     Some(Rc::new(fields.iter().map(|field| vec![field.clone()]).collect()));
+                shell.not_bash(program, text);
                 return shell.text(text, &format!("{program} -c"));
             }
             match rest.split_first() {
@@ -249,10 +268,23 @@ impl Interpreter<'_, '_> {
         Outcome::of(out)
     }
 
+    /// Another shell reads some things otherwise than bash would.
+    fn not_bash(&mut self, program: &str, text: &Text) {
+        let otherwise = ["((", "[[", "$'", "<(", ">(", "pushd", "declare ", "function "];
+        let odd = match program {
+            "bash" | "rbash" | "zsh" | "ksh" | "mksh" => false,
+            "sh" | "dash" | "ash" | "posh" => otherwise.iter().any(|word| text.raw().contains(word)) && !text.raw().contains("$(("),
+            _ => true,
+        };
+        if odd {
+            self.unknown(Gap::ShellCode, &format!("{program} is no bash"));
+        }
+    }
+
     /// What an interactive or login shell reads first. The person's own files are their own; others are code.
     fn start_files(&mut self) {
         let home = self.variable_texts("HOME");
-        for name in [".bashrc", ".bash_profile", ".profile", ".zshrc", ".bash_login"] {
+        for name in [".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".bash_login", ".bash_logout"] {
             for home in &home {
                 let path = Text::marked(format!("{}/{name}", home.raw()));
                 let place = self.one_place(&path);
@@ -396,7 +428,11 @@ impl Interpreter<'_, '_> {
             None => vec![Text::known("echo")],
         };
         let whole_lines = replace.is_some() || option(&["-d", "--delimiter", "-0", "--null"]).is_some();
+        let odd = |line: &Text| line.raw().contains('\\') || line.raw().chars().filter(|c| matches!(c, '"' | '\'')).count() > 0;
+        let delimited = option(&["-d", "--delimiter"]).is_some();
         let items: Vec<Text> = match input.lines() {
+            Some(lines) if delimited => lines.iter().map(|_| Text::any()).collect(),
+            Some(lines) if lines.iter().any(odd) => vec![Text::any()],
             Some(lines) if whole_lines => lines,
             Some(lines) => lines
                 .iter()
@@ -533,6 +569,24 @@ impl Interpreter<'_, '_> {
                 }
                 None => continue,
             };
+            if self.one_place(source).is_some_and(|place| self.may_be_directory(&place)) {
+                // All that is known below the old name is now below the new one, or may be.
+                self.lost = true;
+                if let Some(place) = self.one_place(source) {
+                    let inside = |cwd: &Rc<str>| toolgate_model::below(place.as_bytes(), cwd.as_bytes()).is_some();
+                    if self.state.cwd.iter().any(inside) {
+                        self.state.cwd.clear();
+                    }
+                    let moved = |path: &Rc<str>| {
+                        let rest = path.strip_prefix(place.as_str())?;
+                        rest.starts_with('/').then(|| Rc::from(format!("{name}{rest}").as_str()))
+                    };
+                    let links: Vec<_> = self.state.links.iter().filter_map(|(link, leads)| Some((moved(link)?, leads.clone()))).collect();
+                    let files: Vec<_> = self.state.files.iter().filter_map(|(file, flow)| Some((moved(file)?, flow.clone()))).collect();
+                    self.state.links.extend(links);
+                    self.state.files.extend(files);
+                }
+            }
             let content = self.content(source);
             self.state.write(&name, content);
             let leads = self.one_place(source).and_then(|place| self.link_target(&place));
@@ -620,7 +674,7 @@ impl Interpreter<'_, '_> {
                     self.editor_command(program, line);
                 }
             }
-            Flow::Lines(_) | Flow::Any => {
+            Flow::Lines(_) | Flow::Any | Flow::Built => {
                 if !self.fed_by.is_empty() {
                     self.unknown(Gap::Code, program);
                 }

@@ -36,6 +36,11 @@ impl<'t> Interpreter<'t, '_> {
         outputs: &[String],
     ) -> Outcome {
         let Some(first) = words.first() else { return Outcome::of(Flow::Nothing) };
+        let few = words.get(..super::builtins::MAX_FIELDS);
+        if few.is_some() {
+            self.unknown(Gap::Bounds, "more words than can be told apart");
+        }
+        let words = few.unwrap_or(words);
         let literal;
         let name = match first.whole() {
             Some(name) => name,
@@ -53,6 +58,7 @@ impl<'t> Interpreter<'t, '_> {
             }
             None => return self.unknown_name(words, outputs),
         };
+        let mut aliased = None;
         if spelled.is_some_and(is_bare_name)
             && let Some(body) = self
                 .state
@@ -69,12 +75,54 @@ impl<'t> Interpreter<'t, '_> {
                 text.push_raw(" ");
                 text.push_raw(&quoted(word));
             }
+            let start = self.state.clone();
             self.calling.push(name.into());
-            self.forked(|shell| shell.text(&text, &format!("alias {name}")));
+            self.text(&text, &format!("alias {name}"));
             self.calling.pop();
+            aliased = Some(std::mem::replace(&mut self.state, start));
         }
-        if let Some(body) = self.state.function(name) {
-            return self.call(name, body, words);
+        let outcome = self.invoke_named(name, words, spelled, outputs);
+        if let Some(aliased) = aliased {
+            self.state.join(&aliased);
+            return Outcome::of(Flow::Any);
+        }
+        outcome
+    }
+
+    fn invoke_named(
+        &mut self,
+        name: &str,
+        words: &[Text],
+        spelled: Option<&'t [Word<'t>]>,
+        outputs: &[String],
+    ) -> Outcome {
+        if let Some((bodies, may_lack)) = self.state.function(name) {
+            // A word that may be several moves all that come after it.
+            let moved = words.iter().enumerate().skip(1).any(|(at, word)| {
+                let whole = spelled.and_then(|words| words.get(at)).is_some_and(|word| matches!(word.parts.as_slice(), [Part::Double(_)]));
+                word.raw().contains([ANY, NAME, INNER]) && !whole
+            });
+            let start = self.state.clone();
+            let mut outcome = Outcome::of(Flow::Nothing);
+            let mut ends: Option<super::state::State<'t>> = None;
+            for body in bodies {
+                self.state = start.clone();
+                let next = self.call(name, body, words, moved);
+                outcome = Outcome::of(if ends.is_some() { outcome.out.or(next.out) } else { next.out });
+                match &mut ends {
+                    Some(ends) => ends.join(&self.state),
+                    None => ends = Some(self.state.clone()),
+                }
+            }
+            if may_lack {
+                self.state = start;
+                self.invoke_program(name, words, spelled, outputs);
+                if let Some(ends) = ends {
+                    self.state.join(&ends);
+                }
+                outcome.out = Flow::Any;
+            }
+            return outcome;
         }
         self.invoke_program(name, words, spelled, outputs)
     }
@@ -118,16 +166,21 @@ impl<'t> Interpreter<'t, '_> {
         let before = std::mem::replace(&mut self.spelled, spelled);
         let outcome = self.program(name, words, outputs);
         self.spelled = before;
+        // What a program leaves of the input is some of it, or nothing.
+        if let Flow::Text(_) = &self.stdin {
+            self.stdin = self.stdin.lines().map_or(Flow::Any, Flow::Lines);
+        }
         outcome
     }
 
-    fn call(&mut self, name: &str, body: &'t toolgate_shell::Command<'t>, words: &[Text]) -> Outcome {
+    fn call(&mut self, name: &str, body: &'t toolgate_shell::Command<'t>, words: &[Text], moved: bool) -> Outcome {
         if self.calling.iter().filter(|calling| ***calling == *name).count() >= 2 {
             // What calls itself without end, and beside itself, is meant to.
             let run = Run { program: "fork-bomb".to_owned(), origin: Some(self.origin()), ..Run::default() };
-            if self.state.function(name).is_some_and(|body| forks(body, name)) {
+            if forks(body, name) {
                 self.emit(Effect::Run(run));
             }
+            self.unknown(Gap::ShellCode, &format!("{name} calls itself"));
             return Outcome::of(Flow::Any);
         }
         let positional = self
@@ -135,8 +188,15 @@ impl<'t> Interpreter<'t, '_> {
             .positional
             .replace(std::rc::Rc::new(words.iter().skip(1).map(|word| vec![word.clone()]).collect()));
         self.calling.push(name.into());
+        if moved {
+            self.state.positional = None;
+        }
         let locals = std::mem::take(&mut self.locals);
+        let jumps = std::mem::take(&mut self.jumps);
         let out = self.deeper_command(body);
+        for state in std::mem::replace(&mut self.jumps, jumps) {
+            self.state.join(&state);
+        }
         let mine = std::mem::replace(&mut self.locals, locals);
         for (local, value) in mine.into_iter().rev() {
             self.state.restore(&local, value);
@@ -196,6 +256,12 @@ impl<'t> Interpreter<'t, '_> {
         } else if let Some(place) = self.found_in_path(name) {
             return self.run_file(&place, words, outputs);
         }
+        // `git-push` is `git push`.
+        if let Some(sub) = name.strip_prefix("git-").filter(|sub| spec::find(name).is_none() && !sub.is_empty()) {
+            let words: Vec<Text> =
+                [Text::known("git"), Text::known(sub)].into_iter().chain(words.iter().skip(1).cloned()).collect();
+            return self.program("git", &words, outputs);
+        }
         if programs::is_shell(name) {
             let mut run = self.run_of(name, words, outputs);
             run.operands = words.iter().skip(1).map(|word| word.whole().map(str::to_owned)).collect();
@@ -239,8 +305,11 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     /// A program of this name in a directory that the command has put into `PATH`, or that it has written itself.
-    fn found_in_path(&self, name: &str) -> Option<String> {
-        self.state.path.iter().find_map(|directory| {
+    pub(super) fn found_in_path(&self, name: &str) -> Option<String> {
+        if let Some((_, path)) = self.state.hashed.iter().rev().find(|(known, _)| **known == *name) {
+            return Some(path.to_string());
+        }
+        self.state.path.iter().take(16).find_map(|directory| {
             let place = format!("{directory}/{name}");
             let there = self.state.written(&place).is_some()
                 || self.scene.world.look(std::path::Path::new(&place)).is_ok();
@@ -420,6 +489,13 @@ impl<'t> Interpreter<'t, '_> {
             {
                 self.state.files.retain(|(path, _)| **path != *place);
             }
+            if access == Access::Delete && let Some(place) = self.one_place(text) {
+                self.state.made.retain(|made| toolgate_model::below(place.as_bytes(), made.as_bytes()).is_none());
+                self.state.gone.push(place.as_str().into());
+            }
+            if access == Access::Write {
+                self.wrote(program, text);
+            }
             // What comes from elsewhere can hold anything; what a compiler makes is the project's.
             let fetches = matches!(
                 program,
@@ -484,6 +560,23 @@ impl<'t> Interpreter<'t, '_> {
                 None
             }
             _ => None,
+        }
+    }
+
+    /// What a file holds after a program has written it.
+    fn wrote(&mut self, program: &str, path: &Text) {
+        const KEEP: [&str; 9] = ["chmod", "chown", "chgrp", "touch", "setfacl", "chattr", "mkdir", "ln", "tee"];
+        if KEEP.contains(&program) {
+            return;
+        }
+        let Some(place) = self.one_place(path) else {
+            self.lost = true;
+            return;
+        };
+        if self.state.written(&place).is_some() {
+            self.state.write(&place, Flow::Any);
+        } else if self.scene.world.look(std::path::Path::new(&place)).is_err() {
+            self.state.write(&place, if is_builder(program) { Flow::Built } else { Flow::Any });
         }
     }
 
@@ -589,6 +682,9 @@ impl<'t> Interpreter<'t, '_> {
                 code::Path::Known(path) => {
                     let path = self.tilde(&path);
                     self.touch(access, Reach::Exact, &path);
+                    if access == Access::Write {
+                        self.wrote(program, &path);
+                    }
                     if access == Access::Enter {
                         self.state.cwd = self.directories(&path);
                     }
@@ -782,6 +878,14 @@ pub(super) fn access_of(kind: Kind) -> Option<(Access, Reach)> {
         Kind::Link => (Access::Link, Reach::Exact),
         _ => return None,
     })
+}
+
+fn is_builder(program: &str) -> bool {
+    matches!(
+        unversioned(program),
+        "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "ld" | "as" | "rustc" | "go" | "tsc" | "esbuild" | "javac" | "zig"
+            | "cargo" | "make" | "cmake" | "ninja" | "bun" | "deno" | "swc" | "ghc" | "dotnet" | "kotlinc" | "nvcc" | "ar" | "strip"
+    )
 }
 
 pub(super) fn code_language(language: Language) -> code::Language {

@@ -9,7 +9,7 @@ use super::text::{ANY, Choices, Flow, Text, either};
 /// More directories than this at once are none that we know.
 const MAX_DIRECTORIES: usize = 4;
 /// More of anything than this is not kept.
-const MAX_KEPT: usize = 512;
+const MAX_KEPT: usize = 256;
 
 /// A variable.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,12 +33,18 @@ impl Variable {
         match (self, other) {
             (one, two) if one == two => one.clone(),
             (Variable::Scalar(one), Variable::Scalar(two)) => Variable::Scalar(either(one, two)),
-            (Variable::Unset, Variable::Scalar(texts)) | (Variable::Scalar(texts), Variable::Unset) => {
-                Variable::Scalar(either(texts, &vec![Text::default()]))
-            }
             _ => Variable::unknown(),
         }
     }
+}
+
+/// A function: one of these bodies.
+#[derive(Debug, Clone)]
+struct Function<'t> {
+    name: Rc<str>,
+    bodies: Vec<&'t Command<'t>>,
+    /// In some branch it is not defined.
+    may_lack: bool,
 }
 
 /// The shell at one moment. Cloned where it forks.
@@ -53,7 +59,19 @@ pub(crate) struct State<'t> {
     variables: Vec<(Rc<str>, Rc<Variable>)>,
     /// Names that are passed on to programs.
     pub(crate) exported: Vec<Rc<str>>,
-    functions: Vec<(Rc<str>, &'t Command<'t>)>,
+    functions: Vec<Function<'t>>,
+    /// Functions that are passed on to other shells.
+    pub(crate) exported_functions: Vec<Rc<str>>,
+    /// Directories that the command has surely made.
+    pub(crate) made: Vec<Rc<str>>,
+    /// Places that it has taken away or renamed.
+    pub(crate) gone: Vec<Rc<str>>,
+    /// `readonly`
+    pub(crate) readonly: Vec<Rc<str>>,
+    /// `hash -p`
+    pub(crate) hashed: Vec<(Rc<str>, Rc<str>)>,
+    /// `set -a`
+    pub(crate) all_exported: bool,
     /// Aliases with their texts.
     pub(crate) aliases: Vec<(Rc<str>, Rc<str>)>,
     /// `$1` and so on.
@@ -85,6 +103,12 @@ impl<'t> State<'t> {
             variables: Vec::new(),
             exported: Vec::new(),
             functions: Vec::new(),
+            exported_functions: Vec::new(),
+            made: Vec::new(),
+            gone: Vec::new(),
+            readonly: Vec::new(),
+            hashed: Vec::new(),
+            all_exported: false,
             aliases: Vec::new(),
             positional: Some(Rc::new(Vec::new())),
             zero: vec![Text::known("bash")],
@@ -118,6 +142,12 @@ impl<'t> State<'t> {
                 _ => break,
             }
         }
+        if self.readonly.contains(&name) {
+            // It stays what it was, unless the word came later than we think.
+            let old = self.own(&name).unwrap_or_else(Variable::unknown);
+            self.put(&name, old.or(&value));
+            return;
+        }
         self.put(&name, value);
     }
 
@@ -143,18 +173,44 @@ impl<'t> State<'t> {
         self.variables.iter().find(|(known, _)| **known == *name).map(|(_, value)| (**value).clone())
     }
 
-    pub(crate) fn function(&self, name: &str) -> Option<&'t Command<'t>> {
-        self.functions.iter().rev().find(|(known, _)| **known == *name).map(|(_, body)| *body)
+    /// The bodies that a name may call, and whether it may call none of them.
+    pub(crate) fn function(&self, name: &str) -> Option<(Vec<&'t Command<'t>>, bool)> {
+        let found = self.functions.iter().find(|function| *function.name == *name)?;
+        Some((found.bodies.clone(), found.may_lack))
     }
 
-    pub(crate) fn define(&mut self, name: &str, body: &'t Command<'t>) {
-        if self.functions.len() < MAX_KEPT {
-            self.functions.push((Rc::from(name), body));
+    /// Whether there was room for it.
+    pub(crate) fn define(&mut self, name: &str, body: &'t Command<'t>) -> bool {
+        self.functions.retain(|function| *function.name != *name);
+        if self.functions.len() >= MAX_KEPT {
+            return false;
         }
+        self.functions.push(Function { name: Rc::from(name), bodies: vec![body], may_lack: false });
+        true
     }
 
     pub(crate) fn undefine(&mut self, name: &str) {
-        self.functions.retain(|(known, _)| **known != *name);
+        self.functions.retain(|function| *function.name != *name);
+    }
+
+    /// What another shell inherits.
+    pub(crate) fn inherit(&mut self, keeps_functions: bool) {
+        let (exported, all) = (&self.exported, self.all_exported);
+        self.variables.retain(|(name, _)| all || exported.contains(name) || matches!(&**name, "HOME" | "PATH" | "PWD" | "CDPATH" | "IFS"));
+        self.variables.retain(|(name, _)| all || &**name != "IFS");
+        let functions = &self.exported_functions;
+        self.functions.retain(|function| keeps_functions && functions.contains(&function.name));
+        self.aliases.clear();
+        self.readonly.clear();
+        self.hashed.clear();
+    }
+
+    /// Any variable may have changed.
+    pub(crate) fn forget_variables(&mut self) {
+        for (_, value) in &mut self.variables {
+            *value = Rc::new(Variable::unknown());
+        }
+        self.positional = None;
     }
 
     /// What a file holds that the command itself has written.
@@ -199,17 +255,60 @@ impl<'t> State<'t> {
         if self.positional != other.positional {
             self.positional = None;
         }
-        let missing = |name: &Rc<str>, list: &[(Rc<str>, &'t Command<'t>)]| {
-            !list.iter().any(|(known, _)| known == name)
-        };
-        let more: Vec<_> =
-            other.functions.iter().filter(|(name, _)| missing(name, &self.functions)).cloned().collect();
-        self.functions.extend(more);
+        for function in &mut self.functions {
+            match other.functions.iter().find(|there| there.name == function.name) {
+                Some(there) => {
+                    for body in &there.bodies {
+                        if !function.bodies.iter().any(|known| std::ptr::eq(*known, *body)) {
+                            function.bodies.push(body);
+                        }
+                    }
+                    function.may_lack |= there.may_lack;
+                }
+                None => function.may_lack = true,
+            }
+        }
+        for there in &other.functions {
+            if !self.functions.iter().any(|function| function.name == there.name) {
+                self.functions.push(Function { may_lack: true, ..there.clone() });
+            }
+        }
+        self.made.retain(|path| other.made.contains(path));
+        extend(&mut self.gone, &other.gone);
+        extend(&mut self.exported_functions, &other.exported_functions);
+        extend(&mut self.readonly, &other.readonly);
+        extend(&mut self.hashed, &other.hashed);
+        self.all_exported |= other.all_exported;
         extend(&mut self.exported, &other.exported);
         extend(&mut self.aliases, &other.aliases);
         extend(&mut self.links, &other.links);
         extend(&mut self.path, &other.path);
-        extend(&mut self.files, &other.files);
+        self.join_files(other);
+    }
+
+    /// A file has what it has in both, or it may have anything.
+    fn join_files(&mut self, other: &State<'t>) {
+        if self.files == other.files {
+            return;
+        }
+        let mut paths: Vec<Rc<str>> = Vec::new();
+        for (path, _) in self.files.iter().chain(&other.files) {
+            if !paths.contains(path) {
+                paths.push(path.clone());
+            }
+        }
+        for path in paths {
+            let (here, there) = (self.written(&path).cloned(), other.written(&path).cloned());
+            if here != there {
+                let flow = match (here, there) {
+                    (Some(Flow::Nothing), None) | (None, Some(Flow::Nothing)) => Flow::Nothing,
+                    (Some(one), Some(two)) => one.or(two),
+                    // Only in one of them: as it was before, or so.
+                    _ => Flow::Any,
+                };
+                self.write(&path, flow);
+            }
+        }
     }
 
     fn join_cwd(&mut self, other: &[Rc<str>]) {
@@ -225,13 +324,22 @@ impl<'t> State<'t> {
 
     /// Takes in what a child of this shell left on the disk. Its variables and directory die with it.
     pub(crate) fn adopt_files(&mut self, child: &State<'t>) {
-        extend(&mut self.links, &child.links);
-        extend(&mut self.files, &child.files);
+        self.links.clone_from(&child.links);
+        self.files.clone_from(&child.files);
+        self.made.clone_from(&child.made);
+        self.gone.clone_from(&child.gone);
     }
 
     /// Whether something that later commands go by differs.
     pub(crate) fn differs(&self, other: &State<'t>) -> bool {
-        self.cwd != other.cwd || self.variables != other.variables || self.positional != other.positional
+        self.cwd != other.cwd
+            || self.variables != other.variables
+            || self.positional != other.positional
+            || self.files != other.files
+            || self.links != other.links
+            || self.aliases != other.aliases
+            || self.path != other.path
+            || self.functions.len() != other.functions.len()
     }
 
     /// Gives up what two rounds of a loop could not agree on.
@@ -254,7 +362,7 @@ impl<'t> State<'t> {
 /// A counter stays a plain name whatever it counts to; anything else can become anything.
 fn widened(value: &Variable) -> Variable {
     let is_plain = |text: &Text| {
-        !text.is_empty() && text.raw().chars().all(|c| c.is_ascii_digit() || c == super::text::NAME)
+        !text.is_empty() && text.raw().chars().all(|c| c.is_ascii_digit() || matches!(c, super::text::NAME | super::text::NUMBER))
     };
     match value {
         Variable::Scalar(texts) if texts.iter().all(is_plain) => {

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 
 /// A part of one name: no slash, and not the whole of `.` or `..`. A number, a hash, a date.
 pub(crate) const NAME: char = '\u{fdd0}';
+/// Digits: a number that is not known. A name that holds no code either.
+pub(crate) const NUMBER: char = '\u{fdd6}';
 /// A path that leads down: names and slashes, nothing that climbs. May be empty.
 pub(crate) const INNER: char = '\u{fdd1}';
 /// Anything at all, or nothing.
@@ -158,6 +160,8 @@ pub(crate) enum Flow {
     Lines(Choices),
     /// Anything.
     Any,
+    /// What a build tool made: code of the project.
+    Built,
 }
 
 impl Flow {
@@ -176,7 +180,7 @@ impl Flow {
                 one.push(&two);
                 Flow::Text(one)
             }
-            (Flow::Any, _) | (_, Flow::Any) => Flow::Any,
+            (Flow::Any | Flow::Built, _) | (_, Flow::Any | Flow::Built) => Flow::Any,
             (one, two) => match (one.lines(), two.lines()) {
                 (Some(one), Some(two)) => Flow::Lines(either(&one, &two)),
                 _ => Flow::Any,
@@ -187,14 +191,29 @@ impl Flow {
     /// One flow or another.
     #[must_use]
     pub(crate) fn or(self, other: Flow) -> Flow {
-        if self == other { self } else { self.then(other) }
+        if self == other {
+            return self;
+        }
+        // One line or another, or none: as lines they can be told apart; longer texts cannot.
+        let short = |flow: &Flow| match flow {
+            Flow::Text(text) => text.raw().trim_end_matches('\n').lines().count() <= 1,
+            Flow::Nothing | Flow::Lines(_) => true,
+            Flow::Any | Flow::Built => false,
+        };
+        if !short(&self) || !short(&other) {
+            return Flow::Any;
+        }
+        match (self.lines(), other.lines()) {
+            (Some(one), Some(two)) => Flow::Lines(either(&one, &two)),
+            _ => Flow::Any,
+        }
     }
 
     /// Its lines, where each can be told.
     pub(crate) fn lines(&self) -> Option<Choices> {
         match self {
             Flow::Nothing => Some(Vec::new()),
-            Flow::Any => None,
+            Flow::Any | Flow::Built => None,
             Flow::Lines(lines) => Some(lines.clone()),
             Flow::Text(text) if text.has_any() => None,
             Flow::Text(text) => {
@@ -209,7 +228,7 @@ impl Flow {
         match self {
             Flow::Nothing => Some(""),
             Flow::Text(text) => text.whole(),
-            Flow::Lines(_) | Flow::Any => None,
+            Flow::Lines(_) | Flow::Any | Flow::Built => None,
         }
     }
 
@@ -219,8 +238,9 @@ impl Flow {
             Flow::Nothing => vec![Text::default()],
             Flow::Text(text) => vec![Text(text.0.trim_end_matches('\n').to_owned())],
             Flow::Lines(lines) if lines.is_empty() => vec![Text::default()],
-            Flow::Lines(lines) => bounded(lines.clone()),
-            Flow::Any => vec![Text::any()],
+            // Any number of lines may be none.
+            Flow::Lines(lines) => either(&bounded(lines.clone()), &vec![Text::default()]),
+            Flow::Any | Flow::Built => vec![Text::any()],
         }
     }
 }

@@ -44,6 +44,12 @@ pub(super) struct Redirected {
     /// Where standard output goes, if not to the one of the shell: files by absolute name.
     stdout: Option<Vec<String>>,
     append: bool,
+    /// Standard output goes to standard error.
+    elsewhere: bool,
+    /// Descriptors are shuffled in a way that is not followed.
+    odd: bool,
+    /// `2>&1`
+    merges: bool,
     pub(super) outputs: Vec<String>,
 }
 
@@ -116,7 +122,9 @@ impl<'t> Interpreter<'t, '_> {
             self.assume(wanted);
             let next = self.pipeline(pipeline);
             let status = if surely { next.status } else { Status::Either };
-            last = Outcome { out: last.out.then(next.out), status };
+            let both = last.out.clone().then(next.out);
+            let out = if surely { both } else { last.out.or(both) };
+            last = Outcome { out, status };
         }
         if let Some(skipped) = skipped {
             // What comes after must hold whether or not the chain was walked to its end.
@@ -208,7 +216,15 @@ impl<'t> Interpreter<'t, '_> {
     ) -> Outcome {
         let stdin = redirected.stdin.map(|flow| std::mem::replace(&mut self.stdin, flow));
         let waiting = std::mem::take(&mut self.waiting);
+        let merged = self.merged;
+        self.merged |= redirected.merges;
         let mut outcome = run(self);
+        self.merged = merged;
+        if redirected.odd {
+            outcome.out = Flow::Any;
+        } else if redirected.elsewhere {
+            outcome.out = Flow::Nothing;
+        }
         let waiting = std::mem::replace(&mut self.waiting, waiting);
         if let Some(files) = redirected.stdout {
             for path in files {
@@ -274,7 +290,12 @@ impl<'t> Interpreter<'t, '_> {
                 Outcome::of(self.deeper(|shell| shell.arms(&subject, arms)))
             }
             Kind::Function { name, body } => {
-                self.state.define(name, body);
+                if !self.state.define(name, body) {
+                    self.unknown(Gap::Bounds, "more functions than can be kept");
+                }
+                if matches!(&**name, "command_not_found_handle") {
+                    self.forked(|shell| shell.deeper_command(body));
+                }
                 Outcome::sure(Flow::Nothing)
             }
             Kind::Test(words) => {
@@ -286,7 +307,10 @@ impl<'t> Interpreter<'t, '_> {
                 Outcome::of(Flow::Nothing)
             }
             Kind::Coproc { body, .. } => {
+                let stdin = std::mem::replace(&mut self.stdin, Flow::Any);
+                let fed_by = std::mem::take(&mut self.fed_by);
                 self.forked(|shell| shell.deeper_command(body));
+                (self.stdin, self.fed_by) = (stdin, fed_by);
                 Outcome::sure(Flow::Nothing)
             }
         }
@@ -297,35 +321,49 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn branches(&mut self, branches: &'t [(List<'t>, List<'t>)], otherwise: Option<&'t List<'t>>) -> Flow {
-        let mut out = Flow::Nothing;
+        let mut out: Option<Flow> = None;
         let mut ends: Vec<State<'t>> = Vec::new();
         for (condition, body) in branches {
             self.condition(condition);
             let failed = self.pending.take();
             let before = self.state.clone();
-            out = out.then(self.list(body));
+            let printed = self.list(body);
+            out = Some(out.map_or(printed.clone(), |out: Flow| out.or(printed)));
             ends.push(std::mem::replace(&mut self.state, before));
             if let Some(failed) = failed {
                 (self.state.cwd, self.state.previous) = failed;
             }
         }
-        if let Some(body) = otherwise {
-            out = out.then(self.list(body));
-        }
+        let last = otherwise.map_or(Flow::Nothing, |body| self.list(body));
         for end in ends {
             self.state.join(&end);
         }
-        out
+        out.map_or(last.clone(), |out| out.or(last))
     }
 
     /// Walks a loop's body until nothing new comes of it; what never settles is given up.
     fn repeat(&mut self, mut body: impl FnMut(&mut Self) -> Flow) -> Flow {
         let start = self.state.clone();
+        let jumps = std::mem::take(&mut self.jumps);
+        let mut body = |shell: &mut Self| {
+            let out = body(shell);
+            shell.settle();
+            for state in std::mem::take(&mut shell.jumps) {
+                shell.state.join(&state);
+            }
+            out
+        };
+        let out = self.settle_loop(&start, &mut body);
+        self.jumps = jumps;
+        out
+    }
+
+    fn settle_loop(&mut self, start: &State<'t>, body: &mut dyn FnMut(&mut Self) -> Flow) -> Flow {
         let first = body(self);
         self.settle();
         let mut after = self.state.clone();
-        after.join(&start);
-        if !after.differs(&start) {
+        after.join(start);
+        if !after.differs(start) {
             self.state = after;
             return first.repeated();
         }
@@ -334,7 +372,7 @@ impl<'t> Interpreter<'t, '_> {
         self.settle();
         self.state.join(&after);
         if self.state.differs(&after) {
-            self.state.widen(&start);
+            self.state.widen(start);
             let widened = self.state.clone();
             body(self);
             self.settle();
@@ -366,11 +404,7 @@ impl<'t> Interpreter<'t, '_> {
             },
         };
         let mut rounds: Vec<Text> = Vec::new();
-        for text in lists.into_iter().flatten() {
-            if !rounds.contains(&text) {
-                rounds.push(text);
-            }
-        }
+        rounds.extend(lists.into_iter().flatten());
         if select {
             rounds.push(Text::default());
         }
@@ -378,21 +412,24 @@ impl<'t> Interpreter<'t, '_> {
             return Flow::Nothing;
         }
         if rounds.len() > MAX_ROUNDS {
+            rounds.dedup();
             self.state.set(name, Variable::Scalar(super::text::bounded(rounds)));
+            self.environment_changed(name);
             return self.repeat(|shell| shell.list(body));
         }
-        let start = self.state.clone();
+        let jumps = std::mem::take(&mut self.jumps);
         let mut out = Flow::Nothing;
         for text in rounds {
             let many = !text.is_known();
             self.state.set(name, Variable::Scalar(vec![text]));
+            self.environment_changed(name);
             let printed = if many { self.repeat(|shell| shell.list(body)) } else { self.list(body) };
             out = out.then(printed);
             self.settle();
         }
-        // `break` and `continue` may have left any round early.
-        if self.state.differs(&start) {
-            self.state.join(&start);
+        // `break` may have left any round early.
+        for state in std::mem::replace(&mut self.jumps, jumps) {
+            self.state.join(&state);
         }
         out
     }
@@ -424,9 +461,13 @@ impl<'t> Interpreter<'t, '_> {
                 continue;
             }
             if !falls {
-                self.state = start.clone();
+                // The patterns have been expanded by now, with all that this does.
+                let mut fresh = start.clone();
+                fresh.adopt_files(&self.state);
+                self.state = fresh;
             }
-            out = out.then(self.list(&arm.body));
+            let printed = self.list(&arm.body);
+            out = out.or(printed);
             falls = arm.end == ArmEnd::FallThrough;
             surely |= fits == Some(true) && arm.end == ArmEnd::Break;
             ends.push(self.state.clone());
@@ -469,13 +510,16 @@ impl<'t> Interpreter<'t, '_> {
         let waiting = std::mem::take(&mut self.waiting);
         let lists = self.arguments(words);
         let own_waiting = std::mem::take(&mut self.waiting);
-        let redirected = self.redirects(&command.redirects);
-        let own_waiting: Vec<_> = own_waiting.into_iter().chain(std::mem::take(&mut self.waiting)).collect();
-        self.waiting = waiting;
-        let outcome = if words.is_empty() {
+        if words.is_empty() {
             for assignment in assignments {
                 self.assign(assignment);
             }
+        }
+        let redirected = self.redirects(&command.redirects);
+        let own_waiting: Vec<_> = own_waiting.into_iter().chain(std::mem::take(&mut self.waiting)).collect();
+        self.waiting = waiting;
+        let bare = std::mem::replace(&mut self.bare_command, command.redirects.is_empty());
+        let mut outcome = if words.is_empty() {
             let plain = self.substituted.is_empty();
             self.redirected(redirected, |_| {
                 if plain { Outcome::sure(Flow::Nothing) } else { Outcome::of(Flow::Nothing) }
@@ -489,6 +533,11 @@ impl<'t> Interpreter<'t, '_> {
             })
         };
         self.substituted = substituted;
+        self.bare_command = bare;
+        // A redirection can fail, and then nothing runs.
+        if !command.redirects.is_empty() {
+            outcome.status = Status::Either;
+        }
         outcome
     }
 
@@ -548,6 +597,13 @@ impl<'t> Interpreter<'t, '_> {
                         Variable::Scalar(appended(&had, &texts))
                     }
                     (None, _) if assignment.append => Variable::unknown(),
+                    (None, Some(Variable::Array(mut elements))) => {
+                        match elements.first_mut() {
+                            Some(first) => *first = texts,
+                            None => elements.push(texts),
+                        }
+                        Variable::Array(elements)
+                    }
                     (None, _) => Variable::Scalar(texts),
                 }
             }
@@ -568,6 +624,19 @@ impl<'t> Interpreter<'t, '_> {
                 if in_order { Variable::Array(values) } else { any_order(values) }
             }
         };
+        if let Variable::Scalar(texts) = &value
+            && (self.integers.iter().any(|name| name == assignment.name) || is_integer(assignment.name))
+        {
+            for text in texts.clone() {
+                self.evaluate(text.raw());
+            }
+        }
+        if matches!(assignment.name, "BASH_CMDS" | "BASH_ALIASES") {
+            self.unknown(Gap::ShellCode, assignment.name);
+        }
+        if assignment.name == "OLDPWD" {
+            self.state.previous = None;
+        }
         self.state.set(assignment.name, value);
         self.environment_changed(assignment.name);
     }
@@ -597,8 +666,9 @@ impl<'t> Interpreter<'t, '_> {
         let word = match &redirect.target {
             RedirectTarget::Body(word) => {
                 let text = one_of(self.single(word));
-                if descriptor.unwrap_or(0) == 0 {
-                    all.stdin = Some(Flow::Text(text));
+                match descriptor.unwrap_or(0) {
+                    0 => all.stdin = Some(Flow::Text(text)),
+                    number => self.state.descriptors.push((number, Flow::Text(text))),
                 }
                 return;
             }
@@ -606,8 +676,9 @@ impl<'t> Interpreter<'t, '_> {
         };
         if redirect.operator == RedirectOperator::HereString {
             let text = one_of(self.single(word));
-            if descriptor.unwrap_or(0) == 0 {
-                all.stdin = Some(Flow::line(&text));
+            match descriptor.unwrap_or(0) {
+                0 => all.stdin = Some(Flow::line(&text)),
+                number => self.state.descriptors.push((number, Flow::line(&text))),
             }
             return;
         }
@@ -624,6 +695,16 @@ impl<'t> Interpreter<'t, '_> {
                 {
                     let found = self.state.descriptors.iter().rev().find(|(known, _)| *known == number);
                     all.stdin = Some(found.map_or(Flow::Any, |(_, flow)| flow.clone()));
+                }
+                if redirect.operator == RedirectOperator::DuplicateOutput {
+                    match (descriptor.unwrap_or(1), target.raw()) {
+                        (1, "1") => {}
+                        // To standard error, which is somewhere else unless the two are one.
+                        (1, "2") if !self.merged => all.elsewhere = true,
+                        (1, _) => all.odd = true,
+                        (2, "1") => all.merges = true,
+                        _ => all.odd |= true,
+                    }
                 }
                 continue;
             }
@@ -666,12 +747,22 @@ impl<'t> Interpreter<'t, '_> {
                 number => self.state.descriptors.push((number, flow)),
             }
         }
+        // Standard output by its name is standard output.
+        if writes && matches!(target.raw(), "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1") {
+            all.odd = true;
+            return;
+        }
+        self.lost |= writes && place.is_none();
         if writes && let Some(place) = place {
             let out = matches!(descriptor, None | Some(1))
                 || matches!(redirect.operator, Op::WriteBoth | Op::AppendBoth);
             if out {
                 all.append = matches!(redirect.operator, Op::Append | Op::AppendBoth);
                 all.stdout = Some(vec![place.clone()]);
+                // What is opened for both is not emptied.
+                all.append |= redirect.operator == Op::ReadWrite;
+            } else {
+                self.state.write(&place, Flow::Any);
             }
             all.outputs.push(place);
         } else if writes && matches!(descriptor, None | Some(1)) {
@@ -690,6 +781,11 @@ impl Flow {
             None => Flow::Any,
         }
     }
+}
+
+/// Variables whose values bash evaluates by itself.
+fn is_integer(name: &str) -> bool {
+    matches!(name, "RANDOM" | "SECONDS" | "OPTIND" | "LINENO" | "HISTCMD" | "BASHPID" | "EPOCHSECONDS")
 }
 
 fn one_of(choices: Choices) -> Text {
