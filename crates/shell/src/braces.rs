@@ -230,7 +230,6 @@ impl<'s> Parser<'s> {
 
     /// A quote or expansion within the word of `${…}`.
     fn brace_expansion(&mut self, parts: &mut Vec<Part<'s>>, quoting: Quoting, literal: bool) -> Result<()> {
-        let unquoted = quoting == Quoting::None;
         match self.byte(self.at) {
             b'\'' => {
                 parts.push(self.single()?);
@@ -238,7 +237,7 @@ impl<'s> Parser<'s> {
             }
             b'"' => {
                 self.at += 1;
-                parts.push(self.double(unquoted)?);
+                parts.push(self.double(literal)?);
                 Ok(())
             }
             b'`' => {
@@ -254,7 +253,7 @@ impl<'s> Parser<'s> {
                 b'\'' if quoting != Quoting::Here => self.ansi_read_twice(parts),
                 b'"' => {
                     self.at = self.joined(self.at + 1) + 1;
-                    parts.push(self.double(unquoted)?);
+                    parts.push(self.double(literal)?);
                     Ok(())
                 }
                 _ => self.dollar(parts, quoting),

@@ -23,6 +23,8 @@ pub(crate) enum Place {
 pub(crate) enum Quoting {
     None,
     Double,
+    /// `"…"` within a default value in double quotes.
+    Nested,
     /// The body of a here-document: like `Double`, but bash sees it only when it expands it.
     Here,
     /// `(( ))` and subscripts: like `Double` in what is expanded.
@@ -135,7 +137,7 @@ impl<'s> Parser<'s> {
             b'\'' => parts.push(self.single()?),
             b'"' => {
                 self.at += 1;
-                parts.push(self.double(true)?);
+                parts.push(self.double(false)?);
             }
             b'`' => parts.push(self.backtick(false)?),
             _ => match self.peek_second() {
@@ -145,7 +147,7 @@ impl<'s> Parser<'s> {
                 }
                 b'"' => {
                     self.at = self.joined(self.at + 1) + 1;
-                    parts.push(self.double(true)?);
+                    parts.push(self.double(false)?);
                 }
                 _ => self.dollar(parts, Quoting::None)?,
             },
@@ -203,21 +205,45 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// The inside of `"…"` and its end. `strip`: whether `\"` in backticks loses its backslash.
-    pub(crate) fn double(&mut self, strip: bool) -> Result<Part<'s>> {
+    /// The inside of `"…"` and its end.
+    ///
+    /// `nested`: within a default value that is itself quoted, `"${x:-"…"}"`. There bash first takes backslashes off
+    /// that would stay elsewhere, and then reads the result: `"${x:-"$\(rm)"}"` runs `rm`.
+    pub(crate) fn double(&mut self, nested: bool) -> Result<Part<'s>> {
         self.enter()?;
         let mut parts = Vec::new();
+        let quoting = if nested { Quoting::Nested } else { Quoting::Double };
         loop {
-            self.double_parts(&mut parts, Quoting::Double)?;
+            self.double_parts(&mut parts, quoting)?;
             match self.byte(self.at) {
                 b'"' => break,
-                b'`' => parts.push(self.backtick(strip)?),
+                b'`' => {
+                    let start = self.at;
+                    parts.push(self.backtick(!nested)?);
+                    if nested && self.loses_backslashes(start) {
+                        return self.error("a backslash that bash takes off twice");
+                    }
+                }
                 _ => return self.error("a double quote that is not closed"),
             }
         }
         self.at += 1;
         self.leave();
         Ok(Part::Double(parts))
+    }
+
+    /// Whether between this place and here a backslash stands before something that it does not quote.
+    fn loses_backslashes(&self, mut at: usize) -> bool {
+        while at < self.at {
+            if self.byte(at) == b'\\' {
+                at += 1;
+                if !matches!(self.byte(at), b'$' | b'`' | b'\\' | b'"' | b'\n') {
+                    return true;
+                }
+            }
+            at += 1;
+        }
+        false
     }
 
     /// Text in which `$`, backslash and backtick mean something; stops at a backtick, a `"`, or the end.
@@ -234,8 +260,11 @@ impl<'s> Parser<'s> {
                     let escaped = match next {
                         b'$' | b'`' | b'\\' | b'\n' => true,
                         b'"' => quoting != Quoting::Here,
-                        _ => false,
+                        _ => quoting == Quoting::Nested,
                     };
+                    if quoting == Quoting::Nested && self.byte(self.at.wrapping_sub(1)) == b'$' {
+                        return self.error("a backslash that bash takes off twice");
+                    }
                     if escaped {
                         push_quoted(parts, self.slice(start, self.at));
                         start = self.at + 1 + usize::from(next == b'\n');
@@ -309,7 +338,7 @@ impl<'s> Parser<'s> {
             _ => {
                 self.at = start + 1;
                 match quoting {
-                    Quoting::Double | Quoting::Here => push_quoted(parts, "$"),
+                    Quoting::Double | Quoting::Nested | Quoting::Here => push_quoted(parts, "$"),
                     Quoting::None | Quoting::Arithmetic => push_bare(parts, "$"),
                 }
                 return Ok(());
