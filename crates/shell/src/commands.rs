@@ -219,14 +219,14 @@ impl<'s> Parser<'s> {
 
     /// `! time a | b`
     fn pipeline(&mut self) -> Result<Pipeline<'s>> {
-        let mut pipeline = Pipeline { negated: false, timed: false, commands: Vec::new() };
+        let mut pipeline = Pipeline { negated: false, timed: false, commands: Vec::with_capacity(1) };
         let mut bare = false;
         loop {
             self.skip_blanks();
             match self.keyword() {
                 Some((Keyword::Bang, end)) => {
                     // With `extglob` on this would be a pattern, and the files that it matches the command.
-                    if self.byte(end) == b'(' && self.text.contains("extglob") {
+                    if self.byte(end) == b'(' && self.mentions_extglob() {
                         return self.error("`!(` where `extglob` may be on");
                     }
                     pipeline.negated = !pipeline.negated;
@@ -606,11 +606,13 @@ impl<'s> Parser<'s> {
 
     fn function_body(&mut self, start: usize, mut name: Word<'s>) -> Result<Command<'s>> {
         self.skip_newlines()?;
+        self.enter()?;
         let body_start = self.at;
         let Some(kind) = self.compound()? else {
             return self.error("a function without a body");
         };
         let body = self.redirected(body_start, kind)?;
+        self.leave();
         let name = match (name.parts.pop(), name.parts.is_empty()) {
             (Some(Part::Bare(text)), true) => text,
             _ => Cow::Borrowed(self.slice(name.span.start as usize, name.span.end as usize)),
@@ -620,6 +622,7 @@ impl<'s> Parser<'s> {
     }
 
     fn coproc(&mut self, start: usize) -> Result<Command<'s>> {
+        self.enter()?;
         self.skip_blanks();
         let mut name = None;
         let mut body_start = self.at;
@@ -649,6 +652,7 @@ impl<'s> Parser<'s> {
             None if self.keyword().is_some() => return self.error("a reserved word after `coproc`"),
             None => self.simple()?,
         };
+        self.leave();
         let span = span(start, body.span.end as usize);
         Ok(Command { span, kind: Kind::Coproc { name, body: Box::new(body) }, redirects: Vec::new() })
     }
@@ -667,7 +671,7 @@ impl<'s> Parser<'s> {
                 redirects.push(redirect);
             } else if words.is_empty() {
                 let at = self.at;
-                let mut parts = Vec::new();
+                let mut parts = Vec::with_capacity(1);
                 if let Some(assignment) = self.assignment(&mut parts)? {
                     assignments.push(assignment);
                 } else {

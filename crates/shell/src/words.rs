@@ -73,7 +73,8 @@ impl<'s> Parser<'s> {
     pub(crate) fn word(&mut self, place: Place) -> Result<Word<'s>> {
         self.at = self.joined(self.at);
         let start = self.at;
-        let mut parts = Vec::new();
+        // Most words are one piece; room for four would be four times the memory.
+        let mut parts = Vec::with_capacity(1);
         self.word_parts(&mut parts, place)?;
         Ok(Word { span: span(start, self.at), parts })
     }
