@@ -5,7 +5,6 @@
     clippy::disallowed_methods,
     reason = "a benchmark looks at the clock and tells"
 )]
-#![expect(missing_docs, reason = "a benchmark has no interface")]
 
 use std::hint::black_box;
 use std::time::Instant;

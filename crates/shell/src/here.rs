@@ -368,7 +368,7 @@ impl<'s> Placing<'_, 's> {
             Operation::Indirect(operation) => self.operation(operation),
             Operation::Default { word, .. } => self.parts(&mut word.parts),
             Operation::Strip { pattern, .. } | Operation::Case { pattern, .. } => {
-                self.parts(&mut pattern.parts)
+                self.parts(&mut pattern.parts);
             }
             Operation::Replace { pattern, with, .. } => {
                 self.parts(&mut pattern.parts);

@@ -15,7 +15,8 @@ fn nested(open: &str, middle: &str, close: &str, levels: usize) -> String {
     format!("{}{middle}{}", open.repeat(levels), close.repeat(levels))
 }
 
-pub fn texts() -> Vec<String> {
+#[expect(clippy::too_many_lines, reason = "a list")]
+fn texts() -> Vec<String> {
     let mut texts: Vec<String> = [
         "(",
         ")",
@@ -157,7 +158,8 @@ pub fn texts() -> Vec<String> {
             format!("(({} ) )", nested("((", &"a ".repeat(SIZE / 4), ") )", levels.min(60))),
         ]);
     }
-    let delimiters: String = (0..10_000).map(|number| format!("<<E{number} ")).collect();
+    let delimiters: String =
+        (0..10_000).map(|number: u32| ["<<E", &number.to_string(), " "].concat()).collect();
     texts.push(format!("cat {delimiters}\n"));
     texts.push(format!("cat {delimiters}\n{}", "E0\n".repeat(20_000)));
     texts.push(format!("cat <<E\n{}", filled("a\\\n")));

@@ -37,7 +37,7 @@ fn is_script(path: &Path) -> bool {
     use std::io::Read;
     let mut head = [0; 32];
     let length = fs::File::open(path).and_then(|mut file| file.read(&mut head)).unwrap_or(0);
-    let Some(line) = head[..length].strip_prefix(b"#!") else { return false };
+    let Some(line) = head.get(..length).and_then(|head| head.strip_prefix(b"#!")) else { return false };
     let line: Vec<u8> = line.iter().copied().take_while(|&byte| byte != b'\n').collect();
     line.ends_with(b"/sh") || line.ends_with(b"bash") || line.windows(4).any(|part| part == b"/sh ")
 }
@@ -58,7 +58,7 @@ fn what_bash_accepts_is_read() {
         match (bash_syntax(&text, &scratch), ours) {
             (Bash::Accepts, None) => both += 1,
             (Bash::Accepts, Some(error)) => {
-                rejected.push((number, error, text.chars().take(120).collect::<String>()))
+                rejected.push((number, error, text.chars().take(120).collect::<String>()));
             }
             (Bash::Warns, _) => warned += 1,
             (Bash::Rejects, None) => accepted += 1,

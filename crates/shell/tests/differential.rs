@@ -2,6 +2,7 @@
 //!
 //! Both are read through their debug output: a walk over each of their trees would be longer than our parser.
 #![expect(clippy::disallowed_methods, reason = "the test runs bash to judge a difference")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a generator of texts for a test")]
 
 mod support;
 
@@ -259,10 +260,9 @@ fn what_others_see_we_see() {
             let Some(theirs) = theirs else { continue };
             compared[usize::from(which == "shuck")] += 1;
             let lacks = theirs.iter().find(|(name, count)| ours.get(*name).is_none_or(|known| known < count));
-            if let Some((name, _)) = lacks {
-                if bash_syntax(text, &scratch) != Bash::Rejects && !known(name, text) {
-                    missing.push(format!("{which} sees `{name}` in {text:?}"));
-                }
+            let Some((name, _)) = lacks else { continue };
+            if !known(name, text) && bash_syntax(text, &scratch) != Bash::Rejects {
+                missing.push(format!("{which} sees `{name}` in {text:?}"));
             }
         }
     }

@@ -1,4 +1,5 @@
 //! What the tree says of a few texts, part by part.
+#![expect(clippy::panic, reason = "a test stops where the tree is another")]
 
 use toolgate_shell::{
     ArmEnd, Connector, Descriptor, Index, Item, Kind, Operation, Part, Redirect, RedirectOperator,
@@ -144,18 +145,17 @@ fn bodies_of_here_documents_are_in_their_places() {
 fn redirections() {
     let redirects = redirects("a 2>&1 >| b <> c &>> d {fd}< e <&- 4>&5- <<< f");
     let operators: Vec<_> = redirects.iter().map(|redirect| redirect.operator).collect();
-    use RedirectOperator as Op;
     assert_eq!(
         operators,
         [
-            Op::DuplicateOutput,
-            Op::Clobber,
-            Op::ReadWrite,
-            Op::AppendBoth,
-            Op::Read,
-            Op::DuplicateInput,
-            Op::DuplicateOutput,
-            Op::HereString
+            RedirectOperator::DuplicateOutput,
+            RedirectOperator::Clobber,
+            RedirectOperator::ReadWrite,
+            RedirectOperator::AppendBoth,
+            RedirectOperator::Read,
+            RedirectOperator::DuplicateInput,
+            RedirectOperator::DuplicateOutput,
+            RedirectOperator::HereString
         ]
     );
     assert_eq!(redirects[4].descriptor, Some(Descriptor::Variable("fd")));

@@ -2,6 +2,8 @@
 #![allow(
     dead_code,
     clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::needless_for_each,
     reason = "each test uses its part, and tests may ask the machine"
 )]
 
@@ -152,7 +154,7 @@ impl Seen {
             Operation::Indirect(operation) => self.operation(operation, depth),
             Operation::Default { word, .. } => self.parts(&word.parts, depth),
             Operation::Strip { pattern, .. } | Operation::Case { pattern, .. } => {
-                self.parts(&pattern.parts, depth)
+                self.parts(&pattern.parts, depth);
             }
             Operation::Replace { pattern, with, .. } => {
                 self.parts(&pattern.parts, depth);
