@@ -317,7 +317,7 @@ impl<'s> Parser<'s> {
                             self.dollar(&mut parts, Quoting::Arithmetic)?;
                             // While bash looks for `))` it does not know `${…}`; a parenthesis in it counts.
                             let counts = second == b'{' && close == b')';
-                            if counts && self.even(at, self.at, b'(', true) != Some(true) {
+                            if counts && !self.counts(at, self.at, b'(') {
                                 return self.error("parentheses that cannot be counted");
                             }
                         }
@@ -331,6 +331,9 @@ impl<'s> Parser<'s> {
                     push_bare(&mut parts, self.slice(start, at));
                     let process = self.process()?;
                     parts.push(process);
+                }
+                b'<' | b'>' if close == b'}' && self.peek_second() == b'(' => {
+                    return self.error("a process substitution in a slice");
                 }
                 b'#' if comments && matches!(self.byte(at.wrapping_sub(1)), b' ' | b'\t' | b'\n') => {
                     return self.error("a comment in arithmetic");

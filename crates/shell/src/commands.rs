@@ -84,6 +84,15 @@ fn declares(name: &str) -> bool {
     matches!(name, "declare" | "local" | "export" | "readonly" | "typeset" | "alias" | "eval" | "let")
 }
 
+/// Whether quoted text would be an expansion if it were not quoted.
+fn quotes_expansion(parts: &[Part<'_>]) -> bool {
+    parts.iter().any(|part| match part {
+        Part::Quoted(text) => text.contains(['$', '`', '\\']),
+        Part::Double(parts) => quotes_expansion(parts),
+        _ => false,
+    })
+}
+
 impl<'s> Parser<'s> {
     /// All of the text. bash runs each line before it reads the next, so an error takes only its own line away.
     pub(crate) fn script(mut self) -> Parsed<'s> {
@@ -267,10 +276,11 @@ impl<'s> Parser<'s> {
 
     /// `time -p --`
     fn time_options(&mut self) {
-        for option in [b"-p".as_slice(), b"--"] {
+        for letter in *b"p-" {
             self.skip_blanks();
-            let end = self.at + option.len();
-            if self.raw(self.at, end) == option && class(self.byte(end)) == BREAK {
+            let second = self.joined(self.at + 1);
+            let end = self.joined(second + 1);
+            if self.byte(self.at) == b'-' && self.byte(second) == letter && class(self.byte(end)) == BREAK {
                 self.at = end;
             }
         }
@@ -381,10 +391,18 @@ impl<'s> Parser<'s> {
                 self.at += 2;
                 return Ok(Kind::Arithmetic(arithmetic));
             }
+            if self.joined_comment(open, self.at) {
+                return self.error("`((` that bash could read in two ways");
+            }
             self.note_parentheses(open, open)?;
         }
         self.at = open + 1;
+        let documents = self.bodies.len();
         let list = self.some_list()?;
+        if self.bodies.len() != documents && self.known_parentheses(open) {
+            // bash reads the commands again, but the body from where it is by then.
+            return self.error("a here-document in `((`");
+        }
         if self.byte(self.at) != b')' {
             return self.error("`(` without `)`");
         }
@@ -840,6 +858,9 @@ impl<'s> Parser<'s> {
             let word = self.some_word(Place::Argument, "a redirection without a target")?;
             if operator == RedirectOperator::HereDocument {
                 self.here_document(&word, strip)?
+            } else if duplicates && quotes_expansion(&word.parts) {
+                // For a file after `>&` bash expands the word, and then what came out: `>&'$(rm)'` runs `rm`.
+                return self.error("a quoted expansion after `>&`");
             } else {
                 RedirectTarget::Word(word)
             }
@@ -855,7 +876,13 @@ impl<'s> Parser<'s> {
                 while self.byte(at).is_ascii_digit() {
                     at += 1;
                 }
-                let after = self.joined(at);
+                let mut after = self.joined(at);
+                while self.byte(after).is_ascii_digit() {
+                    after = self.joined(after + 1);
+                    if matches!(self.byte(after), b'<' | b'>') {
+                        return self.error("a descriptor that is broken over two lines");
+                    }
+                }
                 // What bash does not take for a number is a word.
                 match self.slice(start, at).parse::<u32>() {
                     Ok(number) if i32::try_from(number).is_ok() => {
@@ -865,14 +892,13 @@ impl<'s> Parser<'s> {
                 }
             }
             b'{' => {
-                at += 1;
+                at = self.joined(at + 1);
                 if !name_start(self.byte(at)) {
                     return Ok((None, start));
                 }
                 while name_byte(self.byte(at)) {
-                    at += 1;
+                    at = self.joined(at + 1);
                 }
-                let plain = self.byte(at) == b'}';
                 if self.byte(at) == b'[' {
                     // `{a[0]}>`; blanks end the word, and with it this.
                     while class(self.byte(at)) != BREAK && self.byte(at) != b'}' {
@@ -884,8 +910,8 @@ impl<'s> Parser<'s> {
                     return Ok((None, start));
                 }
                 let name = self.slice(start + 1, at);
-                if !plain && name.contains(['$', '`', '\\', '\'', '"']) {
-                    return self.error("a descriptor with an expansion");
+                if name.contains(['$', '`', '\\', '\'', '"']) {
+                    return self.error("a descriptor that is more than a name");
                 }
                 Ok((Some(Descriptor::Variable(name)), after))
             }

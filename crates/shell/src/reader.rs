@@ -242,6 +242,19 @@ impl<'s> Parser<'s> {
         Some(level == 0 && at == to)
     }
 
+    /// Whether what lies between is the same to bash when it counts brackets and when it reads later.
+    ///
+    /// Line continuations are gone by then, and a comment that ended at one goes on: `#\⏎'`.
+    pub(crate) fn counts(&self, from: usize, to: usize, open: u8) -> bool {
+        !self.joined_comment(from, to) && self.even(from, to, open, true) == Some(true)
+    }
+
+    /// Whether there is a line continuation, and something that may be a comment.
+    pub(crate) fn joined_comment(&self, from: usize, to: usize) -> bool {
+        let raw = self.raw(from, to);
+        raw.contains(&b'#') && raw.windows(2).any(|pair| pair == b"\\\n")
+    }
+
     /// The place after the closing `"`.
     fn after_double(&self, mut at: usize, depth: u8) -> Option<usize> {
         loop {

@@ -415,9 +415,10 @@ impl<'s> Parser<'s> {
     fn counted_substitution(&mut self, open: usize) -> Result<List<'s>> {
         let end = self.at;
         let documents = self.bodies.len();
+        let joined_comment = self.joined_comment(open, end);
         self.note_parentheses(open, open + 1)?;
         let list = self.substitution(b')')?;
-        if self.at != end || self.bodies.len() != documents {
+        if self.at != end || self.bodies.len() != documents || joined_comment {
             return self.error("`((` that bash could read in two ways");
         }
         Ok(list)
@@ -474,7 +475,7 @@ impl<'s> Parser<'s> {
             return self.error("`$[` that is not closed");
         }
         // bash 5.2 counts the brackets inside of `$(…)` too.
-        if self.even(start, self.at, b'[', true) != Some(true) {
+        if !self.counts(start, self.at, b'[') {
             return self.error("brackets that cannot be counted");
         }
         let arithmetic = Arithmetic { span: span(start, self.at), parts };
@@ -541,7 +542,7 @@ impl<'s> Parser<'s> {
                 b'<' | b'>' if self.peek_second() == b'(' => {
                     let before = self.at;
                     parts.push(self.process()?);
-                    if self.even(before, self.at, b'(', true) != Some(true) {
+                    if !self.counts(before, self.at, b'(') {
                         return self.error("parentheses that cannot be counted");
                     }
                     continue;
@@ -553,7 +554,7 @@ impl<'s> Parser<'s> {
                 _ => {
                     let before = self.at;
                     self.special(parts)?;
-                    if byte == b'$' && self.even(before, self.at, b'(', true) != Some(true) {
+                    if byte == b'$' && !self.counts(before, self.at, b'(') {
                         return self.error("parentheses that cannot be counted");
                     }
                     continue;
