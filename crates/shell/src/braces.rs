@@ -256,7 +256,10 @@ impl<'s> Parser<'s> {
                     parts.push(self.double(literal)?);
                     Ok(())
                 }
-                _ => self.dollar(parts, quoting),
+                _ => {
+                    self.check_process_id()?;
+                    self.dollar(parts, quoting)
+                }
             },
         }
     }
@@ -310,6 +313,7 @@ impl<'s> Parser<'s> {
                     parts.push(self.backtick(false)?);
                 }
                 b'$' => {
+                    self.check_process_id()?;
                     push_bare(&mut parts, self.slice(start, at));
                     match self.peek_second() {
                         b'\'' => self.ansi_read_twice(&mut parts)?,

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use crate::reader::{BREAK, Parser, Result, class, name_byte, name_start, push_bare, span};
 use crate::words::Place;
 use crate::{
-    Arithmetic, Arm, ArmEnd, Assignment, Command, Connector, Descriptor, Item, Kind, List, Parsed, Part,
-    Pipeline, Redirect, RedirectOperator, RedirectTarget, Value, Word,
+    Arithmetic, Arm, ArmEnd, Assignment, Command, Connector, Descriptor, Item, Kind, List, Operation, Parsed,
+    Part, Pipeline, Redirect, RedirectOperator, RedirectTarget, Value, Word,
 };
 
 /// The reserved words, where bash takes them for such.
@@ -84,11 +84,12 @@ fn declares(name: &str) -> bool {
     matches!(name, "declare" | "local" | "export" | "readonly" | "typeset" | "alias" | "eval" | "let")
 }
 
-/// Whether quoted text would be an expansion if it were not quoted.
-fn quotes_expansion(parts: &[Part<'_>]) -> bool {
-    parts.iter().any(|part| match part {
-        Part::Quoted(text) => text.contains(['$', '`', '\\']),
-        Part::Double(parts) => quotes_expansion(parts),
+/// Whether this comes out the same when it is expanded twice: plain text, or a variable, whose value is not ours to know.
+fn stays_the_same(parts: &[Part<'_>]) -> bool {
+    parts.iter().all(|part| match part {
+        Part::Bare(text) | Part::Quoted(text) => !text.contains(['$', '`', '\\']),
+        Part::Double(parts) => stays_the_same(parts),
+        Part::Parameter(parameter) => parameter.operation == Operation::None,
         _ => false,
     })
 }
@@ -858,9 +859,9 @@ impl<'s> Parser<'s> {
             let word = self.some_word(Place::Argument, "a redirection without a target")?;
             if operator == RedirectOperator::HereDocument {
                 self.here_document(&word, strip)?
-            } else if duplicates && quotes_expansion(&word.parts) {
+            } else if duplicates && !stays_the_same(&word.parts) {
                 // For a file after `>&` bash expands the word, and then what came out: `>&'$(rm)'` runs `rm`.
-                return self.error("a quoted expansion after `>&`");
+                return self.error("an expansion after `>&`");
             } else {
                 RedirectTarget::Word(word)
             }
@@ -902,7 +903,7 @@ impl<'s> Parser<'s> {
                 if self.byte(at) == b'[' {
                     // `{a[0]}>`; blanks end the word, and with it this.
                     while class(self.byte(at)) != BREAK && self.byte(at) != b'}' {
-                        at += 1;
+                        at = self.joined(at + 1);
                     }
                 }
                 let after = self.joined(at + 1);

@@ -273,6 +273,9 @@ impl<'s> Parser<'s> {
                     self.at += if next == 0 { 1 } else { 1 + self.width(self.at + 1) };
                 }
                 b'$' => {
+                    if quoting != Quoting::Here {
+                        self.check_process_id()?;
+                    }
                     push_quoted(parts, self.slice(start, self.at));
                     self.dollar(parts, quoting)?;
                     start = self.at;
@@ -354,6 +357,16 @@ impl<'s> Parser<'s> {
             index: None,
             operation: Operation::None,
         })));
+        Ok(())
+    }
+
+    /// Refuses `$${` and `$$(` within something. They are `$$` and a bracket, but where bash looks for the end of a
+    /// quote or of `${…}` it takes the second `$` for the start of an expansion.
+    pub(crate) fn check_process_id(&self) -> Result<()> {
+        let second = self.joined(self.at + 1);
+        if self.byte(second) == b'$' && matches!(self.byte(self.joined(second + 1)), b'{' | b'(' | b'[') {
+            return self.error("`$$` before a bracket");
+        }
         Ok(())
     }
 
