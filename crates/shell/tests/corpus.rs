@@ -71,8 +71,9 @@ fn what_bash_accepts_is_read() {
     println!("we accept and bash rejects: {accepted}; we reject and bash accepts: {}", rejected.len());
     let scripts_rejected: Vec<_> = rejected.iter().filter(|(number, ..)| *number < count).collect();
     assert!(scripts_rejected.is_empty(), "{scripts_rejected:#?}");
-    // These are the probes that bash reads in two ways, or reads and then cannot expand.
-    assert!(rejected.len() <= 30, "{rejected:#?}");
+    // Only probes are left: what bash reads in two ways, or reads and then cannot expand. They are refused on purpose,
+    // so their number grows with the probes; it is here so that a new kind of refusal is noticed.
+    assert!(rejected.len() <= 50, "{rejected:#?}");
 }
 
 #[test]
