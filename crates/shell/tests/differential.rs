@@ -284,6 +284,8 @@ fn known(name: &str, text: &str) -> bool {
     let subscript = text.contains("[\"a]b\"]");
     // The name of a coprocess before `((`, and `time` after a bar, which is no reserved word there.
     let coprocess = text.starts_with("coproc X ((") || text.contains("| time -p");
+    // A descriptor right before a joined line, which shuck takes for a command; bash runs what follows.
+    let descriptor = name == "2" && text.starts_with("2\\\n>");
     // Aliases, which shuck expands.
-    reserved || delimiter || backticks || subscript || coprocess || text.contains("alias a=")
+    reserved || delimiter || backticks || subscript || coprocess || descriptor || text.contains("alias a=")
 }
