@@ -230,7 +230,6 @@ impl<'s> Parser<'s> {
 
     /// A quote or expansion within the word of `${…}`.
     fn brace_expansion(&mut self, parts: &mut Vec<Part<'s>>, quoting: Quoting, literal: bool) -> Result<()> {
-        let unquoted = quoting == Quoting::None;
         match self.byte(self.at) {
             b'\'' => {
                 parts.push(self.single()?);
@@ -238,7 +237,7 @@ impl<'s> Parser<'s> {
             }
             b'"' => {
                 self.at += 1;
-                parts.push(self.double(unquoted)?);
+                parts.push(self.double(literal)?);
                 Ok(())
             }
             b'`' => {
@@ -254,10 +253,13 @@ impl<'s> Parser<'s> {
                 b'\'' if quoting != Quoting::Here => self.ansi_read_twice(parts),
                 b'"' => {
                     self.at = self.joined(self.at + 1) + 1;
-                    parts.push(self.double(unquoted)?);
+                    parts.push(self.double(literal)?);
                     Ok(())
                 }
-                _ => self.dollar(parts, quoting),
+                _ => {
+                    self.check_process_id()?;
+                    self.dollar(parts, quoting)
+                }
             },
         }
     }
@@ -311,6 +313,7 @@ impl<'s> Parser<'s> {
                     parts.push(self.backtick(false)?);
                 }
                 b'$' => {
+                    self.check_process_id()?;
                     push_bare(&mut parts, self.slice(start, at));
                     match self.peek_second() {
                         b'\'' => self.ansi_read_twice(&mut parts)?,
@@ -318,7 +321,7 @@ impl<'s> Parser<'s> {
                             self.dollar(&mut parts, Quoting::Arithmetic)?;
                             // While bash looks for `))` it does not know `${…}`; a parenthesis in it counts.
                             let counts = second == b'{' && close == b')';
-                            if counts && self.even(at, self.at, b'(', true) != Some(true) {
+                            if counts && !self.counts(at, self.at, b'(') {
                                 return self.error("parentheses that cannot be counted");
                             }
                         }
@@ -332,6 +335,9 @@ impl<'s> Parser<'s> {
                     push_bare(&mut parts, self.slice(start, at));
                     let process = self.process()?;
                     parts.push(process);
+                }
+                b'<' | b'>' if close == b'}' && self.peek_second() == b'(' => {
+                    return self.error("a process substitution in a slice");
                 }
                 b'#' if comments && matches!(self.byte(at.wrapping_sub(1)), b' ' | b'\t' | b'\n') => {
                     return self.error("a comment in arithmetic");

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use crate::reader::{BREAK, Parser, Result, class, name_byte, name_start, push_bare, span};
 use crate::words::Place;
 use crate::{
-    Arithmetic, Arm, ArmEnd, Assignment, Command, Connector, Descriptor, Item, Kind, List, Parsed, Part,
-    Pipeline, Redirect, RedirectOperator, RedirectTarget, Value, Word,
+    Arithmetic, Arm, ArmEnd, Assignment, Command, Connector, Descriptor, Item, Kind, List, Operation, Parsed,
+    Part, Pipeline, Redirect, RedirectOperator, RedirectTarget, Value, Word,
 };
 
 /// The reserved words, where bash takes them for such.
@@ -82,6 +82,16 @@ impl Keyword {
 /// The builtins after whose name `x=(…)` is an array.
 fn declares(name: &str) -> bool {
     matches!(name, "declare" | "local" | "export" | "readonly" | "typeset" | "alias" | "eval" | "let")
+}
+
+/// Whether this comes out the same when it is expanded twice: plain text, or a variable, whose value is not ours to know.
+fn stays_the_same(parts: &[Part<'_>]) -> bool {
+    parts.iter().all(|part| match part {
+        Part::Bare(text) | Part::Quoted(text) => !text.contains(['$', '`', '\\']),
+        Part::Double(parts) => stays_the_same(parts),
+        Part::Parameter(parameter) => parameter.operation == Operation::None,
+        _ => false,
+    })
 }
 
 impl<'s> Parser<'s> {
@@ -219,14 +229,14 @@ impl<'s> Parser<'s> {
 
     /// `! time a | b`
     fn pipeline(&mut self) -> Result<Pipeline<'s>> {
-        let mut pipeline = Pipeline { negated: false, timed: false, commands: Vec::new() };
+        let mut pipeline = Pipeline { negated: false, timed: false, commands: Vec::with_capacity(1) };
         let mut bare = false;
         loop {
             self.skip_blanks();
             match self.keyword() {
                 Some((Keyword::Bang, end)) => {
                     // With `extglob` on this would be a pattern, and the files that it matches the command.
-                    if self.byte(end) == b'(' && self.text.contains("extglob") {
+                    if self.byte(end) == b'(' && self.mentions_extglob() {
                         return self.error("`!(` where `extglob` may be on");
                     }
                     pipeline.negated = !pipeline.negated;
@@ -267,10 +277,11 @@ impl<'s> Parser<'s> {
 
     /// `time -p --`
     fn time_options(&mut self) {
-        for option in [b"-p".as_slice(), b"--"] {
+        for letter in *b"p-" {
             self.skip_blanks();
-            let end = self.at + option.len();
-            if self.raw(self.at, end) == option && class(self.byte(end)) == BREAK {
+            let second = self.joined(self.at + 1);
+            let end = self.joined(second + 1);
+            if self.byte(self.at) == b'-' && self.byte(second) == letter && class(self.byte(end)) == BREAK {
                 self.at = end;
             }
         }
@@ -381,10 +392,18 @@ impl<'s> Parser<'s> {
                 self.at += 2;
                 return Ok(Kind::Arithmetic(arithmetic));
             }
+            if self.joined_comment(open, self.at) {
+                return self.error("`((` that bash could read in two ways");
+            }
             self.note_parentheses(open, open)?;
         }
         self.at = open + 1;
+        let documents = self.bodies.len();
         let list = self.some_list()?;
+        if self.bodies.len() != documents && self.known_parentheses(open) {
+            // bash reads the commands again, but the body from where it is by then.
+            return self.error("a here-document in `((`");
+        }
         if self.byte(self.at) != b')' {
             return self.error("`(` without `)`");
         }
@@ -606,11 +625,13 @@ impl<'s> Parser<'s> {
 
     fn function_body(&mut self, start: usize, mut name: Word<'s>) -> Result<Command<'s>> {
         self.skip_newlines()?;
+        self.enter()?;
         let body_start = self.at;
         let Some(kind) = self.compound()? else {
             return self.error("a function without a body");
         };
         let body = self.redirected(body_start, kind)?;
+        self.leave();
         let name = match (name.parts.pop(), name.parts.is_empty()) {
             (Some(Part::Bare(text)), true) => text,
             _ => Cow::Borrowed(self.slice(name.span.start as usize, name.span.end as usize)),
@@ -620,6 +641,7 @@ impl<'s> Parser<'s> {
     }
 
     fn coproc(&mut self, start: usize) -> Result<Command<'s>> {
+        self.enter()?;
         self.skip_blanks();
         let mut name = None;
         let mut body_start = self.at;
@@ -649,6 +671,7 @@ impl<'s> Parser<'s> {
             None if self.keyword().is_some() => return self.error("a reserved word after `coproc`"),
             None => self.simple()?,
         };
+        self.leave();
         let span = span(start, body.span.end as usize);
         Ok(Command { span, kind: Kind::Coproc { name, body: Box::new(body) }, redirects: Vec::new() })
     }
@@ -667,7 +690,7 @@ impl<'s> Parser<'s> {
                 redirects.push(redirect);
             } else if words.is_empty() {
                 let at = self.at;
-                let mut parts = Vec::new();
+                let mut parts = Vec::with_capacity(1);
                 if let Some(assignment) = self.assignment(&mut parts)? {
                     assignments.push(assignment);
                 } else {
@@ -836,6 +859,9 @@ impl<'s> Parser<'s> {
             let word = self.some_word(Place::Argument, "a redirection without a target")?;
             if operator == RedirectOperator::HereDocument {
                 self.here_document(&word, strip)?
+            } else if duplicates && !stays_the_same(&word.parts) {
+                // For a file after `>&` bash expands the word, and then what came out: `>&'$(rm)'` runs `rm`.
+                return self.error("an expansion after `>&`");
             } else {
                 RedirectTarget::Word(word)
             }
@@ -851,7 +877,13 @@ impl<'s> Parser<'s> {
                 while self.byte(at).is_ascii_digit() {
                     at += 1;
                 }
-                let after = self.joined(at);
+                let mut after = self.joined(at);
+                while self.byte(after).is_ascii_digit() {
+                    after = self.joined(after + 1);
+                    if matches!(self.byte(after), b'<' | b'>') {
+                        return self.error("a descriptor that is broken over two lines");
+                    }
+                }
                 // What bash does not take for a number is a word.
                 match self.slice(start, at).parse::<u32>() {
                     Ok(number) if i32::try_from(number).is_ok() => {
@@ -861,18 +893,17 @@ impl<'s> Parser<'s> {
                 }
             }
             b'{' => {
-                at += 1;
+                at = self.joined(at + 1);
                 if !name_start(self.byte(at)) {
                     return Ok((None, start));
                 }
                 while name_byte(self.byte(at)) {
-                    at += 1;
+                    at = self.joined(at + 1);
                 }
-                let plain = self.byte(at) == b'}';
                 if self.byte(at) == b'[' {
                     // `{a[0]}>`; blanks end the word, and with it this.
                     while class(self.byte(at)) != BREAK && self.byte(at) != b'}' {
-                        at += 1;
+                        at = self.joined(at + 1);
                     }
                 }
                 let after = self.joined(at + 1);
@@ -880,8 +911,8 @@ impl<'s> Parser<'s> {
                     return Ok((None, start));
                 }
                 let name = self.slice(start + 1, at);
-                if !plain && name.contains(['$', '`', '\\', '\'', '"']) {
-                    return self.error("a descriptor with an expansion");
+                if name.contains(['$', '`', '\\', '\'', '"']) {
+                    return self.error("a descriptor that is more than a name");
                 }
                 Ok((Some(Descriptor::Variable(name)), after))
             }

@@ -53,7 +53,7 @@ impl<'s> Parser<'s> {
                 }
                 Part::Parameter(parameter) => {
                     let Span { start, end } = parameter.span;
-                    delimiter.push_str(self.text.get(start as usize..end as usize)?);
+                    delimiter.push_str(&self.text.get(start as usize..end as usize)?.replace("\\\n", ""));
                     if !matches!(parameter.operation, Operation::None) || parameter.index.is_some() {
                         return None;
                     }

@@ -8,8 +8,9 @@ use crate::{Part, Span, SyntaxError, Word};
 /// Longer scripts are refused. Linux passes no argument longer than 128 KiB; the rest is room for standard input.
 pub(crate) const MAX_TEXT: usize = 1 << 20;
 
-/// Deeper nesting is refused. Real scripts nest ten levels; a thread's stack of 2 MiB holds these.
-const MAX_DEPTH: u32 = 200;
+/// Deeper nesting is refused. Real scripts nest ten levels; a thread's stack of 2 MiB holds these in any build. `$( )`
+/// counts as two, a substitution and a command.
+const MAX_DEPTH: u32 = 160;
 
 /// How many bytes may be read a second time, beyond a few times the text. Only `$((` and `((` are ever read twice.
 const MAX_REREAD: usize = 64 << 10;
@@ -69,6 +70,8 @@ pub(crate) struct Parser<'s> {
     /// Where `((` turned out to be two parentheses. Without it, reading nested ones would double at every level.
     not_arithmetic: Vec<usize>,
     reread: usize,
+    /// Whether the text speaks of `extglob` anywhere, once that was asked.
+    extglob: Option<bool>,
 }
 
 impl<'s> Parser<'s> {
@@ -91,6 +94,7 @@ impl<'s> Parser<'s> {
             substituting: false,
             not_arithmetic: Vec::new(),
             reread: bytes.len() * 4 + MAX_REREAD,
+            extglob: None,
         })
     }
 
@@ -162,6 +166,11 @@ impl<'s> Parser<'s> {
         self.depth -= 1;
     }
 
+    /// Whether the script may have turned `extglob` on.
+    pub(crate) fn mentions_extglob(&mut self) -> bool {
+        *self.extglob.get_or_insert_with(|| self.text.contains("extglob"))
+    }
+
     /// Whether `((` at this place is known not to be arithmetic.
     pub(crate) fn known_parentheses(&self, at: usize) -> bool {
         self.not_arithmetic.binary_search(&at).is_ok()
@@ -231,6 +240,19 @@ impl<'s> Parser<'s> {
             }
         }
         Some(level == 0 && at == to)
+    }
+
+    /// Whether what lies between is the same to bash when it counts brackets and when it reads later.
+    ///
+    /// Line continuations are gone by then, and a comment that ended at one goes on: `#\⏎'`.
+    pub(crate) fn counts(&self, from: usize, to: usize, open: u8) -> bool {
+        !self.joined_comment(from, to) && self.even(from, to, open, true) == Some(true)
+    }
+
+    /// Whether there is a line continuation, and something that may be a comment.
+    pub(crate) fn joined_comment(&self, from: usize, to: usize) -> bool {
+        let raw = self.raw(from, to);
+        raw.contains(&b'#') && raw.windows(2).any(|pair| pair == b"\\\n")
     }
 
     /// The place after the closing `"`.

@@ -23,6 +23,8 @@ pub(crate) enum Place {
 pub(crate) enum Quoting {
     None,
     Double,
+    /// `"…"` within a default value in double quotes.
+    Nested,
     /// The body of a here-document: like `Double`, but bash sees it only when it expands it.
     Here,
     /// `(( ))` and subscripts: like `Double` in what is expanded.
@@ -71,7 +73,8 @@ impl<'s> Parser<'s> {
     pub(crate) fn word(&mut self, place: Place) -> Result<Word<'s>> {
         self.at = self.joined(self.at);
         let start = self.at;
-        let mut parts = Vec::new();
+        // Most words are one piece; room for four would be four times the memory.
+        let mut parts = Vec::with_capacity(1);
         self.word_parts(&mut parts, place)?;
         Ok(Word { span: span(start, self.at), parts })
     }
@@ -135,7 +138,7 @@ impl<'s> Parser<'s> {
             b'\'' => parts.push(self.single()?),
             b'"' => {
                 self.at += 1;
-                parts.push(self.double(true)?);
+                parts.push(self.double(false)?);
             }
             b'`' => parts.push(self.backtick(false)?),
             _ => match self.peek_second() {
@@ -145,7 +148,7 @@ impl<'s> Parser<'s> {
                 }
                 b'"' => {
                     self.at = self.joined(self.at + 1) + 1;
-                    parts.push(self.double(true)?);
+                    parts.push(self.double(false)?);
                 }
                 _ => self.dollar(parts, Quoting::None)?,
             },
@@ -203,21 +206,45 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// The inside of `"…"` and its end. `strip`: whether `\"` in backticks loses its backslash.
-    pub(crate) fn double(&mut self, strip: bool) -> Result<Part<'s>> {
+    /// The inside of `"…"` and its end.
+    ///
+    /// `nested`: within a default value that is itself quoted, `"${x:-"…"}"`. There bash first takes backslashes off
+    /// that would stay elsewhere, and then reads the result: `"${x:-"$\(rm)"}"` runs `rm`.
+    pub(crate) fn double(&mut self, nested: bool) -> Result<Part<'s>> {
         self.enter()?;
         let mut parts = Vec::new();
+        let quoting = if nested { Quoting::Nested } else { Quoting::Double };
         loop {
-            self.double_parts(&mut parts, Quoting::Double)?;
+            self.double_parts(&mut parts, quoting)?;
             match self.byte(self.at) {
                 b'"' => break,
-                b'`' => parts.push(self.backtick(strip)?),
+                b'`' => {
+                    let start = self.at;
+                    parts.push(self.backtick(!nested)?);
+                    if nested && self.loses_backslashes(start) {
+                        return self.error("a backslash that bash takes off twice");
+                    }
+                }
                 _ => return self.error("a double quote that is not closed"),
             }
         }
         self.at += 1;
         self.leave();
         Ok(Part::Double(parts))
+    }
+
+    /// Whether between this place and here a backslash stands before something that it does not quote.
+    fn loses_backslashes(&self, mut at: usize) -> bool {
+        while at < self.at {
+            if self.byte(at) == b'\\' {
+                at += 1;
+                if !matches!(self.byte(at), b'$' | b'`' | b'\\' | b'"' | b'\n') {
+                    return true;
+                }
+            }
+            at += 1;
+        }
+        false
     }
 
     /// Text in which `$`, backslash and backtick mean something; stops at a backtick, a `"`, or the end.
@@ -234,8 +261,11 @@ impl<'s> Parser<'s> {
                     let escaped = match next {
                         b'$' | b'`' | b'\\' | b'\n' => true,
                         b'"' => quoting != Quoting::Here,
-                        _ => false,
+                        _ => quoting == Quoting::Nested,
                     };
+                    if quoting == Quoting::Nested && self.byte(self.at.wrapping_sub(1)) == b'$' {
+                        return self.error("a backslash that bash takes off twice");
+                    }
                     if escaped {
                         push_quoted(parts, self.slice(start, self.at));
                         start = self.at + 1 + usize::from(next == b'\n');
@@ -243,6 +273,9 @@ impl<'s> Parser<'s> {
                     self.at += if next == 0 { 1 } else { 1 + self.width(self.at + 1) };
                 }
                 b'$' => {
+                    if quoting != Quoting::Here {
+                        self.check_process_id()?;
+                    }
                     push_quoted(parts, self.slice(start, self.at));
                     self.dollar(parts, quoting)?;
                     start = self.at;
@@ -309,7 +342,7 @@ impl<'s> Parser<'s> {
             _ => {
                 self.at = start + 1;
                 match quoting {
-                    Quoting::Double | Quoting::Here => push_quoted(parts, "$"),
+                    Quoting::Double | Quoting::Nested | Quoting::Here => push_quoted(parts, "$"),
                     Quoting::None | Quoting::Arithmetic => push_bare(parts, "$"),
                 }
                 return Ok(());
@@ -324,6 +357,16 @@ impl<'s> Parser<'s> {
             index: None,
             operation: Operation::None,
         })));
+        Ok(())
+    }
+
+    /// Refuses `$${` and `$$(` within something. They are `$$` and a bracket, but where bash looks for the end of a
+    /// quote or of `${…}` it takes the second `$` for the start of an expansion.
+    pub(crate) fn check_process_id(&self) -> Result<()> {
+        let second = self.joined(self.at + 1);
+        if self.byte(second) == b'$' && matches!(self.byte(self.joined(second + 1)), b'{' | b'(' | b'[') {
+            return self.error("`$$` before a bracket");
+        }
         Ok(())
     }
 
@@ -385,9 +428,10 @@ impl<'s> Parser<'s> {
     fn counted_substitution(&mut self, open: usize) -> Result<List<'s>> {
         let end = self.at;
         let documents = self.bodies.len();
+        let joined_comment = self.joined_comment(open, end);
         self.note_parentheses(open, open + 1)?;
         let list = self.substitution(b')')?;
-        if self.at != end || self.bodies.len() != documents {
+        if self.at != end || self.bodies.len() != documents || joined_comment {
             return self.error("`((` that bash could read in two ways");
         }
         Ok(list)
@@ -444,7 +488,7 @@ impl<'s> Parser<'s> {
             return self.error("`$[` that is not closed");
         }
         // bash 5.2 counts the brackets inside of `$(…)` too.
-        if self.even(start, self.at, b'[', true) != Some(true) {
+        if !self.counts(start, self.at, b'[') {
             return self.error("brackets that cannot be counted");
         }
         let arithmetic = Arithmetic { span: span(start, self.at), parts };
@@ -511,7 +555,7 @@ impl<'s> Parser<'s> {
                 b'<' | b'>' if self.peek_second() == b'(' => {
                     let before = self.at;
                     parts.push(self.process()?);
-                    if self.even(before, self.at, b'(', true) != Some(true) {
+                    if !self.counts(before, self.at, b'(') {
                         return self.error("parentheses that cannot be counted");
                     }
                     continue;
@@ -523,7 +567,7 @@ impl<'s> Parser<'s> {
                 _ => {
                     let before = self.at;
                     self.special(parts)?;
-                    if byte == b'$' && self.even(before, self.at, b'(', true) != Some(true) {
+                    if byte == b'$' && !self.counts(before, self.at, b'(') {
                         return self.error("parentheses that cannot be counted");
                     }
                     continue;

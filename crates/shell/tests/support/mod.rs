@@ -2,6 +2,8 @@
 #![allow(
     dead_code,
     clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::needless_for_each,
     reason = "each test uses its part, and tests may ask the machine"
 )]
 
@@ -18,6 +20,8 @@ use toolgate_shell::{
 pub(crate) struct Seen {
     /// The name of every simple command that is plain text.
     pub(crate) names: Vec<String>,
+    /// How many commands have a name that is more than text.
+    pub(crate) built: usize,
     /// Whether anything could not be read, in backticks too.
     pub(crate) error: bool,
 }
@@ -56,8 +60,10 @@ impl Seen {
                 for assignment in assignments {
                     self.assignment(assignment, depth);
                 }
-                if let Some(name) = words.first().and_then(literal) {
-                    self.names.push(name);
+                match words.first().map(literal) {
+                    Some(Some(name)) => self.names.push(name),
+                    Some(None) => self.built += 1,
+                    None => {}
                 }
                 self.words(words, depth);
             }
@@ -191,7 +197,7 @@ pub(crate) enum Bash {
 
 pub(crate) fn bash_syntax(text: &str, scratch: &Path) -> Bash {
     let output = Process::new("bash")
-        .args(["-n", "-c", text])
+        .args(["-n", "-c", "--", text])
         .current_dir(scratch)
         .stdin(Stdio::null())
         .output()
