@@ -66,6 +66,7 @@ fn check(event: String) -> impl Fn() -> Decision {
             standing: Standing::default(),
             config: None,
             tmp: None,
+            unset: &|_| true,
             env_root: &|_| None,
         };
         judge(&call, &known).decision()

@@ -30,6 +30,8 @@ pub struct Circumstances<'c> {
     pub config: Option<ConfigChange>,
     /// The directory for temporary files that the host's environment names.
     pub tmp: Option<&'c str>,
+    /// Whether the host's environment lacks a variable.
+    pub unset: &'c dyn Fn(&str) -> bool,
     /// The directory that an environment variable names, for profiles that take their root from there.
     pub env_root: &'c dyn Fn(&str) -> Option<Spot>,
 }
@@ -163,7 +165,7 @@ impl<'j, 'a> Bench<'j, 'a> {
 
 fn scene<'c>(known: &'c Circumstances<'_>, cwd: Option<&'c str>) -> Scene<'c> {
     let home = known.ground.home.as_ref().and_then(|home| home.lexical.to_str());
-    Scene { world: known.world, cwd, home, tmp: known.tmp }
+    Scene { world: known.world, cwd, home, tmp: known.tmp, unset: known.unset }
 }
 
 /// The ground as this layer sees it: a profile may take each event's directory for the boundary, or one that

@@ -362,6 +362,7 @@ impl Line {
             standing: self.standing.clone(),
             config,
             tmp: tmp.as_deref(),
+            unset: &|name| std::env::var_os(name).is_none(),
             env_root: &env_root,
         };
         let judged = judge(&known);

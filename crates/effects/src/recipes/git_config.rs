@@ -23,6 +23,11 @@ pub(crate) fn values(text: &str, section_and_key: &str) -> Vec<String> {
     entries(text).into_iter().filter(|entry| entry.name == name).map(|entry| entry.value).collect()
 }
 
+/// Every setting with its name.
+pub(crate) fn settings(text: &str) -> Vec<(String, String)> {
+    entries(text).into_iter().map(|entry| (entry.name, entry.value)).collect()
+}
+
 fn normal(name: &str) -> String {
     let Some((section, rest)) = name.split_once('.') else { return name.to_ascii_lowercase() };
     match rest.rsplit_once('.') {

@@ -30,6 +30,11 @@ impl<'t> Interpreter<'t, '_> {
                 Outcome::of(Flow::Any)
             }
             "pushd" => self.pushd(arguments, spelled),
+            "popd" if !arguments.is_empty() => {
+                self.unknown(Gap::Path(Access::Enter), "popd");
+                self.state.cwd.clear();
+                Outcome::of(Flow::Any)
+            }
             "popd" => self.popd(),
             "pwd" => Outcome::sure(match self.variable_texts("PWD").as_slice() {
                 [cwd] => Flow::line(cwd),
@@ -88,6 +93,9 @@ impl<'t> Interpreter<'t, '_> {
             }
             "hash" => {
                 // `hash -p /path name`: the name is another program from now on.
+                if arguments.iter().any(|argument| argument.raw().starts_with("-p") && argument.raw().len() > 2) {
+                    self.unknown(Gap::ShellCode, "hash -p");
+                }
                 if let Some(at) = arguments.iter().position(|argument| argument.raw() == "-p")
                     && let (Some(path), Some(name)) = (arguments.get(at + 1), arguments.get(at + 2))
                 {
@@ -140,6 +148,7 @@ impl<'t> Interpreter<'t, '_> {
             }
             "caller" | "dirs" | "type" | "times" | "jobs" | "help" => Outcome::of(Flow::Any),
             "return" | "break" | "continue" => {
+                self.left = true;
                 // The shell goes on elsewhere with what it has now.
                 if self.jumps.len() < 16 {
                     self.jumps.push(self.state.clone());
@@ -162,8 +171,16 @@ impl<'t> Interpreter<'t, '_> {
                 self.unknown(Gap::ShellCode, "enable");
                 Outcome::of(Flow::Any)
             }
-            "exit" | "logout" | "fg" | "bg" | "disown" | "suspend" | "compopt" => Outcome::of(Flow::Nothing),
+            "exit" => {
+                for text in self.traps.clone() {
+                    self.forked(|shell| shell.text(&text, "trap"));
+                }
+                self.left = true;
+                Outcome::of(Flow::Nothing)
+            }
+            "logout" | "fg" | "bg" | "disown" | "suspend" | "compopt" => Outcome::of(Flow::Nothing),
             "shopt" => {
+                self.state.nullglob |= arguments.iter().any(|argument| argument.raw() == "nullglob");
                 self.state.globstar |= arguments.iter().any(|argument| argument.raw() == "globstar");
                 const CHANGE: [&str; 9] =
                     ["lastpipe", "cdable_vars", "execfail", "nocasematch", "nocaseglob", "dotglob", "xpg_echo", "autocd", "restricted_shell"];
@@ -229,7 +246,11 @@ impl<'t> Interpreter<'t, '_> {
             };
         }
         if target.is_empty() {
-            return Outcome::sure(Flow::Nothing);
+            return Outcome::of(Flow::Nothing);
+        }
+        // With `nullglob` a pattern without a match is no word at all.
+        if self.state.nullglob && target.raw().contains(is_mark) {
+            self.unknown(Gap::Path(Access::Enter), &target.shown());
         }
         // `CDPATH` sends a plain name somewhere else.
         let plain = !["/", "./", "../"].iter().any(|start| target.raw().starts_with(start)) && !matches!(target.raw(), "." | "..");
@@ -291,6 +312,11 @@ impl<'t> Interpreter<'t, '_> {
         let target = arguments.iter().find(|argument| !argument.raw().starts_with('-'));
         let rotates = target.is_none_or(|target| target.raw().starts_with('+'));
         if rotates {
+            if arguments.iter().any(|argument| argument.raw().contains(|c: char| c.is_ascii_digit())) {
+                self.unknown(Gap::Path(Access::Enter), "pushd");
+                self.state.cwd.clear();
+                return Outcome::of(Flow::Any);
+            }
             let before = self.state.cwd.clone();
             let (top, _) = self.state.stack.pop().unwrap_or_default();
             self.state.stack.push((before.clone(), false));
@@ -421,7 +447,7 @@ impl<'t> Interpreter<'t, '_> {
                 self.text(text, "trap");
                 self.settle_trap();
                 let after = std::mem::replace(&mut self.state, before);
-                if after.differs(&self.state) {
+                if after.differs(&self.state) || matches!(signal.raw(), "DEBUG" | "ERR" | "RETURN") && text.raw().contains('$') {
                     self.unknown(Gap::ShellCode, "trap");
                 }
                 return Outcome::of(Flow::Nothing);
@@ -531,6 +557,7 @@ impl<'t> Interpreter<'t, '_> {
                     }
                     Some(Variable::Array(values))
                 }
+                (None, Some(value)) if value.raw().starts_with('(') => Some(Variable::unknown()),
                 (None, Some(value)) if reference => Some(match value.whole() {
                     Some(name) => Variable::Reference(Rc::from(name)),
                     None => Variable::unknown(),
@@ -573,7 +600,7 @@ impl<'t> Interpreter<'t, '_> {
             }
             self.environment_changed(target);
         }
-        Outcome::sure(Flow::Nothing)
+        Outcome::of(Flow::Nothing)
     }
 
     fn unset(&mut self, arguments: &[Text]) -> Outcome {
@@ -604,15 +631,14 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn set(&mut self, arguments: &[Text]) -> Outcome {
-        let start =
-            arguments.iter().position(|argument| argument.raw() == "--").map(|at| at + 1).or_else(|| {
-                let mut skip = false;
-                arguments.iter().position(|argument| {
-                    let value = std::mem::take(&mut skip);
-                    skip = matches!(argument.raw(), "-o" | "+o");
-                    !value && !argument.raw().starts_with(['-', '+'])
-                })
-            });
+        let mut skip = false;
+        let start = arguments.iter().position(|argument| {
+            let value = std::mem::take(&mut skip);
+            let raw = argument.raw();
+            skip = raw.len() > 1 && raw.starts_with(['-', '+']) && raw.ends_with('o');
+            !value && (raw == "--" || raw == "-" || !raw.starts_with(['-', '+']))
+        });
+        let start = start.map(|at| at + usize::from(matches!(arguments.get(at).map(Text::raw), Some("--" | "-"))));
         let long = arguments
             .windows(2)
             .any(|pair| matches!(pair, [flag, name] if flag.raw() == "-o" && name.raw() == "physical"));
@@ -777,6 +803,7 @@ impl<'t> Interpreter<'t, '_> {
             match argument.raw() {
                 "-C" => {
                     skip = true;
+                    self.unknown(Gap::ShellCode, "mapfile -C");
                     if let Some(text) = arguments.get(at + 1).cloned() {
                         self.forked(|shell| shell.text(&text, "mapfile"));
                     }
@@ -789,6 +816,11 @@ impl<'t> Interpreter<'t, '_> {
         let plain = arguments.iter().filter(|argument| argument.raw().starts_with('-')).all(|argument| argument.raw() == "-t");
         if arguments.iter().any(|argument| argument.raw().starts_with('-') && argument.raw().len() > 2 && argument.raw().contains('C')) {
             self.unknown(Gap::ShellCode, "mapfile -C");
+        }
+        if name.contains(is_mark) {
+            self.state.forget_variables();
+            self.sourced = true;
+            return Outcome::of(Flow::Nothing);
         }
         let value = match self.stdin.lines().filter(|_| plain).map(super::text::bounded) {
             Some(lines) => Variable::Array(lines.into_iter().map(|line| vec![line]).collect()),

@@ -21,96 +21,47 @@ enum Meaning {
     Runs,
     /// A directory or file that git works on.
     Repository,
-    /// A file that is written.
+    /// A file or directory that is written.
     Writes,
+    /// Options of a program.
+    Options,
+    /// Nothing that is known to act; a place outside in it counts all the same.
+    Mentions,
 }
 
 fn meaning(name: &str) -> Option<Meaning> {
+    // Shells and terminals set these, and nothing comes of them.
+    const HARMLESS: [&str; 24] = [
+        "HOME", "PATH", "PWD", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TMP", "TEMP", "CI",
+        "NO_COLOR", "FORCE_COLOR", "DISPLAY", "PYTHONPATH", "NODE_PATH", "NODE_ENV", "RUST_LOG", "RUST_BACKTRACE", "IFS",
+    ];
+    let upper = name.to_ascii_uppercase();
+    let ends = |endings: &[&str]| endings.iter().any(|ending| upper.ends_with(ending));
     Some(match name {
-        "GIT_SSH_COMMAND"
-        | "GIT_EXTERNAL_DIFF"
-        | "GIT_PAGER"
-        | "GIT_EDITOR"
-        | "GIT_SEQUENCE_EDITOR"
-        | "GIT_ASKPASS"
-        | "GIT_PROXY_COMMAND"
-        | "GIT_SSH"
-        | "PAGER"
-        | "MANPAGER"
-        | "EDITOR"
-        | "VISUAL"
-        | "FCEDIT"
-        | "BROWSER"
-        | "LESSOPEN"
-        | "LESSCLOSE"
-        | "PROMPT_COMMAND"
-        | "SSH_ASKPASS"
-        | "SUDO_ASKPASS"
-        | "RSYNC_RSH"
-        | "CVS_RSH"
-        | "MAKEFLAGS_SHELL"
-        | "PS4"
-        | "PS1"
-        | "PS0"
-        | "DEBUGINFOD_PROGRESS" => Meaning::Shell,
+        _ if HARMLESS.contains(&name) => return None,
+        "PS0" | "PS1" | "PS2" | "PS4" | "PROMPT_COMMAND" | "FCEDIT" | "LESSOPEN" | "LESSCLOSE" | "GIT_SSH" | "PAGER" | "EDITOR"
+        | "VISUAL" | "BROWSER" | "MANPAGER" | "GIT_EXTERNAL_DIFF" | "SVN_SSH" | "M4" | "AUTOM4TE" | "HGEDITOR" => Meaning::Shell,
         "PERL5DB" => Meaning::Code(Language::Perl),
-        "BASH_ENV" | "ENV" | "PYTHONSTARTUP" | "ZDOTDIR" | "INPUTRC" => Meaning::Script,
-        "LD_PRELOAD"
-        | "LD_LIBRARY_PATH"
-        | "LD_AUDIT"
-        | "DYLD_INSERT_LIBRARIES"
-        | "NODE_OPTIONS"
-        | "RUBYOPT"
-        | "RUBYLIB"
-        | "PERL5OPT"
-        | "PERL5LIB"
-        | "PYTHONHOME"
-        | "JAVA_TOOL_OPTIONS"
-        | "_JAVA_OPTIONS"
-        | "GCONV_PATH"
-        | "GIT_EXEC_PATH"
-        | "GIT_TEMPLATE_DIR"
-        | "RUSTC_WRAPPER"
-        | "RUSTC_WORKSPACE_WRAPPER"
-        | "RUSTC"
-        | "CARGO_BUILD_RUSTC_WRAPPER"
-        | "GOFLAGS"
-        | "OPENSSL_CONF"
-        | "PYTHONINSPECT"
-        | "TAR_OPTIONS"
-        | "GROFF_BIN_PATH"
-        | "GREP_OPTIONS"
-        | "RSYNC_CONNECT_PROG"
-        | "MAKEFILES"
-        | "CC_WRAPPER"
-        | "PERL_MB_OPT"
-        | "BASH_LOADABLES_PATH"
-        | "PYTHONBREAKPOINT" => Meaning::Runs,
-        "GIT_DIR"
-        | "GIT_WORK_TREE"
-        | "GIT_INDEX_FILE"
-        | "GIT_OBJECT_DIRECTORY"
-        | "GIT_COMMON_DIR"
+        "LUA_INIT" => Meaning::Code(Language::Lua),
+        "BASH_ENV" | "ENV" => Meaning::Script,
+        "PYTHONSTARTUP" | "ZDOTDIR" | "INPUTRC" | "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" | "GCONV_PATH"
+        | "GIT_EXEC_PATH" | "GIT_TEMPLATE_DIR" | "PYTHONINSPECT" | "PYTHONBREAKPOINT" | "BASH_LOADABLES_PATH" | "MAKEFILES" | "MAKEFLAGS"
+        | "GNUMAKEFLAGS" | "GROFF_BIN_PATH" | "GCC_EXEC_PREFIX" | "COMPILER_PATH" | "LESS" | "LESSKEY_CONTENT" | "MANOPT" | "RUSTC"
+        | "RUNNER" | "PHPRC" | "UNZIP" | "ZIPOPT" | "TAPE" | "NODE_REPL_EXTERNAL_MODULE" | "LESSKEYIN" | "R_PROFILE" => Meaning::Runs,
+        "RUBYOPT" | "PERL5OPT" | "NODE_OPTIONS" | "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS" | "GOFLAGS" | "RUSTFLAGS" | "PYTEST_ADDOPTS" => {
+            Meaning::Options
+        }
+        "GIT_DIR" | "GIT_WORK_TREE" | "GIT_INDEX_FILE" | "GIT_OBJECT_DIRECTORY" | "GIT_COMMON_DIR"
         | "GIT_ALTERNATE_OBJECT_DIRECTORIES" => Meaning::Repository,
-        "HISTFILE"
-        | "GIT_TRACE"
-        | "GIT_TRACE2"
-        | "GIT_TRACE2_EVENT"
-        | "GIT_TRACE_SETUP"
-        | "BASH_XTRACEFD"
-        | "NODE_V8_COVERAGE"
-        | "PYTHONPYCACHEPREFIX"
-        | "CARGO_TARGET_DIR"
-        | "GOCACHE"
-        | "GOMODCACHE"
-        | "LLVM_PROFILE_FILE"
-        | "npm_config_cache"
-        | "PIP_TARGET"
-        | "GOBIN"
-        | "GOPATH"
-        | "CARGO_HOME"
-        | "RUSTUP_HOME" => Meaning::Writes,
-        _ => return None,
+        "HISTFILE" | "SSLKEYLOGFILE" | "DEPENDENCIES_OUTPUT" | "SUNPRO_DEPENDENCIES" | "LD_DEBUG_OUTPUT" | "LLVM_PROFILE_FILE" => Meaning::Writes,
+        "CARGO_HOME" | "RUSTUP_HOME" | "GOPATH" | "GOCACHE" | "GOMODCACHE" | "GOBIN" => Meaning::Writes,
+        _ if upper.starts_with("GIT_TRACE") => Meaning::Writes,
+        _ if upper.starts_with("BASH_FUNC") => Meaning::Runs,
+        _ if ends(&["_PAGER", "_EDITOR", "_COMMAND", "_ASKPASS", "_BROWSER", "_RSH", "_SSH", "_SSH_COMMAND"]) => Meaning::Shell,
+        _ if ends(&["_OPTS", "_OPTIONS", "_FLAGS", "ADDOPTS", "_ARGS"]) => Meaning::Options,
+        _ if ends(&["_RUNNER", "_LINKER", "_WRAPPER", "SCRIPT_SHELL", "_RC", "RC_PATH", "_CONFIG_PATH"]) => Meaning::Runs,
+        _ if ends(&["_DIR", "_FILE", "_LOG", "_PREFIX", "_ROOT", "_HOME", "_CACHE", "_PATH", "DESTDIR", "_OUTPUT", "_TARGET", "_ENVIRONMENT"]) => Meaning::Writes,
+        _ => Meaning::Mentions,
     })
 }
 
@@ -139,9 +90,12 @@ impl Interpreter<'_, '_> {
             self.path_changed();
             return;
         }
+        if name.starts_with("GIT_CONFIG") {
+            self.git_environment(name);
+        }
         let Some(meaning) = meaning(name) else { return };
         // Prompts and hooks of the shell need not be exported; all others act on programs only.
-        let own = matches!(name, "PROMPT_COMMAND" | "PS0" | "PS1" | "PS4" | "BASH_ENV" | "ENV" | "HISTFILE");
+        let own = matches!(name, "PROMPT_COMMAND" | "PS0" | "PS1" | "PS2" | "PS4" | "HISTFILE");
         if !own && !self.state.exported.iter().any(|known| **known == *name) {
             return;
         }
@@ -155,27 +109,64 @@ impl Interpreter<'_, '_> {
             return;
         }
         match meaning {
-            Meaning::Shell if name.starts_with("PS") => self.expand_again(value.raw()),
+            Meaning::Shell if name.starts_with("PS") => {
+                self.expand_again(value.raw());
+                if value.has_any() && self.state.get(name).is_some() || value.raw().contains("\\0") || value.raw().contains("\\1") {
+                    self.unknown(Gap::ShellCode, name);
+                }
+            }
+            // A pager by its plain name.
+            Meaning::Shell if value.whole().is_some_and(|text| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | ' ' | ':'))) => {}
             Meaning::Shell => {
                 self.forked(|shell| shell.text(value, name));
             }
             Meaning::Code(language) => self.inline(name, *language, value),
             Meaning::Script => {
+                self.expand_again(value.raw());
                 self.forked(|shell| shell.run_script(value, &[]));
             }
             Meaning::Runs => {
-                let harmless = name == "NODE_OPTIONS" && !value.raw().contains(['/', 'r'])
-                    || value.raw().starts_with("--max");
-                if !harmless {
+                let plain = value.whole().is_some_and(|text| matches!(text, "sccache" | "ccache" | "clippy-driver") || text.starts_with("-j"));
+                if !plain {
                     self.unknown(Gap::Code, &format!("{name}={}", value.shown()));
                     self.guess_paths(std::slice::from_ref(value));
                 }
             }
+            Meaning::Options => {
+                const ACT: [&str; 17] = [
+                    "-r", "--require", "--import", "--loader", "--experimental-loader", "-javaagent", "-agent", "-toolexec", "-exec", "-overlay",
+                    "-Clinker", "-Wl", "-M", "-e", "--eval", "--config", "--checkpoint-action",
+                ];
+                let acts = value.has_any() || value.raw().split_whitespace().any(|word| ACT.iter().any(|act| word.starts_with(act)));
+                if acts {
+                    self.unknown(Gap::Code, &format!("{name}={}", value.shown()));
+                }
+                self.guess_paths(std::slice::from_ref(value));
+            }
+            Meaning::Mentions => self.guess_paths(std::slice::from_ref(value)),
             Meaning::Repository => self.touch(Access::Write, Reach::Below, value),
             Meaning::Writes => {
                 if value.raw().contains('/') {
                     self.touch(Access::Write, Reach::Below, value);
                 }
+            }
+        }
+    }
+
+    /// git's settings by the environment: pairs of names and values, or files.
+    fn git_environment(&mut self, name: &str) {
+        if let Some(number) = name.strip_prefix("GIT_CONFIG_VALUE_") {
+            let keys = self.variable_texts(&format!("GIT_CONFIG_KEY_{number}"));
+            for value in self.variable_texts(name) {
+                for key in &keys {
+                    self.setting(&Text::marked(format!("{}={}", key.raw(), value.raw())));
+                }
+            }
+            self.unknown(Gap::Code, name);
+        } else if !matches!(name, "GIT_CONFIG_NOSYSTEM" | "GIT_CONFIG_COUNT") && !name.starts_with("GIT_CONFIG_KEY_") {
+            let plain = self.variable_texts(name).iter().all(|value| matches!(value.raw(), "" | "/dev/null"));
+            if !plain {
+                self.unknown(Gap::Code, name);
             }
         }
     }

@@ -475,7 +475,7 @@ impl<'t> Interpreter<'t, '_> {
             let separate = name == "@" || matches!(parameter.index, Some(Index::Each)) || !quoted;
             return match (&parameter.operation, elements) {
                 (Operation::None, Some(elements)) if separate => Expansion::Each(elements),
-                (Operation::None, Some(_)) if self.separators() != " \t\n" => Expansion::One(vec![Text::any()]),
+                (Operation::None, Some(_)) if (!quoted || name == "*" || matches!(parameter.index, Some(Index::Joined))) && self.separators() != " \t\n" => Expansion::One(vec![Text::any()]),
                 (Operation::None, Some(elements)) => Expansion::One(vec![join_fields(&elements)]),
                 (Operation::Default { operator: b'-' | b'=', word, .. }, Some(elements)) if elements.is_empty() => {
                     Expansion::One(self.single(word))
@@ -515,6 +515,9 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn indexed(&mut self, name: &str, at: &Text) -> Choices {
+        if name.starts_with("BASH_") || matches!(name, "FUNCNAME" | "PIPESTATUS" | "DIRSTACK") {
+            return vec![Text::any()];
+        }
         match self.state.get(name) {
             Some(Variable::Array(elements)) => {
                 // A leading zero counts by eights.
@@ -633,7 +636,8 @@ impl<'t> Interpreter<'t, '_> {
             }
             _ => {
                 let word = self.single(word);
-                let value = if surely_not { word } else { either(&texts, &word) };
+                // What neither the command nor the environment sets is unset.
+                let value = if surely_not || (!assigned && (self.scene.unset)(name)) { word } else { either(&texts, &word) };
                 if operator == b'=' {
                     self.state.set(name, Variable::Scalar(value.clone()));
                 }
@@ -987,6 +991,10 @@ fn slice(text: &Text, from: &Text, count: Option<&Text>) -> Text {
         return if text.raw().contains([ANY, INNER, '/']) { Text::any() } else { Text::mark(NAME) };
     };
     let length = i64::try_from(whole.chars().count()).unwrap_or(i64::MAX);
+    let zero = |text: &Text| text.raw().trim_start_matches('-').len() > 1 && text.raw().trim_start_matches('-').starts_with('0');
+    if zero(from) || count.is_some_and(zero) {
+        return Text::any();
+    }
     let (Some(from), count) = (number(from), count.map(number)) else { return Text::any() };
     let from = if from < 0 { (length + from).max(0) } else { from.min(length) };
     let end = match count {

@@ -209,6 +209,11 @@ impl<'t> Interpreter<'t, '_> {
     /// A file that an interpreter of another language runs: code of the project, unless the command has just written it.
     pub(super) fn foreign_script(&mut self, program: &str, language: Language, path: &Text) {
         let written = self.one_place(path).and_then(|place| self.state.written(&place).cloned());
+        let stream = ["/dev/fd/", "/proc/self/fd/"].iter().any(|start| path.raw().starts_with(start));
+        let written = if stream { self.script_text(path) } else { written };
+        if self.lost && written.is_none() && self.one_place(path).is_none_or(|place| self.scene.world.look(Path::new(&place)).is_err()) {
+            self.unknown(Gap::Code, &format!("{program} {}", path.shown()));
+        }
         match written.or_else(|| self.state.written(path.raw()).cloned()) {
             Some(Flow::Text(text)) => self.inline(program, language, &text),
             Some(_) => self.unknown(Gap::Code, &format!("{program} {}", path.shown())),

@@ -24,6 +24,7 @@ struct Repository {
 
 pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[Text]) -> Outcome {
     let arguments = words.get(1..).unwrap_or_default();
+    shell.written_settings();
     for given in reading.options.iter().filter(|given| matches!(given.name, "-c" | "--config-env")) {
         if let Some(slot) = given.value {
             let setting = slot_text(arguments, &slot);
@@ -55,6 +56,21 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
         && matches!(verb, Some("add" | "remove" | "rm" | "rename" | "set-url" | "set-branches"))
     {
         shell.shared_config();
+    }
+    if matches!(sub, "init" | "clone") && !has(&["--bare", "--separate-git-dir", "--template"]) {
+        let place = match (sub, operands.as_slice()) {
+            ("init", []) => shell.one_place(&Text::known(".")),
+            ("init", [directory, ..]) | ("clone", [_, directory, ..]) => shell.one_place(directory),
+            ("clone", [from]) => {
+                let name = from.raw().trim_end_matches('/').trim_end_matches(".git").rsplit(['/', ':']).next().unwrap_or_default().to_owned();
+                shell.one_place(&Text::marked(name))
+            }
+            _ => None,
+        };
+        if let Some(place) = place {
+            shell.state.made.push(place.as_str().into());
+            shell.state.made.push(format!("{place}/.git").as_str().into());
+        }
     }
     // A remote by its path, or by a program.
     if matches!(
@@ -180,7 +196,7 @@ fn runs(key: &str) -> bool {
 
 impl Interpreter<'_, '_> {
     /// `-c key=value`
-    fn setting(&mut self, setting: &Text) {
+    pub(super) fn setting(&mut self, setting: &Text) {
         let Some((key, value)) = setting.raw().split_once('=') else { return };
         let value = Text::marked(value.to_owned());
         if matches!(
@@ -211,6 +227,29 @@ impl Interpreter<'_, '_> {
         } else if runs(key) {
             let command = Text::marked(value.raw().trim_start_matches('!').to_owned());
             self.forked(|shell| shell.text(&command, &format!("git -c {key}")));
+        }
+    }
+
+    /// Settings and hooks that the command has just written, wherever: git may come to read them.
+    fn written_settings(&mut self) {
+        let files: Vec<_> = self.state.files.clone();
+        for (path, flow) in files {
+            let name = toolgate_model::base_name(&path);
+            let is_hook = path.contains("/hooks/") || path.contains("/.husky/");
+            if !is_hook && !matches!(name, "config" | ".gitconfig" | "config.worktree") {
+                continue;
+            }
+            match flow.whole().map(str::to_owned) {
+                Some(text) if is_hook => {
+                    self.forked(|shell| shell.text(&Text::known(&text), &path));
+                }
+                Some(text) => {
+                    for (key, value) in git_config::settings(&text) {
+                        self.setting(&Text::known(&format!("{key}={value}")));
+                    }
+                }
+                None => self.unknown(Gap::Code, &path),
+            }
         }
     }
 
@@ -257,9 +296,10 @@ impl Interpreter<'_, '_> {
         if let Some(repository) = self.repository() {
             files.push(repository.common.join("config"));
         }
-        if let Some(home) = self.scene.home {
-            files.push(Path::new(home).join(".gitconfig"));
-            files.push(Path::new(home).join(".config/git/config"));
+        let homes: Vec<String> = self.variable_texts("HOME").iter().filter_map(|home| self.one_place(home)).collect();
+        for home in homes {
+            files.push(Path::new(&home).join(".gitconfig"));
+            files.push(Path::new(&home).join(".config/git/config"));
         }
         files.iter().find_map(|file| git_config::value(&self.small_file(file)?, &key))
     }
@@ -279,6 +319,9 @@ impl Interpreter<'_, '_> {
         let mut top = PathBuf::from(&**cwd);
         for _ in 0..32 {
             let dot_git = top.join(".git");
+            if self.state.made.iter().any(|made| Path::new(&**made) == dot_git) {
+                return Some(Repository { top, common: dot_git });
+            }
             match self.scene.world.look(&dot_git).map(|node| node.kind) {
                 Ok(NodeKind::Directory) => return Some(Repository { top, common: dot_git }),
                 Ok(NodeKind::File) => {
@@ -379,6 +422,10 @@ impl Interpreter<'_, '_> {
     /// The settings that all worktrees share are written.
     fn shared_config(&mut self) {
         match self.repository() {
+            // One that the command has made itself is its own.
+            Some(repository) if self.state.made.iter().any(|made| Path::new(&**made) == repository.common) => {
+                self.touch(Access::Write, Reach::Exact, &Text::known(&repository.top.to_string_lossy()));
+            }
             Some(repository) => {
                 let config = repository.common.join("config");
                 self.touch(Access::Write, Reach::Exact, &Text::known(&config.to_string_lossy()));

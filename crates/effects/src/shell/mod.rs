@@ -51,6 +51,8 @@ pub struct Scene<'w> {
     pub home: Option<&'w str>,
     /// The directory for temporary files that the environment names.
     pub tmp: Option<&'w str>,
+    /// Whether the environment lacks a variable.
+    pub unset: &'w dyn Fn(&str) -> bool,
 }
 
 /// What was found.
@@ -141,6 +143,8 @@ struct Interpreter<'t, 'w> {
     traps: Vec<Text>,
     /// Variables that are declared as integers.
     integers: Vec<String>,
+    /// The shell has left the list that it was in.
+    left: bool,
     /// States at `return`, `break` and `continue`, to be joined where these lead.
     jumps: Vec<State<'t>>,
     /// Something was written whose place or content is not known.
@@ -190,6 +194,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             locals: Vec::new(),
             traps: Vec::new(),
             integers: Vec::new(),
+            left: false,
             jumps: Vec::new(),
             lost: false,
             executed: Vec::new(),
@@ -411,20 +416,28 @@ impl<'t, 'w> Interpreter<'t, 'w> {
 
     /// Where a path leads through links that the command itself has made.
     fn through_links(&self, place: &str) -> Vec<String> {
+        if self.state.links.is_empty() {
+            return Vec::new();
+        }
         let mut found: Vec<String> = Vec::new();
         let mut open = vec![place.to_owned()];
         while let Some(path) = open.pop() {
-            if found.len() > 16 {
-                break;
-            }
-            let path = tidy(&path);
-            for (name, target) in &self.state.links {
-                if let Some(rest) = path.strip_prefix(&**name)
-                    && (rest.is_empty() || rest.starts_with('/'))
-                {
-                    let led = clean(Path::new(&format!("{target}{rest}"))).to_string_lossy().into_owned();
-                    if led != path && !found.contains(&led) {
-                        found.push(led.clone());
+            // One name at a time, as the kernel walks: `docs/../link/../x` leads through the link.
+            let mut at = String::new();
+            let mut names = path.split('/').filter(|name| !name.is_empty() && *name != ".");
+            while let Some(name) = names.next() {
+                if name == ".." {
+                    at.truncate(at.rfind('/').unwrap_or(0));
+                    continue;
+                }
+                at.push('/');
+                at.push_str(name);
+                let rest: Vec<&str> = names.clone().collect();
+                for (_, target) in self.state.links.iter().filter(|(link, _)| **link == *at) {
+                    let led = format!("{target}/{}", rest.join("/"));
+                    let clean = clean(Path::new(&led)).to_string_lossy().into_owned();
+                    if found.len() < 16 && clean != path && !found.contains(&clean) {
+                        found.push(clean);
                         open.push(led);
                     }
                 }
@@ -511,16 +524,6 @@ impl<'t, 'w> Interpreter<'t, 'w> {
 /// A mark that is no pattern.
 fn is_blank(c: char) -> bool {
     matches!(c, NAME | INNER | ANY | text::NUMBER)
-}
-
-/// The path without `.` and doubled slashes; `..` stays.
-fn tidy(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
-        out.push('/');
-        out.push_str(name);
-    }
-    out
 }
 
 /// A text that could be run with something harmless where it is not known, so that the rest of it can be walked.

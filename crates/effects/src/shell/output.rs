@@ -39,6 +39,7 @@ impl Interpreter<'_, '_> {
                     }),
                 }
             }
+            "basename" if !reading.options.is_empty() => Flow::Any,
             "basename" => match operand(0) {
                 Some(path) if path.raw().contains(INNER) => Flow::Lines(vec![Text::mark(NAME)]),
                 Some(path) if !path.has_any() => {
@@ -101,7 +102,8 @@ impl Interpreter<'_, '_> {
                 Some("GOOS" | "GOARCH" | "GOVERSION") => Flow::Lines(vec![Text::mark(NAME)]),
                 _ => Flow::Any,
             },
-            "ls" if !["-l", "-R", "-a", "-f", "-i", "-s", "-Q"].iter().any(|option| has(reading, option)) => {
+            "ls" if arguments.iter().any(|word| word.raw().starts_with('-') && !word.raw().starts_with("--") && word.raw().contains(['a', 'f', 'l', 'R', 'i', 's', 'Q', 'g', 'o']) || word.raw().starts_with("--a")) => Flow::Any,
+            "ls" => {
                 // Names of a directory, or the operands themselves.
                 match self.paths_of(reading, arguments) {
                     Flow::Lines(mut lines) if !reading.operands.is_empty() => {

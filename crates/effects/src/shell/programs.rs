@@ -43,8 +43,10 @@ pub(super) fn handler(
             Some(outcome)
         }
         "cp" | "mv" | "install" | "gcp" => {
+            let contents: Vec<Flow> =
+                reading.operands.iter().filter_map(|at| arguments.get(*at)).map(|source| shell.content(source)).collect();
             let outcome = shell.apply(program, reading, words);
-            shell.copied(reading, arguments);
+            shell.copied(reading, arguments, &contents);
             Some(outcome)
         }
         "sed" | "gsed" => {
@@ -63,6 +65,13 @@ pub(super) fn handler(
                 }
             }
             shell.backed_up(reading, arguments);
+            Some(outcome)
+        }
+        "ssh" if reading.operands.first().and_then(|at| arguments.get(*at)).and_then(Text::whole).is_some_and(is_this_machine) => {
+            let outcome = shell.apply(program, reading, words);
+            let at = reading.operands.first().copied().unwrap_or_default();
+            let text = super::builtins::spaced_as_is(arguments.get(at + 1..).unwrap_or_default());
+            shell.forked(|shell| shell.text(&text, "ssh"));
             Some(outcome)
         }
         "split" | "csplit" => {
@@ -151,6 +160,11 @@ pub(super) fn handler(
     }
 }
 
+fn is_this_machine(host: &str) -> bool {
+    let host = host.rsplit('@').next().unwrap_or(host);
+    matches!(host, "localhost" | "127.0.0.1" | "::1" | "[::1]" | "0.0.0.0" | "ip6-localhost") || host.starts_with("127.")
+}
+
 fn has(reading: &Reading, options: &[&str]) -> bool {
     reading.options.iter().any(|given| options.contains(&given.name))
 }
@@ -227,6 +241,17 @@ impl Interpreter<'_, '_> {
         }
         if starts {
             self.start_files();
+        }
+        if matches!(program, "rbash") || words.iter().any(|word| matches!(word.raw(), "-r" | "--restricted")) {
+            self.unknown(Gap::ShellCode, "a restricted shell");
+        }
+        for name in ["BASH_ENV", "ENV"] {
+            if self.state.get(name).is_some() {
+                for value in self.variable_texts(name) {
+                    self.expand_again(value.raw());
+                    self.forked(|shell| shell.run_script(&value, &[]));
+                }
+            }
         }
         // Functions that were exported go along; directory and variables do too, as far as they matter.
         let out = self.forked(|shell| {
@@ -531,13 +556,14 @@ impl Interpreter<'_, '_> {
             } else {
                 self.one_place(target).unwrap_or_else(|| whole.to_owned())
             };
+            self.touch(Access::Link, Reach::Exact, &Text::known(&leads));
             let leads = toolgate_model::clean(std::path::Path::new(&leads)).to_string_lossy().into_owned();
             self.state.links.push((Rc::from(name.as_str()), Rc::from(leads.as_str())));
         }
     }
 
     /// What `cp` and `mv` bring along: the file in the directory, its content, and links.
-    fn copied(&mut self, reading: &Reading, arguments: &[Text]) {
+    fn copied(&mut self, reading: &Reading, arguments: &[Text], contents: &[Flow]) {
         let operands: Vec<Text> =
             reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
         let into = reading
@@ -554,7 +580,7 @@ impl Interpreter<'_, '_> {
         let is_directory = into.is_some()
             || sources.len() > 1
             || place.as_deref().is_none_or(|place| self.may_be_directory(place));
-        for source in sources {
+        for (at, source) in sources.iter().enumerate() {
             if is_directory {
                 for name in self.names_of(source) {
                     let path = Text::marked(format!("{}/{name}", destination.raw()));
@@ -587,7 +613,7 @@ impl Interpreter<'_, '_> {
                     self.state.files.extend(files);
                 }
             }
-            let content = self.content(source);
+            let content = contents.get(at).cloned().unwrap_or(Flow::Any);
             self.state.write(&name, content);
             let leads = self.one_place(source).and_then(|place| self.link_target(&place));
             if let Some(leads) = leads {
@@ -715,7 +741,10 @@ impl Interpreter<'_, '_> {
 
     /// Commands for a program that has a language of its own: what names a place outside, or a way to a shell, is told.
     fn commands_on_input(&mut self, program: &str, text: &Text) {
-        self.guess_paths(&[Text::known(program), text.clone()]);
+        // Words of commands, one by one.
+        for word in text.raw().split_whitespace() {
+            self.guess_paths(&[Text::known(program), Text::marked(word.to_owned())]);
+        }
         let shells = [
             "system(",
             "system ",

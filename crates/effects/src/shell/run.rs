@@ -478,6 +478,13 @@ impl<'t> Interpreter<'t, '_> {
         words: &[Text],
         slot: &Slot,
     ) -> Option<Flow> {
+        // `ln` tells where its links lead from the directory that they lie in.
+        if kind == Kind::Link && matches!(program, "ln" | "gln") {
+            if let Some(word) = self.spelled.and_then(|words| words.get(slot.word + 1)) {
+                self.tell_spelling(Access::Link, text, word);
+            }
+            return None;
+        }
         if let Some((access, reach)) = access_of(kind) {
             let spelled = self.spelled.and_then(|words| words.get(slot.word + 1));
             if let (true, Some(word)) = (access.changes() || access == Access::Link, spelled) {
@@ -714,26 +721,32 @@ impl<'t> Interpreter<'t, '_> {
     /// Words of a program that nobody described: whatever looks like a path could be written.
     pub(super) fn guess_paths(&mut self, words: &[Text]) {
         for word in words.iter().skip(usize::from(words.len() > 1)) {
-            for piece in
-                word.raw().split(['=', ',', ':', '@', ';', '|', '<', '>', '(', ')', '"', '\'', ' ', '\n'])
-            {
-                let outside =
-                    piece.starts_with('/') || piece.starts_with("~/") || piece == "~" || climbs(piece);
-                if !outside || piece.len() < 2 || piece.starts_with("//") || is_device(piece) {
+            // Prose is no path; of a word with blanks only its beginning could be one.
+            let prose = word.raw().contains([' ', '\n']) && !word.raw().contains('\n');
+            let cut: &[char] = if prose { &['\n'] } else { &['=', ',', ':', '@', ';', '|', '<', '>', '(', ')', '"', '\'', ' ', '\n', '\t'] };
+            let pieces: Vec<String> = word.raw().split(cut).map(str::to_owned).collect();
+            for piece in pieces {
+                let outside = piece.starts_with('/') || piece.starts_with("~/") || piece == "~" || climbs(&piece);
+                let named = piece.contains(char::is_alphanumeric) || piece.contains("..");
+                if !outside || !named || piece.starts_with("//") || is_device(&piece) || (prose && piece.contains(' ')) {
                     continue;
                 }
-                let path = self.tilde_marked(piece);
-                if path.has_any() {
-                    continue;
-                }
-                for (place, reach) in self.places(&path).into_iter().flatten() {
-                    let within = self.scene.cwd.is_some_and(|cwd| {
-                        toolgate_model::below(cwd.as_bytes(), place.as_bytes()).is_some() && !climbs(&place)
-                    });
-                    if !within {
-                        self.guess(place, reach);
-                    }
-                }
+                self.guess_path(&piece);
+            }
+        }
+    }
+
+    fn guess_path(&mut self, piece: &str) {
+        let path = self.tilde_marked(piece);
+        if path.has_any() {
+            return;
+        }
+        for (place, reach) in self.places(&path).into_iter().flatten() {
+            let within = self.scene.cwd.is_some_and(|cwd| {
+                toolgate_model::below(cwd.as_bytes(), place.as_bytes()).is_some() && !climbs(&place)
+            });
+            if !within {
+                self.guess(place, reach);
             }
         }
     }
@@ -742,7 +755,11 @@ impl<'t> Interpreter<'t, '_> {
     /// written is there to be run.
     fn given_to_unknown(&mut self, name: &str, words: &[Text]) {
         if let Flow::Text(text) = self.stdin.clone() {
-            self.guess_paths(&[Text::known(name), text]);
+            if name == "apply_patch" {
+                self.patched(&text);
+            } else {
+                self.guess_paths(&[Text::known(name), text]);
+            }
         }
         for word in words.iter().skip(1) {
             let Some(place) = self.one_place(word) else { continue };
@@ -750,6 +767,17 @@ impl<'t> Interpreter<'t, '_> {
                 && text.raw().starts_with("#!")
             {
                 self.forked(|shell| shell.run_script(word, &[]));
+            }
+        }
+    }
+
+    /// The files that a patch names.
+    fn patched(&mut self, text: &Text) {
+        for line in text.raw().lines() {
+            let named = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+            if let Some(path) = named.iter().find_map(|start| line.strip_prefix(start)) {
+                let path = Text::marked(path.trim().to_owned());
+                self.touch(Access::Write, Reach::Exact, &path);
             }
         }
     }

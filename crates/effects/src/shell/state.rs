@@ -86,6 +86,8 @@ pub(crate) struct State<'t> {
     pub(crate) path: Vec<Rc<str>>,
     /// `set -P`
     pub(crate) physical: bool,
+    /// `shopt -s nullglob`
+    pub(crate) nullglob: bool,
     /// `shopt -s globstar`
     pub(crate) globstar: bool,
     /// A shell that may be no bash: `sh`.
@@ -117,6 +119,7 @@ impl<'t> State<'t> {
             path: Vec::new(),
             physical: false,
             globstar: false,
+            nullglob: false,
             plain: false,
             descriptors: Vec::new(),
         }
@@ -229,6 +232,7 @@ impl<'t> State<'t> {
         self.join_cwd(&other.cwd);
         self.physical |= other.physical;
         self.globstar |= other.globstar;
+        self.nullglob |= other.nullglob;
         self.previous = match (self.previous.take(), &other.previous) {
             (Some(mut one), Some(two)) => {
                 extend(&mut one, two);

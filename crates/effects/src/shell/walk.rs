@@ -56,10 +56,12 @@ pub(super) struct Redirected {
 impl<'t> Interpreter<'t, '_> {
     pub(super) fn list(&mut self, list: &'t List<'t>) -> Flow {
         let mut out = Flow::Nothing;
-        for item in &list.items {
+        let left = std::mem::take(&mut self.left);
+        for (at, item) in list.items.iter().enumerate() {
             let printed = self.one_item(item);
-            out = out.then(printed);
+            out = if self.left && at + 1 < list.items.len() { Flow::Any } else { out.then(printed) };
         }
+        self.left |= left;
         out
     }
 

@@ -152,6 +152,7 @@ impl Gate {
             standing: Standing::default(),
             config: None,
             tmp: Some(agent_world::TMPDIR),
+            unset: &|_| true,
             env_root: &|_| None,
         };
         let scene = Scene {
@@ -159,6 +160,7 @@ impl Gate {
             cwd: call.cwd.as_deref(),
             home: Some(agent_world::HOME),
             tmp: known.tmp,
+            unset: known.unset,
         };
         (judge(call, &known), effects(call, &self.settings.tools, &scene))
     }

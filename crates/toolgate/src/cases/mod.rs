@@ -199,6 +199,7 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
         standing: Standing { trusted: case.context.trusted, mode: case.context.mode.clone() },
         config: None,
         tmp: None,
+        unset: &|_| true,
         env_root: &|_| ground.root.clone(),
     };
     let verdict = judge(&call, &known);
