@@ -6,8 +6,7 @@
 //!
 //! Shell commands are [`Unknown::Shell`]: not analysed, so never called harmless.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "shell commands do not come here yet"))]
-#[expect(unused_imports, reason = "shell commands do not come here yet")]
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "shell commands do not come here yet"))]
 mod code;
 mod unlisted;
 

@@ -319,7 +319,7 @@ impl Scan {
                     Some(key) if modules => Thing(canonical(key)),
                     Some(key) => self.member(&Thing(base.to_owned()), key),
                     None => {
-                        if calls::meaning(self.language, base) == Some("!own") || base != name {
+                        if calls::meaning(self.language, &format!("={base}")) == Some("own") || base != name {
                             self.note(EVALUATES);
                         }
                         Any(false)
@@ -448,7 +448,7 @@ impl Scan {
 
     /// What a name means, and whether it is a method of some object.
     fn meaning(&self, thing: &str, method: bool) -> (Option<&'static str>, bool) {
-        let found = calls::meaning(self.language, thing).filter(|meaning| *meaning != "!own");
+        let found = calls::meaning(self.language, thing);
         if found.is_some() {
             return (found, false);
         }
@@ -681,7 +681,11 @@ impl Scan {
             Map(pairs) => pairs.iter().for_each(|(key, _)| self.touch(letter, key)),
             Scratch | Number(_) => {}
             Part(start, _) if start.contains("://") => self.note(Deed::Connect),
-            Part(start, foreign) if !foreign && !self.source && !self.dots => {
+            // Looking below a known directory does little, whatever the name.
+            Part(start, foreign)
+                if (!foreign && !self.source && !self.dots)
+                    || (letter == 'l' && start.contains('/') && !start.starts_with(['/', '~'])) =>
+            {
                 let directory = start.rfind('/').and_then(|at| start.get(..=at));
                 self.note(deed(Path::Below(directory.unwrap_or(".").to_owned())));
             }
@@ -693,7 +697,6 @@ impl Scan {
                 self.loose |= changes;
                 self.note(deed(Path::Below(".".to_owned())));
             }
-            // Looking at who knows what does little.
             Part(..) | Any(_) | Nothing | Thing(_) | Closure(_) => self.note(deed(Path::Unknown)),
         }
     }

@@ -52,9 +52,8 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
         let after = chars.as_str();
         if c == '\n' {
             // A line goes on behind these.
-            let joined =
-                matches!(out.last(), Some(Token::Op("," | "{" | "&&" | "||" | ";" | "\n")) | None)
-                    || matches!(out.last(), Some(Token::Name(name)) if name == "else" || name == "do");
+            let joined = matches!(out.last(), Some(Token::Op("," | "{" | "&&" | "||" | ";" | "\n")) | None)
+                || matches!(out.last(), Some(Token::Name(name)) if name == "else" || name == "do");
             if !joined {
                 out.push(NEWLINE);
             }

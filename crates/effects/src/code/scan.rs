@@ -339,8 +339,15 @@ impl Scan {
 
     pub(super) fn statement(&mut self, t: &mut At<'_>, close: &str, before: &[Target]) -> Arg {
         let plain = Arg::of;
+        let start = t.at;
+        while self.skipped(t) {
+            t.at += 1;
+        }
         if let Some(value) = self.keyword(t, close) {
             return plain(value);
+        }
+        if t.at > start && matches!(t.peek(), None | Some(Token::Line)) {
+            return plain(Nothing);
         }
         let bare = match (t.peek(), t.ahead(1)) {
             (Some(Token::Name(name)), Some(Token::Op(":" | "=>" | "="))) => Some(name.clone()),
@@ -598,18 +605,23 @@ impl Scan {
                 t.eat(":");
                 return Some(arg.value);
             }
-            (
-                _,
-                "const" | "let" | "var" | "my" | "our" | "local" | "export" | "else" | "elsif" | "elseif"
-                | "begin" | "do" | "then" | "end" | "async" | "global" | "nonlocal" | "static" | "public"
-                | "private" | "del" | "raise" | "throw" | "assert" | "if" | "unless" | "while" | "until"
-                | "try" | "ensure" | "rescue" | "finally" | "final" | "state",
-            ) if !self.is_call(t) => {
-                t.at += 1;
-            }
             _ => return None,
         }
         Some(Nothing)
+    }
+
+    /// A word before a statement that says nothing about it.
+    fn skipped(&self, t: &At<'_>) -> bool {
+        const WORDS: &str = "const let var my our local export else elsif elseif begin do then end async global nonlocal static public private del raise throw assert if unless while until try ensure rescue finally final state";
+        let named = matches!(t.ahead(1), Some(Token::Op(":" | "=>" | "=" | "." | ")" | ",")))
+            && !matches!(t.word(), "else" | "try" | "do");
+        let python = self.language == Language::Python
+            && matches!(t.word(), "if" | "while" | "else" | "try" | "finally" | "async");
+        !t.word().is_empty()
+            && !named
+            && !python
+            && !self.is_call(t)
+            && WORDS.split_whitespace().any(|word| word == t.word())
     }
 
     /// `do "file"` and `assert($code)` are calls where the language has them.
@@ -799,7 +811,7 @@ impl Scan {
             }
             t.at += 1;
             let full = format!("{module}.{name}");
-            connects |= calls::meaning(self.language, &full) == Some("!connect");
+            connects |= calls::meaning(self.language, &format!("={full}")) == Some("connect");
             let own = if t.eat_word("as") {
                 let own = t.word();
                 t.at += 1;
@@ -861,9 +873,9 @@ impl Scan {
         let mut name = plain;
         let mut own = false;
         loop {
-            match calls::meaning(self.language, name) {
-                Some("!connect") => return self.note(Deed::Connect),
-                Some("!own") => own = true,
+            match calls::meaning(self.language, &format!("={name}")) {
+                Some("connect") => return self.note(Deed::Connect),
+                Some("own") => own = true,
                 _ => {}
             }
             // `urllib.parse` is of `urllib`.
