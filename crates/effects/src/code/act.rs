@@ -6,6 +6,9 @@ use super::value::Value;
 use super::{Deed, Language, Path, calls, climbs};
 use Value::{Any, Closure, List, Map, Nothing, Number, Part, Scratch, Texts, Thing};
 
+/// Longer names are of nothing that we know.
+const MAX_NAME: usize = 128;
+
 impl Scan {
     // Names
 
@@ -99,7 +102,10 @@ impl Scan {
             {
                 Self::variable(&Value::text(name))
             }
-            Thing(base) => {
+            Thing(base) if !matches!(base.as_str(), "self" | "this" | "cls") => {
+                if base.len() > MAX_NAME {
+                    return Any(false);
+                }
                 let full = canonical(&format!("{base}.{name}"));
                 self.constant(&full).unwrap_or(Thing(full))
             }
@@ -237,7 +243,7 @@ impl Scan {
         let bare = self.is(&[Perl, Ruby])
             && target.is_some()
             && callee.object.is_none()
-            && !matches!(t.op(), "=" | "=>" | ":" | "(");
+            && !matches!(t.op(), "=" | "=>" | ":" | "(" | "{");
         if bare && matches!(callee.value, Thing(_)) && self.known(&callee) {
             let args = if self.language == Perl { vec![Arg::of(self.named("$_"))] } else { Vec::new() };
             let value = self.call(&callee, args);
@@ -376,6 +382,14 @@ impl Scan {
             });
             args = flat.collect();
         }
+        // Not assigned yet: the next walk knows more.
+        if !self.told
+            && callee.value == Nothing
+            && callee.object.as_ref().is_none_or(|object| *object == Nothing)
+            && !self.functions.contains_key(&callee.name)
+        {
+            return Nothing;
+        }
         let things: Vec<String> = match &callee.value {
             Thing(name) => vec![name.clone()],
             List(items) => items
@@ -420,6 +434,11 @@ impl Scan {
             }
         }
         self.callbacks(callee, &args);
+        if let Closure(parameters) = &callee.value {
+            for (parameter, arg) in parameters.iter().zip(&args) {
+                self.bind(parameter, arg.value.clone());
+            }
+        }
         // One of the program's own.
         let own =
             things.first().and_then(|thing| thing.rsplit('.').next()).unwrap_or(&callee.name).to_owned();
@@ -436,9 +455,6 @@ impl Scan {
         }
         if known {
             return result;
-        }
-        if !self.told && matches!(callee.value, Nothing) {
-            return Nothing;
         }
         let foreign = args.iter().any(|arg| arg.value.foreign())
             || callee.object.as_ref().is_some_and(Value::foreign)
@@ -513,7 +529,8 @@ impl Scan {
                             other => Arg::of(other.item()),
                         })
                         .collect();
-                    if !items.is_empty() || meaning == "!source" {
+                    self.source |= meaning == "!source";
+                    if !items.is_empty() {
                         self.act(meaning, None, &items, name);
                     }
                 }
@@ -972,8 +989,12 @@ impl Scan {
                     }
                     if result == Nothing { Any(foreign) } else { result }
                 }
-                Some(Thing(name)) => Thing(name),
-                Some(Any(_) | Part(..)) if self.is(&[Language::Ruby, Language::Php]) => {
+                Some(Thing(name))
+                    if self.language != Language::Ruby || self.meaning(&name, false).0.is_some() =>
+                {
+                    Thing(name)
+                }
+                Some(Any(_) | Part(..) | Thing(_)) if self.is(&[Language::Ruby, Language::Php]) => {
                     self.note(EVALUATES);
                     Any(true)
                 }
@@ -1247,6 +1268,9 @@ fn parent(path: &Value) -> Value {
 
 /// One name for what has several.
 pub(super) fn canonical(name: &str) -> String {
+    if !name.contains(['.', ':', '/', '-']) {
+        return name.to_owned();
+    }
     let mut name = name;
     for prefix in [
         "node:",
@@ -1259,8 +1283,6 @@ pub(super) fn canonical(name: &str) -> String {
         "CORE::",
         "_G.",
         "Kernel.",
-        "self.",
-        "this.",
     ] {
         name = name.strip_prefix(prefix).unwrap_or(name);
     }

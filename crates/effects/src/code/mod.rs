@@ -77,3 +77,6 @@ fn note(deeds: &mut Vec<Deed>, deed: Deed) {
 fn climbs(path: &str) -> bool {
     path.split('/').any(|name| name == "..")
 }
+
+#[cfg(test)]
+mod tests;

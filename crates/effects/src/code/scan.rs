@@ -18,7 +18,7 @@ use Value::{Any, Closure, List, Map, Nothing, Number, Part, Scratch, Texts, Thin
 /// Longer programs are not looked at.
 const MAX_CODE: usize = 256 * 1024;
 /// Brackets inside of brackets.
-const MAX_LEVEL: usize = 64;
+const MAX_LEVEL: usize = 160;
 /// Code inside of `eval` inside of `eval`.
 const MAX_NESTED: usize = 3;
 /// Bytes that may be copied, so that no program takes long.
@@ -54,7 +54,7 @@ pub(super) fn look(
     if language == Language::Other {
         scan.other(&tokens);
     } else {
-        for pass in 0..8 {
+        for pass in 0..6 {
             (scan.pass, scan.changed) = (pass, false);
             scan.walk(&tokens);
             if !scan.changed && pass > 0 {
@@ -338,6 +338,17 @@ impl Scan {
     }
 
     pub(super) fn statement(&mut self, t: &mut At<'_>, close: &str, before: &[Target]) -> Arg {
+        self.level += 1;
+        if self.level > MAX_LEVEL || self.fuel == 0 {
+            self.deep = true;
+            t.at = t.tokens.len();
+        }
+        let arg = self.said(t, close, before);
+        self.level -= 1;
+        arg
+    }
+
+    fn said(&mut self, t: &mut At<'_>, close: &str, before: &[Target]) -> Arg {
         let plain = Arg::of;
         let start = t.at;
         while self.skipped(t) {
@@ -929,8 +940,13 @@ impl Scan {
                     t.lines();
                     let right = self.term(t).value;
                     self.spend(&left.value);
-                    // `address + '/path'`
-                    if is_address(&left.value) {
+                    // `directory + '/name'` is no path of its own.
+                    let begun = match &left.value {
+                        Texts(texts) => texts.iter().all(|text| !text.is_empty()),
+                        Part(start, _) => !start.is_empty(),
+                        other => other.foreign(),
+                    };
+                    if begun {
                         self.harm_none(t.tokens.get(t.at.wrapping_sub(1)));
                     }
                     left = Operand::of(left.value.then(&right));
@@ -968,7 +984,9 @@ impl Scan {
                 ("=>", _) if self.language == Language::Node => {
                     t.at += 1;
                     t.lines();
-                    let parameters = left.targets.into_iter().map(|target| target.name).collect();
+                    let parameters: Vec<String> =
+                        left.targets.into_iter().map(|target| target.name).collect();
+                    self.parameters.extend(parameters.iter().cloned());
                     self.expr(t);
                     left = Operand::of(Closure(parameters));
                 }
@@ -1020,15 +1038,20 @@ impl Scan {
             t.lines();
             let right = self.operand(t).value;
             self.spend(&left.value);
-            left = Operand::of(match (op, &left.value) {
-                ("/", Texts(_) | Part(..) | Scratch) => self.join(left.value, &right),
+            let (times, right) = match (op, &left.value, &right) {
+                // `2 * 'x'`
+                ("*", Number(_), Texts(_)) => (right, left.value),
+                _ => (left.value, right),
+            };
+            left = Operand::of(match (op, &times) {
+                ("/", Texts(_) | Part(..) | Scratch) => self.join(times, &right),
                 ("/", Any(foreign)) => match &right {
                     // A number or a path, from who knows where.
                     Texts(_) | Part(..) => Any(*foreign || right.foreign()),
                     _ => Any(*foreign),
                 },
-                ("%", Texts(_)) => self.formatted(&left.value, &right),
-                ("*", Texts(_)) => match (left.value.only(), right.number()) {
+                ("%", Texts(_)) => self.formatted(&times, &right),
+                ("*", Texts(_)) => match (times.only(), right.number()) {
                     (Some(text), Some(count)) if count < 64 && text.len() < 64 => {
                         Value::text(&text.repeat(usize::try_from(count).unwrap_or(0)))
                     }
@@ -1185,6 +1208,7 @@ impl Scan {
                         }
                         t.at += 1;
                     }
+                    self.parameters.extend(parameters.iter().cloned());
                     self.expr(t);
                     return Operand::of(Closure(parameters));
                 }
@@ -1276,14 +1300,6 @@ fn collection(args: Vec<Arg>) -> Value {
         return Map(args.into_iter().take(128).map(|arg| (arg.key.unwrap_or(Nothing), arg.value)).collect());
     }
     List(args.into_iter().map(|arg| arg.value).filter(|value| *value != Nothing).take(128).collect())
-}
-
-fn is_address(value: &Value) -> bool {
-    match value {
-        Texts(texts) => texts.iter().all(|text| text.contains("://")),
-        Part(start, _) => start.contains("://"),
-        _ => false,
-    }
 }
 
 /// Looks like a path that leads out of the directory, and like nothing else.

@@ -107,7 +107,8 @@ impl Value {
             Map(pairs) => pairs.iter().map(|(key, _)| key.clone()).fold(Nothing, Value::or),
             Part(start, foreign) => Part(start.clone(), *foreign),
             Scratch => Scratch,
-            Texts(_) | Nothing | Number(_) | Thing(_) | Closure(_) => Any(false),
+            Nothing => Nothing,
+            Texts(_) | Number(_) | Thing(_) | Closure(_) => Any(false),
             Any(foreign) => Any(*foreign),
         }
     }
