@@ -417,7 +417,7 @@ impl<'t> Awk<'t> {
                 match self.at(before) {
                     Some(Token::Op(")" | "]")) => open += 1,
                     Some(Token::Op("(" | "[")) if open > 0 => open -= 1,
-                    Some(Token::Op("$")) | Some(Token::Text(_) | Token::Number) => {}
+                    Some(Token::Op("$") | Token::Text(_) | Token::Number) => {}
                     Some(Token::Name(name)) if open > 0 || !is_keyword(name) => {}
                     _ if open > 0 => {}
                     _ => break,

@@ -724,10 +724,10 @@ impl<'a> Lexer<'a> {
                     pieces.push(Piece::Plain(std::mem::take(&mut plain)));
                 }
                 // `${name}` of a text is a variable.
-                if let (Inside::Sigils, [Token::Name(name)]) = (inside, code.as_mut_slice()) {
-                    if !name.starts_with('$') {
-                        name.insert(0, '$');
-                    }
+                if let (Inside::Sigils, [Token::Name(name)]) = (inside, code.as_mut_slice())
+                    && !name.starts_with('$')
+                {
+                    name.insert(0, '$');
                 }
                 pieces.push(Piece::Code(code));
                 continue;

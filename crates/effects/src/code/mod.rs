@@ -10,10 +10,15 @@
 mod act;
 mod awk;
 mod calls;
+mod expr;
+mod import;
 mod lex;
+mod names;
 mod scan;
 mod sed;
+mod special;
 mod value;
+mod walk;
 
 pub(crate) use awk::awk;
 pub(crate) use scan::scan;
