@@ -253,16 +253,54 @@ impl Scan {
 
     /// Signs and words before an operand.
     fn prefixes(&self, t: &mut At<'_>) {
-        const SIGNS: &str = "- + ! ~ * ** & \\ ... @ ++ -- # $ < > ? | ^ ::";
-        const WORDS: &str =
-            "not await new my our typeof void async in is and or else if unless defined scalar then do local";
-        let is_one = |list: &str, word: &str| list.split(' ').any(|own| own == word);
         loop {
             let prefix = match t.peek() {
-                Some(Token::Op(op)) => is_one(SIGNS, op),
+                Some(Token::Op(op)) => matches!(
+                    *op,
+                    "-" | "+"
+                        | "!"
+                        | "~"
+                        | "*"
+                        | "**"
+                        | "&"
+                        | "\\"
+                        | "..."
+                        | "@"
+                        | "++"
+                        | "--"
+                        | "#"
+                        | "$"
+                        | "<"
+                        | ">"
+                        | "?"
+                        | "|"
+                        | "^"
+                        | "::"
+                ),
                 Some(Token::Name(word)) => {
-                    is_one(WORDS, word)
-                        && !matches!(t.ahead(1), Some(Token::Op("=" | ":" | "." | ")" | ",")))
+                    matches!(
+                        word.as_str(),
+                        "not"
+                            | "await"
+                            | "new"
+                            | "my"
+                            | "our"
+                            | "typeof"
+                            | "void"
+                            | "async"
+                            | "in"
+                            | "is"
+                            | "and"
+                            | "or"
+                            | "else"
+                            | "if"
+                            | "unless"
+                            | "defined"
+                            | "scalar"
+                            | "then"
+                            | "do"
+                            | "local"
+                    ) && !matches!(t.ahead(1), Some(Token::Op("=" | ":" | "." | ")" | ",")))
                         && !self.is_call(t)
                 }
                 _ => false,
@@ -513,10 +551,32 @@ impl Scan {
     /// Whether arguments follow without brackets.
     pub(super) fn commands(&self, t: &At<'_>, callee: &Callee) -> bool {
         use Language::{Perl, Php, Ruby};
-        const NOT: &str = "case from of in return throw typeof export default else extends when then and or not yield raise if unless while until";
-        const INFIX: &str = "if unless while until and or not in do then x eq ne lt gt le ge cmp for foreach is as else end rescue";
         if callee.name.starts_with('$') && callee.object.is_none()
-            || NOT.split(' ').any(|word| word == callee.name)
+            || matches!(
+                callee.name.as_str(),
+                "case"
+                    | "from"
+                    | "of"
+                    | "in"
+                    | "return"
+                    | "throw"
+                    | "typeof"
+                    | "export"
+                    | "default"
+                    | "else"
+                    | "extends"
+                    | "when"
+                    | "then"
+                    | "and"
+                    | "or"
+                    | "not"
+                    | "yield"
+                    | "raise"
+                    | "if"
+                    | "unless"
+                    | "while"
+                    | "until"
+            )
         {
             return false;
         }
@@ -524,7 +584,34 @@ impl Scan {
             Some(Token::Text(_) | Token::Shell(_)) => true,
             Some(Token::Name(name)) => {
                 let php = self.language == Php && self.known(callee);
-                (php || self.is(&[Ruby, Perl])) && !INFIX.split(' ').any(|word| word == name)
+                (php || self.is(&[Ruby, Perl]))
+                    && !matches!(
+                        name.as_str(),
+                        "if" | "unless"
+                            | "while"
+                            | "until"
+                            | "and"
+                            | "or"
+                            | "not"
+                            | "in"
+                            | "do"
+                            | "then"
+                            | "x"
+                            | "eq"
+                            | "ne"
+                            | "lt"
+                            | "gt"
+                            | "le"
+                            | "ge"
+                            | "cmp"
+                            | "for"
+                            | "foreach"
+                            | "is"
+                            | "as"
+                            | "else"
+                            | "end"
+                            | "rescue"
+                    )
             }
             Some(Token::Op("[" | "*")) => {
                 self.language == Ruby

@@ -213,7 +213,12 @@ impl<'a> Lexer<'a> {
     /// Whether a text stood here.
     fn text(&mut self) -> Option<bool> {
         use Language::{Lua, Node, Perl, Php, Python, Ruby};
-        let operand = self.operand();
+        let first = self.peek().unwrap_or(' ');
+        let prefix = self.language == Python && "rRbBuUfFtT".contains(first);
+        if !prefix && !matches!(first, '"' | '\'' | '`' | '[' | '<' | '%' | ':' | '/') {
+            return Some(false);
+        }
+        let operand = matches!(first, '<' | '%' | ':' | '/') && self.operand();
         let pieces = match (self.language, self.peek()) {
             (Python, _) => {
                 let prefix: String =

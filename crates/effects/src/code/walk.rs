@@ -312,7 +312,6 @@ impl Scan {
 
     /// A word before a statement that says nothing about it.
     pub(super) fn skipped(&self, t: &At<'_>) -> bool {
-        const WORDS: &str = "const let var my our local export else elsif elseif begin do then end async global nonlocal static public private del raise throw assert if unless while until try ensure rescue finally final state";
         let named = matches!(t.ahead(1), Some(Token::Op(":" | "=>" | "=" | "." | ")" | ",")))
             && !matches!(t.word(), "else" | "try" | "do");
         let python = self.language == Language::Python
@@ -321,7 +320,43 @@ impl Scan {
             && !named
             && !python
             && !self.is_call(t)
-            && WORDS.split_whitespace().any(|word| word == t.word())
+            && matches!(
+                t.word(),
+                "const"
+                    | "let"
+                    | "var"
+                    | "my"
+                    | "our"
+                    | "local"
+                    | "export"
+                    | "else"
+                    | "elsif"
+                    | "elseif"
+                    | "begin"
+                    | "do"
+                    | "then"
+                    | "end"
+                    | "async"
+                    | "global"
+                    | "nonlocal"
+                    | "static"
+                    | "public"
+                    | "private"
+                    | "del"
+                    | "raise"
+                    | "throw"
+                    | "assert"
+                    | "if"
+                    | "unless"
+                    | "while"
+                    | "until"
+                    | "try"
+                    | "ensure"
+                    | "rescue"
+                    | "finally"
+                    | "final"
+                    | "state"
+            )
     }
 
     /// `do "file"` and `assert($code)` are calls where the language has them.
