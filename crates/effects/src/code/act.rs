@@ -4,7 +4,7 @@ use super::expr::Callee;
 use super::scan::{EVALUATES, RUNS, Scan, look};
 use super::special::positional;
 use super::value::Value;
-use super::walk::Arg;
+use super::walk::{Arg, Target};
 use super::{Deed, Language, Path, calls, climbs};
 use Value::{Any, Closure, List, Map, Nothing, Number, Part, Scratch, Texts, Thing};
 
@@ -13,6 +13,7 @@ impl Scan {
         if self.language == Language::Node
             && callee.object.is_some()
             && matches!(callee.name.as_str(), "call" | "apply")
+            && !matches!(&callee.value, Thing(name) if name == "Reflect.apply")
             && !args.is_empty()
         {
             args.remove(0);
@@ -53,7 +54,11 @@ impl Scan {
         let mut result = Nothing;
         let mut known = false;
         for thing in &things {
-            let (meaning, own) = self.meaning(thing, callee.object.is_some());
+            let (mut meaning, own) = self.meaning(thing, callee.object.is_some());
+            // `({ rmSync }) => …` of a module.
+            if meaning.is_none() && callee.object.is_none() {
+                meaning = calls::meaning(self.language, &format!("{thing}.{}", callee.name));
+            }
             if let Some(meaning) = meaning {
                 known = true;
                 let object = callee.object.as_ref().filter(|_| own);
@@ -105,7 +110,13 @@ impl Scan {
 
     /// What a name means, and whether it is a method of some object.
     pub(super) fn meaning(&self, thing: &str, method: bool) -> (Option<&'static str>, bool) {
-        let found = calls::meaning(self.language, thing);
+        // `remove.call(x)` is a call of `remove`.
+        let plain =
+            [".call", ".apply", ".bind", ".to_proc"].iter().find_map(|suffix| thing.strip_suffix(suffix));
+        let sync = thing.ends_with("Sync") && self.language == Language::Node;
+        let found = calls::meaning(self.language, thing)
+            .or_else(|| plain.and_then(|plain| calls::meaning(self.language, plain)))
+            .or_else(|| calls::meaning(self.language, &format!("fs.{thing}")).filter(|_| sync));
         if found.is_some() {
             return (found, false);
         }
@@ -149,7 +160,18 @@ impl Scan {
                 || args.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, arg)| &arg.value);
             match &arg.value {
                 Closure(parameters) => {
-                    let item = object.into_iter().chain(others()).map(Value::item).fold(Nothing, Value::or);
+                    // `list.forEach(([a, b]) => …)`
+                    let rows = matches!(object, Some(List(rows)) if rows.iter().all(|row| row.items().len() == parameters.len()));
+                    if parameters.len() > 1 && rows {
+                        let target = |name: &String| Target { name: name.clone(), key: None };
+                        let targets: Vec<Target> = parameters.iter().map(target).collect();
+                        self.bind_items(&targets, &object.cloned().unwrap_or(Nothing));
+                        continue;
+                    }
+                    let item = match &callee.object {
+                        Some(module @ Thing(_)) if callee.name == "then" => module.clone(),
+                        _ => object.into_iter().chain(others()).map(Value::item).fold(Nothing, Value::or),
+                    };
                     for parameter in parameters {
                         self.bind(parameter, item.clone());
                     }
@@ -165,6 +187,7 @@ impl Scan {
                     let items: Vec<Arg> = object
                         .into_iter()
                         .chain(others())
+                        .filter(|value| !matches!(value, Number(_)))
                         .map(|value| match value {
                             Texts(_) => Arg::of(value.clone()),
                             other => Arg::of(other.item()),
@@ -231,6 +254,15 @@ impl Scan {
                     result = Any(true);
                 }
                 ('s', None) => {}
+                // `open(*list)`, `open(**options)`
+                ('o', Some(List(items))) if values.len() == 1 => {
+                    let path = items.first().cloned().unwrap_or(Nothing);
+                    result = self.open(&path, items.get(1));
+                }
+                ('o', Some(options @ Map(_))) => {
+                    let mode = options.under(&Value::text("mode"));
+                    result = self.open(&options.under(&Value::text("file")), Some(&mode));
+                }
                 ('o', Some(value)) => {
                     let mode = values.get(at + 1).cloned().flatten();
                     result = self.open(&value, mode.as_ref());
@@ -281,7 +313,7 @@ impl Scan {
 
     pub(super) fn open(&mut self, path: &Value, mode: Option<&Value>) -> Value {
         let writes = match mode {
-            None | Some(Number(_)) => false,
+            None | Some(Number(Some(0))) => false,
             Some(Texts(modes)) => {
                 modes.iter().any(|mode| mode.len() > 8 || mode.contains(['w', 'a', 'x', '+', 'c']))
             }
@@ -334,7 +366,17 @@ impl Scan {
                 for text in texts {
                     let text = text.strip_prefix("file://").unwrap_or(text);
                     match text.split_once("://") {
-                        Some(("php" | "data", _)) => {}
+                        Some(("php", rest)) => {
+                            // `php://filter/…/resource=/etc/passwd`
+                            if let Some((_, file)) = rest.split_once("resource=") {
+                                self.note(deed(Path::Known(file.to_owned())));
+                            }
+                        }
+                        Some(("data", _)) => {}
+                        // `compress.zlib:///etc/x`
+                        Some((_, file)) if file.starts_with('/') => {
+                            self.note(deed(Path::Known(file.to_owned())));
+                        }
                         Some(_) => self.note(Deed::Connect),
                         None if text.is_empty() || text == ":memory:" => {}
                         None => self.note(deed(Path::Known(text.to_owned()))),

@@ -40,6 +40,14 @@ pub(super) fn meaning(language: Language, name: &str) -> Option<&'static str> {
     None
 }
 
+/// Whether a call of this meaning changes something.
+pub(super) fn changes(meaning: &str) -> bool {
+    match meaning.strip_prefix('!') {
+        Some(word) => matches!(word, "run" | "execl" | "eval" | "code"),
+        None => meaning.contains(['w', 'd', 's', 'o']),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,7 +77,7 @@ mod tests {
     fn every_meaning_can_be_read() {
         const WORDS: &str = "!connect !source !foreign !pure !number !id !join !path !home !cwd !tmp !scratch !env !eval !code \
             !run !execl !apply !import !include !project !fork !getattr !module !list !items !values !enumerate !parent \
-            !perlopen !glob !format !split !sub !add !text";
+            !perlopen !define !glob !format !split !sub !add !text";
         for language in ALL {
             for line in table(language).lines() {
                 let (name, meaning) = line.split_once(' ').unwrap();

@@ -2,7 +2,7 @@
 
 use super::lex::{Piece, Token};
 use super::names::canonical;
-use super::scan::{EVALUATES, MAX_LEVEL, Scan};
+use super::scan::{EVALUATES, MAX_LEVEL, RUNS, Scan};
 use super::value::Value;
 use super::walk::{Arg, At, Target, collection};
 use super::{Language, calls};
@@ -374,6 +374,9 @@ impl Scan {
                 parameters.push(t.word().to_owned());
             }
             t.at += 1;
+            if t.eat("=") {
+                self.expr(t);
+            }
         }
         self.parameters.extend(parameters.iter().cloned());
         self.expr(t);
@@ -432,6 +435,10 @@ impl Scan {
                 break;
             }
         }
+        // `exec {'sh'} 'sh', '-c', 'id'`
+        if self.language == Perl && t.op() == "{" && matches!(callee.name.as_str(), "exec" | "system") {
+            self.note(RUNS);
+        }
         // `unlink for @files`, `fork`: a call without a word.
         let bare = self.is(&[Perl, Ruby])
             && target.is_some()
@@ -440,6 +447,10 @@ impl Scan {
         if bare && matches!(callee.value, Thing(_)) && self.known(&callee) {
             let args = if self.language == Perl { vec![Arg::of(self.named("$_"))] } else { Vec::new() };
             return Operand::of(self.call(&callee, args));
+        }
+        // A function that is named may be called where we do not see it.
+        if let (Thing(name), Some(_)) = (&callee.value, &callee.object) {
+            self.acts |= self.meaning(name, false).0.is_some_and(calls::changes);
         }
         let targets = target.into_iter().map(|name| Target { name, key: None }).collect();
         Operand { value: callee.value, targets }
@@ -617,6 +628,7 @@ impl Scan {
                 self.language == Ruby
                     && matches!(&callee.value, Thing(name) if name != "Dir" && name != "ENV" && self.known(callee))
             }
+            Some(Token::Number(_)) => self.is(&[Ruby, Perl]) && self.known(callee),
             Some(Token::Op("\\" | "@" | "$")) => self.language == Perl && self.known(callee),
             _ => false,
         }

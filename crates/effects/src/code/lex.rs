@@ -639,8 +639,11 @@ impl<'a> Lexer<'a> {
             return Some(false);
         }
         if letters.contains('e') {
+            // The closing sign needs no backslash in what is run.
+            let sign = start.get(body.len()..body.len() + closing)?;
+            let code = body.replace(&format!("\\{sign}"), sign);
             let mut lexer = Lexer {
-                rest: body,
+                rest: &code,
                 language: self.language,
                 depth: self.depth + 1,
                 out: Vec::new(),

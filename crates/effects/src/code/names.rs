@@ -103,6 +103,10 @@ impl Scan {
                 if base.len() > MAX_NAME {
                     return Any(false);
                 }
+                // Where a module lies.
+                if matches!(name, "__file__" | "__path__" | "__spec__" | "__loader__") {
+                    return Any(true);
+                }
                 let full = canonical(&format!("{base}.{name}"));
                 Self::constant(&full).unwrap_or(Thing(full))
             }
@@ -233,11 +237,12 @@ pub(super) fn canonical(name: &str) -> String {
         "window.",
         "CORE::",
         "_G.",
+        "_ENV.",
         "Kernel.",
     ] {
         name = name.strip_prefix(prefix).unwrap_or(name);
     }
-    for suffix in [".call", ".apply", ".bind", ".to_proc", ".default", ".__call__", ".promises"] {
+    for suffix in [".default", ".__call__", ".promises"] {
         name = name.strip_suffix(suffix).unwrap_or(name);
     }
     let name = name

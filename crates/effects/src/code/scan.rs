@@ -185,6 +185,8 @@ impl Scan {
                     }
                 }
                 Token::Name(word) => {
+                    // `$^I` edits in place.
+                    self.acts |= word == "$^";
                     self.loops |= matches!(
                         word.as_str(),
                         "while" | "for" | "foreach" | "loop" | "until" | "times" | "forEach"

@@ -20,6 +20,7 @@ impl Scan {
         let values = positional(args);
         let first = values.first().cloned().flatten();
         let second = values.get(1).cloned().flatten();
+        let module = object;
         let object = object.filter(|object| !matches!(object, Thing(_)));
         let foreign = object.is_some_and(Value::foreign) || args.iter().any(|arg| arg.value.foreign());
         match meaning {
@@ -27,7 +28,12 @@ impl Scan {
                 for arg in args.iter().filter(|arg| arg.literal) {
                     self.harmless_value(&arg.value);
                 }
-                Any(foreign)
+                // What is left of a path may be another.
+                let cut = match object {
+                    Some(object) => names_path(object),
+                    None => args.iter().any(|arg| names_path(&arg.value)),
+                };
+                Any(foreign || cut)
             }
             "!number" => Number(None),
             "!foreign" => Any(true),
@@ -50,6 +56,8 @@ impl Scan {
                 }
             }
             "!id" => match (object, first) {
+                // `'a/etc'.lstrip('a')`
+                (Some(text @ Texts(_)), Some(_)) => Any(names_path(text)),
                 (Some(object), _) => object.clone(),
                 (None, Some(first)) if own == "expand_path" => {
                     second.map_or(first.clone(), |base| base.below(&first))
@@ -70,6 +78,12 @@ impl Scan {
                     return place;
                 }
                 Scratch
+            }
+            "!define" => {
+                if let (Some(name), Some(value)) = (first.as_ref().and_then(Value::only), second) {
+                    self.bind(name, value);
+                }
+                Any(false)
             }
             "!env" => {
                 let value = Self::variable(&first.unwrap_or(Nothing));
@@ -157,8 +171,13 @@ impl Scan {
                 }
             },
             "!include" => {
-                if let Some(first) = first {
-                    self.touch('r', &first);
+                match first {
+                    Some(Thing(module)) => {
+                        self.import(&module);
+                        return Any(false);
+                    }
+                    Some(first) => self.touch('r', &first),
+                    None => {}
                 }
                 self.note(Deed::Project);
                 Any(false)
@@ -183,35 +202,7 @@ impl Scan {
                 }
                 _ => Any(foreign),
             },
-            "!apply" => match first {
-                Some(Texts(names)) => {
-                    let rest: Vec<Value> = args.iter().skip(1).map(|arg| arg.value.clone()).collect();
-                    let mut result = Nothing;
-                    for name in names {
-                        let name = canonical(&name);
-                        let Some(meaning) = self.meaning(&name, false).0 else { continue };
-                        if rest.is_empty() {
-                            result = result.or(Thing(name));
-                            continue;
-                        }
-                        let items =
-                            rest.iter().flat_map(Value::items).cloned().map(Arg::of).collect::<Vec<_>>();
-                        let value = self.act(meaning, object, &items, &name);
-                        result = result.or(value);
-                    }
-                    if result == Nothing { Any(foreign) } else { result }
-                }
-                Some(Thing(name))
-                    if self.language != Language::Ruby || self.meaning(&name, false).0.is_some() =>
-                {
-                    Thing(name)
-                }
-                Some(Any(_) | Part(..) | Thing(_)) if self.is(&[Language::Ruby, Language::Php]) => {
-                    self.note(EVALUATES);
-                    Any(true)
-                }
-                _ => Any(foreign),
-            },
+            "!apply" => self.apply(module, object, args),
             "!fork" => {
                 if self.loops {
                     self.note(Deed::Unknown("forks without end"));
@@ -229,7 +220,13 @@ impl Scan {
                 Any(true)
             }
             "!perlopen" => {
-                self.perl_open(args);
+                match (own, args) {
+                    ("new", [_]) => self.perl_open(&[Arg::of(Nothing), Arg::of(first.unwrap_or(Nothing))]),
+                    ("new", _) => {
+                        self.open(&first.unwrap_or(Nothing), second.as_ref());
+                    }
+                    _ => self.perl_open(args),
+                }
                 Any(true)
             }
             "!list" | "!values" => {
@@ -289,6 +286,10 @@ impl Scan {
                 }
                 let rest: Vec<Value> = rest.iter().map(|arg| arg.value.clone()).collect();
                 self.formatted(&format, &List(rest))
+            }
+            // `Pathname('a').join('b')`
+            "!text" if matches!(object, Some(Texts(_) | Part(..))) && self.language == Language::Ruby => {
+                self.special("!path", object, args, own)
             }
             "!text" => {
                 let parts: Vec<&Value> =
@@ -356,6 +357,45 @@ impl Scan {
                     Any(foreign)
                 }
             },
+            _ => Any(foreign),
+        }
+    }
+
+    /// Calls what is given by its name: `send(:system, 'id')`, `array_map('system', $x)`.
+    fn apply(&mut self, module: Option<&Value>, object: Option<&Value>, args: &[Arg]) -> Value {
+        let foreign = args.iter().any(|arg| arg.value.foreign());
+        // php has the function behind the list, too.
+        let named = |arg: &Arg| matches!(&arg.value, Texts(names) if names.iter().any(|name| self.meaning(&canonical(name), false).0.is_some()));
+        let at = if self.language == Language::Php { args.iter().position(named).unwrap_or(0) } else { 0 };
+        let Some(function) = args.get(at) else { return Any(foreign) };
+        match &function.value {
+            Texts(names) => {
+                let rest = args.iter().enumerate().filter(|(own, _)| *own != at);
+                let items: Vec<Arg> =
+                    rest.flat_map(|(_, arg)| arg.value.items()).cloned().map(Arg::of).collect();
+                let mut result = Nothing;
+                for name in names {
+                    // `File.method(:delete)`
+                    let full = match module {
+                        Some(Thing(module)) => canonical(&format!("{module}.{name}")),
+                        _ => String::new(),
+                    };
+                    let known = self.meaning(&full, false).0.is_some();
+                    let name = if known { full } else { canonical(name) };
+                    let Some(meaning) = self.meaning(&name, false).0 else { continue };
+                    let value =
+                        if items.is_empty() { Thing(name) } else { self.act(meaning, object, &items, &name) };
+                    result = result.or(value);
+                }
+                if result == Nothing { Any(foreign) } else { result }
+            }
+            Thing(name) if self.language != Language::Ruby || self.meaning(name, false).0.is_some() => {
+                Thing(name.clone())
+            }
+            Any(_) | Part(..) | Thing(_) if self.is(&[Language::Ruby, Language::Php]) => {
+                self.note(EVALUATES);
+                Any(true)
+            }
             _ => Any(foreign),
         }
     }
@@ -453,4 +493,9 @@ pub(super) fn positional(args: &[Arg]) -> Vec<Option<Value>> {
         }
     }
     values
+}
+
+/// Whether it is a text that may hold the name of a place.
+fn names_path(value: &Value) -> bool {
+    matches!(value, Texts(texts) if texts.iter().any(|text| text.contains('/')))
 }
