@@ -358,6 +358,9 @@ impl Scan {
         let targets = targets.take(16).collect();
         let value =
             if single { args.into_iter().next().map_or(Nothing, |arg| arg.value) } else { collection(args) };
+        // The body of something.
+        let body = open == "{" && matches!(value, List(_)) && !self.is(&[Language::Python, Language::Lua]);
+        let value = if body { Any(false) } else { value };
         let start = t.at;
         let mut operand = self.postfix(t, value, None);
         if t.at == start {

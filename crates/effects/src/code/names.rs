@@ -5,6 +5,8 @@ use super::value::Value;
 use super::walk::Target;
 use Value::{Any, List, Map, Nothing, Number, Part, Scratch, Texts, Thing};
 
+/// Lists inside of lists that are followed.
+const MAX_DEPTH: usize = 3;
 /// Longer names are of nothing that we know.
 const MAX_NAME: usize = 128;
 
@@ -181,6 +183,7 @@ impl Scan {
             Some(name) => (name, List(vec![value])),
             None => (name, value),
         };
+        let value = value.pruned(MAX_DEPTH);
         let old = self.names.get(name).cloned().unwrap_or(Nothing);
         let mut new = match &old {
             Any(foreign) if self.pass > 2 => Any(*foreign || value.foreign()),

@@ -22,7 +22,7 @@ pub(super) const MAX_LEVEL: usize = 160;
 /// Code inside of `eval` inside of `eval`.
 const MAX_NESTED: usize = 3;
 /// Bytes that may be copied, so that no program takes long.
-const FUEL: usize = 8_000_000;
+const FUEL: usize = 2_000_000;
 
 pub(super) const RUNS: Deed = Deed::Unknown("runs a program that is only known when it runs");
 pub(super) const EVALUATES: Deed = Deed::Unknown("runs code that is only known when it runs");
