@@ -4,11 +4,15 @@
 //! anything that looks like a path, and each of these counts as written: a tool that we do not know must
 //! not be a way around the rules for those that we know.
 //!
-//! Shell commands are [`Unknown::Shell`]: not analysed, so never called harmless.
+//! A shell command is interpreted ([`analyse`]): what bash would do with it, over values of which not all is known.
 
-#[cfg_attr(not(test), allow(dead_code, unused_imports, reason = "shell commands do not come here yet"))]
 mod code;
+mod recipes;
+mod shell;
+mod spec;
 mod unlisted;
+
+pub use shell::{Analysis, Scene, analyse, confined};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,21 +23,25 @@ use toolgate_model::{
 };
 
 /// Says what a call would do. `rules` are the user's own words on tools, by name; a `*` at a name's end
-/// stands for any rest.
-pub fn effects<'a>(call: &Call<'a>, rules: &BTreeMap<String, ToolRule>) -> Vec<Effect<'a>> {
+/// stands for any rest. A shell command is interpreted in the scene.
+pub fn effects<'a>(
+    call: &Call<'a>,
+    rules: &BTreeMap<String, ToolRule>,
+    scene: &Scene<'_>,
+) -> Vec<Effect<'a>> {
     let ruled = rule_for(rules, &call.tool);
     let mut effects = match &call.action {
         Action::Nothing | Action::Internal | Action::Configure(_) => Vec::new(),
         Action::Fetch => vec![Effect::Connect],
         Action::Run(words) => vec![Effect::Run(Run::of(words.clone()))],
-        Action::Shell(_) => vec![Effect::Unknown(Unknown::Shell {
-            gap: Gap::ShellCode,
-            text: String::new(),
-            origin: Origin { span: (0, 0), via: None },
-        })],
+        Action::Shell(Some(command)) => analyse(command, scene).effects,
+        Action::Shell(None) => {
+            let (text, origin) = (String::new(), Origin { span: (0, 0), via: None });
+            vec![Effect::Unknown(Unknown::Shell { gap: Gap::Missing, text, origin })]
+        }
         Action::Files(uses) => uses.iter().map(file_effect).collect(),
         Action::Unlisted { .. } if ruled.is_some() => Vec::new(),
-        Action::Unlisted { mcp } => unlisted::effects(&call.tool, *mcp, &call.input),
+        Action::Unlisted { mcp } => unlisted::effects(&call.tool, *mcp, &call.input, scene),
     };
     if let Some(rule) = ruled {
         effects.extend(rule.paths.iter().filter_map(|param| ruled_effect(call, rule, param)));

@@ -10,18 +10,23 @@
 
 use std::borrow::Cow;
 
-use toolgate_model::{Access, Effect, Gap, Json, Origin, PathArg, Reach, Target, Unknown, has_dotdot};
+use toolgate_model::{Access, Effect, Json, PathArg, Reach, Target, Unknown, has_dotdot};
+
+use crate::{Scene, analyse};
 
 /// More paths than this in one input are not looked at one by one.
 const MAX_PATHS: usize = 256;
 
-pub(crate) fn effects<'a>(tool: &str, mcp: bool, input: &Json<'a>) -> Vec<Effect<'a>> {
-    let mut search = Search { effects: Vec::new() };
+pub(crate) fn effects<'a>(tool: &str, mcp: bool, input: &Json<'a>, scene: &Scene<'_>) -> Vec<Effect<'a>> {
+    let mut search = Search { effects: Vec::new(), commands: Vec::new() };
     search.value(input, "", Meaning::Other);
     let mut effects = search.effects;
     if effects.len() > MAX_PATHS {
         effects.truncate(MAX_PATHS);
         effects.push(write("", PathArg::NotText("more paths than can be judged"), false));
+    }
+    for command in search.commands {
+        effects.extend(analyse(&command, scene).effects);
     }
     let name = Cow::Owned(tool.to_owned());
     effects.push(Effect::Unknown(if mcp { Unknown::McpTool(name) } else { Unknown::Tool(name) }));
@@ -43,6 +48,8 @@ enum Meaning {
 
 struct Search<'a> {
     effects: Vec<Effect<'a>>,
+    /// Texts under a word for a command.
+    commands: Vec<String>,
 }
 
 impl<'a> Search<'a> {
@@ -53,6 +60,17 @@ impl<'a> Search<'a> {
         }
         match value {
             Json::Text(text) => self.text(text, key, meaning),
+            // The words of a command, already apart.
+            Json::List(values)
+                if meaning == Meaning::Command
+                    && values.iter().all(|value| matches!(value, Json::Text(_))) =>
+            {
+                let quoted = |value: &Json<'_>| match value {
+                    Json::Text(word) => format!("'{}'", word.replace('\'', "'\\''")),
+                    _ => String::new(),
+                };
+                self.commands.push(values.iter().map(quoted).collect::<Vec<_>>().join(" "));
+            }
             Json::List(values) => values.iter().for_each(|value| self.value(value, key, meaning)),
             Json::Object(members) => {
                 for (name, value) in members {
@@ -76,7 +94,7 @@ impl<'a> Search<'a> {
         }
         let short_line = trimmed.len() <= 1024 && !trimmed.contains(['\n', '\t']);
         match meaning {
-            Meaning::Command => self.effects.push(not_analysed(text)),
+            Meaning::Command => self.commands.push(text.to_owned()),
             Meaning::Place => self.path(key, text),
             Meaning::PlaceOrThing if short_line => self.path(key, trimmed),
             Meaning::PlaceOrThing | Meaning::Other if looks_like_path(trimmed) => self.guess(key, trimmed),
@@ -107,11 +125,6 @@ impl<'a> Search<'a> {
             self.effects.push(write(key, PathArg::Text(Cow::Owned(form)), true));
         }
     }
-}
-
-fn not_analysed<'a>(command: &str) -> Effect<'a> {
-    let origin = Origin { span: (0, 0), via: None };
-    Effect::Unknown(Unknown::Shell { gap: Gap::ShellCode, text: command.to_owned(), origin })
 }
 
 fn write<'a>(key: &str, path: PathArg<'a>, guess: bool) -> Effect<'a> {
@@ -264,16 +277,34 @@ fn percent_decoded(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// A machine with nothing on it.
+    struct Nowhere;
+
+    impl toolgate_model::World for Nowhere {
+        fn look(&self, _: &std::path::Path) -> Result<toolgate_model::Node, toolgate_model::LookError> {
+            Err(toolgate_model::LookError::Absent)
+        }
+        fn read(&self, _: &std::path::Path, _: usize) -> std::io::Result<Vec<u8>> {
+            Err(std::io::ErrorKind::NotFound.into())
+        }
+        fn list(&self, _: &std::path::Path) -> std::io::Result<Vec<std::path::PathBuf>> {
+            Err(std::io::ErrorKind::NotFound.into())
+        }
+    }
+
+    const SCENE: Scene<'_> = Scene { world: &Nowhere, cwd: Some("/w"), home: Some("/home/u"), tmp: None };
+
     fn found(input: &str) -> Vec<String> {
         let input: Json<'_> = serde_json::from_str(input).unwrap();
         let name = |effect: &Effect<'_>| match effect {
             Effect::Use(_, Target { path: PathArg::Text(text), guess: true, .. }) => format!("guess {text}"),
             Effect::Use(_, Target { path: PathArg::Text(text), .. }) => format!("write {text}"),
-            Effect::Unknown(Unknown::Shell { .. }) => "shell".into(),
+            Effect::Run(run) => format!("run {}", run.program),
+            Effect::Unknown(Unknown::Shell { gap, .. }) => format!("{gap:?}").to_lowercase(),
             Effect::Unknown(_) => "unknown".into(),
             other => format!("{other:?}"),
         };
-        let mut found: Vec<String> = effects("mcp__x__y", true, &input).iter().map(name).collect();
+        let mut found: Vec<String> = effects("mcp__x__y", true, &input, &SCENE).iter().map(name).collect();
         assert_eq!(found.pop().as_deref(), Some("unknown"));
         found
     }
@@ -314,9 +345,9 @@ mod tests {
             (r#"{"file":"http://../../x"}"#, vec!["write http://../../x", "guess /../x"]),
             (r#"{"profile":"default"}"#, vec![]),
             (r#"{"source":"def f():\n  return 1\n"}"#, vec![]),
-            (r#"{"command":"rm -rf /"}"#, vec!["shell"]),
-            (r#"{"command":{"line":"rm -rf /"}}"#, vec!["shell"]),
-            (r#"{"argv":["sh","-c","x"]}"#, vec!["shell", "shell", "shell"]),
+            (r#"{"command":"rm -rf /"}"#, vec!["run rm", "write /"]),
+            (r#"{"command":{"line":"rm -rf /"}}"#, vec!["run rm", "write /"]),
+            (r#"{"argv":["sh","-c","x"]}"#, vec!["run sh", "run x", "program"]),
             (r#"{"path":""}"#, vec![]),
         ] {
             assert_eq!(found(input), expected, "{input}");
@@ -327,7 +358,7 @@ mod tests {
     fn more_paths_than_can_be_judged_are_no_paths() {
         let many = format!(r#"{{"paths":[{}]}}"#, vec!["\"a\""; 1000].join(","));
         let input: Json<'_> = serde_json::from_str(&many).unwrap();
-        let effects = effects("x", true, &input);
+        let effects = effects("x", true, &input, &SCENE);
         assert!(effects.len() < 300);
         assert!(
             effects

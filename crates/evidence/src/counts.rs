@@ -63,7 +63,9 @@ impl Default for Counts {
 fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Traversal => "path_traversal",
-        Kind::Outside | Kind::MainCheckout | Kind::OtherAgent => "outside_directory",
+        Kind::Outside | Kind::MainCheckout | Kind::OtherAgent | Kind::OtherAgentEntered => {
+            "outside_directory"
+        }
         Kind::InvalidPath => "invalid_path",
         Kind::Secret
         | Kind::Tampering
@@ -72,6 +74,9 @@ fn name(kind: Kind) -> &'static str {
         | Kind::Role
         | Kind::Rule
         | Kind::Directory
+        | Kind::Destructive
+        | Kind::DirectoryChange
+        | Kind::Expansion
         | Kind::Unproved
         | Kind::Failure
         | Kind::Inactive => kind.word(),

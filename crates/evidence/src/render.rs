@@ -22,6 +22,7 @@ pub fn ib(entry: &Entry) -> Option<String> {
     let form = match reason {
         Some(Kind::MainCheckout) => IbForm::MainRepo,
         Some(Kind::OtherAgent) => IbForm::OtherAgent,
+        Some(Kind::OtherAgentEntered) => IbForm::OtherWorktree,
         _ => IbForm::Denied,
     };
     let (event, args) = match form {
@@ -50,7 +51,10 @@ pub fn mpm(entry: &Entry) -> String {
     match (entry.decision, finding.map(|finding| finding.kind)) {
         (Decision::Allow, _) => format!("INFO Allowed {tool} operation: {path}"),
         (Decision::Ask, _) => format!("INFO Asked about {tool} operation: {message}"),
-        (Decision::Deny, Some(Kind::Outside | Kind::MainCheckout | Kind::OtherAgent)) => {
+        (
+            Decision::Deny,
+            Some(Kind::Outside | Kind::MainCheckout | Kind::OtherAgent | Kind::OtherAgentEntered),
+        ) => {
             format!("WARNING Security: Blocked {tool} operation outside working directory: {path}")
         }
         (Decision::Deny, Some(Kind::Traversal)) => {

@@ -23,6 +23,10 @@ pub struct Facts<'a> {
     pub runs: Vec<Run>,
     /// What could not be named.
     pub unknown: Vec<Unknown<'a>>,
+    /// Changes of the working directory in a shell command, as they are written.
+    pub changes: Vec<DirectoryChange>,
+    /// What a shell command changes by a word that bash expands first.
+    pub expanded: Vec<ExpandedTarget>,
     /// What the host's changed settings would do to us.
     pub config: Option<ConfigChange>,
 }
@@ -42,6 +46,8 @@ pub struct Use<'a> {
     pub place: Result<Place, Trouble>,
     /// One of our own files is the same file under another name.
     pub alias_of_own: bool,
+    /// It lies in a temporary directory that everybody shares, in something that was there before the session.
+    pub foreign: bool,
     /// What in a shell command leads to it.
     pub origin: Option<Origin>,
 }
@@ -51,6 +57,36 @@ impl Use<'_> {
     pub fn writes(&self) -> bool {
         self.access.changes()
     }
+}
+
+/// One `cd`, `pushd` or `popd`, as it is written. Where it leads is a [`Use`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts about one word")]
+pub struct DirectoryChange {
+    /// The target's word; empty for a bare `cd`.
+    pub text: String,
+    /// Leads home: bare, or a lone tilde.
+    pub home: bool,
+    /// Leads back: `cd -`, `popd`.
+    pub previous: bool,
+    /// The word has an expansion that bash makes: a variable, a substitution, a tilde with more behind it.
+    pub dynamic: bool,
+    /// The word is a glob or has braces.
+    pub glob: bool,
+    /// Where it stands.
+    pub origin: Option<Origin>,
+}
+
+/// A file that a shell command makes, changes, takes away or links to, named by a word that bash expands first: with a
+/// variable, a substitution, a tilde, a glob or braces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpandedTarget {
+    /// What is done there.
+    pub access: Access,
+    /// The word as it is written.
+    pub text: String,
+    /// Where it stands.
+    pub origin: Option<Origin>,
 }
 
 /// Whether the gate stands. Not standing is a state that is recorded and told, never a silence.

@@ -67,4 +67,6 @@ pub struct Ground {
     pub transcripts: Option<Spot>,
     /// toolgate's own files: settings, state, binary. No agent writes them.
     pub own: Vec<Spot>,
+    /// When the session began, in seconds and nanoseconds; `None` where that is not known.
+    pub since: Option<(i64, i64)>,
 }

@@ -18,7 +18,7 @@ mod world;
 
 pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase};
 pub use effect::{Effect, Gap, Origin, Reach, Run, Target, Unknown, Via, base_name};
-pub use facts::{ConfigChange, Facts, Standing, Use};
+pub use facts::{ConfigChange, DirectoryChange, ExpandedTarget, Facts, Standing, Use};
 pub use ground::{Ground, Spot, below};
 pub use host::{DecodeError, Host, Reply};
 pub use json::{Json, MAX_DEPTH};

@@ -93,6 +93,14 @@ impl<'w> Resolver<'w> {
         self.walk(self.absolute(text)?)
     }
 
+    /// Where a file's name leads, whatever characters it is made of.
+    pub fn resolve_name(&self, text: &str) -> Result<Place, Trouble> {
+        match check_text(text) {
+            Ok(()) | Err(Trouble::Blank | Trouble::Control(_)) => self.walk(self.absolute(text)?),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
     /// A glob reaches what lies below the part before its first special character. A `..` behind that part
     /// could climb out again, so it counts as standing right there.
     fn resolve_pattern(&self, pattern: &str) -> Result<Place, Trouble> {

@@ -45,6 +45,8 @@ pub enum Kind {
     MainCheckout,
     /// In another agent's place.
     OtherAgent,
+    /// Changes into another agent's worktree.
+    OtherAgentEntered,
     /// Not a path that could be judged.
     InvalidPath,
     /// A secret.
@@ -61,6 +63,12 @@ pub enum Kind {
     Rule,
     /// A directory read as a file.
     Directory,
+    /// A command that destroys, publishes or gives away.
+    Destructive,
+    /// A change of the working directory.
+    DirectoryChange,
+    /// A word that bash expands where a plain one is asked for.
+    Expansion,
     /// Effects that could not be named.
     Unproved,
     /// No verdict could be reached.
@@ -77,6 +85,7 @@ impl Kind {
             Kind::Outside => "outside",
             Kind::MainCheckout => "main-checkout",
             Kind::OtherAgent => "other-agent",
+            Kind::OtherAgentEntered => "other-agent-entered",
             Kind::InvalidPath => "invalid-path",
             Kind::Secret => "secret",
             Kind::Tampering => "tampering",
@@ -85,6 +94,9 @@ impl Kind {
             Kind::Role => "role",
             Kind::Rule => "rule",
             Kind::Directory => "directory",
+            Kind::Destructive => "destructive",
+            Kind::DirectoryChange => "directory-change",
+            Kind::Expansion => "expansion",
             Kind::Unproved => "unproved",
             Kind::Failure => "failure",
             Kind::Inactive => "inactive",

@@ -14,6 +14,11 @@ pub trait World {
         let _ = path;
         None
     }
+    /// When what stands at this path was made, in seconds and nanoseconds; `None` where the file system does not say.
+    fn born(&self, path: &Path) -> Option<(i64, i64)> {
+        let _ = path;
+        None
+    }
     /// The first `limit` bytes of a regular file. Never blocks on a pipe or a device.
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>>;
     /// The names in a directory.

@@ -20,6 +20,7 @@ profiles!(
     "main-checkout",
     "pi-worktree",
     "read-only-roles",
+    "shell-blocklist",
     "tool-list",
     "worktree",
     "worktree-strict",

@@ -2,8 +2,12 @@
 //!
 //! A newcomer adds a policy here: one file, one line in [`POLICIES`], one field in [`Settings`].
 
+mod command;
 mod custom_rule;
+mod destructive;
+mod directory_change;
 mod directory_read;
+mod expanded_target;
 mod gate_tampering;
 mod git_internals_write;
 mod hooks_off;
@@ -12,19 +16,25 @@ mod invalid_path;
 mod layers;
 mod orchestrator_command;
 mod outside_scope;
+mod own_command;
+mod packs;
 mod path_traversal;
 mod read_only_role;
 mod secret_file;
 mod settings;
+mod shared_temporary;
 mod unlisted_tool;
 mod unproved_effect;
+mod worktree_removal;
 
 mod pattern;
 
 pub use custom_rule::Rule;
+pub use destructive::CommandRule;
 #[cfg(feature = "files")]
 pub use layers::{LayerError, PROFILES, profile, read, stack};
 pub use outside_scope::{Rights, ScopeEntry};
+pub use packs::PACKS;
 pub use settings::{Activation, Boundary, Lists, Relative, Settings, SteppedBack};
 
 /// A policy and its manual, which is the head of its own file.
@@ -58,18 +68,24 @@ macro_rules! entry {
 /// Every policy, by id.
 pub const POLICIES: &[Entry] = &[
     entry!(custom_rule, "custom-rule", floor: false),
+    entry!(destructive, "destructive", floor: false),
+    entry!(directory_change, "directory-change", floor: false),
     entry!(directory_read, "directory-read", floor: false),
+    entry!(expanded_target, "expanded-target", floor: false),
     entry!(gate_tampering, "gate-tampering", floor: true),
     entry!(git_internals_write, "git-internals-write", floor: false),
     entry!(hooks_off, "hooks-off", floor: true),
     entry!(invalid_path, "invalid-path", floor: false),
     entry!(orchestrator_command, "orchestrator-command", floor: false),
     entry!(outside_scope, "outside-scope", floor: false),
+    entry!(own_command, "own-command", floor: true),
     entry!(path_traversal, "path-traversal", floor: false),
     entry!(read_only_role, "read-only-role", floor: false),
     entry!(secret_file, "secret-file", floor: true),
+    entry!(shared_temporary, "shared-temporary", floor: false),
     entry!(unlisted_tool, "unlisted-tool", floor: false),
     entry!(unproved_effect, "unproved-effect", floor: false),
+    entry!(worktree_removal, "worktree-removal", floor: false),
 ];
 
 #[cfg(test)]

@@ -5,6 +5,10 @@
 //!
 //! Settings: `[[scope]]` entries, each a place and the rights there (`none`, `read`, `write`). The entry that
 //! names the most of a path wins; of two that name as much, the later one. What no entry covers is closed.
+//! `[policy.outside-scope]`: `links` = the rights that are needed where a link leads (`read`; `write` for a guard that
+//! lets none lead out), `shell_reads` = the rights that reading and listing by a shell command need (`read`; `none`
+//! for a guard of writes and directories only), `above` = whether a directory above the root may be changed into
+//! (`true`: what is then used there is judged by its own name).
 //!
 //! Sees through: `..`, symbolic links in any part of the path, a missing directory that would be made on the
 //! way, a repository that is named like the beginning of another (`/repo2`), globs, searches from above.
@@ -40,18 +44,55 @@ pub struct ScopeEntry {
     pub rights: Rights,
 }
 
+/// `[policy.outside-scope]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Needs {
+    /// What is needed where a link leads that a command makes.
+    links: Rights,
+    /// What reading, listing and searching by a shell command need.
+    shell_reads: Rights,
+    /// Whether a directory above the root may be changed into: what is then used there is judged by its own name.
+    above: bool,
+}
+
+impl Default for Needs {
+    fn default() -> Self {
+        Needs { links: Rights::Read, shell_reads: Rights::Read, above: true }
+    }
+}
+
 /// The policy over a list of entries.
-pub(crate) struct OutsideScope<'s>(pub(crate) &'s [ScopeEntry]);
+pub(crate) struct OutsideScope<'s> {
+    pub(crate) entries: &'s [ScopeEntry],
+    pub(crate) needs: &'s Needs,
+}
 
 impl Policy for OutsideScope<'_> {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for used in &facts.uses {
             let Ok(place) = &used.place else { continue };
             let needed = match used.access {
-                Access::Enter | Access::List | Access::Read | Access::Search | Access::Link => Rights::Read,
+                Access::List | Access::Read | Access::Search if used.origin.is_some() => {
+                    self.needs.shell_reads
+                }
+                Access::Enter | Access::List | Access::Read | Access::Search => Rights::Read,
+                Access::Link => self.needs.links,
                 Access::Write | Access::Delete => Rights::Write,
             };
-            let closed = place.paths().find(|path| self.rights(path, facts.ground) < needed);
+            if needed == Rights::None {
+                continue;
+            }
+            if used.access == Access::Enter && self.needs.above && is_above_root(place, facts.ground) {
+                continue;
+            }
+            let closed = match used.access {
+                // Names behind a link of one's own tree are no more than names.
+                Access::List if used.origin.is_some() => {
+                    Some(place.lexical.as_path()).filter(|path| self.rights(path, facts.ground) < needed)
+                }
+                _ => place.paths().find(|path| self.rights(path, facts.ground) < needed),
+            };
             if let Some(path) = closed {
                 findings.push(finding(used, place, path, facts));
             } else if used.reach == Reach::Below
@@ -63,11 +104,18 @@ impl Policy for OutsideScope<'_> {
     }
 }
 
+/// `cd ..`, `cd /`, `cd ~`: a directory above the root is only a way. What is then used there is judged by its own name.
+fn is_above_root(place: &Place, ground: &Ground) -> bool {
+    let above = ground.root.as_ref().is_some_and(|root| root.physical.starts_with(&place.physical));
+    let closed = [&ground.main, &ground.agents].into_iter().flatten().any(|spot| spot.holds(&place.physical));
+    above && !closed
+}
+
 impl OutsideScope<'_> {
     fn rights(&self, path: &Path, ground: &Ground) -> Rights {
         let probe = Probe::new(path, ground);
         let mut best = (0, Rights::None);
-        for entry in self.0 {
+        for entry in self.entries {
             if let Some(depth) = probe.covered_by(&entry.path)
                 && depth >= best.0
             {
@@ -83,7 +131,7 @@ impl OutsideScope<'_> {
         if ground.root.as_ref().is_some_and(|root| root.holds(&place.physical)) {
             return None;
         }
-        let closed = self.0.iter().filter(|entry| entry.rights == Rights::None);
+        let closed = self.entries.iter().filter(|entry| entry.rights == Rights::None);
         closed.flat_map(|entry| pattern::literal_places(&entry.path, ground)).map(|spot| spot.physical).find(
             |path| {
                 path != &place.physical
@@ -98,7 +146,8 @@ fn finding(used: &Use<'_>, place: &Place, path: &Path, facts: &Facts<'_>) -> Fin
     let ground = facts.ground;
     let inside = |spot: &Option<toolgate_model::Spot>| spot.as_ref().is_some_and(|spot| spot.holds(path));
     let (kind, whose) = if inside(&ground.agents) || ground.siblings.iter().any(|spot| spot.holds(path)) {
-        (Kind::OtherAgent, "in another agent's place")
+        let entered = used.access == Access::Enter;
+        (if entered { Kind::OtherAgentEntered } else { Kind::OtherAgent }, "in another agent's place")
     } else if inside(&ground.main) {
         (Kind::MainCheckout, "in the main checkout")
     } else {

@@ -85,9 +85,10 @@ impl Policy for SecretFile {
             let secret = place.paths().find(|path| {
                 let probe = Probe::new(path, facts.ground);
                 let covered = |patterns: &[&str]| patterns.iter().any(|pattern| probe.forbidden_by(pattern));
-                // The system's own secrets cannot be read by people either; those of the home and of processes can.
+                // A search tool skips what it may not read; a shell command may be root's.
+                let counts = |pattern: &str| used.origin.is_some() || !pattern.starts_with("/etc");
                 let from_above = used.reach == Reach::Below
-                    && SECRETS.iter().any(|pattern| !pattern.starts_with("/etc") && probe.is_above(pattern));
+                    && SECRETS.iter().any(|pattern| counts(pattern) && probe.is_above(pattern));
                 from_above || (covered(SECRETS) && (used.writes() || !covered(OPEN)))
             });
             if let Some(path) = secret {

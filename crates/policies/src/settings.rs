@@ -9,19 +9,25 @@ use toolgate_model::{
 };
 
 use crate::custom_rule::{CustomRules, Rule};
+use crate::destructive::{CommandRule, Destructive, DiskFloor, OwnRules};
+use crate::directory_change::DirectoryChange;
 use crate::directory_read::DirectoryRead;
+use crate::expanded_target::ExpandedTarget;
 use crate::gate_tampering::GateTampering;
 use crate::git_internals_write::GitInternalsWrite;
 use crate::hooks_off::HooksOff;
 use crate::invalid_path::InvalidPath;
 use crate::orchestrator_command::OrchestratorCommand;
-use crate::outside_scope::{OutsideScope, ScopeEntry};
+use crate::outside_scope::{Needs, OutsideScope, ScopeEntry};
+use crate::own_command::OwnCommand;
 use crate::path_traversal::PathTraversal;
 use crate::pattern;
 use crate::read_only_role::ReadOnlyRole;
 use crate::secret_file::SecretFile;
+use crate::shared_temporary::SharedTemporary;
 use crate::unlisted_tool::UnlistedTool;
 use crate::unproved_effect::UnprovedEffect;
+use crate::worktree_removal::WorktreeRemoval;
 
 /// All that can be set. A file holds any part of it; what it leaves out comes from the layers above it and
 /// from the profile.
@@ -44,6 +50,8 @@ pub struct Settings {
     pub scope: Vec<ScopeEntry>,
     /// Rules of your own.
     pub rule: Vec<Rule>,
+    /// Rules of your own about commands.
+    pub command: Vec<CommandRule>,
     /// Tools that their host's page does not list, by name; a `*` at the end stands for any rest.
     pub tools: BTreeMap<String, ToolRule>,
     /// Settings of single policies.
@@ -65,6 +73,12 @@ pub(crate) struct Policies {
     directory_read: DirectoryRead,
     orchestrator_command: OrchestratorCommand,
     unproved_effect: UnprovedEffect,
+    shared_temporary: SharedTemporary,
+    outside_scope: Needs,
+    destructive: Destructive,
+    worktree_removal: WorktreeRemoval,
+    directory_change: DirectoryChange,
+    expanded_target: ExpandedTarget,
 }
 
 /// What the boundary is.
@@ -106,8 +120,19 @@ impl Settings {
     pub fn check(&self) -> Result<(), String> {
         // Every call pays for every entry; more than this are a mistake or an attack on the deadline.
         const MOST: usize = 1000;
-        if self.scope.len().max(self.rule.len()).max(self.tools.len()) > MOST {
+        let most =
+            [self.scope.len(), self.rule.len(), self.command.len(), self.tools.len()].into_iter().max();
+        if most > Some(MOST) {
             return Err(format!("more than {MOST} entries of one kind"));
+        }
+        self.policy.destructive.check()?;
+        for rule in &self.command {
+            if rule.message.is_empty() || rule.command.iter().all(|command| command.trim().is_empty()) {
+                return Err(format!(
+                    "the command rule `{}` needs `message` and `command`",
+                    shorten(&rule.message, 60)
+                ));
+            }
         }
         for (name, tool) in &self.tools {
             if tool.access != ToolAccess::None && tool.paths.is_empty() {
@@ -165,7 +190,8 @@ impl Settings {
     /// The policies of these settings, ready to be asked.
     pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, lists: &'s Lists<'s>) -> Ruleset<'s> {
         // INVARIANT: the floor comes first and nothing above this line can leave it out.
-        let mut policies: Vec<&dyn Policy> = vec![&GateTampering, &SecretFile, &HooksOff];
+        let mut policies: Vec<&dyn Policy> =
+            vec![&GateTampering, &SecretFile, &HooksOff, &OwnCommand, &DiskFloor];
         let stepped_back = self.inactive(facts);
         if let Some(stepped_back) = stepped_back {
             policies.push(stepped_back);
@@ -179,18 +205,30 @@ impl Settings {
                 directory_read,
                 orchestrator_command,
                 unproved_effect,
+                shared_temporary,
+                outside_scope: _,
+                destructive,
+                worktree_removal,
+                directory_change,
+                expanded_target,
             } = &self.policy;
-            let settable: [&dyn Policy; 10] = [
+            let settable: [&dyn Policy; 16] = [
                 invalid_path,
                 path_traversal,
                 &lists.scope,
                 git_internals_write,
+                worktree_removal,
+                directory_change,
+                expanded_target,
+                destructive,
+                &lists.commands,
                 unlisted_tool,
                 read_only_role,
                 directory_read,
                 orchestrator_command,
                 &lists.rules,
                 unproved_effect,
+                shared_temporary,
             ];
             policies.extend(settable);
         }
@@ -203,9 +241,13 @@ impl Settings {
         }
     }
 
-    /// The two policies that are lists rather than structs.
+    /// The policies that are lists rather than structs.
     pub fn lists(&self) -> Lists<'_> {
-        Lists { scope: OutsideScope(&self.scope), rules: CustomRules(&self.rule) }
+        Lists {
+            scope: OutsideScope { entries: &self.scope, needs: &self.policy.outside_scope },
+            rules: CustomRules(&self.rule),
+            commands: OwnRules(&self.command),
+        }
     }
 }
 
@@ -222,10 +264,11 @@ impl Policy for SteppedBack {
     }
 }
 
-/// The policies that are made of `[[scope]]` and `[[rule]]`.
+/// The policies that are made of `[[scope]]`, `[[rule]]` and `[[command]]`.
 pub struct Lists<'s> {
     scope: OutsideScope<'s>,
     rules: CustomRules<'s>,
+    commands: OwnRules<'s>,
 }
 
 impl Wording for Settings {

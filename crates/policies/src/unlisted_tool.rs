@@ -2,16 +2,18 @@
 //!
 //! Why: an orchestrator gives each agent the tools that its job needs, and no prompt can widen that.
 //!
-//! Settings: `allow` = the only tools that may be used (`Read`, or `Bash(git:*)` for shell commands that
-//! begin with a word); without it every tool may be. `deny` = tools that may not, whatever `allow` says.
-//! `safe` = tools that are called harmless in the verdict's explanation.
+//! Settings: `allow` = the only tools that may be used (`Read`, or `Bash(git:*)` for shell commands of which every
+//! single one begins with these words); without it every tool may be. `deny` = tools that may not, whatever `allow`
+//! says; `Bash(rm:*)` is denied where any part of a command is one. `safe` = tools that are called harmless in the
+//! verdict's explanation.
 //!
-//! Sees through: nothing needs to be; names are compared exactly, and a prefix ends at a space.
-//! Does not see: what the command does behind its first words. `unproved-effect` asks about that.
+//! Sees through: `git status; curl x`, pipes, wrappers, substitutions: each simple command is compared by itself. `cd`,
+//! `echo`, `test` and their like may stand between them.
+//! Does not see: what a listed command does. The other policies do.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy};
+use toolgate_model::{Decision, Facts, Finding, Gap, Kind, Policy, Run, Unknown};
 
 /// `[policy.unlisted-tool]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,22 +39,21 @@ impl Policy for UnlistedTool {
         if tool.is_empty() {
             return;
         }
-        let command = facts.command;
-        if self.deny.iter().any(|name| names(name, tool, command)) {
+        if self.deny.iter().any(|name| denies(name, facts)) {
             findings.push(Self::object(
                 Decision::Deny,
                 format!("the tool `{tool}` is not available here"),
                 "use another tool",
             ));
         } else if let Some(allow) = &self.allow
-            && !allow.iter().any(|name| names(name, tool, command))
+            && !covers(allow, facts)
         {
             findings.push(Self::object(
                 Decision::Deny,
                 format!("tool not in allow list: `{tool}`"),
                 "use a listed tool, or have a person add it to `allow`",
             ));
-        } else if self.safe.iter().any(|name| names(name, tool, command)) {
+        } else if covers(&self.safe, facts) {
             findings.push(Self::object(
                 Decision::Allow,
                 format!("`{tool}` is in the safe-tool allowlist"),
@@ -62,13 +63,116 @@ impl Policy for UnlistedTool {
     }
 }
 
-/// `Read` is the tool of that name; `Bash(git:*)` is that tool with a command whose first words are these.
-fn names(pattern: &str, tool: &str, command: Option<&str>) -> bool {
-    let Some((name, prefix)) = pattern.strip_suffix(":*)").and_then(|pattern| pattern.split_once('(')) else {
-        return pattern == tool;
+/// The tool and the first words that `Bash(git push:*)` names.
+fn parts(pattern: &str) -> Option<(&str, &str)> {
+    pattern.strip_suffix(":*)")?.split_once('(')
+}
+
+/// Whether the entry is about this call, or about any part of its command.
+fn denies(pattern: &str, facts: &Facts<'_>) -> bool {
+    match parts(pattern) {
+        None => pattern == facts.tool,
+        Some((name, words)) => {
+            name == facts.tool
+                && (facts.runs.iter().any(|run| begins(run, words))
+                    || facts.command.is_some_and(|text| starts(text, words)))
+        }
+    }
+}
+
+/// Whether the list covers the call: by the tool's name, or by the first words of every single command.
+fn covers(list: &[String], facts: &Facts<'_>) -> bool {
+    let listed = || list.iter().filter_map(|pattern| parts(pattern)).filter(|(name, _)| *name == facts.tool);
+    if list.iter().any(|pattern| pattern == facts.tool) {
+        return true;
+    }
+    let mut told = facts.runs.iter().filter(|run| !is_harmless(run)).peekable();
+    if told.peek().is_none() {
+        // Nothing but words of the shell itself, or nothing known: the text is all there is.
+        return !has_hidden_runs(facts)
+            && facts.command.is_some_and(|text| listed().any(|(_, words)| starts(text, words)));
+    }
+    told.all(|run| listed().any(|(_, words)| begins(run, words))) && !has_hidden_runs(facts)
+}
+
+/// Whether programs may be started whose names are not known. Where no command was looked into at all, its text counts.
+fn has_hidden_runs(facts: &Facts<'_>) -> bool {
+    let hides = |unknown: &Unknown<'_>| match unknown {
+        Unknown::Shell { gap, .. } => match gap {
+            Gap::Syntax | Gap::Name | Gap::Bounds => true,
+            Gap::ShellCode => !facts.runs.is_empty(),
+            Gap::Missing | Gap::Path(_) | Gap::Program | Gap::Option | Gap::Project | Gap::Code => false,
+        },
+        Unknown::Tool(_) | Unknown::McpTool(_) => false,
     };
-    let begins = |command: &str| {
-        command.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    facts.unknown.iter().any(hides)
+}
+
+/// Words of the shell that start nothing. What they do with files is an effect, and judged as one.
+fn is_harmless(run: &Run) -> bool {
+    const HARMLESS: &[&str] = &[
+        ":", "[", "[[", "break", "cd", "continue", "declare", "echo", "exit", "export", "false", "let",
+        "local", "popd", "printf", "pushd", "pwd", "read", "readonly", "return", "set", "shift", "shopt",
+        "test", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unset", "wait",
+    ];
+    run.program.is_empty() || (HARMLESS.contains(&run.program.as_str()) && run.outputs.is_empty())
+}
+
+/// Whether the run's first words are these, as it is written or as its spec reads it.
+fn begins(run: &Run, words: &str) -> bool {
+    let as_written = run.words.iter().skip(1).map(String::as_str);
+    let as_read = run.sub.iter().map(String::as_str).chain(run.operands.iter().flatten().map(String::as_str));
+    let program = || std::iter::once(run.program.as_str());
+    let fits = |given: &mut dyn Iterator<Item = &str>| {
+        words.split_whitespace().all(|word| given.next() == Some(word))
     };
-    name == tool && command.is_some_and(begins)
+    fits(&mut program().chain(as_written)) || fits(&mut program().chain(as_read))
+}
+
+fn starts(text: &str, words: &str) -> bool {
+    text.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::tests::runs;
+    use toolgate_model::{Agent, Ground, Standing};
+
+    fn facts<'a>(command: &'a str, ground: &'a Ground, agent: &'a Agent<'a>) -> Facts<'a> {
+        Facts {
+            tool: "Bash",
+            agent,
+            command: Some(command),
+            ground,
+            standing: Standing::default(),
+            uses: Vec::new(),
+            runs: command.split("; ").flat_map(runs).collect(),
+            unknown: Vec::new(),
+            changes: Vec::new(),
+            expanded: Vec::new(),
+            config: None,
+        }
+    }
+
+    #[test]
+    fn every_single_command_has_to_be_listed() {
+        let (ground, agent) = (Ground::default(), Agent::default());
+        let list = ["Bash(git:*)", "Bash(cargo test:*)"].map(str::to_owned);
+        for (command, covered) in [
+            ("git status", true),
+            ("git status; curl x", false),
+            ("cd src && git log | git hash-object --stdin", true),
+            ("git log | sh", false),
+            ("cargo test --all", true),
+            ("cargo build", false),
+            ("cd src", false),
+            ("echo hi", false),
+            ("gitk", false),
+        ] {
+            assert_eq!(covers(&list, &facts(command, &ground, &agent)), covered, "{command}");
+        }
+        assert!(denies("Bash(curl:*)", &facts("git status; curl x", &ground, &agent)));
+        assert!(!denies("Bash(curl:*)", &facts("echo curl", &ground, &agent)));
+    }
 }

@@ -1,24 +1,55 @@
-//! Asks about calls whose effects cannot be named: shell commands, tools that nobody listed.
+//! Asks about effects that cannot be named: code that is only known when it runs, paths that a variable holds, tools
+//! that nobody listed.
 //!
 //! Why: what is not understood is not thereby harmless. It is put to a person, or refused where there is none.
 //!
-//! Settings: `shell`, `tool`, `mcp` = `allow`, `ask` or `deny`, for shell commands, for tools that the host's
-//! page does not list, and for tools of MCP servers (which the user has added himself, and which the host
-//! asks about by its own rules: default `allow`, which is no grant).
+//! Settings: `allow`, `ask` or `deny` for each gap. Of a shell command: `missing` (no command at all: `deny`), `syntax`
+//! (text that bash would not read: `ask`), `name` (a program's name is dynamic: `ask`), `read`, `write`, `enter` (a
+//! dynamic path is read; written, deleted or linked to; changed into: `ask`), `program` (nobody described it: `allow`),
+//! `option` (an option that its description does not list: `allow`), `opaque` (code of the project that a build or an
+//! interpreter runs: `allow`, and recorded as not proved), `code` (code of another language that does more than
+//! compute: `ask`), `shell_code` (shell code that is only known when it runs: `ask`), `bounds` (more than can be
+//! followed: `deny`). `shell` = one word for all of these. `tool` for tools that the host's page does not list
+//! (`ask`), `mcp` for tools of MCP servers (which the user has added himself, and which the host asks about by its own
+//! rules: `allow`, which is no grant).
 //!
 //! Sees through: a parameter named `command` of any tool counts as a shell command.
-//! Does not see: what the command would do; shell commands are not analysed.
+//! Does not see: what a compiled program does once it runs. That is the sandbox's job.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, Unknown, shorten};
+use toolgate_model::{Access, Decision, Facts, Finding, Gap, Kind, Origin, Policy, Unknown, Via, shorten};
 
 /// `[policy.unproved-effect]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct UnprovedEffect {
-    /// Shell commands.
-    shell: Decision,
+    /// One word for everything in a shell command; the words for single gaps do not count then.
+    shell: Option<Decision>,
+    /// A shell tool without a command.
+    missing: Decision,
+    /// Text that bash would not read.
+    syntax: Decision,
+    /// A program whose name is only known when it runs.
+    name: Decision,
+    /// A path that is only known when it runs, and is read, listed or searched.
+    read: Decision,
+    /// A path that is only known when it runs, and is written, deleted or linked to.
+    write: Decision,
+    /// A directory that is only known when it runs.
+    enter: Decision,
+    /// A program that nobody described.
+    program: Decision,
+    /// An option or sub-command that the program's description does not list.
+    option: Decision,
+    /// Code of the project, built or run by a tool.
+    opaque: Decision,
+    /// Code of another language that does more than compute.
+    code: Decision,
+    /// Shell code that is only known when it runs.
+    shell_code: Decision,
+    /// More than can be followed.
+    bounds: Decision,
     /// Tools that their host's page does not list.
     tool: Decision,
     /// Tools of MCP servers without a parameter that looks like a path.
@@ -27,19 +58,111 @@ pub(crate) struct UnprovedEffect {
 
 impl Default for UnprovedEffect {
     fn default() -> Self {
-        UnprovedEffect { shell: Decision::Ask, tool: Decision::Ask, mcp: Decision::Allow }
+        use Decision::{Allow, Ask, Deny};
+        UnprovedEffect {
+            shell: None,
+            missing: Deny,
+            syntax: Ask,
+            name: Ask,
+            read: Ask,
+            write: Ask,
+            enter: Ask,
+            program: Allow,
+            option: Allow,
+            opaque: Allow,
+            code: Ask,
+            shell_code: Ask,
+            bounds: Deny,
+            tool: Ask,
+            mcp: Allow,
+        }
     }
+}
+
+impl UnprovedEffect {
+    fn decision(&self, gap: Gap) -> Decision {
+        self.shell.unwrap_or(match gap {
+            Gap::Missing => self.missing,
+            Gap::Syntax => self.syntax,
+            Gap::Name => self.name,
+            Gap::Path(Access::Enter) => self.enter,
+            Gap::Path(Access::List | Access::Read | Access::Search) => self.read,
+            Gap::Path(Access::Link | Access::Write | Access::Delete) => self.write,
+            Gap::Program => self.program,
+            Gap::Option => self.option,
+            Gap::Project => self.opaque,
+            Gap::Code => self.code,
+            Gap::ShellCode => self.shell_code,
+            Gap::Bounds => self.bounds,
+        })
+    }
+}
+
+/// What is not known, why that matters, and what passes.
+fn words(gap: Gap, text: &str) -> (String, &'static str) {
+    let quoted = if text.is_empty() { "this command".to_owned() } else { format!("`{}`", shorten(text, 80)) };
+    match gap {
+        Gap::Missing => ("there is no command to judge".to_owned(), "give the command as text"),
+        Gap::Syntax => (
+            format!("{quoted} cannot be read as bash would read it"),
+            "mend the quotes, or split the command into plain ones",
+        ),
+        Gap::Name => {
+            (format!("which program {quoted} starts is only known when it runs"), "name the program plainly")
+        }
+        Gap::Path(access) => (
+            format!("{} {quoted}, a path that is only known when it runs", access.verb()),
+            "write the path out, or give the variable a plain value in the same command",
+        ),
+        Gap::Program => (format!("what {quoted} does is not described"), "have a person approve it"),
+        Gap::Option => (
+            format!("what {quoted} means to its program is not described"),
+            "leave it out, or have a person approve it",
+        ),
+        Gap::Project => (
+            format!("{quoted} runs code of the project, and its effects are the code's"),
+            "have a person approve it",
+        ),
+        Gap::Code => (
+            format!("{quoted} is code that deletes, writes, runs or connects; its effects cannot be proved"),
+            "use the file tools or plain commands where they will do",
+        ),
+        Gap::ShellCode => (
+            format!("{quoted} is run as shell code that is only known when it runs"),
+            "write the commands out, or put them into a script of the worktree",
+        ),
+        Gap::Bounds if text == "fork bomb" => {
+            ("Fork bomb detected: a function that starts itself without end".to_owned(), "do without it")
+        }
+        Gap::Bounds => (format!("{quoted} is more than can be followed"), "split it into smaller commands"),
+    }
+}
+
+/// Where in a script it stands, where it does.
+fn standing_in(origin: &Origin) -> String {
+    let mut step = origin.via.as_deref();
+    while let Some(Via { step: place, line, before }) = step {
+        if !line.is_empty() {
+            return format!(" (in {}: `{}`)", shorten(place, 60), shorten(line.trim(), 60));
+        }
+        step = before.as_deref();
+    }
+    String::new()
 }
 
 impl Policy for UnprovedEffect {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for unknown in &facts.unknown {
             let (decision, reason, instead) = match unknown {
-                Unknown::Shell { .. } => (
-                    self.shell,
-                    "what this command would do is not proved".to_owned(),
-                    "use the file tools where they will do, or have a person approve it".to_owned(),
-                ),
+                Unknown::Shell { gap, text, origin } => {
+                    let decision = self.decision(*gap);
+                    // Most gaps are allowed ones, and need no words.
+                    if decision == Decision::Allow {
+                        continue;
+                    }
+                    let (reason, instead) = words(*gap, text);
+                    (decision, format!("{reason}{}", standing_in(origin)), instead.to_owned())
+                }
                 Unknown::Tool(name) => (
                     self.tool,
                     format!("the tool {} is not known here", shorten(name, 80)),
@@ -59,5 +182,20 @@ impl Policy for UnprovedEffect {
                 );
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gap_has_its_own_word_and_shell_is_one_for_all() {
+        let own = UnprovedEffect::default();
+        assert_eq!(own.decision(Gap::Path(Access::Delete)), Decision::Ask);
+        assert_eq!(own.decision(Gap::Project), Decision::Allow);
+        assert_eq!(own.decision(Gap::Bounds), Decision::Deny);
+        let all = UnprovedEffect { shell: Some(Decision::Allow), ..UnprovedEffect::default() };
+        assert_eq!(all.decision(Gap::Bounds), Decision::Allow);
     }
 }

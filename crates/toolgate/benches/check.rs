@@ -65,6 +65,7 @@ fn check(event: String) -> impl Fn() -> Decision {
             ground: &YARD.ground,
             standing: Standing::default(),
             config: None,
+            tmp: None,
             env_root: &|_| None,
         };
         judge(&call, &known).decision()

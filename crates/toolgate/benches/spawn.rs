@@ -78,7 +78,22 @@ fn main() {
         home: home.clone(),
         times: Vec::new(),
     };
+    let shell = |name: &str, command: &str| {
+        let file = home.join(format!("{name}.json"));
+        let event = serde_json::json!({
+            "session_id": "bench", "transcript_path": format!("{}/t/t.jsonl", home.display()),
+            "cwd": format!("{}/alpha", home.display()), "permission_mode": "default",
+            "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "toolu_1",
+            "tool_input": { "command": command },
+        });
+        fs::write(&file, event.to_string()).expect("an event");
+        file
+    };
+    let script = "set -e\nfor f in src/*.rs; do\n  grep -n main \"$f\" | head -3\ndone\ncat > notes.txt <<'EOF'\nplain text\nEOF\nwc -l notes.txt\n";
     let mut runners = vec![
+        hook("a Bash call", shell("bash", "cd src && grep -rn \"fn main\" . | head -20")),
+        hook("a Bash script of 8 lines", shell("script", script)),
+        hook("a denied Bash call", shell("bash-denied", "cargo test 2>&1 | tee ../../out.log")),
         hook("an allowed Read", event("read", "Read", &inside)),
         hook("an allowed Write", event("write", "Write", &inside)),
         hook("a denied Write", event("denied", "Write", &outside)),

@@ -60,6 +60,13 @@ impl World for Disk {
         read_regular(path, limit)
     }
 
+    fn born(&self, path: &Path) -> Option<(i64, i64)> {
+        use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+        let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
+        let told = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+        told.then(|| (found.stx_btime.tv_sec, i64::from(found.stx_btime.tv_nsec)))
+    }
+
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
     }

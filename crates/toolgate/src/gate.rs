@@ -9,10 +9,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use toolgate_effects::effects;
+use toolgate_effects::{Analysis, Scene, analyse, confined, effects};
 use toolgate_model::{
-    Access, Action, Call, ConfigChange, Effect, Facts, Ground, Json, LookError, NodeId, PathArg, Place,
-    Reach, Resolver, Ruleset, Spot, Standing, Target, Use, Verdict, World,
+    Access, Action, Call, ConfigChange, DirectoryChange, Effect, ExpandedTarget, Facts, Ground, Json,
+    LookError, NodeId, PathArg, Place, Reach, Resolver, Ruleset, Spot, Standing, Target, Use, Verdict, World,
 };
 use toolgate_policies::{Boundary, Relative, Settings};
 
@@ -28,34 +28,142 @@ pub struct Circumstances<'c> {
     pub standing: Standing,
     /// What a change of the host's settings would do to us.
     pub config: Option<ConfigChange>,
+    /// The directory for temporary files that the host's environment names.
+    pub tmp: Option<&'c str>,
     /// The directory that an environment variable names, for profiles that take their root from there.
     pub env_root: &'c dyn Fn(&str) -> Option<Spot>,
 }
 
 /// Decides one call.
 pub fn judge(call: &Call<'_>, known: &Circumstances<'_>) -> Verdict {
-    let grounds: Vec<Cow<'_, Ground>> =
-        known.layers.iter().map(|layer| layer_ground(call, known, layer)).collect();
-    // A path is made absolute only where every layer wants that, from the same root: each has then judged what
-    // will run.
-    let rewriting = known.layers.iter().all(|layer| layer.relative == Relative::Rewrite)
-        && grounds.windows(2).all(|pair| matches!(pair, [one, other] if one.root == other.root));
-    let looks = known
-        .layers
-        .iter()
-        .zip(&grounds)
-        .map(|(layer, ground)| observe(call, known, layer, ground, rewriting));
-    let facts: Vec<Facts<'_>> = looks.collect();
-    let lists: Vec<_> = known.layers.iter().map(Settings::lists).collect();
-    let layers = known.layers.iter().zip(&facts).zip(&lists);
-    let rulesets: Vec<Ruleset<'_>> =
-        layers.map(|((layer, facts), lists)| layer.ruleset(facts, lists)).collect();
-    let verdict = Ruleset::decide(&rulesets);
-    let stands = known.layers.iter().zip(&facts).all(|(layer, facts)| layer.inactive(facts).is_none());
-    match facts.first() {
-        Some(facts) if rewriting && stands => verdict.rewriting(rewrites(call, facts)),
-        _ => verdict,
+    let bench = Bench::of(call, known);
+    bench.decide(bench.commanded().as_ref())
+}
+
+/// A verdict, and what each part of the call has to do with it.
+pub struct Account<'a> {
+    /// The verdict on the whole call.
+    pub verdict: Verdict,
+    /// The directory in which it starts.
+    pub cwd: Option<String>,
+    /// What it would do, in order.
+    pub effects: Vec<Blamed<Effect<'a>>>,
+    /// Changes of directory by the way they are written.
+    pub changes: Vec<Blamed<DirectoryChange>>,
+    /// Targets that bash expands first.
+    pub expanded: Vec<Blamed<ExpandedTarget>>,
+}
+
+/// Something that a call would do, and the findings about it: their numbers in the verdict.
+pub struct Blamed<T> {
+    /// What.
+    pub what: T,
+    /// The findings.
+    pub findings: Vec<usize>,
+}
+
+/// Decides one call and says which part of a command each objection is about: what is objected to a part that stands
+/// alone, and not to a command that does nothing, is about that part. For people; a call of an agent needs no account.
+pub fn account<'a>(call: &Call<'a>, known: &Circumstances<'_>) -> Account<'a> {
+    let bench = Bench::of(call, known);
+    let cwd = bench.cwd().map(str::to_owned);
+    let Some(command) = bench.commanded() else {
+        let own = known.layers.first().map(|layer| effects(call, &layer.tools, &scene(known, bench.cwd())));
+        let effects = own.into_iter().flatten().map(|what| Blamed { what, findings: Vec::new() }).collect();
+        return Account {
+            verdict: bench.decide(None),
+            cwd,
+            effects,
+            changes: Vec::new(),
+            expanded: Vec::new(),
+        };
+    };
+    let verdict = bench.decide(Some(&command));
+    let of_nothing = bench.decide(Some(&Analysis::default()));
+    let blame = |part: Analysis| -> Vec<usize> {
+        if verdict.findings().is_empty() {
+            return Vec::new();
+        }
+        let alone = bench.decide(Some(&part));
+        let all = verdict.findings().iter().enumerate();
+        let about = all.filter(|(_, finding)| {
+            alone.findings().contains(finding) && !of_nothing.findings().contains(finding)
+        });
+        about.map(|(number, _)| number).collect()
+    };
+    let effects = command.effects.into_iter().map(|what| {
+        let findings = blame(Analysis { effects: vec![what.clone()], ..Analysis::default() });
+        Blamed { what, findings }
+    });
+    let changes = command.changes.into_iter().map(|what| {
+        let findings = blame(Analysis { changes: vec![what.clone()], ..Analysis::default() });
+        Blamed { what, findings }
+    });
+    let expanded = command.expanded.into_iter().map(|what| {
+        let findings = blame(Analysis { expanded: vec![what.clone()], ..Analysis::default() });
+        Blamed { what, findings }
+    });
+    let (effects, changes, expanded) = (effects.collect(), changes.collect(), expanded.collect());
+    Account { verdict, cwd, effects, changes, expanded }
+}
+
+/// A call before its layers of settings.
+struct Bench<'j, 'a> {
+    call: &'j Call<'a>,
+    known: &'j Circumstances<'j>,
+    grounds: Vec<Cow<'j, Ground>>,
+    rewriting: bool,
+}
+
+impl<'j, 'a> Bench<'j, 'a> {
+    fn of(call: &'j Call<'a>, known: &'j Circumstances<'_>) -> Self {
+        let grounds: Vec<Cow<'_, Ground>> =
+            known.layers.iter().map(|layer| layer_ground(call, known, layer)).collect();
+        // A path is made absolute only where every layer wants that, from the same root: each has then judged what
+        // will run.
+        let rewriting = known.layers.iter().all(|layer| layer.relative == Relative::Rewrite)
+            && grounds.windows(2).all(|pair| matches!(pair, [one, other] if one.root == other.root));
+        Bench { call, known, grounds, rewriting }
     }
+
+    /// The directory in which a command starts; a confined one starts in the root.
+    fn cwd(&self) -> Option<&str> {
+        if !self.rewriting {
+            return self.call.cwd.as_deref();
+        }
+        self.grounds.first().and_then(|ground| ground.root.as_ref()).and_then(|root| root.lexical.to_str())
+    }
+
+    /// What a shell command would do. Found once, for all layers.
+    fn commanded(&self) -> Option<Analysis> {
+        let Action::Shell(Some(command)) = &self.call.action else { return None };
+        Some(analyse(command, &scene(self.known, self.cwd())))
+    }
+
+    fn decide(&self, command: Option<&Analysis>) -> Verdict {
+        let Bench { call, known, grounds, rewriting } = self;
+        let looks = known
+            .layers
+            .iter()
+            .zip(grounds)
+            .map(|(layer, ground)| observe(call, known, layer, ground, *rewriting, command));
+        let facts: Vec<Facts<'_>> = looks.collect();
+        let lists: Vec<_> = known.layers.iter().map(Settings::lists).collect();
+        let layers = known.layers.iter().zip(&facts).zip(&lists);
+        let rulesets: Vec<Ruleset<'_>> =
+            layers.map(|((layer, facts), lists)| layer.ruleset(facts, lists)).collect();
+        let verdict = Ruleset::decide(&rulesets);
+        let stands = known.layers.iter().zip(&facts).all(|(layer, facts)| layer.inactive(facts).is_none());
+        match facts.first() {
+            Some(facts) if *rewriting && stands => verdict.rewriting(rewrites(call, facts)),
+            _ => verdict,
+        }
+    }
+}
+
+fn scene<'c>(known: &'c Circumstances<'_>, cwd: Option<&'c str>) -> Scene<'c> {
+    let home = known.ground.home.as_ref().and_then(|home| home.lexical.to_str());
+    Scene { world: known.world, cwd, home, tmp: known.tmp }
 }
 
 /// The ground as this layer sees it: a profile may take each event's directory for the boundary, or one that
@@ -79,6 +187,7 @@ fn observe<'a>(
     layer: &Settings,
     ground: &'a Ground,
     rewriting: bool,
+    command: Option<&Analysis>,
 ) -> Facts<'a> {
     let home = ground.home.as_ref().map(|home| home.lexical.as_path());
     let as_it_runs = Resolver::new(known.world, call.cwd.as_deref(), home);
@@ -99,8 +208,14 @@ fn observe<'a>(
         runs: Vec::new(),
         unknown: Vec::new(),
         config: known.config.clone(),
+        changes: command.map(|command| command.changes.clone()).unwrap_or_default(),
+        expanded: command.map(|command| command.expanded.clone()).unwrap_or_default(),
     };
-    for effect in effects(call, &layer.tools) {
+    let all = match command {
+        Some(command) => command.effects.clone(),
+        None => effects(call, &layer.tools, &scene(known, call.cwd.as_deref())),
+    };
+    for effect in all {
         let (access, target) = match effect {
             Effect::Use(access, target) => (access, target),
             Effect::Run(run) => {
@@ -120,10 +235,25 @@ fn observe<'a>(
         }
         let from_the_root = from_the_root.as_ref().filter(|_| is_rewritable(call, &target.param, text));
         let resolver = from_the_root.unwrap_or(&as_it_runs);
-        let place = resolver.resolve(&target.path);
-        facts.uses.push(look_up(known, ground, access, target, place));
+        let place = match stream(text).filter(|_| target.origin.is_some()) {
+            Some(place) => Ok(place),
+            // A shell takes any name, blanks and line ends too.
+            None if target.origin.is_some() => resolver.resolve_name(text),
+            None => resolver.resolve(&target.path),
+        };
+        facts.uses.push(look_up(call, known, ground, access, target, place));
     }
     facts
+}
+
+/// The standard streams by their names. Where these lead is the business of whoever starts the command; for us they are
+/// links to our own.
+fn stream(text: &str) -> Option<Place> {
+    let is_stream = matches!(text, "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")
+        || text
+            .strip_prefix("/dev/fd/")
+            .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    is_stream.then(|| Place { lexical: text.into(), physical: text.into(), node: None })
 }
 
 /// Whether the first name of an absolute path stands for anything. Below what is not there nobody but the
@@ -135,6 +265,7 @@ fn begins_on_disk(world: &dyn World, text: &str) -> bool {
 }
 
 fn look_up<'a>(
+    call: &Call<'_>,
     known: &Circumstances<'_>,
     ground: &Ground,
     access: Access,
@@ -143,11 +274,57 @@ fn look_up<'a>(
 ) -> Use<'a> {
     let alias_of_own =
         access.changes() && place.as_ref().is_ok_and(|place| is_alias_of_own(known.world, ground, place));
+    let foreign = place.as_ref().is_ok_and(|place| is_foreign(call, known, access, target.reach, place));
     let text = match target.path {
         PathArg::Text(text) | PathArg::Pattern(text) => text,
         PathArg::Cwd | PathArg::Missing | PathArg::NotText(_) => Cow::Borrowed(""),
     };
-    Use { access, reach: target.reach, param: target.param, text, place, alias_of_own, origin: target.origin }
+    Use {
+        access,
+        reach: target.reach,
+        param: target.param,
+        text,
+        place,
+        alias_of_own,
+        foreign,
+        origin: target.origin,
+    }
+}
+
+/// Whether a change reaches what was in a shared temporary directory before the session.
+fn is_foreign(
+    call: &Call<'_>,
+    known: &Circumstances<'_>,
+    access: Access,
+    reach: Reach,
+    place: &Place,
+) -> bool {
+    const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+    let reads_all = reach == Reach::Below && matches!(access, Access::Read | Access::Search);
+    if !access.changes() && !reads_all {
+        return false;
+    }
+    let path = place.physical.as_path();
+    let Some((shared, rest)) =
+        SHARED.iter().find_map(|shared| Some((shared, path.strip_prefix(shared).ok()?)))
+    else {
+        return false;
+    };
+    let Some(first) = rest.components().next() else { return reach == Reach::Below };
+    let top = Path::new(shared).join(first);
+    let of_session = call
+        .session
+        .as_deref()
+        .is_some_and(|session| rest.components().any(|name| name.as_os_str() == session));
+    let own = [&known.ground.root, &known.ground.home]
+        .into_iter()
+        .flatten()
+        .any(|spot| spot.physical.starts_with(&top))
+        || known.tmp.is_some_and(|tmp| Path::new(tmp).starts_with(&top));
+    if !access.changes() || of_session || own || known.world.look(&top).is_err() {
+        return false;
+    }
+    known.world.born(&top).is_some_and(|born| known.ground.since.is_none_or(|since| born < since))
 }
 
 /// Whether the file has a second name among the files that no agent writes. Few files have two names at all.
@@ -206,6 +383,9 @@ fn rewrites(call: &Call<'_>, facts: &Facts<'_>) -> Vec<(String, String)> {
     let Some(root) = facts.ground.root.as_ref().and_then(|root| root.lexical.to_str()) else {
         return Vec::new();
     };
+    if let Action::Shell(Some(command)) = &call.action {
+        return vec![("command".to_owned(), confined(command, root))];
+    }
     let relative = facts.uses.iter().filter(|used| is_rewritable(call, &used.param, &used.text));
     let absolute = |used: &Use<'_>| match &used.place {
         Ok(place) if used.reach == Reach::Exact => place.lexical.to_str().map(str::to_owned),

@@ -299,6 +299,33 @@ impl Line {
         world: &dyn World,
         env: impl Fn(&str) -> Option<OsString>,
     ) -> Result<(Verdict, Ground), Failure> {
+        let judged = self.under(host, call, world, env, |known| gate::judge(call, known));
+        judged.map(|(verdict, ground)| (verdict.concealing(holds_secret), ground))
+    }
+
+    /// Judges a call likewise, and says what each part of it has to do with the verdict.
+    #[cfg(feature = "cli")]
+    pub fn account<'a>(
+        &self,
+        host: &dyn Host,
+        call: &Call<'a>,
+        world: &dyn World,
+        env: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<(gate::Account<'a>, Ground), Failure> {
+        let (mut account, ground) = self.under(host, call, world, env, |known| gate::account(call, known))?;
+        account.verdict = account.verdict.concealing(holds_secret);
+        Ok((account, ground))
+    }
+
+    /// Gathers the circumstances of a call.
+    fn under<T>(
+        &self,
+        host: &dyn Host,
+        call: &Call<'_>,
+        world: &dyn World,
+        env: impl Fn(&str) -> Option<OsString>,
+        judge: impl FnOnce(&Circumstances<'_>) -> T,
+    ) -> Result<(T, Ground), Failure> {
         let ground = session::ground(world, &self.dirs, &self.registered, call, &env)
             .map_err(|error| Failure::Pin(self.dirs.state.clone(), error))?;
         let layers = Wanted {
@@ -327,16 +354,18 @@ impl Line {
         let config: Option<ConfigChange> = None;
         #[cfg(feature = "cli")]
         let config = self.config_change(call, world);
+        let tmp = std::env::var("TMPDIR").ok().filter(|tmp| tmp.starts_with('/'));
         let known = Circumstances {
             world,
             layers: &layers,
             ground: &ground,
             standing: self.standing.clone(),
             config,
+            tmp: tmp.as_deref(),
             env_root: &env_root,
         };
-        let verdict = gate::judge(call, &known).concealing(|path| redact(path).as_str() != path);
-        Ok((verdict, ground))
+        let judged = judge(&known);
+        Ok((judged, ground))
     }
 
     /// What the host's changed settings would do to our hooks.
@@ -358,6 +387,10 @@ impl Line {
             Err(_) => Some(ConfigChange::Unreadable),
         }
     }
+}
+
+fn holds_secret(path: &str) -> bool {
+    redact(path).as_str() != path
 }
 
 /// Lets the whole binary answer: it can read TOML and the hosts' settings files, and has the time, since that

@@ -154,6 +154,11 @@ impl Finder<'_> {
         let here = || call.cwd.as_deref().map(PathBuf::from).filter(|path| path.is_absolute());
         let start = self.registered.root.clone().or_else(told).or_else(here)?;
         let mut ground = self.nowhere();
+        // Only a session that is pinned has a beginning.
+        ground.since = call.session.as_ref().and_then(|_| {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+            Some((i64::try_from(now.as_secs()).ok()?, i64::from(now.subsec_nanos())))
+        });
         let start = self.spot(&start);
         // A session that starts above the home has no project: it would be given everybody's.
         let above_home =

@@ -471,7 +471,7 @@ fn a_host_that_cannot_hear_the_denial_gets_an_exit_code_that_blocks() {
 const BROKEN: &[(&str, &[&str])] = &[
     ("grant = false\nscop = []\n", &["toolgate.toml:2", "`scop`", "`scope`"]),
     ("[policy.unproved-effect]\nshel = \"deny\"\n", &["toolgate.toml:2", "`shel`", "`shell`"]),
-    ("[policy.outside-scope]\nenabled = false\n", &["toolgate.toml:1", "`outside-scope`"]),
+    ("[policy.outside-scope]\nenabled = false\n", &["toolgate.toml:2", "`enabled`", "`links`"]),
     ("[policy.gate-tampering]\nenabled = false\n", &["toolgate.toml:1", "`gate-tampering`"]),
     ("\n\n[[scope]]\npath = \"/x\"\nrights = \"raed\"\n", &["toolgate.toml:5", "`raed`", "`read`"]),
     ("[[scope]]\npath = \"src\"\nrights = \"read\"\n", &["toolgate.toml:2", "`src`"]),

@@ -1,6 +1,11 @@
 //! `toolgate check`: what would become of one call, drawn like a compiler's diagnostics.
 
+mod draw;
+mod veil;
+mod words;
+
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
 use std::ops::Range;
 use std::process::ExitCode;
@@ -9,21 +14,28 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use clap::Args;
 use serde::Serialize;
 use toolgate_hosts::{action_for, host, tools_like};
-use toolgate_model::{Agent, Call, Decision, Finding, Json, Phase, Verdict};
+use toolgate_model::{Action, Agent, Call, Decision, Finding, Json, Phase, Verdict};
+use toolgate_secrets::redact;
 
 use super::{LineArgs, Out};
 use crate::disk::Disk;
+use veil::{Discretion, Veil};
 
 /// Say what would become of one call, without running or recording it
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  toolgate check read ../x\n  toolgate check write src/main.rs\n  toolgate check --json < event.json\n\nExit code: 0 allowed, 2 denied, 3 asked, 1 could not be judged."
+    after_help = "Examples:\n  toolgate check 'rm -rf ../x && echo ok > out.txt'\n  toolgate check --effects --json 'make test'\n  toolgate check - < script.sh\n  toolgate check read ../x\n  toolgate check --json < event.json\n\nExit code: 0 allowed, 2 denied, 3 asked, 1 could not be judged."
 )]
 pub(super) struct Check {
-    /// read, write, edit, search, bash, or a tool's own name; without it a hook event is read from stdin
-    tool: Option<String>,
-    /// The file or command; for a tool by its own name `parameter=value` pairs
-    args: Vec<String>,
+    /// A shell command, in quotes, or `-` to read one from stdin; or read, write, edit, search, bash, or a tool's own
+    /// name. Without it a hook event is read from stdin
+    #[arg(value_name = "COMMAND|TOOL")]
+    what: Option<OsString>,
+    /// For a tool the file or command; for one by its own name `parameter=value` pairs
+    args: Vec<OsString>,
+    /// List the effects, one a line; with --json as JSON
+    #[arg(long)]
+    effects: bool,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -40,13 +52,14 @@ impl Check {
         let line = self.line.line()?;
         let cwd = std::env::current_dir().map_err(|error| error.to_string())?;
         let event;
-        let mut call = match &self.tool {
-            Some(tool) => {
-                let (tool, input) = spell_out(tool, &self.args)?;
+        let mut call = match &self.what {
+            Some(what) => {
+                let args = self.args.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+                let (tool, input) = spell_out(&text(what)?, &args)?;
                 typed_call(host.id(), tool, input)
             }
             None => {
-                event = read_event()?;
+                event = read_stdin()?;
                 host.decode(&event).map_err(|error| error.to_string())?
             }
         };
@@ -55,16 +68,34 @@ impl Check {
         }
         // A look is not an event of the session: it pins nothing, and starts where the person stands.
         call.session = None;
-        let (verdict, ground) = line
-            .judge(host, &call, &Disk::default(), |name| {
+        let (account, ground) = line
+            .account(host, &call, &Disk::default(), |name| {
                 (name != "CLAUDE_PROJECT_DIR").then(|| std::env::var_os(name)).flatten()
             })
             .map_err(|failure| failure.to_string())?;
-        if self.json {
-            out.json(&Report::of(&call, &verdict))?;
-        } else {
-            let root = ground.root.map(|root| root.lexical.display().to_string());
-            out.line(draw(&call, &verdict, root.as_deref(), out.colour))?;
+        let verdict = &account.verdict;
+        let root = ground.root.map(|root| root.lexical.display().to_string());
+        let (command, hiding) = match &call.action {
+            Action::Shell(Some(command)) => {
+                let (veil, secrets) = Veil::redacting(command);
+                (Some(veil), Discretion::new(secrets))
+            }
+            _ => (None, Discretion::default()),
+        };
+        match (self.effects, self.json, &command) {
+            (true, true, _) => {
+                out.json(&words::EffectsReport::of(&call.tool, &account, command.as_ref(), &hiding))?;
+            }
+            (true, false, _) => {
+                for line in words::lines(&account, &hiding) {
+                    out.line(line)?;
+                }
+            }
+            (false, true, _) => out.json(&Report::of(&call, verdict, &hiding))?,
+            (false, false, Some(command)) => {
+                out.line(draw::draw(&account, command, &hiding, root.as_deref(), out.colour))?;
+            }
+            (false, false, None) => out.line(draw_call(&call, verdict, root.as_deref(), out.colour))?,
         }
         Ok(match verdict.decision() {
             Decision::Allow => ExitCode::SUCCESS,
@@ -74,27 +105,45 @@ impl Check {
     }
 }
 
-fn read_event() -> Result<Vec<u8>, String> {
-    if io::stdin().is_terminal() {
-        return Err("name a tool and a file (toolgate check read ../x), or give a hook event on stdin".into());
-    }
-    let mut event = Vec::new();
-    io::stdin().lock().read_to_end(&mut event).map_err(|error| error.to_string())?;
-    Ok(event)
+/// Hosts send text; what is none cannot be judged as they would send it.
+fn text(arg: &OsString) -> Result<String, String> {
+    arg.to_str().map(str::to_owned).ok_or_else(|| format!("`{}` is not UTF-8", arg.to_string_lossy()))
 }
 
-/// The short words for common tools, spelt out.
+fn read_stdin() -> Result<Vec<u8>, String> {
+    if io::stdin().is_terminal() {
+        return Err("give a command (toolgate check 'rm -rf ../x'), a tool and a file (toolgate check read ../x), or a hook event on stdin".into());
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
+/// Whether a lone word is the name of a tool and no command: `WebSearch`, `mcp__fs__write`.
+fn names_tool(word: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    word.starts_with("mcp__")
+        || (word.starts_with(|c: char| c.is_ascii_uppercase()) && word.chars().all(is_name))
+}
+
+/// Commands and the short words for common tools, spelt out.
 fn spell_out(tool: &str, args: &[String]) -> Result<(String, Json<'static>), String> {
     let (name, param) = match tool {
         "read" => ("Read", "file_path"),
         "write" => ("Write", "file_path"),
         "edit" => ("Edit", "file_path"),
         "search" => ("Grep", "path"),
-        "bash" => ("Bash", "command"),
+        "bash" if !args.is_empty() => ("Bash", "command"),
+        "-" if args.is_empty() => {
+            let text = String::from_utf8(read_stdin()?).map_err(|_| "the command on stdin is not UTF-8")?;
+            return Ok(shell(text));
+        }
+        command if args.is_empty() && !names_tool(command) => return Ok(shell(command.to_owned())),
         own => {
             let pair = |arg: &String| {
-                let (name, value) =
-                    arg.split_once('=').ok_or_else(|| format!("`{arg}` is not `parameter=value`"))?;
+                let (name, value) = arg.split_once('=').ok_or_else(|| {
+                    format!("`{arg}` is not `parameter=value`; a whole command stands in quotes")
+                })?;
                 Ok((Cow::Owned(name.to_owned()), Json::Text(Cow::Owned(value.to_owned()))))
             };
             return Ok((own.to_owned(), Json::Object(args.iter().map(pair).collect::<Result<_, String>>()?)));
@@ -107,6 +156,11 @@ fn spell_out(tool: &str, args: &[String]) -> Result<(String, Json<'static>), Str
         )),
         _ => Err(format!("`toolgate check {tool}` takes one argument")),
     }
+}
+
+fn shell(command: String) -> (String, Json<'static>) {
+    let input = vec![(Cow::Borrowed("command"), Json::Text(Cow::Owned(command)))];
+    ("Bash".to_owned(), Json::Object(input))
 }
 
 fn typed_call(host: &'static str, tool: String, input: Json<'static>) -> Call<'static> {
@@ -140,7 +194,7 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct Rewritten<'a> {
     parameter: &'a str,
-    text: &'a str,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -149,20 +203,25 @@ struct Row<'a> {
     decision: &'static str,
     kind: &'static str,
     parameter: &'a str,
-    path: &'a str,
+    path: String,
     message: String,
 }
 
-impl<'a> Report<'a> {
-    fn of(call: &'a Call<'_>, verdict: &'a Verdict) -> Report<'a> {
-        let row = |finding: &'a Finding| Row {
+impl<'a> Row<'a> {
+    fn of(finding: &'a Finding, hiding: &Discretion) -> Row<'a> {
+        Row {
             policy: finding.policy,
             decision: finding.decision.word(),
             kind: finding.kind.word(),
             parameter: &finding.param,
-            path: &finding.path,
-            message: finding.message(),
-        };
+            path: hiding.hide(&finding.path),
+            message: hiding.hide(&finding.message()),
+        }
+    }
+}
+
+impl<'a> Report<'a> {
+    fn of(call: &'a Call<'_>, verdict: &'a Verdict, hiding: &Discretion) -> Report<'a> {
         Report {
             decision: verdict.decision().word(),
             granted: verdict.granted(),
@@ -171,9 +230,9 @@ impl<'a> Report<'a> {
             rewrites: verdict
                 .rewrites()
                 .iter()
-                .map(|(parameter, text)| Rewritten { parameter, text })
+                .map(|(parameter, text)| Rewritten { parameter, text: hiding.hide(text) })
                 .collect(),
-            findings: verdict.findings().iter().map(row).collect(),
+            findings: verdict.findings().iter().map(|finding| Row::of(finding, hiding)).collect(),
         }
     }
 }
@@ -185,7 +244,10 @@ fn source(call: &Call<'_>) -> (String, Vec<(String, Range<usize>)>) {
     if let Json::Object(members) = &call.input {
         for (name, value) in members {
             let shown = match value {
-                Json::Text(value) => toolgate_model::shorten(&value.escape_debug().to_string(), 120),
+                Json::Text(value) => {
+                    let value = redact(value).named(name).into_string();
+                    toolgate_model::shorten(&value.escape_debug().to_string(), 120)
+                }
                 other => other.kind().to_owned(),
             };
             text.push_str(&format!(" {name}="));
@@ -196,7 +258,7 @@ fn source(call: &Call<'_>) -> (String, Vec<(String, Range<usize>)>) {
     (text, places)
 }
 
-fn draw(call: &Call<'_>, verdict: &Verdict, root: Option<&str>, colour: bool) -> String {
+fn draw_call(call: &Call<'_>, verdict: &Verdict, root: Option<&str>, colour: bool) -> String {
     let (text, places) = source(call);
     let whole = 0..text.len();
     let mut groups: Vec<Group<'_>> = Vec::new();

@@ -3,22 +3,23 @@
 //! A file is JSON lines, one case a line, or TOML with `[[case]]` tables. Paths in a case lie in a world of its
 //! own, a map of what the case says exists, so nothing on the machine is touched.
 
+mod agent_world;
+mod map;
+pub mod measure;
+
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::Deserialize;
 use toolgate_evidence::render::{ib, parse_ib_line};
 use toolgate_hosts::{action_for, host, tools_like};
-use toolgate_model::{
-    Action, Agent, Call, Decision, Ground, Json, LookError, Node, NodeId, NodeKind, Phase, Spot, Standing,
-    Verdict, World,
-};
+use toolgate_model::{Action, Agent, Call, Decision, Ground, Json, Phase, Spot, Standing, Verdict};
 use toolgate_policies::{Settings, read, stack};
 
 use crate::gate::{Circumstances, judge};
 use crate::record::draft;
+use map::Map;
 
 /// One case.
 #[derive(Debug, Deserialize)]
@@ -50,17 +51,28 @@ struct Context {
     symlinks: BTreeMap<PathBuf, PathBuf>,
     dirs: Vec<PathBuf>,
     files: Vec<PathBuf>,
+    /// Files with what they hold.
+    contents: BTreeMap<PathBuf, String>,
     main_repo: Option<PathBuf>,
     agents_dir: Option<PathBuf>,
     agent_dir: Option<PathBuf>,
     siblings: Vec<PathBuf>,
     allow_list: Option<Vec<String>>,
     protected_glob: Option<String>,
+    policy: ProductPolicy,
     is_agent: Option<bool>,
     agent_id: Option<String>,
     subagent_type: Option<String>,
     trusted: Option<bool>,
     mode: Option<String>,
+}
+
+/// Settings in the words of the product that a case comes from.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ProductPolicy {
+    #[serde(rename = "blockedCommands")]
+    blocked_commands: Option<Vec<String>>,
 }
 
 /// What else has to hold.
@@ -181,22 +193,15 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
     let call = call(case);
     let ground = ground(case);
     let known = Circumstances {
-        world: &Map::of(case),
+        world: &world(case),
         layers: std::slice::from_ref(&settings),
         ground: &ground,
         standing: Standing { trusted: case.context.trusted, mode: case.context.mode.clone() },
         config: None,
+        tmp: None,
         env_root: &|_| ground.root.clone(),
     };
     let verdict = judge(&call, &known);
-    let proved_deny = verdict.decision() == Decision::Deny
-        && verdict
-            .findings()
-            .iter()
-            .any(|finding| finding.decision == Decision::Deny && finding.policy != "unproved-effect");
-    if matches!(call.action, Action::Shell(_)) && !proved_deny {
-        return Err(Trouble::Skip("needs the shell to be analysed".into()));
-    }
     let word = match verdict.decision() {
         Decision::Allow if !verdict.rewrites().is_empty() && case.expect == "rewrite" => "rewrite",
         decision => decision.word(),
@@ -277,6 +282,10 @@ fn settings(case: &Case<'_>) -> Result<Settings, Trouble> {
     if let Some(allow) = &context.allow_list {
         text.push_str(&format!("\n[policy.unlisted-tool]\nallow = {allow:?}\n"));
     }
+    if let Some(block) = &context.policy.blocked_commands {
+        // The product's own list stands for all of its rules.
+        text.push_str(&format!("\n[policy.destructive]\npacks = []\nblock = {block:?}\n"));
+    }
     if let Some(glob) = &context.protected_glob {
         text.push_str(&format!("\n[[scope]]\npath = {glob:?}\nrights = \"none\"\n"));
     }
@@ -316,6 +325,7 @@ fn ground(case: &Case<'_>) -> Ground {
     let home = if context.home.is_empty() { "/home/someone" } else { &context.home };
     let spot = |path: &PathBuf| Spot::plain(path.clone());
     Ground {
+        since: None,
         root: (!case.root.is_empty()).then(|| Spot::plain(&case.root)),
         project: (!case.root.is_empty()).then(|| Spot::plain(&case.root)),
         main: context.main_repo.as_ref().map(spot),
@@ -332,37 +342,17 @@ fn ground(case: &Case<'_>) -> Ground {
     }
 }
 
-/// A world that is a map: what the case names, and nothing else, exists.
-struct Map {
-    nodes: BTreeMap<PathBuf, NodeKind>,
-}
-
-impl Map {
-    fn of(case: &Case<'_>) -> Map {
-        let context = &case.context;
-        let mut nodes = BTreeMap::new();
-        let mut add = |path: &Path, kind: NodeKind| {
-            for above in path.ancestors().skip(1) {
-                nodes.entry(above.to_path_buf()).or_insert(NodeKind::Directory);
-            }
-            nodes.insert(path.to_path_buf(), kind);
-        };
-        context.dirs.iter().for_each(|path| add(path, NodeKind::Directory));
-        context.files.iter().for_each(|path| add(path, NodeKind::File));
-        context.symlinks.iter().for_each(|(path, target)| add(path, NodeKind::Link(target.clone())));
-        Map { nodes }
+/// What the case names, and nothing else, exists. Where a command runs, a directory is.
+fn world(case: &Case<'_>) -> Map {
+    let context = &case.context;
+    let mut map = Map::default();
+    if case.input.get("command").is_some() {
+        let places = [&case.cwd, &case.root].into_iter().filter(|place| place.starts_with('/'));
+        places.for_each(|place| map.dir(place));
     }
-}
-
-impl World for Map {
-    fn look(&self, path: &Path) -> Result<Node, LookError> {
-        let kind = self.nodes.get(path).cloned().ok_or(LookError::Absent)?;
-        Ok(Node { kind, id: NodeId { device: 0, inode: 0 }, names: 1, changed: (0, 0) })
-    }
-    fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
-        Err(io::ErrorKind::NotFound.into())
-    }
-    fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
-        Err(io::ErrorKind::NotFound.into())
-    }
+    context.dirs.iter().for_each(|path| map.dir(path));
+    context.files.iter().for_each(|path| map.file(path, ""));
+    context.contents.iter().for_each(|(path, text)| map.file(path, text));
+    context.symlinks.iter().for_each(|(path, target)| map.link(path, target));
+    map
 }

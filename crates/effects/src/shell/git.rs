@@ -1,0 +1,451 @@
+//! git: which repository, what its settings run, which hooks and aliases come along.
+
+use std::path::{Path, PathBuf};
+
+use toolgate_model::{Access, Gap, NodeKind, Reach};
+
+use super::Interpreter;
+use super::run::slot_text;
+use super::text::{Flow, INNER, NAME, Text};
+use super::walk::Outcome;
+use crate::recipes::git_config;
+use crate::spec::Reading;
+
+/// So much of a git file is read.
+const MAX_CONFIG: usize = 64 * 1024;
+
+/// Where a repository keeps its things.
+struct Repository {
+    /// The top of the work tree.
+    top: PathBuf,
+    /// What all its worktrees share.
+    common: PathBuf,
+}
+
+pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[Text]) -> Outcome {
+    let arguments = words.get(1..).unwrap_or_default();
+    for given in reading.options.iter().filter(|given| matches!(given.name, "-c" | "--config-env")) {
+        if let Some(slot) = given.value {
+            let setting = slot_text(arguments, &slot);
+            shell.setting(&setting);
+        }
+    }
+    if reading.options.iter().any(|given| given.name == "--exec-path" && given.value.is_some()) {
+        shell.unknown(Gap::Code, "git --exec-path");
+    }
+    let Some(sub) = reading.sub.first().copied() else {
+        return shell.alias_or_unknown(reading, words);
+    };
+    let operands: Vec<Text> = reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
+    let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
+    let outcome = if sub == "config" {
+        shell.git_config(reading, &operands, arguments)
+    } else {
+        shell.apply("git", reading, words)
+    };
+    if has(&["--no-index"])
+        || (sub == "diff" && operands.iter().filter(|operand| operand.raw().starts_with('/')).count() > 0)
+    {
+        for operand in &operands {
+            shell.touch(Access::Read, Reach::Exact, operand);
+        }
+    }
+    let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
+    if sub == "remote"
+        && matches!(verb, Some("add" | "remove" | "rm" | "rename" | "set-url" | "set-branches"))
+    {
+        shell.shared_config();
+    }
+    // A remote by its path, or by a program.
+    if matches!(
+        sub,
+        "clone"
+            | "fetch"
+            | "pull"
+            | "push"
+            | "ls-remote"
+            | "archive"
+            | "fetch-pack"
+            | "send-pack"
+            | "remote"
+            | "submodule"
+    ) {
+        for operand in &operands {
+            shell.remote(sub, operand);
+        }
+    }
+    if matches!(
+        sub,
+        "commit"
+            | "merge"
+            | "checkout"
+            | "switch"
+            | "rebase"
+            | "am"
+            | "push"
+            | "cherry-pick"
+            | "revert"
+            | "pull"
+            | "worktree"
+            | "reset"
+            | "clone"
+    ) && !has(&["--no-verify"])
+    {
+        shell.hooks(sub);
+    }
+    match printed(sub, reading, &operands, arguments) {
+        Printed::As(flow) => Outcome::of(flow),
+        Printed::Top => Outcome::of(match shell.repository() {
+            Some(repository) => Flow::line(&Text::known(&repository.top.to_string_lossy())),
+            None => Flow::Any,
+        }),
+        Printed::Common => Outcome::of(match shell.repository() {
+            Some(repository) => Flow::line(&Text::known(&repository.common.to_string_lossy())),
+            None => Flow::Any,
+        }),
+        Printed::Other => outcome,
+    }
+}
+
+enum Printed {
+    As(Flow),
+    Top,
+    Common,
+    Other,
+}
+
+fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) -> Printed {
+    let has = |names: &[&str]| {
+        reading.options.iter().any(|given| names.contains(&given.name))
+            || arguments.iter().any(|argument| names.contains(&argument.raw()))
+    };
+    let paths = || Printed::As(Flow::Lines(vec![Text::mark(INNER)]));
+    match sub {
+        "rev-parse" if has(&["--show-toplevel"]) => Printed::Top,
+        "rev-parse" if has(&["--git-common-dir", "--git-dir", "--absolute-git-dir"]) => Printed::Common,
+        "rev-parse" if has(&["--show-prefix", "--abbrev-ref", "--show-cdup"]) => paths(),
+        "rev-parse" | "merge-base" | "rev-list" | "hash-object" | "write-tree" | "commit-tree"
+        | "describe" | "name-rev" => {
+            let _ = operands;
+            Printed::As(Flow::Lines(vec![Text::mark(NAME)]))
+        }
+        "ls-files" => paths(),
+        "diff" | "show" | "log" | "ls-tree" | "diff-tree" | "diff-index" | "diff-files"
+            if has(&["--name-only"]) =>
+        {
+            paths()
+        }
+        "grep" if has(&["-l", "--files-with-matches", "--name-only"]) => paths(),
+        "branch" if has(&["--show-current"]) => paths(),
+        "symbolic-ref" => paths(),
+        _ => Printed::Other,
+    }
+}
+
+/// Settings whose value git runs.
+fn runs(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    let (section, last) =
+        (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
+    match section {
+        "alias" | "pager" | "man" | "browser" | "guitool" => true,
+        "core" => matches!(
+            last,
+            "pager"
+                | "editor"
+                | "sshcommand"
+                | "fsmonitor"
+                | "askpass"
+                | "gitproxy"
+                | "hookspath"
+                | "alternaterefscommand"
+        ),
+        "sequence" => last == "editor",
+        "diff" => matches!(last, "external" | "command" | "textconv"),
+        "filter" => matches!(last, "smudge" | "clean" | "process"),
+        "merge" | "mergetool" | "difftool" => matches!(last, "driver" | "cmd" | "path"),
+        "credential" => last == "helper",
+        "gpg" | "user" => last == "program" || last == "defaultkeycommand",
+        "remote" | "url" => matches!(last, "uploadpack" | "receivepack" | "vcs" | "proxy"),
+        "interactive" => last == "difffilter",
+        "sendemail" => matches!(last, "smtpserver" | "sendmailcmd" | "tocmd" | "cccmd"),
+        "uploadpack" => last == "packobjectshook",
+        "init" => last == "templatedir",
+        "include" | "includeif" => last == "path",
+        "trailer" => matches!(last, "command" | "cmd"),
+        "protocol" => true,
+        _ => false,
+    }
+}
+
+impl Interpreter<'_, '_> {
+    /// `-c key=value`
+    fn setting(&mut self, setting: &Text) {
+        let Some((key, value)) = setting.raw().split_once('=') else { return };
+        let value = Text::marked(value.to_owned());
+        if matches!(
+            value.raw(),
+            "" | "cat" | "less" | "true" | "false" | "always" | "never" | "less -R" | "less -FRX"
+        ) {
+            return;
+        }
+        if key.eq_ignore_ascii_case("core.hookspath")
+            || key.to_ascii_lowercase().starts_with("include")
+            || key.eq_ignore_ascii_case("init.templatedir")
+        {
+            if value.raw() != "/dev/null" {
+                self.unknown(Gap::Code, &format!("git -c {key}={}", value.shown()));
+                self.touch(Access::Read, Reach::Below, &value);
+            }
+        } else if key.eq_ignore_ascii_case("core.worktree") {
+            self.touch(Access::Write, Reach::Below, &value);
+        } else if key.to_ascii_lowercase().starts_with("protocol.") {
+            self.unknown(Gap::Code, &format!("git -c {key}={}", value.shown()));
+        } else if let (true, Some(command)) =
+            (key.to_ascii_lowercase().starts_with("alias."), value.raw().strip_prefix('!'))
+        {
+            let command = Text::marked(command.to_owned());
+            self.forked(|shell| shell.text(&command, "git alias"));
+        } else if key.to_ascii_lowercase().starts_with("alias.") {
+            self.git_words(value.raw());
+        } else if runs(key) {
+            let command = Text::marked(value.raw().trim_start_matches('!').to_owned());
+            self.forked(|shell| shell.text(&command, &format!("git -c {key}")));
+        }
+    }
+
+    /// Words of git without the name: an alias.
+    fn git_words(&mut self, text: &str) {
+        let text = Text::marked(format!("git {text}"));
+        self.forked(|shell| shell.text(&text, "git alias"));
+    }
+
+    fn alias_or_unknown(&mut self, reading: &Reading, words: &[Text]) -> Outcome {
+        let arguments = words.get(1..).unwrap_or_default();
+        let first = reading
+            .unlisted
+            .first()
+            .or(reading.operands.first())
+            .and_then(|at| arguments.get(*at).map(|word| (*at, word.clone())));
+        let Some((at, name)) = first else { return self.apply("git", reading, words) };
+        let Some(name) = name.whole() else {
+            self.unknown(Gap::Name, "git");
+            return Outcome::of(Flow::Any);
+        };
+        if let Some(body) = self.git_alias(name) {
+            let rest = arguments.get(at + 1..).unwrap_or_default();
+            let mut text = match body.strip_prefix('!') {
+                Some(command) => Text::known(command),
+                None => Text::known(&format!("git {body}")),
+            };
+            for word in rest {
+                text.push_raw(" ");
+                text.push_raw(&super::run::quoted(word));
+            }
+            let step = format!("git {name}");
+            return Outcome::of(self.forked(|shell| shell.text(&text, &step)));
+        }
+        // `git-name` in PATH.
+        self.unknown(Gap::Program, &format!("git {name}"));
+        self.guess_paths(words);
+        Outcome::of(Flow::Any)
+    }
+
+    fn git_alias(&mut self, name: &str) -> Option<String> {
+        let key = format!("alias.{name}");
+        let mut files: Vec<PathBuf> = Vec::new();
+        if let Some(repository) = self.repository() {
+            files.push(repository.common.join("config"));
+        }
+        if let Some(home) = self.scene.home {
+            files.push(Path::new(home).join(".gitconfig"));
+            files.push(Path::new(home).join(".config/git/config"));
+        }
+        files.iter().find_map(|file| git_config::value(&self.small_file(file)?, &key))
+    }
+
+    fn small_file(&self, path: &Path) -> Option<String> {
+        let place = path.to_str()?;
+        if let Some(flow) = self.state.written(place) {
+            return flow.whole().map(str::to_owned);
+        }
+        let bytes = self.scene.world.read(path, MAX_CONFIG).ok()?;
+        String::from_utf8(bytes).ok()
+    }
+
+    /// The repository of the working directory.
+    fn repository(&self) -> Option<Repository> {
+        let [cwd] = self.state.cwd.as_slice() else { return None };
+        let mut top = PathBuf::from(&**cwd);
+        for _ in 0..32 {
+            let dot_git = top.join(".git");
+            match self.scene.world.look(&dot_git).map(|node| node.kind) {
+                Ok(NodeKind::Directory) => return Some(Repository { top, common: dot_git }),
+                Ok(NodeKind::File) => {
+                    let text = self.small_file(&dot_git)?;
+                    let directory = top.join(text.strip_prefix("gitdir:")?.trim());
+                    let common = match self.small_file(&directory.join("commondir")) {
+                        Some(common) => toolgate_model::clean(&directory.join(common.trim())),
+                        // A linked worktree's directory lies in `worktrees` of the shared one.
+                        None => match directory
+                            .parent()
+                            .filter(|above| above.ends_with("worktrees"))
+                            .and_then(Path::parent)
+                        {
+                            Some(common) => common.to_path_buf(),
+                            None => directory,
+                        },
+                    };
+                    return Some(Repository { top, common });
+                }
+                _ => {
+                    if !top.pop() {
+                        return None;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// `git config`: reading is nothing; writing is a write of the file.
+    fn git_config(&mut self, reading: &Reading, operands: &[Text], arguments: &[Text]) -> Outcome {
+        let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
+        let verb = reading.sub.get(1).copied().or_else(|| {
+            operands
+                .first()
+                .and_then(Text::whole)
+                .filter(|word| {
+                    matches!(
+                        *word,
+                        "set" | "unset" | "get" | "list" | "rename-section" | "remove-section" | "edit"
+                    )
+                })
+                .map(|word| match word {
+                    "set" | "unset" | "rename-section" | "remove-section" | "edit" => "set",
+                    _ => "get",
+                })
+        });
+        let changes = match verb {
+            Some("set" | "unset" | "rename-section" | "remove-section" | "edit") => true,
+            Some(_) => false,
+            None => {
+                has(&[
+                    "--add",
+                    "--unset",
+                    "--unset-all",
+                    "--replace-all",
+                    "--rename-section",
+                    "--remove-section",
+                    "-e",
+                    "--edit",
+                ]) || (operands.len() >= 2
+                    && !has(&[
+                        "--get",
+                        "--get-all",
+                        "--get-regexp",
+                        "-l",
+                        "--list",
+                        "--get-urlmatch",
+                        "--get-color",
+                        "--get-colorbool",
+                    ]))
+            }
+        };
+        let access = if changes { Access::Write } else { Access::Read };
+        let file = reading
+            .options
+            .iter()
+            .find(|given| matches!(given.name, "-f" | "--file"))
+            .and_then(|given| given.value);
+        if let Some(slot) = file {
+            let path = slot_text(arguments, &slot);
+            self.touch(access, Reach::Exact, &path);
+            return Outcome::of(Flow::Any);
+        }
+        if has(&["--global"]) {
+            let path = self.tilde("~/.gitconfig");
+            self.touch(access, Reach::Exact, &path);
+        } else if has(&["--system"]) {
+            self.touch(access, Reach::Exact, &Text::known("/etc/gitconfig"));
+        } else if changes {
+            self.shared_config();
+        } else {
+            self.touch(Access::Search, Reach::Below, &Text::known("."));
+        }
+        Outcome::of(Flow::Any)
+    }
+
+    /// The settings that all worktrees share are written.
+    fn shared_config(&mut self) {
+        match self.repository() {
+            Some(repository) => {
+                let config = repository.common.join("config");
+                self.touch(Access::Write, Reach::Exact, &Text::known(&config.to_string_lossy()));
+            }
+            None => self.touch(Access::Write, Reach::Exact, &Text::known(".git/config")),
+        }
+    }
+
+    fn remote(&mut self, sub: &str, operand: &Text) {
+        let raw = operand.raw();
+        if let Some(command) = raw.strip_prefix("ext::") {
+            let command = Text::marked(command.to_owned());
+            self.forked(|shell| shell.text(&command, "git ext::"));
+            return;
+        }
+        let path = raw.strip_prefix("file://").unwrap_or(raw);
+        let is_path =
+            raw.starts_with("file://") || path.starts_with('/') || path.starts_with("../") || path == "..";
+        if is_path {
+            let access = if matches!(sub, "push" | "send-pack") { Access::Write } else { Access::Read };
+            self.touch(access, Reach::Below, &Text::marked(path.to_owned()));
+        } else if raw.contains("://") || raw.contains('@') {
+            self.connect();
+        }
+    }
+
+    /// Hooks of the repository that this command would run.
+    fn hooks(&mut self, sub: &str) {
+        let names: &[&str] = match sub {
+            "commit" => &["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"],
+            "merge" | "pull" => &["pre-merge-commit", "post-merge", "prepare-commit-msg", "commit-msg"],
+            "checkout" | "switch" | "worktree" | "clone" | "reset" => &["post-checkout"],
+            "rebase" => &["pre-rebase", "post-rewrite", "post-checkout"],
+            "push" => &["pre-push"],
+            "am" => &["applypatch-msg", "pre-applypatch", "post-applypatch"],
+            _ => &["pre-commit", "prepare-commit-msg", "post-commit"],
+        };
+        let Some(repository) = self.repository() else { return };
+        let configured = self
+            .small_file(&repository.common.join("config"))
+            .and_then(|config| git_config::value(&config, "core.hookspath"))
+            .map(|path| repository.top.join(path));
+        let directory = configured.unwrap_or_else(|| repository.common.join("hooks"));
+        for name in names {
+            let path = directory.join(name);
+            let written = path.to_str().and_then(|path| self.state.written(path)).is_some();
+            if !written && self.scene.world.look(&path).is_err() {
+                continue;
+            }
+            let path = Text::known(&path.to_string_lossy());
+            self.unknown(Gap::Project, &format!("git hook {name}"));
+            let words = [path.clone()];
+            self.inside(&format!("git hook {name}"), "", |shell| {
+                shell.forked(|shell| shell.hook(&words));
+            });
+        }
+    }
+
+    /// A hook is the repository's own: what it does counts, that it is read does not.
+    fn hook(&mut self, words: &[Text]) {
+        let before = self.found.effects.len();
+        let Some(path) = words.first() else { return };
+        self.run_file(path.raw(), words, &[]);
+        let name = path.raw().to_owned();
+        let own = |effect: &toolgate_model::Effect<'_>| matches!(effect, toolgate_model::Effect::Use(Access::Read, target) if target.path.text() == name);
+        let mut kept = self.found.effects.split_off(before.min(self.found.effects.len()));
+        kept.retain(|effect| !own(effect));
+        self.found.effects.extend(kept);
+    }
+}

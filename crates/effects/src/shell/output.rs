@@ -1,0 +1,479 @@
+//! What programs print, where that can be worked out: the pieces from which commands build names and code.
+//!
+//! Against whom: `$(printf 'r\x6d')`, `echo cm0gLXJmIC8= | base64 -d | sh`, `rev <<< 'mr'`.
+
+use toolgate_model::Reach;
+
+use super::Interpreter;
+use super::run::{access_of, slot_text};
+use super::text::{Choices, Flow, INNER, NAME, Text, bounded, is_mark};
+use crate::spec::{Kind, Output, Reading};
+
+impl Interpreter<'_, '_> {
+    pub(super) fn output_of(&mut self, program: &str, reading: &Reading, words: &[Text]) -> Flow {
+        let arguments = words.get(1..).unwrap_or_default();
+        let operand = |at: usize| reading.operands.get(at).and_then(|at| arguments.get(*at));
+        match program {
+            "cat" | "tac" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "shuf"
+            | "tee" | "nl" | "less" | "more" => {
+                let flow = self.input_of(reading, arguments);
+                if program == "tee" {
+                    for (kind, slot) in &reading.uses {
+                        if *kind == Kind::Write
+                            && let Some(place) = self.one_place(&slot_text(arguments, slot))
+                        {
+                            self.state.write(&place, flow.clone());
+                        }
+                    }
+                    return flow;
+                }
+                match program {
+                    "cat" => flow,
+                    "nl" => Flow::Any,
+                    "grep" | "egrep" | "fgrep" if lists_files(reading) => self.paths_of(reading, arguments),
+                    "grep" | "egrep" | "fgrep" if rewrites(reading) => Flow::Any,
+                    // Some of the lines, in some order.
+                    _ => flow.lines().map_or(Flow::Any, |lines| {
+                        if lines.is_empty() { Flow::Nothing } else { Flow::Lines(lines) }
+                    }),
+                }
+            }
+            "basename" => match operand(0) {
+                Some(path) if path.raw().contains(INNER) => Flow::Lines(vec![Text::mark(NAME)]),
+                Some(path) if !path.has_any() => {
+                    let name = path.raw().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+                    let ending = operand(1).map(|ending| ending.raw().to_owned()).unwrap_or_default();
+                    let name =
+                        name.strip_suffix(ending.as_str()).filter(|_| !ending.is_empty()).unwrap_or(name);
+                    Flow::line(&Text::marked(name.to_owned()))
+                }
+                _ => Flow::Lines(vec![Text::mark(NAME)]),
+            },
+            "dirname" => match operand(0) {
+                Some(path) if path.has_any() => Flow::Any,
+                Some(path) => Flow::line(&directory(path)),
+                None => Flow::Any,
+            },
+            "realpath" | "readlink" => match operand(0).and_then(|path| self.one_place(path)) {
+                Some(place) => Flow::line(&Text::known(&place)),
+                None => Flow::Any,
+            },
+            "mktemp" => self.made_temporary(reading, arguments),
+            "rev" => computed(&self.input_of(reading, arguments), |text| {
+                Some(text.lines().map(|line| line.chars().rev().collect::<String>() + "\n").collect())
+            }),
+            "base64" | "basenc" if has(reading, "-d") || has(reading, "--decode") => {
+                computed(&self.input_of(reading, arguments), decode_base64)
+            }
+            "xxd" if has(reading, "-r") => computed(&self.input_of(reading, arguments), decode_hex),
+            "tr" => {
+                let (from, to) = (operand(0).cloned(), operand(1).cloned());
+                let delete = has(reading, "-d");
+                let plain = !has(reading, "-c") && !has(reading, "-s");
+                computed(&self.stdin.clone(), |text| {
+                    let from = set_of(from?.unglobbed().whole()?)?;
+                    if !plain {
+                        return None;
+                    }
+                    if delete {
+                        return Some(text.chars().filter(|c| !from.contains(c)).collect());
+                    }
+                    let to = set_of(to?.unglobbed().whole()?)?;
+                    let swap = |c: char| match from.iter().rposition(|from| *from == c) {
+                        Some(at) => to.get(at).or(to.last()).copied().unwrap_or(c),
+                        None => c,
+                    };
+                    Some(text.chars().map(swap).collect())
+                })
+            }
+            "sed" => self.sed_output(reading, arguments),
+            "cut" | "awk" | "gawk" | "mawk" | "jq" | "column" | "fmt" | "fold" => Flow::Any,
+            "which" => match operand(0).and_then(Text::whole) {
+                Some(name) if !name.contains('/') => Flow::line(&Text::known(&format!("/usr/bin/{name}"))),
+                _ => Flow::Any,
+            },
+            "go" if reading.sub.first() == Some(&"env") => match operand(0).and_then(Text::whole) {
+                Some("GOMODCACHE") => Flow::line(&self.tilde("~/go/pkg/mod")),
+                Some("GOPATH") => Flow::line(&self.tilde("~/go")),
+                Some("GOROOT") => Flow::line(&Text::known("/usr/local/go")),
+                Some("GOOS" | "GOARCH" | "GOVERSION") => Flow::Lines(vec![Text::mark(NAME)]),
+                _ => Flow::Any,
+            },
+            "ls" if !has(reading, "-l") && !has(reading, "-R") => {
+                // Names of a directory, or the operands themselves.
+                match self.paths_of(reading, arguments) {
+                    Flow::Lines(mut lines) if !reading.operands.is_empty() => {
+                        lines.push(Text::mark(NAME));
+                        Flow::Lines(bounded(lines))
+                    }
+                    _ => Flow::Lines(vec![Text::mark(NAME)]),
+                }
+            }
+            "seq" => Flow::Lines(vec![Text::mark(NAME)]),
+            _ => match reading.output {
+                Output::Paths => self.paths_of(reading, arguments),
+                Output::Input => {
+                    let flow = self.input_of(reading, arguments);
+                    flow.lines().map_or(Flow::Any, Flow::Lines)
+                }
+                other => other.flow(),
+            },
+        }
+    }
+
+    /// What a filter reads: its files, or standard input.
+    fn input_of(&mut self, reading: &Reading, arguments: &[Text]) -> Flow {
+        let mut flow: Option<Flow> = None;
+        for (kind, slot) in &reading.uses {
+            if !matches!(kind, Kind::Read | Kind::ReadTree) {
+                continue;
+            }
+            let text = slot_text(arguments, slot);
+            let next = if text.raw() == "-" { self.stdin.clone() } else { self.content(&text) };
+            flow = Some(match flow {
+                Some(flow) => flow.then(next),
+                None => next,
+            });
+        }
+        flow.unwrap_or_else(|| self.stdin.clone())
+    }
+
+    /// What a file holds: written by the command itself, or on the disk if it is small.
+    pub(super) fn content(&self, path: &Text) -> Flow {
+        const SMALL: usize = 4096;
+        let Some(place) = self.one_place(path) else { return Flow::Any };
+        let written = self.state.written(&place).or_else(|| self.state.written(path.raw()));
+        if let Some(flow) = written {
+            return flow.clone();
+        }
+        if place.starts_with("/dev/") || place.starts_with("/proc/") {
+            return if place == "/dev/stdin" { self.stdin.clone() } else { Flow::Any };
+        }
+        let bytes = self.scene.world.read(std::path::Path::new(&place), SMALL);
+        match bytes.ok().filter(|bytes| bytes.len() < SMALL).and_then(|bytes| String::from_utf8(bytes).ok()) {
+            Some(text) => Flow::Text(Text::known(&text)),
+            None => Flow::Any,
+        }
+    }
+
+    /// `find . -name x`, `ls dir`, `grep -l`: paths at or below the operands.
+    fn paths_of(&self, reading: &Reading, arguments: &[Text]) -> Flow {
+        let mut lines: Choices = Vec::new();
+        for (kind, slot) in &reading.uses {
+            if access_of(*kind).is_none() {
+                continue;
+            }
+            let text = slot_text(arguments, slot);
+            if text.has_any() {
+                return Flow::Any;
+            }
+            let mut below = Text::marked(text.raw().trim_end_matches('/').to_owned());
+            if text.raw() == "/" {
+                below = Text::known("/");
+            }
+            below.push_raw("/");
+            below.push_mark(INNER);
+            lines.push(below);
+        }
+        if lines.is_empty() {
+            lines.push(Text::mark(INNER));
+        }
+        Flow::Lines(bounded(lines))
+    }
+
+    /// A new file or directory in the temporary directory, or where the template says.
+    fn made_temporary(&mut self, reading: &Reading, arguments: &[Text]) -> Flow {
+        let base = self.scene.tmp.unwrap_or("/tmp").to_owned();
+        let template = reading.operands.first().and_then(|at| arguments.get(*at)).cloned();
+        let directory = reading
+            .options
+            .iter()
+            .find(|given| matches!(given.name, "-p" | "--tmpdir"))
+            .and_then(|given| given.value)
+            .map(|slot| slot_text(arguments, &slot));
+        let in_temporary = reading.options.iter().any(|given| matches!(given.name, "-t" | "-p" | "--tmpdir"));
+        let path = match (template, directory) {
+            (Some(template), Some(directory)) => {
+                Text::marked(format!("{}/{}", directory.raw(), template.raw()))
+            }
+            (Some(template), None) if in_temporary => Text::marked(format!("{base}/{}", template.raw())),
+            (Some(template), None) => template,
+            (None, Some(directory)) => Text::marked(format!("{}/tmp.{NAME}", directory.raw())),
+            (None, None) => Text::marked(format!("{base}/tmp.{NAME}")),
+        };
+        // The letters that mktemp fills in.
+        let path = Text::marked(
+            path.raw().replace("XXX", &NAME.to_string()).replace(&format!("{NAME}X"), &NAME.to_string()),
+        );
+        self.touch(toolgate_model::Access::Write, Reach::Exact, &path);
+        Flow::line(&path)
+    }
+
+    /// A lone `s/a/b/` over plain text; anything else that sed prints is not worked out.
+    fn sed_output(&mut self, reading: &Reading, arguments: &[Text]) -> Flow {
+        let script = reading
+            .uses
+            .iter()
+            .find(|(kind, _)| *kind == Kind::Sed)
+            .map(|(_, slot)| slot_text(arguments, slot));
+        let input = self.input_of(reading, arguments);
+        let prints_lines = script.as_ref().and_then(Text::whole).is_some_and(|script| {
+            script.ends_with('p')
+                && script.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | 'p' | '$'))
+        });
+        if prints_lines && has(reading, "-n") {
+            return input.lines().map_or(Flow::Any, Flow::Lines);
+        }
+        let Some(script) = script.as_ref().and_then(Text::whole) else { return Flow::Any };
+        computed(&input, |text| {
+            let rest = script.strip_prefix('s')?;
+            let delimiter = rest.chars().next()?;
+            let mut pieces = rest.get(delimiter.len_utf8()..)?.split(delimiter);
+            let (from, to, flags) = (pieces.next()?, pieces.next()?, pieces.next()?);
+            let plain = |text: &str| !text.contains(['\\', '.', '*', '[', '^', '$', '&', '+', '?', '(', '|']);
+            if pieces.next().is_some() || from.is_empty() || !plain(from) || !plain(to) {
+                return None;
+            }
+            match flags {
+                "g" => Some(text.replace(from, to)),
+                "" => Some(text.lines().map(|line| line.replacen(from, to, 1) + "\n").collect()),
+                _ => None,
+            }
+        })
+    }
+}
+
+fn has(reading: &Reading, option: &str) -> bool {
+    reading.options.iter().any(|given| given.name == option)
+}
+
+fn lists_files(reading: &Reading) -> bool {
+    has(reading, "-l")
+        || has(reading, "-L")
+        || has(reading, "--files-with-matches")
+        || has(reading, "--files-without-match")
+}
+
+/// Options by which grep prints something else than lines of its input.
+fn rewrites(reading: &Reading) -> bool {
+    ["-n", "-H", "-c", "-o", "-b", "--line-number", "--only-matching", "-A", "-B", "-C"]
+        .iter()
+        .any(|option| has(reading, option))
+}
+
+fn directory(path: &Text) -> Text {
+    let raw = path.raw().trim_end_matches('/');
+    match raw.rsplit_once('/') {
+        // What is above a path that leads down is still within.
+        Some((above, last)) if last.contains(INNER) => Text::marked(format!("{above}/{INNER}")),
+        Some(("", _)) => Text::known("/"),
+        Some((above, _)) => Text::marked(above.to_owned()),
+        None if raw.contains(INNER) => Text::mark(INNER),
+        None => Text::known("."),
+    }
+}
+
+/// A flow through a function of known text.
+fn computed(input: &Flow, change: impl FnOnce(&str) -> Option<String>) -> Flow {
+    match input.whole().and_then(change) {
+        Some(text) => Flow::Text(Text::known(&text)),
+        None => Flow::Any,
+    }
+}
+
+pub(super) fn echo(arguments: &[Text]) -> Flow {
+    let mut escapes = false;
+    let mut newline = true;
+    let mut rest = arguments;
+    while let Some((first, behind)) = rest.split_first() {
+        match first.raw() {
+            "-n" => newline = false,
+            "-e" => escapes = true,
+            "-E" => escapes = false,
+            "-ne" | "-en" => (newline, escapes) = (false, true),
+            _ => break,
+        }
+        rest = behind;
+    }
+    let mut text = super::builtins::spaced_as_is(rest);
+    if escapes {
+        text = unescaped(&text);
+    }
+    if newline {
+        text.push_raw("\n");
+    }
+    Flow::Text(text)
+}
+
+/// `printf FORMAT ARGS`, the format used again while there are arguments.
+pub(super) fn printf(arguments: &[Text]) -> Flow {
+    let Some((format, mut rest)) = arguments.split_first() else { return Flow::Nothing };
+    let Some(format) = format.whole() else { return Flow::Any };
+    let mut out = Text::default();
+    for _ in 0..64 {
+        let before = rest.len();
+        let mut chars = format.chars();
+        while let Some(c) = chars.next() {
+            if c != '%' {
+                out.push_raw(c.encode_utf8(&mut [0; 4]));
+                continue;
+            }
+            let mut plain = true;
+            let conversion = loop {
+                match chars.next() {
+                    Some(c) if c.is_ascii_alphabetic() || c == '%' => break Some(c),
+                    Some('-' | '0'..='9' | '.' | '+' | ' ' | '#' | '*') => plain = false,
+                    _ => break None,
+                }
+            };
+            if conversion == Some('%') {
+                out.push_raw("%");
+                continue;
+            }
+            let argument = match rest.split_first() {
+                Some((first, behind)) => {
+                    rest = behind;
+                    first.unglobbed()
+                }
+                None => Text::default(),
+            };
+            match conversion {
+                Some('s') if plain => out.push(&argument),
+                Some('b') if plain => out.push(&unescaped(&argument)),
+                Some('d' | 'i' | 'u') if plain && argument.is_known() => out.push(&argument),
+                Some('d' | 'i' | 'u' | 'x' | 'X' | 'o') => out.push_mark(NAME),
+                _ => out.push(&Text::any()),
+            }
+        }
+        if rest.is_empty() || rest.len() == before {
+            break;
+        }
+    }
+    Flow::Text(unescaped(&out))
+}
+
+/// Backslashes as `echo -e` and `printf` read them.
+fn unescaped(text: &Text) -> Text {
+    if !text.raw().contains('\\') {
+        return text.clone();
+    }
+    let mut out: Vec<u8> = Vec::new();
+    let chars: Vec<char> = text.raw().chars().collect();
+    let mut at = 0;
+    while let Some(&c) = chars.get(at) {
+        at += 1;
+        let escaped = if c == '\\' { chars.get(at).copied() } else { None };
+        let Some(escaped) = escaped else {
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            continue;
+        };
+        at += 1;
+        match escaped {
+            'n' => out.push(b'\n'),
+            't' => out.push(b'\t'),
+            'r' => out.push(b'\r'),
+            'a' => out.push(7),
+            'b' => out.push(8),
+            'e' | 'E' => out.push(27),
+            'f' => out.push(12),
+            'v' => out.push(11),
+            'c' => break,
+            '\\' => out.push(b'\\'),
+            'x' => {
+                let (value, next) = number(&chars, at, 2, 16);
+                out.push(value.to_le_bytes().first().copied().unwrap_or_default());
+                at = next;
+            }
+            'u' | 'U' => {
+                let (value, next) = number(&chars, at, if escaped == 'u' { 4 } else { 8 }, 16);
+                let c = char::from_u32(value).unwrap_or(super::text::ANY);
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                at = next;
+            }
+            '0'..='7' => {
+                let (value, next) = number(&chars, at - 1, if escaped == '0' { 4 } else { 3 }, 8);
+                out.push(value.to_le_bytes().first().copied().unwrap_or_default());
+                at = next;
+            }
+            other => {
+                out.push(b'\\');
+                out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+        }
+    }
+    Text::marked(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// At most so many digits, and where they end.
+fn number(chars: &[char], from: usize, most: usize, radix: u32) -> (u32, usize) {
+    let mut value: u32 = 0;
+    let mut at = from;
+    while at < from + most
+        && let Some(digit) = chars.get(at).and_then(|c| c.to_digit(radix))
+    {
+        value = value.wrapping_mul(radix).wrapping_add(digit);
+        at += 1;
+    }
+    (value, at)
+}
+
+fn decode_base64(text: &str) -> Option<String> {
+    let mut out = Vec::new();
+    let (mut bits, mut count) = (0_u32, 0_u32);
+    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=') {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = (bits << 6) | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push(u8::try_from((bits >> count) & 0xff).ok()?);
+        }
+    }
+    String::from_utf8(out).ok()
+}
+
+fn decode_hex(text: &str) -> Option<String> {
+    let digits: Vec<u32> =
+        text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    let bytes = digits.chunks(2).map(|pair| match pair {
+        [high, low] => u8::try_from(high * 16 + low).ok(),
+        _ => None,
+    });
+    String::from_utf8(bytes.collect::<Option<_>>()?).ok()
+}
+
+/// `a-z`, `[:lower:]` and plain characters of `tr`.
+fn set_of(text: &str) -> Option<Vec<char>> {
+    if text.contains(is_mark) || text.contains('\\') {
+        return None;
+    }
+    match text {
+        "[:lower:]" => return Some(('a'..='z').collect()),
+        "[:upper:]" => return Some(('A'..='Z').collect()),
+        _ if text.contains("[:") => return None,
+        _ => {}
+    }
+    let chars: Vec<char> = text.chars().collect();
+    let mut set = Vec::new();
+    let mut at = 0;
+    while let Some(c) = chars.get(at) {
+        match (chars.get(at + 1), chars.get(at + 2)) {
+            (Some('-'), Some(last)) => {
+                set.extend(*c..=*last);
+                at += 3;
+            }
+            _ => {
+                set.push(*c);
+                at += 1;
+            }
+        }
+    }
+    Some(set)
+}

@@ -1,0 +1,226 @@
+//! A text of which not all is known.
+//!
+//! What is not known stands in it as a mark, one character that Unicode has set aside as never meaning anything. So a
+//! partly known text is cut, joined and compared like any other, and no piece of it can get lost on the way.
+
+use std::fmt::Write as _;
+
+/// A part of one name: no slash, and not the whole of `.` or `..`. A number, a hash, a date.
+pub(crate) const NAME: char = '\u{fdd0}';
+/// A path that leads down: names and slashes, nothing that climbs. May be empty.
+pub(crate) const INNER: char = '\u{fdd1}';
+/// Anything at all, or nothing.
+pub(crate) const ANY: char = crate::recipes::HOLE;
+/// An unquoted `*`, to be matched against the disk.
+pub(crate) const STAR: char = '\u{fdd3}';
+/// An unquoted `?`.
+pub(crate) const ONE: char = '\u{fdd4}';
+/// An unquoted `[` that begins a class; the class follows as it is written.
+pub(crate) const CLASS: char = '\u{fdd5}';
+
+/// Longer texts are not followed.
+const MAX_TEXT: usize = 128 * 1024;
+
+/// A text of which not all is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Text(String);
+
+/// Whether a character is one of the marks.
+pub(crate) fn is_mark(c: char) -> bool {
+    matches!(c, '\u{fdd0}'..='\u{fdef}')
+}
+
+impl Text {
+    /// A text that is known. What looks like a mark in it counts as anything, so that nobody can write a mark.
+    pub(crate) fn known(text: &str) -> Text {
+        Text(if text.contains(is_mark) { text.replace(is_mark, "\u{fdd2}") } else { text.to_owned() })
+    }
+
+    /// Nothing is known of it.
+    pub(crate) fn any() -> Text {
+        Text(ANY.into())
+    }
+
+    /// A single mark.
+    pub(crate) fn mark(mark: char) -> Text {
+        Text(mark.into())
+    }
+
+    /// A text that may hold marks on purpose.
+    pub(crate) fn marked(text: String) -> Text {
+        Text(text)
+    }
+
+    /// With its marks.
+    pub(crate) fn raw(&self) -> &str {
+        &self.0
+    }
+
+    /// All of it, if all of it is known.
+    pub(crate) fn whole(&self) -> Option<&str> {
+        (!self.0.contains(is_mark)).then_some(self.0.as_str())
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        self.whole().is_some()
+    }
+
+    /// Whether anything could stand somewhere in it.
+    pub(crate) fn has_any(&self) -> bool {
+        self.0.contains(ANY)
+    }
+
+    /// What is known at its beginning.
+    pub(crate) fn head(&self) -> &str {
+        self.0.split(is_mark).next().unwrap_or_default()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds to its end; beyond all bounds it becomes anything.
+    pub(crate) fn push(&mut self, other: &Text) {
+        self.push_raw(&other.0);
+    }
+
+    pub(crate) fn push_raw(&mut self, other: &str) {
+        if self.0.len() + other.len() > MAX_TEXT {
+            self.0.clear();
+            self.0.push(ANY);
+        } else {
+            self.0.push_str(other);
+        }
+    }
+
+    pub(crate) fn push_mark(&mut self, mark: char) {
+        self.0.push(mark);
+    }
+
+    /// What is left behind the first `skip` bytes.
+    pub(crate) fn skip(&self, skip: usize) -> Text {
+        Text(self.0.get(skip..).unwrap_or_default().to_owned())
+    }
+
+    /// For people: what is not known is `…`.
+    pub(crate) fn shown(&self) -> String {
+        let mut shown = String::with_capacity(self.0.len());
+        for c in self.0.chars() {
+            match c {
+                STAR => shown.push('*'),
+                ONE => shown.push('?'),
+                CLASS => shown.push('['),
+                c if is_mark(c) => shown.push('…'),
+                c => {
+                    let _ = shown.write_char(c);
+                }
+            }
+        }
+        shown
+    }
+
+    /// The text with its glob characters meaning themselves: what bash leaves where nothing matches.
+    pub(crate) fn unglobbed(&self) -> Text {
+        if !self.0.contains([STAR, ONE, CLASS]) {
+            return self.clone();
+        }
+        Text(self.0.replace(STAR, "*").replace(ONE, "?").replace(CLASS, "["))
+    }
+}
+
+/// The texts that a word may have, one of them at a time.
+pub(crate) type Choices = Vec<Text>;
+
+/// More choices than this are one: anything.
+pub(crate) const MAX_CHOICES: usize = 16;
+
+/// The choices of two branches.
+pub(crate) fn either(one: &Choices, other: &Choices) -> Choices {
+    let mut all = one.clone();
+    all.extend(other.iter().filter(|text| !one.contains(text)).cloned());
+    bounded(all)
+}
+
+/// Collapses what has become too many.
+pub(crate) fn bounded(choices: Choices) -> Choices {
+    if choices.len() > MAX_CHOICES { vec![Text::any()] } else { choices }
+}
+
+/// What a command prints, or reads.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum Flow {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// This text.
+    Text(Text),
+    /// Any number of lines, each one of these.
+    Lines(Choices),
+    /// Anything.
+    Any,
+}
+
+impl Flow {
+    pub(crate) fn line(text: &Text) -> Flow {
+        let mut line = text.clone();
+        line.push_raw("\n");
+        Flow::Text(line)
+    }
+
+    /// One flow after another.
+    #[must_use]
+    pub(crate) fn then(self, next: Flow) -> Flow {
+        match (self, next) {
+            (Flow::Nothing, flow) | (flow, Flow::Nothing) => flow,
+            (Flow::Text(mut one), Flow::Text(two)) => {
+                one.push(&two);
+                Flow::Text(one)
+            }
+            (Flow::Any, _) | (_, Flow::Any) => Flow::Any,
+            (one, two) => match (one.lines(), two.lines()) {
+                (Some(one), Some(two)) => Flow::Lines(either(&one, &two)),
+                _ => Flow::Any,
+            },
+        }
+    }
+
+    /// One flow or another.
+    #[must_use]
+    pub(crate) fn or(self, other: Flow) -> Flow {
+        if self == other { self } else { self.then(other) }
+    }
+
+    /// Its lines, where each can be told.
+    pub(crate) fn lines(&self) -> Option<Choices> {
+        match self {
+            Flow::Nothing => Some(Vec::new()),
+            Flow::Any => None,
+            Flow::Lines(lines) => Some(lines.clone()),
+            Flow::Text(text) if text.has_any() => None,
+            Flow::Text(text) => {
+                let lines: Choices = text.raw().lines().map(|line| Text(line.to_owned())).collect();
+                (lines.len() <= MAX_CHOICES * 4).then_some(lines)
+            }
+        }
+    }
+
+    /// Its text, where that can be told.
+    pub(crate) fn whole(&self) -> Option<&str> {
+        match self {
+            Flow::Nothing => Some(""),
+            Flow::Text(text) => text.whole(),
+            Flow::Lines(_) | Flow::Any => None,
+        }
+    }
+
+    /// What `$( )` makes of it.
+    pub(crate) fn substituted(&self) -> Choices {
+        match self {
+            Flow::Nothing => vec![Text::default()],
+            Flow::Text(text) => vec![Text(text.0.trim_end_matches('\n').to_owned())],
+            Flow::Lines(lines) if lines.is_empty() => vec![Text::default()],
+            Flow::Lines(lines) => bounded(lines.clone()),
+            Flow::Any => vec![Text::any()],
+        }
+    }
+}

@@ -1,0 +1,741 @@
+//! Lists, pipelines and compound commands.
+
+use toolgate_model::{Access, Gap, Reach};
+use toolgate_shell::{
+    ArmEnd, Assignment, Command, Connector, Descriptor, Item, Kind, List, Pipeline, Redirect,
+    RedirectOperator, RedirectTarget, Value, Word,
+};
+
+use super::state::{State, Variable};
+use super::text::{Choices, Flow, NAME, Text};
+use super::{Interpreter, MAX_STEPS, glob};
+
+/// How a command ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    Succeeds,
+    Fails,
+    Either,
+}
+
+/// What a command prints and how it ends.
+pub(super) struct Outcome {
+    pub(super) out: Flow,
+    pub(super) status: Status,
+}
+
+impl Outcome {
+    pub(super) fn of(out: Flow) -> Outcome {
+        Outcome { out, status: Status::Either }
+    }
+
+    pub(super) fn sure(out: Flow) -> Outcome {
+        Outcome { out, status: Status::Succeeds }
+    }
+}
+
+/// Rounds of a loop over a list that are walked one by one.
+const MAX_ROUNDS: usize = 48;
+
+/// What the redirections of a command lead to.
+#[derive(Default)]
+pub(super) struct Redirected {
+    stdin: Option<Flow>,
+    /// Where standard output goes, if not to the one of the shell: files by absolute name.
+    stdout: Option<Vec<String>>,
+    append: bool,
+    pub(super) outputs: Vec<String>,
+}
+
+impl<'t> Interpreter<'t, '_> {
+    pub(super) fn list(&mut self, list: &'t List<'t>) -> Flow {
+        let mut out = Flow::Nothing;
+        for item in &list.items {
+            let printed = self.one_item(item);
+            out = out.then(printed);
+        }
+        out
+    }
+
+    pub(super) fn one_item(&mut self, item: &'t Item<'t>) -> Flow {
+        let printed =
+            if item.background { self.forked(|shell| shell.item(item).out) } else { self.item(item).out };
+        self.settle();
+        printed
+    }
+
+    /// A list whose last status matters.
+    fn condition(&mut self, list: &'t List<'t>) -> Status {
+        let mut status = Status::Either;
+        for item in &list.items {
+            self.settle();
+            status = if item.background {
+                self.forked(|shell| shell.item(item));
+                Status::Succeeds
+            } else {
+                self.item(item).status
+            };
+        }
+        status
+    }
+
+    /// Both outcomes of the last command count from here on.
+    fn settle(&mut self) {
+        if let Some(failed) = self.pending.take() {
+            let mut other = self.state.clone();
+            (other.cwd, other.previous) = failed;
+            self.state.join(&other);
+        }
+    }
+
+    /// Goes on as if the last command had ended so.
+    fn assume(&mut self, success: bool) {
+        if let Some(failed) = self.pending.take()
+            && !success
+        {
+            (self.state.cwd, self.state.previous) = failed;
+        }
+    }
+
+    fn item(&mut self, item: &'t Item<'t>) -> Outcome {
+        let mut last = self.pipeline(&item.first);
+        let mut skipped: Option<State<'t>> = None;
+        for (connector, pipeline) in &item.rest {
+            let wanted = *connector == Connector::And;
+            let surely = last.status == if wanted { Status::Succeeds } else { Status::Fails };
+            if !surely {
+                let mut aside = self.state.clone();
+                if let (true, Some(failed)) = (wanted, &self.pending) {
+                    (aside.cwd, aside.previous) = failed.clone();
+                }
+                match &mut skipped {
+                    Some(state) => state.join(&aside),
+                    None => skipped = Some(aside),
+                }
+            }
+            self.assume(wanted);
+            let next = self.pipeline(pipeline);
+            let status = if surely { next.status } else { Status::Either };
+            last = Outcome { out: last.out.then(next.out), status };
+        }
+        if let Some(skipped) = skipped {
+            // What comes after must hold whether or not the chain was walked to its end.
+            self.settle();
+            let chained = item.rest.iter().all(|(connector, _)| *connector == Connector::And);
+            if chained {
+                // Someone who asks for the chain's success gets the state of the success.
+                let reached = self.state.clone();
+                self.state.join(&skipped);
+                if self.state.cwd != reached.cwd {
+                    let cwd = std::mem::replace(&mut self.state.cwd, reached.cwd);
+                    let previous = std::mem::replace(&mut self.state.previous, reached.previous);
+                    self.pending = Some((cwd, previous));
+                }
+            } else {
+                self.state.join(&skipped);
+            }
+        }
+        last
+    }
+
+    fn pipeline(&mut self, pipeline: &'t Pipeline<'t>) -> Outcome {
+        let mut outcome = match pipeline.commands.as_slice() {
+            [] => Outcome::of(Flow::Nothing),
+            [only] => self.command(only),
+            commands => {
+                let (stdin, fed_by) = (self.stdin.clone(), self.fed_by.clone());
+                let mut out = Flow::Nothing;
+                for (place, command) in commands.iter().enumerate() {
+                    if place > 0 {
+                        self.stdin = out;
+                    }
+                    let before = self.ran.len();
+                    out = self.forked(|shell| shell.command(command).out);
+                    let ran = self.ran.get(before..).unwrap_or_default().to_vec();
+                    self.fed_by.extend(ran);
+                    if self.fed_by.len() > 32 {
+                        self.fed_by.drain(..16);
+                    }
+                }
+                (self.stdin, self.fed_by) = (stdin, fed_by);
+                Outcome::of(out)
+            }
+        };
+        if pipeline.negated {
+            outcome.status = match outcome.status {
+                Status::Succeeds => Status::Fails,
+                Status::Fails => Status::Succeeds,
+                Status::Either => Status::Either,
+            };
+            if let Some((cwd, previous)) = &mut self.pending {
+                std::mem::swap(cwd, &mut self.state.cwd);
+                std::mem::swap(previous, &mut self.state.previous);
+            }
+        }
+        outcome
+    }
+
+    pub(super) fn command(&mut self, command: &'t Command<'t>) -> Outcome {
+        self.steps += 1;
+        if self.steps >= MAX_STEPS {
+            if self.steps == MAX_STEPS {
+                self.unknown(Gap::Bounds, "more commands than can be followed");
+            }
+            return Outcome::of(Flow::Any);
+        }
+        let span = self.span;
+        if self.at_home {
+            self.span = (command.span.start, command.span.end);
+        }
+        let outcome = self.deeper_outcome(command);
+        self.span = span;
+        outcome
+    }
+
+    fn deeper_outcome(&mut self, command: &'t Command<'t>) -> Outcome {
+        if let Kind::Simple { assignments, words } = &command.kind {
+            return self.simple(command, assignments, words);
+        }
+        let redirected = self.redirects(&command.redirects);
+        self.redirected(redirected, |shell| shell.compound(command))
+    }
+
+    /// Runs something with its input and output redirected.
+    pub(super) fn redirected(
+        &mut self,
+        redirected: Redirected,
+        run: impl FnOnce(&mut Self) -> Outcome,
+    ) -> Outcome {
+        let stdin = redirected.stdin.map(|flow| std::mem::replace(&mut self.stdin, flow));
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut outcome = run(self);
+        let waiting = std::mem::replace(&mut self.waiting, waiting);
+        if let Some(files) = redirected.stdout {
+            for path in files {
+                let had = if redirected.append { self.state.written(&path).cloned() } else { None };
+                let flow = match (redirected.append, had) {
+                    (true, Some(had)) => had.then(outcome.out.clone()),
+                    (true, None) => Flow::Any,
+                    (false, _) => outcome.out.clone(),
+                };
+                self.state.write(&path, flow);
+            }
+            outcome.out = Flow::Nothing;
+        }
+        for (path, list) in waiting {
+            let fed = self.state.written(&path).cloned().unwrap_or_else(|| outcome.out.clone());
+            let stdin =
+                std::mem::replace(&mut self.stdin, if fed == Flow::Nothing { Flow::Any } else { fed });
+            self.forked(|shell| shell.list(list));
+            self.stdin = stdin;
+        }
+        if let Some(stdin) = stdin {
+            self.stdin = stdin;
+        }
+        outcome
+    }
+
+    fn compound(&mut self, command: &'t Command<'t>) -> Outcome {
+        match &command.kind {
+            Kind::Simple { .. } => Outcome::of(Flow::Nothing),
+            Kind::Group(list) => Outcome::of(self.deeper(|shell| shell.list(list))),
+            Kind::Subshell(list) => Outcome::of(self.forked(|shell| shell.deeper(|shell| shell.list(list)))),
+            Kind::If { branches, otherwise } => {
+                Outcome::of(self.deeper(|shell| shell.branches(branches, otherwise.as_ref())))
+            }
+            Kind::While { until, condition, body } => Outcome::of(self.deeper(|shell| {
+                shell.repeat(|shell| {
+                    shell.condition(condition);
+                    let failed = shell.pending.clone();
+                    shell.assume(!until);
+                    let out = shell.list(body);
+                    if let Some(failed) = failed {
+                        let mut other = shell.state.clone();
+                        (other.cwd, other.previous) = failed;
+                        shell.state.join(&other);
+                    }
+                    out
+                })
+            })),
+            Kind::For { name, words, body, select } => {
+                Outcome::of(self.deeper(|shell| shell.for_each(name, words.as_deref(), body, *select)))
+            }
+            Kind::ForArithmetic { clauses: [start, test, step], body } => Outcome::of(self.deeper(|shell| {
+                shell.arithmetic(start);
+                shell.repeat(|shell| {
+                    shell.arithmetic(test);
+                    let out = shell.list(body);
+                    shell.arithmetic(step);
+                    out
+                })
+            })),
+            Kind::Case { subject, arms } => {
+                let subject = self.single(subject);
+                Outcome::of(self.deeper(|shell| shell.arms(&subject, arms)))
+            }
+            Kind::Function { name, body } => {
+                self.state.define(name, body);
+                Outcome::sure(Flow::Nothing)
+            }
+            Kind::Test(words) => {
+                self.test(words);
+                Outcome::of(Flow::Nothing)
+            }
+            Kind::Arithmetic(arithmetic) => {
+                self.arithmetic(arithmetic);
+                Outcome::of(Flow::Nothing)
+            }
+            Kind::Coproc { body, .. } => {
+                self.forked(|shell| shell.deeper_command(body));
+                Outcome::sure(Flow::Nothing)
+            }
+        }
+    }
+
+    pub(super) fn deeper_command(&mut self, command: &'t Command<'t>) -> Flow {
+        self.deeper(|shell| shell.command(command).out)
+    }
+
+    fn branches(&mut self, branches: &'t [(List<'t>, List<'t>)], otherwise: Option<&'t List<'t>>) -> Flow {
+        let mut out = Flow::Nothing;
+        let mut ends: Vec<State<'t>> = Vec::new();
+        for (condition, body) in branches {
+            self.condition(condition);
+            let failed = self.pending.take();
+            let before = self.state.clone();
+            out = out.then(self.list(body));
+            ends.push(std::mem::replace(&mut self.state, before));
+            if let Some(failed) = failed {
+                (self.state.cwd, self.state.previous) = failed;
+            }
+        }
+        if let Some(body) = otherwise {
+            out = out.then(self.list(body));
+        }
+        for end in ends {
+            self.state.join(&end);
+        }
+        out
+    }
+
+    /// Walks a loop's body until nothing new comes of it; what never settles is given up.
+    fn repeat(&mut self, mut body: impl FnMut(&mut Self) -> Flow) -> Flow {
+        let start = self.state.clone();
+        let first = body(self);
+        self.settle();
+        let mut after = self.state.clone();
+        after.join(&start);
+        if !after.differs(&start) {
+            self.state = after;
+            return first.repeated();
+        }
+        self.state = after.clone();
+        let second = body(self);
+        self.settle();
+        self.state.join(&after);
+        if self.state.differs(&after) {
+            self.state.widen(&start);
+            let widened = self.state.clone();
+            body(self);
+            self.settle();
+            self.state.join(&widened);
+            self.state.widen(&widened);
+            return Flow::Any;
+        }
+        first.or(second).repeated()
+    }
+
+    fn for_each(
+        &mut self,
+        name: &'t str,
+        words: Option<&'t [Word<'t>]>,
+        body: &'t List<'t>,
+        select: bool,
+    ) -> Flow {
+        let lists = match words {
+            Some(words) => self.arguments(words),
+            None => match &self.state.positional {
+                Some(fields) => {
+                    let each = |choices: &Choices| match choices.as_slice() {
+                        [only] => only.clone(),
+                        _ => Text::any(),
+                    };
+                    vec![fields.iter().map(each).collect()]
+                }
+                None => vec![vec![Text::any()]],
+            },
+        };
+        let mut rounds: Vec<Text> = Vec::new();
+        for text in lists.into_iter().flatten() {
+            if !rounds.contains(&text) {
+                rounds.push(text);
+            }
+        }
+        if select {
+            rounds.push(Text::default());
+        }
+        if rounds.is_empty() {
+            return Flow::Nothing;
+        }
+        if rounds.len() > MAX_ROUNDS {
+            self.state.set(name, Variable::Scalar(super::text::bounded(rounds)));
+            return self.repeat(|shell| shell.list(body));
+        }
+        let start = self.state.clone();
+        let mut out = Flow::Nothing;
+        for text in rounds {
+            let many = !text.is_known();
+            self.state.set(name, Variable::Scalar(vec![text]));
+            let printed = if many { self.repeat(|shell| shell.list(body)) } else { self.list(body) };
+            out = out.then(printed);
+            self.settle();
+        }
+        // `break` and `continue` may have left any round early.
+        if self.state.differs(&start) {
+            self.state.join(&start);
+        }
+        out
+    }
+
+    fn arms(&mut self, subject: &Choices, arms: &'t [toolgate_shell::Arm<'t>]) -> Flow {
+        let start = self.state.clone();
+        let mut out = Flow::Nothing;
+        let mut ends: Vec<State<'t>> = Vec::new();
+        let mut surely = false;
+        let mut falls = false;
+        for arm in arms {
+            let mut fits = Some(false);
+            for pattern in &arm.patterns {
+                let patterns = self.pattern(pattern);
+                let fit = |text: &Text| match patterns.as_slice() {
+                    [pattern] => text.whole().and_then(|text| glob::fits(pattern.raw(), text)),
+                    _ => None,
+                };
+                let all: Vec<Option<bool>> = subject.iter().map(fit).collect();
+                fits = if all.iter().all(|fit| *fit == Some(true)) || fits == Some(true) {
+                    Some(true)
+                } else if all.iter().all(|fit| *fit == Some(false)) {
+                    fits
+                } else {
+                    None
+                };
+            }
+            if !falls && (fits == Some(false) || surely) {
+                continue;
+            }
+            if !falls {
+                self.state = start.clone();
+            }
+            out = out.then(self.list(&arm.body));
+            falls = arm.end == ArmEnd::FallThrough;
+            surely |= fits == Some(true) && arm.end == ArmEnd::Break;
+            ends.push(self.state.clone());
+        }
+        let mut ends = ends.into_iter();
+        self.state = if surely { ends.next().unwrap_or(start) } else { start };
+        for end in ends {
+            self.state.join(&end);
+        }
+        out
+    }
+
+    /// `[[ … ]]`: its words are expanded; some operators evaluate them again.
+    fn test(&mut self, words: &'t [Word<'t>]) {
+        let texts: Vec<Choices> = words.iter().map(|word| self.pattern(word)).collect();
+        for (place, choices) in texts.iter().enumerate() {
+            let Some(operator) = choices.first().and_then(Text::whole) else { continue };
+            let numeric = matches!(operator, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge");
+            let unary = matches!(operator, "-v" | "-R");
+            let before = place.checked_sub(1).and_then(|at| texts.get(at)).filter(|_| numeric);
+            let after = texts.get(place + 1).filter(|_| numeric || unary);
+            for text in before.into_iter().chain(after).flatten() {
+                let text = text.unglobbed();
+                if text.raw().contains(['[', '$', '`']) || numeric {
+                    self.evaluate(text.raw());
+                }
+            }
+        }
+    }
+
+    // ── simple commands ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    fn simple(
+        &mut self,
+        command: &'t Command<'t>,
+        assignments: &'t [Assignment<'t>],
+        words: &'t [Word<'t>],
+    ) -> Outcome {
+        let substituted = std::mem::take(&mut self.substituted);
+        let waiting = std::mem::take(&mut self.waiting);
+        let lists = self.arguments(words);
+        let own_waiting = std::mem::take(&mut self.waiting);
+        let redirected = self.redirects(&command.redirects);
+        let own_waiting: Vec<_> = own_waiting.into_iter().chain(std::mem::take(&mut self.waiting)).collect();
+        self.waiting = waiting;
+        let outcome = if words.is_empty() {
+            for assignment in assignments {
+                self.assign(assignment);
+            }
+            let plain = self.substituted.is_empty();
+            self.redirected(redirected, |_| {
+                if plain { Outcome::sure(Flow::Nothing) } else { Outcome::of(Flow::Nothing) }
+            })
+        } else {
+            let spelled = words;
+            let outputs = redirected.outputs.clone();
+            self.redirected(redirected, |shell| {
+                shell.waiting = own_waiting;
+                shell.with_prefix(assignments, |shell| shell.any_of(lists, spelled, &outputs))
+            })
+        };
+        self.substituted = substituted;
+        outcome
+    }
+
+    /// One of several argument lists.
+    fn any_of(&mut self, lists: Vec<Vec<Text>>, spelled: &'t [Word<'t>], outputs: &[String]) -> Outcome {
+        let mut lists = lists.into_iter();
+        let Some(first) = lists.next() else { return Outcome::of(Flow::Nothing) };
+        let rest: Vec<Vec<Text>> = lists.collect();
+        if rest.is_empty() {
+            return self.invoke(&first, Some(spelled), outputs);
+        }
+        let start = self.state.clone();
+        let mut outcome = self.invoke(&first, Some(spelled), outputs);
+        self.settle();
+        for list in rest {
+            let end = std::mem::replace(&mut self.state, start.clone());
+            let next = self.invoke(&list, Some(spelled), outputs);
+            self.settle();
+            self.state.join(&end);
+            outcome = Outcome::of(outcome.out.or(next.out));
+        }
+        outcome
+    }
+
+    /// `A=1 command`: for this command only.
+    fn with_prefix(
+        &mut self,
+        assignments: &'t [Assignment<'t>],
+        run: impl FnOnce(&mut Self) -> Outcome,
+    ) -> Outcome {
+        if assignments.is_empty() {
+            return run(self);
+        }
+        let before: Vec<_> =
+            assignments.iter().map(|assignment| (assignment.name, self.state.own(assignment.name))).collect();
+        let (path, exported) = (self.state.path.clone(), self.state.exported.clone());
+        for assignment in assignments {
+            self.assign(assignment);
+            self.export(assignment.name);
+        }
+        let outcome = run(self);
+        for (name, value) in before.into_iter().rev() {
+            self.state.restore(name, value);
+        }
+        (self.state.path, self.state.exported) = (path, exported);
+        outcome
+    }
+
+    pub(super) fn assign(&mut self, assignment: &'t Assignment<'t>) {
+        let index = assignment.index.as_ref().map(|index| self.arithmetic(index));
+        let value = match &assignment.value {
+            Value::Word(word) => {
+                let texts = self.single(word);
+                match (index, self.state.get(assignment.name).cloned()) {
+                    (Some(index), had) => set_element(had, &index, texts),
+                    (None, Some(Variable::Scalar(had))) if assignment.append => {
+                        Variable::Scalar(appended(&had, &texts))
+                    }
+                    (None, _) if assignment.append => Variable::unknown(),
+                    (None, _) => Variable::Scalar(texts),
+                }
+            }
+            Value::Array(elements) => {
+                let mut values: Vec<Choices> = match self.state.get(assignment.name) {
+                    Some(Variable::Array(had)) if assignment.append => had.clone(),
+                    Some(Variable::Scalar(had)) if assignment.append => vec![had.clone()],
+                    _ => Vec::new(),
+                };
+                let mut in_order = true;
+                for element in elements {
+                    in_order &= element.index.is_none();
+                    match self.element(element).as_slice() {
+                        [fields] => values.extend(fields.iter().map(|text| vec![text.clone()])),
+                        _ => values.push(vec![Text::any()]),
+                    }
+                }
+                if in_order { Variable::Array(values) } else { any_order(values) }
+            }
+        };
+        self.state.set(assignment.name, value);
+        self.environment_changed(assignment.name);
+    }
+
+    pub(super) fn redirects(&mut self, redirects: &'t [Redirect<'t>]) -> Redirected {
+        let mut all = Redirected::default();
+        for redirect in redirects {
+            let span = self.span;
+            if self.at_home {
+                self.span = (redirect.span.start, redirect.span.end);
+            }
+            self.redirect(redirect, &mut all);
+            self.span = span;
+        }
+        all
+    }
+
+    fn redirect(&mut self, redirect: &'t Redirect<'t>, all: &mut Redirected) {
+        let descriptor = match redirect.descriptor {
+            Some(Descriptor::Number(number)) => Some(number),
+            Some(Descriptor::Variable(name)) => {
+                self.state.set(name, Variable::Scalar(vec![Text::mark(NAME)]));
+                Some(10)
+            }
+            None => None,
+        };
+        let word = match &redirect.target {
+            RedirectTarget::Body(word) => {
+                let text = one_of(self.single(word));
+                if descriptor.unwrap_or(0) == 0 {
+                    all.stdin = Some(Flow::Text(text));
+                }
+                return;
+            }
+            RedirectTarget::Word(word) => word,
+        };
+        if redirect.operator == RedirectOperator::HereString {
+            let text = one_of(self.single(word));
+            if descriptor.unwrap_or(0) == 0 {
+                all.stdin = Some(Flow::line(&text));
+            }
+            return;
+        }
+        let targets: Vec<Text> = self.fields(word).into_iter().flatten().collect();
+        let duplicates =
+            matches!(redirect.operator, RedirectOperator::DuplicateInput | RedirectOperator::DuplicateOutput);
+        for target in targets {
+            let is_descriptor =
+                target.raw().trim_end_matches('-').chars().all(|c| c.is_ascii_digit() || c == NAME);
+            if duplicates && is_descriptor {
+                if redirect.operator == RedirectOperator::DuplicateInput
+                    && descriptor.unwrap_or(0) == 0
+                    && let Some(number) = target.whole().and_then(|text| text.parse::<u32>().ok())
+                {
+                    let found = self.state.descriptors.iter().rev().find(|(known, _)| *known == number);
+                    all.stdin = Some(found.map_or(Flow::Any, |(_, flow)| flow.clone()));
+                }
+                continue;
+            }
+            self.redirect_file(redirect, word, &target, descriptor, all);
+        }
+    }
+
+    fn redirect_file(
+        &mut self,
+        redirect: &'t Redirect<'t>,
+        word: &'t Word<'t>,
+        target: &Text,
+        descriptor: Option<u32>,
+        all: &mut Redirected,
+    ) {
+        use RedirectOperator as Op;
+        let reads = matches!(redirect.operator, Op::Read | Op::ReadWrite | Op::DuplicateInput);
+        let writes = !matches!(redirect.operator, Op::Read | Op::DuplicateInput);
+        // bash opens these itself, whether or not such a file exists.
+        if target.head().starts_with("/dev/tcp/") || target.head().starts_with("/dev/udp/") {
+            self.emit(toolgate_model::Effect::Connect);
+            return;
+        }
+        if writes {
+            self.touch_spelled(Access::Write, target, word);
+            // A shell that does not match patterns here takes the name as it is.
+            let literal = target.unglobbed();
+            if literal != *target {
+                self.touch(Access::Write, Reach::Exact, &literal);
+            }
+        }
+        if reads {
+            self.touch(Access::Read, Reach::Exact, target);
+        }
+        let place = self.one_place(target);
+        if reads {
+            let flow = self.content(target);
+            match descriptor.unwrap_or(0) {
+                0 => all.stdin = Some(flow),
+                number => self.state.descriptors.push((number, flow)),
+            }
+        }
+        if writes && let Some(place) = place {
+            let out = matches!(descriptor, None | Some(1))
+                || matches!(redirect.operator, Op::WriteBoth | Op::AppendBoth);
+            if out {
+                all.append = matches!(redirect.operator, Op::Append | Op::AppendBoth);
+                all.stdout = Some(vec![place.clone()]);
+            }
+            all.outputs.push(place);
+        } else if writes && matches!(descriptor, None | Some(1)) {
+            all.stdout = Some(Vec::new());
+            all.outputs.push(target.shown());
+        }
+    }
+}
+
+impl Flow {
+    /// The same, any number of times.
+    fn repeated(self) -> Flow {
+        match self.lines() {
+            Some(lines) if !lines.is_empty() => Flow::Lines(super::text::bounded(lines)),
+            Some(_) => Flow::Nothing,
+            None => Flow::Any,
+        }
+    }
+}
+
+fn one_of(choices: Choices) -> Text {
+    let mut choices = choices.into_iter();
+    match (choices.next(), choices.next()) {
+        (Some(only), None) => only,
+        _ => Text::any(),
+    }
+}
+
+fn appended(had: &Choices, more: &Choices) -> Choices {
+    let mut all = Vec::new();
+    for had in had {
+        for more in more {
+            let mut text = had.clone();
+            text.push(more);
+            all.push(text);
+        }
+    }
+    super::text::bounded(all)
+}
+
+fn set_element(had: Option<Variable>, index: &Text, texts: Choices) -> Variable {
+    let mut elements = match had {
+        Some(Variable::Array(elements)) => elements,
+        Some(Variable::Scalar(texts)) => vec![texts],
+        _ => Vec::new(),
+    };
+    match index.whole().and_then(|index| index.parse::<usize>().ok()) {
+        Some(at) if at == elements.len() => elements.push(texts),
+        Some(at) if at < elements.len() => {
+            if let Some(element) = elements.get_mut(at) {
+                *element = texts;
+            }
+        }
+        _ => {
+            elements.push(texts);
+            return any_order(elements);
+        }
+    }
+    Variable::Array(elements)
+}
+
+/// Elements by keys: each place may hold any of them.
+fn any_order(values: Vec<Choices>) -> Variable {
+    let count = values.len();
+    let all = super::text::bounded(values.into_iter().flatten().collect());
+    Variable::Array(vec![all; count.min(64)])
+}

@@ -1,0 +1,172 @@
+//! Compiles the packs, so that a hook process parses none of them. A rule without examples does not build.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a build script reads files; the crate that it builds does not"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pack {
+    about: String,
+    /// Holds only where the settings name it.
+    #[serde(default)]
+    optional: bool,
+    rule: Vec<Rule>,
+}
+
+/// One rule as it is written; `packs/README.md` says what each key means.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    id: String,
+    command: OneOrMore,
+    #[serde(default)]
+    any: Vec<String>,
+    #[serde(default)]
+    all: Vec<String>,
+    #[serde(default)]
+    operand: Vec<String>,
+    #[serde(default)]
+    operands: u8,
+    #[serde(default)]
+    text: Vec<String>,
+    #[serde(default)]
+    fed_by: Vec<String>,
+    #[serde(default)]
+    output: Vec<String>,
+    #[serde(default)]
+    unless: Vec<String>,
+    #[serde(default)]
+    unless_text: Vec<String>,
+    #[serde(default)]
+    after: Vec<String>,
+    decision: String,
+    #[serde(default)]
+    floor: bool,
+    #[serde(default)]
+    lease: bool,
+    reason: String,
+    #[serde(default)]
+    instead: String,
+    hits: Vec<String>,
+    misses: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=packs");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir("packs")?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    files.sort();
+    let (mut packs, mut rules, mut examples) = (String::new(), String::new(), String::new());
+    let mut by_command: BTreeMap<(String, String), BTreeSet<usize>> = BTreeMap::new();
+    let mut ids = BTreeSet::new();
+    for path in &files {
+        let name = path.file_stem().and_then(|name| name.to_str()).ok_or("a pack's name is no text")?;
+        let pack: Pack = toml::from_str(&fs::read_to_string(path)?)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        writeln!(packs, "    ({name:?}, {:?}),", pack.about)?;
+        for rule in pack.rule {
+            let number = ids.len();
+            check(&rule, &ids).map_err(|error| format!("{}: rule `{}`: {error}", path.display(), rule.id))?;
+            ids.insert(rule.id.clone());
+            let commands = match rule.command {
+                OneOrMore::One(command) => vec![command],
+                OneOrMore::More(commands) => commands,
+            };
+            for (program, first) in commands.iter().flat_map(|command| keys(command)) {
+                by_command.entry((program, first)).or_default().insert(number);
+            }
+            let decision = if rule.decision == "deny" { "Deny" } else { "Ask" };
+            writeln!(
+                rules,
+                "    PackRule {{ id: {:?}, pack: {name:?}, optional: {}, shape: Shape {{ command: &{commands:?}, any: &{:?}, all: \
+                 &{:?}, operand: &{:?}, operands: {}, text: &{:?}, fed_by: &{:?}, output: &{:?}, unless: &{:?}, \
+                 unless_text: &{:?} }}, after: &{:?}, decision: Decision::{decision}, floor: {}, lease: {}, reason: \
+                 {:?}, instead: {:?} }},",
+                rule.id,
+                pack.optional,
+                rule.any,
+                rule.all,
+                rule.operand,
+                rule.operands,
+                rule.text,
+                rule.fed_by,
+                rule.output,
+                rule.unless,
+                rule.unless_text,
+                rule.after,
+                rule.floor,
+                rule.lease,
+                rule.reason,
+                rule.instead
+            )?;
+            writeln!(examples, "    ({:?}, &{:?}, &{:?}),", rule.id, rule.hits, rule.misses)?;
+        }
+    }
+    let mut index = String::new();
+    for ((program, first), numbers) in &by_command {
+        let numbers: Vec<usize> = numbers.iter().copied().collect();
+        writeln!(index, "    ({program:?}, {first:?}, &{numbers:?}),")?;
+    }
+    let text = format!(
+        "/// The packs, by name, and what each is about.\n\
+         pub const PACKS: &[(&str, &str)] = &[\n{packs}];\n\
+         /// All rules.\n\
+         pub(crate) static RULES: &[PackRule] = &[\n{rules}];\n\
+         /// The numbers of the rules for each program and first sub-command; `*` for those that no single program names,\n\
+         /// and nothing for those that no single sub-command does.\n\
+         pub(crate) static BY_COMMAND: &[(&str, &str, &[u16])] = &[\n{index}];\n\
+         /// What each rule hits and misses.\n\
+         #[cfg(test)]\n\
+         pub(crate) static EXAMPLES: &[(&str, &[&str], &[&str])] = &[\n{examples}];\n"
+    );
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("packs.rs"), text)?;
+    Ok(())
+}
+
+/// The program and the first sub-command that a command names, one by one.
+fn keys(command: &str) -> Vec<(String, String)> {
+    let mut names = command.split(' ');
+    let program = names.next().unwrap_or_default();
+    let first = names.next().unwrap_or_default();
+    let first = if first.contains(['*', '$']) { "" } else { first };
+    let programs = program.split('|').map(|program| if program.contains('*') { "*" } else { program });
+    let pairs = programs.flat_map(|program| first.split('|').map(move |first| (program, first)));
+    pairs.map(|(program, first)| (program.to_owned(), first.to_owned())).collect()
+}
+
+fn check(rule: &Rule, ids: &BTreeSet<String>) -> Result<(), String> {
+    let plain =
+        |id: &str| id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if ids.contains(&rule.id) || !plain(&rule.id) {
+        return Err("its id is taken, or is not of small letters, digits and `-`".to_owned());
+    }
+    if rule.hits.is_empty() || rule.misses.is_empty() {
+        return Err("it needs `hits` and `misses`".to_owned());
+    }
+    if rule.reason.is_empty() || rule.reason.chars().count() > 160 || rule.instead.chars().count() > 140 {
+        return Err("its `reason` is empty, or its `reason` or `instead` is too long".to_owned());
+    }
+    match rule.decision.as_str() {
+        "deny" | "ask" => Ok(()),
+        other => Err(format!("`decision` is `deny` or `ask`, not `{other}`")),
+    }
+}

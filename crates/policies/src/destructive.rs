@@ -1,0 +1,342 @@
+//! Denies or asks about commands that destroy, publish or give away, as the packs of rules name them.
+//!
+//! Why: some commands cannot be taken back. `git reset --hard` throws away what was never committed, `git push
+//! --force` what others have built on, `npm publish` is out within seconds, `terraform destroy` is the company.
+//!
+//! Settings: `packs` = the packs that hold (`git`, `disk`, `system`, `database`, `container`, `cloud`, `kubernetes`,
+//! `publish`, `package` where left out; `core` and `email` hold only where they are named); `allow` = ids of rules that do not hold here;
+//! `allow_force_with_lease` = whether `git push --force-with-lease` passes (default `true`); `block` = commands of
+//! your own that are denied, by their words (`"rm -rf"`, `"git push --force"`). `[[command]]` entries are whole rules
+//! of your own. Rules against destroying a disk, and fork bombs, are the floor: no setting takes them back.
+//!
+//! Sees through: spellings (`rm -r -f`, `rm --force -R`, `git -C x push origin +main`), paths to programs, wrappers
+//! (`sudo`, `env`, `xargs`, `find -exec`), scripts, pipes into a shell. Words in quotes, a commit's message or an
+//! `echo` are no commands.
+//! Does not see: what a program that is not named does, and the same done through an interpreter's own functions.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Decision, Facts, Finding, Gap, Kind, Policy, Run, Unknown, Via, shorten};
+
+use crate::command::{Shape, glob};
+use crate::packs::{self, PackRule};
+
+/// `[policy.destructive]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Destructive {
+    /// The packs that hold; all but `core` and `email` where left out.
+    pub packs: Option<Vec<String>>,
+    /// Ids of rules that do not hold here.
+    pub allow: Vec<String>,
+    /// Whether `git push --force-with-lease` passes.
+    pub allow_force_with_lease: bool,
+    /// Commands that are denied, by their words: `rm -rf`, `curl`, `git push --force`.
+    pub block: Vec<String>,
+}
+
+impl Default for Destructive {
+    fn default() -> Self {
+        Destructive { packs: None, allow: Vec::new(), allow_force_with_lease: true, block: Vec::new() }
+    }
+}
+
+/// One `[[command]]`: a rule of your own about commands. Every part that is given has to hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CommandRule {
+    /// What the agent is told.
+    pub message: String,
+    /// What to do instead.
+    pub instead: String,
+    /// Programs with their sub-commands: `git push`, `aws * delete-*`, `systemctl stop|disable`.
+    pub command: Vec<String>,
+    /// Options, one of which is given; every spelling is listed, `--prune=now` asks for the value too.
+    pub any: Vec<String>,
+    /// Options that are all given; `-r|--recursive` is either.
+    pub all: Vec<String>,
+    /// Patterns, one of which an operand fits.
+    pub operand: Vec<String>,
+    /// At least this many operands.
+    pub operands: u8,
+    /// Texts, one of which a word holds, whatever the case of letters.
+    pub text: Vec<String>,
+    /// Programs, one of which feeds it through a pipe.
+    pub fed_by: Vec<String>,
+    /// Patterns, one of which a file fits that its output goes to.
+    pub output: Vec<String>,
+    /// Options and patterns of operands that take it back; `^` before a pattern is the first operand alone.
+    pub unless: Vec<String>,
+    /// Texts in a word that take it back.
+    pub unless_text: Vec<String>,
+    /// Whether it asks instead of denying.
+    pub ask: bool,
+}
+
+impl CommandRule {
+    fn shape(&self) -> Shape<'_, String> {
+        Shape {
+            command: &self.command,
+            any: &self.any,
+            all: &self.all,
+            operand: &self.operand,
+            operands: self.operands,
+            text: &self.text,
+            fed_by: &self.fed_by,
+            output: &self.output,
+            unless: &self.unless,
+            unless_text: &self.unless_text,
+        }
+    }
+}
+
+impl Destructive {
+    /// Says which pack or rule is named that there is not.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let pack =
+            self.packs.iter().flatten().find(|name| !packs::PACKS.iter().any(|(pack, _)| pack == name));
+        if let Some(name) = pack {
+            let names =
+                packs::PACKS.iter().map(|(pack, _)| format!("`{pack}`")).collect::<Vec<_>>().join(", ");
+            return Err(format!("unknown pack `{name}`, expected one of {names}"));
+        }
+        for id in &self.allow {
+            match packs::RULES.iter().find(|rule| rule.id == id) {
+                None => return Err(format!("unknown rule `{id}` in `allow`")),
+                Some(rule) if rule.floor => {
+                    return Err(format!("the rule `{id}` is part of the floor, and cannot be allowed"));
+                }
+                Some(_) => {}
+            }
+        }
+        match self.block.iter().find(|words| words.trim().is_empty() || words.starts_with('-')) {
+            Some(words) => Err(format!("`{words}` in `block` names no command")),
+            None => Ok(()),
+        }
+    }
+
+    fn holds(&self, rule: &PackRule) -> bool {
+        let chosen = match &self.packs {
+            Some(packs) => packs.iter().any(|pack| pack == rule.pack),
+            None => !rule.optional,
+        };
+        let taken_back =
+            (rule.lease && self.allow_force_with_lease) || self.allow.iter().any(|id| id == rule.id);
+        chosen && !rule.floor && !taken_back
+    }
+}
+
+impl Policy for Destructive {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        // A person's own words come first.
+        for run in &facts.runs {
+            if let Some(words) = self.block.iter().find(|words| is_blocked(run, words)) {
+                let finding = Finding::new("destructive", Decision::Deny, Kind::Rule)
+                    .because(format!("Shell command blocked: {} is `{}`", shown(run), shorten(words, 80)))
+                    .instead("do without it, or have a person run it");
+                findings.push(finding);
+            }
+        }
+        judge_packs(facts, |rule| self.holds(rule), findings);
+    }
+}
+
+/// The rules that hold whatever the settings say.
+pub(crate) struct DiskFloor;
+
+/// What nobody writes to by a file's name: whole disks, and the machine's memory.
+const DEVICES: &[&str] = &[
+    "/dev/sd*",
+    "/dev/hd*",
+    "/dev/vd*",
+    "/dev/xvd*",
+    "/dev/nvme*",
+    "/dev/mmcblk*",
+    "/dev/disk*",
+    "/dev/rdisk*",
+    "/dev/md*",
+    "/dev/dm-*",
+    "/dev/mapper/*",
+    "/dev/loop*",
+    "/dev/mem",
+    "/dev/kmem",
+    "/dev/port",
+    "/proc/sysrq-trigger",
+];
+
+impl Policy for DiskFloor {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        judge_packs(facts, |rule| rule.floor, findings);
+        for used in facts.uses.iter().filter(|used| used.writes()) {
+            let Ok(place) = &used.place else { continue };
+            let is_device = place.paths().any(|path| {
+                let path = path.to_string_lossy();
+                DEVICES.iter().any(|device| glob(device, &path))
+            });
+            if is_device {
+                let named = place.lexical.to_string_lossy().into_owned();
+                findings.push(
+                    Finding::new("destructive", Decision::Deny, Kind::Destructive)
+                        .because(format!("Direct disk write is blocked: `{}`", shorten(&named, 100)))
+                        .at(&used.param, named)
+                        .instead("write to a file in the worktree"),
+                );
+            }
+        }
+        let bomb = |unknown: &&Unknown<'_>| matches!(unknown, Unknown::Shell { gap: Gap::Bounds, text, .. } if text == "fork bomb");
+        if facts.unknown.iter().any(|unknown| bomb(&unknown)) {
+            findings.push(
+                Finding::new("destructive", Decision::Deny, Kind::Destructive)
+                    .because("Fork bomb detected: a function that starts itself without end")
+                    .instead("do without it"),
+            );
+        }
+    }
+}
+
+fn judge_packs(facts: &Facts<'_>, holds: impl Fn(&PackRule) -> bool, findings: &mut Vec<Finding>) {
+    for (number, run) in facts.runs.iter().enumerate() {
+        let hit = packs::rules_for(run).filter(|rule| holds(rule) && rule.shape.fits(run));
+        for rule in hit {
+            let before = facts.runs.get(..number).unwrap_or_default();
+            if before.iter().any(|run| settles(run, rule.after)) {
+                continue;
+            }
+            findings.push(
+                Finding::new("destructive", rule.decision, Kind::Destructive)
+                    .because(format!("{}: {}", shown(run), rule.reason))
+                    .instead(rule.instead),
+            );
+        }
+    }
+}
+
+/// Whether the run is one of these commands, which settle a rule.
+fn settles(run: &Run, commands: &[&str]) -> bool {
+    let shape = Shape {
+        command: commands,
+        any: &[],
+        all: &[],
+        operand: &[],
+        operands: 0,
+        text: &[],
+        fed_by: &[],
+        output: &[],
+        unless: &[],
+        unless_text: &[],
+    };
+    !commands.is_empty() && shape.fits(run)
+}
+
+/// Whether a run is what these words say: the program, its sub-commands in order, its options in any order.
+fn is_blocked(run: &Run, words: &str) -> bool {
+    let (options, names): (Vec<&str>, Vec<&str>) =
+        words.split_whitespace().partition(|word| word.starts_with('-'));
+    // `-rf` asks for both of its letters.
+    let mut all = Vec::new();
+    for option in options {
+        match option.strip_prefix('-') {
+            Some(letters) if letters.len() > 1 && letters.bytes().all(|byte| byte.is_ascii_alphabetic()) => {
+                all.extend(letters.chars().map(|letter| format!("-{letter}")));
+            }
+            _ => all.push(option.to_owned()),
+        }
+    }
+    let rule = CommandRule { command: vec![names.join(" ")], all, ..CommandRule::default() };
+    let as_written = CommandRule {
+        command: vec![names.join(" ")],
+        all: words.split_whitespace().filter(|word| word.starts_with('-')).map(str::to_owned).collect(),
+        ..CommandRule::default()
+    };
+    rule.shape().fits(run) || as_written.shape().fits(run)
+}
+
+/// The `[[command]]` entries.
+pub(crate) struct OwnRules<'s>(pub(crate) &'s [CommandRule]);
+
+impl Policy for OwnRules<'_> {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        for run in &facts.runs {
+            for rule in self.0.iter().filter(|rule| rule.shape().fits(run)) {
+                let decision = if rule.ask { Decision::Ask } else { Decision::Deny };
+                findings.push(
+                    Finding::new("destructive", decision, Kind::Rule)
+                        .because(format!("{}: {}", shown(run), shorten(&rule.message, 200)))
+                        .instead(shorten(&rule.instead, 140)),
+                );
+            }
+        }
+    }
+}
+
+/// The command for people, with the line of the script that it stands in.
+pub(crate) fn shown(run: &Run) -> String {
+    let command = shorten(&run.words.join(" "), 80)
+        .escape_debug()
+        .to_string()
+        .replace("\\'", "'")
+        .replace("\\\"", "\"");
+    let mut step = run.origin.as_ref().and_then(|origin| origin.via.as_deref());
+    while let Some(Via { step: place, line, before }) = step {
+        if !line.is_empty() {
+            return format!("`{command}` in {} (`{}`)", shorten(place, 60), shorten(line.trim(), 60));
+        }
+        step = before.as_deref();
+    }
+    format!("`{command}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::tests::runs;
+
+    #[test]
+    fn every_rule_hits_and_misses_what_it_says() {
+        let mut wrong = Vec::new();
+        for (id, hits, misses) in packs::EXAMPLES {
+            let rule = packs::RULES.iter().find(|rule| rule.id == *id).unwrap();
+            let is_hit = |command: &str| {
+                let runs = runs(command);
+                runs.iter().enumerate().any(|(number, run)| {
+                    packs::rules_for(run).any(|found| found.id == *id)
+                        && rule.shape.fits(run)
+                        && !runs[..number].iter().any(|run| settles(run, rule.after))
+                })
+            };
+            wrong.extend(
+                hits.iter()
+                    .filter(|command| !is_hit(command))
+                    .map(|command| format!("{id} misses {command}")),
+            );
+            wrong.extend(
+                misses.iter().filter(|command| is_hit(command)).map(|command| format!("{id} hits {command}")),
+            );
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn blocked_words_are_parsed_words() {
+        for (block, command, blocked) in [
+            ("rm -rf", "rm -r -f x", true),
+            ("rm -rf", "rm x", false),
+            ("rm -rf", "echo rm -rf", false),
+            ("git push --force", "git push origin main --force", true),
+            ("git push --force", "git push --force-with-lease", false),
+            ("curl", "curl https://x", true),
+            ("find -delete", "find . -delete", true),
+        ] {
+            assert_eq!(is_blocked(&runs(command)[0], block), blocked, "{block}: {command}");
+        }
+    }
+
+    #[test]
+    fn what_is_named_and_is_not_there_is_an_error() {
+        let packs = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+        assert!(Destructive { packs: packs(&["core", "git"]), ..Destructive::default() }.check().is_ok());
+        assert!(Destructive { packs: packs(&["gti"]), ..Destructive::default() }.check().is_err());
+        assert!(Destructive { allow: vec!["nothing".into()], ..Destructive::default() }.check().is_err());
+        assert!(Destructive { allow: vec!["mkfs".into()], ..Destructive::default() }.check().is_err());
+    }
+}

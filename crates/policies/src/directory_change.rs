@@ -1,0 +1,87 @@
+//! Denies or asks about changes of the working directory by the way they are written: bare, back, expanded, globbed.
+//!
+//! Why: a host that keeps the directory between commands carries a bare `cd` on into the next command, and a word that
+//! bash expands may lead anywhere. Where a change leads is judged by `outside-scope`; this one judges the word.
+//!
+//! Settings: `home` (bare `cd` and `cd ~`), `previous` (`cd -`, `popd`), `dynamic` (a variable, a substitution or a
+//! tilde in the target), `glob` (`cd src/*`) = `allow` (default), `ask` or `deny`.
+//!
+//! Sees through: `cd --`, `pushd`, functions and scripts; a `cd` behind any separator.
+//! Does not see: `git -C`, `make -C` and their like, which change nothing for the next command.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Decision, DirectoryChange as Change, Facts, Finding, Kind, Policy, shorten};
+
+/// `[policy.directory-change]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct DirectoryChange {
+    /// A bare `cd`, or `cd ~`.
+    home: Decision,
+    /// `cd -` and `popd`.
+    previous: Decision,
+    /// A target with a variable, a substitution or a tilde.
+    dynamic: Decision,
+    /// A target that is a glob.
+    glob: Decision,
+}
+
+impl Default for DirectoryChange {
+    fn default() -> Self {
+        let open = Decision::Allow;
+        DirectoryChange { home: open, previous: open, dynamic: open, glob: open }
+    }
+}
+
+impl DirectoryChange {
+    /// The strictest of what is set for this change, and what it is about.
+    fn strictest(&self, change: &Change) -> (Decision, &'static str) {
+        let parts = [
+            (change.home, self.home, "leads home"),
+            (change.previous, self.previous, "leads back to where the shell was before"),
+            (change.dynamic, self.dynamic, "has a target that the shell expands first"),
+            (change.glob, self.glob, "has a glob for its target"),
+        ];
+        let given =
+            parts.into_iter().filter(|(given, ..)| *given).map(|(_, decision, what)| (decision, what));
+        given.max_by_key(|(decision, _)| *decision).unwrap_or((Decision::Allow, ""))
+    }
+}
+
+impl Policy for DirectoryChange {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        for change in &facts.changes {
+            let (decision, what) = self.strictest(change);
+            if decision != Decision::Allow {
+                let target = shorten(&change.text, 80);
+                findings.push(
+                    Finding::new("directory-change", decision, Kind::DirectoryChange)
+                        .because(format!("`{}` {what}", format!("cd {target}").trim_end()))
+                        .at("command", target)
+                        .instead("name a directory of the worktree plainly, or leave the `cd` out"),
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strictest_word_counts() {
+        let policy =
+            DirectoryChange { home: Decision::Ask, dynamic: Decision::Deny, ..DirectoryChange::default() };
+        let change = |home, previous, dynamic| Change { home, previous, dynamic, ..Change::default() };
+        for (change, decision) in [
+            (change(false, false, false), Decision::Allow),
+            (change(true, false, false), Decision::Ask),
+            (change(false, true, false), Decision::Allow),
+            (change(true, false, true), Decision::Deny),
+        ] {
+            assert_eq!(policy.strictest(&change).0, decision, "{change:?}");
+        }
+    }
+}

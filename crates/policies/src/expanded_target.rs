@@ -1,0 +1,50 @@
+//! Denies or asks about files that a shell command changes by a word that bash expands first.
+//!
+//! Why: `> $OUT` writes wherever the variable says when it runs. Where its value is known the place is judged like any
+//! other; a guard that wants no expansions at all in such a word can have that.
+//!
+//! Settings: `change` = `allow` (default), `ask` or `deny`, for a word with a variable, a substitution, a tilde, a glob
+//! or braces where a file is written, deleted or linked to.
+//!
+//! Sees through: quotes that keep bash from expanding.
+//! Does not see: words that are only read.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Access, Decision, Facts, Finding, Kind, Policy, shorten};
+
+/// `[policy.expanded-target]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ExpandedTarget {
+    /// Where a file is written, deleted or linked to.
+    change: Decision,
+}
+
+impl Default for ExpandedTarget {
+    fn default() -> Self {
+        ExpandedTarget { change: Decision::Allow }
+    }
+}
+
+impl Policy for ExpandedTarget {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        if self.change == Decision::Allow {
+            return;
+        }
+        for target in &facts.expanded {
+            if target.access.changes() || target.access == Access::Link {
+                let text = shorten(&target.text, 80);
+                findings.push(
+                    Finding::new("expanded-target", self.change, Kind::Expansion)
+                        .because(format!(
+                            "{} `{text}`, a word that the shell expands first",
+                            target.access.verb()
+                        ))
+                        .at("command", text)
+                        .instead("write the path out"),
+                );
+            }
+        }
+    }
+}

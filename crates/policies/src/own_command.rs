@@ -1,0 +1,78 @@
+//! Denies an agent those commands of toolgate that change something.
+//!
+//! Why: what an agent runs through its shell must not loosen the gate. `toolgate trust` is a person's word, `toolgate
+//! uninstall` takes the hook out, and `toolgate hook` writes into the record.
+//!
+//! Settings: none. This is the floor; no file opens it.
+//!
+//! Sees through: paths to the program, wrappers, scripts, options before the sub-command.
+//! Does not see: a copy of the program under another name. `toolgate trust` itself asks for a terminal.
+
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, Run};
+
+use crate::destructive::shown;
+
+pub(crate) struct OwnCommand;
+
+/// Commands that only read, check or print.
+const READING: &[&str] =
+    &["check", "completions", "demo", "doctor", "explain", "ledger", "man", "policies", "schema", "test"];
+
+/// Options of changing commands with which they only say what they would do.
+const SAYING: &[&str] = &["--help", "-h", "--version", "-V", "--dry-run", "--print", "--status"];
+
+impl Policy for OwnCommand {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        for run in facts.runs.iter().filter(|run| is_ours(&run.program) && !only_reads(run)) {
+            findings.push(
+                Finding::new("own-command", Decision::Deny, Kind::Tampering)
+                    .because(format!("{} changes the gate that judges this session", shown(run)))
+                    .instead(
+                        "a person runs it, in a terminal; `toolgate check`, `explain` and `ledger` are open",
+                    ),
+            );
+        }
+    }
+}
+
+fn is_ours(program: &str) -> bool {
+    matches!(program, "toolgate" | "toolgate-cli" | "toolgate-hook" | "toolgate.exe")
+}
+
+fn only_reads(run: &Run) -> bool {
+    let words: Vec<&str> = run.words.iter().skip(1).map(String::as_str).collect();
+    // INVARIANT: the sub-command is the first word. A word before it could hide which one it is.
+    match words.as_slice() {
+        [] | ["--help" | "-h" | "--version" | "-V", ..] => run.program != "toolgate-hook",
+        [command, ..] if READING.contains(command) => true,
+        ["init" | "uninstall" | "trust", rest @ ..] => rest.iter().any(|word| SAYING.contains(word)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_is_open_and_changing_is_not() {
+        for (command, open) in [
+            ("toolgate", true),
+            ("toolgate --version", true),
+            ("/usr/local/bin/toolgate check bash ls", true),
+            ("toolgate ledger show --json", true),
+            ("toolgate trust", false),
+            ("toolgate trust --status", true),
+            ("toolgate init --print", true),
+            ("toolgate init --yes", false),
+            ("toolgate uninstall", false),
+            ("toolgate hook claude-code", false),
+            ("toolgate $x", false),
+            ("toolgate --config x trust", false),
+        ] {
+            let run = Run::of(command.split(' ').map(str::to_owned).collect());
+            assert!(is_ours(&run.program), "{command}");
+            assert_eq!(only_reads(&run), open, "{command}");
+        }
+    }
+}

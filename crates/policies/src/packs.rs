@@ -1,0 +1,41 @@
+//! The shipped rules about commands, compiled from `packs/*.toml`.
+
+use toolgate_model::{Decision, Run};
+
+use crate::command::Shape;
+
+/// One rule of a pack.
+pub(crate) struct PackRule {
+    pub id: &'static str,
+    pub pack: &'static str,
+    /// Its pack holds only where the settings name it.
+    pub optional: bool,
+    pub shape: Shape<'static, &'static str>,
+    /// Commands that settle it where one of them runs before in the same call.
+    pub after: &'static [&'static str],
+    pub decision: Decision,
+    /// Holds whatever the settings say.
+    pub floor: bool,
+    /// Holds only where `allow_force_with_lease` is off.
+    pub lease: bool,
+    pub reason: &'static str,
+    pub instead: &'static str,
+}
+
+include!(concat!(env!("OUT_DIR"), "/packs.rs"));
+
+/// The rules that could be about this run. One that two of its words lead to comes twice.
+pub(crate) fn rules_for(run: &Run) -> impl Iterator<Item = &'static PackRule> {
+    let of_program = |name: &str| {
+        let start = BY_COMMAND.partition_point(|(program, ..)| *program < name);
+        let end = BY_COMMAND.partition_point(|(program, ..)| *program <= name);
+        BY_COMMAND.get(start..end).unwrap_or_default()
+    };
+    let named = |first: &str| {
+        first.is_empty()
+            || run.words.iter().skip(1).chain(&run.sub).any(|word| word.eq_ignore_ascii_case(first))
+    };
+    let entries = of_program(&run.program).iter().chain(of_program("*"));
+    let numbers = entries.filter(move |(_, first, _)| named(first)).flat_map(|(.., numbers)| numbers.iter());
+    numbers.filter_map(|number| RULES.get(usize::from(*number)))
+}

@@ -1,0 +1,52 @@
+//! Asks before an agent changes something in a shared temporary directory that was there before its session.
+//!
+//! Why: `/tmp` belongs to everybody on the machine. What an agent makes there is its own; what it finds there is
+//! another agent's state, a build of the person's, a socket of some service.
+//!
+//! Settings: `decision` = what becomes of it (`allow`, `ask`, `deny`). What the session has made itself, the directory
+//! that `TMPDIR` names and the worktree are never meant.
+//!
+//! Sees through: other names of the same place, links, a search or deletion that begins above (`grep -r x /tmp`).
+//! Does not see: what another agent has made since this session began; where the file system does not keep the time at
+//! which a file was made, nothing counts as older.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+
+/// `[policy.shared-temporary]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SharedTemporary {
+    /// What becomes of a call that changes it.
+    decision: Decision,
+}
+
+impl Default for SharedTemporary {
+    fn default() -> Self {
+        SharedTemporary { decision: Decision::Allow }
+    }
+}
+
+impl Policy for SharedTemporary {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        if self.decision == Decision::Allow {
+            return;
+        }
+        for used in facts.uses.iter().filter(|used| used.foreign) {
+            let Ok(place) = &used.place else { continue };
+            let path = place.lexical.to_string_lossy().into_owned();
+            findings.push(
+                Finding::new("shared-temporary", self.decision, Kind::Outside)
+                    .because(format!(
+                        "{} {} `{}`, which was in the shared temporary directory before this session",
+                        facts.tool,
+                        used.access.verb(),
+                        shorten(&path, 100)
+                    ))
+                    .at(&used.param, path)
+                    .instead("use a name of your own, from `mktemp -d`"),
+            );
+        }
+    }
+}

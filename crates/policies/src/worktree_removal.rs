@@ -1,0 +1,145 @@
+//! Denies the deletion of the worktree itself, of what it stands in, of its git directory, or of everything in it.
+//!
+//! Why: what an agent may write it may also delete, and `rm -rf build` is daily work; but the worktree as a whole is
+//! not its own to take away, and with `.git` goes every commit that was never pushed.
+//!
+//! Settings: `enabled`.
+//!
+//! Sees through: `.`, `..`, `$PWD`, links, absolute names, `mv` to elsewhere; globs that name everything (`*`, `./*`).
+//! Does not see: everything deleted one by one, and a search that deletes (`find . -delete`), which `destructive` asks
+//! about.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Access, Decision, Facts, Finding, Kind, Policy, Spot, Use, Via, shorten};
+
+/// `[policy.worktree-removal]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WorktreeRemoval {
+    /// Whether it is asked.
+    enabled: bool,
+}
+
+impl Default for WorktreeRemoval {
+    fn default() -> Self {
+        WorktreeRemoval { enabled: true }
+    }
+}
+
+impl Policy for WorktreeRemoval {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        let Some(root) = facts.ground.root.as_ref().filter(|_| self.enabled) else { return };
+        let git = facts.ground.git.as_ref();
+        for used in facts.uses.iter().filter(|used| used.access == Access::Delete) {
+            let Ok(place) = &used.place else { continue };
+            let is_over = |spot: &Spot| place.paths().any(|path| is_at_or_over(path, spot));
+            let narrow = names_a_part(&used.text);
+            let what = if !narrow && is_over(root) {
+                "the worktree itself, or all that is in it"
+            } else if !narrow && git.is_some_and(is_over) {
+                "the git directory, with every commit that was not pushed"
+            } else {
+                continue;
+            };
+            let decision = match searched(facts, used) {
+                Searched::ByFind => continue,
+                Searched::ByList => Decision::Ask,
+                Searched::No => Decision::Deny,
+            };
+            let named = place.lexical.to_string_lossy().into_owned();
+            findings.push(
+                Finding::new("worktree-removal", decision, Kind::Destructive)
+                    .because(format!("{} deletes `{}`: {what}", facts.tool, shorten(&named, 100)))
+                    .at(&used.param, named)
+                    .instead("name the files or directories below it that are to go"),
+            );
+        }
+    }
+}
+
+/// Whether taking `path` away takes the spot away.
+fn is_at_or_over(path: &Path, spot: &Spot) -> bool {
+    spot.physical.starts_with(path) || spot.lexical.starts_with(path)
+}
+
+/// Whether the text is a glob that names only some of what is there: `*.o`, `build-*`.
+fn names_a_part(text: &str) -> bool {
+    let first_special = text.find(['*', '?', '[', '{']);
+    let Some(before) = first_special.and_then(|at| text.get(..at)) else { return false };
+    let start = before.rfind('/').map_or(0, |slash| slash + 1);
+    let names = text.get(start..).unwrap_or_default().trim_end_matches('/');
+    // `*`, `.*`, `**`, `.[!.]*`, `{*,.*}` and their like name everything.
+    names
+        .chars()
+        .any(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '~' | '+' | '#' | '@' | '%'))
+}
+
+enum Searched {
+    /// By `find`, whose own words say what it deletes.
+    ByFind,
+    /// By a list that only the running command knows: `xargs rm`.
+    ByList,
+    /// Named by the command itself.
+    No,
+}
+
+fn searched(facts: &Facts<'_>, used: &Use<'_>) -> Searched {
+    let Some(origin) = &used.origin else { return Searched::No };
+    let by_find = |run: &toolgate_model::Run| run.program == "find" && run.origin.as_ref() == Some(origin);
+    if facts.runs.iter().any(by_find) {
+        return Searched::ByFind;
+    }
+    let mut step = origin.via.as_deref();
+    while let Some(Via { step: name, before, .. }) = step {
+        let program = name.split(' ').next().unwrap_or_default();
+        if matches!(program, "xargs" | "parallel" | "find" | "fd") {
+            return Searched::ByList;
+        }
+        step = before.as_deref();
+    }
+    Searched::No
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_that_name_a_part() {
+        for (text, part) in [
+            ("*", false),
+            ("./*", false),
+            ("/work/alpha/*", false),
+            (".*", false),
+            (".[!.]*", false),
+            ("{*,.*}", false),
+            ("**", false),
+            ("*/", false),
+            (".", false),
+            ("/work/alpha", false),
+            ("*.o", true),
+            ("build-*", true),
+            ("./*.log", true),
+            ("*/build", true),
+        ] {
+            assert_eq!(names_a_part(text), part, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_stands_over_the_worktree() {
+        let root = Spot::plain("/work/alpha");
+        for (path, over) in [
+            ("/work/alpha", true),
+            ("/work", true),
+            ("/", true),
+            ("/work/alpha/src", false),
+            ("/work/al", false),
+        ] {
+            assert_eq!(is_at_or_over(Path::new(path), &root), over, "{path}");
+        }
+    }
+}

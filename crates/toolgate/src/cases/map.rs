@@ -1,0 +1,121 @@
+//! A world that is a map: what a case names, and nothing else, exists.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use toolgate_model::{LookError, Node, NodeId, NodeKind, Resolver, World};
+
+/// Files, directories and links by their absolute, clean paths.
+#[derive(Debug, Default)]
+pub(super) struct Map {
+    nodes: BTreeMap<PathBuf, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    kind: NodeKind,
+    inode: u64,
+    /// What a file holds; empty for anything else.
+    holds: Vec<u8>,
+}
+
+impl Map {
+    /// A directory, and all above it.
+    pub(super) fn dir(&mut self, path: impl AsRef<Path>) {
+        self.add(path.as_ref(), NodeKind::Directory, "");
+    }
+
+    /// A file that holds this text.
+    pub(super) fn file(&mut self, path: impl AsRef<Path>, text: &str) {
+        self.add(path.as_ref(), NodeKind::File, text);
+    }
+
+    /// A link that leads there.
+    pub(super) fn link(&mut self, path: impl AsRef<Path>, target: impl Into<PathBuf>) {
+        self.add(path.as_ref(), NodeKind::Link(target.into()), "");
+    }
+
+    /// A device.
+    pub(super) fn special(&mut self, path: impl AsRef<Path>) {
+        self.add(path.as_ref(), NodeKind::Special, "");
+    }
+
+    /// What stands at the end of all links, as the real disk opens a file.
+    fn followed(&self, path: &Path) -> io::Result<(PathBuf, &Entry)> {
+        let place = Resolver::new(self, None, None).walk(path.to_path_buf());
+        let real = place.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?.physical;
+        let entry = self.nodes.get(&real).ok_or(io::ErrorKind::NotFound)?;
+        Ok((real, entry))
+    }
+
+    fn add(&mut self, path: &Path, kind: NodeKind, text: &str) {
+        for above in path.ancestors().skip(1) {
+            if !self.nodes.contains_key(above) {
+                self.put(above, NodeKind::Directory, "");
+            }
+        }
+        self.put(path, kind, text);
+    }
+
+    fn put(&mut self, path: &Path, kind: NodeKind, text: &str) {
+        let inode = self.nodes.len() as u64;
+        self.nodes.insert(path.to_path_buf(), Entry { kind, inode, holds: text.into() });
+    }
+}
+
+impl World for Map {
+    fn look(&self, path: &Path) -> Result<Node, LookError> {
+        let Entry { kind, inode, .. } = self.nodes.get(path).ok_or(LookError::Absent)?;
+        let id = NodeId { device: 0, inode: *inode };
+        Ok(Node { kind: kind.clone(), id, names: 1, changed: (0, 0) })
+    }
+
+    /// All that is there was there before.
+    fn born(&self, path: &Path) -> Option<(i64, i64)> {
+        self.nodes.contains_key(path).then_some((0, 0))
+    }
+
+    fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+        match self.followed(path)? {
+            (_, Entry { kind: NodeKind::File, holds, .. }) => Ok(holds.iter().take(limit).copied().collect()),
+            _ => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let (real, entry) = self.followed(path)?;
+        if entry.kind != NodeKind::Directory {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let below = self.nodes.range(real.clone()..).map(|(name, _)| name);
+        let inside = below
+            .take_while(|name| name.starts_with(&real))
+            .filter(|name| name.parent() == Some(real.as_path()));
+        Ok(inside.filter_map(|name| name.file_name()).map(|name| path.join(name)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_is_looked_at_like_a_disk() {
+        let mut map = Map::default();
+        map.file("/a/b/c", "hello");
+        map.file("/a/b.txt", "");
+        map.link("/a/l", "b/c");
+        let kind = |path: &str| map.look(Path::new(path)).map(|node| node.kind);
+        assert_eq!(kind("/a/b"), Ok(NodeKind::Directory));
+        assert_eq!(kind("/a/l"), Ok(NodeKind::Link("b/c".into())));
+        assert_eq!(kind("/a/x"), Err(LookError::Absent));
+        assert_eq!(map.read(Path::new("/a/b/c"), 4).unwrap(), b"hell");
+        assert_eq!(map.read(Path::new("/a/l"), 9).unwrap(), b"hello");
+        assert!(map.read(Path::new("/a/b"), 9).is_err());
+        let names = |path: &str| map.list(Path::new(path)).unwrap();
+        assert_eq!(names("/"), [Path::new("/a")]);
+        assert_eq!(names("/a"), ["/a/b", "/a/b.txt", "/a/l"].map(PathBuf::from));
+        assert_eq!(names("/a/b"), [Path::new("/a/b/c")]);
+    }
+}

@@ -1,0 +1,292 @@
+//! The words for what a command would do, for people and for programs.
+
+use std::path::Path;
+
+use serde::Serialize;
+use toolgate_model::{
+    Access, Decision, Effect, Finding, Gap, Origin, PathArg, Reach, Run, Unknown, Verdict, Via, clean,
+    shorten,
+};
+
+use super::Row;
+use super::veil::{Discretion, Veil};
+use crate::gate::Account;
+
+/// A path or a text in a label is at most this long, in characters.
+const MAX_LABEL: usize = 100;
+
+/// Where an effect stands, where it comes from a shell command.
+pub(super) fn origin<'e>(effect: &'e Effect<'_>) -> Option<&'e Origin> {
+    match effect {
+        Effect::Use(_, target) => target.origin.as_ref(),
+        Effect::Run(run) => run.origin.as_ref(),
+        Effect::Connect => None,
+        Effect::Unknown(Unknown::Shell { origin, .. }) => Some(origin),
+        Effect::Unknown(Unknown::Tool(_) | Unknown::McpTool(_)) => None,
+    }
+}
+
+/// The way to an effect, the first step first.
+pub(super) fn steps(origin: &Origin) -> Vec<&Via> {
+    let mut steps: Vec<&Via> = Vec::new();
+    let mut next = origin.via.as_deref();
+    while let Some(via) = next {
+        steps.push(via);
+        next = via.before.as_deref();
+    }
+    steps.reverse();
+    steps
+}
+
+/// An effect as a label says it.
+pub(super) fn label(effect: &Effect<'_>, hiding: &Discretion) -> String {
+    let short = |text: &str| shorten(&hiding.line(text), MAX_LABEL);
+    match effect {
+        Effect::Use(access, target) => {
+            let below = match (target.reach, access) {
+                (Reach::Exact, _) | (_, Access::Search) => "",
+                (Reach::Below, _) => " and all below",
+            };
+            format!("{} {}{below}", access.verb(), short(&path(&target.path)))
+        }
+        Effect::Run(run) => {
+            format!("runs {}", shorten(&hiding.line(&hiding.words(&run.words).join(" ")), MAX_LABEL))
+        }
+        Effect::Connect => "talks to another machine".to_owned(),
+        Effect::Unknown(Unknown::Shell { gap: Gap::Syntax, text, .. }) => {
+            format!("is not proved: bash would not read it ({})", short(text))
+        }
+        Effect::Unknown(Unknown::Shell { gap: Gap::Bounds, text, .. }) => {
+            format!("is not proved: {}", short(text))
+        }
+        Effect::Unknown(Unknown::Shell { gap, text, .. }) => {
+            format!("`{}` is not proved: {}", short(text), why(*gap))
+        }
+        Effect::Unknown(Unknown::Tool(name) | Unknown::McpTool(name)) => {
+            format!("`{}` is not proved: what the tool does is not known", short(name))
+        }
+    }
+}
+
+/// Why it is not proved.
+pub(super) fn why(gap: Gap) -> String {
+    match gap {
+        Gap::Missing => "there is no command".to_owned(),
+        Gap::Syntax => "bash would not read it".to_owned(),
+        Gap::Name => "which program it starts is only known when it runs".to_owned(),
+        Gap::Path(access) => format!("{} a path that is only known when it runs", access.verb()),
+        Gap::Program => "no spec describes the program".to_owned(),
+        Gap::Option => "the program's spec does not list it".to_owned(),
+        Gap::Project => "runs code of the project".to_owned(),
+        Gap::Code => "code that does more than compute".to_owned(),
+        Gap::ShellCode => "shell code that is only known when it runs".to_owned(),
+        Gap::Bounds => "more than can be followed".to_owned(),
+    }
+}
+
+/// ` (outside: denied by outside-scope)`
+pub(super) fn objections<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> String {
+    let mut said: Vec<String> = Vec::new();
+    for finding in findings {
+        let text = format!("{}: {} by {}", finding.kind.word(), decided(finding.decision), finding.policy);
+        if !said.contains(&text) {
+            said.push(text);
+        }
+    }
+    if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) }
+}
+
+pub(super) fn decided(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allowed",
+        Decision::Ask => "asked",
+        Decision::Deny => "denied",
+    }
+}
+
+/// A path as it is meant: without `..` where it is absolute.
+fn path(path: &PathArg<'_>) -> String {
+    match path {
+        PathArg::Text(text) if text.starts_with('/') => {
+            clean(Path::new(&**text)).to_string_lossy().into_owned()
+        }
+        PathArg::Text(text) | PathArg::Pattern(text) => text.to_string(),
+        PathArg::Cwd => ".".to_owned(),
+        PathArg::Missing | PathArg::NotText(_) => String::new(),
+    }
+}
+
+/// `--effects --json`
+#[derive(Serialize)]
+pub(super) struct EffectsReport<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'a str>,
+    tool: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
+    effects: Vec<EffectRow>,
+    verdict: VerdictRow<'a>,
+}
+
+#[derive(Serialize)]
+struct VerdictRow<'a> {
+    decision: &'static str,
+    granted: bool,
+    findings: Vec<Row<'a>>,
+}
+
+/// One effect for programs.
+#[derive(Default, Serialize)]
+#[serde(default)]
+struct EffectRow {
+    #[serde(rename = "do")]
+    does: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reach: Option<&'static str>,
+    #[serde(flatten)]
+    run: Option<RunRow>,
+    #[serde(flatten)]
+    gap: Option<GapRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    span: Option<[usize; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    via: Option<Vec<String>>,
+    /// Numbers in the verdict's findings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<usize>,
+}
+
+#[derive(Serialize)]
+struct RunRow {
+    program: String,
+    words: Vec<String>,
+    fed_by: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct GapRow {
+    gap: &'static str,
+    text: String,
+}
+
+impl<'a> EffectsReport<'a> {
+    /// `command` is the call's command as it is shown; spans are those of its text.
+    pub(super) fn of(
+        tool: &'a str,
+        account: &'a Account<'_>,
+        command: Option<&'a Veil>,
+        hiding: &Discretion,
+    ) -> Self {
+        let rows = account.effects.iter().map(|effect| {
+            let mut row = EffectRow { findings: effect.findings.clone(), ..row(&effect.what, hiding) };
+            if let (Some(origin), Some(command)) = (origin(&effect.what), command) {
+                let range = command.range(origin.span.0 as usize..origin.span.1 as usize);
+                row.span = Some([range.start, range.end]);
+                row.via = Some(steps(origin).iter().map(|via| hiding.hide(&via.step)).collect());
+            }
+            row
+        });
+        EffectsReport {
+            command: command.map(Veil::text),
+            tool,
+            cwd: account.cwd.as_deref().map(|cwd| hiding.hide(cwd)),
+            effects: rows.collect(),
+            verdict: VerdictRow::of(&account.verdict, hiding),
+        }
+    }
+}
+
+impl<'a> VerdictRow<'a> {
+    fn of(verdict: &'a Verdict, hiding: &Discretion) -> Self {
+        let findings = verdict.findings().iter().map(|finding| Row::of(finding, hiding)).collect();
+        VerdictRow { decision: verdict.decision().word(), granted: verdict.granted(), findings }
+    }
+}
+
+fn row(effect: &Effect<'_>, hiding: &Discretion) -> EffectRow {
+    match effect {
+        Effect::Use(access, target) => EffectRow {
+            does: access_word(*access),
+            path: Some(hiding.hide(&path(&target.path))),
+            reach: Some(match target.reach {
+                Reach::Exact => "exact",
+                Reach::Below => "below",
+            }),
+            ..EffectRow::default()
+        },
+        Effect::Run(Run { program, words, fed_by, .. }) => {
+            let (program, words, fed_by) = (hiding.hide(program), hiding.words(words), fed_by.clone());
+            EffectRow { does: "run", run: Some(RunRow { program, words, fed_by }), ..EffectRow::default() }
+        }
+        Effect::Connect => EffectRow { does: "connect", ..EffectRow::default() },
+        Effect::Unknown(unknown) => {
+            let (gap, text) = match unknown {
+                Unknown::Shell { gap, text, .. } => (gap_word(*gap), hiding.hide(text)),
+                Unknown::Tool(name) => ("tool", hiding.hide(name)),
+                Unknown::McpTool(name) => ("mcp", hiding.hide(name)),
+            };
+            EffectRow { does: "unknown", gap: Some(GapRow { gap, text }), ..EffectRow::default() }
+        }
+    }
+}
+
+/// `--effects`: one effect a line.
+pub(super) fn lines(account: &Account<'_>, hiding: &Discretion) -> Vec<String> {
+    let line = |number: usize| -> Option<String> {
+        let effect = account.effects.get(number)?;
+        let mut text = match &effect.what {
+            Effect::Use(access, target) => {
+                let below = if target.reach == Reach::Below { " (and all below)" } else { "" };
+                format!("{} {}{below}", access_word(*access), hiding.line(&path(&target.path)))
+            }
+            Effect::Run(run) => format!("run {}", hiding.line(&hiding.words(&run.words).join(" "))),
+            Effect::Connect => "connect".to_owned(),
+            Effect::Unknown(Unknown::Shell { gap, text, .. }) => {
+                format!("unknown {} `{}`", gap_word(*gap), hiding.line(text))
+            }
+            Effect::Unknown(Unknown::Tool(name)) => format!("unknown tool `{}`", hiding.line(name)),
+            Effect::Unknown(Unknown::McpTool(name)) => format!("unknown mcp `{}`", hiding.line(name)),
+        };
+        let steps = origin(&effect.what).map(steps).unwrap_or_default();
+        if !steps.is_empty() {
+            let steps: Vec<String> = steps.iter().map(|via| hiding.line(&via.step)).collect();
+            text.push_str(&format!(" through {}", steps.join(" → ")));
+        }
+        let findings = effect.findings.iter().filter_map(|number| account.verdict.findings().get(*number));
+        text.push_str(&objections(findings));
+        Some(text)
+    };
+    (0..account.effects.len()).filter_map(line).collect()
+}
+
+fn access_word(access: Access) -> &'static str {
+    match access {
+        Access::Enter => "enter",
+        Access::List => "list",
+        Access::Read => "read",
+        Access::Search => "search",
+        Access::Link => "link",
+        Access::Write => "write",
+        Access::Delete => "delete",
+    }
+}
+
+/// The key in `[policy.unproved-effect]`.
+fn gap_word(gap: Gap) -> &'static str {
+    match gap {
+        Gap::Missing => "missing",
+        Gap::Syntax => "syntax",
+        Gap::Name => "name",
+        Gap::Path(Access::Enter) => "enter",
+        Gap::Path(Access::List | Access::Read | Access::Search) => "read",
+        Gap::Path(Access::Link | Access::Write | Access::Delete) => "write",
+        Gap::Program => "program",
+        Gap::Option => "option",
+        Gap::Project => "opaque",
+        Gap::Code => "code",
+        Gap::ShellCode => "shell_code",
+        Gap::Bounds => "bounds",
+    }
+}
