@@ -30,13 +30,16 @@ const MAX_PATTERN: usize = 1024;
 /// Code inside of code inside of texts.
 const MAX_DEPTH: usize = 12;
 
+/// More words than this are too many.
+const MAX_TOKENS: usize = 20_000;
+
 /// Longest first.
-const OPS: [&str; 69] = [
+const OPS: [&str; 41] = [
     "===", "!==", "<=>", "**=", "...", "||=", "&&=", "??=", "//=", ">>>", "==", "!=", "<=", ">=", "=>", "->",
     "::", "&&", "||", "??", "?.", "..", "+=", "-=", "*=", "/=", "%=", ".=", "|=", "&=", "^=", ":=", "**",
-    "=~", "!~", "<<", ">>", "++", "--", "~=", "//", "(", ")", "[", "]", "{", "}", ",", ";", ":", "=", "<",
-    ">", "+", "-", "*", "/", "%", ".", "!", "?", "&", "|", "^", "~", "@", "\\", "$", "#",
+    "=~", "!~", "<<", ">>", "++", "--", "~=", "//",
 ];
+const SIGNS: &str = "()[]{},;:=<>+-*/%.!?&|^~@\\$#";
 
 /// `None` where a text does not end.
 pub(super) fn lex(language: Language, code: &str) -> Option<Vec<Token>> {
@@ -86,6 +89,9 @@ impl<'a> Lexer<'a> {
     fn run(&mut self, close: Option<char>) -> Option<()> {
         let mut open = 0_usize;
         while let Some(c) = self.peek() {
+            if self.out.len() > MAX_TOKENS {
+                return None;
+            }
             match c {
                 '\n' => {
                     self.bump();
@@ -119,19 +125,27 @@ impl<'a> Lexer<'a> {
                         '}' => open = open.saturating_sub(1),
                         _ => {}
                     }
-                    match OPS.iter().find(|op| self.rest.starts_with(**op)) {
-                        Some(op) => {
-                            self.eat(op);
-                            self.out.push(Token::Op(op));
-                        }
-                        None => {
-                            self.bump();
-                        }
-                    }
+                    self.sign(c);
                 }
             }
         }
         close.is_none().then_some(())
+    }
+
+    fn sign(&mut self, c: char) {
+        let next = self.rest.chars().nth(1).unwrap_or(' ');
+        let long = "=.&|?>:*<+-~/".contains(next);
+        let long = if long { OPS.iter().find(|op| self.rest.starts_with(**op)).copied() } else { None };
+        let op = long.or_else(|| SIGNS.find(c).and_then(|at| SIGNS.get(at..=at)));
+        match op {
+            Some(op) => {
+                self.eat(op);
+                self.out.push(Token::Op(op));
+            }
+            None => {
+                self.bump();
+            }
+        }
     }
 
     /// The code up to the closing brace.
@@ -199,7 +213,12 @@ impl<'a> Lexer<'a> {
     /// Whether a text stood here.
     fn text(&mut self) -> Option<bool> {
         use Language::{Lua, Node, Perl, Php, Python, Ruby};
-        let operand = self.operand();
+        let first = self.peek().unwrap_or(' ');
+        let prefix = self.language == Python && "rRbBuUfFtT".contains(first);
+        if !prefix && !matches!(first, '"' | '\'' | '`' | '[' | '<' | '%' | ':' | '/') {
+            return Some(false);
+        }
+        let operand = matches!(first, '<' | '%' | ':' | '/') && self.operand();
         let pieces = match (self.language, self.peek()) {
             (Python, _) => {
                 let prefix: String =
@@ -394,17 +413,14 @@ impl<'a> Lexer<'a> {
 
     /// `<STDIN>`, `<$f>`, `<*.txt>` of perl.
     fn angle(&mut self) -> bool {
-        let near: String = self.rest.chars().skip(1).take(MAX_PATTERN).take_while(|&c| c != '>').collect();
-        let inner = near.as_str();
+        let plain = |c: &char| !matches!(c, '>' | '\n' | ' ' | ';' | '(' | '=' | '<');
+        let inner: String = self.rest.chars().skip(1).take(MAX_PATTERN).take_while(plain).collect();
         let Some(rest) = self.rest.get(1 + inner.len()..).and_then(|rest| rest.strip_prefix('>')) else {
             return false;
         };
-        if inner.contains(['\n', ' ', ';', '(', '=']) {
-            return false;
-        }
         self.rest = rest;
         if inner.contains(['/', '*', '~', '.']) {
-            let pieces = vec![Piece::Plain(inner.to_owned())];
+            let pieces = vec![Piece::Plain(inner)];
             self.out.extend([
                 Token::Name("glob".into()),
                 Token::Op("("),
@@ -444,7 +460,9 @@ impl<'a> Lexer<'a> {
         };
         match kind {
             'w' | 'i' | 'W' | 'I' => {
-                self.out.push(Token::Op("["));
+                // A list of perl is a list of arguments.
+                let perl = self.language == Language::Perl;
+                self.out.push(Token::Op(if perl { "(" } else { "[" }));
                 if let [Piece::Plain(words)] = pieces.as_slice() {
                     for word in words.split_whitespace() {
                         self.out.extend([Token::Text(vec![Piece::Plain(word.to_owned())]), Token::Op(",")]);
@@ -452,7 +470,7 @@ impl<'a> Lexer<'a> {
                 } else {
                     self.out.push(Token::Text(pieces));
                 }
-                self.out.push(Token::Op("]"));
+                self.out.push(Token::Op(if perl { ")" } else { "]" }));
             }
             'x' => self.out.push(Token::Shell(pieces)),
             'r' => self.out.push(Token::Regex),
@@ -621,8 +639,11 @@ impl<'a> Lexer<'a> {
             return Some(false);
         }
         if letters.contains('e') {
+            // The closing sign needs no backslash in what is run.
+            let sign = start.get(body.len()..body.len() + closing)?;
+            let code = body.replace(&format!("\\{sign}"), sign);
             let mut lexer = Lexer {
-                rest: body,
+                rest: &code,
                 language: self.language,
                 depth: self.depth + 1,
                 out: Vec::new(),
@@ -691,13 +712,7 @@ impl<'a> Lexer<'a> {
                 }
                 (Inside::Sigils, '{') if next == '$' && self.language == Language::Php => Some(self.code()?),
                 (Inside::Sigils, '$') if next.is_alphanumeric() || next == '_' || next == '&' => {
-                    let length = self
-                        .rest
-                        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
-                        .unwrap_or(self.rest.len());
-                    let name = self.rest.get(..length.max(1))?;
-                    self.rest = self.rest.get(length.max(1)..)?;
-                    Some(vec![Token::Name(format!("${name}"))])
+                    Some(self.variable()?)
                 }
                 (Inside::Sigils, '@')
                     if self.language == Language::Perl && (next.is_alphabetic() || next == '_') =>
@@ -755,6 +770,26 @@ impl<'a> Lexer<'a> {
             pieces.push(Piece::Plain(plain));
         }
         Some(pieces)
+    }
+
+    /// `$x` of a text, and `$x{key}`.
+    fn variable(&mut self) -> Option<Vec<Token>> {
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let length = self.rest.find(|c| !word(c)).unwrap_or(self.rest.len()).max(1);
+        let mut tokens = vec![Token::Name(format!("${}", self.rest.get(..length)?))];
+        self.rest = self.rest.get(length..)?;
+        for (open, close) in [("{", "}"), ("[", "]")] {
+            let inner = self.rest.strip_prefix(open).map(|rest| rest.trim_start_matches(['"', '\'', '-']));
+            let key: String = inner.unwrap_or_default().chars().take(64).take_while(|&c| word(c)).collect();
+            let after = inner
+                .and_then(|inner| inner.get(key.len()..))
+                .map(|rest| rest.trim_start_matches(['"', '\'']));
+            if let Some(after) = after.and_then(|after| after.strip_prefix(close)) {
+                self.rest = after;
+                tokens.extend([Token::Op(open), Token::Text(vec![Piece::Plain(key)]), Token::Op(close)]);
+            }
+        }
+        Some(tokens)
     }
 
     /// What stands behind a backslash.

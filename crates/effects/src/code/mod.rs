@@ -10,10 +10,15 @@
 mod act;
 mod awk;
 mod calls;
+mod expr;
+mod import;
 mod lex;
+mod names;
 mod scan;
 mod sed;
+mod special;
 mod value;
+mod walk;
 
 pub(crate) use awk::awk;
 pub(crate) use scan::scan;
@@ -77,3 +82,6 @@ fn note(deeds: &mut Vec<Deed>, deed: Deed) {
 fn climbs(path: &str) -> bool {
     path.split('/').any(|name| name == "..")
 }
+
+#[cfg(test)]
+mod tests;

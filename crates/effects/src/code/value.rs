@@ -3,7 +3,7 @@
 /// Longer texts are no paths.
 const MAX_TEXT: usize = 8192;
 const MAX_TEXTS: usize = 32;
-const MAX_ITEMS: usize = 128;
+const MAX_ITEMS: usize = 64;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
@@ -31,6 +31,19 @@ use Value::{Any, Closure, List, Map, Nothing, Number, Part, Scratch, Texts, Thin
 impl Value {
     pub(super) fn text(text: &str) -> Value {
         Texts(vec![text.to_owned()])
+    }
+
+    /// The value without what lies too deep in it to matter.
+    pub(super) fn pruned(self, depth: usize) -> Value {
+        match self {
+            List(_) | Map(_) if depth == 0 => Any(self.foreign()),
+            List(items) => List(items.into_iter().map(|item| item.pruned(depth - 1)).collect()),
+            Map(pairs) => {
+                let prune = |(key, value): (Value, Value)| (key.pruned(0), value.pruned(depth - 1));
+                Map(pairs.into_iter().map(prune).collect())
+            }
+            other => other,
+        }
     }
 
     /// Whether it may hold text from outside of the program.
@@ -107,7 +120,8 @@ impl Value {
             Map(pairs) => pairs.iter().map(|(key, _)| key.clone()).fold(Nothing, Value::or),
             Part(start, foreign) => Part(start.clone(), *foreign),
             Scratch => Scratch,
-            Texts(_) | Nothing | Number(_) | Thing(_) | Closure(_) => Any(false),
+            Nothing => Nothing,
+            Texts(_) | Number(_) | Thing(_) | Closure(_) => Any(false),
             Any(foreign) => Any(*foreign),
         }
     }
