@@ -926,7 +926,7 @@ fn replace(text: &Text, pattern: &Text, with: &Text, all: bool, anchor: Option<u
             None => whole.replacen(pattern, with, 1),
         });
     }
-    if whole.len() > 256 {
+    if whole.len() > 96 || pattern.raw().matches(STAR).count() > 2 {
         return Text::any();
     }
     let mut out = String::new();
@@ -1038,7 +1038,7 @@ fn braces<'t>(parts: &'t [Part<'t>]) -> Braces<'t> {
             part => tokens.push(Token::Part(part)),
         }
     }
-    if tokens.len() > 4096 {
+    if tokens.len() > 768 {
         return Braces::Many;
     }
     match spell(&tokens, 0) {

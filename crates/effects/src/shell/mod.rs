@@ -323,6 +323,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
 
     /// Walks in a child of this shell: what it leaves on the disk stays, all else is forgotten.
     fn forked<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
+        self.steps = self.steps.saturating_add(self.state.weight() / 2);
         let before = self.state.clone();
         let pending = self.pending.take();
         let traps = std::mem::take(&mut self.traps);

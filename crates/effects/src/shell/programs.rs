@@ -558,6 +558,10 @@ impl Interpreter<'_, '_> {
             };
             self.touch(Access::Link, Reach::Exact, &Text::known(&leads));
             let leads = toolgate_model::clean(std::path::Path::new(&leads)).to_string_lossy().into_owned();
+            if self.state.links.len() >= 64 {
+                self.unknown(Gap::Bounds, "more links than can be followed");
+                return;
+            }
             self.state.links.push((Rc::from(name.as_str()), Rc::from(leads.as_str())));
         }
     }

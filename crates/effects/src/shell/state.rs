@@ -227,6 +227,11 @@ impl<'t> State<'t> {
         }
     }
 
+    /// What it costs to clone or join it, in commands.
+    pub(crate) fn weight(&self) -> u32 {
+        u32::try_from((self.variables.len() + self.files.len() * 2 + self.links.len() * 2) / 8).unwrap_or(u32::MAX)
+    }
+
     /// Either of two states: what both agree on, and the choices where they do not.
     pub(crate) fn join(&mut self, other: &State<'t>) {
         self.join_cwd(&other.cwd);

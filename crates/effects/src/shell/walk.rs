@@ -106,6 +106,13 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn item(&mut self, item: &'t Item<'t>) -> Outcome {
+        if self.steps >= MAX_STEPS {
+            self.unknown(Gap::Bounds, "more commands than can be followed");
+            return Outcome::of(Flow::Any);
+        }
+        if !item.rest.is_empty() {
+            self.steps = self.steps.saturating_add(self.state.weight());
+        }
         let mut last = self.pipeline(&item.first);
         let mut skipped: Option<State<'t>> = None;
         for (connector, pipeline) in &item.rest {
@@ -188,9 +195,7 @@ impl<'t> Interpreter<'t, '_> {
     pub(super) fn command(&mut self, command: &'t Command<'t>) -> Outcome {
         self.steps += 1;
         if self.steps >= MAX_STEPS {
-            if self.steps == MAX_STEPS {
-                self.unknown(Gap::Bounds, "more commands than can be followed");
-            }
+            self.unknown(Gap::Bounds, "more commands than can be followed");
             return Outcome::of(Flow::Any);
         }
         let span = self.span;
@@ -326,6 +331,11 @@ impl<'t> Interpreter<'t, '_> {
         let mut out: Option<Flow> = None;
         let mut ends: Vec<State<'t>> = Vec::new();
         for (condition, body) in branches {
+            self.steps = self.steps.saturating_add(self.state.weight());
+            if self.steps >= MAX_STEPS {
+                self.unknown(Gap::Bounds, "more branches than can be followed");
+                break;
+            }
             self.condition(condition);
             let failed = self.pending.take();
             let before = self.state.clone();
