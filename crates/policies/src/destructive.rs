@@ -219,7 +219,14 @@ fn judge_packs(facts: &Facts<'_>, holds: impl Fn(&PackRule) -> bool, findings: &
 /// value. What cannot be read at a glance is not set.
 fn is_set(facts: &Facts<'_>, run: &Run, assignment: &str) -> bool {
     let before = || {
-        let origin = run.origin.as_ref().filter(|origin| origin.via.is_none())?;
+        let origin = run.origin.as_ref()?;
+        let mut step = origin.via.as_deref();
+        while let Some(Via { line, before, .. }) = step {
+            if !line.is_empty() {
+                return None;
+            }
+            step = before.as_deref();
+        }
         let (from, to) = (usize::try_from(origin.span.0).ok()?, usize::try_from(origin.span.1).ok()?);
         let command = facts.command?;
         let program = from + command.get(from..to)?.find(run.words.first()?.as_str())?;
@@ -227,6 +234,11 @@ fn is_set(facts: &Facts<'_>, run: &Run, assignment: &str) -> bool {
         before.rsplit([';', '|', '&', '(', '\n', '`']).next()
     };
     let Some(before) = before() else { return false };
+    let name = assignment.split_inclusive('=').next().unwrap_or(assignment);
+    // Set twice, or by a wrapper that takes it away again.
+    if before.matches(name).count() != 1 || (!assignment.ends_with('=') && before.contains(" -")) {
+        return false;
+    }
     let any = assignment.ends_with('=');
     before.match_indices(assignment).any(|(at, _)| {
         let (front, rest) = before.split_at(at);
