@@ -49,6 +49,8 @@ struct Rule {
     unless_text: Vec<String>,
     #[serde(default)]
     after: Vec<String>,
+    #[serde(default)]
+    unless_env: Vec<String>,
     decision: String,
     #[serde(default)]
     floor: bool,
@@ -75,7 +77,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::read_dir("packs")?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     files.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
     files.sort();
-    let (mut packs, mut rules, mut examples) = (String::new(), String::new(), String::new());
+    let (mut packs, mut rules) = (String::new(), String::new());
     let mut by_command: BTreeMap<(String, String), BTreeSet<usize>> = BTreeMap::new();
     let mut ids = BTreeSet::new();
     for path in &files {
@@ -99,7 +101,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 rules,
                 "    PackRule {{ id: {:?}, pack: {name:?}, optional: {}, shape: Shape {{ command: &{commands:?}, any: &{:?}, all: \
                  &{:?}, operand: &{:?}, operands: {}, text: &{:?}, fed_by: &{:?}, output: &{:?}, unless: &{:?}, \
-                 unless_text: &{:?} }}, after: &{:?}, decision: Decision::{decision}, floor: {}, lease: {}, reason: \
+                 unless_text: &{:?} }}, after: &{:?}, unless_env: &{:?}, decision: Decision::{decision}, floor: {}, lease: {}, reason: \
                  {:?}, instead: {:?} }},",
                 rule.id,
                 pack.optional,
@@ -113,12 +115,12 @@ fn main() -> Result<(), Box<dyn Error>> {
                 rule.unless,
                 rule.unless_text,
                 rule.after,
+                rule.unless_env,
                 rule.floor,
                 rule.lease,
                 rule.reason,
                 rule.instead
             )?;
-            writeln!(examples, "    ({:?}, &{:?}, &{:?}),", rule.id, rule.hits, rule.misses)?;
         }
     }
     let mut index = String::new();
@@ -133,10 +135,7 @@ fn main() -> Result<(), Box<dyn Error>> {
          pub(crate) static RULES: &[PackRule] = &[\n{rules}];\n\
          /// The numbers of the rules for each program and first sub-command; `*` for those that no single program names,\n\
          /// and nothing for those that no single sub-command does.\n\
-         pub(crate) static BY_COMMAND: &[(&str, &str, &[u16])] = &[\n{index}];\n\
-         /// What each rule hits and misses.\n\
-         #[cfg(test)]\n\
-         pub(crate) static EXAMPLES: &[(&str, &[&str], &[&str])] = &[\n{examples}];\n"
+         pub(crate) static BY_COMMAND: &[(&str, &str, &[u16])] = &[\n{index}];\n"
     );
     fs::write(Path::new(&env::var("OUT_DIR")?).join("packs.rs"), text)?;
     Ok(())

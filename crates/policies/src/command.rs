@@ -4,7 +4,33 @@
 //! operands. Where no spec has read the words (a program that nobody described), they are read by common custom: what
 //! begins with a dash is an option, letters behind one dash are a bundle.
 
+use std::borrow::Cow;
+
 use toolgate_model::Run;
+
+/// A run in the words that rules know: `git-push -f` is `git push -f`, and the person's home is `~`.
+pub(crate) fn canonical<'r>(run: &'r Run, home: Option<&str>) -> Cow<'r, Run> {
+    let is_home = |operand: &str| home.is_some_and(|home| operand.trim_end_matches('/') == home);
+    if run.operands.iter().flatten().any(|operand| is_home(operand)) {
+        let mut tilde = run.clone();
+        for operand in tilde.operands.iter_mut().flatten().filter(|operand| is_home(operand)) {
+            "~".clone_into(operand);
+        }
+        return Cow::Owned(tilde);
+    }
+    let Some(sub) = run.program.strip_prefix("git-").filter(|sub| !sub.is_empty()) else {
+        return Cow::Borrowed(run);
+    };
+    let by_spec = read_by_spec(run);
+    let mut git = Run { program: "git".to_owned(), ..run.clone() };
+    if by_spec {
+        git.sub.insert(0, sub.to_owned());
+    } else {
+        git.operands.insert(0, Some(sub.to_owned()));
+    }
+    git.words.splice(..git.words.len().min(1), ["git".to_owned(), sub.to_owned()]);
+    Cow::Owned(git)
+}
 
 /// What a rule asks of a run. Every part that is not empty has to hold.
 #[derive(Debug, Clone, Copy)]
@@ -51,12 +77,24 @@ impl<S: AsRef<str>> Shape<'_, S> {
     }
 
     fn holds(&self, run: &Run, names: &[&str], operands: &[Option<&str>]) -> bool {
-        let among = |list: &[S], operand: Option<&str>| match operand {
-            Some(text) => list.iter().any(|pattern| glob(pattern.as_ref(), text)),
-            // What it is nobody knows; any operand at all it is.
-            None => list.iter().any(|pattern| pattern.as_ref() == "*"),
+        let last = operands.len().saturating_sub(1);
+        let globbed = || {
+            let words = run.words.iter().skip(1).map(String::as_str);
+            words.filter(|word| word.contains(['*', '?', '[']) && !operands.contains(&Some(word)))
         };
-        let says = |texts: &[S]| run.words.iter().skip(1).any(|word| says_one(word, texts));
+        let among = |(at, operand): (usize, &Option<&str>)| {
+            self.operand.iter().map(AsRef::as_ref).any(|pattern| match (operand, pattern.strip_prefix('$')) {
+                (Some(text), None) => glob_but(pattern, text),
+                (Some(text), Some(pattern)) => !pattern.is_empty() && at == last && glob_but(pattern, text),
+                // What it is nobody knows; any operand at all it is, and whatever its pattern says.
+                (None, _) => matches!(pattern, "*" | "$") || globbed().any(|word| glob_but(pattern, word)),
+            })
+        };
+        let whole = |word: &str| {
+            let patterns = self.unless_text.iter().filter_map(|text| text.as_ref().strip_prefix('^'));
+            patterns.into_iter().any(|pattern| is_statement(pattern, word))
+        };
+        let says = |texts: &[S]| run.words.iter().skip(1).any(|word| says_one(word, texts) && !whole(word));
         let taken_back = |item: &str| {
             if item.starts_with('-') {
                 is_given(run, item) && !stands_before(run, names, item) && !self.is_void(run)
@@ -67,9 +105,12 @@ impl<S: AsRef<str>> Shape<'_, S> {
                     || (item.contains('=') && is_given(run, item))
             }
         };
-        (self.any.is_empty() || self.gives_any(run))
-            && self.all.iter().all(|options| options.as_ref().split('|').any(|option| is_given(run, option)))
-            && (self.operand.is_empty() || operands.iter().any(|operand| among(self.operand, *operand)))
+        (self.any.is_empty() || self.gives_any(run, names))
+            && self
+                .all
+                .iter()
+                .all(|options| options.as_ref().split('|').any(|option| is_meant(run, names, option)))
+            && (self.operand.is_empty() || operands.iter().enumerate().any(among))
             && operands.len() >= usize::from(self.operands)
             && (self.text.is_empty() || says(self.text))
             && (self.fed_by.is_empty()
@@ -84,9 +125,10 @@ impl<S: AsRef<str>> Shape<'_, S> {
                     .any(|file| self.output.iter().any(|pattern| glob(pattern.as_ref(), file))))
             && !self.unless.iter().any(|item| taken_back(item.as_ref()))
             && (self.unless_text.is_empty() || !says(self.unless_text))
+            && !(self.fed_by.is_empty() && self.output.is_empty() && is_question(run, operands))
     }
 
-    fn gives_any(&self, run: &Run) -> bool {
+    fn gives_any(&self, run: &Run, names: &[&str]) -> bool {
         // Values of one option stand together, and an option that is not there has none of them.
         let mut absent = "";
         self.any.iter().map(AsRef::as_ref).any(|option| {
@@ -94,8 +136,8 @@ impl<S: AsRef<str>> Shape<'_, S> {
             if name == absent {
                 return false;
             }
-            let given = is_given(run, option);
-            if !given && name != option && !is_given(run, name) {
+            let given = is_meant(run, names, option);
+            if !given && name != option && !is_meant(run, names, name) {
                 absent = name;
             }
             given
@@ -108,7 +150,7 @@ impl<S: AsRef<str>> Shape<'_, S> {
         let negated = |item: &str| {
             let name = item.split('=').next().unwrap_or(item);
             let Some(word) = name.strip_prefix("--") else { return false };
-            is_given(run, &format!("--no-{word}"))
+            is_meant(run, &[], &format!("--no-{word}"))
                 || ["false", "no", "none", "off", "0"]
                     .iter()
                     .any(|off| is_given(run, &format!("{name}={off}")))
@@ -125,6 +167,24 @@ fn is_plain_search(run: &Run) -> bool {
     deletions == 1 && run.words.last().is_some_and(|word| word == "-delete") && !run.words.iter().any(either)
 }
 
+/// Whether a run only asks for its manual or version: `--help`, `-h` or `--version` is all that it is given, but for one
+/// name. Programs that take these words for something else, or pass them on, do what they do.
+fn is_question(run: &Run, operands: &[Option<&str>]) -> bool {
+    const OTHERWISE: &str =
+        "shutdown|halt|poweroff|reboot|telinit|service|rc-service|kill|skill|history|mkfs*|dd|source|.|eval";
+    let asks = |word: &str| matches!(word, "--help" | "-h" | "--version");
+    if !run.words.last().is_some_and(|word| asks(word)) {
+        return false;
+    }
+    let mut options = run.words.iter().skip(1).filter(|word| is_option(word));
+    let alone = options.next().is_some_and(|option| asks(option)) && options.next().is_none();
+    // By its spec it could be the value of another option, and there would be another one.
+    alone
+        && operands.iter().flatten().filter(|operand| !asks(operand)).count() <= 1
+        && !operands.contains(&None)
+        && !one_of(OTHERWISE, &run.program)
+}
+
 /// The words of a run that are no options, and which of them could be the value of one that nobody described.
 struct Words<'r>(Vec<(Option<&'r str>, bool)>);
 
@@ -137,7 +197,7 @@ impl<'r> Words<'r> {
                 Some("--") => (ended, maybe_value) = (true, false),
                 Some(option) if !ended && is_option(option) => maybe_value = !option.contains('='),
                 other => {
-                    words.push((other, maybe_value));
+                    words.push((other, maybe_value || is_behind_option(run, other)));
                     maybe_value = false;
                 }
             }
@@ -167,6 +227,13 @@ impl<'r> Words<'r> {
     }
 }
 
+/// Whether an operand stands behind an option whose value it could be, as no spec says otherwise.
+fn is_behind_option(run: &Run, operand: Option<&str>) -> bool {
+    let mut pairs = run.words.iter().zip(run.words.iter().skip(1));
+    let bare = |word: &String| run.options.iter().any(|(known, given)| known == word && given.is_none());
+    run.sub.is_empty() && pairs.any(|(word, next)| Some(next.as_str()) == operand && bare(word))
+}
+
 /// Whether a spec has told options and operands apart. Where none has, the operands are all words.
 fn read_by_spec(run: &Run) -> bool {
     !run.options.is_empty() || !run.sub.is_empty() || run.operands.len() + 1 != run.words.len()
@@ -185,14 +252,23 @@ fn is_given(run: &Run, option: &str) -> bool {
     let fits =
         |given: Option<&str>| value.is_none_or(|value| given.is_some_and(|given| glob_but(value, given)));
     if option == "--" {
-        return run.words.iter().skip(1).any(|word| word == "--");
+        // Behind the last word it separates nothing.
+        let before_last = run.words.len().saturating_sub(1);
+        return run.words.iter().take(before_last).skip(1).any(|word| word == "--");
     }
-    if read_by_spec(run) {
+    // Signals are no options to the spec of `kill`.
+    if read_by_spec(run) && run.program != "kill" {
         let by_spec = run.options.iter().any(|(known, given)| {
             let known_name = known.trim_end_matches('=');
             (known_name == name && fits(given.as_deref())) || is_written(known, given.as_deref(), name, &fits)
         });
-        return by_spec;
+        // A spec that knows no options keeps the value as an operand, and one that is not known is shown.
+        let plain = || {
+            let mut pairs = run.words.iter().zip(run.words.iter().skip(1)).skip(1);
+            run.options.iter().any(|(known, given)| known == name && given.is_none())
+                && pairs.any(|(word, next)| word == name && fits(Some(next)))
+        };
+        return by_spec || (value.is_some() && plain());
     }
     let words = run.words.iter().skip(1).map(String::as_str).take_while(|word| *word != "--");
     let mut words = words.peekable();
@@ -204,13 +280,56 @@ fn is_given(run: &Run, option: &str) -> bool {
     false
 }
 
+/// Whether an option of these sub-commands is given, or the beginning of its name where the program takes that for the
+/// whole: `--forc`.
+fn is_meant(run: &Run, names: &[&str], option: &str) -> bool {
+    let own = || option.contains('=') || !stands_before(run, names, option) || stands_behind(run, names, option);
+    (is_given(run, option) && own()) || is_begun(run, option)
+}
+
+fn is_begun(run: &Run, option: &str) -> bool {
+    const SHORTENING: &str = "git|rm|chmod|chown|chgrp|tar|shred|wipefs|sgdisk|mdadm|iptables|ip6tables|journalctl|sysctl";
+    // Whole names, though others begin with them.
+    const WHOLE: [&str; 6] = ["--force", "--prune", "--delete", "--unset", "--all", "--no-"];
+    let (name, value) = match option.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (option, None),
+    };
+    if !name.starts_with("--") || name.len() < 6 || !one_of(SHORTENING, &run.program) {
+        return false;
+    }
+    let is_it = |word: &str, next: Option<&str>| {
+        let (begun, given) = match word.split_once('=') {
+            Some((begun, given)) => (begun, Some(given)),
+            None => (word, next),
+        };
+        begun.len() >= 5
+            && begun != name
+            && name.starts_with(begun)
+            && !WHOLE.contains(&begun)
+            && value.is_none_or(|value| given.is_some_and(|given| glob_but(value, given)))
+    };
+    if read_by_spec(run) {
+        return run.options.iter().any(|(known, given)| is_it(known, given.as_deref()));
+    }
+    let words = || run.words.iter().skip(1).map(String::as_str).take_while(|word| *word != "--");
+    let next = words().skip(1).map(Some).chain([None]);
+    words().zip(next).any(|(word, next)| is_it(word, next))
+}
+
 /// Whether an option stands before the sub-command, where it is the program's own and may mean something else: `-p` is
 /// one thing to `git` and another to `git checkout`.
 fn stands_before(run: &Run, names: &[&str], option: &str) -> bool {
-    let Some(name) = names.first() else { return false };
+    let Some(name) = names.first().filter(|name| **name != "$") else { return false };
     let option = option.split('=').next().unwrap_or(option);
     let mut before = run.words.iter().skip(1).take_while(|word| !one_of(name, word));
     before.any(|word| is_written(word, None, option, &|_| true))
+}
+
+fn stands_behind(run: &Run, names: &[&str], option: &str) -> bool {
+    let Some(name) = names.first() else { return true };
+    let behind = run.words.iter().skip(1).skip_while(|word| !one_of(name, word));
+    behind.take_while(|word| *word != "--").any(|word| is_written(word, None, option, &|_| true))
 }
 
 /// Whether a word that no spec knows is the option of this name: itself, with `=value`, or one letter of a bundle.
@@ -249,8 +368,8 @@ fn glob_but(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Whether a text fits a pattern in which `*` stands for anything, `?` for one letter and `\*` for a star, whatever
-/// the case of letters.
+/// Whether a text fits a pattern in which `*` stands for anything, `?` for one letter, `\*` and `\?` for themselves,
+/// whatever the case of letters.
 pub(crate) fn glob(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut seen) = (0, 0);
@@ -265,7 +384,7 @@ pub(crate) fn glob(pattern: &str, text: &str) -> bool {
                 continue;
             }
             (None, None) => return true,
-            (Some(b'\\'), Some(b'*')) if pattern.get(at + 1) == Some(&b'*') => Some(2),
+            (Some(b'\\'), Some(letter @ (b'*' | b'?'))) if pattern.get(at + 1) == Some(letter) => Some(2),
             (Some(b'?'), Some(_)) => Some(1),
             (Some(wanted), Some(letter)) if wanted.eq_ignore_ascii_case(letter) => Some(1),
             _ => None,
@@ -285,6 +404,15 @@ pub(crate) fn glob(pattern: &str, text: &str) -> bool {
 fn says_one<S: AsRef<str>>(word: &str, texts: &[S]) -> bool {
     let word = word.split_whitespace().collect::<Vec<_>>().join(" ");
     texts.iter().any(|text| glob(&format!("*{}*", text.as_ref()), &word))
+}
+
+/// Whether a word is one statement of these words, none of which reaches over a blank.
+fn is_statement(pattern: &str, word: &str) -> bool {
+    let word = word.trim().trim_end_matches(';');
+    let (patterns, words) = (pattern.split(' '), word.split_whitespace());
+    !word.contains([';', '/', '-'])
+        && patterns.clone().count() == words.clone().count()
+        && patterns.zip(words).all(|(pattern, word)| glob(pattern, word.trim_matches(['"', '`'])))
 }
 
 #[cfg(test)]

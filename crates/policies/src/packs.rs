@@ -13,6 +13,8 @@ pub(crate) struct PackRule {
     pub shape: Shape<'static, &'static str>,
     /// Commands that settle it where one of them runs before in the same call.
     pub after: &'static [&'static str],
+    /// Variables that take it back where they are set for the command: `RAILS_ENV=test`.
+    pub unless_env: &'static [&'static str],
     pub decision: Decision,
     /// Holds whatever the settings say.
     pub floor: bool,
