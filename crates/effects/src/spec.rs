@@ -469,7 +469,9 @@ impl Reader<'_, '_> {
             Some((name, _)) => (name, Some(name.len() + 1)),
             None => (word.head, None),
         };
-        if let (true, Some(option)) = (word.known, value.and_then(|_| self.listed(|spec| spec.option(word.head)))) {
+        if let (true, Some(option)) =
+            (word.known, value.and_then(|_| self.listed(|spec| spec.option(word.head))))
+        {
             return self.give(option, None);
         }
         if matches!(word.head, "--help" | "--version") && word.known && self.is_alone() {
@@ -741,7 +743,9 @@ impl Reader<'_, '_> {
             let all = [spec.default].into_iter().chain(mores).flat_map(fixed);
             self.reading.effects.extend(all.filter(|effect| match effect {
                 Fixed::Use(kind, _) if kind.changes() => !meant.iter().any(|kind| kind.changes()),
-                Fixed::Unknown => true,
+                Fixed::Unknown => {
+                    !meant.iter().any(|kind| matches!(kind, Kind::Shell | Kind::Code(_) | Kind::Script(_)))
+                }
                 _ => !meant.iter().any(|kind| kind.is_path()),
             }));
         }
@@ -833,7 +837,9 @@ impl Reader<'_, '_> {
             Kind::Sql if known && value::is_plain_sql(text) => Vec::new(),
             Kind::Debug if known && value::is_plain_debugging(text) => Vec::new(),
             Kind::Sql | Kind::Debug => vec![(Kind::Code(Language::Other), slot)],
-            Kind::Host if value::begins(text, "file:") => vec![within((Kind::Read, value::of_file_url(text)))],
+            Kind::Host if value::begins(text, "file:") => {
+                vec![within((Kind::Read, value::of_file_url(text)))]
+            }
             kind if kind.is_path() && self.reading.spec.is(Spec::REMOTE) && value::is_remote(text) => {
                 vec![(Kind::Host, slot)]
             }
