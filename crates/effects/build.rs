@@ -428,7 +428,7 @@ fn kinds(names: &str) -> Result<String> {
 
 /// The Rust name of a kind.
 fn kind(name: &str) -> Result<String> {
-    const SIMPLE: [&str; 26] = [
+    const SIMPLE: [&str; 28] = [
         "text",
         "read",
         "read-tree",
@@ -453,6 +453,8 @@ fn kind(name: &str) -> Result<String> {
         "form",
         "debug",
         "each",
+        "mount",
+        "filter",
         "relayed",
         "prose",
     ];

@@ -17,6 +17,7 @@ pub(crate) struct Spec {
     default: Span,
     flags: u16,
     output: Output,
+    #[cfg_attr(not(test), allow(dead_code, reason = "what follows pipes is to ask for it"))]
     stdin: Option<Language>,
 }
 
@@ -52,6 +53,10 @@ pub(crate) enum Kind {
     Form,
     /// Commands of a debugger; in a reading `Code`, or left out where they only look.
     Debug,
+    /// `host:container`; in a reading `WriteTree`, and prose.
+    Mount,
+    /// A program for `jq` or `yq`; in a reading what it loads.
+    Filter,
     /// Likewise `{a,b}`.
     Each,
     /// Options for another program, with commas between them; in a reading what they name.
@@ -801,7 +806,15 @@ impl Reader<'_, '_> {
             if *kind == Kind::Write && word.starts_with(['|', '!']) {
                 self.reading.uses.push((Kind::Shell, Slot { skip: slot.skip + 1, ..slot }));
             }
-            if *kind == Kind::Prose && slot.end.is_none() {
+            let leaves = match kind {
+                Kind::Debug => !value::is_plain_debugging(word),
+                Kind::Sql => value::leaves_database(word),
+                _ => false,
+            };
+            if leaves && !self.reading.effects.contains(&Fixed::Unknown) {
+                self.reading.effects.push(Fixed::Unknown);
+            }
+            if matches!(kind, Kind::Prose | Kind::Mount) && slot.end.is_none() {
                 self.reading.prose.push(slot.word);
             }
             for meaning in self.meaning(*kind, slot) {
@@ -828,6 +841,8 @@ impl Reader<'_, '_> {
             Kind::Read | Kind::Write if text == "-" && known => Vec::new(),
             Kind::At => value::at(text, known).into_iter().map(within).collect(),
             Kind::Form => value::form(text, known).into_iter().map(within).collect(),
+            Kind::Mount => value::mount(text, known).into_iter().map(within).collect(),
+            Kind::Filter => value::filter(text).into_iter().map(within).collect(),
             Kind::Each => value::each(text).into_iter().map(within).collect(),
             Kind::Relayed => {
                 let before = slot.word.checked_sub(2).and_then(|at| self.words.get(at));
@@ -866,7 +881,14 @@ impl Kind {
             | Kind::Form => true,
             Kind::Link | Kind::Script(_) | Kind::Program => false,
             Kind::Text | Kind::Command | Kind::Shell | Kind::Code(_) | Kind::Sed | Kind::Awk => false,
-            Kind::Assign | Kind::Host | Kind::Sql | Kind::Debug | Kind::Relayed | Kind::Prose => false,
+            Kind::Assign
+            | Kind::Host
+            | Kind::Sql
+            | Kind::Debug
+            | Kind::Mount
+            | Kind::Filter
+            | Kind::Relayed
+            | Kind::Prose => false,
         }
     }
 
@@ -1043,9 +1065,20 @@ mod tests {
             ("mktemp a", &["write a"]),
             ("7z x -od a", &["read a", "write-tree d"]),
             ("vim +:q a", &["code:other :q", "read a", "unknown", "write a"]),
+            ("op --version", &[]),
+            ("op --version -x", &["connect", "foreign"]),
+            ("sdk -V", &[]),
+            ("du -h", &["list ."]),
+            ("sqlite3 a .schema", &["code:other .schema", "read a", "write a"]),
+            ("sqlite3 'file:/etc/x?mode=rw'", &["read /etc/x", "write /etc/x"]),
+            ("docker run -v /a:/b:ro x cat /c", &["connect", "foreign", "read-tree /a"]),
+            ("docker run --mount type=bind,source=/a,target=/b x", &["connect", "foreign", "write-tree /a"]),
             ("timeout -k 1 5 nice -5 env A=b rm -r x", &["delete-tree x"]),
             ("flock l -c x", &["run -c", "write l"]),
-            ("sqlite3 a \"select readfile('b')\"", &["code:other select readfile('b')", "read a", "write a"]),
+            (
+                "sqlite3 a \"select readfile('b')\"",
+                &["code:other select readfile('b')", "read a", "unknown", "write a"],
+            ),
         ];
         for (run, expected) in cases {
             assert_eq!(does(&split(run), true), *expected, "{run}");
@@ -1083,6 +1116,32 @@ mod tests {
         );
         assert_eq!(read_shown("tar", &[("", false)]).unlisted, [0]);
         assert_eq!(read_shown("systemctl", &[("", false)]).unlisted, [0]);
+    }
+
+    #[test]
+    fn what_is_said_besides_the_uses() {
+        let prose = |run: &str| {
+            let words = split(run);
+            read(find(&words[0]).unwrap(), &shown(&words[1..])).prose
+        };
+        assert_eq!(prose("docker exec x cat /etc/hosts"), [2, 3]);
+        assert_eq!(prose("jest -t 'reads /etc/passwd' /etc"), [1]);
+        let output = |run: &str| {
+            let words = split(run);
+            read(find(&words[0]).unwrap(), &shown(&words[1..])).output
+        };
+        for run in
+            ["date +%F", "date", "wc -l", "wc -l a", "stat -c %s a/b", "uuidgen", "openssl rand -hex 4"]
+        {
+            assert_eq!(output(run), Output::Name, "{run}");
+        }
+        for run in
+            ["date +%Y/%m", "date +%D", "wc -l a/b", "stat a", "stat -c %n a/b", "openssl rand -base64 4"]
+        {
+            assert_eq!(output(run), Output::Text, "{run}");
+        }
+        assert_eq!(find("irb").and_then(Spec::stdin_code), Some(Language::Other));
+        assert_eq!(find("cat").and_then(Spec::stdin_code), None);
     }
 
     #[test]

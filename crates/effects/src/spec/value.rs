@@ -81,6 +81,126 @@ pub(super) fn each(text: &str) -> Vec<(Kind, Part)> {
     inside.split(',').map(piece).collect()
 }
 
+/// The side of this machine in `host:container`, or in `type=bind,source=host,target=container`.
+pub(super) fn mount(text: &str, known: bool) -> Option<(Kind, Part)> {
+    let keyed = ["source=", "src="].iter().find_map(|key| {
+        let at = if text.starts_with(key) { 0 } else { text.find(&format!(",{key}"))? + 1 };
+        Some(at + key.len())
+    });
+    let start = match keyed {
+        Some(start) => start,
+        None if text.contains("type=") => return None,
+        None => 0,
+    };
+    let host = text.get(start..).unwrap_or_default();
+    let end = host.find([':', ',']).map(|at| start + at);
+    let place = host.starts_with(['/', '.', '~']) || (host.is_empty() && !known);
+    let reads = [":ro", ",ro", ",readonly"].iter().any(|end| text.ends_with(end));
+    place.then_some((if reads { Kind::ReadTree } else { Kind::WriteTree }, Part { start, end }))
+}
+
+/// Files that a program for `jq` or `yq` loads, by an absolute path or one that climbs. A program that is nothing but such
+/// a path is the name of a file to write (`yq -s`).
+pub(super) fn filter(text: &str) -> Vec<(Kind, Part)> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    for (number, piece) in text.split('"').enumerate() {
+        let before = text.get(..at).unwrap_or_default().trim_end_matches(['"', '(', ' ']);
+        let word = before.rsplit(|letter: char| letter != '_' && !letter.is_alphanumeric()).next();
+        let word = word.unwrap_or_default();
+        let loads = matches!(word, "import" | "include") || word.starts_with("load");
+        let place = piece.starts_with(['/', '~']) || piece.starts_with("..");
+        if number % 2 == 1 && place && (loads || piece.len() + 2 == text.trim().len()) {
+            let kind = if loads { Kind::Read } else { Kind::Write };
+            parts.push((kind, Part { start: at, end: Some(at + piece.len()) }));
+        }
+        at += piece.len() + 1;
+    }
+    parts
+}
+
+/// Whether SQL has a command of the client or a function that runs programs or uses other files.
+pub(super) fn leaves_database(text: &str) -> bool {
+    const DOTS: [&str; 42] = [
+        ".bail",
+        ".binary",
+        ".changes",
+        ".databases",
+        ".dbconfig",
+        ".dbinfo",
+        ".dump",
+        ".echo",
+        ".eqp",
+        ".exit",
+        ".expert",
+        ".explain",
+        ".fullschema",
+        ".header",
+        ".headers",
+        ".help",
+        ".indexes",
+        ".indices",
+        ".limit",
+        ".lint",
+        ".mode",
+        ".nullvalue",
+        ".parameter",
+        ".print",
+        ".progress",
+        ".prompt",
+        ".quit",
+        ".read",
+        ".schema",
+        ".selecttrace",
+        ".separator",
+        ".sha3sum",
+        ".show",
+        ".stats",
+        ".tables",
+        ".timeout",
+        ".timer",
+        ".trace",
+        ".version",
+        ".vfsinfo",
+        ".vfslist",
+        ".width",
+    ];
+    const OUTSIDE: [&str; 13] = [
+        "readfile",
+        "writefile",
+        "edit",
+        "load_extension",
+        "fts3_tokenizer",
+        "load_file",
+        "pg_read_file",
+        "pg_read_binary_file",
+        "pg_ls_dir",
+        "lo_import",
+        "lo_export",
+        "dblink",
+        "sys_exec",
+    ];
+    let text = text.to_ascii_lowercase();
+    let dots = text.lines().map(str::trim_start).filter(|line| line.starts_with('.')).any(|line| {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        !DOTS.contains(&name) || line.contains('|')
+    });
+    let calls = text.match_indices('(').any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default().trim_end();
+        let word = before.rsplit(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric()).next();
+        word.is_some_and(|word| OUTSIDE.contains(&word))
+    });
+    let parts = text.lines().any(|line| {
+        let line = line.trim_start();
+        ["\\!", "\\e", "\\copy", "\\i", "\\o", "\\w", "\\g ", "\\setenv", "\\lo_"]
+            .iter()
+            .any(|start| line.starts_with(start))
+            && !line.starts_with("\\echo")
+            && !line.starts_with("\\encoding")
+    });
+    dots || calls || parts
+}
+
 /// Options that a compiler hands to the linker, the assembler or the preprocessor, with commas between them. `before` is
 /// the one that was handed on before these, where each has a word of its own.
 pub(super) fn relayed(before: &str, text: &str, known: bool) -> Vec<(Kind, Part)> {
@@ -278,7 +398,10 @@ pub(super) fn is_plain_debugging(text: &str) -> bool {
 
 /// Whether a path is on another machine: `host:path`, `rsync://host/path`.
 pub(super) fn is_remote(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'))
+    text.split_once(':').is_some_and(|(host, path)| {
+        let named = host.contains('/') && !host.starts_with(['/', '.', '~']) && !host.contains("..");
+        !host.is_empty() && (!host.contains('/') || (named && path.starts_with('/')))
+    })
 }
 
 pub(super) fn begins(text: &str, start: &str) -> bool {
