@@ -47,6 +47,7 @@ struct Source {
     global: bool,
     #[serde(default)]
     remote: bool,
+    stdin: Option<String>,
     #[serde(default = "text")]
     output: String,
     #[serde(default)]
@@ -192,7 +193,15 @@ impl Tables {
         };
         let effects = self.effects(&source.effects).map_err(within)?;
         let default = self.effects(&source.default).map_err(within)?;
-        let output = output(&source.output).map_err(within)?;
+        let facts = source.output == "facts";
+        let output = output(if facts { "name" } else { &source.output }).map_err(within)?;
+        let stdin = match source.stdin.as_deref().map(kind).transpose().map_err(within)? {
+            Some(code) => match code.strip_prefix("Kind::Code(").and_then(|rest| rest.strip_suffix(')')) {
+                Some(language) => format!("Some({language})"),
+                None => return Err(within("`stdin` is `code:` and a language".to_owned())),
+            },
+            None => "None".to_owned(),
+        };
         let first = self.specs.len();
         let subs = span(first, source.sub.len())?;
         let flags = [
@@ -204,10 +213,11 @@ impl Tables {
             source.handler,
             source.global,
             source.remote,
+            facts,
         ];
-        let flags = flags.iter().rev().fold(0, |flags, flag| flags << 1 | u8::from(*flag));
+        let flags = flags.iter().rev().fold(0, |flags, flag| flags << 1 | u16::from(*flag));
         self.specs[place] = format!(
-            "Spec {{ names: {listed}, options: {options}, subs: {subs}, args: {args}, args1: {args1}, effects: {effects}, default: {default}, flags: {flags}, output: {output} }}"
+            "Spec {{ names: {listed}, options: {options}, subs: {subs}, args: {args}, args1: {args1}, effects: {effects}, default: {default}, flags: {flags}, output: {output}, stdin: {stdin} }}"
         );
         self.specs.extend(source.sub.keys().map(|_| String::new()));
         let mut seen = BTreeSet::new();
@@ -418,7 +428,7 @@ fn kinds(names: &str) -> Result<String> {
 
 /// The Rust name of a kind.
 fn kind(name: &str) -> Result<String> {
-    const SIMPLE: [&str; 22] = [
+    const SIMPLE: [&str; 28] = [
         "text",
         "read",
         "read-tree",
@@ -441,6 +451,12 @@ fn kind(name: &str) -> Result<String> {
         "at",
         "sql",
         "form",
+        "debug",
+        "each",
+        "mount",
+        "filter",
+        "relayed",
+        "prose",
     ];
     const LANGUAGES: [&str; 8] = ["python", "node", "perl", "ruby", "php", "lua", "shell", "other"];
     match name.split_once(':') {

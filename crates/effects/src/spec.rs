@@ -15,8 +15,10 @@ pub(crate) struct Spec {
     args1: Option<Span>,
     effects: Span,
     default: Span,
-    flags: u8,
+    flags: u16,
     output: Output,
+    #[cfg_attr(not(test), allow(dead_code, reason = "what follows pipes is to ask for it"))]
+    stdin: Option<Language>,
 }
 
 /// What a word is to its command. The README of the specs explains each.
@@ -49,6 +51,18 @@ pub(crate) enum Kind {
     Sql,
     /// Likewise `name=@file`.
     Form,
+    /// Commands of a debugger; in a reading `Code`, or left out where they only look.
+    Debug,
+    /// `host:container`; in a reading `WriteTree`, and prose.
+    Mount,
+    /// A program for `jq` or `yq`; in a reading what it loads.
+    Filter,
+    /// Likewise `{a,b}`.
+    Each,
+    /// Options for another program, with commas between them; in a reading what they name.
+    Relayed,
+    /// In a reading it stands among the `prose`.
+    Prose,
 }
 
 /// The language of a program that is given as a word or a file.
@@ -139,6 +153,9 @@ pub(crate) struct Reading {
     pub(crate) unlisted: Vec<usize>,
     pub(crate) effects: Vec<Fixed>,
     pub(crate) output: Output,
+    /// Words that name no place of this machine, whatever they look like.
+    #[cfg_attr(not(test), allow(dead_code, reason = "what guesses at paths is to leave them out"))]
+    pub(crate) prose: Vec<usize>,
     /// The first word of a command that this one runs.
     pub(crate) rest: Option<usize>,
 }
@@ -258,12 +275,14 @@ pub(crate) fn read(spec: &'static Spec, words: &[Shown<'_>]) -> Reading {
         unlisted: Vec::new(),
         effects: fixed(spec.effects).collect(),
         output: spec.output,
+        prose: Vec::new(),
         rest: None,
     };
     let reader = Reader {
         words,
         at: 0,
         ended: false,
+        shows: None,
         above: Vec::new(),
         values: Vec::new(),
         mores: Vec::new(),
@@ -273,13 +292,20 @@ pub(crate) fn read(spec: &'static Spec, words: &[Shown<'_>]) -> Reading {
 }
 
 impl Spec {
-    const PLAIN: u8 = 1;
-    const STOPS: u8 = 2;
-    const SINGLE_DASH: u8 = 4;
-    const OLD_STYLE: u8 = 8;
-    const KEY_VALUE: u8 = 16;
-    const GLOBAL: u8 = 64;
-    const REMOTE: u8 = 128;
+    const PLAIN: u16 = 1;
+    const STOPS: u16 = 2;
+    const SINGLE_DASH: u16 = 4;
+    const OLD_STYLE: u16 = 8;
+    const KEY_VALUE: u16 = 16;
+    const GLOBAL: u16 = 64;
+    const REMOTE: u16 = 128;
+    const FACTS: u16 = 256;
+
+    /// The language of the code that it reads from standard input where no word gives it any.
+    #[cfg_attr(not(test), allow(dead_code, reason = "what follows pipes is to ask for it"))]
+    pub(crate) fn stdin_code(&self) -> Option<Language> {
+        self.stdin
+    }
 
     /// Its first name.
     pub(crate) fn name(&self) -> &'static str {
@@ -304,7 +330,7 @@ impl Spec {
         None
     }
 
-    fn is(&self, flag: u8) -> bool {
+    fn is(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
 
@@ -391,12 +417,20 @@ fn fixed(span: Span) -> impl Iterator<Item = Fixed> {
     })
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    Surely,
+    Likely,
+}
+
 struct Reader<'r, 'w> {
     words: &'r [Shown<'w>],
     /// The word that is being read.
     at: usize,
     /// Whether all further words are operands.
     ended: bool,
+    /// Whether it only says what it is: by `--help` or `--version`, or by a letter that may mean something else.
+    shows: Option<Shows>,
     /// The commands above the sub-command whose options are meant everywhere.
     above: Vec<&'static Spec>,
     /// The values of options, by the first spelling of each.
@@ -440,6 +474,17 @@ impl Reader<'_, '_> {
             Some((name, _)) => (name, Some(name.len() + 1)),
             None => (word.head, None),
         };
+        if let (true, Some(option)) =
+            (word.known, value.and_then(|_| self.listed(|spec| spec.option(word.head))))
+        {
+            return self.give(option, None);
+        }
+        if matches!(word.head, "--help" | "--version") && word.known && self.is_alone() {
+            let listed = self.listed(|spec| spec.option(name));
+            if listed.is_none_or(|option| matches!(option.takes, Takes::No | Takes::Attached)) {
+                self.shows = Some(Shows::Surely);
+            }
+        }
         if matches!(name, "--help" | "--version")
             && word.known
             && self.listed(|spec| spec.option(name)).is_none()
@@ -454,10 +499,21 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Whether no other word is an option, or could be one.
+    fn is_alone(&self) -> bool {
+        let others = self.words.iter().enumerate().filter(|(at, _)| *at != self.at);
+        others.into_iter().all(|(_, word)| word.known && !word.head.starts_with('-'))
+    }
+
     /// An option with one dash, or several.
     fn short(&mut self, word: Shown<'_>) {
         if let (true, Some(option)) = (word.known, self.listed(|spec| spec.option(word.head))) {
             return self.give(option, None);
+        }
+        let last = self.at + 1 == self.words.len() && self.reading.operands.is_empty();
+        if matches!(word.head, "-h" | "-V") && word.known && last && self.is_alone() {
+            self.shows = Some(Shows::Likely);
+            return self.reading.plain.push(self.at);
         }
         if !self.reading.spec.is(Spec::SINGLE_DASH) {
             return self.bundle(word, 1);
@@ -549,6 +605,11 @@ impl Reader<'_, '_> {
         };
         match (value, kinds(option.kinds)) {
             (Some(slot), _) if option.takes == Takes::Keyed => self.keyed(name, slot),
+            // All further words are a command.
+            (Some(slot), [Kind::Command, ..]) => {
+                self.reading.rest = Some(slot.word);
+                self.at = self.words.len();
+            }
             (Some(slot), [first, second, _]) if option.takes == Takes::Pair => {
                 self.values.push((name, [first, Kind::Text, Kind::Text], slot));
                 if let Some(slot) = self.next_word() {
@@ -590,6 +651,10 @@ impl Reader<'_, '_> {
         match (of(key).filter(|_| whole), of("*")) {
             (Some(option), _) => {
                 self.values.push((name, kinds(option.kinds), Slot::at(slot.word, slot.skip + skip)));
+            }
+            (None, _) if whole && skip > key.len() && of("*=").is_some() => {
+                let kinds = of("*=").map_or([Kind::Text; 3], |any| kinds(any.kinds));
+                self.values.push((name, kinds, Slot::at(slot.word, slot.skip + skip)));
             }
             (None, Some(any)) => self.values.push((name, kinds(any.kinds), slot)),
             (None, None) => self.unlisted_at(slot.word),
@@ -677,15 +742,44 @@ impl Reader<'_, '_> {
             self.meanings(name, kinds, slot);
         }
         self.reading.uses.sort_by_key(|(_, slot)| slot.word);
-        if !self.mores.iter().any(|more| more.instead) {
+        self.prints();
+        if self.shows != Some(Shows::Surely) && !self.mores.iter().any(|more| more.instead) {
             let mores = self.mores.iter().map(|more| more.default);
             let all = [spec.default].into_iter().chain(mores).flat_map(fixed);
             self.reading.effects.extend(all.filter(|effect| match effect {
                 Fixed::Use(kind, _) if kind.changes() => !meant.iter().any(|kind| kind.changes()),
+                Fixed::Unknown => {
+                    !meant.iter().any(|kind| matches!(kind, Kind::Shell | Kind::Code(_) | Kind::Script(_)))
+                }
                 _ => !meant.iter().any(|kind| kind.is_path()),
             }));
         }
+        match self.shows {
+            Some(Shows::Surely) => self.reading.effects.clear(),
+            Some(Shows::Likely) => self.reading.effects.retain(|effect| matches!(effect, Fixed::Use(..))),
+            None => {}
+        }
         self.reading
+    }
+
+    /// What should be a name is none where the words ask for paths.
+    fn prints(&mut self) {
+        let Reading { spec, options, operands, output, .. } = &mut self.reading;
+        if *output != Output::Name {
+            return;
+        }
+        let slashes = |word: &Shown<'_>| !word.known || word.head.contains('/');
+        let named = operands.iter().filter_map(|at| self.words.get(*at));
+        let formats = options
+            .iter()
+            .filter(|given| matches!(given.name, "-c" | "-f" | "--printf"))
+            .filter_map(|given| self.words.get(given.value?.word));
+        let mut formats = formats.chain(self.words.iter().filter(|word| word.head.starts_with('+')));
+        if (spec.is(Spec::FACTS) && { named }.any(slashes))
+            || formats.any(|word| slashes(word) || value::prints_paths(word.head))
+        {
+            *output = Output::Text;
+        }
     }
 
     fn is_assignment(&self, word: usize) -> bool {
@@ -712,36 +806,62 @@ impl Reader<'_, '_> {
             if *kind == Kind::Write && word.starts_with(['|', '!']) {
                 self.reading.uses.push((Kind::Shell, Slot { skip: slot.skip + 1, ..slot }));
             }
-            if let Some(meaning) = self.meaning(*kind, slot)
-                && !self.reading.uses.contains(&meaning)
-            {
-                self.reading.uses.push(meaning);
+            let leaves = match kind {
+                Kind::Debug => !value::is_plain_debugging(word),
+                Kind::Sql => value::leaves_database(word),
+                _ => false,
+            };
+            if leaves && !self.reading.effects.contains(&Fixed::Unknown) {
+                self.reading.effects.push(Fixed::Unknown);
+            }
+            if matches!(kind, Kind::Prose | Kind::Mount) && slot.end.is_none() {
+                self.reading.prose.push(slot.word);
+            }
+            for meaning in self.meaning(*kind, slot) {
+                if !self.reading.uses.contains(&meaning) {
+                    self.reading.uses.push(meaning);
+                }
             }
         }
         all.extend(listed);
         all
     }
 
-    fn meaning(&self, kind: Kind, slot: Slot) -> Option<(Kind, Slot)> {
-        let word = self.words.get(slot.word)?;
+    fn meaning(&self, kind: Kind, slot: Slot) -> Vec<(Kind, Slot)> {
+        let Some(word) = self.words.get(slot.word) else { return Vec::new() };
         let text = slot.of(word.head);
+        let known = word.known || slot.end.is_some();
         let later = |skip| Slot { skip: slot.skip + skip, ..slot };
-        let within =
-            |part: value::Part| Slot { end: part.end.map(|end| slot.skip + end), ..later(part.start) };
+        let within = |(kind, part): (Kind, value::Part)| {
+            let end = part.end.map(|end| slot.skip + end).or(slot.end);
+            (kind, Slot { end, ..later(part.start) })
+        };
         match kind {
-            Kind::Text => None,
-            Kind::Read | Kind::Write if text == "-" && word.known => None,
-            Kind::At => value::at(text, word.known).map(|(kind, part)| (kind, within(part))),
-            Kind::Form => value::form(text, word.known).map(|(kind, part)| (kind, within(part))),
-            Kind::Sql => {
-                (!word.known || !value::is_plain_sql(text)).then_some((Kind::Code(Language::Other), slot))
+            Kind::Text | Kind::Prose => Vec::new(),
+            Kind::Read | Kind::Write if text == "-" && known => Vec::new(),
+            Kind::At => value::at(text, known).into_iter().map(within).collect(),
+            Kind::Form => value::form(text, known).into_iter().map(within).collect(),
+            Kind::Mount => value::mount(text, known).into_iter().map(within).collect(),
+            Kind::Filter => value::filter(text).into_iter().map(within).collect(),
+            Kind::Each => value::each(text).into_iter().map(within).collect(),
+            Kind::Relayed => {
+                let before = slot.word.checked_sub(2).and_then(|at| self.words.get(at));
+                let before = before.filter(|_| slot.skip == 0).map_or("", |word| word.head);
+                value::relayed(before, text, known).into_iter().map(within).collect()
             }
-            Kind::Host if value::begins(text, "file://") => Some((Kind::Read, later(7))),
-            Kind::Host if value::begins(text, "file:") => Some((Kind::Read, later(5))),
+            Kind::Sql if known && value::is_plain_sql(text) => Vec::new(),
+            Kind::Debug if known && value::is_plain_debugging(text) => Vec::new(),
+            Kind::Sql | Kind::Debug => vec![(Kind::Code(Language::Other), slot)],
+            Kind::Host if value::begins(text, "file:") => {
+                vec![within((Kind::Read, value::of_file_url(text)))]
+            }
             kind if kind.is_path() && self.reading.spec.is(Spec::REMOTE) && value::is_remote(text) => {
-                Some((Kind::Host, slot))
+                vec![(Kind::Host, slot)]
             }
-            kind => Some((kind, slot)),
+            kind if kind.is_path() && value::begins(text, "file:") => {
+                vec![within((kind, value::of_file_url(text)))]
+            }
+            kind => vec![(kind, slot)],
         }
     }
 }
@@ -757,10 +877,18 @@ impl Kind {
             | Kind::Into
             | Kind::Beside
             | Kind::At
+            | Kind::Each
             | Kind::Form => true,
             Kind::Link | Kind::Script(_) | Kind::Program => false,
             Kind::Text | Kind::Command | Kind::Shell | Kind::Code(_) | Kind::Sed | Kind::Awk => false,
-            Kind::Assign | Kind::Host | Kind::Sql => false,
+            Kind::Assign
+            | Kind::Host
+            | Kind::Sql
+            | Kind::Debug
+            | Kind::Mount
+            | Kind::Filter
+            | Kind::Relayed
+            | Kind::Prose => false,
         }
     }
 
@@ -937,9 +1065,20 @@ mod tests {
             ("mktemp a", &["write a"]),
             ("7z x -od a", &["read a", "write-tree d"]),
             ("vim +:q a", &["code:other :q", "read a", "unknown", "write a"]),
+            ("op --version", &[]),
+            ("op --version -x", &["connect", "foreign"]),
+            ("sdk -V", &[]),
+            ("du -h", &["list ."]),
+            ("sqlite3 a .schema", &["code:other .schema", "read a", "write a"]),
+            ("sqlite3 'file:/etc/x?mode=rw'", &["read /etc/x", "write /etc/x"]),
+            ("docker run -v /a:/b:ro x cat /c", &["connect", "foreign", "read-tree /a"]),
+            ("docker run --mount type=bind,source=/a,target=/b x", &["connect", "foreign", "write-tree /a"]),
             ("timeout -k 1 5 nice -5 env A=b rm -r x", &["delete-tree x"]),
             ("flock l -c x", &["run -c", "write l"]),
-            ("sqlite3 a \"select readfile('b')\"", &["code:other select readfile('b')", "read a", "write a"]),
+            (
+                "sqlite3 a \"select readfile('b')\"",
+                &["code:other select readfile('b')", "read a", "unknown", "write a"],
+            ),
         ];
         for (run, expected) in cases {
             assert_eq!(does(&split(run), true), *expected, "{run}");
@@ -977,6 +1116,32 @@ mod tests {
         );
         assert_eq!(read_shown("tar", &[("", false)]).unlisted, [0]);
         assert_eq!(read_shown("systemctl", &[("", false)]).unlisted, [0]);
+    }
+
+    #[test]
+    fn what_is_said_besides_the_uses() {
+        let prose = |run: &str| {
+            let words = split(run);
+            read(find(&words[0]).unwrap(), &shown(&words[1..])).prose
+        };
+        assert_eq!(prose("docker exec x cat /etc/hosts"), [2, 3]);
+        assert_eq!(prose("jest -t 'reads /etc/passwd' /etc"), [1]);
+        let output = |run: &str| {
+            let words = split(run);
+            read(find(&words[0]).unwrap(), &shown(&words[1..])).output
+        };
+        for run in
+            ["date +%F", "date", "wc -l", "wc -l a", "stat -c %s a/b", "uuidgen", "openssl rand -hex 4"]
+        {
+            assert_eq!(output(run), Output::Name, "{run}");
+        }
+        for run in
+            ["date +%Y/%m", "date +%D", "wc -l a/b", "stat a", "stat -c %n a/b", "openssl rand -base64 4"]
+        {
+            assert_eq!(output(run), Output::Text, "{run}");
+        }
+        assert_eq!(find("irb").and_then(Spec::stdin_code), Some(Language::Other));
+        assert_eq!(find("cat").and_then(Spec::stdin_code), None);
     }
 
     #[test]

@@ -22,20 +22,254 @@ pub(super) fn at(text: &str, known: bool) -> Option<(Kind, Part)> {
     }
 }
 
-/// `name=@file`, `name=<file`, `name@file` or `@file`, with or without `;type=…` behind it.
-pub(super) fn form(text: &str, known: bool) -> Option<(Kind, Part)> {
+/// `name=@file`, `name=<file`, `name@file` or `@file`, with or without `;type=…` behind it. There may be several with
+/// commas between them, in quotes, and `;headers=@file`.
+pub(super) fn form(text: &str, known: bool) -> Vec<(Kind, Part)> {
     let start = match (text.split_once('='), text.split_once('@')) {
         _ if text.starts_with('@') => 1,
         (Some((name, value)), _) if value.starts_with(['@', '<']) => name.len() + 2,
         (Some((_, "")), _) if !known => text.len(),
-        (Some(_), _) => return None,
+        (Some((name, value)), _) => return headers(value, name.len() + 1),
         (None, Some((name, _))) if is_name(name) => name.len() + 1,
         (None, _) if !known && (text.is_empty() || is_name(text)) => text.len(),
-        (None, _) => return None,
+        (None, _) => return Vec::new(),
     };
-    let file = text.get(start..).unwrap_or_default();
-    let end = file.find(';').map(|at| start + at);
-    (file != "-" || !known).then_some((Kind::Read, Part { start, end }))
+    let files = text.get(start..).unwrap_or_default();
+    let mut parts = headers(files, start);
+    let mut at = start;
+    for file in files.split(',') {
+        let end = at + file.find(';').unwrap_or(file.len());
+        let open = end == text.len() && !known;
+        let name = text.get(at..end).unwrap_or_default();
+        let quoted = name.len() > 1 && name.starts_with('"') && name.ends_with('"');
+        let (first, last) = if quoted { (at + 1, end - 1) } else { (at, end) };
+        if open || !matches!(name, "" | "-") {
+            let whole = last == text.len();
+            parts.push((Kind::Read, Part { start: first, end: (!whole).then_some(last) }));
+        }
+        at += file.len() + 1;
+    }
+    parts
+}
+
+/// `;headers=@file` in the value of a form that begins at the byte `start`.
+fn headers(value: &str, start: usize) -> Vec<(Kind, Part)> {
+    let found = value.match_indices(";headers=").filter_map(|(at, name)| {
+        let rest = value.get(at + name.len()..)?;
+        let file = rest.strip_prefix(['@', '<'])?;
+        let first = start + at + name.len() + 1;
+        Some((Kind::Read, Part { start: first, end: file.find([';', ',']).map(|end| first + end) }))
+    });
+    found.collect()
+}
+
+/// A file, or several as `{a,b}`, which the program itself takes apart.
+pub(super) fn each(text: &str) -> Vec<(Kind, Part)> {
+    if matches!(text, "-" | ".") {
+        return Vec::new();
+    }
+    let Some((before, inside)) = text.split_once('{') else {
+        return vec![(Kind::Read, Part { start: 0, end: None })];
+    };
+    let mut at = before.len() + 1;
+    let inside = inside.split('}').next().unwrap_or_default();
+    let piece = |piece: &str| {
+        let part = Part { start: at, end: Some(at + piece.len()) };
+        at += piece.len() + 1;
+        (Kind::Read, part)
+    };
+    inside.split(',').map(piece).collect()
+}
+
+/// The side of this machine in `host:container`, or in `type=bind,source=host,target=container`.
+pub(super) fn mount(text: &str, known: bool) -> Option<(Kind, Part)> {
+    let keyed = ["source=", "src="].iter().find_map(|key| {
+        let at = if text.starts_with(key) { 0 } else { text.find(&format!(",{key}"))? + 1 };
+        Some(at + key.len())
+    });
+    let start = match keyed {
+        Some(start) => start,
+        None if text.contains("type=") => return None,
+        None => 0,
+    };
+    let host = text.get(start..).unwrap_or_default();
+    let end = host.find([':', ',']).map(|at| start + at);
+    let place = host.starts_with(['/', '.', '~']) || (host.is_empty() && !known);
+    let reads = [":ro", ",ro", ",readonly"].iter().any(|end| text.ends_with(end));
+    place.then_some((if reads { Kind::ReadTree } else { Kind::WriteTree }, Part { start, end }))
+}
+
+/// Files that a program for `jq` or `yq` loads, by an absolute path or one that climbs. A program that is nothing but such
+/// a path is the name of a file to write (`yq -s`).
+pub(super) fn filter(text: &str) -> Vec<(Kind, Part)> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    for (number, piece) in text.split('"').enumerate() {
+        let before = text.get(..at).unwrap_or_default().trim_end_matches(['"', '(', ' ']);
+        let word = before.rsplit(|letter: char| letter != '_' && !letter.is_alphanumeric()).next();
+        let word = word.unwrap_or_default();
+        let loads = matches!(word, "import" | "include") || word.starts_with("load");
+        let place = piece.starts_with(['/', '~']) || piece.starts_with("..");
+        if number % 2 == 1 && place && (loads || piece.len() + 2 == text.trim().len()) {
+            let kind = if loads { Kind::Read } else { Kind::Write };
+            parts.push((kind, Part { start: at, end: Some(at + piece.len()) }));
+        }
+        at += piece.len() + 1;
+    }
+    parts
+}
+
+/// Whether SQL has a command of the client or a function that runs programs or uses other files.
+pub(super) fn leaves_database(text: &str) -> bool {
+    const DOTS: [&str; 42] = [
+        ".bail",
+        ".binary",
+        ".changes",
+        ".databases",
+        ".dbconfig",
+        ".dbinfo",
+        ".dump",
+        ".echo",
+        ".eqp",
+        ".exit",
+        ".expert",
+        ".explain",
+        ".fullschema",
+        ".header",
+        ".headers",
+        ".help",
+        ".indexes",
+        ".indices",
+        ".limit",
+        ".lint",
+        ".mode",
+        ".nullvalue",
+        ".parameter",
+        ".print",
+        ".progress",
+        ".prompt",
+        ".quit",
+        ".read",
+        ".schema",
+        ".selecttrace",
+        ".separator",
+        ".sha3sum",
+        ".show",
+        ".stats",
+        ".tables",
+        ".timeout",
+        ".timer",
+        ".trace",
+        ".version",
+        ".vfsinfo",
+        ".vfslist",
+        ".width",
+    ];
+    const OUTSIDE: [&str; 13] = [
+        "readfile",
+        "writefile",
+        "edit",
+        "load_extension",
+        "fts3_tokenizer",
+        "load_file",
+        "pg_read_file",
+        "pg_read_binary_file",
+        "pg_ls_dir",
+        "lo_import",
+        "lo_export",
+        "dblink",
+        "sys_exec",
+    ];
+    let text = text.to_ascii_lowercase();
+    let dots = text.lines().map(str::trim_start).filter(|line| line.starts_with('.')).any(|line| {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        !DOTS.contains(&name) || line.contains('|')
+    });
+    let calls = text.match_indices('(').any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default().trim_end();
+        let word = before.rsplit(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric()).next();
+        word.is_some_and(|word| OUTSIDE.contains(&word))
+    });
+    let parts = text.lines().any(|line| {
+        let line = line.trim_start();
+        ["\\!", "\\e", "\\copy", "\\i", "\\o", "\\w", "\\g ", "\\setenv", "\\lo_"]
+            .iter()
+            .any(|start| line.starts_with(start))
+            && !line.starts_with("\\echo")
+            && !line.starts_with("\\encoding")
+    });
+    dots || calls || parts
+}
+
+/// Options that a compiler hands to the linker, the assembler or the preprocessor, with commas between them. `before` is
+/// the one that was handed on before these, where each has a word of its own.
+pub(super) fn relayed(before: &str, text: &str, known: bool) -> Vec<(Kind, Part)> {
+    const MAKES: [&str; 12] = [
+        "-Map",
+        "--Map",
+        "-o",
+        "--output",
+        "-MD",
+        "-MMD",
+        "-MF",
+        "--MD",
+        "--dependency-file",
+        "--reproduce",
+        "--out-implib",
+        "--cref-file",
+    ];
+    const RUNS: [&str; 5] = ["-plugin", "--plugin", "-load", "-fplugin", "-fpass-plugin"];
+    const READS: [&str; 6] = ["-T", "--script", "--version-script", "--dynamic-list", "-include", "-imacros"];
+    let names = |name: &str| {
+        if MAKES.contains(&name) {
+            Some(Kind::Write)
+        } else if RUNS.contains(&name) {
+            Some(Kind::Program)
+        } else {
+            READS.contains(&name).then_some(Kind::Read)
+        }
+    };
+    let (mut parts, mut before, mut at) = (Vec::new(), before, 0);
+    for piece in text.split(',') {
+        let end = at + piece.len();
+        let part = |skip: usize| Part { start: at + skip, end: (end < text.len()).then_some(end) };
+        let listing = piece.starts_with("-a") && piece.contains('=');
+        if piece.is_empty() && end == text.len() && !known && before.is_empty() {
+            parts.push((Kind::Write, part(0)));
+        } else if let Some(kind) = names(before).filter(|_| !piece.starts_with('-')) {
+            parts.push((kind, part(0)));
+        } else if let Some((name, _)) = piece.split_once('=')
+            && let Some(kind) = names(name).or(listing.then_some(Kind::Write))
+        {
+            parts.push((kind, part(name.len() + 1)));
+        } else if piece.starts_with('@') {
+            parts.push((Kind::Read, part(1)));
+        } else if piece.len() > 2
+            && piece.starts_with("-o")
+            && !matches!(piece, "-omagic" | "-oformat" | "-object")
+        {
+            parts.push((Kind::Write, part(2)));
+        }
+        before = piece;
+        at = end + 1;
+    }
+    parts
+}
+
+/// The path in `file:path`, `file:///path` or `file://host/path?query`.
+pub(super) fn of_file_url(text: &str) -> Part {
+    let rest = text.get(5..).unwrap_or_default();
+    let start = match rest.strip_prefix("//") {
+        Some(host) => 7 + host.find('/').unwrap_or(0),
+        None => 5,
+    };
+    let query = text.get(start..).unwrap_or_default().find(['?', '#']);
+    Part { start, end: query.map(|at| start + at) }
+}
+
+/// Whether a format of `date` or `stat` asks for something with a slash.
+pub(super) fn prints_paths(format: &str) -> bool {
+    ["%D", "%x", "%c", "%n", "%N", "%m"].iter().any(|asked| format.contains(asked))
 }
 
 /// Whether a variable could be called so.
@@ -113,9 +347,61 @@ pub(super) fn is_plain_sql(text: &str) -> bool {
         && !words(&text).iter().any(|word| OUTSIDE.contains(&word.as_str()))
 }
 
+/// Whether a debugger's command only runs the program and looks at it.
+pub(super) fn is_plain_debugging(text: &str) -> bool {
+    const WORDS: [&str; 36] = [
+        "b",
+        "backtrace",
+        "break",
+        "bt",
+        "c",
+        "catch",
+        "continue",
+        "disas",
+        "disassemble",
+        "down",
+        "exit",
+        "f",
+        "finish",
+        "frame",
+        "i",
+        "info",
+        "l",
+        "list",
+        "n",
+        "next",
+        "p",
+        "print",
+        "ptype",
+        "q",
+        "quit",
+        "r",
+        "registers",
+        "run",
+        "s",
+        "start",
+        "step",
+        "thread",
+        "up",
+        "watch",
+        "where",
+        "x",
+    ];
+    let mut words = text.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let first = first.split('/').next().unwrap_or_default();
+    let applied = matches!(text, "thread apply all bt" | "thread apply all bt full");
+    let set = matches!(text, "set pagination off" | "set confirm off" | "set print pretty on");
+    let plain = |word: &str| !word.contains(|c: char| "()<>|!`&;=~".contains(c)) && word != "apply";
+    set || applied || (WORDS.contains(&first) && words.all(plain))
+}
+
 /// Whether a path is on another machine: `host:path`, `rsync://host/path`.
 pub(super) fn is_remote(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'))
+    text.split_once(':').is_some_and(|(host, path)| {
+        let named = host.contains('/') && !host.starts_with(['/', '.', '~']) && !host.contains("..");
+        !host.is_empty() && (!host.contains('/') || (named && path.starts_with('/')))
+    })
 }
 
 pub(super) fn begins(text: &str, start: &str) -> bool {
