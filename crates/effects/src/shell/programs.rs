@@ -629,7 +629,9 @@ impl Interpreter<'_, '_> {
     /// The last names of a path, pattern by pattern as they are on the disk.
     fn names_of(&self, path: &Text) -> Vec<String> {
         let last = |path: &str| match path.trim_end_matches('/').rsplit('/').next() {
-            Some(name) if !name.is_empty() && !matches!(name, "." | "..") && !name.contains(is_mark) => name.to_owned(),
+            Some(name) if !name.is_empty() && !matches!(name, "." | "..") && !name.contains(is_mark) => {
+                name.to_owned()
+            }
             _ => INNER.to_string(),
         };
         if path.is_known() {
