@@ -85,6 +85,7 @@ impl Place {
             standing: Standing::default(),
             config: None,
             tmp: None,
+            unset: &|_| true,
             env_root: &|_| None,
         };
         let verdict = judge(&call(command, cwd.to_str().unwrap()), &known);
