@@ -138,7 +138,7 @@ fn a_change_of_directory_is_told() {
 #[test]
 fn what_is_not_known_says_why() {
     let desk = Desk::new();
-    let answer = desk.check(["$TOOL x; cat ok > \"$WHERE\""]);
+    let answer = desk.check(["$(cat tool) x; cat ok > \"$WHERE\""]);
     assert_eq!(answer.code(), Some(3), "{answer:?}");
     holds(
         &answer.stdout,
@@ -185,7 +185,7 @@ fn a_command_of_many_lines_has_its_numbers() {
 #[test]
 fn effects_are_json() {
     let desk = Desk::new();
-    let command = "cat a | sudo tee ../x; python3 b.py; $C; git push --force";
+    let command = "cat a | sudo tee ../x; python3 b.py; $(cat c); git push --force";
     let report = desk.effects(command);
     assert_eq!(report["command"], command);
     assert_eq!(report["cwd"], "/m/work");

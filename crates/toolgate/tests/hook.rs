@@ -118,13 +118,12 @@ fn what_cannot_be_proved_is_asked() {
     let yard = Yard::new();
     let session = yard.session();
     for (tool, input) in [
-        ("Bash", json!({"command": "ls"})),
-        ("Bash", json!({})),
-        ("Monitor", json!({"command": "tail -f log"})),
+        ("Bash", json!({"command": "$(cat name)"})),
+        ("Monitor", json!({"command": "eval \"$(cat log)\""})),
         ("BrandNewTool", json!({"text": "hello"})),
         ("bash", json!({"command": "ls"})),
         ("Read ", json!({"file_path": yard.own.join("a")})),
-        ("mcp__shell__run", json!({"command": "ls"})),
+        ("mcp__shell__run", json!({"command": "$(cat name)"})),
         ("Write", json!({"file_path": yard.own.join(".claude/skills/x/SKILL.md"), "content": "x"})),
     ] {
         assert_eq!(session.call(tool, &input).word(), "ask", "{tool} {input}");
@@ -156,7 +155,7 @@ fn a_permission_request_has_a_form_of_its_own() {
     let expected = json!({"hookSpecificOutput":
         {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}});
     assert_eq!(granted, expected);
-    let denied = ask(&granting, "Bash", json!({"command": "ls"})).unwrap();
+    let denied = ask(&granting, "Bash", json!({"command": "$(cat name)"})).unwrap();
     assert_eq!(denied["hookSpecificOutput"]["decision"]["behavior"], "deny");
 }
 
@@ -254,7 +253,7 @@ fn an_agent_of_ittybitty_is_granted_its_own_place_and_nothing_else() {
             .starts_with("Access denied: work in your worktree, not the main repo.")
     );
     assert!(reason(other.join("a")).starts_with("Access denied: cannot access other agents' files."));
-    assert_eq!(session.shell("ls"), "deny", "there is nobody to be asked");
+    assert_eq!(session.shell("$(cat name)"), "deny", "there is nobody to be asked");
     assert_eq!(session.call("TaskCreate", &json!({})).word(), "deny");
     assert_eq!(session.call("TaskList", &json!({})), Said::Grant);
 }

@@ -50,9 +50,9 @@ fn every_call_is_recorded_in_its_order() {
     let session = machine.session("one", &top);
     session.write(top.join("a.txt"));
     session.read("/etc/shadow");
-    session.shell("make all");
+    session.shell("$(cat name)");
     session.event("Stop", &json!({}));
-    session.event("PermissionRequest", &json!({"tool_name": "Bash", "tool_input": {"command": "ls"}}));
+    session.event("PermissionRequest", &json!({"tool_name": "Bash", "tool_input": {"command": "$(cat name)"}}));
     let sub = json!({"tool_name": "Read", "tool_input": {"file_path": "/x"}, "agent_id": "a7", "agent_type": "Explore"});
     session.event("PreToolUse", &sub);
     let records = machine.records();
