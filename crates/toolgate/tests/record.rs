@@ -52,7 +52,8 @@ fn every_call_is_recorded_in_its_order() {
     session.read("/etc/shadow");
     session.shell("$(cat name)");
     session.event("Stop", &json!({}));
-    session.event("PermissionRequest", &json!({"tool_name": "Bash", "tool_input": {"command": "$(cat name)"}}));
+    session
+        .event("PermissionRequest", &json!({"tool_name": "Bash", "tool_input": {"command": "$(cat name)"}}));
     let sub = json!({"tool_name": "Read", "tool_input": {"file_path": "/x"}, "agent_id": "a7", "agent_type": "Explore"});
     session.event("PreToolUse", &sub);
     let records = machine.records();

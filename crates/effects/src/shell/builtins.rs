@@ -12,6 +12,7 @@ use super::{Interpreter, output};
 
 impl<'t> Interpreter<'t, '_> {
     /// Runs a builtin; `None` if there is none of this name.
+    #[expect(clippy::too_many_lines, reason = "one arm a builtin")]
     pub(super) fn builtin(
         &mut self,
         name: &str,
@@ -108,7 +109,7 @@ impl<'t> Interpreter<'t, '_> {
                 {
                     match (name.whole(), self.one_place(path)) {
                         (Some(name), Some(path)) => {
-                            self.state.hashed.push((Rc::from(name), Rc::from(path.as_str())))
+                            self.state.hashed.push((Rc::from(name), Rc::from(path.as_str())));
                         }
                         _ => self.unknown(Gap::ShellCode, "hash -p"),
                     }
@@ -189,8 +190,6 @@ impl<'t> Interpreter<'t, '_> {
             }
             "logout" | "fg" | "bg" | "disown" | "suspend" | "compopt" => Outcome::of(Flow::Nothing),
             "shopt" => {
-                self.state.nullglob |= arguments.iter().any(|argument| argument.raw() == "nullglob");
-                self.state.globstar |= arguments.iter().any(|argument| argument.raw() == "globstar");
                 const CHANGE: [&str; 9] = [
                     "lastpipe",
                     "cdable_vars",
@@ -202,6 +201,8 @@ impl<'t> Interpreter<'t, '_> {
                     "autocd",
                     "restricted_shell",
                 ];
+                self.state.nullglob |= arguments.iter().any(|argument| argument.raw() == "nullglob");
+                self.state.globstar |= arguments.iter().any(|argument| argument.raw() == "globstar");
                 if arguments.iter().any(|argument| CHANGE.contains(&argument.raw()) || !argument.is_known()) {
                     self.unknown(Gap::ShellCode, "shopt");
                 }
@@ -512,6 +513,7 @@ impl<'t> Interpreter<'t, '_> {
 
     // ── variables ───────────────────────────────────────────────────────────────────────────────────────────────────
 
+    #[expect(clippy::too_many_lines, reason = "one builtin, its options in turn")]
     fn declare(&mut self, name: &str, arguments: &[Text], spelled: Option<&'t [Word<'t>]>) -> Outcome {
         let has = |letter: char| {
             arguments
@@ -667,6 +669,7 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn set(&mut self, arguments: &[Text]) -> Outcome {
+        const CHANGE: [&str; 5] = ["posix", "keyword", "noclobber", "restricted", "history"];
         let mut skip = false;
         let start = arguments.iter().position(|argument| {
             let value = std::mem::take(&mut skip);
@@ -693,7 +696,6 @@ impl<'t> Interpreter<'t, '_> {
                     && argument.raw().contains(letter)
             })
         };
-        const CHANGE: [&str; 5] = ["posix", "keyword", "noclobber", "restricted", "history"];
         if flag('k')
             || flag('C')
             || flag('r')
@@ -731,6 +733,7 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     /// `read` takes a line of standard input apart.
+    #[expect(clippy::too_many_lines, reason = "one builtin, its options in turn")]
     fn read(&mut self, arguments: &[Text]) -> Outcome {
         const TAKE: [&str; 8] = ["-p", "-d", "-n", "-N", "-t", "-u", "-i", "-a"];
         let mut names: Vec<String> = Vec::new();

@@ -29,6 +29,7 @@ enum Meaning {
     Mentions,
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn meaning(name: &str) -> Option<Meaning> {
     // Shells and terminals set these, and nothing comes of them.
     const HARMLESS: [&str; 24] = [

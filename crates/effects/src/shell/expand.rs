@@ -130,7 +130,9 @@ impl<'t> Interpreter<'t, '_> {
             let parts: Vec<&'t Part<'t>> = parts.into_iter().map(|part| self.kept(part)).collect();
             let choices = self.field_choices(&parts);
             if all.len() * choices.len() > MAX_CHOICES {
-                all.iter_mut().for_each(|list| list.push(Text::any()));
+                for list in &mut all {
+                    list.push(Text::any());
+                }
                 continue;
             }
             all = all
@@ -195,10 +197,14 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 Part::Quoted(text) => {
                     let text = Text::known(text);
-                    builders.iter_mut().for_each(|fields| fields.quoted(&text));
+                    for fields in builders.iter_mut() {
+                        fields.quoted(&text);
+                    }
                 }
                 Part::Double(parts) => {
-                    builders.iter_mut().for_each(|fields| fields.open = true);
+                    for fields in builders.iter_mut() {
+                        fields.open = true;
+                    }
                     self.double(builders, parts, mode);
                 }
                 Part::ExtendedGlob { patterns, .. } => {
@@ -211,13 +217,17 @@ impl<'t> Interpreter<'t, '_> {
                         }
                         continue;
                     }
-                    builders.iter_mut().for_each(|fields| fields.quoted(&Text::mark(STAR)));
+                    for fields in builders.iter_mut() {
+                        fields.quoted(&Text::mark(STAR));
+                    }
                 }
                 Part::Array(elements) => {
                     for element in elements {
                         self.element(element);
                     }
-                    builders.iter_mut().for_each(|fields| fields.quoted(&Text::any()));
+                    for fields in builders.iter_mut() {
+                        fields.quoted(&Text::any());
+                    }
                 }
                 part => {
                     let expansion = self.expansion(part, false);
@@ -232,7 +242,9 @@ impl<'t> Interpreter<'t, '_> {
             match part {
                 Part::Quoted(text) | Part::Bare(text) => {
                     let text = Text::known(text);
-                    builders.iter_mut().for_each(|fields| fields.quoted(&text));
+                    for fields in builders.iter_mut() {
+                        fields.quoted(&text);
+                    }
                 }
                 Part::Double(parts) => self.double(builders, parts, mode),
                 part => match self.expansion(part, true) {
@@ -304,14 +316,14 @@ impl<'t> Interpreter<'t, '_> {
                 [home] => home.clone(),
                 _ => Text::any(),
             },
-            "+" => self.one_directory(&self.state.cwd),
-            "-" => self.state.previous.as_ref().map_or_else(Text::any, |cwd| self.one_directory(cwd)),
+            "+" => Self::one_directory(&self.state.cwd),
+            "-" => self.state.previous.as_ref().map_or_else(Text::any, |cwd| Self::one_directory(cwd)),
             "root" => Text::known("/root"),
             user => Text::known(&format!("/home/{user}")),
         }
     }
 
-    fn one_directory(&self, cwd: &[Rc<str>]) -> Text {
+    fn one_directory(cwd: &[Rc<str>]) -> Text {
         match cwd {
             [only] => Text::marked(only.to_string()),
             _ => Text::any(),
@@ -355,10 +367,8 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn backtick(&mut self, text: &str) -> Flow {
-        match self.parsed(text) {
-            Some(list) => self.substitution(list),
-            None => Flow::Any,
-        }
+        let list = self.parsed(text);
+        self.substitution(list)
     }
 
     /// `<( … )` is a file to read from, `>( … )` one to write to; what it gets is known once the command has run.
@@ -826,7 +836,9 @@ fn multiply(builders: &mut Vec<Fields>, choices: &Choices, put: impl Fn(&mut Fie
         [] => {}
         [only] => builders.iter_mut().for_each(|fields| put(fields, only)),
         choices if builders.len() * choices.len() > MAX_CHOICES => {
-            builders.iter_mut().for_each(|fields| put(fields, &Text::any()));
+            for fields in builders.iter_mut() {
+                put(fields, &Text::any());
+            }
         }
         choices => {
             *builders = builders

@@ -291,9 +291,9 @@ impl<'t> Interpreter<'t, '_> {
         let step = format!("{name}:{line}");
         if !text.contains(ANY) {
             let line = text.lines().next().unwrap_or_default().trim().to_owned();
-            return self.inside(&step, &line, |shell| match shell.parsed(text) {
-                Some(list) => shell.list(list),
-                None => Flow::Any,
+            return self.inside(&step, &line, |shell| {
+                let list = shell.parsed(text);
+                shell.list(list)
             });
         }
         // What make fills in is the project's own: the words around it are judged, the hole itself is project code.

@@ -22,6 +22,7 @@ struct Repository {
     common: PathBuf,
 }
 
+#[expect(clippy::too_many_lines, reason = "the steps of one program")]
 pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[Text]) -> Outcome {
     let arguments = words.get(1..).unwrap_or_default();
     shell.written_settings();

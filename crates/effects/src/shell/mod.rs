@@ -118,6 +118,7 @@ struct Piped {
     ran: Vec<String>,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing that has happened on the way")]
 struct Interpreter<'t, 'w> {
     store: &'t Store<'t>,
     scene: &'w Scene<'w>,
@@ -258,7 +259,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
     }
 
     /// A text that came up on the way, parsed; what cannot be read is told.
-    fn parsed(&mut self, text: &str) -> Option<&'t List<'t>> {
+    fn parsed(&mut self, text: &str) -> &'t List<'t> {
         let text: &'t str = self.store.texts.alloc(text.to_owned());
         let Parsed { list, error } = parse(text);
         if let Some(error) = error {
@@ -266,7 +267,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             let shown = format!("{}: {}", error.what, shorten(rest.lines().next().unwrap_or_default(), 60));
             self.unknown(Gap::Syntax, &shown);
         }
-        Some(self.store.trees.alloc(list))
+        self.store.trees.alloc(list)
     }
 
     /// Walks shell text that came up on the way.
@@ -292,9 +293,9 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             self.unknown(gap, &text.shown());
             return Flow::Any;
         };
-        self.inside(step, "", |shell| match shell.parsed(whole) {
-            Some(list) => shell.list(list),
-            None => Flow::Any,
+        self.inside(step, "", |shell| {
+            let list = shell.parsed(whole);
+            shell.list(list)
         })
     }
 

@@ -10,6 +10,7 @@ use super::text::{Choices, Flow, INNER, NAME, Text, bounded, is_mark};
 use crate::spec::{Kind, Output, Reading};
 
 impl Interpreter<'_, '_> {
+    #[expect(clippy::too_many_lines, reason = "one arm a program")]
     pub(super) fn output_of(&mut self, program: &str, reading: &Reading, words: &[Text]) -> Flow {
         let arguments = words.get(1..).unwrap_or_default();
         let operand = |at: usize| reading.operands.get(at).and_then(|at| arguments.get(*at));
@@ -31,7 +32,7 @@ impl Interpreter<'_, '_> {
                 match program {
                     "cat" => flow,
                     "nl" => Flow::Any,
-                    "grep" | "egrep" | "fgrep" if lists_files(reading) => self.paths_of(reading, arguments),
+                    "grep" | "egrep" | "fgrep" if lists_files(reading) => Self::paths_of(reading, arguments),
                     "grep" | "egrep" | "fgrep" if rewrites(reading) => Flow::Any,
                     // Some of the lines, in some order.
                     _ => flow.lines().map_or(Flow::Any, |lines| {
@@ -117,7 +118,7 @@ impl Interpreter<'_, '_> {
             }
             "ls" => {
                 // Names of a directory, or the operands themselves.
-                match self.paths_of(reading, arguments) {
+                match Self::paths_of(reading, arguments) {
                     Flow::Lines(mut lines) if !reading.operands.is_empty() => {
                         lines.push(Text::mark(NAME));
                         Flow::Lines(bounded(lines))
@@ -128,7 +129,7 @@ impl Interpreter<'_, '_> {
             "seq" if has(reading, "-f") || has(reading, "-s") || has(reading, "--format") => Flow::Any,
             "seq" => Flow::Lines(vec![Text::mark(NAME)]),
             _ => match reading.output {
-                Output::Paths => self.paths_of(reading, arguments),
+                Output::Paths => Self::paths_of(reading, arguments),
                 Output::Input => {
                     let flow = self.input_of(reading, arguments);
                     flow.lines().map_or(Flow::Any, Flow::Lines)
@@ -174,7 +175,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// `find . -name x`, `ls dir`, `grep -l`: paths at or below the operands.
-    fn paths_of(&self, reading: &Reading, arguments: &[Text]) -> Flow {
+    fn paths_of(reading: &Reading, arguments: &[Text]) -> Flow {
         let mut lines: Choices = Vec::new();
         for (kind, slot) in &reading.uses {
             if access_of(*kind).is_none() {
@@ -371,7 +372,7 @@ pub(super) fn printf(arguments: &[Text]) -> Flow {
                 Some('d' | 'i' | 'u')
                     if plain && argument.whole().is_some_and(|text| text.parse::<u32>().is_ok()) =>
                 {
-                    out.push(&argument)
+                    out.push(&argument);
                 }
                 Some('d' | 'i' | 'u' | 'x' | 'X' | 'o') => out.push_mark(super::text::NUMBER),
                 _ => out.push(&Text::any()),

@@ -20,6 +20,7 @@ pub(super) fn is_system_directory(directory: &str) -> bool {
 }
 
 /// Runs a program that needs more than its spec; `None` leaves it to the spec.
+#[expect(clippy::too_many_lines, reason = "one arm a program")]
 pub(super) fn handler(
     shell: &mut Interpreter<'_, '_>,
     program: &str,

@@ -110,7 +110,7 @@ impl<'t> Interpreter<'t, '_> {
             for body in bodies {
                 self.state = start.clone();
                 let next = self.call(name, body, words, moved);
-                outcome = Outcome::of(if ends.is_some() { outcome.out.or(next.out) } else { next.out });
+                outcome = Outcome::of(if ends.is_some() { outcome.out.or(&next.out) } else { next.out });
                 match &mut ends {
                     Some(ends) => ends.join(&self.state),
                     None => ends = Some(self.state.clone()),
@@ -448,7 +448,11 @@ impl<'t> Interpreter<'t, '_> {
             .any(|fixed| matches!(fixed, Fixed::Project | Fixed::Unknown | Fixed::Foreign))
         {
             // Whatever it does with the places that it is given.
-            let place = |at: &usize| *at == 0 || !reading.prose.contains(&(*at - 1));
+            // Words that the spec has given a meaning have been judged by it.
+            let judged = |at: usize| {
+                reading.prose.contains(&at) || reading.uses.iter().any(|(_, slot)| slot.word == at)
+            };
+            let place = |at: &usize| *at == 0 || !judged(*at - 1);
             let guessed: Vec<Text> =
                 words.iter().enumerate().filter(|(at, _)| place(at)).map(|(_, word)| word.clone()).collect();
             self.guess_paths(&guessed);

@@ -48,6 +48,7 @@ struct Function<'t> {
 }
 
 /// The shell at one moment. Cloned where it forks.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the shell")]
 #[derive(Debug, Clone)]
 pub(crate) struct State<'t> {
     /// The working directory: one of these. None: it is not known.
@@ -314,7 +315,7 @@ impl<'t> State<'t> {
             if here != there {
                 let flow = match (here, there) {
                     (Some(Flow::Nothing), None) | (None, Some(Flow::Nothing)) => Flow::Nothing,
-                    (Some(one), Some(two)) => one.or(two),
+                    (Some(one), Some(two)) => one.or(&two),
                     // Only in one of them: as it was before, or so.
                     _ => Flow::Any,
                 };

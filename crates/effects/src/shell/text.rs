@@ -190,8 +190,8 @@ impl Flow {
 
     /// One flow or another.
     #[must_use]
-    pub(crate) fn or(self, other: Flow) -> Flow {
-        if self == other {
+    pub(crate) fn or(self, other: &Flow) -> Flow {
+        if self == *other {
             return self;
         }
         // One line or another, or none: as lines they can be told apart; longer texts cannot.
@@ -200,7 +200,7 @@ impl Flow {
             Flow::Nothing | Flow::Lines(_) => true,
             Flow::Any | Flow::Built => false,
         };
-        if !short(&self) || !short(&other) {
+        if !short(&self) || !short(other) {
             return Flow::Any;
         }
         match (self.lines(), other.lines()) {

@@ -38,6 +38,7 @@ impl Outcome {
 const MAX_ROUNDS: usize = 48;
 
 /// What the redirections of a command lead to.
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing that a redirection does")]
 #[derive(Default)]
 pub(super) struct Redirected {
     stdin: Option<Flow>,
@@ -132,7 +133,7 @@ impl<'t> Interpreter<'t, '_> {
             let next = self.pipeline(pipeline);
             let status = if surely { next.status } else { Status::Either };
             let both = last.out.clone().then(next.out);
-            let out = if surely { both } else { last.out.or(both) };
+            let out = if surely { both } else { last.out.or(&both) };
             last = Outcome { out, status };
         }
         if let Some(skipped) = skipped {
@@ -340,7 +341,7 @@ impl<'t> Interpreter<'t, '_> {
             let failed = self.pending.take();
             let before = self.state.clone();
             let printed = self.list(body);
-            out = Some(out.map_or(printed.clone(), |out: Flow| out.or(printed)));
+            out = Some(out.map_or(printed.clone(), |out: Flow| out.or(&printed)));
             ends.push(std::mem::replace(&mut self.state, before));
             if let Some(failed) = failed {
                 (self.state.cwd, self.state.previous) = failed;
@@ -350,7 +351,7 @@ impl<'t> Interpreter<'t, '_> {
         for end in ends {
             self.state.join(&end);
         }
-        out.map_or(last.clone(), |out| out.or(last))
+        out.map_or(last.clone(), |out| out.or(&last))
     }
 
     /// Walks a loop's body until nothing new comes of it; what never settles is given up.
@@ -392,7 +393,7 @@ impl<'t> Interpreter<'t, '_> {
             self.state.widen(&widened);
             return Flow::Any;
         }
-        first.or(second).repeated()
+        first.or(&second).repeated()
     }
 
     fn for_each(
@@ -479,7 +480,7 @@ impl<'t> Interpreter<'t, '_> {
                 self.state = fresh;
             }
             let printed = self.list(&arm.body);
-            out = out.or(printed);
+            out = out.or(&printed);
             falls = arm.end == ArmEnd::FallThrough;
             surely |= fits == Some(true) && arm.end == ArmEnd::Break;
             ends.push(self.state.clone());
@@ -569,7 +570,7 @@ impl<'t> Interpreter<'t, '_> {
             let next = self.invoke(&list, Some(spelled), outputs);
             self.settle();
             self.state.join(&end);
-            outcome = Outcome::of(outcome.out.or(next.out));
+            outcome = Outcome::of(outcome.out.or(&next.out));
         }
         outcome
     }
