@@ -336,6 +336,81 @@ fn the_coverage_table_is_honest() {
     }
 }
 
+/// Rows of `docs/coverage.md` about shell commands that no policy's case file shows.
+const SHELL_ROWS: &str = r#"
+[defaults]
+cwd = "/work/alpha"
+root = "/work/alpha"
+tool = "bash"
+host_style = "pi"
+
+[defaults.context]
+profile = "pi-worktree"
+mode = "tui"
+
+[[case]]
+id = "S4-09: every command starts in the root"
+input = { command = "ls" }
+expect = "rewrite"
+detail = { rewritten = "cd \"/work/alpha\" && ls" }
+
+[[case]]
+id = "S4-09: and all of it is bound"
+input = { command = "true & echo x > y" }
+expect = "rewrite"
+detail = { rewritten = "cd \"/work/alpha\" && {\ntrue & echo x > y\n}" }
+
+[[case]]
+id = "S4-18: a redirection"
+input = { command = "ls >> /escape" }
+expect = "deny"
+
+[[case]]
+id = "S4-19: a destination"
+input = { command = "cp x /escape/file" }
+expect = "deny"
+
+[[case]]
+id = "S4-20: an empty variable"
+input = { command = "touch $UNSET_VAR/y" }
+expect = "deny"
+
+[[case]]
+id = "S4-22: behind a double dash"
+input = { command = "cd -- /etc" }
+expect = "deny"
+
+[[case]]
+id = "S0-14: the orchestrator's command"
+tool = "Bash"
+host_style = "claude-code"
+input = { command = "ib send a2 hello" }
+context = { profile = "ittybitty", is_agent = true }
+expect = "allow"
+
+[[case]]
+id = "S0-14: and not the rest of its line"
+tool = "Bash"
+host_style = "claude-code"
+input = { command = "ib list; touch /etc/y" }
+context = { profile = "ittybitty", is_agent = true }
+expect = "deny"
+
+[[case]]
+id = "S0-14: nor its hooks"
+tool = "Bash"
+host_style = "claude-code"
+input = { command = "ls; ib hooks uninstall" }
+context = { profile = "ittybitty", is_agent = true }
+expect = "deny"
+"#;
+
+#[test]
+fn shell_rows_of_the_coverage_table_hold() {
+    let outcome = cases::run(SHELL_ROWS, true, None).unwrap_or_else(|error| panic!("{}", error.0));
+    assert!(outcome.failed.is_empty() && outcome.passed > 0, "{:#?}", outcome.failed);
+}
+
 /// The settings that the documents show are settings.
 #[test]
 fn settings_in_documents_can_be_read() {
