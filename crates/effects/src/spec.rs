@@ -17,7 +17,6 @@ pub(crate) struct Spec {
     default: Span,
     flags: u16,
     output: Output,
-    #[cfg_attr(not(test), allow(dead_code, reason = "what follows pipes is to ask for it"))]
     stdin: Option<Language>,
 }
 
@@ -154,7 +153,6 @@ pub(crate) struct Reading {
     pub(crate) effects: Vec<Fixed>,
     pub(crate) output: Output,
     /// Words that name no place of this machine, whatever they look like.
-    #[cfg_attr(not(test), allow(dead_code, reason = "what guesses at paths is to leave them out"))]
     pub(crate) prose: Vec<usize>,
     /// The first word of a command that this one runs.
     pub(crate) rest: Option<usize>,
@@ -302,7 +300,6 @@ impl Spec {
     const FACTS: u16 = 256;
 
     /// The language of the code that it reads from standard input where no word gives it any.
-    #[cfg_attr(not(test), allow(dead_code, reason = "what follows pipes is to ask for it"))]
     pub(crate) fn stdin_code(&self) -> Option<Language> {
         self.stdin
     }

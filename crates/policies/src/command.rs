@@ -82,7 +82,7 @@ impl<S: AsRef<str>> Shape<'_, S> {
             let words = run.words.iter().skip(1).map(String::as_str);
             words.filter(|word| word.contains(['*', '?', '[']) && !operands.contains(&Some(word)))
         };
-        let among = |(at, operand): (usize, &Option<&str>)| {
+        let among = |(at, operand): (usize, Option<&str>)| {
             self.operand.iter().map(AsRef::as_ref).any(|pattern| match (operand, pattern.strip_prefix('$')) {
                 (Some(text), None) => glob_but(pattern, text),
                 (Some(text), Some(pattern)) => !pattern.is_empty() && at == last && glob_but(pattern, text),
@@ -110,7 +110,7 @@ impl<S: AsRef<str>> Shape<'_, S> {
                 .all
                 .iter()
                 .all(|options| options.as_ref().split('|').any(|option| is_meant(run, names, option)))
-            && (self.operand.is_empty() || operands.iter().enumerate().any(among))
+            && (self.operand.is_empty() || operands.iter().copied().enumerate().any(among))
             && operands.len() >= usize::from(self.operands)
             && (self.text.is_empty() || says(self.text))
             && (self.fed_by.is_empty()
@@ -283,12 +283,14 @@ fn is_given(run: &Run, option: &str) -> bool {
 /// Whether an option of these sub-commands is given, or the beginning of its name where the program takes that for the
 /// whole: `--forc`.
 fn is_meant(run: &Run, names: &[&str], option: &str) -> bool {
-    let own = || option.contains('=') || !stands_before(run, names, option) || stands_behind(run, names, option);
+    let own =
+        || option.contains('=') || !stands_before(run, names, option) || stands_behind(run, names, option);
     (is_given(run, option) && own()) || is_begun(run, option)
 }
 
 fn is_begun(run: &Run, option: &str) -> bool {
-    const SHORTENING: &str = "git|rm|chmod|chown|chgrp|tar|shred|wipefs|sgdisk|mdadm|iptables|ip6tables|journalctl|sysctl";
+    const SHORTENING: &str =
+        "git|rm|chmod|chown|chgrp|tar|shred|wipefs|sgdisk|mdadm|iptables|ip6tables|journalctl|sysctl";
     // Whole names, though others begin with them.
     const WHOLE: [&str; 6] = ["--force", "--prune", "--delete", "--unset", "--all", "--no-"];
     let (name, value) = match option.split_once('=') {
@@ -503,6 +505,8 @@ pub(crate) mod tests {
             ("\\*", "a", false),
             ("4???", "4755", true),
             ("4???", "475", false),
+            ("a\\?", "a?", true),
+            ("a\\?", "ab", false),
         ] {
             assert_eq!(glob(pattern, text), fits, "{pattern} {text}");
         }
@@ -546,6 +550,63 @@ pub(crate) mod tests {
             ..Run::default()
         };
         assert!(force.fits(&by_spec));
+    }
+
+    #[test]
+    fn the_beginning_of_an_option_is_the_option() {
+        let force = shape(&["git push"], &["--force-with-lease", "--mirror", "--prune=now"], &[]);
+        for (command, fits) in [
+            ("git push --mirr", true),
+            ("git push --force-w", true),
+            ("git push --prun=now", true),
+            ("git push --prun=never", false),
+            ("git push --force", false),
+            ("git push --mi", false),
+            ("git push -- --mirr", false),
+        ] {
+            assert_eq!(force.fits(&runs(command)[0]), fits, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_question_does_nothing() {
+        let any = shape(&["*"], &[], &[]);
+        for (command, fits) in [
+            ("git-push --help", false),
+            ("dropdb -h", false),
+            ("systemctl stop --help", false),
+            ("cargo yank --version 1.0.0 x", true),
+            ("git push -o --help", true),
+            ("git push -- --help", true),
+            ("git push --force --help", true),
+            ("shutdown -h", true),
+            ("kill -9 -1 --help", true),
+            ("service nginx stop --help", true),
+        ] {
+            assert_eq!(any.fits(&runs(command)[0]), fits, "{command}");
+        }
+    }
+
+    #[test]
+    fn names_that_rules_know() {
+        let push = shape(&["git push"], &["-f"], &[]);
+        assert!(push.fits(&canonical(&runs("git-push -f x")[0], None)));
+        assert!(!push.fits(&canonical(&runs("git-pull -f x")[0], None)));
+        let home = canonical(&runs("rm -r /home/me/")[0], Some("/home/me")).operands.clone();
+        assert_eq!(home, [Some("-r".to_owned()), Some("~".to_owned())]);
+    }
+
+    #[test]
+    fn one_statement() {
+        for (pattern, word, fits) in [
+            ("drop database *_test", "DROP DATABASE  app_test;", true),
+            ("drop database *_test", "drop database \"app_test\"", true),
+            ("drop database *_test", "drop database prod; drop database app_test", false),
+            ("drop database *_test", "drop database prod -- app_test", false),
+            ("drop database *_test", "drop database prod app_test", false),
+        ] {
+            assert_eq!(is_statement(pattern, word), fits, "{word}");
+        }
     }
 
     #[test]

@@ -39,7 +39,8 @@ struct Rule {
 fn packs() -> Vec<(String, Pack)> {
     let below = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/packs");
     let files = fs::read_dir(below).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|it| it == "toml")).collect();
+    let mut files: Vec<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|it| it == "toml")).collect();
     files.sort();
     let named = files.iter().map(|path| {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
@@ -69,7 +70,8 @@ impl Place {
         let dirs = Dirs::of_home(&at("home"));
         let work = at("work");
         let ground =
-            ground(&disk, &dirs, &Registered::default(), &call("", work.to_str().unwrap()), |_| None).unwrap();
+            ground(&disk, &dirs, &Registered::default(), &call("", work.to_str().unwrap()), |_| None)
+                .unwrap();
         Place { root, disk, ground }
     }
 
@@ -83,6 +85,7 @@ impl Place {
             standing: Standing::default(),
             config: None,
             tmp: None,
+            unset: &|_| true,
             env_root: &|_| None,
         };
         let verdict = judge(&call(command, cwd.to_str().unwrap()), &known);
@@ -114,7 +117,8 @@ fn call<'a>(command: &'a str, cwd: &str) -> Call<'a> {
 /// The settings under which one rule of a pack holds, and the floor.
 fn only(name: &str, pack: &Pack, rule: &Rule) -> Settings {
     let others = pack.rule.iter().filter(|other| other.id != rule.id && !other.floor);
-    let mut text = format!("[policy.destructive]\npacks = [{name:?}]\nallow_force_with_lease = false\nallow = [");
+    let mut text =
+        format!("[policy.destructive]\npacks = [{name:?}]\nallow_force_with_lease = false\nallow = [");
     for other in others {
         write!(text, "{:?}, ", other.id).unwrap();
     }
@@ -132,7 +136,8 @@ fn every_rule_holds_behind_the_interpreter() {
         for rule in &pack.rule {
             let settings = only(&name, &pack, rule);
             let finds = |command: &String| place.finds(&settings, &rule.reason, command);
-            let missed = rule.hits.iter().filter(|command| !finds(command) && !NOT_TOLD.contains(&command.as_str()));
+            let missed =
+                rule.hits.iter().filter(|command| !finds(command) && !NOT_TOLD.contains(&command.as_str()));
             wrong.extend(missed.map(|command| format!("{name}: {} misses `{command}`", rule.id)));
             let found = rule.misses.iter().filter(|command| finds(command));
             wrong.extend(found.map(|command| format!("{name}: {} finds `{command}`", rule.id)));

@@ -5,7 +5,7 @@ use super::scan::{EVALUATES, RUNS, Scan, look};
 use super::special::positional;
 use super::value::Value;
 use super::walk::{Arg, Target};
-use super::{Deed, Language, Path, calls, climbs};
+use super::{Deed, Language, Path, calls};
 use Value::{Any, Closure, List, Map, Nothing, Number, Part, Scratch, Texts, Thing};
 
 impl Scan {
@@ -250,7 +250,7 @@ impl Scan {
             match (letter, value) {
                 ('-', _) => {}
                 ('s', Some(value)) => {
-                    self.shell(&value);
+                    self.shell(&value, args);
                     result = Any(true);
                 }
                 ('s', None) => {}
@@ -290,13 +290,6 @@ impl Scan {
             }
             at += 1;
         }
-        for arg in args {
-            let directory = matches!(arg.name.as_deref(), Some("cwd" | "chdir" | "dir"));
-            if directory && arg.value.only().is_some_and(|path| path.starts_with(['/', '~']) || climbs(path))
-            {
-                self.touch_value('l', &arg.value);
-            }
-        }
         result
     }
 
@@ -329,7 +322,7 @@ impl Scan {
             let piped: Vec<String> =
                 texts.iter().filter_map(|text| text.strip_prefix('|')).map(str::to_owned).collect();
             if !piped.is_empty() {
-                self.shell(&Texts(piped));
+                self.shell(&Texts(piped), &[]);
                 return Any(true);
             }
         }
@@ -407,10 +400,11 @@ impl Scan {
         }
     }
 
-    pub(super) fn shell(&mut self, command: &Value) {
+    /// A text that a shell runs. The arguments may say where.
+    pub(super) fn shell(&mut self, command: &Value, args: &[Arg]) {
         self.acts = true;
         match command {
-            Texts(texts) => texts.iter().for_each(|text| self.note(Deed::Shell(text.clone()))),
+            Texts(texts) => texts.iter().for_each(|text| self.start(Deed::Shell(text.clone()), args)),
             Number(_) => {}
             List(_) => self.run(&[Arg::of(command.clone())]),
             Nothing if !self.told => {}
@@ -437,7 +431,7 @@ impl Scan {
             && (!matches!(text, List(_)) || shell)
         {
             let text = (*first).clone();
-            return self.shell(&text);
+            return self.shell(&text, args);
         }
         // One of the words may be one of several.
         let most = words.iter().map(|word| match word {
@@ -465,7 +459,46 @@ impl Scan {
                     _ => String::new(),
                 })
                 .collect();
-            self.note(if shell { Deed::Shell(argv.join(" ")) } else { Deed::Run(argv) });
+            self.start(if shell { Deed::Shell(argv.join(" ")) } else { Deed::Run(argv) }, args);
+        }
+    }
+
+    /// Runs something in the directory that an argument names: as a shell would, after a `cd`.
+    fn start(&mut self, deed: Deed, args: &[Arg]) {
+        let named = |name: &str| matches!(name, "cwd" | "chdir");
+        let directory = args.iter().find_map(|arg| match &arg.value {
+            Map(options) => {
+                options.iter().find(|(key, _)| key.only().is_some_and(named)).map(|(_, value)| value)
+            }
+            value => arg.name.as_deref().is_some_and(named).then_some(value),
+        });
+        let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
+        let text = match &deed {
+            Deed::Run(words) => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+            Deed::Shell(text) => format!("{{ {text}\n}}"),
+            _ => String::new(),
+        };
+        match directory {
+            Some(Texts(places)) => {
+                for place in places.iter().filter(|place| *place != ".") {
+                    // A tilde is the shell's.
+                    let place = match place.strip_prefix("~/") {
+                        Some(rest) => format!("~/{}", quoted(rest)),
+                        None if place == "~" => place.clone(),
+                        None => quoted(place),
+                    };
+                    self.note(Deed::Shell(format!("cd {place} && {text}")));
+                }
+                if places.iter().any(|place| place == ".") {
+                    self.note(deed);
+                }
+            }
+            Some(Scratch) => self.note(Deed::Shell(format!("cd \"$(mktemp -d)\" && {text}"))),
+            Some(value @ (Part(..) | Any(_))) if value.foreign() || self.source || self.dots => {
+                self.note(RUNS);
+            }
+            Some(Part(start, _)) if start.starts_with(['/', '~']) => self.note(RUNS),
+            _ => self.note(deed),
         }
     }
 

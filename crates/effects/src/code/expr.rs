@@ -215,7 +215,7 @@ impl Scan {
             Token::Shell(pieces) => {
                 t.at += 1;
                 let command = self.pieces(pieces);
-                self.shell(&command);
+                self.shell(&command, &[]);
                 self.postfix(t, Any(true), None)
             }
             Token::Text(_) => {

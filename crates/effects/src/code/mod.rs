@@ -73,7 +73,9 @@ pub(crate) enum Language {
 fn note(deeds: &mut Vec<Deed>, deed: Deed) {
     const TOO_MANY: Deed = Deed::Unknown("does more than can be told");
     let deed = if deeds.len() < MAX_DEEDS { deed } else { TOO_MANY };
-    if deeds.len() <= MAX_DEEDS && !deeds.contains(&deed) {
+    // What is done in another directory is another deed.
+    let here = deeds.iter().rev().take_while(|deed| !matches!(deed, Deed::Enter(_)));
+    if deeds.len() <= MAX_DEEDS && !here.into_iter().any(|known| *known == deed) {
         deeds.push(deed);
     }
 }

@@ -69,6 +69,7 @@ pub(super) fn look(
             note(&mut scan.deeds, TOO_MUCH);
         }
         scan.left_over();
+        scan.entered();
     }
     scan.deeds.into_iter().for_each(|deed| note(deeds, deed));
 }
@@ -238,6 +239,18 @@ impl Scan {
                     &mut self.deeds,
                     if self.acts || self.loose { Deed::Write(path) } else { Deed::Read(path) },
                 );
+            }
+        }
+    }
+
+    /// What stands before a change of directory may be done after it, where there are functions or loops.
+    fn entered(&mut self) {
+        let last = self.deeds.iter().rposition(|deed| matches!(deed, Deed::Enter(_)));
+        if let Some(last) =
+            last.filter(|_| self.loops || !self.parameters.is_empty() || !self.functions.is_empty())
+        {
+            for deed in self.deeds.get(..last).unwrap_or_default().to_vec() {
+                note(&mut self.deeds, deed);
             }
         }
     }

@@ -5,7 +5,7 @@ use super::names::{canonical, parent};
 use super::scan::{EVALUATES, RUNS, Scan};
 use super::value::Value;
 use super::walk::Arg;
-use super::{Deed, Language, climbs};
+use super::{Deed, Language};
 use Value::{Any, List, Map, Nothing, Number, Part, Scratch, Texts, Thing};
 
 impl Scan {
@@ -129,20 +129,6 @@ impl Scan {
             }
             "!run" => {
                 self.run(args);
-                let directory =
-                    args.iter().find(|arg| arg.name.as_deref() == Some("cwd")).map(|arg| arg.value.clone());
-                let option = args.iter().find_map(|arg| match &arg.value {
-                    Map(options) => options
-                        .iter()
-                        .find(|(key, _)| key.only() == Some("cwd"))
-                        .map(|(_, value)| value.clone()),
-                    _ => None,
-                });
-                if let Some(Texts(texts)) = directory.or(option)
-                    && texts.iter().any(|path| path.starts_with(['/', '~']) || climbs(path))
-                {
-                    self.touch('l', &Texts(texts));
-                }
                 Any(true)
             }
             "!execl" => {
@@ -418,7 +404,7 @@ impl Scan {
                     let name =
                         |text: &str| Value::text(text.trim_start_matches(['+', '>', '<', '&', '=']).trim());
                     if let Some(command) = text.strip_prefix('|').or(text.strip_suffix('|')) {
-                        self.shell(&Value::text(command));
+                        self.shell(&Value::text(command), &[]);
                     } else {
                         self.touch(if text.starts_with(['>', '+']) { 'w' } else { 'r' }, &name(text));
                     }

@@ -46,7 +46,11 @@ impl<'t> Interpreter<'t, '_> {
             }
             "source" | "." => {
                 let (script, rest) = arguments.split_first()?;
-                if let Some(found) = script.whole().filter(|name| !name.contains('/')).and_then(|name| self.found_in_path(name)) {
+                if let Some(found) = script
+                    .whole()
+                    .filter(|name| !name.contains('/'))
+                    .and_then(|name| self.found_in_path(name))
+                {
                     let found = Text::known(&found);
                     self.run_script(&found, rest);
                 }
@@ -93,14 +97,19 @@ impl<'t> Interpreter<'t, '_> {
             }
             "hash" => {
                 // `hash -p /path name`: the name is another program from now on.
-                if arguments.iter().any(|argument| argument.raw().starts_with("-p") && argument.raw().len() > 2) {
+                if arguments
+                    .iter()
+                    .any(|argument| argument.raw().starts_with("-p") && argument.raw().len() > 2)
+                {
                     self.unknown(Gap::ShellCode, "hash -p");
                 }
                 if let Some(at) = arguments.iter().position(|argument| argument.raw() == "-p")
                     && let (Some(path), Some(name)) = (arguments.get(at + 1), arguments.get(at + 2))
                 {
                     match (name.whole(), self.one_place(path)) {
-                        (Some(name), Some(path)) => self.state.hashed.push((Rc::from(name), Rc::from(path.as_str()))),
+                        (Some(name), Some(path)) => {
+                            self.state.hashed.push((Rc::from(name), Rc::from(path.as_str())))
+                        }
                         _ => self.unknown(Gap::ShellCode, "hash -p"),
                     }
                 }
@@ -182,8 +191,17 @@ impl<'t> Interpreter<'t, '_> {
             "shopt" => {
                 self.state.nullglob |= arguments.iter().any(|argument| argument.raw() == "nullglob");
                 self.state.globstar |= arguments.iter().any(|argument| argument.raw() == "globstar");
-                const CHANGE: [&str; 9] =
-                    ["lastpipe", "cdable_vars", "execfail", "nocasematch", "nocaseglob", "dotglob", "xpg_echo", "autocd", "restricted_shell"];
+                const CHANGE: [&str; 9] = [
+                    "lastpipe",
+                    "cdable_vars",
+                    "execfail",
+                    "nocasematch",
+                    "nocaseglob",
+                    "dotglob",
+                    "xpg_echo",
+                    "autocd",
+                    "restricted_shell",
+                ];
                 if arguments.iter().any(|argument| CHANGE.contains(&argument.raw()) || !argument.is_known()) {
                     self.unknown(Gap::ShellCode, "shopt");
                 }
@@ -253,7 +271,8 @@ impl<'t> Interpreter<'t, '_> {
             self.unknown(Gap::Path(Access::Enter), &target.shown());
         }
         // `CDPATH` sends a plain name somewhere else.
-        let plain = !["/", "./", "../"].iter().any(|start| target.raw().starts_with(start)) && !matches!(target.raw(), "." | "..");
+        let plain = !["/", "./", "../"].iter().any(|start| target.raw().starts_with(start))
+            && !matches!(target.raw(), "." | "..");
         if plain && matches!(self.state.get("CDPATH"), Some(Variable::Array(_) | Variable::Reference(_))) {
             self.unknown(Gap::Path(Access::Enter), "CDPATH");
         }
@@ -277,7 +296,11 @@ impl<'t> Interpreter<'t, '_> {
         let sure = !odd
             && match cwd.as_slice() {
                 [only] if !only.contains(is_mark) => {
-                    let gone = self.state.gone.iter().any(|gone| toolgate_model::below(gone.as_bytes(), only.as_bytes()).is_some());
+                    let gone = self
+                        .state
+                        .gone
+                        .iter()
+                        .any(|gone| toolgate_model::below(gone.as_bytes(), only.as_bytes()).is_some());
                     self.state.made.contains(only) || (self.is_directory(only) && !gone)
                 }
                 _ => false,
@@ -447,7 +470,9 @@ impl<'t> Interpreter<'t, '_> {
                 self.text(text, "trap");
                 self.settle_trap();
                 let after = std::mem::replace(&mut self.state, before);
-                if after.differs(&self.state) || matches!(signal.raw(), "DEBUG" | "ERR" | "RETURN") && text.raw().contains('$') {
+                if after.differs(&self.state)
+                    || matches!(signal.raw(), "DEBUG" | "ERR" | "RETURN") && text.raw().contains('$')
+                {
                     self.unknown(Gap::ShellCode, "trap");
                 }
                 return Outcome::of(Flow::Nothing);
@@ -468,7 +493,9 @@ impl<'t> Interpreter<'t, '_> {
     fn alias(&mut self, arguments: &[Text]) -> Outcome {
         for argument in arguments {
             match argument.raw().split_once('=') {
-                Some((name, _)) if !name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+')) => {
+                Some((name, _))
+                    if !name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+')) =>
+                {
                     self.unknown(Gap::ShellCode, "alias");
                 }
                 Some((name, body)) if !body.contains(is_mark) => {
@@ -497,7 +524,11 @@ impl<'t> Interpreter<'t, '_> {
         // Without names, or asked to, it prints what there is.
         if has('p') || functions || has('F') || arguments.is_empty() {
             if functions && name == "export" {
-                let names = arguments.iter().filter_map(Text::whole).filter(|name| !name.starts_with('-')).map(Rc::from);
+                let names = arguments
+                    .iter()
+                    .filter_map(Text::whole)
+                    .filter(|name| !name.starts_with('-'))
+                    .map(Rc::from);
                 self.state.exported_functions.extend(names);
             }
             return Outcome::of(Flow::Any);
@@ -516,7 +547,10 @@ impl<'t> Interpreter<'t, '_> {
                 Some((target, index)) => (target, Some(index.trim_end_matches(']').to_owned())),
                 None => (target, None),
             };
-            if target.contains(is_mark) || target.is_empty() || (reference && value.as_ref().is_none_or(|value| value.raw().contains('['))) {
+            if target.contains(is_mark)
+                || target.is_empty()
+                || (reference && value.as_ref().is_none_or(|value| value.raw().contains('[')))
+            {
                 // Which variable it is cannot be told: any of them.
                 if let Some(index) = value.as_ref().and_then(|value| value.raw().split_once('[')) {
                     self.evaluate(index.1.trim_end_matches(']'));
@@ -537,7 +571,9 @@ impl<'t> Interpreter<'t, '_> {
                 self.evaluate(index);
             }
             let global = has('g');
-            if name == "local" || (matches!(name, "declare" | "typeset") && !self.calling.is_empty() && !global) {
+            if name == "local"
+                || (matches!(name, "declare" | "typeset") && !self.calling.is_empty() && !global)
+            {
                 let before = self.state.own(target);
                 self.locals.push((target.to_owned(), before));
             }
@@ -638,7 +674,8 @@ impl<'t> Interpreter<'t, '_> {
             skip = raw.len() > 1 && raw.starts_with(['-', '+']) && raw.ends_with('o');
             !value && (raw == "--" || raw == "-" || !raw.starts_with(['-', '+']))
         });
-        let start = start.map(|at| at + usize::from(matches!(arguments.get(at).map(Text::raw), Some("--" | "-"))));
+        let start =
+            start.map(|at| at + usize::from(matches!(arguments.get(at).map(Text::raw), Some("--" | "-"))));
         let long = arguments
             .windows(2)
             .any(|pair| matches!(pair, [flag, name] if flag.raw() == "-o" && name.raw() == "physical"));
@@ -651,16 +688,24 @@ impl<'t> Interpreter<'t, '_> {
         }
         let flag = |letter: char| {
             arguments.iter().any(|argument| {
-                argument.raw().starts_with('-') && !argument.raw().starts_with("--") && argument.raw().contains(letter)
+                argument.raw().starts_with('-')
+                    && !argument.raw().starts_with("--")
+                    && argument.raw().contains(letter)
             })
         };
         const CHANGE: [&str; 5] = ["posix", "keyword", "noclobber", "restricted", "history"];
-        if flag('k') || flag('C') || flag('r') || arguments.iter().any(|argument| CHANGE.contains(&argument.raw())) {
+        if flag('k')
+            || flag('C')
+            || flag('r')
+            || arguments.iter().any(|argument| CHANGE.contains(&argument.raw()))
+        {
             self.unknown(Gap::ShellCode, "set");
         }
-        self.state.all_exported |= flag('a') || arguments.iter().any(|argument| argument.raw() == "allexport");
+        self.state.all_exported |=
+            flag('a') || arguments.iter().any(|argument| argument.raw() == "allexport");
         // A word that may be several moves all that come after it.
-        let moved = start.is_some_and(|start| arguments.iter().skip(start).any(|argument| !argument.is_known()));
+        let moved =
+            start.is_some_and(|start| arguments.iter().skip(start).any(|argument| !argument.is_known()));
         if moved || arguments.len() > MAX_FIELDS {
             self.state.positional = None;
             return Outcome::of(Flow::Nothing);
@@ -729,12 +774,18 @@ impl<'t> Interpreter<'t, '_> {
             // The rest of it is some of these lines.
             self.stdin = lines.clone().map_or(Flow::Any, Flow::Lines);
         }
-        let raw = arguments.iter().any(|argument| argument.raw().starts_with('-') && argument.raw().contains('r'));
+        let raw =
+            arguments.iter().any(|argument| argument.raw().starts_with('-') && argument.raw().contains('r'));
         let plain = arguments.iter().filter(|argument| argument.raw().starts_with('-')).all(|argument| {
-            argument.raw().chars().skip(1).all(|c| matches!(c, 'r' | 'p' | 't' | 's' | 'e' | 'u' | 'a') || c.is_ascii_digit())
+            argument
+                .raw()
+                .chars()
+                .skip(1)
+                .all(|c| matches!(c, 'r' | 'p' | 't' | 's' | 'e' | 'u' | 'a') || c.is_ascii_digit())
         });
         let lines = lines.map(super::text::bounded).filter(|lines| !lines.is_empty());
-        let lines = lines.filter(|lines| plain && (raw || !lines.iter().any(|line| line.raw().contains('\\'))));
+        let lines =
+            lines.filter(|lines| plain && (raw || !lines.iter().any(|line| line.raw().contains('\\'))));
         let default = self.separators() == " \t\n";
         let lines = lines.filter(|_| default || (names.len() == 1 && array.is_none()));
         if names.is_empty() && array.is_none() {
@@ -754,7 +805,9 @@ impl<'t> Interpreter<'t, '_> {
         let any = || vec![Text::any()];
         if let Some(array) = array {
             let value = match lines {
-                Some(lines) if lines.len() == 1 => Variable::Array(pieces_of(&lines).into_iter().map(|piece| vec![piece]).collect()),
+                Some(lines) if lines.len() == 1 => {
+                    Variable::Array(pieces_of(&lines).into_iter().map(|piece| vec![piece]).collect())
+                }
                 Some(_) => Variable::unknown(),
                 None => Variable::unknown(),
             };
@@ -813,8 +866,13 @@ impl<'t> Interpreter<'t, '_> {
                 other => other.clone_into(&mut name),
             }
         }
-        let plain = arguments.iter().filter(|argument| argument.raw().starts_with('-')).all(|argument| argument.raw() == "-t");
-        if arguments.iter().any(|argument| argument.raw().starts_with('-') && argument.raw().len() > 2 && argument.raw().contains('C')) {
+        let plain = arguments
+            .iter()
+            .filter(|argument| argument.raw().starts_with('-'))
+            .all(|argument| argument.raw() == "-t");
+        if arguments.iter().any(|argument| {
+            argument.raw().starts_with('-') && argument.raw().len() > 2 && argument.raw().contains('C')
+        }) {
             self.unknown(Gap::ShellCode, "mapfile -C");
         }
         if name.contains(is_mark) {
@@ -832,7 +890,9 @@ impl<'t> Interpreter<'t, '_> {
 
     fn printf(&mut self, arguments: &[Text]) -> Outcome {
         let (into, rest) = match arguments {
-            [flag, name, dashes, rest @ ..] if flag.raw() == "-v" && dashes.raw() == "--" => (Some(name), rest),
+            [flag, name, dashes, rest @ ..] if flag.raw() == "-v" && dashes.raw() == "--" => {
+                (Some(name), rest)
+            }
             [flag, name, rest @ ..] if flag.raw() == "-v" => (Some(name), rest),
             [flag, ..] if flag.raw().starts_with("-v") => {
                 self.state.forget_variables();

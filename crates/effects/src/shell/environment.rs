@@ -32,35 +32,122 @@ enum Meaning {
 fn meaning(name: &str) -> Option<Meaning> {
     // Shells and terminals set these, and nothing comes of them.
     const HARMLESS: [&str; 24] = [
-        "HOME", "PATH", "PWD", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TMP", "TEMP", "CI",
-        "NO_COLOR", "FORCE_COLOR", "DISPLAY", "PYTHONPATH", "NODE_PATH", "NODE_ENV", "RUST_LOG", "RUST_BACKTRACE", "IFS",
+        "HOME",
+        "PATH",
+        "PWD",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "TERM",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "TZ",
+        "TMPDIR",
+        "TMP",
+        "TEMP",
+        "CI",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "DISPLAY",
+        "PYTHONPATH",
+        "NODE_PATH",
+        "NODE_ENV",
+        "RUST_LOG",
+        "RUST_BACKTRACE",
+        "IFS",
     ];
     let upper = name.to_ascii_uppercase();
     let ends = |endings: &[&str]| endings.iter().any(|ending| upper.ends_with(ending));
     Some(match name {
         _ if HARMLESS.contains(&name) => return None,
-        "PS0" | "PS1" | "PS2" | "PS4" | "PROMPT_COMMAND" | "FCEDIT" | "LESSOPEN" | "LESSCLOSE" | "GIT_SSH" | "PAGER" | "EDITOR"
-        | "VISUAL" | "BROWSER" | "MANPAGER" | "GIT_EXTERNAL_DIFF" | "SVN_SSH" | "M4" | "AUTOM4TE" | "HGEDITOR" => Meaning::Shell,
+        "PS0" | "PS1" | "PS2" | "PS4" | "PROMPT_COMMAND" | "FCEDIT" | "LESSOPEN" | "LESSCLOSE"
+        | "GIT_SSH" | "PAGER" | "EDITOR" | "VISUAL" | "BROWSER" | "MANPAGER" | "GIT_EXTERNAL_DIFF"
+        | "SVN_SSH" | "M4" | "AUTOM4TE" | "HGEDITOR" => Meaning::Shell,
         "PERL5DB" => Meaning::Code(Language::Perl),
         "LUA_INIT" => Meaning::Code(Language::Lua),
         "BASH_ENV" | "ENV" => Meaning::Script,
-        "PYTHONSTARTUP" | "ZDOTDIR" | "INPUTRC" | "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" | "GCONV_PATH"
-        | "GIT_EXEC_PATH" | "GIT_TEMPLATE_DIR" | "PYTHONINSPECT" | "PYTHONBREAKPOINT" | "BASH_LOADABLES_PATH" | "MAKEFILES" | "MAKEFLAGS"
-        | "GNUMAKEFLAGS" | "GROFF_BIN_PATH" | "GCC_EXEC_PREFIX" | "COMPILER_PATH" | "LESS" | "LESSKEY_CONTENT" | "MANOPT" | "RUSTC"
-        | "RUNNER" | "PHPRC" | "UNZIP" | "ZIPOPT" | "TAPE" | "NODE_REPL_EXTERNAL_MODULE" | "LESSKEYIN" | "R_PROFILE" => Meaning::Runs,
-        "RUBYOPT" | "PERL5OPT" | "NODE_OPTIONS" | "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS" | "GOFLAGS" | "RUSTFLAGS" | "PYTEST_ADDOPTS" => {
-            Meaning::Options
-        }
-        "GIT_DIR" | "GIT_WORK_TREE" | "GIT_INDEX_FILE" | "GIT_OBJECT_DIRECTORY" | "GIT_COMMON_DIR"
+        "PYTHONSTARTUP"
+        | "ZDOTDIR"
+        | "INPUTRC"
+        | "LD_PRELOAD"
+        | "LD_AUDIT"
+        | "DYLD_INSERT_LIBRARIES"
+        | "GCONV_PATH"
+        | "GIT_EXEC_PATH"
+        | "GIT_TEMPLATE_DIR"
+        | "PYTHONINSPECT"
+        | "PYTHONBREAKPOINT"
+        | "BASH_LOADABLES_PATH"
+        | "MAKEFILES"
+        | "MAKEFLAGS"
+        | "GNUMAKEFLAGS"
+        | "GROFF_BIN_PATH"
+        | "GCC_EXEC_PREFIX"
+        | "COMPILER_PATH"
+        | "LESS"
+        | "LESSKEY_CONTENT"
+        | "MANOPT"
+        | "RUSTC"
+        | "RUNNER"
+        | "PHPRC"
+        | "UNZIP"
+        | "ZIPOPT"
+        | "TAPE"
+        | "NODE_REPL_EXTERNAL_MODULE"
+        | "LESSKEYIN"
+        | "R_PROFILE" => Meaning::Runs,
+        "RUBYOPT" | "PERL5OPT" | "NODE_OPTIONS" | "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS" | "GOFLAGS"
+        | "RUSTFLAGS" | "PYTEST_ADDOPTS" => Meaning::Options,
+        "GIT_DIR"
+        | "GIT_WORK_TREE"
+        | "GIT_INDEX_FILE"
+        | "GIT_OBJECT_DIRECTORY"
+        | "GIT_COMMON_DIR"
         | "GIT_ALTERNATE_OBJECT_DIRECTORIES" => Meaning::Repository,
-        "HISTFILE" | "SSLKEYLOGFILE" | "DEPENDENCIES_OUTPUT" | "SUNPRO_DEPENDENCIES" | "LD_DEBUG_OUTPUT" | "LLVM_PROFILE_FILE" => Meaning::Writes,
+        "HISTFILE"
+        | "SSLKEYLOGFILE"
+        | "DEPENDENCIES_OUTPUT"
+        | "SUNPRO_DEPENDENCIES"
+        | "LD_DEBUG_OUTPUT"
+        | "LLVM_PROFILE_FILE" => Meaning::Writes,
         "CARGO_HOME" | "RUSTUP_HOME" | "GOPATH" | "GOCACHE" | "GOMODCACHE" | "GOBIN" => Meaning::Writes,
         _ if upper.starts_with("GIT_TRACE") => Meaning::Writes,
         _ if upper.starts_with("BASH_FUNC") => Meaning::Runs,
-        _ if ends(&["_PAGER", "_EDITOR", "_COMMAND", "_ASKPASS", "_BROWSER", "_RSH", "_SSH", "_SSH_COMMAND"]) => Meaning::Shell,
+        _ if ends(&[
+            "_PAGER",
+            "_EDITOR",
+            "_COMMAND",
+            "_ASKPASS",
+            "_BROWSER",
+            "_RSH",
+            "_SSH",
+            "_SSH_COMMAND",
+        ]) =>
+        {
+            Meaning::Shell
+        }
         _ if ends(&["_OPTS", "_OPTIONS", "_FLAGS", "ADDOPTS", "_ARGS"]) => Meaning::Options,
-        _ if ends(&["_RUNNER", "_LINKER", "_WRAPPER", "SCRIPT_SHELL", "_RC", "RC_PATH", "_CONFIG_PATH"]) => Meaning::Runs,
-        _ if ends(&["_DIR", "_FILE", "_LOG", "_PREFIX", "_ROOT", "_HOME", "_CACHE", "_PATH", "DESTDIR", "_OUTPUT", "_TARGET", "_ENVIRONMENT"]) => Meaning::Writes,
+        _ if ends(&["_RUNNER", "_LINKER", "_WRAPPER", "SCRIPT_SHELL", "_RC", "RC_PATH", "_CONFIG_PATH"]) => {
+            Meaning::Runs
+        }
+        _ if ends(&[
+            "_DIR",
+            "_FILE",
+            "_LOG",
+            "_PREFIX",
+            "_ROOT",
+            "_HOME",
+            "_CACHE",
+            "_PATH",
+            "DESTDIR",
+            "_OUTPUT",
+            "_TARGET",
+            "_ENVIRONMENT",
+        ]) =>
+        {
+            Meaning::Writes
+        }
         _ => Meaning::Mentions,
     })
 }
@@ -111,12 +198,18 @@ impl Interpreter<'_, '_> {
         match meaning {
             Meaning::Shell if name.starts_with("PS") => {
                 self.expand_again(value.raw());
-                if value.has_any() && self.state.get(name).is_some() || value.raw().contains("\\0") || value.raw().contains("\\1") {
+                if value.has_any() && self.state.get(name).is_some()
+                    || value.raw().contains("\\0")
+                    || value.raw().contains("\\1")
+                {
                     self.unknown(Gap::ShellCode, name);
                 }
             }
             // A pager by its plain name.
-            Meaning::Shell if value.whole().is_some_and(|text| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | ' ' | ':'))) => {}
+            Meaning::Shell
+                if value.whole().is_some_and(|text| {
+                    text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | ' ' | ':'))
+                }) => {}
             Meaning::Shell => {
                 self.forked(|shell| shell.text(value, name));
             }
@@ -126,7 +219,9 @@ impl Interpreter<'_, '_> {
                 self.forked(|shell| shell.run_script(value, &[]));
             }
             Meaning::Runs => {
-                let plain = value.whole().is_some_and(|text| matches!(text, "sccache" | "ccache" | "clippy-driver") || text.starts_with("-j"));
+                let plain = value.whole().is_some_and(|text| {
+                    matches!(text, "sccache" | "ccache" | "clippy-driver") || text.starts_with("-j")
+                });
                 if !plain {
                     self.unknown(Gap::Code, &format!("{name}={}", value.shown()));
                     self.guess_paths(std::slice::from_ref(value));
@@ -134,10 +229,26 @@ impl Interpreter<'_, '_> {
             }
             Meaning::Options => {
                 const ACT: [&str; 17] = [
-                    "-r", "--require", "--import", "--loader", "--experimental-loader", "-javaagent", "-agent", "-toolexec", "-exec", "-overlay",
-                    "-Clinker", "-Wl", "-M", "-e", "--eval", "--config", "--checkpoint-action",
+                    "-r",
+                    "--require",
+                    "--import",
+                    "--loader",
+                    "--experimental-loader",
+                    "-javaagent",
+                    "-agent",
+                    "-toolexec",
+                    "-exec",
+                    "-overlay",
+                    "-Clinker",
+                    "-Wl",
+                    "-M",
+                    "-e",
+                    "--eval",
+                    "--config",
+                    "--checkpoint-action",
                 ];
-                let acts = value.has_any() || value.raw().split_whitespace().any(|word| ACT.iter().any(|act| word.starts_with(act)));
+                let acts = value.has_any()
+                    || value.raw().split_whitespace().any(|word| ACT.iter().any(|act| word.starts_with(act)));
                 if acts {
                     self.unknown(Gap::Code, &format!("{name}={}", value.shown()));
                 }
@@ -163,7 +274,9 @@ impl Interpreter<'_, '_> {
                 }
             }
             self.unknown(Gap::Code, name);
-        } else if !matches!(name, "GIT_CONFIG_NOSYSTEM" | "GIT_CONFIG_COUNT") && !name.starts_with("GIT_CONFIG_KEY_") {
+        } else if !matches!(name, "GIT_CONFIG_NOSYSTEM" | "GIT_CONFIG_COUNT")
+            && !name.starts_with("GIT_CONFIG_KEY_")
+        {
             let plain = self.variable_texts(name).iter().all(|value| matches!(value.raw(), "" | "/dev/null"));
             if !plain {
                 self.unknown(Gap::Code, name);

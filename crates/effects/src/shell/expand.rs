@@ -390,7 +390,17 @@ impl<'t> Interpreter<'t, '_> {
     /// What a variable holds: set in the command, or known of every shell, or whatever the environment says.
     pub(super) fn variable_texts(&self, name: &str) -> Choices {
         // The shell sets these itself, whatever is assigned.
-        if matches!(name, "_" | "BASH_ARGV0" | "BASH_REMATCH" | "FUNCNAME" | "BASH_SOURCE" | "BASH_COMMAND" | "BASH_EXECUTION_STRING" | "PIPESTATUS" | "DIRSTACK") {
+        if matches!(
+            name,
+            "_" | "BASH_ARGV0"
+                | "BASH_REMATCH"
+                | "FUNCNAME"
+                | "BASH_SOURCE"
+                | "BASH_COMMAND"
+                | "BASH_EXECUTION_STRING"
+                | "PIPESTATUS"
+                | "DIRSTACK"
+        ) {
             return vec![Text::any()];
         }
         match self.state.get(name) {
@@ -475,9 +485,16 @@ impl<'t> Interpreter<'t, '_> {
             let separate = name == "@" || matches!(parameter.index, Some(Index::Each)) || !quoted;
             return match (&parameter.operation, elements) {
                 (Operation::None, Some(elements)) if separate => Expansion::Each(elements),
-                (Operation::None, Some(_)) if (!quoted || name == "*" || matches!(parameter.index, Some(Index::Joined))) && self.separators() != " \t\n" => Expansion::One(vec![Text::any()]),
+                (Operation::None, Some(_))
+                    if (!quoted || name == "*" || matches!(parameter.index, Some(Index::Joined)))
+                        && self.separators() != " \t\n" =>
+                {
+                    Expansion::One(vec![Text::any()])
+                }
                 (Operation::None, Some(elements)) => Expansion::One(vec![join_fields(&elements)]),
-                (Operation::Default { operator: b'-' | b'=', word, .. }, Some(elements)) if elements.is_empty() => {
+                (Operation::Default { operator: b'-' | b'=', word, .. }, Some(elements))
+                    if elements.is_empty() =>
+                {
                     Expansion::One(self.single(word))
                 }
                 (Operation::Default { .. }, _) => {
@@ -522,9 +539,9 @@ impl<'t> Interpreter<'t, '_> {
             Some(Variable::Array(elements)) => {
                 // A leading zero counts by eights.
                 let decimal = at.whole().map(str::trim).filter(|at| *at == "0" || !at.starts_with('0'));
-                let at = decimal.and_then(|at| at.parse::<i64>().ok()).map(|at| {
-                    if at < 0 { at + i64::try_from(elements.len()).unwrap_or(0) } else { at }
-                });
+                let at = decimal
+                    .and_then(|at| at.parse::<i64>().ok())
+                    .map(|at| if at < 0 { at + i64::try_from(elements.len()).unwrap_or(0) } else { at });
                 match at.and_then(|at| usize::try_from(at).ok()).and_then(|at| elements.get(at)) {
                     Some(found) => found.clone(),
                     // Any of them; beyond the end none, or one of an array with gaps.
@@ -637,7 +654,11 @@ impl<'t> Interpreter<'t, '_> {
             _ => {
                 let word = self.single(word);
                 // What neither the command nor the environment sets is unset.
-                let value = if surely_not || (!assigned && (self.scene.unset)(name)) { word } else { either(&texts, &word) };
+                let value = if surely_not || (!assigned && (self.scene.unset)(name)) {
+                    word
+                } else {
+                    either(&texts, &word)
+                };
                 if operator == b'=' {
                     self.state.set(name, Variable::Scalar(value.clone()));
                 }
@@ -991,7 +1012,9 @@ fn slice(text: &Text, from: &Text, count: Option<&Text>) -> Text {
         return if text.raw().contains([ANY, INNER, '/']) { Text::any() } else { Text::mark(NAME) };
     };
     let length = i64::try_from(whole.chars().count()).unwrap_or(i64::MAX);
-    let zero = |text: &Text| text.raw().trim_start_matches('-').len() > 1 && text.raw().trim_start_matches('-').starts_with('0');
+    let zero = |text: &Text| {
+        text.raw().trim_start_matches('-').len() > 1 && text.raw().trim_start_matches('-').starts_with('0')
+    };
     if zero(from) || count.is_some_and(zero) {
         return Text::any();
     }
@@ -1162,7 +1185,8 @@ fn sequence(tokens: &[Token<'_>]) -> Option<Vec<String>> {
         return None;
     }
     let step = step.map_or(Some(1), |step| step.parse::<i64>().ok())?.unsigned_abs().max(1);
-    let padded = |text: &str| text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0');
+    let padded =
+        |text: &str| text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0');
     if padded(first) || padded(last) {
         return Some(vec![NUMBER.to_string(); 2]);
     }

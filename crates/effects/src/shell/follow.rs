@@ -134,7 +134,9 @@ impl<'t> Interpreter<'t, '_> {
             return Some(flow.clone());
         }
         let place = self.one_place(path)?;
-        let number = ["/dev/fd/", "/proc/self/fd/"].iter().find_map(|start| place.strip_prefix(start)?.parse::<u32>().ok());
+        let number = ["/dev/fd/", "/proc/self/fd/"]
+            .iter()
+            .find_map(|start| place.strip_prefix(start)?.parse::<u32>().ok());
         if let Some(number) = number {
             let found = self.state.descriptors.iter().rev().find(|(known, _)| *known == number);
             return Some(match (number, found) {
@@ -211,7 +213,10 @@ impl<'t> Interpreter<'t, '_> {
         let written = self.one_place(path).and_then(|place| self.state.written(&place).cloned());
         let stream = ["/dev/fd/", "/proc/self/fd/"].iter().any(|start| path.raw().starts_with(start));
         let written = if stream { self.script_text(path) } else { written };
-        if self.lost && written.is_none() && self.one_place(path).is_none_or(|place| self.scene.world.look(Path::new(&place)).is_err()) {
+        if self.lost
+            && written.is_none()
+            && self.one_place(path).is_none_or(|place| self.scene.world.look(Path::new(&place)).is_err())
+        {
             self.unknown(Gap::Code, &format!("{program} {}", path.shown()));
         }
         match written.or_else(|| self.state.written(path.raw()).cloned()) {
@@ -246,8 +251,17 @@ impl<'t> Interpreter<'t, '_> {
         let files: Vec<_> =
             self.state.files.iter().filter(|(path, _)| !path.starts_with("/dev/")).cloned().collect();
         for (path, flow) in files {
-            let ending = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending);
-            if let (Flow::Text(text), None | Some("ini" | "yml" | "yaml" | "cfg" | "ninja" | "build" | "cmake" | "txt" | "gemspec" | "npmrc" | "sh")) = (&flow, ending) {
+            let ending =
+                path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending);
+            if let (
+                Flow::Text(text),
+                None
+                | Some(
+                    "ini" | "yml" | "yaml" | "cfg" | "ninja" | "build" | "cmake" | "txt" | "gemspec"
+                    | "npmrc" | "sh",
+                ),
+            ) = (&flow, ending)
+            {
                 self.guess_paths(&[Text::known(&path), text.clone()]);
             }
             let language = match ending {

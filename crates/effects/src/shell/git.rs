@@ -62,7 +62,14 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
             ("init", []) => shell.one_place(&Text::known(".")),
             ("init", [directory, ..]) | ("clone", [_, directory, ..]) => shell.one_place(directory),
             ("clone", [from]) => {
-                let name = from.raw().trim_end_matches('/').trim_end_matches(".git").rsplit(['/', ':']).next().unwrap_or_default().to_owned();
+                let name = from
+                    .raw()
+                    .trim_end_matches('/')
+                    .trim_end_matches(".git")
+                    .rsplit(['/', ':'])
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned();
                 shell.one_place(&Text::marked(name))
             }
             _ => None,
@@ -296,7 +303,8 @@ impl Interpreter<'_, '_> {
         if let Some(repository) = self.repository() {
             files.push(repository.common.join("config"));
         }
-        let homes: Vec<String> = self.variable_texts("HOME").iter().filter_map(|home| self.one_place(home)).collect();
+        let homes: Vec<String> =
+            self.variable_texts("HOME").iter().filter_map(|home| self.one_place(home)).collect();
         for home in homes {
             files.push(Path::new(&home).join(".gitconfig"));
             files.push(Path::new(&home).join(".config/git/config"));
@@ -423,7 +431,9 @@ impl Interpreter<'_, '_> {
     fn shared_config(&mut self) {
         match self.repository() {
             // One that the command has made itself is its own.
-            Some(repository) if self.state.made.iter().any(|made| Path::new(&**made) == repository.common) => {
+            Some(repository)
+                if self.state.made.iter().any(|made| Path::new(&**made) == repository.common) =>
+            {
                 self.touch(Access::Write, Reach::Exact, &Text::known(&repository.top.to_string_lossy()));
             }
             Some(repository) => {

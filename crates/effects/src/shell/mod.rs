@@ -238,8 +238,13 @@ impl<'t, 'w> Interpreter<'t, 'w> {
     /// What was run as code may have been written before or after, by a part that runs beside: all that it ever held counts.
     fn run_again(&mut self) {
         for place in std::mem::take(&mut self.executed) {
-            let contents: Vec<Flow> =
-                self.state.files.iter().filter(|(path, _)| **path == *place).map(|(_, flow)| flow.clone()).collect();
+            let contents: Vec<Flow> = self
+                .state
+                .files
+                .iter()
+                .filter(|(path, _)| **path == *place)
+                .map(|(_, flow)| flow.clone())
+                .collect();
             for flow in contents {
                 match flow {
                     Flow::Text(text) => {
@@ -373,6 +378,18 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         if path.head().starts_with("/dev/fd/6") && self.pipes.iter().any(|piped| piped.path == path.raw()) {
             return;
         }
+        // All that is in a directory is as good as the directory.
+        if access == Access::Delete
+            && reach == Reach::Below
+            && let Some(directory) = path.raw().strip_suffix(text::STAR)
+            && (directory.is_empty() || directory.ends_with('/'))
+            && !directory.contains(is_mark)
+        {
+            let directory = if directory.is_empty() { "." } else { directory };
+            for (place, _) in self.places(&Text::marked(directory.to_owned())).into_iter().flatten() {
+                self.touch_place(access, reach, clean(Path::new(&place)).to_string_lossy().into_owned());
+            }
+        }
         for place in self.places(path) {
             match place {
                 // Some of what lies below, not all of it.
@@ -470,8 +487,14 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         let blank = absolute.find(is_mark).unwrap_or(absolute.len());
         let (known, rest) = absolute.split_at_checked(blank).unwrap_or((absolute, ""));
         // Dots around what is not known may be `..` in the end.
-        let may_climb = |name: &str| name == ".." || (name.contains('.') && name.contains(is_blank) && name.chars().all(|c| c == '.' || is_blank(c)));
-        if absolute.split('/').any(may_climb) && absolute.split('/').skip_while(|name| !name.contains(is_mark)).any(may_climb)
+        let may_climb = |name: &str| {
+            name == ".."
+                || (name.contains('.')
+                    && name.contains(is_blank)
+                    && name.chars().all(|c| c == '.' || is_blank(c)))
+        };
+        if absolute.split('/').any(may_climb)
+            && absolute.split('/').skip_while(|name| !name.contains(is_mark)).any(may_climb)
             || rest.split('/').any(|name| name == "..")
         {
             return vec![None];

@@ -56,7 +56,11 @@ impl Interpreter<'_, '_> {
                 Some(path) => Flow::line(&directory(path)),
                 None => Flow::Any,
             },
-            "realpath" if !reading.options.iter().all(|given| matches!(given.name, "-e" | "-m" | "-q" | "-s")) => Flow::Any,
+            "realpath"
+                if !reading.options.iter().all(|given| matches!(given.name, "-e" | "-m" | "-q" | "-s")) =>
+            {
+                Flow::Any
+            }
             "realpath" | "readlink" => match operand(0).and_then(|path| self.one_place(path)) {
                 Some(place) => Flow::line(&Text::known(&place)),
                 None => Flow::Any,
@@ -102,7 +106,15 @@ impl Interpreter<'_, '_> {
                 Some("GOOS" | "GOARCH" | "GOVERSION") => Flow::Lines(vec![Text::mark(NAME)]),
                 _ => Flow::Any,
             },
-            "ls" if arguments.iter().any(|word| word.raw().starts_with('-') && !word.raw().starts_with("--") && word.raw().contains(['a', 'f', 'l', 'R', 'i', 's', 'Q', 'g', 'o']) || word.raw().starts_with("--a")) => Flow::Any,
+            "ls" if arguments.iter().any(|word| {
+                word.raw().starts_with('-')
+                    && !word.raw().starts_with("--")
+                    && word.raw().contains(['a', 'f', 'l', 'R', 'i', 's', 'Q', 'g', 'o'])
+                    || word.raw().starts_with("--a")
+            }) =>
+            {
+                Flow::Any
+            }
             "ls" => {
                 // Names of a directory, or the operands themselves.
                 match self.paths_of(reading, arguments) {
@@ -114,7 +126,6 @@ impl Interpreter<'_, '_> {
                 }
             }
             "seq" if has(reading, "-f") || has(reading, "-s") || has(reading, "--format") => Flow::Any,
-            "head" | "tail" if has(reading, "-c") || has(reading, "--bytes") => Flow::Any,
             "seq" => Flow::Lines(vec![Text::mark(NAME)]),
             _ => match reading.output {
                 Output::Paths => self.paths_of(reading, arguments),
@@ -320,7 +331,9 @@ pub(super) fn printf(arguments: &[Text]) -> Flow {
     let Some((format, mut rest)) = arguments.split_first() else { return Flow::Nothing };
     let Some(format) = format.whole() else { return Flow::Any };
     // Backslashes of the format are read first, those of arguments only by `%b`.
-    let Some(format) = unescaped(&Text::known(format), false).whole().map(str::to_owned) else { return Flow::Any };
+    let Some(format) = unescaped(&Text::known(format), false).whole().map(str::to_owned) else {
+        return Flow::Any;
+    };
     let mut out = Text::default();
     for round in 0.. {
         if round == 64 {
@@ -355,7 +368,11 @@ pub(super) fn printf(arguments: &[Text]) -> Flow {
             match conversion {
                 Some('s') if plain => out.push(&argument),
                 Some('b') if plain => out.push(&unescaped(&argument, true)),
-                Some('d' | 'i' | 'u') if plain && argument.whole().is_some_and(|text| text.parse::<u32>().is_ok()) => out.push(&argument),
+                Some('d' | 'i' | 'u')
+                    if plain && argument.whole().is_some_and(|text| text.parse::<u32>().is_ok()) =>
+                {
+                    out.push(&argument)
+                }
                 Some('d' | 'i' | 'u' | 'x' | 'X' | 'o') => out.push_mark(super::text::NUMBER),
                 _ => out.push(&Text::any()),
             }

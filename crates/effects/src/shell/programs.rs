@@ -43,8 +43,12 @@ pub(super) fn handler(
             Some(outcome)
         }
         "cp" | "mv" | "install" | "gcp" => {
-            let contents: Vec<Flow> =
-                reading.operands.iter().filter_map(|at| arguments.get(*at)).map(|source| shell.content(source)).collect();
+            let contents: Vec<Flow> = reading
+                .operands
+                .iter()
+                .filter_map(|at| arguments.get(*at))
+                .map(|source| shell.content(source))
+                .collect();
             let outcome = shell.apply(program, reading, words);
             shell.copied(reading, arguments, &contents);
             Some(outcome)
@@ -67,7 +71,14 @@ pub(super) fn handler(
             shell.backed_up(reading, arguments);
             Some(outcome)
         }
-        "ssh" if reading.operands.first().and_then(|at| arguments.get(*at)).and_then(Text::whole).is_some_and(is_this_machine) => {
+        "ssh"
+            if reading
+                .operands
+                .first()
+                .and_then(|at| arguments.get(*at))
+                .and_then(Text::whole)
+                .is_some_and(is_this_machine) =>
+        {
             let outcome = shell.apply(program, reading, words);
             let at = reading.operands.first().copied().unwrap_or_default();
             let text = super::builtins::spaced_as_is(arguments.get(at + 1..).unwrap_or_default());
@@ -88,7 +99,9 @@ pub(super) fn handler(
                 if let Some(place) = arguments.get(*at).and_then(|path| shell.one_place(path)) {
                     shell.state.write(&place, Flow::Nothing);
                     let above = place.rsplit_once('/').map_or("/", |(above, _)| above);
-                    let can = has(reading, &["-p", "--parents"]) || shell.is_directory(above) || shell.state.made.iter().any(|made| **made == *above);
+                    let can = has(reading, &["-p", "--parents"])
+                        || shell.is_directory(above)
+                        || shell.state.made.iter().any(|made| **made == *above);
                     if can {
                         shell.state.made.push(Rc::from(place.as_str()));
                     }
@@ -162,7 +175,8 @@ pub(super) fn handler(
 
 fn is_this_machine(host: &str) -> bool {
     let host = host.rsplit('@').next().unwrap_or(host);
-    matches!(host, "localhost" | "127.0.0.1" | "::1" | "[::1]" | "0.0.0.0" | "ip6-localhost") || host.starts_with("127.")
+    matches!(host, "localhost" | "127.0.0.1" | "::1" | "[::1]" | "0.0.0.0" | "ip6-localhost")
+        || host.starts_with("127.")
 }
 
 fn has(reading: &Reading, options: &[&str]) -> bool {
@@ -242,7 +256,8 @@ impl Interpreter<'_, '_> {
         if starts {
             self.start_files();
         }
-        if matches!(program, "rbash") || words.iter().any(|word| matches!(word.raw(), "-r" | "--restricted")) {
+        if matches!(program, "rbash") || words.iter().any(|word| matches!(word.raw(), "-r" | "--restricted"))
+        {
             self.unknown(Gap::ShellCode, "a restricted shell");
         }
         for name in ["BASH_ENV", "ENV"] {
@@ -298,7 +313,9 @@ impl Interpreter<'_, '_> {
         let otherwise = ["((", "[[", "$'", "<(", ">(", "pushd", "declare ", "function "];
         let odd = match program {
             "bash" | "rbash" | "zsh" | "ksh" | "mksh" => false,
-            "sh" | "dash" | "ash" | "posh" => otherwise.iter().any(|word| text.raw().contains(word)) && !text.raw().contains("$(("),
+            "sh" | "dash" | "ash" | "posh" => {
+                otherwise.iter().any(|word| text.raw().contains(word)) && !text.raw().contains("$((")
+            }
             _ => true,
         };
         if odd {
@@ -309,7 +326,9 @@ impl Interpreter<'_, '_> {
     /// What an interactive or login shell reads first. The person's own files are their own; others are code.
     fn start_files(&mut self) {
         let home = self.variable_texts("HOME");
-        for name in [".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".bash_login", ".bash_logout"] {
+        for name in
+            [".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".bash_login", ".bash_logout"]
+        {
             for home in &home {
                 let path = Text::marked(format!("{}/{name}", home.raw()));
                 let place = self.one_place(&path);
@@ -453,7 +472,9 @@ impl Interpreter<'_, '_> {
             None => vec![Text::known("echo")],
         };
         let whole_lines = replace.is_some() || option(&["-d", "--delimiter", "-0", "--null"]).is_some();
-        let odd = |line: &Text| line.raw().contains('\\') || line.raw().chars().filter(|c| matches!(c, '"' | '\'')).count() > 0;
+        let odd = |line: &Text| {
+            line.raw().contains('\\') || line.raw().chars().filter(|c| matches!(c, '"' | '\'')).count() > 0
+        };
         let delimited = option(&["-d", "--delimiter"]).is_some();
         let items: Vec<Text> = match input.lines() {
             Some(lines) if delimited => lines.iter().map(|_| Text::any()).collect(),
@@ -603,7 +624,8 @@ impl Interpreter<'_, '_> {
                 // All that is known below the old name is now below the new one, or may be.
                 self.lost = true;
                 if let Some(place) = self.one_place(source) {
-                    let inside = |cwd: &Rc<str>| toolgate_model::below(place.as_bytes(), cwd.as_bytes()).is_some();
+                    let inside =
+                        |cwd: &Rc<str>| toolgate_model::below(place.as_bytes(), cwd.as_bytes()).is_some();
                     if self.state.cwd.iter().any(inside) {
                         self.state.cwd.clear();
                     }
@@ -611,8 +633,18 @@ impl Interpreter<'_, '_> {
                         let rest = path.strip_prefix(place.as_str())?;
                         rest.starts_with('/').then(|| Rc::from(format!("{name}{rest}").as_str()))
                     };
-                    let links: Vec<_> = self.state.links.iter().filter_map(|(link, leads)| Some((moved(link)?, leads.clone()))).collect();
-                    let files: Vec<_> = self.state.files.iter().filter_map(|(file, flow)| Some((moved(file)?, flow.clone()))).collect();
+                    let links: Vec<_> = self
+                        .state
+                        .links
+                        .iter()
+                        .filter_map(|(link, leads)| Some((moved(link)?, leads.clone())))
+                        .collect();
+                    let files: Vec<_> = self
+                        .state
+                        .files
+                        .iter()
+                        .filter_map(|(file, flow)| Some((moved(file)?, flow.clone())))
+                        .collect();
                     self.state.links.extend(links);
                     self.state.files.extend(files);
                 }
@@ -629,7 +661,9 @@ impl Interpreter<'_, '_> {
     /// The last names of a path, pattern by pattern as they are on the disk.
     fn names_of(&self, path: &Text) -> Vec<String> {
         let last = |path: &str| match path.trim_end_matches('/').rsplit('/').next() {
-            Some(name) if !name.is_empty() && !matches!(name, "." | "..") && !name.contains(is_mark) => name.to_owned(),
+            Some(name) if !name.is_empty() && !matches!(name, "." | "..") && !name.contains(is_mark) => {
+                name.to_owned()
+            }
             _ => INNER.to_string(),
         };
         if path.is_known() {

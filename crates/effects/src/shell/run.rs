@@ -99,7 +99,9 @@ impl<'t> Interpreter<'t, '_> {
         if let Some((bodies, may_lack)) = self.state.function(name) {
             // A word that may be several moves all that come after it.
             let moved = words.iter().enumerate().skip(1).any(|(at, word)| {
-                let whole = spelled.and_then(|words| words.get(at)).is_some_and(|word| matches!(word.parts.as_slice(), [Part::Double(_)]));
+                let whole = spelled
+                    .and_then(|words| words.get(at))
+                    .is_some_and(|word| matches!(word.parts.as_slice(), [Part::Double(_)]));
                 word.raw().contains([ANY, NAME, INNER]) && !whole
             });
             let start = self.state.clone();
@@ -173,7 +175,13 @@ impl<'t> Interpreter<'t, '_> {
         outcome
     }
 
-    fn call(&mut self, name: &str, body: &'t toolgate_shell::Command<'t>, words: &[Text], moved: bool) -> Outcome {
+    fn call(
+        &mut self,
+        name: &str,
+        body: &'t toolgate_shell::Command<'t>,
+        words: &[Text],
+        moved: bool,
+    ) -> Outcome {
         if self.calling.iter().filter(|calling| ***calling == *name).count() >= 2 {
             // What calls itself without end, and beside itself, is meant to.
             let run = Run { program: "fork-bomb".to_owned(), origin: Some(self.origin()), ..Run::default() };
@@ -257,9 +265,13 @@ impl<'t> Interpreter<'t, '_> {
             return self.run_file(&place, words, outputs);
         }
         // `git-push` is `git push`.
-        if let Some(sub) = name.strip_prefix("git-").filter(|sub| spec::find(name).is_none() && !sub.is_empty()) {
-            let words: Vec<Text> =
-                [Text::known("git"), Text::known(sub)].into_iter().chain(words.iter().skip(1).cloned()).collect();
+        if let Some(sub) =
+            name.strip_prefix("git-").filter(|sub| spec::find(name).is_none() && !sub.is_empty())
+        {
+            let words: Vec<Text> = [Text::known("git"), Text::known(sub)]
+                .into_iter()
+                .chain(words.iter().skip(1).cloned())
+                .collect();
             return self.program("git", &words, outputs);
         }
         if programs::is_shell(name) {
@@ -418,6 +430,15 @@ impl<'t> Interpreter<'t, '_> {
         for fixed in &reading.effects {
             self.fixed(program, fixed);
         }
+        // Code on standard input, for programs that read it where they are given none.
+        let given =
+            reading.uses.iter().any(|(kind, _)| matches!(kind, Kind::Script(_) | Kind::Code(_) | Kind::Read));
+        if let (Some(language), false, true) =
+            (reading.spec.stdin_code(), given, self.stdin != Flow::Any || !self.fed_by.is_empty())
+        {
+            let stdin = self.stdin.clone();
+            self.code_input(program, language, &stdin);
+        }
         if let Some(rest) = reading.rest {
             let rest = arguments.get(rest..).unwrap_or_default();
             out = Some(self.wrapped(program, rest));
@@ -427,7 +448,10 @@ impl<'t> Interpreter<'t, '_> {
             .any(|fixed| matches!(fixed, Fixed::Project | Fixed::Unknown | Fixed::Foreign))
         {
             // Whatever it does with the places that it is given.
-            self.guess_paths(words);
+            let place = |at: &usize| *at == 0 || !reading.prose.contains(&(*at - 1));
+            let guessed: Vec<Text> =
+                words.iter().enumerate().filter(|(at, _)| place(at)).map(|(_, word)| word.clone()).collect();
+            self.guess_paths(&guessed);
             self.given_to_unknown(program, words);
         }
         // `@file` is a file of further words for compilers and their kin.
@@ -496,8 +520,12 @@ impl<'t> Interpreter<'t, '_> {
             {
                 self.state.files.retain(|(path, _)| **path != *place);
             }
-            if access == Access::Delete && let Some(place) = self.one_place(text) {
-                self.state.made.retain(|made| toolgate_model::below(place.as_bytes(), made.as_bytes()).is_none());
+            if access == Access::Delete
+                && let Some(place) = self.one_place(text)
+            {
+                self.state
+                    .made
+                    .retain(|made| toolgate_model::below(place.as_bytes(), made.as_bytes()).is_none());
                 self.state.gone.push(place.as_str().into());
             }
             if access == Access::Write {
@@ -572,7 +600,8 @@ impl<'t> Interpreter<'t, '_> {
 
     /// What a file holds after a program has written it.
     fn wrote(&mut self, program: &str, path: &Text) {
-        const KEEP: [&str; 9] = ["chmod", "chown", "chgrp", "touch", "setfacl", "chattr", "mkdir", "ln", "tee"];
+        const KEEP: [&str; 9] =
+            ["chmod", "chown", "chgrp", "touch", "setfacl", "chattr", "mkdir", "ln", "tee"];
         if KEEP.contains(&program) {
             return;
         }
@@ -723,12 +752,22 @@ impl<'t> Interpreter<'t, '_> {
         for word in words.iter().skip(usize::from(words.len() > 1)) {
             // Prose is no path; of a word with blanks only its beginning could be one.
             let prose = word.raw().contains([' ', '\n']) && !word.raw().contains('\n');
-            let cut: &[char] = if prose { &['\n'] } else { &['=', ',', ':', '@', ';', '|', '<', '>', '(', ')', '"', '\'', ' ', '\n', '\t'] };
+            let cut: &[char] = if prose {
+                &['\n']
+            } else {
+                &['=', ',', ':', '@', ';', '|', '<', '>', '(', ')', '"', '\'', ' ', '\n', '\t']
+            };
             let pieces: Vec<String> = word.raw().split(cut).map(str::to_owned).collect();
             for piece in pieces {
-                let outside = piece.starts_with('/') || piece.starts_with("~/") || piece == "~" || climbs(&piece);
+                let outside =
+                    piece.starts_with('/') || piece.starts_with("~/") || piece == "~" || climbs(&piece);
                 let named = piece.contains(char::is_alphanumeric) || piece.contains("..");
-                if !outside || !named || piece.starts_with("//") || is_device(&piece) || (prose && piece.contains(' ')) {
+                if !outside
+                    || !named
+                    || piece.starts_with("//")
+                    || is_device(&piece)
+                    || (prose && piece.contains(' '))
+                {
                     continue;
                 }
                 self.guess_path(&piece);
@@ -911,8 +950,33 @@ pub(super) fn access_of(kind: Kind) -> Option<(Access, Reach)> {
 fn is_builder(program: &str) -> bool {
     matches!(
         unversioned(program),
-        "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "ld" | "as" | "rustc" | "go" | "tsc" | "esbuild" | "javac" | "zig"
-            | "cargo" | "make" | "cmake" | "ninja" | "bun" | "deno" | "swc" | "ghc" | "dotnet" | "kotlinc" | "nvcc" | "ar" | "strip"
+        "gcc"
+            | "g++"
+            | "cc"
+            | "c++"
+            | "clang"
+            | "clang++"
+            | "ld"
+            | "as"
+            | "rustc"
+            | "go"
+            | "tsc"
+            | "esbuild"
+            | "javac"
+            | "zig"
+            | "cargo"
+            | "make"
+            | "cmake"
+            | "ninja"
+            | "bun"
+            | "deno"
+            | "swc"
+            | "ghc"
+            | "dotnet"
+            | "kotlinc"
+            | "nvcc"
+            | "ar"
+            | "strip"
     )
 }
 

@@ -199,7 +199,9 @@ impl<'t> State<'t> {
     /// What another shell inherits.
     pub(crate) fn inherit(&mut self, keeps_functions: bool) {
         let (exported, all) = (&self.exported, self.all_exported);
-        self.variables.retain(|(name, _)| all || exported.contains(name) || matches!(&**name, "HOME" | "PATH" | "PWD" | "CDPATH" | "IFS"));
+        self.variables.retain(|(name, _)| {
+            all || exported.contains(name) || matches!(&**name, "HOME" | "PATH" | "PWD" | "CDPATH" | "IFS")
+        });
         self.variables.retain(|(name, _)| all || &**name != "IFS");
         let functions = &self.exported_functions;
         self.functions.retain(|function| keeps_functions && functions.contains(&function.name));
@@ -229,7 +231,8 @@ impl<'t> State<'t> {
 
     /// What it costs to clone or join it, in commands.
     pub(crate) fn weight(&self) -> u32 {
-        u32::try_from((self.variables.len() + self.files.len() * 2 + self.links.len() * 2) / 8).unwrap_or(u32::MAX)
+        u32::try_from((self.variables.len() + self.files.len() * 2 + self.links.len() * 2) / 8)
+            .unwrap_or(u32::MAX)
     }
 
     /// Either of two states: what both agree on, and the choices where they do not.
@@ -371,7 +374,11 @@ impl<'t> State<'t> {
 /// A counter stays a plain name whatever it counts to; anything else can become anything.
 fn widened(value: &Variable) -> Variable {
     let is_plain = |text: &Text| {
-        !text.is_empty() && text.raw().chars().all(|c| c.is_ascii_digit() || matches!(c, super::text::NAME | super::text::NUMBER))
+        !text.is_empty()
+            && text
+                .raw()
+                .chars()
+                .all(|c| c.is_ascii_digit() || matches!(c, super::text::NAME | super::text::NUMBER))
     };
     match value {
         Variable::Scalar(texts) if texts.iter().all(is_plain) => {

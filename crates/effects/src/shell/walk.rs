@@ -738,6 +738,7 @@ impl<'t> Interpreter<'t, '_> {
         // bash opens these itself, whether or not such a file exists.
         if target.head().starts_with("/dev/tcp/") || target.head().starts_with("/dev/udp/") {
             self.emit(toolgate_model::Effect::Connect);
+            all.outputs.push(target.shown());
             return;
         }
         if writes {

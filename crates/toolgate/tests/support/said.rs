@@ -31,7 +31,8 @@ pub(crate) fn said(scratch: &Scratch, command: &str) -> Option<Vec<Said>> {
     };
     let disk = Disk::default();
     let (home, tmp) = (scratch.home(), scratch.path("tmp"));
-    let scene = Scene { world: &disk, cwd: Some(cwd), home: home.to_str(), tmp: tmp.to_str(), unset: &|_| true };
+    let scene =
+        Scene { world: &disk, cwd: Some(cwd), home: home.to_str(), tmp: tmp.to_str(), unset: &|_| true };
     resolved(&effects(&call, &BTreeMap::new(), &scene), &disk, cwd, &home)
 }
 
