@@ -16,6 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap_complete::Shell;
+use toolgate::cases::measure::measure;
 use toolgate::{cases, cli};
 use toolgate_hosts::{HOSTS, Tool, tools_like};
 use toolgate_policies::{POLICIES, PROFILES};
@@ -62,6 +63,7 @@ fn generated_documents_are_up_to_date() {
         ("docs/policies.md", policies()),
         ("docs/profiles.md", profiles()),
         ("docs/hosts.md", hosts()),
+        ("docs/residual-risk.md", residual_risk()),
         ("docs/toolgate.schema.json", cli::schema()),
         ("docs/toolgate.1", cli::man_page()),
         ("docs/completions/bash", cli::completions(Shell::Bash)),
@@ -171,7 +173,7 @@ fn hosts() -> String {
                 Tool::Search(param, Some(glob)) => {
                     format!("searches below `{param}`, and where `{glob}` leads")
                 }
-                Tool::Shell(param) => format!("runs the shell command `{param}`, which is not analysed"),
+                Tool::Shell(param) => format!("runs the shell command `{param}`, which is interpreted"),
                 Tool::Fetch(_) => "fetches an address".to_owned(),
                 Tool::Mcp => {
                     "hands its parameters to an MCP server; judged by what they look like".to_owned()
@@ -183,6 +185,47 @@ fn hosts() -> String {
             };
             writeln!(page, "| {name} | {judged} |").unwrap();
         }
+    }
+    page
+}
+
+/// The known gaps, by kind. `tests/gaps.rs` holds them to the truth.
+fn residual_risk() -> String {
+    let mut page = format!("{GENERATED}\n# Residual risk\n\n");
+    page.push_str(
+        "Shell commands of which the analysis does not see all, and which the profile `worktree` allows. These are the\n\
+         ones that are known, from [cases/gaps.toml](../cases/gaps.toml); there will be others. Each is judged by\n\
+         `cargo test -p toolgate --test gaps`, so that none stays here when it is closed. `../y` is outside of the \
+         worktree.\n\nRecorded as *not proved*: the record and `toolgate check` say that something in the call is not \
+         known.\n*Not noticed*: it looks as if all were known. Those are faults, and wait for their repair.\n\n\
+         | covered by | |\n|---|---|\n\
+         | opaque | `[policy.unproved-effect]` `opaque = \"ask\"` or `\"deny\"` stops it today |\n\
+         | program | `[policy.unproved-effect]` `program = \"ask\"` or `\"deny\"` stops it today |\n\
+         | rule | a `[[command]]` entry of your own stops it today |\n\
+         | sandbox | the kernel will keep the running program to the scopes, whatever was foreseen; not built yet |\n\n\
+         What covers nothing of this is a person who says yes: a command that is asked about runs with all rights.\n\n\
+         One gap is in no list, since no single command shows it. A verdict speaks of the moment of the look; whatever \
+         runs\nbeside can change a link or a script before the command uses it. The sandbox will cover that too.\n",
+    );
+    let file: toml::Table = read("cases/gaps.toml").parse().unwrap();
+    let gaps = file["gap"].as_array().unwrap();
+    let lines = gaps
+        .iter()
+        .map(|gap| serde_json::json!({ "command": gap["command"].as_str(), "bucket": "gap" }).to_string());
+    let judged = measure(&lines.collect::<Vec<_>>().join("\n")).unwrap_or_else(|error| panic!("{}", error.0));
+    let mut kind = "";
+    for (gap, judged) in gaps.iter().zip(judged) {
+        let word = |name: &str| gap[name].as_str().unwrap();
+        if kind != word("kind") {
+            kind = word("kind");
+            writeln!(page, "\n## {kind}\n\n| command | why | recorded as | covered by |\n|---|---|---|---|")
+                .unwrap();
+        }
+        let recorded = if judged.unknown.is_empty() { "not noticed" } else { "not proved" };
+        let by: Vec<_> =
+            gap["covered_by"].as_array().unwrap().iter().filter_map(toml::Value::as_str).collect();
+        let command = word("command").replace('|', "\\|");
+        writeln!(page, "| `{command}` | {} | {recorded} | {} |", word("why"), by.join(", ")).unwrap();
     }
     page
 }
@@ -291,6 +334,81 @@ fn the_coverage_table_is_honest() {
         let told = page.lines().any(|line| line.starts_with(&format!("| {seed} ")) && line.ends_with(&sums));
         assert!(told, "the sums of {seed} are not{sums}");
     }
+}
+
+/// Rows of `docs/coverage.md` about shell commands that no policy's case file shows.
+const SHELL_ROWS: &str = r#"
+[defaults]
+cwd = "/work/alpha"
+root = "/work/alpha"
+tool = "bash"
+host_style = "pi"
+
+[defaults.context]
+profile = "pi-worktree"
+mode = "tui"
+
+[[case]]
+id = "S4-09: every command starts in the root"
+input = { command = "ls" }
+expect = "rewrite"
+detail = { rewritten = "cd \"/work/alpha\" && ls" }
+
+[[case]]
+id = "S4-09: and all of it is bound"
+input = { command = "true & echo x > y" }
+expect = "rewrite"
+detail = { rewritten = "cd \"/work/alpha\" && {\ntrue & echo x > y\n}" }
+
+[[case]]
+id = "S4-18: a redirection"
+input = { command = "ls >> /escape" }
+expect = "deny"
+
+[[case]]
+id = "S4-19: a destination"
+input = { command = "cp x /escape/file" }
+expect = "deny"
+
+[[case]]
+id = "S4-20: an empty variable"
+input = { command = "touch $UNSET_VAR/y" }
+expect = "deny"
+
+[[case]]
+id = "S4-22: behind a double dash"
+input = { command = "cd -- /etc" }
+expect = "deny"
+
+[[case]]
+id = "S0-14: the orchestrator's command"
+tool = "Bash"
+host_style = "claude-code"
+input = { command = "ib send a2 hello" }
+context = { profile = "ittybitty", is_agent = true }
+expect = "allow"
+
+[[case]]
+id = "S0-14: and not the rest of its line"
+tool = "Bash"
+host_style = "claude-code"
+input = { command = "ib list; touch /etc/y" }
+context = { profile = "ittybitty", is_agent = true }
+expect = "deny"
+
+[[case]]
+id = "S0-14: nor its hooks"
+tool = "Bash"
+host_style = "claude-code"
+input = { command = "ls; ib hooks uninstall" }
+context = { profile = "ittybitty", is_agent = true }
+expect = "deny"
+"#;
+
+#[test]
+fn shell_rows_of_the_coverage_table_hold() {
+    let outcome = cases::run(SHELL_ROWS, true, None).unwrap_or_else(|error| panic!("{}", error.0));
+    assert!(outcome.failed.is_empty() && outcome.passed > 0, "{:#?}", outcome.failed);
 }
 
 /// The settings that the documents show are settings.
