@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use toolgate::disk::Disk;
 use toolgate::gate::{Circumstances, judge};
+use toolgate_effects::{Scene, analyse};
 use toolgate_hosts::host;
 use toolgate_model::{Decision, Ground, Host, Resolver, Spot, Standing};
 use toolgate_policies::{Settings, stack};
@@ -115,6 +116,51 @@ fn table(name: &str, expected: Decision, operation: impl Fn() -> Decision) {
     println!("{name:<22} {:>8.2} {:>8.2}", micros(mean), micros(p99));
 }
 
+include!("../../shell/benches/support/commands.rs");
+
+/// Interprets each command again and again, as a hook in this worktree would.
+fn shell() {
+    const ROUNDS: usize = 200;
+    let disk = Disk::default();
+    let cwd = YARD.top.display().to_string();
+    let scene = Scene {
+        world: &disk,
+        cwd: Some(&cwd),
+        home: Some("/home/nobody"),
+        tmp: Some("/tmp"),
+        unset: &|_| true,
+    };
+    let mut times: Vec<Duration> = Vec::with_capacity(ROUNDS * COMMANDS.len());
+    for _ in 0..ROUNDS {
+        for command in COMMANDS {
+            let started = Instant::now();
+            divan::black_box(analyse(command, &scene));
+            times.push(started.elapsed());
+        }
+    }
+    let mean = times.iter().sum::<Duration>() / u32::try_from(times.len()).unwrap_or(1);
+    times.sort();
+    let at =
+        |part: usize| times.get(times.len() * part / 100).copied().unwrap_or_default().as_secs_f64() * 1e6;
+    println!(
+        "{:<22} {:>8.2} {:>8.2}   p50 {:.2}",
+        "shell analysis",
+        mean.as_secs_f64() * 1e6,
+        at(99),
+        at(50)
+    );
+    let long = format!("echo {}", "a ".repeat(50_000));
+    let deep = format!("{}:{}", "(".repeat(100_000), ")".repeat(100_000));
+    let many = "[ a ] && x=1; ".repeat(7_000);
+    for (name, command) in
+        [("100 KB of words", &long), ("100,000 parentheses", &deep), ("100 KB of chains", &many)]
+    {
+        let started = Instant::now();
+        divan::black_box(analyse(command, &scene));
+        println!("{name:<22} {:>8.0}", started.elapsed().as_secs_f64() * 1e6);
+    }
+}
+
 #[divan::bench(name = "allowed write check")]
 fn bench_allowed_write(bencher: divan::Bencher<'_, '_>) {
     bencher.bench_local(allowed_write());
@@ -141,5 +187,6 @@ fn main() {
     table("blocked write check", Decision::Deny, blocked_write());
     table("read check", Decision::Allow, read());
     table("path resolution", Decision::Allow, resolution());
+    shell();
     divan::main();
 }

@@ -125,6 +125,8 @@ impl<'t> Interpreter<'t, '_> {
             }
             Braces::Words(words) => words,
         };
+        // A plain shell leaves braces as they are.
+        let literal = self.state.plain.then(|| self.field_choices(&word.parts.iter().collect::<Vec<_>>()));
         let mut all: Vec<Vec<Text>> = vec![Vec::new()];
         for parts in spellings {
             let parts: Vec<&'t Part<'t>> = parts.into_iter().map(|part| self.kept(part)).collect();
@@ -142,6 +144,7 @@ impl<'t> Interpreter<'t, '_> {
                 })
                 .collect();
         }
+        all.extend(literal.into_iter().flatten());
         all
     }
 

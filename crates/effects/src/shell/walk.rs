@@ -115,45 +115,60 @@ impl<'t> Interpreter<'t, '_> {
             self.steps = self.steps.saturating_add(self.state.weight());
         }
         let mut last = self.pipeline(&item.first);
-        let mut skipped: Option<State<'t>> = None;
-        for (connector, pipeline) in &item.rest {
-            let wanted = *connector == Connector::And;
-            let surely = last.status == if wanted { Status::Succeeds } else { Status::Fails };
-            if !surely {
-                let mut aside = self.state.clone();
-                if let (true, Some(failed)) = (wanted, &self.pending) {
-                    (aside.cwd, aside.previous) = failed.clone();
-                }
-                match &mut skipped {
-                    Some(state) => state.join(&aside),
-                    None => skipped = Some(aside),
-                }
-            }
-            self.assume(wanted);
-            let next = self.pipeline(pipeline);
-            let status = if surely { next.status } else { Status::Either };
-            let both = last.out.clone().then(next.out);
-            let out = if surely { both } else { last.out.or(&both) };
-            last = Outcome { out, status };
+        if item.rest.is_empty() {
+            return last;
         }
-        if let Some(skipped) = skipped {
-            // What comes after must hold whether or not the chain was walked to its end.
-            self.settle();
-            let chained = item.rest.iter().all(|(connector, _)| *connector == Connector::And);
-            if chained {
-                // Someone who asks for the chain's success gets the state of the success.
-                let reached = self.state.clone();
-                self.state.join(&skipped);
-                if self.state.cwd != reached.cwd {
-                    let cwd = std::mem::replace(&mut self.state.cwd, reached.cwd);
-                    let previous = std::mem::replace(&mut self.state.previous, reached.previous);
-                    self.pending = Some((cwd, previous));
+        // Where the shell is if all so far succeeded, and where if it failed: each goes on at its own connectors.
+        let (mut success, mut failure) = self.outcomes(last.status);
+        for (connector, pipeline) in &item.rest {
+            let (start, other) = match connector {
+                Connector::And => (success.take(), failure.take()),
+                Connector::Or => (failure.take(), success.take()),
+            };
+            let surely = other.is_none();
+            // What surely does not run is looked at all the same, and leaves nothing.
+            let runs = start.is_some();
+            self.state = start.or_else(|| other.clone()).unwrap_or_else(|| self.state.clone());
+            let next = self.pipeline(pipeline);
+            let (then, otherwise) = self.outcomes(next.status);
+            let (then, otherwise) = if runs { (then, otherwise) } else { (None, None) };
+            (success, failure) = match connector {
+                Connector::And => (then, either_state(other, otherwise)),
+                Connector::Or => (either_state(other, then), otherwise),
+            };
+            let both = last.out.clone().then(next.out);
+            let status = if surely && runs { next.status } else { Status::Either };
+            last = Outcome { out: if surely && runs { both } else { last.out.or(&both) }, status };
+        }
+        self.pending = None;
+        match (success, failure) {
+            (Some(success), Some(failure)) => {
+                // Someone who asks for the chain's success gets the directory of the success.
+                let (cwd, previous) = (success.cwd.clone(), success.previous.clone());
+                self.state = success;
+                self.state.join(&failure);
+                if self.state.cwd != cwd || self.state.previous != previous {
+                    let joined = (
+                        std::mem::replace(&mut self.state.cwd, cwd),
+                        std::mem::replace(&mut self.state.previous, previous),
+                    );
+                    self.pending = Some(joined);
                 }
-            } else {
-                self.state.join(&skipped);
             }
+            (Some(only), None) | (None, Some(only)) => self.state = only,
+            (None, None) => {}
         }
         last
+    }
+
+    /// The states after the last command: if it succeeded, and if it failed.
+    fn outcomes(&mut self, status: Status) -> (Option<State<'t>>, Option<State<'t>>) {
+        let success = self.state.clone();
+        let mut failure = self.state.clone();
+        if let Some(failed) = self.pending.take() {
+            (failure.cwd, failure.previous) = failed;
+        }
+        ((status != Status::Fails).then_some(success), (status != Status::Succeeds).then_some(failure))
     }
 
     fn pipeline(&mut self, pipeline: &'t Pipeline<'t>) -> Outcome {
@@ -794,6 +809,16 @@ impl Flow {
             Some(_) => Flow::Nothing,
             None => Flow::Any,
         }
+    }
+}
+
+fn either_state<'t>(one: Option<State<'t>>, other: Option<State<'t>>) -> Option<State<'t>> {
+    match (one, other) {
+        (Some(mut one), Some(other)) => {
+            one.join(&other);
+            Some(one)
+        }
+        (one, other) => one.or(other),
     }
 }
 
