@@ -3,6 +3,9 @@
 
 #![no_main]
 
+#[path = "support/nowhere.rs"]
+mod nowhere;
+
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
@@ -10,12 +13,14 @@ use toolgate_effects::effects;
 use toolgate_hosts::HOSTS;
 use toolgate_model::Action;
 
+use nowhere::SCENE;
+
 fuzz_target!(|event: &[u8]| {
     for host in HOSTS {
         let reply = match host.decode(event) {
             Ok(call) => {
-                let found = effects(&call, &BTreeMap::new());
-                if matches!(call.action, Action::Unlisted { .. } | Action::Shell(_) | Action::Files(_)) {
+                let found = effects(&call, &BTreeMap::new(), &SCENE);
+                if matches!(call.action, Action::Unlisted { .. } | Action::Shell(None) | Action::Files(_)) {
                     assert!(!found.is_empty(), "{} does nothing: {call:?}", host.id());
                 }
                 host.refuse(Some(call.phase), "no verdict")
