@@ -36,6 +36,8 @@ use text::{ANY, Flow, INNER, NAME, Text, is_mark};
 
 /// Commands that are walked at most, loops and functions counted each time.
 const MAX_STEPS: u32 = 5_000;
+/// A longer command is asked about as a whole, so that the answer comes in time.
+const MAX_COMMAND: usize = 64 * 1024;
 /// How deep texts, functions and scripts may run one another.
 const MAX_DEPTH: u32 = 24;
 /// Effects that are told apart at most.
@@ -218,6 +220,10 @@ impl<'t, 'w> Interpreter<'t, 'w> {
 
     /// The call's own text.
     fn script(&mut self, text: &str) {
+        if text.len() > MAX_COMMAND {
+            self.unknown(Gap::Syntax, "longer than a command that is read");
+            return;
+        }
         let text: &'t str = self.store.texts.alloc(text.to_owned());
         let Parsed { list, error } = parse(text);
         let list = self.store.trees.alloc(list);
