@@ -469,7 +469,7 @@ impl<'t> Interpreter<'t, '_> {
                 // It runs between any two commands, and leaves the shell as it likes.
                 let before = self.state.clone();
                 self.text(text, "trap");
-                self.settle_trap();
+                self.pending = None;
                 let after = std::mem::replace(&mut self.state, before);
                 if after.differs(&self.state)
                     || matches!(signal.raw(), "DEBUG" | "ERR" | "RETURN") && text.raw().contains('$')
@@ -485,10 +485,6 @@ impl<'t> Interpreter<'t, '_> {
             self.traps.push(text);
         }
         Outcome::of(Flow::Nothing)
-    }
-
-    fn settle_trap(&mut self) {
-        self.pending = None;
     }
 
     fn alias(&mut self, arguments: &[Text]) -> Outcome {

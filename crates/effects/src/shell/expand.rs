@@ -362,9 +362,7 @@ impl<'t> Interpreter<'t, '_> {
         if let Some(flow) = self.quick_read(list) {
             return flow;
         }
-        let before = self.ran.len();
-        let flow = self.forked(|shell| shell.list(list));
-        let ran: Vec<String> = self.ran.get(before..).unwrap_or_default().to_vec();
+        let (flow, ran) = self.noting(|shell| shell.forked(|shell| shell.list(list)));
         self.substituted.extend(ran);
         flow
     }
@@ -381,9 +379,7 @@ impl<'t> Interpreter<'t, '_> {
         if writes {
             self.waiting.push((path.clone(), list));
         } else {
-            let before = self.ran.len();
-            let flow = self.forked(|shell| shell.list(list));
-            let ran = self.ran.get(before..).unwrap_or_default().to_vec();
+            let (flow, ran) = self.noting(|shell| shell.forked(|shell| shell.list(list)));
             self.state.write(&path, flow);
             self.pipes.push(Piped { path: path.clone(), ran });
         }

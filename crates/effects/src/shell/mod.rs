@@ -278,9 +278,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
 
     /// Walks shell text that came up on the way.
     fn text(&mut self, text: &Text, step: &str) -> Flow {
-        self.steps += 1;
-        if self.steps >= MAX_STEPS {
-            self.unknown(Gap::Bounds, "more commands than can be followed");
+        if self.spent(1) {
             return Flow::Any;
         }
         let Some(whole) = text.whole() else {
@@ -309,6 +307,23 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         let text: &'t str = self.store.texts.alloc(text.to_owned());
         let Parsed { list, error } = parse(text);
         error.is_none().then(|| &*self.store.trees.alloc(list))
+    }
+
+    /// Counts what is walked; says, and tells, when that has become too much.
+    fn spent(&mut self, steps: u32) -> bool {
+        self.steps = self.steps.saturating_add(steps);
+        let spent = self.steps >= MAX_STEPS;
+        if spent {
+            self.unknown(Gap::Bounds, "more commands than can be followed");
+        }
+        spent
+    }
+
+    /// Walks, and says which programs were met.
+    fn noting<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> (T, Vec<String>) {
+        let before = self.ran.len();
+        let out = walk(self);
+        (out, self.ran.get(before..).unwrap_or_default().to_vec())
     }
 
     /// Walks on with one more step on the way.
@@ -500,10 +515,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
                     && name.contains(is_blank)
                     && name.chars().all(|c| c == '.' || is_blank(c)))
         };
-        if absolute.split('/').any(may_climb)
-            && absolute.split('/').skip_while(|name| !name.contains(is_mark)).any(may_climb)
-            || rest.split('/').any(|name| name == "..")
-        {
+        if absolute.split('/').skip_while(|name| !name.contains(is_mark)).any(may_climb) {
             return vec![None];
         }
         if !absolute.contains(is_blank) {

@@ -174,6 +174,12 @@ pub(super) fn handler(
     }
 }
 
+/// The operands that are known.
+fn known_operands(reading: &Reading, arguments: &[Text]) -> Vec<String> {
+    let known = |at: &usize| arguments.get(*at).and_then(Text::whole).map(str::to_owned);
+    reading.operands.iter().filter_map(known).collect()
+}
+
 fn is_this_machine(host: &str) -> bool {
     let host = host.rsplit('@').next().unwrap_or(host);
     matches!(host, "localhost" | "127.0.0.1" | "::1" | "[::1]" | "0.0.0.0" | "ip6-localhost")
@@ -767,15 +773,8 @@ impl Interpreter<'_, '_> {
             }
             _ => return,
         };
-        let path = self.tilde_text(&path);
+        let path = self.tilde_marked(path.raw());
         self.touch(access, Reach::Exact, &path);
-    }
-
-    fn tilde_text(&self, path: &Text) -> Text {
-        match path.raw().strip_prefix("~/") {
-            Some(rest) => Text::marked(format!("{}/{rest}", self.scene.home.unwrap_or("/home"))),
-            None => path.clone(),
-        }
     }
 
     /// Commands for a program that has a language of its own: what names a place outside, or a way to a shell, is told.
@@ -860,13 +859,7 @@ impl Interpreter<'_, '_> {
             .find(|given| matches!(given.name, "-f" | "--file" | "--makefile"))
             .and_then(|given| given.value);
         let named = file.map(|slot| slot_text(arguments, &slot));
-        let operands: Vec<String> = reading
-            .operands
-            .iter()
-            .filter_map(|at| arguments.get(*at))
-            .filter_map(Text::whole)
-            .map(str::to_owned)
-            .collect();
+        let operands = known_operands(reading, arguments);
         let found = match named.as_ref().and_then(Text::whole) {
             Some("-" | "/dev/stdin") => match self.stdin.clone() {
                 Flow::Text(text) => Some(("standard input".to_owned(), text.raw().to_owned())),
@@ -908,13 +901,7 @@ impl Interpreter<'_, '_> {
     fn just(&mut self, reading: &Reading, words: &[Text]) -> Outcome {
         let arguments = words.get(1..).unwrap_or_default();
         let outcome = self.apply("just", reading, words);
-        let operands: Vec<String> = reading
-            .operands
-            .iter()
-            .filter_map(|at| arguments.get(*at))
-            .filter_map(Text::whole)
-            .map(str::to_owned)
-            .collect();
+        let operands = known_operands(reading, arguments);
         if let Some((file, text)) = self.project_file(&["justfile", "Justfile", ".justfile"]) {
             let (name, rest) =
                 operands.split_first().map_or((None, &[][..]), |(name, rest)| (Some(name.as_str()), rest));

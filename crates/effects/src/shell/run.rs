@@ -5,7 +5,7 @@ use toolgate_shell::{Part, Word};
 
 use super::text::{ANY, Flow, INNER, NAME, Text, is_mark};
 use super::walk::{Outcome, Status};
-use super::{Interpreter, programs};
+use super::{Interpreter, blanked, programs};
 use crate::code::{self, Deed};
 use crate::spec::{self, Fixed, Kind, Language, Output, Reading, Shown, Slot};
 
@@ -671,9 +671,8 @@ impl<'t> Interpreter<'t, '_> {
             Some(code) => code,
             None => {
                 // A shell variable inside of the code: what is around it is scanned, and it could be anything.
-                filled = text.raw().chars().map(|c| if is_mark(c) { '_' } else { c }).collect::<String>();
-                let only_names = !text.has_any();
-                if !only_names {
+                filled = blanked(text);
+                if text.has_any() {
                     self.unknown(Gap::Code, &format!("{program} {}", shorten(&text.shown(), 60)));
                 }
                 &filled
@@ -754,27 +753,19 @@ impl<'t> Interpreter<'t, '_> {
     /// Words of a program that nobody described: whatever looks like a path could be written.
     pub(super) fn guess_paths(&mut self, words: &[Text]) {
         for word in words.iter().skip(usize::from(words.len() > 1)) {
-            // Prose is no path; of a word with blanks only its beginning could be one.
-            let prose = word.raw().contains([' ', '\n']) && !word.raw().contains('\n');
-            let cut: &[char] = if prose {
-                &['\n']
-            } else {
-                &['=', ',', ':', '@', ';', '|', '<', '>', '(', ')', '"', '\'', ' ', '\n', '\t']
-            };
+            // Prose is no path. A text of several lines is no prose: it may be code.
+            if word.raw().contains(' ') && !word.raw().contains('\n') {
+                continue;
+            }
+            let cut = ['=', ',', ':', '@', ';', '|', '<', '>', '(', ')', '"', '\'', ' ', '\n', '\t'];
             let pieces: Vec<String> = word.raw().split(cut).map(str::to_owned).collect();
             for piece in pieces {
                 let outside =
                     piece.starts_with('/') || piece.starts_with("~/") || piece == "~" || climbs(&piece);
                 let named = piece.contains(char::is_alphanumeric) || piece.contains("..");
-                if !outside
-                    || !named
-                    || piece.starts_with("//")
-                    || is_device(&piece)
-                    || (prose && piece.contains(' '))
-                {
-                    continue;
+                if outside && named && !piece.starts_with("//") && !is_device(&piece) {
+                    self.guess_path(&piece);
                 }
-                self.guess_path(&piece);
             }
         }
     }
@@ -825,10 +816,11 @@ impl<'t> Interpreter<'t, '_> {
         }
     }
 
-    fn tilde_marked(&self, path: &str) -> Text {
+    /// The same for a path of which not all is known.
+    pub(super) fn tilde_marked(&self, path: &str) -> Text {
         match path.strip_prefix('~') {
-            Some(rest) => Text::marked(format!("{}{rest}", self.scene.home.unwrap_or("/home"))),
-            None => Text::marked(path.to_owned()),
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => Text::marked(format!("{}{rest}", self.scene.home.unwrap_or("/home"))),
+            _ => Text::marked(path.to_owned()),
         }
     }
 

@@ -8,7 +8,7 @@ use toolgate_shell::{
 
 use super::state::{State, Variable};
 use super::text::{Choices, Flow, NAME, Text};
-use super::{Interpreter, MAX_STEPS, glob};
+use super::{Interpreter, glob};
 
 /// How a command ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,12 +107,8 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn item(&mut self, item: &'t Item<'t>) -> Outcome {
-        if self.steps >= MAX_STEPS {
-            self.unknown(Gap::Bounds, "more commands than can be followed");
+        if self.spent(if item.rest.is_empty() { 0 } else { self.state.weight() }) {
             return Outcome::of(Flow::Any);
-        }
-        if !item.rest.is_empty() {
-            self.steps = self.steps.saturating_add(self.state.weight());
         }
         let mut last = self.pipeline(&item.first);
         if item.rest.is_empty() {
@@ -128,7 +124,9 @@ impl<'t> Interpreter<'t, '_> {
             let surely = other.is_none();
             // What surely does not run is looked at all the same, and leaves nothing.
             let runs = start.is_some();
-            self.state = start.or_else(|| other.clone()).unwrap_or_else(|| self.state.clone());
+            if let Some(state) = start.or_else(|| other.clone()) {
+                self.state = state;
+            }
             let next = self.pipeline(pipeline);
             let (then, otherwise) = self.outcomes(next.status);
             let (then, otherwise) = if runs { (then, otherwise) } else { (None, None) };
@@ -163,12 +161,16 @@ impl<'t> Interpreter<'t, '_> {
 
     /// The states after the last command: if it succeeded, and if it failed.
     fn outcomes(&mut self, status: Status) -> (Option<State<'t>>, Option<State<'t>>) {
-        let success = self.state.clone();
-        let mut failure = self.state.clone();
-        if let Some(failed) = self.pending.take() {
-            (failure.cwd, failure.previous) = failed;
-        }
-        ((status != Status::Fails).then_some(success), (status != Status::Succeeds).then_some(failure))
+        let failed = self.pending.take();
+        let success = (status != Status::Fails).then(|| self.state.clone());
+        let failure = (status != Status::Succeeds).then(|| {
+            let mut failure = self.state.clone();
+            if let Some(failed) = failed {
+                (failure.cwd, failure.previous) = failed;
+            }
+            failure
+        });
+        (success, failure)
     }
 
     fn pipeline(&mut self, pipeline: &'t Pipeline<'t>) -> Outcome {
@@ -182,9 +184,8 @@ impl<'t> Interpreter<'t, '_> {
                     if place > 0 {
                         self.stdin = out;
                     }
-                    let before = self.ran.len();
-                    out = self.forked(|shell| shell.command(command).out);
-                    let ran = self.ran.get(before..).unwrap_or_default().to_vec();
+                    let ran;
+                    (out, ran) = self.noting(|shell| shell.forked(|shell| shell.command(command).out));
                     self.fed_by.extend(ran);
                     if self.fed_by.len() > 32 {
                         self.fed_by.drain(..16);
@@ -209,9 +210,7 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     pub(super) fn command(&mut self, command: &'t Command<'t>) -> Outcome {
-        self.steps += 1;
-        if self.steps >= MAX_STEPS {
-            self.unknown(Gap::Bounds, "more commands than can be followed");
+        if self.spent(1) {
             return Outcome::of(Flow::Any);
         }
         let span = self.span;
@@ -288,11 +287,9 @@ impl<'t> Interpreter<'t, '_> {
                     let failed = shell.pending.clone();
                     shell.assume(!until);
                     let out = shell.list(body);
-                    if let Some(failed) = failed {
-                        let mut other = shell.state.clone();
-                        (other.cwd, other.previous) = failed;
-                        shell.state.join(&other);
-                    }
+                    // The condition ends the loop by failing.
+                    shell.pending = failed;
+                    shell.settle();
                     out
                 })
             })),
@@ -347,9 +344,7 @@ impl<'t> Interpreter<'t, '_> {
         let mut out: Option<Flow> = None;
         let mut ends: Vec<State<'t>> = Vec::new();
         for (condition, body) in branches {
-            self.steps = self.steps.saturating_add(self.state.weight());
-            if self.steps >= MAX_STEPS {
-                self.unknown(Gap::Bounds, "more branches than can be followed");
+            if self.spent(self.state.weight()) {
                 break;
             }
             self.condition(condition);
