@@ -15,12 +15,19 @@ use toolgate_model::Action;
 
 use nowhere::SCENE;
 
+/// The events of some hosts do not say their own names.
+const NAMES: [&str; 6] =
+    ["preToolUse", "permissionRequest", "tool.execute.before", "onPreToolUse", "onPermissionRequest", "before"];
+
 fuzz_target!(|event: &[u8]| {
+    // The first byte chooses which event the registration says that this is.
+    let (Some(first), event) = (event.first(), event.get(1..).unwrap_or_default()) else { return };
+    let named = NAMES.get(usize::from(*first)).copied();
     for host in HOSTS {
-        let reply = match host.decode(event) {
+        let reply = match host.decode(named, event) {
             Ok(call) => {
                 let found = effects(&call, &BTreeMap::new(), &SCENE);
-                if matches!(call.action, Action::Unlisted { .. } | Action::Shell(None) | Action::Files(_)) {
+                if matches!(call.action, Action::Unlisted { .. } | Action::Shell { .. } | Action::Files(_)) {
                     assert!(!found.is_empty(), "{} does nothing: {call:?}", host.id());
                 }
                 host.refuse(Some(call.phase), "no verdict")

@@ -12,7 +12,7 @@ mod shell;
 mod spec;
 mod unlisted;
 
-pub use shell::{Analysis, Scene, analyse, confined};
+pub use shell::{Analysis, Scene, analyse, confined, in_directory};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -34,8 +34,10 @@ pub fn effects<'a>(
         Action::Nothing | Action::Internal | Action::Configure(_) => Vec::new(),
         Action::Fetch => vec![Effect::Connect],
         Action::Run(words) => vec![Effect::Run(Run::of(words.clone()))],
-        Action::Shell(Some(command)) => analyse(command, scene).effects,
-        Action::Shell(None) => {
+        Action::Shell { command: Some(command), directory } => {
+            in_directory(directory.as_deref(), command, scene).effects
+        }
+        Action::Shell { command: None, .. } => {
             let (text, origin) = (String::new(), Origin { span: (0, 0), via: None });
             vec![Effect::Unknown(Unknown::Shell { gap: Gap::Missing, text, origin })]
         }

@@ -3,18 +3,53 @@
 //! A newcomer adds a host here: one file, one line in [`HOSTS`], its real payloads in `cases/hosts/<host>/`.
 
 mod claude_code;
+mod codex;
+mod copilot;
+mod copilot_sdk;
+mod cursor;
+mod gemini;
+mod generic;
+mod members;
 mod mpm;
+mod opencode;
 mod pi;
+mod plain;
+mod qwen;
 mod tools;
+mod wire;
 
 use toolgate_model::Host;
 
-pub use tools::{Tool, action_for, tools_like};
+pub use tools::{Tool, Toolset, tools_like};
 
-/// Every host that has a hook command of its own.
-pub const HOSTS: &[&dyn Host] = &[&claude_code::ClaudeCode, &mpm::Mpm];
+/// Every host that we speak with.
+pub const HOSTS: &[&dyn Host] = &[
+    &claude_code::ClaudeCode,
+    &codex::Codex,
+    &copilot::Copilot,
+    &copilot_sdk::CopilotSdk,
+    &cursor::Cursor,
+    &gemini::Gemini,
+    &generic::Generic,
+    &mpm::Mpm,
+    &opencode::OpenCode,
+    &pi::Pi,
+    &qwen::Qwen,
+];
 
 /// The host of this id.
 pub fn host(id: &str) -> Option<&'static dyn Host> {
     HOSTS.iter().copied().find(|host| host.id() == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_is_sorted_so_that_every_tool_is_found() {
+        for (host, tools) in tools::TOOLSETS {
+            assert!(tools.listed.is_sorted_by_key(|(name, _)| name), "{host}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use toolgate_model::{Call, Decision, DecodeError, Host, Phase, Reply, Verdict};
 
 use crate::claude_code;
+use crate::wire::{Dialect, print, rewrite_hint};
 
 pub(crate) struct Mpm;
 
@@ -16,12 +17,7 @@ enum Answer<'a> {
     Block { error: &'a str },
 }
 
-fn print(answer: &Answer<'_>) -> Reply {
-    match serde_json::to_string(answer) {
-        Ok(json) => Reply::json(json),
-        Err(_) => Reply { stderr: "toolgate could not write its answer".into(), code: 2, ..Reply::default() },
-    }
-}
+const DIALECT: Dialect = Dialect { host: "mpm", tools: claude_code::TOOLS, phase: claude_code::phase };
 
 impl Host for Mpm {
     fn id(&self) -> &'static str {
@@ -36,20 +32,26 @@ impl Host for Mpm {
         true
     }
 
-    fn decode<'a>(&self, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
-        claude_code::decode(self.id(), stdin)
+    fn project_variable(&self) -> Option<&'static str> {
+        Some("CLAUDE_PROJECT_DIR")
+    }
+
+    fn phase(&self, event: &str) -> Phase {
+        claude_code::phase(event)
+    }
+
+    fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
+        DIALECT.decode(event, stdin)
     }
 
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
-        match (call.phase, verdict.decision(), verdict.rewrites()) {
-            (Phase::After | Phase::Start | Phase::Other, _, _) | (_, Decision::Allow, []) => {
-                print(&Answer::Continue)
-            }
-            (_, Decision::Allow, [(param, text), ..]) => {
-                let hint = format!("this host cannot change a call; give `{param}` as `{text}`");
-                print(&Answer::Block { error: &hint })
-            }
-            (_, Decision::Ask | Decision::Deny, _) => {
+        match (call.phase, verdict.decision()) {
+            (Phase::After | Phase::Start | Phase::Other, _) => print(&Answer::Continue),
+            (_, Decision::Allow) => match rewrite_hint(verdict) {
+                None => print(&Answer::Continue),
+                Some(hint) => print(&Answer::Block { error: &hint }),
+            },
+            (_, Decision::Ask | Decision::Deny) => {
                 print(&Answer::Block { error: &verdict.message().unwrap_or_default() })
             }
         }

@@ -1,14 +1,179 @@
-//! pi: the names and parameters of its tools.
+//! pi: its extension hands on each event with what it knows of the session.
+//!
+//! What the client does, as observed on 1.5.0: paths reach the extension as the model wrote them, and the tools
+//! then read `@a`, `~/x`, `file:///x` and odd blanks in their own way. They are read in the same way here.
 
-use crate::Tool::{self, Read, Search, Shell, Write};
+use std::borrow::Cow;
 
-/// Every tool of pi that we know, sorted by name.
-pub(crate) const TOOLS: &[(&str, Tool)] = &[
-    ("bash", Shell("command")),
-    ("edit", Write("path")),
-    ("find", Search("path", Some("pattern"))),
-    ("grep", Search("path", Some("glob"))),
-    ("ls", Search("path", None)),
-    ("read", Read("path")),
-    ("write", Write("path")),
-];
+use toolgate_model::{
+    Action, Agent, Call, DecodeError, Host, Json, PathArg, Phase, Reply, Standing, Verdict,
+};
+
+use crate::members::Members;
+use crate::plain;
+use crate::tools::Tool::{Internal, Read, Search, Shell, Write};
+use crate::tools::{Toolset, is_mcp_name};
+
+pub(crate) struct Pi;
+
+/// Every tool of pi that we know. What `codemode` runs is told call by call.
+pub(crate) const TOOLS: Toolset = Toolset {
+    is_added: is_mcp_name,
+    listed: &[
+        ("bash", Shell("command")),
+        ("codemode", Internal),
+        ("edit", Write("path")),
+        ("find", Search("path", Some("pattern"))),
+        ("grep", Search("path", Some("glob"))),
+        ("ls", Search("path", None)),
+        ("read", Read("path")),
+        ("tool_search", Internal),
+        ("write", Write("path")),
+    ],
+};
+
+impl Host for Pi {
+    fn id(&self) -> &'static str {
+        "pi"
+    }
+
+    fn profile(&self) -> &'static str {
+        "worktree"
+    }
+
+    fn is_served(&self) -> bool {
+        true
+    }
+
+    fn phase(&self, event: &str) -> Phase {
+        match event {
+            "tool_call" => Phase::Before,
+            "tool_result" => Phase::After,
+            "session_start" => Phase::Start,
+            _ => Phase::Other,
+        }
+    }
+
+    fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
+        let mut payload = Members::read(stdin)?;
+        let (mut told, mut ctx) = (payload.object("event"), payload.object("ctx"));
+        let name =
+            told.text("type").or(event.map(Cow::Borrowed)).ok_or(DecodeError::MissingField("event.type"))?;
+        let phase = self.phase(&name);
+        let (tool, input, action) = match phase {
+            Phase::Before | Phase::After => {
+                let tool = told.text("toolName").ok_or(DecodeError::MissingField("event.toolName"))?;
+                let input = told.take("input").ok_or(DecodeError::MissingField("event.input"))?;
+                if !matches!(input, Json::Object(_)) {
+                    return Err(DecodeError::WrongField("event.input"));
+                }
+                let action = as_pi_reads_it(TOOLS.action(&tool, &input));
+                (tool, input, action)
+            }
+            _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
+        };
+        let trusted = match ctx.take("trusted") {
+            Some(Json::Bool(trusted)) => Some(trusted),
+            _ => None,
+        };
+        Ok(Call {
+            host: self.id(),
+            event: name,
+            phase,
+            session: ctx.text("sessionId"),
+            cwd: ctx.text("cwd"),
+            transcript: ctx.text("sessionFile"),
+            entered: None,
+            agent: Agent::default(),
+            standing: Standing { trusted, mode: ctx.text("mode").map(Cow::into_owned) },
+            tool,
+            input,
+            action,
+        })
+    }
+
+    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
+        plain::encode(call, verdict)
+    }
+
+    fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
+        plain::refuse(phase, message)
+    }
+}
+
+/// The same action, its paths as pi's own tools will read them.
+fn as_pi_reads_it(action: Action<'_>) -> Action<'_> {
+    let Action::Files(mut uses) = action else { return action };
+    for used in &mut uses {
+        if let PathArg::Text(text) = &used.path {
+            used.path = PathArg::Text(Cow::Owned(spelled_out(text)));
+        }
+    }
+    Action::Files(uses)
+}
+
+/// `@a` is `a`, `file:///a%20b` is `/a b`, and a blank of any width is a blank.
+fn spelled_out(text: &str) -> String {
+    let plain: String = text
+        .chars()
+        .map(|c| match c {
+            '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
+            c => c,
+        })
+        .collect();
+    let path = plain.strip_prefix('@').unwrap_or(&plain);
+    match path.get(..5) {
+        Some(scheme) if scheme.eq_ignore_ascii_case("file:") => file_address(path),
+        _ => path.to_owned(),
+    }
+}
+
+/// The path in `file:///a`, `file://host/a` or `file:/a`, its `%20` read as bytes.
+fn file_address(address: &str) -> String {
+    let rest = address.split_once(':').map(|(_, rest)| rest).unwrap_or_default();
+    let path = match rest.strip_prefix("//") {
+        Some(rest) => rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/"),
+        None => rest,
+    };
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut left = path.as_bytes();
+    while let Some((&byte, rest)) = left.split_first() {
+        let code = rest.get(..2).and_then(|code| std::str::from_utf8(code).ok());
+        match code.filter(|_| byte == b'%').and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(decoded) => {
+                bytes.push(decoded);
+                left = rest.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(byte);
+                left = rest;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_read_as_pi_reads_them() {
+        for (raw, read) in [
+            ("a.txt", "a.txt"),
+            ("@a.txt", "a.txt"),
+            ("@/etc/passwd", "/etc/passwd"),
+            ("@~/x", "~/x"),
+            ("@@a", "@a"),
+            ("file:///etc/pass%77d", "/etc/passwd"),
+            ("FILE:/etc/x", "/etc/x"),
+            ("file://host/etc", "/etc"),
+            ("@file:///etc/x", "/etc/x"),
+            ("a\u{202f}b", "a b"),
+            ("file:", ""),
+            ("", ""),
+        ] {
+            assert_eq!(spelled_out(raw), read, "{raw:?}");
+        }
+    }
+}

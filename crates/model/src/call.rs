@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::Json;
+use crate::{Json, Standing};
 
 /// One event that a host told us of.
 #[derive(Debug, Clone)]
@@ -23,12 +23,39 @@ pub struct Call<'a> {
     pub entered: Option<Cow<'a, str>>,
     /// Who is calling, in the host's own words.
     pub agent: Agent<'a>,
+    /// The host's word on its mode and on trust, where the event has it.
+    pub standing: Standing,
     /// The tool's name; empty where the event is not about a tool.
     pub tool: Cow<'a, str>,
     /// The tool's input as it came.
     pub input: Json<'a>,
     /// What the tool is asked to do.
     pub action: Action<'a>,
+}
+
+impl<'a> Call<'a> {
+    /// A call that is about to run, by nobody in particular and from nowhere.
+    pub fn before(
+        host: &'static str,
+        tool: impl Into<Cow<'a, str>>,
+        input: Json<'a>,
+        action: Action<'a>,
+    ) -> Call<'a> {
+        Call {
+            host,
+            event: Cow::Borrowed("PreToolUse"),
+            phase: Phase::Before,
+            session: None,
+            cwd: None,
+            transcript: None,
+            entered: None,
+            agent: Agent::default(),
+            standing: Standing::default(),
+            tool: tool.into(),
+            input,
+            action,
+        }
+    }
 }
 
 /// Who is calling, as the host says it (a sub-agent's id and kind), not as the agent says it.
@@ -64,8 +91,13 @@ pub enum Action<'a> {
     Nothing,
     /// Uses files, each named by a parameter.
     Files(Vec<FileUse<'a>>),
-    /// Runs a shell command; `None` where the parameter is missing or no string.
-    Shell(Option<Cow<'a, str>>),
+    /// Runs a shell command.
+    Shell {
+        /// Its text; `None` where the parameter is missing or no string.
+        command: Option<Cow<'a, str>>,
+        /// The directory that it starts in, where the call names one.
+        directory: Option<Cow<'a, str>>,
+    },
     /// Runs one program with its words already apart, without a shell.
     Run(Vec<String>),
     /// Fetches an address.
@@ -97,6 +129,8 @@ pub struct FileUse<'a> {
 pub enum Access {
     /// It becomes the working directory.
     Enter,
+    /// It is left as the working directory of later calls.
+    Stay,
     /// Names in it, or facts about it, are looked at.
     List,
     /// Its content is read.
@@ -121,6 +155,7 @@ impl Access {
     pub fn verb(self) -> &'static str {
         match self {
             Access::Enter => "changes into",
+            Access::Stay => "leaves the shell in",
             Access::List => "lists",
             Access::Read => "reads",
             Access::Search => "searches",

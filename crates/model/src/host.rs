@@ -14,8 +14,30 @@ pub trait Host: Sync {
     fn starts_hooks_in_place(&self) -> bool {
         false
     }
-    /// Reads one event.
-    fn decode<'a>(&self, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError>;
+    /// Whether it starts hooks in the session's directory, while an event names one that the agent chose.
+    fn session_stands_where_hooks_start(&self) -> bool {
+        false
+    }
+    /// Whether a shell lives on between calls, with the directory that a command left it in.
+    fn keeps_shells(&self) -> bool {
+        false
+    }
+    /// Whether its own code keeps one `toolgate serve` for a session, and takes the answer as it stands.
+    fn is_served(&self) -> bool {
+        false
+    }
+    /// The environment variable in which the host names the project, before any agent runs.
+    fn project_variable(&self) -> Option<&'static str> {
+        None
+    }
+    /// Whether a grant overrides what the host's user has forbidden. Then only one who names the host grants.
+    fn grant_overrides_user(&self) -> bool {
+        false
+    }
+    /// Where in a call's life an event of this name stands.
+    fn phase(&self, event: &str) -> Phase;
+    /// Reads one event. `event` is its name where the registration says it.
+    fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError>;
     /// Says the verdict in the host's words. May be stricter than the verdict where the host cannot express
     /// it, never looser.
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply;
@@ -43,6 +65,10 @@ impl Reply {
     /// One line of JSON.
     pub fn json(stdout: String) -> Reply {
         Reply { stdout, ..Reply::default() }
+    }
+    /// A refusal without JSON: the text on stderr and exit 2, which blocks in every host whose hooks are commands.
+    pub fn blocking(message: &str) -> Reply {
+        Reply { stdout: String::new(), stderr: format!("{message}\n"), code: 2 }
     }
 }
 

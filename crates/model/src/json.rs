@@ -66,6 +66,24 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// The same value, borrowing from nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Json<'static> {
+        let text = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
+        match self {
+            Json::Null => Json::Null,
+            Json::Bool(value) => Json::Bool(value),
+            Json::Int(value) => Json::Int(value),
+            Json::Big(value) => Json::Big(value),
+            Json::Float(value) => Json::Float(value),
+            Json::Text(value) => Json::Text(text(value)),
+            Json::List(values) => Json::List(values.into_iter().map(Json::into_owned).collect()),
+            Json::Object(members) => Json::Object(
+                members.into_iter().map(|(name, value)| (text(name), value.into_owned())).collect(),
+            ),
+        }
+    }
+
     /// A copy of this object with one member's text replaced. Everything else stays as it was.
     #[must_use]
     pub fn with_text(&self, key: &str, text: String) -> Json<'a> {

@@ -11,6 +11,7 @@ mod facts;
 mod ground;
 mod host;
 mod json;
+mod patch;
 mod resolve;
 mod tool_rule;
 mod verdict;
@@ -22,6 +23,7 @@ pub use facts::{ConfigChange, DirectoryChange, ExpandedTarget, Facts, Standing, 
 pub use ground::{Ground, Spot, below};
 pub use host::{DecodeError, Host, Reply};
 pub use json::{Json, MAX_DEPTH};
+pub use patch::patched;
 pub use resolve::{Place, Resolver, Trouble, clean, has_dotdot};
 pub use tool_rule::{ToolAccess, ToolRule};
 pub use verdict::{Decision, Finding, Kind, MAX_MESSAGE, Policy, Ruleset, Verdict, Wording, shorten};

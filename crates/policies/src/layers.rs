@@ -129,7 +129,7 @@ mod tests {
         let alone = stack(Some("ittybitty"), "", &[]).unwrap();
         let both = stack(Some("ittybitty"), "", &[&layer]).unwrap();
         assert_eq!(both.scope.len(), alone.scope.len() + 1);
-        assert!(alone.grant && !both.grant);
+        assert!(alone.grant.reaches("claude-code", false) && !both.grant.reaches("claude-code", false));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod directory_read;
 mod expanded_target;
 mod gate_tampering;
 mod git_internals_write;
+mod grant;
 mod hooks_off;
 mod invalid_path;
 #[cfg(feature = "files")]
@@ -32,6 +33,7 @@ mod pattern;
 pub use custom_rule::Rule;
 pub use destructive::CommandRule;
 #[cfg(feature = "files")]
+pub use grant::Grant;
 pub use layers::{LayerError, PROFILES, profile, read, stack};
 pub use outside_scope::{Rights, ScopeEntry};
 pub use packs::PACKS;

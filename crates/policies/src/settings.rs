@@ -15,6 +15,7 @@ use crate::directory_read::DirectoryRead;
 use crate::expanded_target::ExpandedTarget;
 use crate::gate_tampering::GateTampering;
 use crate::git_internals_write::GitInternalsWrite;
+use crate::grant::Grant;
 use crate::hooks_off::HooksOff;
 use crate::invalid_path::InvalidPath;
 use crate::orchestrator_command::OrchestratorCommand;
@@ -36,8 +37,9 @@ use crate::worktree_removal::WorktreeRemoval;
 pub struct Settings {
     /// The shipped profile to start from: `worktree`, `worktree-strict`, `write-guard`, `ittybitty` …
     pub profile: Option<String>,
-    /// Whether a call that nothing objects to is granted, so that the host asks nobody either.
-    pub grant: bool,
+    /// Where a call that nothing objects to is granted, so that the host asks nobody either: `false`, `true`, or a list
+    /// of hosts. A host in which a grant overrides what its user has forbidden (Copilot) has to be named.
+    pub grant: Grant,
     /// Whether there is nobody to be asked: what would be asked is then denied.
     pub unattended: bool,
     /// What the boundary is.
@@ -188,7 +190,7 @@ impl Settings {
     }
 
     /// The policies of these settings, ready to be asked.
-    pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, lists: &'s Lists<'s>) -> Ruleset<'s> {
+    pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, lists: &'s Lists<'s>, grants: bool) -> Ruleset<'s> {
         // INVARIANT: the floor comes first and nothing above this line can leave it out.
         let mut policies: Vec<&dyn Policy> =
             vec![&GateTampering, &SecretFile, &HooksOff, &OwnCommand, &DiskFloor];
@@ -235,7 +237,7 @@ impl Settings {
         Ruleset {
             policies,
             can_ask: !self.unattended,
-            grants: self.grant && stepped_back.is_none(),
+            grants: grants && stepped_back.is_none(),
             wording: self,
             facts,
         }

@@ -58,7 +58,7 @@ fn event(tool: &str, path: &str) -> String {
 fn check(event: String) -> impl Fn() -> Decision {
     let claude: &'static dyn Host = host("claude-code").expect("the host");
     let event: &'static [u8] = event.leak().as_bytes();
-    let call = claude.decode(event).expect("an event");
+    let call = claude.decode(None, event).expect("an event");
     move || {
         let known = Circumstances {
             world: &Disk::default(),

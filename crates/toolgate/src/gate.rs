@@ -9,10 +9,12 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use toolgate_effects::{Analysis, Scene, analyse, confined, effects};
+use toolgate_effects::{Analysis, Scene, confined, effects, in_directory};
+use toolgate_hosts::host;
 use toolgate_model::{
     Access, Action, Call, ConfigChange, DirectoryChange, Effect, ExpandedTarget, Facts, Ground, Json,
-    LookError, NodeId, PathArg, Place, Reach, Resolver, Ruleset, Spot, Standing, Target, Use, Verdict, World,
+    LookError, NodeId, Origin, PathArg, Place, Reach, Resolver, Ruleset, Spot, Standing, Target, Use,
+    Verdict, World,
 };
 use toolgate_policies::{Boundary, Relative, Settings};
 
@@ -124,7 +126,8 @@ impl<'j, 'a> Bench<'j, 'a> {
         // A path is made absolute only where every layer wants that, from the same root: each has then judged what
         // will run.
         let rewriting = known.layers.iter().all(|layer| layer.relative == Relative::Rewrite)
-            && grounds.windows(2).all(|pair| matches!(pair, [one, other] if one.root == other.root));
+            && grounds.windows(2).all(|pair| matches!(pair, [one, other] if one.root == other.root))
+            && (!matches!(call.action, Action::Shell { .. }) || command_member(call).is_some());
         Bench { call, known, grounds, rewriting }
     }
 
@@ -138,8 +141,16 @@ impl<'j, 'a> Bench<'j, 'a> {
 
     /// What a shell command would do. Found once, for all layers.
     fn commanded(&self) -> Option<Analysis> {
-        let Action::Shell(Some(command)) = &self.call.action else { return None };
-        Some(analyse(command, &scene(self.known, self.cwd())))
+        let Action::Shell { command: Some(command), directory } = &self.call.action else { return None };
+        // A command that is bound to the root does not start in the directory that the call names.
+        let directory = directory.as_deref().filter(|_| !self.rewriting);
+        let mut analysis = in_directory(directory, command, &scene(self.known, self.cwd()));
+        if host(self.call.host).is_some_and(toolgate_model::Host::keeps_shells) {
+            let left_in = std::mem::take(&mut analysis.left_in);
+            let left = left_in.into_iter().filter(|place| Some(place.as_str()) != self.cwd());
+            analysis.effects.extend(left.map(stay));
+        }
+        Some(analysis)
     }
 
     fn decide(&self, command: Option<&Analysis>) -> Verdict {
@@ -152,8 +163,12 @@ impl<'j, 'a> Bench<'j, 'a> {
         let facts: Vec<Facts<'_>> = looks.collect();
         let lists: Vec<_> = known.layers.iter().map(Settings::lists).collect();
         let layers = known.layers.iter().zip(&facts).zip(&lists);
-        let rulesets: Vec<Ruleset<'_>> =
-            layers.map(|((layer, facts), lists)| layer.ruleset(facts, lists)).collect();
+        let overrides = host(call.host).is_some_and(toolgate_model::Host::grant_overrides_user);
+        let rulesets: Vec<Ruleset<'_>> = layers
+            .map(|((layer, facts), lists)| {
+                layer.ruleset(facts, lists, layer.grant.reaches(call.host, overrides))
+            })
+            .collect();
         let verdict = Ruleset::decide(&rulesets);
         let stands = known.layers.iter().zip(&facts).all(|(layer, facts)| layer.inactive(facts).is_none());
         match facts.first() {
@@ -161,6 +176,16 @@ impl<'j, 'a> Bench<'j, 'a> {
             _ => verdict,
         }
     }
+}
+
+/// The shell is left in this directory, and its host goes on with it.
+fn stay(place: String) -> Effect<'static> {
+    let path = PathArg::Text(place.into());
+    let origin = Some(Origin { span: (0, 0), via: None });
+    Effect::Use(
+        Access::Stay,
+        Target { param: "command".into(), path, reach: Reach::Exact, guess: false, origin },
+    )
 }
 
 fn scene<'c>(known: &'c Circumstances<'_>, cwd: Option<&'c str>) -> Scene<'c> {
@@ -201,7 +226,7 @@ fn observe<'a>(
         tool: &call.tool,
         agent: &call.agent,
         command: match &call.action {
-            Action::Shell(command) => command.as_deref(),
+            Action::Shell { command, .. } => command.as_deref(),
             _ => None,
         },
         ground,
@@ -361,10 +386,17 @@ fn is_or_holds(world: &dyn World, path: &Path, id: NodeId, left: &mut usize) -> 
 /// that nobody listed, a name could also have been found further down; then it must be the only one of its kind.
 /// Any other path is judged where it will run.
 fn is_rewritable(call: &Call<'_>, param: &str, text: &str) -> bool {
-    let is_member = matches!(call.input.get(param), Some(Json::Text(member)) if member == text);
     let is_relative = !text.is_empty() && !text.starts_with(['/', '~']);
+    let is_text = matches!(call.input.get(param), Some(Json::Text(_)));
+    let is_member = match &call.action {
+        // Not the member's own text: its host may read `@a` as `a`.
+        Action::Files(uses) => uses
+            .iter()
+            .any(|used| used.param == param && matches!(&used.path, PathArg::Text(own) if own == text)),
+        _ => matches!(call.input.get(param), Some(Json::Text(member)) if member == text),
+    };
     let listed = !matches!(call.action, Action::Unlisted { .. });
-    is_member && is_relative && (listed || occurs_once(&call.input, param))
+    is_relative && is_text && is_member && (listed || occurs_once(&call.input, param))
 }
 
 fn occurs_once(input: &Json<'_>, key: &str) -> bool {
@@ -380,13 +412,26 @@ fn occurs_once(input: &Json<'_>, key: &str) -> bool {
     count(input, key) == 1
 }
 
+/// The member of the input that is the command, as it stands.
+fn command_member<'c>(call: &'c Call<'_>) -> Option<(&'c str, &'c str)> {
+    let (Action::Shell { command: Some(command), .. }, Json::Object(members)) = (&call.action, &call.input)
+    else {
+        return None;
+    };
+    let is_command = |value: &Json<'_>| value.text() == Some(command);
+    members.iter().find(|(_, value)| is_command(value)).map(|(name, _)| (&**name, &**command))
+}
+
 /// The relative paths of an allowed call, made absolute from the root. A pattern stays a pattern.
 fn rewrites(call: &Call<'_>, facts: &Facts<'_>) -> Vec<(String, String)> {
     let Some(root) = facts.ground.root.as_ref().and_then(|root| root.lexical.to_str()) else {
         return Vec::new();
     };
-    if let Action::Shell(Some(command)) = &call.action {
-        return vec![("command".to_owned(), confined(command, root))];
+    if let Some((param, command)) = command_member(call) {
+        let bound = confined(command, root);
+        // Another of our hooks may have bound it before.
+        let is_bound = command.starts_with(&confined("", root));
+        return if is_bound { Vec::new() } else { vec![(param.to_owned(), bound)] };
     }
     let relative = facts.uses.iter().filter(|used| is_rewritable(call, &used.param, &used.text));
     let absolute = |used: &Use<'_>| match &used.place {

@@ -39,7 +39,7 @@ use crate::store::forget_old;
 /// From start to answer. The registration gives the host's time-out more than that.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 /// A larger event is denied. Hosts send whole files in one event, but not files of this size.
-const MAX_EVENT: usize = 32 * 1024 * 1024;
+pub(crate) const MAX_EVENT: usize = 32 * 1024 * 1024;
 /// Large machines have long lists of people.
 const MAX_PASSWD: usize = 16 * 1024 * 1024;
 /// Most events fit into this.
@@ -56,6 +56,8 @@ pub struct Line {
     pub registered: Registered,
     /// What the host's own code says of its mode and of trust, where it starts the hook itself.
     pub standing: Standing,
+    /// The event that this line is registered for, where the host does not say it.
+    pub event: Option<String>,
 }
 
 /// Why no verdict could be reached, and what to do.
@@ -127,8 +129,17 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         let message = format!("toolgate hook: unknown host `{}`; known are {known}", name.to_string_lossy());
         return print(&Reply { stderr: message + "\n", code: 2, ..Reply::default() });
     };
-    // With `panic = "abort"` there is no unwinding to catch: the hook speaks before the process ends. It says
-    // nothing of the panic itself, which may quote the input.
+    refuse_on_panic(host);
+    let reply = match Line::parse(args, |name| std::env::var_os(name)) {
+        Ok(line) => answer_stdin(host, &line, started + DEADLINE),
+        Err(failure) => refuse(host, None, &failure),
+    };
+    print(&reply)
+}
+
+/// With `panic = "abort"` there is no unwinding to catch: the hook speaks before the process ends. It says nothing of
+/// the panic itself, which may quote the input.
+pub(crate) fn refuse_on_panic(host: &'static dyn Host) {
     panic::set_hook(Box::new(move |_| {
         let message = "toolgate cannot judge this call, so it is denied: it failed inside; report the call that did this";
         let reply = host.refuse(None, message);
@@ -137,11 +148,6 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
         std::process::exit(reply.code.into());
     }));
-    let reply = match Line::parse(args, |name| std::env::var_os(name)) {
-        Ok(line) => answer(host, &line, started + DEADLINE),
-        Err(failure) => refuse(host, None, &failure),
-    };
-    print(&reply)
 }
 
 fn refuse(host: &dyn Host, phase: Option<Phase>, failure: &Failure) -> Reply {
@@ -158,19 +164,23 @@ fn print(reply: &Reply) -> ExitCode {
     if out && err { ExitCode::from(reply.code) } else { ExitCode::from(2) }
 }
 
-fn answer(host: &dyn Host, line: &Line, deadline: Instant) -> Reply {
-    let event = match read_event(deadline) {
-        Ok(event) => event,
-        Err(failure) => return refuse_on_record(host, line, None, &failure, deadline),
-    };
-    match host.decode(&event) {
+fn answer_stdin(host: &dyn Host, line: &Line, deadline: Instant) -> Reply {
+    match read_event(deadline) {
+        Ok(event) => answer(host, line, &event, deadline),
+        Err(failure) => refuse_on_record(host, line, None, &failure, deadline),
+    }
+}
+
+/// Answers one event.
+pub(crate) fn answer(host: &dyn Host, line: &Line, event: &[u8], deadline: Instant) -> Reply {
+    match host.decode(line.event.as_deref(), event) {
         Ok(mut call) => {
             if call.cwd.is_none() && host.starts_hooks_in_place() {
                 call.cwd = std::env::current_dir()
                     .ok()
                     .and_then(|cwd| cwd.to_str().map(|cwd| cwd.to_owned().into()));
             }
-            decide(host, line, &call, &event, deadline)
+            decide(host, line, &call, event, deadline)
                 .unwrap_or_else(|failure| refuse_on_record(host, line, Some(&call), &failure, deadline))
         }
         Err(error) => refuse_on_record(host, line, None, &Failure::Decode(error), deadline),
@@ -221,7 +231,8 @@ fn refuse_on_record(
         let draft = record::failure(host.id(), call, &failure.to_string(), SystemTime::now());
         let _ = Ledger::at(&line.dirs.state).append(draft, deadline);
     }
-    refuse(host, call.map(|call| call.phase), failure)
+    let named = || line.event.as_deref().map(|event| host.phase(event));
+    refuse(host, call.map(|call| call.phase).or_else(named), failure)
 }
 
 impl Line {
@@ -232,7 +243,7 @@ impl Line {
     ) -> Result<Line, Failure> {
         let (mut home, mut config, mut state) = (None, None, None);
         let (mut profile, mut agent, mut root) = (None, None, None);
-        let (mut mode, mut trusted) = (None, None);
+        let (mut mode, mut trusted, mut event) = (None, None, None);
         while let Some(name) = args.next() {
             let slot = match name.to_str() {
                 Some("--home") => &mut home,
@@ -243,6 +254,7 @@ impl Line {
                 Some("--root") => &mut root,
                 Some("--mode") => &mut mode,
                 Some("--trusted") => &mut trusted,
+                Some("--event") => &mut event,
                 #[cfg(debug_assertions)]
                 #[expect(clippy::panic, reason = "so that a test can see what the host gets when we panic")]
                 Some("--panic") => panic!("asked to"),
@@ -288,6 +300,7 @@ impl Line {
             profile: text(profile),
             registered: Registered { root: place(root)?, agent: text(agent) },
             standing,
+            event: text(event),
         })
     }
 
@@ -326,7 +339,10 @@ impl Line {
         env: impl Fn(&str) -> Option<OsString>,
         judge: impl FnOnce(&Circumstances<'_>) -> T,
     ) -> Result<(T, Ground), Failure> {
-        let ground = session::ground(world, &self.dirs, &self.registered, call, &env)
+        let told = host.project_variable().and_then(&env).map(PathBuf::from);
+        let in_place = host.session_stands_where_hooks_start();
+        let start = told.or_else(|| std::env::current_dir().ok().filter(|_| in_place));
+        let ground = session::ground(world, &self.dirs, &self.registered, call, start)
             .map_err(|error| Failure::Pin(self.dirs.state.clone(), error))?;
         let layers = Wanted {
             dirs: &self.dirs,
@@ -359,7 +375,10 @@ impl Line {
             world,
             layers: &layers,
             ground: &ground,
-            standing: self.standing.clone(),
+            standing: Standing {
+                trusted: self.standing.trusted.or(call.standing.trusted),
+                mode: self.standing.mode.clone().or_else(|| call.standing.mode.clone()),
+            },
             config,
             tmp: tmp.as_deref(),
             unset: &|name| std::env::var_os(name).is_none(),

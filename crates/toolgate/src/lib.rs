@@ -16,6 +16,8 @@ pub mod hook;
 pub mod record;
 #[cfg(feature = "cli")]
 pub mod register;
+#[cfg(feature = "cli")]
+pub mod serve;
 pub mod session;
 pub mod settings;
 pub mod store;

@@ -50,7 +50,7 @@ pub fn ground(
     dirs: &Dirs,
     registered: &Registered,
     call: &Call<'_>,
-    env: impl Fn(&str) -> Option<OsString>,
+    start: Option<PathBuf>,
 ) -> io::Result<Ground> {
     let finder = Finder { world, dirs, registered };
     let line = finder.line();
@@ -61,7 +61,7 @@ pub fn ground(
     };
     let (mut pin, mut changed) = match known.filter(|pin| pin.line == line) {
         Some(pin) => (pin, false),
-        None => match finder.find(call, env, line) {
+        None => match finder.find(call, start, line) {
             Some(pin) => (pin, true),
             None => return Ok(finder.nowhere()),
         },
@@ -149,8 +149,9 @@ impl Finder<'_> {
         Ground { home: Some(self.spot(home)), own, ..Ground::default() }
     }
 
-    fn find(&self, call: &Call<'_>, env: impl Fn(&str) -> Option<OsString>, line: String) -> Option<Pin> {
-        let told = || env("CLAUDE_PROJECT_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    /// `start` is where the host's own word places the session, where that is not the event's.
+    fn find(&self, call: &Call<'_>, start: Option<PathBuf>, line: String) -> Option<Pin> {
+        let told = || start.filter(|path| path.is_absolute());
         let here = || call.cwd.as_deref().map(PathBuf::from).filter(|path| path.is_absolute());
         let start = self.registered.root.clone().or_else(told).or_else(here)?;
         let mut ground = self.nowhere();

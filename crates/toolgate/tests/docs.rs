@@ -160,7 +160,7 @@ fn hosts() -> String {
         let head = source.lines().map_while(|line| line.strip_prefix("//!"));
         let head = head.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n");
         writeln!(page, "\n## {}\n\nDefault profile: `{}`.\n\n{head}", host.id(), host.profile()).unwrap();
-        let tools = tools_like(host.id());
+        let tools = tools_like(host.id()).listed;
         if tools.is_empty() {
             continue;
         }
@@ -169,11 +169,16 @@ fn hosts() -> String {
             let judged = match tool {
                 Tool::Read(param) => format!("reads `{param}`"),
                 Tool::Write(param) => format!("writes `{param}`"),
+                Tool::Delete(param) => format!("deletes `{param}`"),
+                Tool::Patch(param) => format!("changes the files that the patch in `{param}` names"),
                 Tool::Search(param, None) => format!("searches below `{param}`"),
                 Tool::Search(param, Some(glob)) => {
                     format!("searches below `{param}`, and where `{glob}` leads")
                 }
                 Tool::Shell(param) => format!("runs the shell command `{param}`, which is interpreted"),
+                Tool::ShellIn(param, directory) => {
+                    format!("runs the shell command `{param}` in `{directory}`, which is interpreted")
+                }
                 Tool::Fetch(_) => "fetches an address".to_owned(),
                 Tool::Mcp => {
                     "hands its parameters to an MCP server; judged by what they look like".to_owned()

@@ -14,8 +14,8 @@ use toolgate::dirs::Dirs;
 use toolgate::disk::Disk;
 use toolgate::gate::{Circumstances, judge};
 use toolgate::session::{Registered, ground};
-use toolgate_hosts::{action_for, tools_like};
-use toolgate_model::{Agent, Call, Ground, Json, Phase, Standing};
+use toolgate_hosts::tools_like;
+use toolgate_model::{Call, Ground, Json, Standing};
 use toolgate_policies::{Settings, read, stack};
 
 /// What a rule says and the interpreter does not yet tell it: that bash's own `/dev/tcp` and `/dev/udp` are outputs.
@@ -70,8 +70,7 @@ impl Place {
         let dirs = Dirs::of_home(&at("home"));
         let work = at("work");
         let ground =
-            ground(&disk, &dirs, &Registered::default(), &call("", work.to_str().unwrap()), |_| None)
-                .unwrap();
+            ground(&disk, &dirs, &Registered::default(), &call("", work.to_str().unwrap()), None).unwrap();
         Place { root, disk, ground }
     }
 
@@ -98,20 +97,8 @@ impl Place {
 
 fn call<'a>(command: &'a str, cwd: &str) -> Call<'a> {
     let input = Json::Object(vec![("command".into(), Json::Text(Cow::Borrowed(command)))]);
-    let action = action_for(tools_like("claude-code"), "Bash", &input);
-    Call {
-        host: "claude-code",
-        event: "PreToolUse".into(),
-        phase: Phase::Before,
-        session: None,
-        cwd: Some(cwd.to_owned().into()),
-        transcript: None,
-        entered: None,
-        agent: Agent::default(),
-        tool: "Bash".into(),
-        input,
-        action,
-    }
+    let action = tools_like("claude-code").action("Bash", &input);
+    Call { cwd: Some(cwd.to_owned().into()), ..Call::before("claude-code", "Bash", input, action) }
 }
 
 /// The settings under which one rule of a pack holds, and the floor.

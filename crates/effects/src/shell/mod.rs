@@ -25,8 +25,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use toolgate_model::{
-    Access, DirectoryChange, Effect, ExpandedTarget, Gap, Origin, PathArg, Reach, Target, Unknown, Via,
-    World, clean, shorten,
+    Access, DirectoryChange, Effect, ExpandedTarget, Gap, Origin, PathArg, Reach, Resolver, Target, Unknown,
+    Via, World, clean, shorten,
 };
 use toolgate_shell::{Arithmetic, List, Parsed, Part, Word, parse};
 use typed_arena::Arena;
@@ -66,6 +66,8 @@ pub struct Analysis {
     pub changes: Vec<DirectoryChange>,
     /// Written targets whose spelling holds an expansion.
     pub expanded: Vec<ExpandedTarget>,
+    /// Where the shell may stand at its end, if that is known.
+    pub left_in: Vec<String>,
 }
 
 /// Says what the command would do.
@@ -73,7 +75,20 @@ pub fn analyse(command: &str, scene: &Scene<'_>) -> Analysis {
     let store = Store::default();
     let mut shell = Interpreter::new(&store, scene);
     shell.script(command);
-    shell.found
+    let left_in = shell.state.cwd.iter().map(ToString::to_string).collect();
+    Analysis { left_in, ..shell.found }
+}
+
+/// Says what the command would do in a directory that the call names, which is entered first.
+pub fn in_directory(directory: Option<&str>, command: &str, scene: &Scene<'_>) -> Analysis {
+    let Some(directory) = directory else { return analyse(command, scene) };
+    let path = PathArg::Text(directory.to_owned().into());
+    let place = Resolver::new(scene.world, scene.cwd, None).resolve(&path).ok();
+    let cwd = place.as_ref().and_then(|place| place.physical.to_str());
+    let mut analysis = analyse(command, &Scene { cwd, ..*scene });
+    let target = Target { param: "directory".into(), path, reach: Reach::Exact, guess: false, origin: None };
+    analysis.effects.insert(0, Effect::Use(Access::Enter, target));
+    analysis
 }
 
 /// The command bound to a directory as a whole: if that cannot be entered, none of it runs.

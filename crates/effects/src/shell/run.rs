@@ -819,7 +819,9 @@ impl<'t> Interpreter<'t, '_> {
     /// The same for a path of which not all is known.
     pub(super) fn tilde_marked(&self, path: &str) -> Text {
         match path.strip_prefix('~') {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => Text::marked(format!("{}{rest}", self.scene.home.unwrap_or("/home"))),
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                Text::marked(format!("{}{rest}", self.scene.home.unwrap_or("/home")))
+            }
             _ => Text::marked(path.to_owned()),
         }
     }

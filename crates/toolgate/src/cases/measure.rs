@@ -11,10 +11,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use toolgate_effects::{Scene, effects};
-use toolgate_hosts::{action_for, tools_like};
-use toolgate_model::{
-    Agent, Call, Decision, Effect, Ground, Json, Phase, Run, Standing, Unknown, Verdict, base_name,
-};
+use toolgate_hosts::tools_like;
+use toolgate_model::{Call, Decision, Effect, Ground, Json, Run, Standing, Unknown, Verdict, base_name};
 use toolgate_policies::{Settings, read, stack};
 
 use super::map::Map;
@@ -119,7 +117,7 @@ impl Gate {
         let settings = stack(Some(name), name, &[&layer]).map_err(|error| CaseFileError(error.what))?;
         let dirs = Dirs::of_home(Path::new(agent_world::HOME));
         // Without a session nothing is pinned, so nothing on the machine is touched.
-        let ground = ground(&world, &dirs, &Registered::default(), &call(""), |_| None)
+        let ground = ground(&world, &dirs, &Registered::default(), &call(""), None)
             .map_err(|error| CaseFileError(error.to_string()))?;
         Ok(Gate { world, settings, ground })
     }
@@ -168,20 +166,8 @@ impl Gate {
 
 fn call(command: &str) -> Call<'_> {
     let input = Json::Object(vec![("command".into(), Json::Text(Cow::Borrowed(command)))]);
-    let action = action_for(tools_like("claude-code"), "Bash", &input);
-    Call {
-        host: "claude-code",
-        event: "PreToolUse".into(),
-        phase: Phase::Before,
-        session: None,
-        cwd: Some(agent_world::ROOT.into()),
-        transcript: None,
-        entered: None,
-        agent: Agent::default(),
-        tool: "Bash".into(),
-        input,
-        action,
-    }
+    let action = tools_like("claude-code").action("Bash", &input);
+    Call { cwd: Some(agent_world::ROOT.into()), ..Call::before("claude-code", "Bash", input, action) }
 }
 
 /// Its own name is asked for: among the words of another program, `HIDDEN` shows only that it was read over.

@@ -13,8 +13,8 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 use toolgate_evidence::render::{ib, parse_ib_line};
-use toolgate_hosts::{action_for, host, tools_like};
-use toolgate_model::{Action, Agent, Call, Decision, Ground, Json, Phase, Spot, Standing, Verdict};
+use toolgate_hosts::{host, tools_like};
+use toolgate_model::{Action, Agent, Call, Decision, Ground, Json, Spot, Standing, Verdict};
 use toolgate_policies::{Settings, read, stack};
 
 use crate::gate::{Circumstances, judge};
@@ -300,24 +300,16 @@ fn call<'c>(case: &'c Case<'c>) -> Call<'c> {
         let command = case.input.get("command").and_then(Json::text).unwrap_or_default();
         Action::Run(command.split_whitespace().map(str::to_owned).collect())
     } else {
-        action_for(tools_like(style), &case.tool, &case.input)
+        tools_like(style).action(&case.tool, &case.input)
     };
     let text = |text: &'c str| (!text.is_empty()).then_some(text.into());
     Call {
-        host: "case",
-        event: "PreToolUse".into(),
-        phase: Phase::Before,
-        session: None,
         cwd: text(&case.cwd),
-        transcript: None,
-        entered: None,
         agent: Agent {
             id: case.context.agent_id.as_deref().map(Into::into),
             kind: case.context.subagent_type.as_deref().map(Into::into),
         },
-        tool: case.tool.as_str().into(),
-        input: case.input.clone(),
-        action,
+        ..Call::before("case", case.tool.as_str(), case.input.clone(), action)
     }
 }
 

@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use clap::Args;
 use serde::Serialize;
-use toolgate_hosts::{action_for, host, tools_like};
-use toolgate_model::{Action, Agent, Call, Decision, Finding, Json, Phase, Verdict};
+use toolgate_hosts::{host, tools_like};
+use toolgate_model::{Action, Call, Decision, Finding, Json, Verdict};
 use toolgate_secrets::redact;
 
 use super::{LineArgs, Out};
@@ -60,7 +60,7 @@ impl Check {
             }
             None => {
                 event = read_stdin()?;
-                host.decode(&event).map_err(|error| error.to_string())?
+                host.decode(self.line.event.as_deref(), &event).map_err(|error| error.to_string())?
             }
         };
         if call.cwd.is_none() {
@@ -76,7 +76,7 @@ impl Check {
         let verdict = &account.verdict;
         let root = ground.root.map(|root| root.lexical.display().to_string());
         let (command, hiding) = match &call.action {
-            Action::Shell(Some(command)) => {
+            Action::Shell { command: Some(command), .. } => {
                 let (veil, secrets) = Veil::redacting(command);
                 (Some(veil), Discretion::new(secrets))
             }
@@ -164,20 +164,8 @@ fn shell(command: String) -> (String, Json<'static>) {
 }
 
 fn typed_call(host: &'static str, tool: String, input: Json<'static>) -> Call<'static> {
-    let action = action_for(tools_like("claude-code"), &tool, &input);
-    Call {
-        host,
-        event: Cow::Borrowed("PreToolUse"),
-        phase: Phase::Before,
-        session: None,
-        cwd: None,
-        transcript: None,
-        entered: None,
-        agent: Agent::default(),
-        tool: Cow::Owned(tool),
-        input,
-        action,
-    }
+    let action = tools_like("claude-code").action(&tool, &input);
+    Call::before(host, tool, input, action)
 }
 
 #[derive(Serialize)]

@@ -21,6 +21,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::dirs::Dirs;
 use crate::hook::Line;
 use crate::session::Registered;
+use toolgate_hosts::HOSTS;
 use toolgate_model::Standing;
 
 pub use generate::{completions, man_page, schema};
@@ -43,7 +44,14 @@ pub struct Cli {
 enum Command {
     /// Judge one hook event of a host: JSON on stdin, the host's answer on stdout
     Hook {
-        /// The host: claude-code, mpm
+        /// The host: claude-code, codex, copilot, copilot-sdk, cursor, gemini, generic, mpm, opencode, pi, qwen
+        host: String,
+        #[command(flatten)]
+        line: LineArgs,
+    },
+    /// Judge events one after another, for hosts whose own code keeps one gate: JSON lines on stdin and stdout
+    Serve {
+        /// The host: copilot-sdk, generic, opencode, pi
         host: String,
         #[command(flatten)]
         line: LineArgs,
@@ -91,6 +99,9 @@ struct LineArgs {
     /// The directory that the agent is confined to
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+    /// The event that the line is registered for, where the host does not say it
+    #[arg(long, hide_short_help = true)]
+    event: Option<String>,
     /// The host's mode (tui, rpc, json, print), for profiles that stand in some only
     #[arg(long, hide_short_help = true)]
     mode: Option<String>,
@@ -130,6 +141,7 @@ impl LineArgs {
                 trusted: self.trusted.as_deref().map(|word| word == "yes"),
                 mode: self.mode.clone(),
             },
+            event: self.event.clone(),
         })
     }
 }
@@ -169,6 +181,15 @@ fn hook_binary() -> Result<PathBuf, String> {
     Ok(if hook.is_file() { hook } else { own })
 }
 
+fn serve(name: &str, line: &LineArgs) -> Result<ExitCode, String> {
+    let served = || HOSTS.iter().filter(|host| host.is_served());
+    let Some(host) = served().find(|host| host.id() == name) else {
+        let known: Vec<_> = served().map(|host| host.id()).collect();
+        return Err(format!("`{name}` is not served; these are: {}", known.join(", ")));
+    };
+    Ok(crate::serve::run(*host, &line.line()?))
+}
+
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
@@ -176,6 +197,7 @@ pub fn run() -> ExitCode {
     let done = match cli.command {
         // Only a wrong line comes here: `main` runs the hook itself.
         Command::Hook { .. } => Ok(ExitCode::from(2)),
+        Command::Serve { host, line } => serve(&host, &line),
         Command::Check(command) => command.run(&mut out),
         Command::Init(command) => command.run(&mut out),
         Command::Uninstall(command) => command.run(&mut out),

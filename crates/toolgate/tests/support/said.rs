@@ -6,8 +6,8 @@ use std::path::Path;
 
 use toolgate::disk::Disk;
 use toolgate_effects::{Scene, effects};
-use toolgate_hosts::{action_for, tools_like};
-use toolgate_model::{Agent, Call, Effect, Json, PathArg, Phase, Reach, Resolver};
+use toolgate_hosts::tools_like;
+use toolgate_model::{Call, Effect, Json, PathArg, Reach, Resolver};
 
 use crate::watch::{Said, Scratch};
 
@@ -16,19 +16,8 @@ pub(crate) fn said(scratch: &Scratch, command: &str) -> Option<Vec<Said>> {
     let cwd = scratch.inside();
     let cwd = cwd.to_str().unwrap();
     let input = Json::Object(vec![("command".into(), Json::Text(Cow::Borrowed(command)))]);
-    let call = Call {
-        host: "claude-code",
-        event: "PreToolUse".into(),
-        phase: Phase::Before,
-        session: None,
-        cwd: Some(cwd.into()),
-        transcript: None,
-        entered: None,
-        agent: Agent::default(),
-        tool: "Bash".into(),
-        action: action_for(tools_like("claude-code"), "Bash", &input),
-        input,
-    };
+    let action = tools_like("claude-code").action("Bash", &input);
+    let call = Call { cwd: Some(cwd.into()), ..Call::before("claude-code", "Bash", input, action) };
     let disk = Disk::default();
     let (home, tmp) = (scratch.home(), scratch.path("tmp"));
     let scene =

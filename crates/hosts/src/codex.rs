@@ -1,0 +1,154 @@
+//! Codex CLI: Claude Code's events, answered to a stricter reader.
+//!
+//! What the client does, as observed on 0.166.0:
+//! - It runs the tool on anything but a well-formed denial, and an unknown field makes any answer void. So a
+//!   denial is exit 2 with the reason on stderr, which wins over all else, and its JSON has the known fields only.
+//! - It cannot ask: what would be asked is denied. Only the prompt that it is about to show anyway can be answered.
+//! - A rewrite is taken only beside `"allow"`, which grants nothing here: its own approvals come after.
+//! - `cwd` is the directory that the call names, which an agent chooses; the hook itself starts in the session's.
+
+use serde::Serialize;
+use toolgate_model::{Call, Decision, DecodeError, Host, Json, Phase, Reply, Verdict};
+
+use crate::claude_code::phase;
+use crate::tools::Tool::{Fetch, Internal, Mcp, Patch, Read, Shell};
+use crate::tools::{Toolset, is_mcp_name};
+use crate::wire::{Dialect, print, print_denial, rewritten};
+
+pub(crate) struct Codex;
+
+/// Every tool of the client that we know. It calls any shell tool `Bash`.
+pub(crate) const TOOLS: Toolset = Toolset {
+    is_added: is_mcp_name,
+    listed: &[
+        ("Bash", Shell("command")),
+        ("apply_patch", Patch("command")),
+        ("close_agent", Internal),
+        ("collaborationclose_agent", Internal),
+        ("collaborationinterrupt_agent", Internal),
+        ("collaborationlist_agents", Internal),
+        ("collaborationsend_input", Internal),
+        ("collaborationsend_message", Internal),
+        ("collaborationspawn_agent", Internal),
+        ("collaborationwait_agent", Internal),
+        ("create_goal", Internal),
+        ("exec_command", Shell("cmd")),
+        ("get_goal", Internal),
+        ("list_mcp_resource_templates", Internal),
+        ("list_mcp_resources", Internal),
+        ("multi_agent_v1close_agent", Internal),
+        ("multi_agent_v1resume_agent", Internal),
+        ("multi_agent_v1send_input", Internal),
+        ("multi_agent_v1spawn_agent", Internal),
+        ("multi_agent_v1wait_agent", Internal),
+        ("read_mcp_resource", Mcp),
+        ("request_user_input", Internal),
+        ("resume_agent", Internal),
+        ("send_input", Internal),
+        ("spawn_agent", Internal),
+        ("tool_search", Internal),
+        ("update_goal", Internal),
+        ("update_plan", Internal),
+        ("view_image", Read("path")),
+        ("wait_agent", Internal),
+        ("web_search", Fetch("query")),
+        // Text typed into a shell that runs. The client tells nobody of it today; should it, it is a command.
+        ("write_stdin", Shell("chars")),
+    ],
+};
+
+const DIALECT: Dialect = Dialect { host: "codex", tools: TOOLS, phase };
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    hook_specific_output: Output<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    #[serde(rename_all = "camelCase")]
+    Before {
+        hook_event_name: &'static str,
+        permission_decision: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        permission_decision_reason: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        updated_input: Option<Json<'a>>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Permission { hook_event_name: &'static str, decision: Behaviour<'a> },
+}
+
+#[derive(Serialize)]
+struct Behaviour<'a> {
+    behavior: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+}
+
+fn before<'a>(decision: &'static str, reason: Option<&'a str>, input: Option<Json<'a>>) -> Answer<'a> {
+    Answer {
+        hook_specific_output: Output::Before {
+            hook_event_name: "PreToolUse",
+            permission_decision: decision,
+            permission_decision_reason: reason,
+            updated_input: input,
+        },
+    }
+}
+
+fn permission<'a>(behavior: &'static str, message: Option<&'a str>) -> Answer<'a> {
+    let decision = Behaviour { behavior, message };
+    Answer { hook_specific_output: Output::Permission { hook_event_name: "PermissionRequest", decision } }
+}
+
+impl Host for Codex {
+    fn id(&self) -> &'static str {
+        "codex"
+    }
+
+    fn profile(&self) -> &'static str {
+        "worktree"
+    }
+
+    fn session_stands_where_hooks_start(&self) -> bool {
+        true
+    }
+
+    fn phase(&self, event: &str) -> Phase {
+        phase(event)
+    }
+
+    fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
+        DIALECT.decode(event, stdin)
+    }
+
+    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
+        let message = verdict.message().unwrap_or_default();
+        match (call.phase, verdict.decision()) {
+            (Phase::Before, Decision::Allow) => match rewritten(call, verdict) {
+                None => Reply::silent(),
+                Some(input) => print(&before("allow", None, Some(input))),
+            },
+            (Phase::Permission, Decision::Allow) if verdict.granted() => print(&permission("allow", None)),
+            // The host is about to ask its user anyway.
+            (Phase::Permission, Decision::Allow | Decision::Ask) => Reply::silent(),
+            (Phase::Before | Phase::Permission | Phase::Config, Decision::Ask | Decision::Deny) => {
+                self.refuse(Some(call.phase), &message)
+            }
+            // What has happened cannot be stopped; it is in the record.
+            (Phase::Config | Phase::After | Phase::Start | Phase::Other, _) => Reply::silent(),
+        }
+    }
+
+    fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
+        match phase {
+            None | Some(Phase::Before) => print_denial(&before("deny", Some(message), None), message),
+            Some(Phase::Permission) => print_denial(&permission("deny", Some(message)), message),
+            Some(Phase::Config) => Reply::blocking(message),
+            Some(Phase::After | Phase::Start | Phase::Other) => Reply::silent(),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! GitHub Copilot CLI: command hooks, of a person or of an administrator (`policy.d`).
+//!
+//! What the client does, as observed on 1.0.102:
+//! - Events named in camel case do not say their own name, so the registration does (`--event preToolUse`). Named
+//!   in Pascal case they come in Claude Code's form, with its names for tools and Copilot's own for parameters.
+//! - `"allow"` overrides even what the user has forbidden on the command line, so no objection is silence.
+//! - Exit 2 denies, with the reason from the JSON on stdout; an unknown word there lets the call run.
+//! - A patch is one text, not an object.
+//! - A shell lives on between calls, with the directory that it was left in.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use toolgate_model::{
+    Action, Agent, Call, Decision, DecodeError, Host, Json, Phase, Reply, Standing, Verdict,
+};
+
+use crate::members::Members;
+use crate::tools::Tool::{Fetch, Internal, Patch, Read, Search, Shell, Write};
+use crate::tools::Toolset;
+use crate::wire::{print, print_denial, rewritten};
+
+pub(crate) struct Copilot;
+
+/// Every tool of the client that we know, under both of its names.
+pub(crate) const TOOLS: Toolset = Toolset {
+    is_added: |tool| tool.contains('-'),
+    listed: &[
+        ("Bash", Shell("command")),
+        ("Edit", Write("path")),
+        ("Glob", Search("paths", Some("pattern"))),
+        ("Grep", Search("paths", Some("glob"))),
+        ("Read", Read("path")),
+        ("Write", Write("path")),
+        ("apply_patch", Patch("patch")),
+        ("ask_user", Internal),
+        ("bash", Shell("command")),
+        ("create", Write("path")),
+        ("edit", Write("path")),
+        ("exit_plan_mode", Internal),
+        ("fetch_copilot_cli_documentation", Internal),
+        ("glob", Search("paths", Some("pattern"))),
+        ("grep", Search("paths", Some("glob"))),
+        ("list_agents", Internal),
+        ("list_bash", Internal),
+        ("read_agent", Internal),
+        ("read_bash", Internal),
+        ("report_intent", Internal),
+        ("rg", Search("paths", Some("glob"))),
+        ("session_store_sql", Internal),
+        ("skill", Internal),
+        ("sql", Internal),
+        ("stop_bash", Internal),
+        ("task", Internal),
+        ("update_todo", Internal),
+        ("view", Read("path")),
+        ("web_fetch", Fetch("url")),
+        ("write_agent", Internal),
+        ("write_bash", Shell("input")),
+    ],
+};
+
+/// What it asks permission for: the kind stands in the tool's place, an MCP tool is `server/tool`.
+const PERMISSIONS: Toolset = Toolset {
+    is_added: |kind| kind.contains('/'),
+    listed: &[
+        ("bash", Shell("command")),
+        ("edit", Write("file_path")),
+        ("read", Read("path")),
+        ("url", Fetch("url")),
+        ("web_fetch", Fetch("url")),
+        ("write", Write("file_path")),
+    ],
+};
+
+pub(crate) fn phase(event: &str) -> Phase {
+    match event {
+        "preToolUse" | "PreToolUse" => Phase::Before,
+        "permissionRequest" | "PermissionRequest" => Phase::Permission,
+        "postToolUse" | "PostToolUse" | "postToolUseFailure" | "PostToolUseFailure" => Phase::After,
+        "sessionStart" | "SessionStart" => Phase::Start,
+        _ => Phase::Other,
+    }
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Before<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission_decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission_decision_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modified_args: Option<Json<'a>>,
+}
+
+#[derive(Serialize)]
+struct Permission<'a> {
+    behavior: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+}
+
+impl Host for Copilot {
+    fn id(&self) -> &'static str {
+        "copilot"
+    }
+
+    fn profile(&self) -> &'static str {
+        "worktree"
+    }
+
+    fn project_variable(&self) -> Option<&'static str> {
+        Some("COPILOT_PROJECT_DIR")
+    }
+
+    fn grant_overrides_user(&self) -> bool {
+        true
+    }
+
+    fn keeps_shells(&self) -> bool {
+        true
+    }
+
+    fn phase(&self, event: &str) -> Phase {
+        phase(event)
+    }
+
+    fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
+        let mut told = Members::read(stdin)?;
+        let name = event
+            .map(Cow::Borrowed)
+            .or_else(|| told.first_text(&["hook_event_name", "hookName"]))
+            .ok_or(DecodeError::MissingField("hook_event_name"))?;
+        let phase = phase(&name);
+        let (tool, input, action) = match phase {
+            Phase::Before | Phase::Permission | Phase::After => {
+                let tool = told.first_text(&["toolName", "tool_name"]);
+                let tool = tool.ok_or(DecodeError::MissingField("toolName"))?;
+                let arguments =
+                    ["toolArgs", "toolInput", "tool_input"].iter().find_map(|name| told.take(name));
+                let input = arguments.ok_or(DecodeError::MissingField("toolArgs"))?;
+                if !matches!(input, Json::Object(_) | Json::Text(_)) {
+                    return Err(DecodeError::WrongField("toolArgs"));
+                }
+                let tools = if phase == Phase::Permission { PERMISSIONS } else { TOOLS };
+                let action = tools.action(&tool, &input);
+                (tool, input, action)
+            }
+            _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
+        };
+        let own = told.first_text(&["sessionId", "session_id"]);
+        Ok(Call {
+            host: self.id(),
+            event: name,
+            phase,
+            // A sub-agent's events have its own id there; the session is the one that it belongs to.
+            session: told.text("parentAgentId").or(own),
+            cwd: told.text("cwd"),
+            transcript: told.text("transcriptPath"),
+            entered: None,
+            agent: Agent { id: told.text("agentId"), kind: told.text("agentType") },
+            standing: Standing::default(),
+            tool,
+            input,
+            action,
+        })
+    }
+
+    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
+        let message = verdict.message().unwrap_or_default();
+        match (call.phase, verdict.decision()) {
+            (Phase::Before, Decision::Allow) => match (verdict.granted(), rewritten(call, verdict)) {
+                (false, None) => Reply::silent(),
+                (granted, modified_args) => print(&Before {
+                    permission_decision: granted.then_some("allow"),
+                    modified_args,
+                    ..Before::default()
+                }),
+            },
+            (Phase::Before, Decision::Ask) => print(&Before {
+                permission_decision: Some("ask"),
+                permission_decision_reason: Some(&message),
+                ..Before::default()
+            }),
+            (Phase::Permission, Decision::Allow) if verdict.granted() => {
+                print(&Permission { behavior: "allow", message: None })
+            }
+            // The host is about to ask its user anyway.
+            (Phase::Permission, Decision::Allow | Decision::Ask) => Reply::silent(),
+            (Phase::Before | Phase::Permission | Phase::Config, Decision::Ask | Decision::Deny) => {
+                self.refuse(Some(call.phase), &message)
+            }
+            // What has happened cannot be stopped; it is in the record.
+            (Phase::Config | Phase::After | Phase::Start | Phase::Other, _) => Reply::silent(),
+        }
+    }
+
+    fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
+        match phase {
+            None | Some(Phase::Before) => {
+                let denial = Before {
+                    permission_decision: Some("deny"),
+                    permission_decision_reason: Some(message),
+                    ..Before::default()
+                };
+                print_denial(&denial, message)
+            }
+            Some(Phase::Permission) => print(&Permission { behavior: "deny", message: Some(message) }),
+            Some(Phase::Config) => Reply::blocking(message),
+            Some(Phase::After | Phase::Start | Phase::Other) => Reply::silent(),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Cursor: an event for every kind of call, and one more for all of them.
+//!
+//! The client is closed and was not driven here; this follows its documentation. `preToolUse` takes `"ask"` and
+//! does not obey it, and so does `subagentStart`: there what would be asked is denied. The events for shell and MCP
+//! calls do ask. An object without `permission` has no objection.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use toolgate_model::{
+    Access, Action, Agent, Call, Decision, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Standing,
+    Verdict,
+};
+
+use crate::members::Members;
+use crate::tools::Tool::{Delete, Fetch, Internal, Read, Search, Shell, ShellIn, Write};
+use crate::tools::Toolset;
+use crate::wire::{print, print_denial, rewrite_hint, rewritten};
+
+pub(crate) struct Cursor;
+
+/// Every tool of the client that we know.
+pub(crate) const TOOLS: Toolset = Toolset {
+    is_added: |tool| tool.starts_with("MCP:"),
+    listed: &[
+        ("Delete", Delete("file_path")),
+        ("Grep", Search("path", Some("glob"))),
+        ("Read", Read("file_path")),
+        ("Shell", ShellIn("command", "working_directory")),
+        ("Task", Internal),
+        ("WebFetch", Fetch("url")),
+        ("WebSearch", Fetch("query")),
+        ("Write", Write("file_path")),
+    ],
+};
+
+#[derive(Default, Serialize)]
+struct Answer<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_input: Option<Json<'a>>,
+}
+
+fn objection<'a>(permission: &'static str, message: &'a str) -> Answer<'a> {
+    Answer {
+        permission: Some(permission),
+        user_message: Some(message),
+        agent_message: Some(message),
+        updated_input: None,
+    }
+}
+
+/// The file that is read, and those that come with it.
+fn read_with_attachments<'a>(told: &mut Members<'a>) -> (Json<'a>, Action<'a>) {
+    let input =
+        Json::Object(vec![(Cow::Borrowed("file_path"), told.take("file_path").unwrap_or(Json::Null))]);
+    let read = |path| FileUse { access: Access::Read, param: Cow::Borrowed("file_path"), path };
+    let mut uses = vec![read(PathArg::of(&input, "file_path"))];
+    if let Some(Json::List(attachments)) = told.take("attachments") {
+        uses.extend(attachments.iter().map(|attachment| read(PathArg::of(attachment, "file_path"))));
+    }
+    (input, Action::Files(uses))
+}
+
+impl Host for Cursor {
+    fn id(&self) -> &'static str {
+        "cursor"
+    }
+
+    fn profile(&self) -> &'static str {
+        "worktree"
+    }
+
+    fn project_variable(&self) -> Option<&'static str> {
+        Some("CURSOR_PROJECT_DIR")
+    }
+
+    fn phase(&self, event: &str) -> Phase {
+        match event {
+            "preToolUse"
+            | "beforeShellExecution"
+            | "beforeMCPExecution"
+            | "beforeReadFile"
+            | "beforeTabFileRead"
+            | "subagentStart" => Phase::Before,
+            "postToolUse"
+            | "postToolUseFailure"
+            | "afterShellExecution"
+            | "afterMCPExecution"
+            | "afterFileEdit"
+            | "afterTabFileEdit" => Phase::After,
+            "sessionStart" => Phase::Start,
+            _ => Phase::Other,
+        }
+    }
+
+    fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
+        let mut told = Members::read(stdin)?;
+        let name = told
+            .text("hook_event_name")
+            .or(event.map(Cow::Borrowed))
+            .ok_or(DecodeError::MissingField("hook_event_name"))?;
+        let phase = self.phase(&name);
+        let roots = match told.take("workspace_roots") {
+            Some(Json::List(roots)) => roots,
+            _ => Vec::new(),
+        };
+        let root = roots.into_iter().find_map(|root| match root {
+            Json::Text(root) => Some(root),
+            _ => None,
+        });
+        let session = told.first_text(&["conversation_id", "session_id"]);
+        let cwd = told.text("cwd").filter(|cwd| !cwd.is_empty()).or(root);
+        let agent = Agent { id: told.text("subagent_id"), kind: told.text("subagent_type") };
+        let transcript = told.text("transcript_path");
+        let tool = told.text("tool_name");
+        let (tool, input, action) = match &*name {
+            "preToolUse" | "postToolUse" | "postToolUseFailure" => {
+                let tool = tool.ok_or(DecodeError::MissingField("tool_name"))?;
+                let input = told.take("tool_input").ok_or(DecodeError::MissingField("tool_input"))?;
+                if !matches!(input, Json::Object(_)) {
+                    return Err(DecodeError::WrongField("tool_input"));
+                }
+                let action = TOOLS.action(&tool, &input);
+                (tool, input, action)
+            }
+            "beforeShellExecution" => {
+                let input = told.rest();
+                let action = Shell("command").action(&input);
+                (Cow::Borrowed("Shell"), input, action)
+            }
+            "beforeMCPExecution" => {
+                let tool = tool.ok_or(DecodeError::MissingField("tool_name"))?;
+                let input = match told.take("tool_input") {
+                    None => return Err(DecodeError::MissingField("tool_input")),
+                    // The input is JSON inside of a text.
+                    Some(Json::Text(text)) => {
+                        let input: Result<Json<'_>, _> = serde_json::from_str(&text);
+                        input.map_err(|_| DecodeError::WrongField("tool_input"))?.into_owned()
+                    }
+                    Some(input) => input,
+                };
+                (tool, input, Action::Unlisted { mcp: true })
+            }
+            "beforeReadFile" | "beforeTabFileRead" => {
+                let (input, action) = read_with_attachments(&mut told);
+                (Cow::Borrowed("Read"), input, action)
+            }
+            "subagentStart" => (Cow::Borrowed("Task"), Json::Null, Action::Internal),
+            _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
+        };
+        Ok(Call {
+            host: self.id(),
+            event: name,
+            phase,
+            session,
+            cwd,
+            transcript,
+            entered: None,
+            agent,
+            standing: Standing::default(),
+            tool,
+            input,
+            action,
+        })
+    }
+
+    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
+        let message = verdict.message().unwrap_or_default();
+        if call.phase != Phase::Before {
+            return Reply::silent();
+        }
+        let asks = matches!(&*call.event, "beforeShellExecution" | "beforeMCPExecution");
+        match verdict.decision() {
+            Decision::Allow => match rewrite_hint(verdict) {
+                // Only one of its events can change a call.
+                Some(hint) if call.event != "preToolUse" => self.refuse(Some(call.phase), &hint),
+                _ => print(&Answer {
+                    permission: verdict.granted().then_some("allow"),
+                    updated_input: rewritten(call, verdict),
+                    ..Answer::default()
+                }),
+            },
+            Decision::Ask if asks => print(&objection("ask", &message)),
+            Decision::Ask | Decision::Deny => self.refuse(Some(call.phase), &message),
+        }
+    }
+
+    fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
+        match phase {
+            None | Some(Phase::Before | Phase::Permission | Phase::Config) => {
+                print_denial(&objection("deny", message), message)
+            }
+            Some(Phase::After | Phase::Start | Phase::Other) => Reply::silent(),
+        }
+    }
+}

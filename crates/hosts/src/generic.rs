@@ -1,0 +1,222 @@
+//! The generic protocol, for every host without a page of its own. docs/protocol.md is its manual.
+//!
+//! An orchestrator says in plain words what a call is: the tool and its input, and, where it knows, what the tool
+//! would do (`action`). A tool without an action is looked up by its name among those of all hosts; one that no host
+//! has is judged by its parameters.
+
+use std::borrow::Cow;
+
+use toolgate_model::{
+    Access, Action, Agent, Call, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Standing, Verdict,
+};
+
+use crate::members::Members;
+use crate::plain;
+use crate::tools::{TOOLSETS, Tool, Toolset, is_mcp_name, quoted};
+
+pub(crate) struct Generic;
+
+/// What a call of this name is asked to do: as in the first host that has such a tool with such a parameter.
+fn action_by_name<'a>(name: &str, input: &Json<'a>) -> Action<'a> {
+    let fits = |(_, tools): &(&str, Toolset)| {
+        let tool = tools.find(name)?;
+        let fits = match input {
+            Json::Text(_) => matches!(tool, Tool::Patch(_)),
+            _ => tool.main_parameter().is_none_or(|param| input.get(param).is_some()),
+        };
+        fits.then_some(tool)
+    };
+    match TOOLSETS.iter().find_map(fits) {
+        Some(tool) => tool.action(input),
+        None => Action::Unlisted { mcp: is_mcp_name(name) },
+    }
+}
+
+/// What the caller says that the call would do.
+fn action_by_word(action: Json<'_>) -> Result<Action<'_>, DecodeError> {
+    const WRONG: DecodeError = DecodeError::WrongField("action");
+    const ACCESSES: [(&str, Access); 4] = [
+        ("read", Access::Read),
+        ("search", Access::Search),
+        ("write", Access::Write),
+        ("delete", Access::Delete),
+    ];
+    let members = match action {
+        Json::Text(word) if word == "none" => return Ok(Action::Internal),
+        Json::Text(word) if word == "fetch" => return Ok(Action::Fetch),
+        Json::Object(members) => members,
+        _ => return Err(WRONG),
+    };
+    let is_command = |name: &str| matches!(name, "shell" | "run" | "directory");
+    if members.iter().any(|(name, _)| is_command(name)) {
+        let (mut command, mut directory) = (None, None);
+        for (name, value) in members {
+            match (&*name, value) {
+                ("shell", Json::Text(text)) if command.is_none() => command = Some(text),
+                ("run", Json::List(words)) if command.is_none() && !words.is_empty() => {
+                    let words: Option<Vec<_>> = words.iter().map(Json::text).collect();
+                    command = Some(quoted(&words.ok_or(WRONG)?).into());
+                }
+                ("directory", Json::Text(text)) => directory = Some(text),
+                _ => return Err(WRONG),
+            }
+        }
+        return command.ok_or(WRONG).map(|command| Action::Shell { command: Some(command), directory });
+    }
+    let mut uses = Vec::new();
+    for (name, value) in members {
+        let (param, access) = *ACCESSES.iter().find(|(word, _)| *word == name).ok_or(WRONG)?;
+        let paths = match value {
+            Json::List(paths) => paths,
+            path => vec![path],
+        };
+        for path in paths {
+            let Json::Text(path) = path else { return Err(WRONG) };
+            uses.push(FileUse { access, param: Cow::Borrowed(param), path: PathArg::Text(path) });
+        }
+    }
+    if uses.is_empty() { Err(WRONG) } else { Ok(Action::Files(uses)) }
+}
+
+impl Host for Generic {
+    fn id(&self) -> &'static str {
+        "generic"
+    }
+
+    fn profile(&self) -> &'static str {
+        "worktree"
+    }
+
+    fn is_served(&self) -> bool {
+        true
+    }
+
+    fn phase(&self, event: &str) -> Phase {
+        match event {
+            "before" => Phase::Before,
+            "permission" => Phase::Permission,
+            "after" => Phase::After,
+            "start" => Phase::Start,
+            _ => Phase::Other,
+        }
+    }
+
+    fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
+        let mut told = Members::read(stdin)?;
+        let name = event
+            .map(Cow::Borrowed)
+            .or_else(|| told.text("event"))
+            .ok_or(DecodeError::MissingField("event"))?;
+        let phase = self.phase(&name);
+        if phase == Phase::Other && name != "end" {
+            return Err(DecodeError::WrongField("event"));
+        }
+        let mut agent = told.object("agent");
+        let agent = Agent { id: agent.text("id"), kind: agent.text("kind") };
+        let (tool, input, action) = match phase {
+            Phase::Before | Phase::Permission | Phase::After => {
+                let tool = told.text("tool").ok_or(DecodeError::MissingField("tool"))?;
+                let input = told.take("input").ok_or(DecodeError::MissingField("input"))?;
+                let action = match told.take("action") {
+                    Some(action) => action_by_word(action)?,
+                    None => action_by_name(&tool, &input),
+                };
+                (tool, input, action)
+            }
+            _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
+        };
+        Ok(Call {
+            host: self.id(),
+            event: name,
+            phase,
+            session: told.text("session"),
+            cwd: told.text("cwd"),
+            transcript: None,
+            entered: None,
+            agent,
+            standing: Standing::default(),
+            tool,
+            input,
+            action,
+        })
+    }
+
+    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
+        plain::encode(call, verdict)
+    }
+
+    fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
+        plain::refuse(phase, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn action(call: &str) -> Result<String, DecodeError> {
+        let call = format!(r#"{{"event":"before","cwd":"/w",{call}}}"#);
+        let call = Generic.decode(None, call.as_bytes())?;
+        Ok(match call.action {
+            Action::Files(uses) => {
+                let each = uses.iter().map(|used| format!("{} {}", used.access.verb(), used.path.text()));
+                each.collect::<Vec<_>>().join(", ")
+            }
+            Action::Shell { command, directory } => format!("{command:?} in {directory:?}"),
+            other => format!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn a_tool_is_what_it_is_called_in_any_host() {
+        for (call, expected) in [
+            (r#""tool":"Bash","input":{"command":"ls"}"#, r#"Some("ls") in None"#),
+            (r#""tool":"bash","input":{"command":["ls","a b"]}"#, r#"Some("'ls' 'a b'") in None"#),
+            (r#""tool":"read","input":{"filePath":"x"}"#, "reads x"),
+            (r#""tool":"read","input":{"path":"x"}"#, "reads x"),
+            (r#""tool":"write_file","input":{"file_path":"x"}"#, "writes x"),
+            (r#""tool":"mcp__a__b","input":{}"#, "Unlisted { mcp: true }"),
+            (r#""tool":"whatever","input":{}"#, "Unlisted { mcp: false }"),
+            (
+                r#""tool":"apply_patch","input":"*** Begin Patch\n*** Delete File: a\n*** End Patch""#,
+                "deletes a",
+            ),
+        ] {
+            assert_eq!(action(call).as_deref(), Ok(expected), "{call}");
+        }
+    }
+
+    #[test]
+    fn the_callers_word_is_taken() {
+        for (word, expected) in [
+            (r#"{"shell":"ls","directory":"sub"}"#, r#"Some("ls") in Some("sub")"#),
+            (r#"{"run":["ls","$x"]}"#, r#"Some("'ls' '$x'") in None"#),
+            (r#"{"read":"a","write":["b","c"]}"#, "reads a, writes b, writes c"),
+            (r#""none""#, "Internal"),
+        ] {
+            let call = format!(r#""tool":"t","input":{{}},"action":{word}"#);
+            assert_eq!(action(&call).as_deref(), Ok(expected), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_not_understood_is_an_error() {
+        for word in [
+            "{}",
+            "null",
+            "7",
+            r#""all""#,
+            r#"{"chmod":"a"}"#,
+            r#"{"write":7}"#,
+            r#"{"shell":7}"#,
+            r#"{"run":[]}"#,
+            r#"{"run":[1]}"#,
+            r#"{"directory":"x"}"#,
+            r#"{"shell":"ls","write":"a"}"#,
+            r#"{"shell":"ls","run":["a"]}"#,
+        ] {
+            let call = format!(r#""tool":"t","input":{{}},"action":{word}"#);
+            assert_eq!(action(&call), Err(DecodeError::WrongField("action")), "{word}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! OpenCode: its plugin hands on each event with the directory that the session stands in.
+//!
+//! What the client does, as observed on 1.18.33: a plugin stops a call by throwing, changes it in place, and has
+//! no way to ask anybody. The tools of MCP servers and of plugins are told by their names only: `server_tool`.
+
+use std::borrow::Cow;
+
+use toolgate_model::{Action, Agent, Call, DecodeError, Host, Json, Phase, Reply, Standing, Verdict};
+
+use crate::members::Members;
+use crate::plain;
+use crate::tools::Tool::{Fetch, Internal, Patch, Read, Search, ShellIn, Write};
+use crate::tools::Toolset;
+
+pub(crate) struct OpenCode;
+
+/// Every tool of the client that we know.
+pub(crate) const TOOLS: Toolset = Toolset {
+    is_added: |tool| tool.contains('_'),
+    listed: &[
+        ("apply_patch", Patch("patchText")),
+        ("bash", ShellIn("command", "workdir")),
+        ("codesearch", Fetch("query")),
+        ("edit", Write("filePath")),
+        ("glob", Search("path", Some("pattern"))),
+        ("grep", Search("path", Some("include"))),
+        // A call of a tool that is not there.
+        ("invalid", Internal),
+        ("list", Search("path", None)),
+        ("multiedit", Write("filePath")),
+        ("patch", Patch("patchText")),
+        ("plan_enter", Internal),
+        ("plan_exit", Internal),
+        ("question", Internal),
+        ("read", Read("filePath")),
+        ("skill", Internal),
+        ("task", Internal),
+        ("todoread", Internal),
+        ("todowrite", Internal),
+        ("webfetch", Fetch("url")),
+        ("websearch", Fetch("query")),
+        ("write", Write("filePath")),
+    ],
+};
+
+impl Host for OpenCode {
+    fn id(&self) -> &'static str {
+        "opencode"
+    }
+
+    fn profile(&self) -> &'static str {
+        "worktree"
+    }
+
+    fn starts_hooks_in_place(&self) -> bool {
+        true
+    }
+
+    fn is_served(&self) -> bool {
+        true
+    }
+
+    fn phase(&self, event: &str) -> Phase {
+        match event {
+            "tool.execute.before" => Phase::Before,
+            "tool.execute.after" => Phase::After,
+            "session.created" => Phase::Start,
+            _ => Phase::Other,
+        }
+    }
+
+    fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
+        let mut payload = Members::read(stdin)?;
+        let name = event.ok_or(DecodeError::MissingField("event"))?;
+        let phase = self.phase(name);
+        let cwd = payload.text("directory");
+        let (mut told, mut output) = (payload.object("input"), payload.object("output"));
+        let session = told.text("sessionID");
+        let (tool, input, action) = match phase {
+            Phase::Before | Phase::After => {
+                let tool = told.text("tool").ok_or(DecodeError::MissingField("input.tool"))?;
+                let arguments = output.take("args").or_else(|| told.take("args"));
+                let input = arguments.ok_or(DecodeError::MissingField("args"))?;
+                if !matches!(input, Json::Object(_)) {
+                    return Err(DecodeError::WrongField("args"));
+                }
+                let action = TOOLS.action(&tool, &input);
+                (tool, input, action)
+            }
+            _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
+        };
+        Ok(Call {
+            host: self.id(),
+            event: Cow::Borrowed(name),
+            phase,
+            session,
+            cwd,
+            transcript: None,
+            entered: None,
+            agent: Agent::default(),
+            standing: Standing::default(),
+            tool,
+            input,
+            action,
+        })
+    }
+
+    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
+        plain::encode(call, verdict)
+    }
+
+    fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
+        plain::refuse(phase, message)
+    }
+}

@@ -1,0 +1,53 @@
+//! The plain answer: for hosts whose own code keeps a `toolgate serve`, and for everyone without a page here.
+
+use serde::Serialize;
+use toolgate_model::{Call, Decision, Json, Kind, Phase, Reply, Verdict};
+
+use crate::wire::{print, rewritten};
+
+/// One verdict in words that any program can act on. docs/protocol.md is its manual.
+#[derive(Default, Serialize)]
+struct Answer<'a> {
+    decision: &'a str,
+    /// The gate vouches: the host need not ask either.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    granted: bool,
+    /// For the model, word for word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    /// The whole input to run with instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<Json<'a>>,
+    /// For the person: the gate has stepped back, as its profile says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notice: Option<&'a str>,
+}
+
+/// Says the verdict. What has happened cannot be stopped; it is in the record.
+pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict) -> Reply {
+    if matches!(call.phase, Phase::After | Phase::Start | Phase::Other) {
+        return print(&Answer { decision: "allow", ..Answer::default() });
+    }
+    let stepped_back = verdict.findings().iter().find(|finding| finding.kind == Kind::Inactive);
+    let notice = stepped_back.map(toolgate_model::Finding::message);
+    let message = verdict.message();
+    print(&Answer {
+        decision: verdict.decision().word(),
+        granted: verdict.granted(),
+        reason: message.as_deref(),
+        input: (verdict.decision() == Decision::Allow).then(|| rewritten(call, verdict)).flatten(),
+        notice: notice.as_deref(),
+    })
+}
+
+/// Refuses; an event that stops nothing is let pass, and the person told.
+pub(crate) fn refuse(phase: Option<Phase>, message: &str) -> Reply {
+    match phase {
+        Some(Phase::After | Phase::Start | Phase::Other) => {
+            print(&Answer { decision: "allow", notice: Some(message), ..Answer::default() })
+        }
+        None | Some(Phase::Before | Phase::Permission | Phase::Config) => {
+            print(&Answer { decision: "deny", reason: Some(message), ..Answer::default() })
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The files that a patch touches: the `*** Begin Patch` form of several hosts, and unified diffs.
+//!
+//! Against whom: a patch that names one file where a reader looks and another where the tool does. So every line
+//! that could be a header counts as one, wherever it stands; a line of content that looks like one only adds a
+//! file that is judged too.
+
+use crate::Access;
+
+/// How a file is named in a patch between `*** Begin Patch` and `*** End Patch`.
+const ENVELOPED: [(&str, Access); 4] = [
+    ("add file:", Access::Write),
+    ("update file:", Access::Write),
+    ("delete file:", Access::Delete),
+    ("move to:", Access::Write),
+];
+
+/// How a file is named in a unified diff.
+const UNIFIED: [(&str, Access); 5] = [
+    ("--- ", Access::Write),
+    ("+++ ", Access::Write),
+    ("rename from ", Access::Delete),
+    ("rename to ", Access::Write),
+    ("copy to ", Access::Write),
+];
+
+/// The files that the patch makes, changes or takes away, in order, by their names in it. Empty where it names
+/// none: then it is no patch, or one in a form that nobody here knows.
+pub fn patched(patch: &str) -> Vec<(Access, &str)> {
+    let is_enveloped = patch.lines().any(|line| line.trim().eq_ignore_ascii_case("*** begin patch"));
+    let named = |line| if is_enveloped { in_envelope(line) } else { in_diff(line) };
+    patch.lines().filter_map(named).collect()
+}
+
+fn in_envelope(line: &str) -> Option<(Access, &str)> {
+    let header = line.trim().strip_prefix("***")?.trim_start();
+    ENVELOPED.iter().find_map(|(word, access)| {
+        let (start, name) = header.split_at_checked(word.len())?;
+        start.eq_ignore_ascii_case(word).then_some((*access, name.trim()))
+    })
+}
+
+fn in_diff(line: &str) -> Option<(Access, &str)> {
+    let (access, name) =
+        UNIFIED.iter().find_map(|(word, access)| Some((*access, line.strip_prefix(word)?)))?;
+    // A date may follow the name.
+    let name = name.split('\t').next().unwrap_or_default().trim().trim_matches('"');
+    let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
+    (!matches!(name, "" | "/dev/null" | "dev/null")).then_some((access, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_a_patch_is_named() {
+        let patch = "*** Begin Patch\n*** Add File: new.txt\n+*** Add File: content\n*** Update File: a.txt\n\
+                     *** Move to: ../b.txt\n@@\n-a\n+A\n  *** delete file:  d e.txt \r\n*** End Patch\n";
+        assert_eq!(
+            patched(patch),
+            [
+                (Access::Write, "new.txt"),
+                (Access::Write, "a.txt"),
+                (Access::Write, "../b.txt"),
+                (Access::Delete, "d e.txt"),
+            ]
+        );
+    }
+
+    #[test]
+    fn every_file_of_a_diff_is_named() {
+        let diff = "diff --git a/x b/y\nrename from x\nrename to y\n--- a/x\n+++ b/y\t2026-01-01\n@@ -1 +1 @@\n-a\n+b\n\
+                    --- /dev/null\n+++ \"/etc/cron.d/z\"\n";
+        assert_eq!(
+            patched(diff),
+            [
+                (Access::Delete, "x"),
+                (Access::Write, "y"),
+                (Access::Write, "x"),
+                (Access::Write, "y"),
+                (Access::Write, "/etc/cron.d/z"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_patch_names_nothing() {
+        assert_eq!(patched("hello\n*** Add File: x\n"), []);
+        assert_eq!(patched(""), []);
+    }
+}

@@ -1,0 +1,77 @@
+//! `toolgate serve <host>`: one gate for a whole session, for hosts whose hooks are code and not commands.
+//!
+//! JSON lines: `{"id": 1, "event": "tool_call", "payload": {…}}` in, `{"id": 1, "answer": {…}}` out, one for one and
+//! in order, until stdin ends. docs/protocol.md is the manual. What an event means and what is answered is the same
+//! as for `toolgate hook <host> --event <event>`; settings are looked at anew for each.
+//!
+//! It fails closed: a line that cannot be read is answered with a denial, and one without end ends the gate, which its
+//! callers take for a denial too.
+
+use std::io::{self, BufRead, Read, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use toolgate_model::{Host, Reply};
+
+use crate::hook::{self, DEADLINE, Line, MAX_EVENT};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request<'a> {
+    #[serde(borrow)]
+    id: &'a RawValue,
+    event: String,
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
+#[derive(Serialize)]
+struct Response<'a> {
+    id: Option<&'a RawValue>,
+    answer: &'a RawValue,
+}
+
+/// Answers every request until there are no more.
+pub fn run(host: &'static dyn Host, line: &Line) -> ExitCode {
+    hook::refuse_on_panic(host);
+    let mut input = io::stdin().lock();
+    let mut request = Vec::new();
+    loop {
+        request.clear();
+        let room = MAX_EVENT as u64 + 1;
+        match input.by_ref().take(room).read_until(b'\n', &mut request) {
+            Ok(0) => return ExitCode::SUCCESS,
+            Ok(_) if request.len() > MAX_EVENT => return ExitCode::from(2),
+            Ok(_) if request.iter().all(u8::is_ascii_whitespace) => continue,
+            Ok(_) => {}
+            Err(_) => return ExitCode::from(2),
+        }
+        let mut output = io::stdout().lock();
+        let said = respond(host, line, &request);
+        if said.is_none_or(|said| writeln!(output, "{said}").and_then(|()| output.flush()).is_err()) {
+            return ExitCode::from(2);
+        }
+    }
+}
+
+/// The line that answers a request.
+fn respond(host: &dyn Host, line: &Line, request: &[u8]) -> Option<String> {
+    let refusal = |message: &str| {
+        host.refuse(None, &format!("toolgate cannot judge this call, so it is denied: {message}"))
+    };
+    let request: Result<Request<'_>, _> = serde_json::from_slice(request);
+    let (id, reply) = match request {
+        Ok(request) => {
+            let line = Line { event: Some(request.event), ..line.clone() };
+            let reply =
+                hook::answer(host, &line, request.payload.get().as_bytes(), Instant::now() + DEADLINE);
+            (Some(request.id), reply)
+        }
+        Err(_) => (None, refusal("the request is not `{\"id\", \"event\", \"payload\"}`")),
+    };
+    let Reply { stdout, .. } = reply;
+    let answer: &RawValue = serde_json::from_str(&stdout).ok()?;
+    serde_json::to_string(&Response { id, answer }).ok()
+}
