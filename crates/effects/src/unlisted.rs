@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use toolgate_model::{Access, Effect, Json, PathArg, Reach, Target, Unknown, has_dotdot};
+use toolgate_model::{Access, Effect, Json, PathArg, Reach, Target, Unknown, has_dotdot, patched};
 
 use crate::{Scene, analyse};
 
@@ -93,6 +93,11 @@ impl<'a> Search<'a> {
             return;
         }
         let short_line = trimmed.len() <= 1024 && !trimmed.contains(['\n', '\t']);
+        if trimmed.contains('\n') && meaning != Meaning::Command {
+            for (_, file) in patched(text) {
+                self.path(key, file);
+            }
+        }
         match meaning {
             Meaning::Command => self.commands.push(text.to_owned()),
             Meaning::Place => self.path(key, text),

@@ -93,11 +93,12 @@ impl Host for Generic {
 
     fn phase(&self, event: &str) -> Phase {
         match event {
-            "before" => Phase::Before,
             "permission" => Phase::Permission,
             "after" => Phase::After,
             "start" => Phase::Start,
-            _ => Phase::Other,
+            "end" => Phase::Other,
+            // Whoever misspells an event gets the answer that stops a call.
+            _ => Phase::Before,
         }
     }
 
@@ -108,7 +109,7 @@ impl Host for Generic {
             .or_else(|| told.text("event"))
             .ok_or(DecodeError::MissingField("event"))?;
         let phase = self.phase(&name);
-        if phase == Phase::Other && name != "end" {
+        if phase == Phase::Before && name != "before" {
             return Err(DecodeError::WrongField("event"));
         }
         let mut agent = told.object("agent");

@@ -75,7 +75,7 @@ impl Host for OpenCode {
         let phase = self.phase(name);
         let cwd = payload.text("directory");
         let (mut told, mut output) = (payload.object("input"), payload.object("output"));
-        let session = told.text("sessionID");
+        let session = told.text("sessionID").or_else(|| payload.text("sessionID"));
         let (tool, input, action) = match phase {
             Phase::Before | Phase::After => {
                 let tool = told.text("tool").ok_or(DecodeError::MissingField("input.tool"))?;

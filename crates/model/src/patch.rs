@@ -27,8 +27,12 @@ const UNIFIED: [(&str, Access); 5] = [
 /// none: then it is no patch, or one in a form that nobody here knows.
 pub fn patched(patch: &str) -> Vec<(Access, &str)> {
     let is_enveloped = patch.lines().any(|line| line.trim().eq_ignore_ascii_case("*** begin patch"));
-    let named = |line| if is_enveloped { in_envelope(line) } else { in_diff(line) };
-    patch.lines().filter_map(named).collect()
+    if is_enveloped {
+        return patch.lines().filter_map(in_envelope).collect();
+    }
+    // Prose and front matter have lines of dashes too, but no hunks.
+    let is_diff = patch.lines().any(|line| line.starts_with("@@ ") || line.starts_with("diff "));
+    patch.lines().filter(|_| is_diff).filter_map(in_diff).collect()
 }
 
 fn in_envelope(line: &str) -> Option<(Access, &str)> {
@@ -86,6 +90,7 @@ mod tests {
     #[test]
     fn what_is_no_patch_names_nothing() {
         assert_eq!(patched("hello\n*** Add File: x\n"), []);
+        assert_eq!(patched("--- title: x\n+++ y\n"), []);
         assert_eq!(patched(""), []);
     }
 }

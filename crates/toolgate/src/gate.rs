@@ -428,10 +428,9 @@ fn rewrites(call: &Call<'_>, facts: &Facts<'_>) -> Vec<(String, String)> {
         return Vec::new();
     };
     if let Some((param, command)) = command_member(call) {
-        let bound = confined(command, root);
         // Another of our hooks may have bound it before.
-        let is_bound = command.starts_with(&confined("", root));
-        return if is_bound { Vec::new() } else { vec![(param.to_owned(), bound)] };
+        let is_bound = confined(":", root).strip_suffix(':').is_some_and(|start| command.starts_with(start));
+        return if is_bound { Vec::new() } else { vec![(param.to_owned(), confined(command, root))] };
     }
     let relative = facts.uses.iter().filter(|used| is_rewritable(call, &used.param, &used.text));
     let absolute = |used: &Use<'_>| match &used.place {

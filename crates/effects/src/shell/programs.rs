@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use toolgate_model::{Access, Effect, Gap, Reach};
+use toolgate_model::{Access, Effect, Gap, Reach, patched};
 
 use super::follow::language_of;
 use super::run::slot_text;
@@ -109,6 +109,22 @@ pub(super) fn handler(
                 }
             }
             Some(outcome)
+        }
+        "apply_patch" | "applypatch" => {
+            let stdin = shell.stdin.clone();
+            let patch = match arguments {
+                [] => stdin.whole(),
+                [patch] => patch.whole(),
+                _ => None,
+            };
+            let files = patch.map(patched).unwrap_or_default();
+            if files.is_empty() {
+                shell.unknown(Gap::Path(Access::Write), program);
+            }
+            for (access, name) in files {
+                shell.touch(access, Reach::Exact, &Text::known(name));
+            }
+            Some(Outcome::of(Flow::Any))
         }
         "make" | "gmake" => Some(shell.make(reading, words)),
         "just" => Some(shell.just(reading, words)),

@@ -1,0 +1,153 @@
+//! What the clients really send: every captured event is read without loss, and every tool in it is known.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may fail, and reads its payloads from the disk"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use toolgate_hosts::host;
+use toolgate_model::{Action, Call, PathArg, Phase};
+
+/// The directories of payloads, the host that each is of, and the fewest events that must be there.
+const CAPTURED: &[(&str, &str, usize)] = &[
+    ("claude-code", "claude-code", 90),
+    ("codex", "codex", 45),
+    ("copilot", "copilot", 60),
+    ("copilot-pascal-case", "copilot", 19),
+    ("copilot-sdk", "copilot-sdk", 30),
+    ("gemini", "gemini", 25),
+    ("opencode", "opencode", 25),
+    ("pi", "pi", 60),
+    ("pi-0.73.1", "pi", 5),
+    ("qwen", "qwen", 18),
+];
+
+/// Calls of tools that the clients' own makers do not know: an application's, and one that is not there.
+const UNKNOWN: [&str; 1] = ["no_such_tool"];
+
+struct Payload {
+    place: String,
+    /// The event by the file's name, for hosts that do not say it.
+    event: String,
+    bytes: Vec<u8>,
+}
+
+fn payloads(directory: &str) -> Vec<Payload> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases/hosts").join(directory);
+    let files = fs::read_dir(top).unwrap().map(|file| file.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        files.filter(|file| file.extension().is_some_and(|end| end == "json")).collect();
+    files.sort();
+    let read = |file: PathBuf| {
+        let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        // `preToolUse-bash`, `PreToolUse.Bash`, `tool.execute.before-bash`
+        let end = if directory.starts_with("claude") || directory == "codex" { '.' } else { '-' };
+        let event = name.split(end).next().unwrap().trim_start_matches("event_").to_owned();
+        Payload { place: format!("{directory}/{name}"), event, bytes: fs::read(file).unwrap() }
+    };
+    files.into_iter().map(read).collect()
+}
+
+/// The name and the input of the tool, wherever the host puts them.
+fn tool_of(payload: &Value) -> Option<(&str, &Value)> {
+    let inner =
+        ["event", "input"].iter().find_map(|name| payload.get(name).filter(|value| value.is_object()));
+    let outer = inner.unwrap_or(payload);
+    let name = ["tool_name", "toolName", "tool"].iter().find_map(|name| outer.get(name)?.as_str())?;
+    let places = [outer.get("tool_input"), outer.get("toolInput"), outer.get("toolArgs"), outer.get("args")];
+    let own = [outer.get("input").filter(|_| outer.get("type").is_some()), payload.pointer("/output/args")];
+    let input = places.into_iter().chain(own).flatten().next()?;
+    Some((name, input))
+}
+
+/// All that the call says of files and commands, in one text.
+fn said(call: &Call<'_>) -> String {
+    match &call.action {
+        Action::Files(uses) => {
+            uses.iter().map(|used| used.path.text().to_owned()).collect::<Vec<_>>().join("\n")
+        }
+        Action::Shell { command, .. } => command.as_deref().unwrap_or_default().to_owned(),
+        _ => String::new(),
+    }
+}
+
+#[test]
+fn every_event_is_read_without_loss() {
+    for (directory, id, fewest) in CAPTURED {
+        let host = host(id).unwrap();
+        let payloads = payloads(directory);
+        assert!(payloads.len() >= *fewest, "{directory}: only {}", payloads.len());
+        for Payload { place, event, bytes } in &payloads {
+            let call = host.decode(Some(event), bytes).unwrap_or_else(|error| panic!("{place}: {error}"));
+            let value: Value = serde_json::from_slice(bytes).unwrap();
+            if call.phase == Phase::Other {
+                continue;
+            }
+            let sessions = ["session_id", "sessionId", "sessionID"];
+            let inner = [&value, &value["input"], &value["ctx"], &value["invocation"]];
+            let session =
+                inner.iter().find_map(|value| sessions.iter().find_map(|name| value.get(name)?.as_str()));
+            let parent = value.get("parentAgentId").and_then(Value::as_str);
+            assert_eq!(call.session.as_deref(), parent.or(session), "{place}: the session");
+            if let Some((tool, input)) = tool_of(&value) {
+                assert_eq!(call.tool, tool, "{place}: the tool");
+                assert_eq!(&serde_json::to_value(&call.input).unwrap(), input, "{place}: the input");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_tool_is_known_and_no_path_is_passed_over() {
+    for (directory, id, _) in CAPTURED {
+        let host = host(id).unwrap();
+        let mut calls = 0;
+        for Payload { place, event, bytes } in &payloads(directory) {
+            let call = host.decode(Some(event), bytes).unwrap();
+            if !matches!(call.phase, Phase::Before | Phase::Permission) {
+                continue;
+            }
+            calls += 1;
+            let known = !matches!(call.action, Action::Unlisted { mcp: false } | Action::Nothing);
+            assert_eq!(known, !UNKNOWN.contains(&&*call.tool), "{place}: {:?}", call.action);
+            if let Action::Files(uses) = &call.action {
+                for used in uses {
+                    let named = matches!(used.path, PathArg::Text(_) | PathArg::Pattern(_) | PathArg::Cwd);
+                    assert!(named, "{place}: {used:?}");
+                }
+            }
+            // What an added tool is given is searched later, whole.
+            if matches!(call.action, Action::Unlisted { .. }) {
+                continue;
+            }
+            let value: Value = serde_json::from_slice(bytes).unwrap();
+            let Some((_, Value::Object(input))) = tool_of(&value) else { continue };
+            for (name, value) in input {
+                if let Some(path) =
+                    value.as_str().filter(|text| text.starts_with("/home/dev") && !text.contains('\n'))
+                {
+                    assert!(said(&call).contains(path), "{place}: `{name}` is passed over");
+                }
+            }
+        }
+        assert!(calls >= 1, "{directory}: no calls");
+    }
+}
+
+#[test]
+fn a_host_without_names_in_its_events_refuses_one_that_is_not_named() {
+    for (directory, id) in [("copilot", "copilot"), ("copilot-sdk", "copilot-sdk"), ("opencode", "opencode")]
+    {
+        let host = host(id).unwrap();
+        for Payload { place, event, bytes } in &payloads(directory) {
+            if host.phase(event) == Phase::Before {
+                assert!(host.decode(None, bytes).is_err(), "{place}");
+            }
+        }
+    }
+}

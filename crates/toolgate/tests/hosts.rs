@@ -1,0 +1,452 @@
+//! Every host through the built binary: what its own events say is judged, and answered in the form that it obeys.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a helper of a test may fail the test, and says so when it skips one"
+)]
+
+mod support;
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+use support::{Answer, Machine, write};
+
+/// A repository with a linked worktree in which the agent works, and a place outside of both.
+struct Yard {
+    machine: Machine,
+    work: PathBuf,
+    outside: PathBuf,
+}
+
+impl Yard {
+    fn new() -> Yard {
+        let machine = Machine::new();
+        let main = machine.repository("main");
+        let work = machine.worktree(&main, "work");
+        let outside = machine.dir("outside");
+        Yard { machine, work, outside }
+    }
+
+    fn hook(&self, host: &str, event: &str, payload: &Value) -> Answer {
+        // Hooks are started in the session's directory.
+        let hook = self.machine.hook(host).args(["--event", event]).cwd(&self.work);
+        hook.event(payload)
+    }
+
+    fn outside(&self, name: &str) -> String {
+        self.outside.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+/// The call of a tool as a host tells it.
+struct Teller {
+    host: &'static str,
+    event: &'static str,
+    /// The payload for a tool, its input and the directory.
+    tell: fn(&str, &Value, &Path) -> Value,
+    /// The name of the shell tool, of the one that writes, and the parameter for its path.
+    shell: &'static str,
+    write: (&'static str, &'static str),
+    /// Whether a call is denied by this answer.
+    denies: fn(&Answer) -> bool,
+}
+
+fn snake(tool: &str, input: &Value, cwd: &Path) -> Value {
+    json!({ "hook_event_name": "PreToolUse", "session_id": "s", "cwd": cwd, "tool_name": tool, "tool_input": input })
+}
+
+fn with_reason(answer: &Answer) -> bool {
+    answer.code() == Some(2) && !answer.stderr.trim().is_empty()
+}
+
+const TELLERS: &[Teller] = &[
+    Teller {
+        host: "claude-code",
+        event: "PreToolUse",
+        tell: snake,
+        shell: "Bash",
+        write: ("Write", "file_path"),
+        denies: |answer| {
+            answer.json().is_some_and(|json| json["hookSpecificOutput"]["permissionDecision"] == "deny")
+        },
+    },
+    Teller {
+        host: "codex",
+        event: "PreToolUse",
+        tell: snake,
+        shell: "Bash",
+        write: ("view_image", ""),
+        denies: with_reason,
+    },
+    Teller {
+        host: "qwen",
+        event: "PreToolUse",
+        tell: snake,
+        shell: "run_shell_command",
+        write: ("write_file", "file_path"),
+        denies: with_reason,
+    },
+    Teller {
+        host: "gemini",
+        event: "BeforeTool",
+        tell: |tool, input, cwd| json!({ "hook_event_name": "BeforeTool", "session_id": "s", "cwd": cwd, "tool_name": tool, "tool_input": input }),
+        shell: "run_shell_command",
+        write: ("write_file", "file_path"),
+        denies: |answer| with_reason(answer) && answer.json().is_some_and(|json| json["decision"] == "deny"),
+    },
+    Teller {
+        host: "copilot",
+        event: "preToolUse",
+        tell: |tool, input, cwd| json!({ "sessionId": "s", "cwd": cwd, "toolName": tool, "toolArgs": input }),
+        shell: "bash",
+        write: ("create", "path"),
+        denies: |answer| {
+            with_reason(answer) && answer.json().is_some_and(|json| json["permissionDecision"] == "deny")
+        },
+    },
+    Teller {
+        host: "cursor",
+        event: "preToolUse",
+        tell: |tool, input, cwd| json!({ "hook_event_name": "preToolUse", "conversation_id": "s", "workspace_roots": [cwd], "tool_name": tool, "tool_input": input }),
+        shell: "Shell",
+        write: ("Write", "file_path"),
+        denies: |answer| {
+            with_reason(answer) && answer.json().is_some_and(|json| json["permission"] == "deny")
+        },
+    },
+    Teller {
+        host: "pi",
+        event: "tool_call",
+        tell: |tool, input, cwd| {
+            json!({ "event": { "type": "tool_call", "toolName": tool, "input": input },
+                    "ctx": { "mode": "print", "cwd": cwd, "trusted": false, "sessionId": "s" } })
+        },
+        shell: "bash",
+        write: ("write", "path"),
+        denies: |answer| answer.json().is_some_and(|json| json["decision"] == "deny"),
+    },
+    Teller {
+        host: "opencode",
+        event: "tool.execute.before",
+        tell: |tool, input, cwd| json!({ "directory": cwd, "input": { "tool": tool, "sessionID": "s" }, "output": { "args": input } }),
+        shell: "bash",
+        write: ("write", "filePath"),
+        denies: |answer| answer.json().is_some_and(|json| json["decision"] == "deny"),
+    },
+    Teller {
+        host: "copilot-sdk",
+        event: "onPreToolUse",
+        tell: |tool, input, cwd| {
+            json!({ "input": { "sessionId": "s", "toolName": tool, "toolArgs": input, "workingDirectory": cwd },
+                    "invocation": { "sessionId": "s" } })
+        },
+        shell: "bash",
+        write: ("create", "path"),
+        denies: |answer| answer.json().is_some_and(|json| json["decision"] == "deny"),
+    },
+    Teller {
+        host: "generic",
+        event: "before",
+        tell: |tool, input, cwd| json!({ "session": "s", "cwd": cwd, "tool": tool, "input": input }),
+        shell: "bash",
+        write: ("Write", "file_path"),
+        denies: |answer| answer.json().is_some_and(|json| json["decision"] == "deny"),
+    },
+];
+
+impl Teller {
+    fn call(&self, yard: &Yard, tool: &str, input: &Value) -> Answer {
+        let answer = yard.hook(self.host, self.event, &(self.tell)(tool, input, &yard.work));
+        assert!(!answer.stdout.contains("cannot judge"), "{} {tool}: {answer:?}", self.host);
+        answer
+    }
+}
+
+#[test]
+fn every_host_is_denied_what_lies_outside_and_nothing_inside() {
+    for teller in TELLERS {
+        let yard = Yard::new();
+        let host = teller.host;
+        let (tool, path) = teller.write;
+        if !path.is_empty() {
+            let write = |place: &str| teller.call(&yard, tool, &json!({ path: place, "content": "x" }));
+            assert!((teller.denies)(&write(&yard.outside("f"))), "{host}: a write outside");
+            assert!((teller.denies)(&write("../outside/f")), "{host}: a write outside, climbing");
+            assert!(!(teller.denies)(&write("new.txt")), "{host}: a write inside");
+        }
+        let shell = |command: String| teller.call(&yard, teller.shell, &json!({ "command": command }));
+        let denied = shell(format!("echo x > {}", yard.outside("f")));
+        assert!((teller.denies)(&denied), "{host}: {denied:?}");
+        let inside = shell("echo x > new.txt && cat new.txt".to_owned());
+        assert!(!(teller.denies)(&inside), "{host}: {inside:?}");
+        let empty = shell(String::new());
+        assert_eq!(empty.code(), Some(0), "{host}: {empty:?}");
+    }
+}
+
+#[test]
+fn a_patch_is_judged_by_all_files_that_it_names() {
+    type Input = fn(String) -> Value;
+    let yard = Yard::new();
+    let patch = |name: &str| {
+        format!(
+            "*** Begin Patch\n*** Add File: a.txt\n+x\n*** Update File: {name}\n@@\n-a\n+b\n*** End Patch\n"
+        )
+    };
+    let cases: [(&str, &str, Input); 4] = [
+        ("codex", "apply_patch", |patch| json!({ "command": patch })),
+        ("copilot", "apply_patch", Value::String),
+        ("copilot", "Edit", Value::String),
+        ("opencode", "apply_patch", |patch| json!({ "patchText": patch })),
+    ];
+    for (host, tool, input) in cases {
+        let teller = TELLERS.iter().find(|teller| teller.host == host).unwrap();
+        let denied = |name: &str| (teller.denies)(&teller.call(&yard, tool, &input(patch(name))));
+        assert!(denied(&yard.outside("f")) && denied("../../f"), "{host} {tool}");
+        assert!(!denied("b.txt"), "{host} {tool}");
+        let nothing = teller.call(&yard, tool, &input("no patch at all".to_owned()));
+        assert!((teller.denies)(&nothing), "{host} {tool}: {nothing:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_the_call_names_is_where_its_command_starts() {
+    let yard = Yard::new();
+    let outside = yard.outside.to_str().unwrap();
+    for (host, param) in [("gemini", "dir_path"), ("qwen", "directory"), ("opencode", "workdir")] {
+        let teller = TELLERS.iter().find(|teller| teller.host == host).unwrap();
+        let in_directory = |directory: &str| {
+            (teller.denies)(&teller.call(
+                &yard,
+                teller.shell,
+                &json!({ "command": "echo x > f", param: directory }),
+            ))
+        };
+        assert!(in_directory(outside) && in_directory("../outside"), "{host}");
+        assert!(!in_directory(yard.work.to_str().unwrap()) && !in_directory("."), "{host}");
+    }
+}
+
+#[test]
+fn codex_tells_the_directory_of_the_call_which_does_not_move_the_session() {
+    let yard = Yard::new();
+    let teller = TELLERS.iter().find(|teller| teller.host == "codex").unwrap();
+    let call = |command: &str, cwd: &Path| {
+        yard.hook("codex", "PreToolUse", &snake("Bash", &json!({ "command": command }), cwd))
+    };
+    // The first event of the session, and its directory is one that the agent chose.
+    assert!((teller.denies)(&call("echo x > f", &yard.outside)));
+    assert!(!(teller.denies)(&call("echo x > f", &yard.work)));
+}
+
+#[test]
+fn a_shell_that_lives_on_may_not_be_left_outside() {
+    let yard = Yard::new();
+    for (host, kept) in [("copilot", true), ("copilot-sdk", true), ("pi", false)] {
+        let teller = TELLERS.iter().find(|teller| teller.host == host).unwrap();
+        let denied =
+            |command: &str| (teller.denies)(&teller.call(&yard, "bash", &json!({ "command": command })));
+        assert_eq!(denied("cd .."), kept, "{host}");
+        assert_eq!(denied("cd / && true"), kept, "{host}");
+        assert!(!denied("(cd .. && pwd)"), "{host}");
+        assert!(!denied("mkdir -p sub && cd sub"), "{host}");
+    }
+}
+
+#[test]
+fn a_grant_that_overrides_the_user_has_to_be_asked_for_by_name() {
+    let yard = Yard::new();
+    let claude = &TELLERS[0];
+    let copilot = TELLERS.iter().find(|teller| teller.host == "copilot").unwrap();
+    let inside = json!({ "file_path": "new.txt", "path": "new.txt", "content": "x" });
+    for (settings, claude_granted, copilot_granted) in [
+        ("grant = false", false, false),
+        ("grant = true", true, false),
+        ("grant = [\"copilot\"]", false, true),
+        ("grant = [\"copilot\", \"claude-code\"]", true, true),
+    ] {
+        write(&yard.machine.user_settings(), settings);
+        let granted = claude.call(&yard, "Write", &inside).stdout.contains("\"allow\"");
+        assert_eq!(granted, claude_granted, "{settings}");
+        let granted = copilot.call(&yard, "create", &inside).stdout.contains("\"allow\"");
+        assert_eq!(granted, copilot_granted, "{settings}");
+    }
+}
+
+#[test]
+fn what_has_no_name_is_refused_in_the_form_that_its_event_takes() {
+    let yard = Yard::new();
+    let permission = yard.machine.hook("copilot").args(["--event", "permissionRequest"]).run("no JSON");
+    assert_eq!(permission.json().unwrap()["behavior"], "deny", "{permission:?}");
+    let claude = yard.machine.hook("claude-code").args(["--event", "PermissionRequest"]).run("no JSON");
+    let decision = claude.json().unwrap();
+    assert_eq!(decision["hookSpecificOutput"]["decision"]["behavior"], "deny", "{claude:?}");
+    let after = yard.machine.hook("copilot").args(["--event", "postToolUse"]).run("no JSON");
+    assert_eq!((after.code(), after.stdout.as_str()), (Some(0), ""), "{after:?}");
+}
+
+/// `toolgate serve`, and a conversation with it.
+struct Served {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Served {
+    fn new(yard: &Yard, host: &str, more: &[&str], env: &[(&str, &str)]) -> Served {
+        let mut hook = yard.machine.toolgate().args(["serve", host]).args(more).cwd(&yard.work);
+        for (name, value) in env {
+            hook = hook.env(name, value);
+        }
+        let mut command = hook.command();
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        Served { child, input, output }
+    }
+
+    fn say(&mut self, line: &str) -> Value {
+        let input = self.input.as_mut().unwrap();
+        writeln!(input, "{line}").unwrap();
+        input.flush().unwrap();
+        let mut answer = String::new();
+        self.output.read_line(&mut answer).unwrap();
+        serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{line}: {answer:?}: {error}"))
+    }
+
+    fn ask(&mut self, event: &str, payload: &Value) -> Value {
+        let said = self.say(&json!({ "id": 7, "event": event, "payload": payload }).to_string());
+        assert_eq!(said["id"], 7, "{said}");
+        said["answer"].clone()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        assert!(self.child.wait().unwrap().success(), "it ends when nobody asks any more");
+    }
+}
+
+#[test]
+fn one_gate_serves_a_whole_session() {
+    let yard = Yard::new();
+    let mut served = Served::new(&yard, "generic", &[], &[]);
+    for (command, decision) in [("ls", "allow"), ("echo x > ../../f", "deny"), ("cat new.txt", "allow")] {
+        let call =
+            json!({ "session": "s", "cwd": yard.work, "tool": "bash", "input": { "command": command } });
+        let answer = served.ask("before", &call);
+        assert_eq!(answer["decision"], decision, "{command}: {answer}");
+    }
+    for bad in
+        ["no JSON", "{}", "[]", "{\"id\":1}", "{\"id\":1,\"event\":\"before\",\"payload\":{},\"more\":1}"]
+    {
+        let said = served.say(bad);
+        assert_eq!(
+            (&said["id"], &said["answer"]["decision"]),
+            (&Value::Null, &json!("deny")),
+            "{bad}: {said}"
+        );
+    }
+    let strange = served.ask("before", &json!({ "tool": "bash" }));
+    assert_eq!(strange["decision"], "deny", "{strange}");
+    let unknown = served.ask("whenever", &json!({}));
+    assert_eq!(unknown["decision"], "deny", "{unknown}");
+    // Settings are looked at anew for each call.
+    write(&yard.machine.user_settings(), "grant = true\n");
+    let call =
+        json!({ "session": "s", "cwd": yard.work, "tool": "Write", "input": { "file_path": "new.txt" } });
+    assert_eq!(served.ask("before", &call)["granted"], true);
+    assert_eq!(yard.machine.records().len(), 6, "every judged call is in the record");
+}
+
+#[test]
+fn only_hosts_whose_code_keeps_a_gate_are_served() {
+    let yard = Yard::new();
+    for host in ["claude-code", "unheard-of"] {
+        let answer = yard.machine.toolgate().args(["serve", host]).run("");
+        assert_eq!(answer.code(), Some(1), "{answer:?}");
+        assert!(answer.stderr.contains("pi"), "{answer:?}");
+    }
+}
+
+fn pi_call(yard: &Yard, tool: &str, input: &Value, mode: &str, trusted: bool) -> Value {
+    json!({ "event": { "type": "tool_call", "toolName": tool, "input": input },
+            "ctx": { "mode": mode, "cwd": yard.work, "trusted": trusted, "sessionId": "s" } })
+}
+
+#[test]
+fn pi_enforces_in_every_mode_unless_its_own_profile_is_chosen() {
+    let yard = Yard::new();
+    let write = |path: &str| json!({ "path": path, "content": "x" });
+    let outside = write(&yard.outside("f"));
+    let sandbox = yard.work.to_str().unwrap();
+    let mut usual = Served::new(&yard, "pi", &[], &[]);
+    for (mode, trusted) in [("tui", true), ("rpc", true), ("print", true), ("json", false), ("tui", false)] {
+        let answer = usual.ask("tool_call", &pi_call(&yard, "write", &outside, mode, trusted));
+        assert_eq!(answer["decision"], "deny", "{mode} {trusted}: {answer}");
+    }
+    let mut to_the_letter =
+        Served::new(&yard, "pi", &["--profile", "pi-worktree"], &[("WORKTREE_SANDBOX_PATH", sandbox)]);
+    for (mode, trusted, decision) in [
+        ("tui", true, "deny"),
+        ("rpc", true, "deny"),
+        ("print", true, "allow"),
+        ("json", true, "allow"),
+        ("tui", false, "allow"),
+    ] {
+        let answer = to_the_letter.ask("tool_call", &pi_call(&yard, "write", &outside, mode, trusted));
+        assert_eq!(answer["decision"], decision, "{mode} {trusted}: {answer}");
+        assert_eq!(answer.get("notice").is_some(), decision == "allow", "stepping back is told: {answer}");
+    }
+    let unset = Served::new(&yard, "pi", &["--profile", "pi-worktree"], &[])
+        .ask("tool_call", &pi_call(&yard, "write", &outside, "tui", true));
+    assert_eq!(unset["decision"], "allow", "{unset}");
+}
+
+#[test]
+fn pi_runs_what_is_rewritten() {
+    let yard = Yard::new();
+    let sandbox = yard.work.to_str().unwrap();
+    let mut served =
+        Served::new(&yard, "pi", &["--profile", "pi-worktree"], &[("WORKTREE_SANDBOX_PATH", sandbox)]);
+    let mut ask =
+        |tool: &str, input: Value| served.ask("tool_call", &pi_call(&yard, tool, &input, "tui", true));
+    for (raw, absolute) in [
+        ("a.txt", format!("{sandbox}/a.txt")),
+        ("@a.txt", format!("{sandbox}/a.txt")),
+        ("src/../a.txt", format!("{sandbox}/a.txt")),
+    ] {
+        for tool in ["write", "edit", "read"] {
+            let answer = ask(tool, json!({ "path": raw, "content": "x" }));
+            assert_eq!(
+                answer["input"],
+                json!({ "path": absolute, "content": "x" }),
+                "{tool} {raw}: {answer}"
+            );
+        }
+    }
+    for raw in ["@/etc/passwd", "~/x", "file:///etc/passwd", "@~/x", "../../x", "FILE:///etc/x"] {
+        let answer = ask("read", json!({ "path": raw }));
+        assert_eq!(answer["decision"], "deny", "{raw}: {answer}");
+    }
+    let inside = format!("{sandbox}/a.txt");
+    assert_eq!(
+        ask("read", json!({ "path": inside })).get("input"),
+        None,
+        "an absolute path inside stays as it is"
+    );
+    let directory = ask("read", json!({ "path": "." }));
+    assert!(directory["reason"].as_str().unwrap().contains("ls"), "{directory}");
+    let bash = ask("bash", json!({ "command": "ls", "timeout": 5 }));
+    assert_eq!(bash["input"], json!({ "command": format!("cd \"{sandbox}\" && ls"), "timeout": 5 }));
+    let again = ask("bash", bash["input"].clone());
+    assert_eq!(again.get("input"), None, "what is bound to the root stays as it is: {again}");
+}
