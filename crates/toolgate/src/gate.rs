@@ -359,15 +359,23 @@ fn is_alias_of_own(world: &dyn World, ground: &Ground, place: &Place) -> bool {
     const MOST: usize = 100_000;
     let Some(node) = place.node.as_ref().filter(|node| node.names > 1) else { return false };
     let places = ground.own.iter().map(|own| own.physical.clone());
-    let home = ground
-        .home
-        .iter()
-        .flat_map(|home| [".claude/settings.json", ".claude.json"].map(|name| home.physical.join(name)));
-    let names = ["toolgate.toml", ".claude/settings.json", ".claude/settings.local.json"];
-    let tops = [&ground.project, &ground.main];
-    let project = tops.into_iter().flatten().flat_map(|top| names.map(|name| top.physical.join(name)));
+    let names = [
+        "toolgate.toml",
+        ".claude.json",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        ".codex/config.toml",
+        ".codex/hooks.json",
+        ".cursor/hooks.json",
+        ".gemini/settings.json",
+        ".github/copilot/settings.json",
+        ".github/copilot/settings.local.json",
+        ".qwen/settings.json",
+    ];
+    let tops = [&ground.home, &ground.project, &ground.main];
+    let settings = tops.into_iter().flatten().flat_map(|top| names.map(|name| top.physical.join(name)));
     let mut left = MOST;
-    places.chain(home).chain(project).any(|path| is_or_holds(world, &path, node.id, &mut left))
+    places.chain(settings).any(|path| is_or_holds(world, &path, node.id, &mut left))
 }
 
 /// More files than can be looked at count as the one that is sought.

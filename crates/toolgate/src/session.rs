@@ -198,7 +198,7 @@ impl Finder<'_> {
     /// Adds the files behind names that no agent may write, where a link or a pointer in the repository leads
     /// elsewhere: `.claude -> cfg` must not make `cfg/settings.json` an ordinary file.
     fn protect(&self, root: &Spot, ground: &mut Ground) {
-        const NAMES: [&str; 11] = [
+        const NAMES: [&str; 20] = [
             "toolgate.toml",
             ".mcp.json",
             ".claude/settings.json",
@@ -208,7 +208,16 @@ impl Finder<'_> {
             ".claude/agents",
             ".claude/hooks",
             ".claude/plugins",
+            ".codex/hooks.json",
+            ".codex/config.toml",
+            ".copilot/hooks",
+            ".cursor/hooks.json",
+            ".gemini/settings.json",
+            ".github/copilot",
             ".github/hooks",
+            ".opencode",
+            ".pi",
+            ".qwen/settings.json",
             ".git/hooks",
         ];
         let tops = [Some(root), ground.main.as_ref(), ground.home.as_ref()];
