@@ -6,7 +6,6 @@
 //! - `"allow"` overrides even what the user has forbidden on the command line, so no objection is silence.
 //! - Exit 2 denies, with the reason from the JSON on stdout; an unknown word there lets the call run.
 //! - A patch is one text, not an object.
-//! - A shell lives on between calls, with the directory that it was left in.
 
 use std::borrow::Cow;
 
@@ -115,10 +114,6 @@ impl Host for Copilot {
     }
 
     fn grant_overrides_user(&self) -> bool {
-        true
-    }
-
-    fn keeps_shells(&self) -> bool {
         true
     }
 

@@ -69,10 +69,6 @@ impl Host for CopilotSdk {
         true
     }
 
-    fn keeps_shells(&self) -> bool {
-        true
-    }
-
     fn phase(&self, event: &str) -> Phase {
         match event {
             "onPreToolUse" => Phase::Before,

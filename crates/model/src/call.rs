@@ -129,8 +129,6 @@ pub struct FileUse<'a> {
 pub enum Access {
     /// It becomes the working directory.
     Enter,
-    /// It is left as the working directory of later calls.
-    Stay,
     /// Names in it, or facts about it, are looked at.
     List,
     /// Its content is read.
@@ -155,7 +153,6 @@ impl Access {
     pub fn verb(self) -> &'static str {
         match self {
             Access::Enter => "changes into",
-            Access::Stay => "leaves the shell in",
             Access::List => "lists",
             Access::Read => "reads",
             Access::Search => "searches",

@@ -18,10 +18,6 @@ pub trait Host: Sync {
     fn session_stands_where_hooks_start(&self) -> bool {
         false
     }
-    /// Whether a shell lives on between calls, with the directory that a command left it in.
-    fn keeps_shells(&self) -> bool {
-        false
-    }
     /// Whether its own code keeps one `toolgate serve` for a session, and takes the answer as it stands.
     fn is_served(&self) -> bool {
         false

@@ -76,11 +76,6 @@ impl Policy for OutsideScope<'_> {
                 Access::List | Access::Read | Access::Search if used.origin.is_some() => {
                     self.needs.shell_reads
                 }
-                // Later calls would be judged as if they ran in the root.
-                Access::Stay if facts.ground.root.as_ref().is_none_or(|root| root.holds(&place.physical)) => {
-                    continue;
-                }
-                Access::Stay => Rights::Write,
                 Access::Enter | Access::List | Access::Read | Access::Search => Rights::Read,
                 Access::Link => self.needs.links,
                 Access::Write | Access::Delete => Rights::Write,
@@ -92,7 +87,6 @@ impl Policy for OutsideScope<'_> {
                 continue;
             }
             let closed = match used.access {
-                Access::Stay => Some(place.physical.as_path()),
                 // Names behind a link of one's own tree are no more than names.
                 Access::List if used.origin.is_some() => {
                     Some(place.lexical.as_path()).filter(|path| self.rights(path, facts.ground) < needed)

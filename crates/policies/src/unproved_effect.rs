@@ -85,7 +85,7 @@ impl UnprovedEffect {
             Gap::Missing => self.missing,
             Gap::Syntax => self.syntax,
             Gap::Name => self.name,
-            Gap::Path(Access::Enter | Access::Stay) => self.enter,
+            Gap::Path(Access::Enter) => self.enter,
             Gap::Path(Access::List | Access::Read | Access::Search) => self.read,
             Gap::Path(Access::Link | Access::Write | Access::Delete) => self.write,
             Gap::Program => self.program,

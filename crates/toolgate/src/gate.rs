@@ -13,8 +13,7 @@ use toolgate_effects::{Analysis, Scene, confined, effects, in_directory};
 use toolgate_hosts::host;
 use toolgate_model::{
     Access, Action, Call, ConfigChange, DirectoryChange, Effect, ExpandedTarget, Facts, Ground, Json,
-    LookError, NodeId, Origin, PathArg, Place, Reach, Resolver, Ruleset, Spot, Standing, Target, Use,
-    Verdict, World,
+    LookError, NodeId, PathArg, Place, Reach, Resolver, Ruleset, Spot, Standing, Target, Use, Verdict, World,
 };
 use toolgate_policies::{Boundary, Relative, Settings};
 
@@ -144,13 +143,7 @@ impl<'j, 'a> Bench<'j, 'a> {
         let Action::Shell { command: Some(command), directory } = &self.call.action else { return None };
         // A command that is bound to the root does not start in the directory that the call names.
         let directory = directory.as_deref().filter(|_| !self.rewriting);
-        let mut analysis = in_directory(directory, command, &scene(self.known, self.cwd()));
-        if host(self.call.host).is_some_and(toolgate_model::Host::keeps_shells) {
-            let left_in = std::mem::take(&mut analysis.left_in);
-            let left = left_in.into_iter().filter(|place| Some(place.as_str()) != self.cwd());
-            analysis.effects.extend(left.map(stay));
-        }
-        Some(analysis)
+        Some(in_directory(directory, command, &scene(self.known, self.cwd())))
     }
 
     fn decide(&self, command: Option<&Analysis>) -> Verdict {
@@ -176,16 +169,6 @@ impl<'j, 'a> Bench<'j, 'a> {
             _ => verdict,
         }
     }
-}
-
-/// The shell is left in this directory, and its host goes on with it.
-fn stay(place: String) -> Effect<'static> {
-    let path = PathArg::Text(place.into());
-    let origin = Some(Origin { span: (0, 0), via: None });
-    Effect::Use(
-        Access::Stay,
-        Target { param: "command".into(), path, reach: Reach::Exact, guess: false, origin },
-    )
 }
 
 fn scene<'c>(known: &'c Circumstances<'_>, cwd: Option<&'c str>) -> Scene<'c> {

@@ -247,20 +247,6 @@ fn codex_tells_the_directory_of_the_call_which_does_not_move_the_session() {
 }
 
 #[test]
-fn a_shell_that_lives_on_may_not_be_left_outside() {
-    let yard = Yard::new();
-    for (host, kept) in [("copilot", true), ("copilot-sdk", true), ("pi", false)] {
-        let teller = TELLERS.iter().find(|teller| teller.host == host).unwrap();
-        let denied =
-            |command: &str| (teller.denies)(&teller.call(&yard, "bash", &json!({ "command": command })));
-        assert_eq!(denied("cd .."), kept, "{host}");
-        assert_eq!(denied("cd / && true"), kept, "{host}");
-        assert!(!denied("(cd .. && pwd)"), "{host}");
-        assert!(!denied("mkdir -p sub && cd sub"), "{host}");
-    }
-}
-
-#[test]
 fn a_grant_that_overrides_the_user_has_to_be_asked_for_by_name() {
     let yard = Yard::new();
     let claude = &TELLERS[0];

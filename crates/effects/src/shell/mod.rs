@@ -66,8 +66,6 @@ pub struct Analysis {
     pub changes: Vec<DirectoryChange>,
     /// Written targets whose spelling holds an expansion.
     pub expanded: Vec<ExpandedTarget>,
-    /// Where the shell may stand at its end, if that is known.
-    pub left_in: Vec<String>,
 }
 
 /// Says what the command would do.
@@ -75,8 +73,7 @@ pub fn analyse(command: &str, scene: &Scene<'_>) -> Analysis {
     let store = Store::default();
     let mut shell = Interpreter::new(&store, scene);
     shell.script(command);
-    let left_in = shell.state.cwd.iter().map(ToString::to_string).collect();
-    Analysis { left_in, ..shell.found }
+    shell.found
 }
 
 /// Says what the command would do in a directory that the call names, which is entered first.

@@ -264,7 +264,6 @@ pub(super) fn lines(account: &Account<'_>, hiding: &Discretion) -> Vec<String> {
 fn access_word(access: Access) -> &'static str {
     match access {
         Access::Enter => "enter",
-        Access::Stay => "stay",
         Access::List => "list",
         Access::Read => "read",
         Access::Search => "search",
@@ -280,7 +279,7 @@ fn gap_word(gap: Gap) -> &'static str {
         Gap::Missing => "missing",
         Gap::Syntax => "syntax",
         Gap::Name => "name",
-        Gap::Path(Access::Enter | Access::Stay) => "enter",
+        Gap::Path(Access::Enter) => "enter",
         Gap::Path(Access::List | Access::Read | Access::Search) => "read",
         Gap::Path(Access::Link | Access::Write | Access::Delete) => "write",
         Gap::Program => "program",
