@@ -1,5 +1,5 @@
-// Stands in for `toolgate serve` in the tests. What it does is said by its arguments; without any it answers each
-// request with the `answer` that the test put into it.
+// Stands in for `toolgate serve` in the tests. What it does is said by its first argument; without one it answers each
+// request with the `answer` that the test put somewhere into it.
 
 import { closeSync } from "node:fs";
 
@@ -27,15 +27,25 @@ async function* lines(): AsyncGenerator<string> {
   }
 }
 
+/** The first member called `answer`, however deep. */
+function planted(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  if ("answer" in value) return value.answer;
+  return Object.values(value).map(planted).find((found) => found !== undefined);
+}
+
 for await (const line of lines()) {
   const { id, event, payload } = JSON.parse(line);
-  const answer = { id, answer: payload?.answer ?? { decision: "allow" } };
+  const answer = { id, answer: planted(payload) ?? { decision: "allow" } };
   switch (behaviour) {
     case "answer":
       say(answer);
       break;
     case "echo":
       say({ id, answer: { decision: "deny", reason: JSON.stringify({ event, payload }) } });
+      break;
+    case "arguments":
+      say({ id, answer: { decision: "deny", reason: JSON.stringify(process.argv.slice(2)) } });
       break;
     case "pid":
       say({ id, answer: { decision: "deny", reason: String(process.pid) } });

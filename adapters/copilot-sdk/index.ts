@@ -48,7 +48,8 @@ export interface AgentOptions extends GateOptions {
 export interface GatedAgent {
   readonly hooks: SessionHooks;
   readonly onPermissionRequest: PermissionHandler;
-  readonly onUserInputRequest: UserInputHandler | undefined;
+  /** Only there if the app has one. */
+  readonly onUserInputRequest?: UserInputHandler;
   /** Ends the child. A later call starts a new one. */
   close(): void;
 }
@@ -66,12 +67,12 @@ export function buildHooksForAgent(options: AgentOptions): GatedAgent {
   const gate = new Gate({ ...options, command: [...options.command, "--agent", options.agent] });
   const agent = options.role && { agent: { id: options.agent, kind: options.role.name } };
   const judge: Judge = (event, input, invocation) => gate.judge(event, { ...agent, input, invocation });
+  const own = options.onUserInputRequest;
+  const maxQuestions = options.maxQuestions ?? MAX_QUESTIONS;
   return {
     hooks: buildHooks(judge, options.hooks ?? {}),
     onPermissionRequest: buildPermissionHandler(judge, options.onPermissionRequest),
-    onUserInputRequest:
-      options.onUserInputRequest &&
-      buildUserInputHandler(judge, options.onUserInputRequest, options.maxQuestions ?? MAX_QUESTIONS),
+    ...(own && { onUserInputRequest: buildUserInputHandler(judge, own, maxQuestions) }),
     close: () => gate.close(),
   };
 }
@@ -91,12 +92,10 @@ export function gateSession<Config extends Omit<SessionConfig, "sessionId" | "cl
     onPermissionRequest: options.onPermissionRequest ?? config.onPermissionRequest,
     onUserInputRequest: options.onUserInputRequest ?? config.onUserInputRequest,
   };
-  const { close, hooks, onPermissionRequest, onUserInputRequest } = buildHooksForAgent({ ...options, ...given(own) });
+  const { close, ...callbacks } = buildHooksForAgent({ ...options, ...given(own) });
   const excludedTools = role?.excludedTools && [...listed(config.excludedTools), ...role.excludedTools];
   const settings = {
-    hooks,
-    onPermissionRequest,
-    onUserInputRequest,
+    ...callbacks,
     enableFileHooks: config.enableFileHooks ?? false,
     systemMessage: role?.systemMessage && appended(config.systemMessage, role.systemMessage),
     availableTools: role?.availableTools && [...role.availableTools],
