@@ -53,6 +53,19 @@ test("before a tool: silence, grant, change, question, denial", async () => {
   });
 });
 
+test("a changed call that a person would have to agree to is denied: the SDK would run the unchanged one", async () => {
+  const refused = {
+    permissionDecision: "deny",
+    permissionDecisionReason: 'unproved\nAsk for it in this form: {"command":"cd /w && ls"}',
+  };
+  const input = { command: "cd /w && ls" };
+  assert.deepEqual(await pre(fake("answer"), { decision: "ask", reason: "unproved", input }), refused);
+  const ours = (output: object) => fake("answer", { hooks: { onPreToolUse: () => ({ modifiedArgs: input, ...output }) } });
+  assert.equal((await pre(ours({}), { decision: "allow" }))?.permissionDecision, undefined);
+  const asking = ours({ permissionDecision: "ask", permissionDecisionReason: "unproved" });
+  assert.deepEqual(await pre(asking, { decision: "allow" }), refused);
+});
+
 test("before a tool: whatever goes wrong denies", async () => {
   for (const options of [
     MISSING,

@@ -146,9 +146,16 @@ function strictest(own: PreToolUseHookOutput, answer: Answer): PreToolUseHookOut
   if (answer.decision === "deny") return denied(answer.reason);
   const output = "input" in answer ? { ...own, modifiedArgs: answer.input } : { ...own };
   if (answer.decision === "ask") {
-    return { ...output, permissionDecision: "ask", permissionDecisionReason: answer.reason };
+    output.permissionDecision = "ask";
+    output.permissionDecisionReason = answer.reason;
+  } else if (answer.granted) {
+    output.permissionDecision ??= "allow";
   }
-  if (answer.granted) output.permissionDecision ??= "allow";
+  // The SDK forgets changed arguments once a person has agreed, and runs the call as it was.
+  if (output.permissionDecision === "ask" && output.modifiedArgs !== undefined) {
+    const form = JSON.stringify(output.modifiedArgs);
+    return denied(`${output.permissionDecisionReason ?? "A person has to agree to this."}\nAsk for it in this form: ${form}`);
+  }
   return Object.keys(output).length === 0 ? undefined : output;
 }
 
