@@ -9,8 +9,11 @@ import { isAbsolute } from "node:path";
 
 /** What is to become of a call. */
 export type Answer =
-  /** No objection. `granted`: the gate vouches for it, the host need not ask. `input`: run it with this instead. */
-  | { readonly decision: "allow"; readonly granted: boolean; readonly input?: unknown }
+  /**
+   * No objection. `granted`: the gate vouches for it, the host need not ask. `input`: run it with this instead.
+   * `notice`: something that the person should know, such as that the gate has stepped back.
+   */
+  | { readonly decision: "allow"; readonly granted: boolean; readonly input?: unknown; readonly notice?: string }
   /** A person has to agree. Where nobody can be asked, it is a denial. */
   | { readonly decision: "ask"; readonly reason: string; readonly input?: unknown }
   /** Do not run it. The reason is for the model, word for word. */
@@ -49,7 +52,7 @@ export class Gate {
       this.#lastId += 1;
       const id = this.#lastId;
       const line = `${JSON.stringify({ id, event, payload })}\n`;
-      if (line.length > MAX_LINE) return cannotJudge("it is too large; split it");
+      if (Buffer.byteLength(line) > MAX_LINE) return cannotJudge("it is too large; split it");
       if (!this.#server?.usable) this.#server = new Server(checked(this.#options.command));
       return await this.#server.ask(id, line, this.#options.timeoutMs ?? 10_000, signal);
     } catch (error) {
@@ -208,13 +211,14 @@ function decode(line: string): { id: number; answer: Answer } {
   if (!isRecord(message) || typeof message["id"] !== "number" || !isRecord(message["answer"])) {
     throw new Error("its answer has no id or no decision");
   }
-  const { decision, granted = false, reason = "toolgate gives no reason", ...rest } = message["answer"];
+  const { decision, granted = false, reason = "toolgate gives no reason", notice, ...rest } = message["answer"];
   if (typeof granted !== "boolean" || typeof reason !== "string") throw new Error("its answer is malformed");
   const input = "input" in rest ? { input: rest["input"] } : {};
+  const told = typeof notice === "string" ? { notice } : {};
   const id = message["id"];
   switch (decision) {
     case "allow":
-      return { id, answer: { decision, granted, ...input } };
+      return { id, answer: { decision, granted, ...input, ...told } };
     case "ask":
       return { id, answer: { decision, reason, ...input } };
     case "deny":

@@ -92,8 +92,7 @@ test("callback, input, session, agent and role go out", async () => {
   assert.deepEqual(JSON.parse(output?.permissionDecisionReason ?? ""), {
     event: "onPreToolUse",
     payload: {
-      agent: { id: "fenster", kind: "code-reviewer" },
-      input: { ...call({}), timestamp: "1970-01-01T00:00:00.000Z" },
+      input: { ...call({}), timestamp: "1970-01-01T00:00:00.000Z", agentType: "code-reviewer" },
       invocation: INVOCATION,
     },
   });

@@ -65,8 +65,9 @@ const JUDGED_KINDS: readonly string[] = ["shell", "write", "read", "mcp", "url",
 /** The callbacks of one agent, for `createSession` and `resumeSession`. */
 export function buildHooksForAgent(options: AgentOptions): GatedAgent {
   const gate = new Gate({ ...options, command: [...options.command, "--agent", options.agent] });
-  const agent = options.role && { agent: { id: options.agent, kind: options.role.name } };
-  const judge: Judge = (event, input, invocation) => gate.judge(event, { ...agent, input, invocation });
+  // The app's word on the kind of agent goes for its sub-agents too: a reviewer's helper is no writer.
+  const kind = options.role && { agentType: options.role.name };
+  const judge: Judge = (event, input, invocation) => gate.judge(event, { input: { ...input, ...kind }, invocation });
   const own = options.onUserInputRequest;
   const maxQuestions = options.maxQuestions ?? MAX_QUESTIONS;
   return {
@@ -104,7 +105,7 @@ export function gateSession<Config extends Omit<SessionConfig, "sessionId" | "cl
   return { config: { ...config, ...given(settings) }, close };
 }
 
-type Judge = (event: string, input: unknown, invocation: unknown) => Promise<Answer>;
+type Judge = (event: string, input: object, invocation: object) => Promise<Answer>;
 
 function buildHooks(judge: Judge, own: SessionHooks): SessionHooks {
   return {
@@ -130,7 +131,7 @@ function buildHooks(judge: Judge, own: SessionHooks): SessionHooks {
 }
 
 /** A hook that only tells. The gate stops nothing here; what the app's own hook answers is the answer. */
-function telling<Input, Invocation, Output>(
+function telling<Input extends object, Invocation extends object, Output>(
   event: keyof SessionHooks,
   judge: Judge,
   own: ((input: Input, invocation: Invocation) => Promise<Output | void> | Output | void) | undefined,

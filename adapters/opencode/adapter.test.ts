@@ -119,7 +119,7 @@ test("an output is never lost, whatever the gate says", async () => {
 });
 
 test("a new session is told, and a gate that does not work is told about then", async () => {
-  const created = { event: { type: "session.created", properties: {} } } as Parameters<NonNullable<Hooks["event"]>>[0];
+  const created = { event: { type: "session.created", properties: { sessionID: "s1" } } } as unknown as Parameters<NonNullable<Hooks["event"]>>[0];
   const broken = await opencode(fake("exit at once"));
   assert.deepEqual(broken.logged, []);
   await quietly(async () => broken.hooks.event?.(created));
@@ -128,6 +128,13 @@ test("a new session is told, and a gate that does not work is told about then", 
   await working.hooks.event?.(created);
   assert.deepEqual(working.logged, []);
   await working.hooks.dispose?.();
+});
+
+test("that the gate steps back is logged once", async () => {
+  const { before, hooks, logged } = await opencode(fake("answer"));
+  for (let i = 0; i < 3; i += 1) await before({ decision: "allow", notice: "not a trusted project" });
+  assert.deepEqual(logged, ["not a trusted project"]);
+  await hooks.dispose?.();
 });
 
 test("as a package it takes its options from the list of plugins", async () => {

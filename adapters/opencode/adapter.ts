@@ -16,7 +16,7 @@ export function toolgate(options: Options): Plugin {
   return async (host) => {
     const gate = new Gate(options);
     const missing = whyNotThere(options);
-    if (missing !== undefined) warn(host, cannotJudge(missing).reason);
+    if (missing !== undefined) warn(host.client, cannotJudge(missing).reason);
     return hooks(gate, host);
   };
 }
@@ -28,6 +28,7 @@ export default {
 } satisfies PluginModule;
 
 function hooks(gate: Gate, { client, directory, worktree }: PluginInput): Hooks {
+  const noticed = new Set<string>();
   const judge = (event: string, input: unknown, output: unknown = {}): Promise<Answer> =>
     gate.judge(event, { directory, worktree, input, output });
 
@@ -44,6 +45,10 @@ function hooks(gate: Gate, { client, directory, worktree }: PluginInput): Hooks 
               "run it themselves, or allow it in toolgate's settings.",
           );
         case "allow":
+          if (answer.notice !== undefined && !noticed.has(answer.notice)) {
+            noticed.add(answer.notice);
+            log(client, "warn", answer.notice);
+          }
           if ("input" in answer) replaceMembers(output.args, answer.input);
       }
     },
@@ -55,8 +60,9 @@ function hooks(gate: Gate, { client, directory, worktree }: PluginInput): Hooks 
 
     event: async ({ event }) => {
       if (event.type !== "session.created") return;
-      const answer = await judge("event", { event });
-      if (answer.decision === "deny") warn({ client }, answer.reason);
+      const answer = await judge(event.type, event.properties);
+      const warning = answer.decision === "allow" ? answer.notice : answer.reason;
+      if (warning !== undefined) warn(client, warning);
     },
 
     dispose: async () => gate.close(),
@@ -72,10 +78,16 @@ function whyNotThere(options: Options): string | undefined {
   }
 }
 
-function warn({ client }: Pick<PluginInput, "client">, message: string): void {
+type Client = PluginInput["client"];
+
+function warn(client: Client, message: string): void {
   process.stderr.write(`${message}\n`);
+  log(client, "error", message);
+}
+
+function log(client: Client, level: "warn" | "error", message: string): void {
   // Not awaited: while plugins load, OpenCode's server does not answer yet.
   Promise.resolve()
-    .then(() => client.app.log({ body: { service: "toolgate", level: "error", message } }))
+    .then(() => client.app.log({ body: { service: "toolgate", level, message } }))
     .catch(() => {});
 }

@@ -211,5 +211,20 @@ test("a gate that does not work is told about when the session starts, one that 
   const working = await pi(answering);
   await working.send({ type: "session_start" }, working.screen(false, { hasUI: true }));
   assert.deepEqual(working.notes, []);
+  const start = { type: "session_start", answer: { decision: "allow", notice: "settings are broken" } };
+  await working.send(start, working.screen(false, { hasUI: true }));
+  assert.deepEqual(working.notes, ["settings are broken"]);
   await working.shutdown();
+});
+
+test("that the gate steps back is told once, and only on a screen", async () => {
+  const host = await pi(answering);
+  const back = () => call({ decision: "allow", notice: "not a trusted project" });
+  for (let i = 0; i < 3; i += 1) assert.equal(await host.send(back(), host.screen(false, { hasUI: true })), undefined);
+  assert.deepEqual(host.notes, ["not a trusted project"]);
+  const mute = await pi(answering);
+  assert.equal(await mute.send(back()), undefined);
+  assert.deepEqual(mute.notes, []);
+  await host.shutdown();
+  await mute.shutdown();
 });

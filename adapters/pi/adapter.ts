@@ -25,10 +25,15 @@ const MAX_SHOWN = 2_000;
 export function toolgate(options: Options): ExtensionFactory {
   return (pi: ExtensionAPI) => {
     const gate = new Gate(options);
+    const noticed = new Set<string>();
 
     pi.on("tool_call", async (event, ctx) => {
       try {
         const answer = await gate.judge("tool_call", payload(event, ctx), ctx.signal);
+        if (answer.decision === "allow" && answer.notice !== undefined && !noticed.has(answer.notice)) {
+          noticed.add(answer.notice);
+          if (ctx.hasUI) ctx.ui.notify(shown(answer.notice), "warning");
+        }
         return await obey(answer, event, ctx, options.askTimeoutMs ?? 120_000);
       } catch (error) {
         return block(cannotJudge(messageOf(error)).reason);
@@ -47,7 +52,8 @@ export function toolgate(options: Options): ExtensionFactory {
 
     pi.on("session_start", async (event, ctx) => {
       const answer = await tell(gate, event, ctx);
-      if (answer.decision === "deny") warn(answer.reason, ctx);
+      const warning = answer.decision === "allow" ? answer.notice : answer.reason;
+      if (warning !== undefined) warn(warning, ctx);
     });
 
     pi.on("session_shutdown", async (event, ctx) => {
