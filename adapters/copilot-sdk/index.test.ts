@@ -1,0 +1,305 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import type { CopilotClient, PermissionRequest, ResumeSessionConfig, SessionConfig, SessionHooks } from "@github/copilot-sdk";
+
+import { type AgentOptions, buildHooksForAgent, gateSession } from "./index.ts";
+
+const FAKE = join(import.meta.dirname, "..", "fake-toolgate.ts");
+const fake = (behaviour: string, more: Partial<AgentOptions> = {}): AgentOptions => ({
+  agent: "fenster",
+  command: [process.execPath, FAKE, behaviour],
+  ...more,
+});
+const MISSING: AgentOptions = { agent: "fenster", command: ["/nowhere/toolgate", "serve", "copilot-sdk"] };
+const INVOCATION = { sessionId: "s1" };
+
+const at = { sessionId: "s1", timestamp: new Date(0), workingDirectory: "/home/dev/project" };
+/** A call, and what the fake is to answer. */
+const call = (answer: object) => ({ ...at, toolName: "bash", toolArgs: { command: "ls", answer } });
+const request = (kind: string, answer: object, more: object = {}) =>
+  ({ kind, toolCallId: "c1", answer, ...more }) as unknown as PermissionRequest;
+
+async function pre(options: AgentOptions, answer: object) {
+  const agent = buildHooksForAgent(options);
+  const output = await agent.hooks.onPreToolUse?.(call(answer), INVOCATION);
+  agent.close();
+  return output;
+}
+
+async function permission(options: AgentOptions, asked: PermissionRequest) {
+  const agent = buildHooksForAgent(options);
+  const result = await agent.onPermissionRequest(asked, INVOCATION);
+  agent.close();
+  return result;
+}
+
+test("before a tool: silence, grant, change, question, denial", async () => {
+  const judged = (answer: object) => pre(fake("answer"), answer);
+  assert.equal(await judged({ decision: "allow" }), undefined);
+  assert.deepEqual(await judged({ decision: "allow", granted: true }), { permissionDecision: "allow" });
+  assert.deepEqual(await judged({ decision: "allow", input: { command: "cd /w && ls" } }), {
+    modifiedArgs: { command: "cd /w && ls" },
+  });
+  assert.deepEqual(await judged({ decision: "allow", input: "*** Begin Patch" }), { modifiedArgs: "*** Begin Patch" });
+  assert.deepEqual(await judged({ decision: "ask", reason: "unproved" }), {
+    permissionDecision: "ask",
+    permissionDecisionReason: "unproved",
+  });
+  assert.deepEqual(await judged({ decision: "deny", reason: "not there" }), {
+    permissionDecision: "deny",
+    permissionDecisionReason: "not there",
+  });
+});
+
+test("a changed call that a person would have to agree to is denied: the SDK would run the unchanged one", async () => {
+  const refused = {
+    permissionDecision: "deny",
+    permissionDecisionReason: 'unproved\nAsk for it in this form: {"command":"cd /w && ls"}',
+  };
+  const input = { command: "cd /w && ls" };
+  assert.deepEqual(await pre(fake("answer"), { decision: "ask", reason: "unproved", input }), refused);
+  const ours = (output: object) => fake("answer", { hooks: { onPreToolUse: () => ({ modifiedArgs: input, ...output }) } });
+  assert.equal((await pre(ours({}), { decision: "allow" }))?.permissionDecision, undefined);
+  const asking = ours({ permissionDecision: "ask", permissionDecisionReason: "unproved" });
+  assert.deepEqual(await pre(asking, { decision: "allow" }), refused);
+});
+
+test("before a tool: whatever goes wrong denies", async () => {
+  for (const options of [
+    MISSING,
+    fake("garbage"),
+    fake("exit"),
+    fake("hang", { timeoutMs: 300 }),
+    fake("answer", {
+      hooks: {
+        onPreToolUse: () => {
+          throw new Error("the app's own error");
+        },
+      },
+    }),
+  ]) {
+    const output = await pre(options, { decision: "allow" });
+    assert.equal(output?.permissionDecision, "deny");
+    assert.match(output?.permissionDecisionReason ?? "", /^toolgate cannot judge this call, so it is denied: /);
+  }
+});
+
+test("callback, input, session, agent and role go out", async () => {
+  const agent = buildHooksForAgent(fake("echo", { role: { name: "code-reviewer" } }));
+  const output = await agent.hooks.onPreToolUse?.(call({}), INVOCATION);
+  assert.deepEqual(JSON.parse(output?.permissionDecisionReason ?? ""), {
+    event: "onPreToolUse",
+    payload: {
+      input: { ...call({}), timestamp: "1970-01-01T00:00:00.000Z", agentType: "code-reviewer" },
+      invocation: INVOCATION,
+    },
+  });
+  agent.close();
+  const started = await pre(fake("arguments"), {});
+  assert.deepEqual(JSON.parse(started?.permissionDecisionReason ?? ""), ["arguments", "--agent", "fenster"]);
+});
+
+test("the app's own hook comes first, and the stricter one counts", async () => {
+  const own = (output: ReturnType<NonNullable<SessionHooks["onPreToolUse"]>>) => ({ hooks: { onPreToolUse: () => output } });
+  const judged = (output: Awaited<ReturnType<NonNullable<SessionHooks["onPreToolUse"]>>>, answer: object) =>
+    pre(fake("answer", own(output)), answer);
+  const no = { permissionDecision: "deny", permissionDecisionReason: "ours" } as const;
+  assert.deepEqual(await judged(no, { decision: "allow", granted: true }), no);
+  assert.equal((await judged({ permissionDecision: "allow" }, { decision: "deny" }))?.permissionDecision, "deny");
+  assert.equal((await judged({ permissionDecision: "allow" }, { decision: "ask" }))?.permissionDecision, "ask");
+  assert.equal((await judged({ permissionDecision: "ask" }, { decision: "allow" }))?.permissionDecision, "ask");
+  assert.equal(
+    (await judged({ permissionDecision: "ask" }, { decision: "allow", granted: true }))?.permissionDecision,
+    "ask",
+  );
+  assert.deepEqual(await judged({ additionalContext: "note" }, { decision: "allow" }), { additionalContext: "note" });
+
+  const changed = await pre(fake("echo", own({ modifiedArgs: { command: "rm x" } })), {});
+  assert.deepEqual(JSON.parse(changed?.permissionDecisionReason ?? "").payload.input.toolArgs, { command: "rm x" });
+});
+
+test("all hook points are there; the others tell, stop nothing, and leave the app's own answer alone", async () => {
+  const error = "it broke";
+  const events = {
+    onPostToolUse: { ...at, toolName: "bash", toolArgs: {}, toolResult: { textResultForLlm: "", resultType: "success" } },
+    onPostToolUseFailure: { ...at, toolName: "bash", toolArgs: {}, error },
+    onPreMcpToolCall: { ...at, serverName: "s", toolName: "t", arguments: {} },
+    onUserPromptSubmitted: { ...at, prompt: "do it" },
+    onSessionStart: { ...at, source: "new" },
+    onSessionEnd: { ...at, reason: "complete" },
+    onErrorOccurred: { ...at, error, errorContext: "system", recoverable: false },
+  } as const;
+  type Hook = (input: unknown, invocation: unknown) => Promise<unknown>;
+  for (const options of [MISSING, fake("echo"), fake("garbage")]) {
+    const silent = buildHooksForAgent(options);
+    const own = Object.fromEntries(Object.keys(events).map((name) => [name, () => ({ additionalContext: name })]));
+    const talking = buildHooksForAgent({ ...options, hooks: own });
+    for (const [name, input] of Object.entries(events)) {
+      const hook = (agent: typeof silent) => agent.hooks[name as keyof typeof events] as Hook;
+      assert.equal(await hook(silent)(input, INVOCATION), undefined, name);
+      assert.deepEqual(await hook(talking)(input, INVOCATION), { additionalContext: name });
+    }
+    silent.close();
+    talking.close();
+  }
+});
+
+test("hooks of the app that the gate has no part in stay", () => {
+  const onAgentStop = () => undefined;
+  assert.equal(buildHooksForAgent(fake("answer", { hooks: { onAgentStop } })).hooks.onAgentStop, onAgentStop);
+});
+
+const KINDS = ["shell", "write", "read", "mcp", "url", "memory", "custom-tool"];
+
+test("a permission request of a known kind: what the gate says, or else the app's own handler", async () => {
+  const approved = { kind: "approve-once" } as const;
+  const refused = { kind: "reject", feedback: "the app says no" } as const;
+  const alone = buildHooksForAgent(fake("answer"));
+  const app = buildHooksForAgent(fake("answer", { onPermissionRequest: () => refused }));
+  for (const kind of KINDS) {
+    const judged = (answer: object, agent = alone) => agent.onPermissionRequest(request(kind, answer), INVOCATION);
+    assert.deepEqual(await judged({ decision: "deny", reason: "no" }), { kind: "reject", feedback: "no" });
+    assert.deepEqual(await judged({ decision: "deny", reason: "no" }, app), { kind: "reject", feedback: "no" });
+    assert.deepEqual(await judged({ decision: "allow", granted: true }, app), approved);
+    assert.deepEqual(await judged({ decision: "allow" }, app), refused);
+    assert.deepEqual(await judged({ decision: "allow" }), approved);
+    assert.deepEqual(await judged({ decision: "ask", reason: "sure?" }, app), refused);
+    assert.deepEqual(await judged({ decision: "ask", reason: "sure?" }), {
+      kind: "reject",
+      feedback: "sure?\nA person has to agree to this, and nobody can be asked here.",
+    });
+  }
+  alone.close();
+  app.close();
+});
+
+test("a question of a hook, a request that nobody knows, and one that an administrator wants asked are for persons", async () => {
+  const approved = { kind: "approve-once", approvedInteractively: true } as const;
+  const alone = buildHooksForAgent(fake("answer"));
+  const app = buildHooksForAgent(fake("answer", { onPermissionRequest: () => approved }));
+  const asked: [PermissionRequest, boolean][] = [
+    ...["hook", "factory", "extension-management", "of-tomorrow"].map(
+      (kind): [PermissionRequest, boolean] => [request(kind, { decision: "allow", granted: true }), false],
+    ),
+    [request("shell", { decision: "allow", granted: true }, { managedApprovalRequired: true }), false],
+    [request("shell", { decision: "allow", granted: true }), true],
+  ];
+  for (const [one, managed] of asked) {
+    const invocation = { ...INVOCATION, managedSettingsEnabled: managed };
+    assert.deepEqual(await app.onPermissionRequest(one, invocation), approved);
+    assert.equal((await alone.onPermissionRequest(one, invocation)).kind, "reject");
+  }
+  alone.close();
+  app.close();
+});
+
+test("a permission request that cannot be judged, or would be changed, is rejected", async () => {
+  const app = { onPermissionRequest: () => ({ kind: "approve-once" }) as const };
+  const shell = request("shell", { decision: "allow" });
+  for (const options of [{ ...MISSING, ...app }, fake("garbage", app), fake("exit", app), fake("hang", { ...app, timeoutMs: 300 })]) {
+    assert.equal((await permission(options, shell)).kind, "reject");
+  }
+  const changed = request("shell", { decision: "allow", input: { command: "x" } });
+  assert.equal((await permission(fake("answer", app), changed)).kind, "reject");
+  const broken = {
+    onPermissionRequest: () => {
+      throw new Error("no screen");
+    },
+  };
+  assert.deepEqual(await permission(fake("answer", broken), shell), {
+    kind: "reject",
+    feedback: "toolgate cannot judge this call, so it is denied: no screen",
+  });
+});
+
+test("an agent may ask a few questions in each session, and then has to decide", async () => {
+  let asked = 0;
+  const onUserInputRequest = () => {
+    asked += 1;
+    return { answer: "the green one, please", wasFreeform: true };
+  };
+  const limit = { answer: "Proceed with your best judgment — question limit reached.", wasFreeform: true };
+  const agent = buildHooksForAgent(fake("answer", { onUserInputRequest }));
+  const ask = async (sessionId: string) => agent.onUserInputRequest?.({ question: "Which?" }, { sessionId });
+  for (let i = 0; i < 5; i += 1) assert.equal((await ask("s1"))?.answer, "the green one, please");
+  assert.deepEqual(await ask("s1"), limit);
+  assert.deepEqual(await ask("s1"), limit);
+  assert.equal((await ask("s2"))?.answer, "the green one, please");
+  assert.equal(asked, 6);
+  agent.close();
+
+  const mute = buildHooksForAgent(fake("answer", { onUserInputRequest, maxQuestions: 0 }));
+  assert.deepEqual(await mute.onUserInputRequest?.({ question: "Which?" }, INVOCATION), limit);
+  mute.close();
+});
+
+test("a short answer gets a note, a denied question gets the reason", async () => {
+  const answered = async (answer: string, behaviour = "answer") => {
+    const onUserInputRequest = () => ({ answer, wasFreeform: false });
+    const agent = buildHooksForAgent(fake(behaviour, { onUserInputRequest }));
+    const response = await agent.onUserInputRequest?.({ question: "Which?" }, INVOCATION);
+    agent.close();
+    return response;
+  };
+  assert.deepEqual(await answered("blue"), {
+    answer: "blue (brief response — proceed with best judgment if ambiguous)",
+    wasFreeform: false,
+  });
+  assert.equal((await answered("123456789"))?.answer.length, 9 + 59);
+  assert.deepEqual(await answered("1234567890"), { answer: "1234567890", wasFreeform: false });
+  assert.match((await answered("blue", "garbage"))?.answer ?? "", /^toolgate cannot judge/);
+});
+
+test("a session's configuration gets the gate and the agent's role", async () => {
+  const role = {
+    name: "coordinator",
+    systemMessage: "You are the coordinator.",
+    availableTools: ["view", "task"],
+    excludedTools: ["bash"],
+  };
+  const { config, close } = gateSession<SessionConfig>({ model: "m", excludedTools: ["edit"] }, fake("answer", { role }));
+  assert.equal(config.model, "m");
+  assert.equal(config.enableFileHooks, false);
+  assert.deepEqual(config.systemMessage, { mode: "append", content: "You are the coordinator." });
+  assert.deepEqual(config.availableTools, ["view", "task"]);
+  assert.deepEqual(config.excludedTools, ["edit", "bash"]);
+  assert.equal("onUserInputRequest" in config, false, "a handler would give the agent the ask_user tool");
+  assert.equal(typeof config.hooks?.onPreToolUse, "function");
+  close();
+});
+
+test("what the configuration has already is kept: handlers as the app's own, messages, file hooks", async () => {
+  const refused = { kind: "reject", feedback: "the app says no" } as const;
+  const { config, close } = gateSession<SessionConfig>(
+    {
+      systemMessage: { mode: "replace", content: "Be brief." },
+      enableFileHooks: true,
+      availableTools: ["view"],
+      hooks: { onPreToolUse: () => ({ additionalContext: "note" }) },
+      onPermissionRequest: () => refused,
+      onUserInputRequest: () => ({ answer: "the green one", wasFreeform: true }),
+    },
+    fake("answer", { role: { name: "agent", systemMessage: "You test." } }),
+  );
+  assert.deepEqual(config.systemMessage, { mode: "replace", content: "Be brief.\n\nYou test." });
+  assert.equal(config.enableFileHooks, true);
+  assert.deepEqual(config.availableTools, ["view"]);
+  const judged = (answer: object) => config.hooks?.onPreToolUse?.(call(answer), INVOCATION);
+  assert.deepEqual(await judged({ decision: "allow" }), { additionalContext: "note" });
+  assert.deepEqual(await config.onPermissionRequest?.(request("shell", { decision: "allow" }), INVOCATION), refused);
+  assert.deepEqual(await config.onUserInputRequest?.({ question: "Which?" }, INVOCATION), {
+    answer: "the green one",
+    wasFreeform: true,
+  });
+  close();
+});
+
+/** Never called. That it compiles shows that the SDK takes what is made here, for new sessions and resumed ones. */
+export async function theSdkTakesIt(client: CopilotClient, options: AgentOptions): Promise<void> {
+  const { hooks, onPermissionRequest } = buildHooksForAgent(options);
+  await client.createSession({ hooks, onPermissionRequest, enableFileHooks: false });
+  await client.createSession(gateSession<SessionConfig>({ sessionId: "s1" }, options).config);
+  await client.resumeSession("s1", gateSession<ResumeSessionConfig>({}, options).config);
+}

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import type { Hooks, PluginInput } from "@opencode-ai/plugin";
+
+import plugin, { type Options, toolgate } from "./adapter.ts";
+
+const FAKE = join(import.meta.dirname, "..", "fake-toolgate.ts");
+const fake = (behaviour: string): Options => ({ command: [process.execPath, FAKE, behaviour] });
+const MISSING: Options = { command: ["/nowhere/toolgate", "serve", "opencode"] };
+
+/** OpenCode with one plugin in it; `logged` is what the plugin said. */
+async function opencode(options: Options) {
+  const logged: string[] = [];
+  const client = { app: { log: async ({ body }: { body: { message: string } }) => logged.push(body.message) } };
+  const host = { client, directory: "/home/dev/project", worktree: "/home/dev" } as unknown as PluginInput;
+  const hooks = await quietly(() => toolgate(options)(host));
+  const before = (answer: object, args: unknown = { command: "ls", timeout: 5 }) =>
+    hooks["tool.execute.before"]?.({ tool: "bash", sessionID: "s1", callID: "c1" }, { args, ...{ answer } });
+  return { before, hooks, logged };
+}
+
+/** Without what goes to stderr, which is for people. */
+async function quietly<Result>(work: () => Promise<Result>): Promise<Result> {
+  const write = process.stderr.write;
+  process.stderr.write = () => true;
+  try {
+    return await work();
+  } finally {
+    process.stderr.write = write;
+  }
+}
+
+test("no objection is silence, and leaves the arguments alone", async () => {
+  const { before, hooks } = await opencode(fake("answer"));
+  const args = { command: "ls" };
+  assert.equal(await before({ decision: "allow" }, args), undefined);
+  assert.deepEqual(args, { command: "ls" });
+  await hooks.dispose?.();
+});
+
+test("a denial is an error with toolgate's reason, word for word", async () => {
+  const { before, hooks } = await opencode(fake("answer"));
+  await assert.rejects(async () => before({ decision: "deny", reason: "not there" }), new Error("not there"));
+  await hooks.dispose?.();
+});
+
+test("asking is a denial that says why nobody was asked", async () => {
+  const { before, hooks } = await opencode(fake("answer"));
+  await assert.rejects(
+    async () => before({ decision: "ask", reason: "unproved" }),
+    /^Error: unproved\nA person has to agree .* OpenCode gives its plugins no way to ask/s,
+  );
+  await hooks.dispose?.();
+});
+
+test("changed arguments are put into OpenCode's own object", async () => {
+  const { before, hooks } = await opencode(fake("answer"));
+  const args = { command: "ls", timeout: 5 };
+  await before({ decision: "allow", input: { command: "cd /w && ls" } }, args);
+  assert.deepEqual(args, { command: "cd /w && ls" });
+  await assert.rejects(async () => before({ decision: "allow", input: ["ls"] }, args), /no object/);
+  await assert.rejects(async () => before({ decision: "allow", input: {} }, "text"), /no object/);
+  await hooks.dispose?.();
+});
+
+test("the call and its place go out whole", async () => {
+  const { before, hooks } = await opencode(fake("echo"));
+  await assert.rejects(
+    async () => before({}),
+    (error: Error) => {
+      assert.deepEqual(JSON.parse(error.message), {
+        event: "tool.execute.before",
+        payload: {
+          directory: "/home/dev/project",
+          worktree: "/home/dev",
+          input: { tool: "bash", sessionID: "s1", callID: "c1" },
+          output: { args: { command: "ls", timeout: 5 }, answer: {} },
+        },
+      });
+      return true;
+    },
+  );
+  await hooks.dispose?.();
+});
+
+test("a gate that cannot start says so when it is loaded, does not fail to load, and blocks every call", async () => {
+  for (const options of [MISSING, { command: [] }, {} as Options, undefined as unknown as Options]) {
+    const { before, logged } = await opencode(options);
+    assert.match(logged.join(), /^toolgate cannot judge this call, so it is denied: /);
+    await assert.rejects(async () => before({ decision: "allow" }), /^Error: toolgate cannot judge this call/);
+  }
+  const { hooks } = await opencode(fake("garbage"));
+  await assert.rejects(
+    async () => hooks["tool.execute.before"]?.({ tool: "bash", sessionID: "s", callID: "c" }, { args: {} }),
+    /not JSON/,
+  );
+});
+
+test("a client that does not work stops neither the plugin nor its blocking", async () => {
+  const host = { client: undefined, directory: "/", worktree: "/" } as unknown as PluginInput;
+  const hooks = await quietly(() => toolgate(MISSING)(host));
+  await assert.rejects(
+    async () => hooks["tool.execute.before"]?.({ tool: "bash", sessionID: "s", callID: "c" }, { args: {} }),
+    /cannot judge/,
+  );
+});
+
+test("an output is never lost, whatever the gate says", async () => {
+  for (const options of [MISSING, fake("echo"), fake("garbage")]) {
+    const { hooks } = await opencode(options);
+    const output = { title: "ls", output: "a.txt", metadata: {} };
+    const input = { tool: "bash", sessionID: "s1", callID: "c1", args: {} };
+    assert.equal(await hooks["tool.execute.after"]?.(input, output), undefined);
+    assert.deepEqual(output, { title: "ls", output: "a.txt", metadata: {} });
+    await hooks.dispose?.();
+  }
+});
+
+test("a new session is told, and a gate that does not work is told about then", async () => {
+  const created = { event: { type: "session.created", properties: { sessionID: "s1" } } } as unknown as Parameters<NonNullable<Hooks["event"]>>[0];
+  const broken = await opencode(fake("exit at once"));
+  assert.deepEqual(broken.logged, []);
+  await quietly(async () => broken.hooks.event?.(created));
+  assert.match(broken.logged.join(), /unknown profile/);
+  const working = await opencode(fake("answer"));
+  await working.hooks.event?.(created);
+  assert.deepEqual(working.logged, []);
+  await working.hooks.dispose?.();
+});
+
+test("that the gate steps back is logged once", async () => {
+  const { before, hooks, logged } = await opencode(fake("answer"));
+  for (let i = 0; i < 3; i += 1) await before({ decision: "allow", notice: "not a trusted project" });
+  assert.deepEqual(logged, ["not a trusted project"]);
+  await hooks.dispose?.();
+});
+
+test("as a package it takes its options from the list of plugins", async () => {
+  const host = { client: undefined, directory: "/", worktree: "/" } as unknown as PluginInput;
+  const hooks = await plugin.server(host, { command: [process.execPath, FAKE, "raw"] });
+  await assert.rejects(
+    async () => hooks["tool.execute.before"]?.({ tool: "bash", sessionID: "s", callID: "c" }, { args: {} }),
+    /not known/,
+  );
+});

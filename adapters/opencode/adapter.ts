@@ -1,0 +1,93 @@
+// OpenCode asks toolgate before every tool call, of its own tools, of sub-agents and of MCP servers.
+//
+// OpenCode skips a plugin that fails while it loads, and then runs everything. So nothing here throws before the first
+// call: a gate that cannot start says so loudly, and blocks each call.
+
+import { accessSync, constants } from "node:fs";
+
+import type { Hooks, Plugin, PluginInput, PluginModule } from "@opencode-ai/plugin";
+
+import { type Answer, Gate, type GateOptions, cannotJudge, messageOf, replaceMembers } from "./gate.ts";
+
+export type Options = GateOptions;
+
+/** Makes the plugin: `export const Toolgate = toolgate({ command: ["/usr/local/bin/toolgate", "serve", "opencode"] })`. */
+export function toolgate(options: Options): Plugin {
+  return async (host) => {
+    const gate = new Gate(options);
+    const missing = whyNotThere(options);
+    if (missing !== undefined) warn(host.client, cannotJudge(missing).reason);
+    return hooks(gate, host);
+  };
+}
+
+/** For the list of plugins in `opencode.json`: `["@toolgate/opencode", { "command": ["/usr/local/bin/toolgate", "serve", "opencode"] }]`. */
+export default {
+  id: "toolgate",
+  server: (host, options) => toolgate(options as unknown as Options)(host),
+} satisfies PluginModule;
+
+function hooks(gate: Gate, { client, directory, worktree }: PluginInput): Hooks {
+  const noticed = new Set<string>();
+  const judge = (event: string, input: unknown, output: unknown = {}): Promise<Answer> =>
+    gate.judge(event, { directory, worktree, input, output });
+
+  return {
+    // OpenCode knows one way to block: an error, whose text the model gets.
+    "tool.execute.before": async (input, output) => {
+      const answer = await judge("tool.execute.before", input, output);
+      switch (answer.decision) {
+        case "deny":
+          throw new Error(answer.reason);
+        case "ask":
+          throw new Error(
+            `${answer.reason}\nA person has to agree to this, and OpenCode gives its plugins no way to ask. They can ` +
+              "run it themselves, or allow it in toolgate's settings.",
+          );
+        case "allow":
+          if (answer.notice !== undefined && !noticed.has(answer.notice)) {
+            noticed.add(answer.notice);
+            log(client, "warn", answer.notice);
+          }
+          if ("input" in answer) replaceMembers(output.args, answer.input);
+      }
+    },
+
+    // The tool has run. A gate that is gone must not cost its output.
+    "tool.execute.after": async (input, output) => {
+      await judge("tool.execute.after", input, output);
+    },
+
+    event: async ({ event }) => {
+      if (event.type !== "session.created") return;
+      const answer = await judge(event.type, event.properties);
+      const warning = answer.decision === "allow" ? answer.notice : answer.reason;
+      if (warning !== undefined) warn(client, warning);
+    },
+
+    dispose: async () => gate.close(),
+  };
+}
+
+function whyNotThere(options: Options): string | undefined {
+  try {
+    accessSync(options.command[0] ?? "", constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+type Client = PluginInput["client"];
+
+function warn(client: Client, message: string): void {
+  process.stderr.write(`${message}\n`);
+  log(client, "error", message);
+}
+
+function log(client: Client, level: "warn" | "error", message: string): void {
+  // Not awaited: while plugins load, OpenCode's server does not answer yet.
+  Promise.resolve()
+    .then(() => client.app.log({ body: { service: "toolgate", level, message } }))
+    .catch(() => {});
+}

@@ -1,0 +1,135 @@
+// pi asks toolgate before every tool call, also before those that a codemode script makes.
+//
+// Against an agent that tries to get past its gate: nothing that goes wrong here lets a call through. Whether a project
+// is trusted and in which mode pi runs is told along; what follows from it is decided by toolgate, not here.
+
+import type {
+  ExtensionAPI,
+  ExtensionContext,
+  ExtensionFactory,
+  ToolCallEvent,
+  ToolCallEventResult,
+} from "@earendil-works/pi-coding-agent";
+
+import { type Answer, Gate, type GateOptions, cannotJudge, messageOf, replaceMembers } from "./gate.ts";
+
+export interface Options extends GateOptions {
+  /** How long a person may think about a question before it counts as no. */
+  readonly askTimeoutMs?: number;
+}
+
+/** A person cannot judge what fills the screen; the middle of a longer text is left out. */
+const MAX_SHOWN = 2_000;
+
+/** Makes pi's extension: `export default toolgate({ command: ["/usr/local/bin/toolgate", "serve", "pi"] })`. */
+export function toolgate(options: Options): ExtensionFactory {
+  return (pi: ExtensionAPI) => {
+    const gate = new Gate(options);
+    const noticed = new Set<string>();
+
+    pi.on("tool_call", async (event, ctx) => {
+      try {
+        const answer = await gate.judge("tool_call", payload(event, ctx), ctx.signal);
+        if (answer.decision === "allow" && answer.notice !== undefined && !noticed.has(answer.notice)) {
+          noticed.add(answer.notice);
+          if (ctx.hasUI) ctx.ui.notify(shown(answer.notice), "warning");
+        }
+        return await obey(answer, event, ctx, options.askTimeoutMs ?? 120_000);
+      } catch (error) {
+        return block(cannotJudge(messageOf(error)).reason);
+      }
+    });
+
+    // The output is the person's already; it must not get lost because the gate is gone.
+    pi.on("tool_result", async (event, ctx) => {
+      await tell(gate, event, ctx);
+    });
+
+    // The person's own command: it is recorded, and runs. Nobody waits for the record.
+    pi.on("user_bash", (event, ctx) => {
+      void tell(gate, event, ctx);
+    });
+
+    pi.on("session_start", async (event, ctx) => {
+      const answer = await tell(gate, event, ctx);
+      const warning = answer.decision === "allow" ? answer.notice : answer.reason;
+      if (warning !== undefined) warn(warning, ctx);
+    });
+
+    pi.on("session_shutdown", async (event, ctx) => {
+      await tell(gate, event, ctx);
+      gate.close();
+    });
+  };
+}
+
+async function obey(
+  answer: Answer,
+  event: ToolCallEvent,
+  ctx: ExtensionContext,
+  askTimeoutMs: number,
+): Promise<ToolCallEventResult | undefined> {
+  switch (answer.decision) {
+    case "deny":
+      return block(answer.reason);
+    case "ask": {
+      if (!ctx.hasUI) {
+        return block(
+          `${answer.reason}\nA person has to agree to this, and nobody can be asked here. They can run pi in a ` +
+            "terminal and agree there, or allow it in toolgate's settings.",
+        );
+      }
+      const message = `${answer.reason}\n\n${JSON.stringify("input" in answer ? answer.input : event.input)}`;
+      const dialog = { timeout: askTimeoutMs, ...(ctx.signal && { signal: ctx.signal }) };
+      const agreed = await ctx.ui.confirm(shown(`Run ${event.toolName}?`), shown(message), dialog);
+      if (agreed !== true) return block(`${answer.reason}\nA person was asked, and did not agree.`);
+      break;
+    }
+    case "allow":
+      break;
+  }
+  if ("input" in answer) replaceMembers(event.input, answer.input);
+  return undefined;
+}
+
+/** Sends an event whose answer stops nothing. */
+async function tell(gate: Gate, event: { readonly type: string }, ctx: ExtensionContext): Promise<Answer> {
+  try {
+    return await gate.judge(event.type, payload(event, ctx));
+  } catch (error) {
+    return cannotJudge(messageOf(error));
+  }
+}
+
+function payload(event: object, ctx: ExtensionContext): object {
+  // Old versions of pi know neither trust nor mode; the members are left out then.
+  const { isProjectTrusted } = ctx as Partial<ExtensionContext>;
+  return {
+    event,
+    ctx: {
+      mode: ctx.mode,
+      hasUI: ctx.hasUI,
+      cwd: ctx.cwd,
+      trusted: isProjectTrusted?.call(ctx),
+      sessionId: ctx.sessionManager.getSessionId(),
+      sessionFile: ctx.sessionManager.getSessionFile(),
+    },
+  };
+}
+
+function block(reason: string): ToolCallEventResult {
+  return { block: true, reason };
+}
+
+function warn(reason: string, ctx: ExtensionContext): void {
+  if (ctx.hasUI) ctx.ui.notify(shown(reason), "error");
+  else process.stderr.write(`${shown(reason)}\n`);
+}
+
+/** The model writes what a person is asked about: no terminal codes, no hidden or turned letters, not too much. */
+function shown(text: string): string {
+  const plain = text.replace(/[^\P{C}\n]|[\u2028\u2029]/gu, (c) => `\\u{${c.codePointAt(0)?.toString(16)}}`);
+  if (plain.length <= MAX_SHOWN) return plain;
+  const half = MAX_SHOWN / 2;
+  return `${plain.slice(0, half)}\n[${plain.length - MAX_SHOWN} characters are not shown]\n${plain.slice(-half)}`;
+}
