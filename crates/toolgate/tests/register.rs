@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,8 +14,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate::dirs::Dirs;
 use toolgate::doctor::{Diagnosis, Status, Subject, examine};
-use toolgate::register::claude_code::{self, EVENTS, HOST, Places, config_change, plan_init, plan_uninstall};
-use toolgate::register::{Line, Plan, RegisterError, Registrations, Scope, apply};
+use toolgate::register::claude_code::{self, ClaudeCode, FORM, HOST, config_change};
+use toolgate::register::{Line, Places, Plan, RegisterError, Registrar, Registrations, Scope};
 use toolgate_model::ConfigChange;
 
 const SCOPES: [Scope; 4] = [Scope::User, Scope::Project, Scope::Local, Scope::Managed];
@@ -40,7 +41,12 @@ impl Machine {
     }
 
     fn places(&self) -> Places {
-        Places::new(&self.path("home"), None, Some(&self.path("project")), &self.path("etc"))
+        let path = self.path("clients").into_os_string();
+        self.places_of(&self.path("project"), move |name| (name == "PATH").then(|| path.clone()))
+    }
+
+    fn places_of(&self, project: &Path, var: impl Fn(&str) -> Option<OsString>) -> Places {
+        Places::new(&self.path("home"), Some(project), &self.path("etc"), var)
     }
 
     fn dirs(&self) -> Dirs {
@@ -50,7 +56,6 @@ impl Machine {
     fn line(&self) -> Line {
         Line {
             binary: self.path("bin/toolgate"),
-            host: HOST,
             dirs: self.dirs(),
             everybody: false,
             profile: None,
@@ -70,7 +75,7 @@ impl Machine {
     }
 
     fn plan_uninstall(&self, scope: Scope) -> Plan {
-        plan_uninstall(&self.places(), scope, &self.dirs().state).unwrap()
+        plan_uninstall(&self.places(), scope, &self.line(), &self.dirs().state).unwrap()
     }
 
     fn uninstall(&self, scope: Scope) {
@@ -83,6 +88,23 @@ impl Machine {
         fs::write(&file, text).unwrap();
         file
     }
+}
+
+fn plan_init(places: &Places, scope: Scope, line: &Line, state: &Path) -> Result<Plan, RegisterError> {
+    Plan::init(&ClaudeCode, places, scope, line, state)
+}
+
+fn plan_uninstall(places: &Places, scope: Scope, line: &Line, state: &Path) -> Result<Plan, RegisterError> {
+    Plan::uninstall(&ClaudeCode, places, scope, line, state)
+}
+
+fn apply(plan: &Plan) -> Result<(), RegisterError> {
+    plan.apply()
+}
+
+/// The events that we hear.
+fn events() -> impl ExactSizeIterator<Item = &'static str> {
+    FORM.events.iter().map(|(event, _)| *event)
 }
 
 fn parsed(file: &Path) -> Value {
@@ -226,19 +248,19 @@ fn the_line_is_in_exec_form_with_the_home_pinned() {
     let machine = Machine::new();
     let settings = parsed(&machine.init(Scope::User));
     let home = machine.path("home");
-    for event in EVENTS {
+    for event in events() {
         let mut handler = json!({
             "type": "command",
             "command": machine.path("bin/toolgate"),
             "args": ["hook", "claude-code", "--home", home],
             "timeout": 15,
         });
-        if *event == "PreToolUse" {
+        if event == "PreToolUse" {
             handler["onFailure"] = json!("block");
         }
         assert_eq!(settings["hooks"][event], json!([{ "hooks": [handler] }]), "{event}");
     }
-    assert_eq!(settings["hooks"].as_object().unwrap().len(), EVENTS.len());
+    assert_eq!(settings["hooks"].as_object().unwrap().len(), events().len());
     assert_eq!(settings.as_object().unwrap().len(), 1);
 
     let mut line = machine.line();
@@ -251,7 +273,7 @@ fn the_line_is_in_exec_form_with_the_home_pinned() {
     let args =
         ["hook", "claude-code", "--home", home, "--config", "/c", "--state", "/s", "--profile", "strict"];
     let args = [&args[..], &["--agent", "a \"b\"", "--root", "/r"]].concat();
-    assert_eq!(line.args().unwrap(), args);
+    assert_eq!(line.hook(HOST, None).unwrap().args, args);
     let printed: Value = serde_json::from_str(&claude_code::print(&line).unwrap()).unwrap();
     assert_eq!(printed["hooks"]["Stop"][0]["hooks"][0]["args"], json!(args));
 }
@@ -262,10 +284,10 @@ fn relative_paths_are_refused() {
     let mut line = machine.line();
     line.binary = PathBuf::from("toolgate");
     assert!(matches!(claude_code::print(&line), Err(RegisterError::NotAbsolute { .. })));
-    let places = Places::new(&machine.path("home"), None, Some(Path::new("project")), &machine.path("etc"));
+    let places = machine.places_of(Path::new("project"), |_| None);
     let plan = plan_init(&places, Scope::Project, &machine.line(), &machine.dirs().state);
     assert!(matches!(plan, Err(RegisterError::NotAbsolute { .. })));
-    let places = Places::new(&machine.path("home"), None, None, &machine.path("etc"));
+    let places = Places::new(&machine.path("home"), None, &machine.path("etc"), |_| None);
     let plan = plan_init(&places, Scope::Local, &machine.line(), &machine.dirs().state);
     assert!(matches!(plan, Err(RegisterError::NoProject)));
 }
@@ -294,7 +316,9 @@ fn the_managed_file_shuts_the_side_doors() {
 fn another_config_directory_is_used() {
     let machine = Machine::new();
     let config = machine.path("elsewhere");
-    let places = Places::new(&machine.path("home"), Some(&config), None, &machine.path("etc"));
+    let moved = config.clone().into_os_string();
+    let var = |name: &str| (name == "CLAUDE_CONFIG_DIR").then(|| moved.clone());
+    let places = machine.places_of(&machine.path("project"), var);
     let plan = plan_init(&places, Scope::User, &machine.line(), &machine.dirs().state).unwrap();
     apply(&plan).unwrap();
     assert!(config.join("settings.json").is_file());
@@ -328,8 +352,8 @@ fn another_line_replaces_the_old_one() {
         let plan = plan_init(&machine.places(), Scope::Project, &line, &machine.dirs().state).unwrap();
         apply(&plan).unwrap();
         let second = fs::read_to_string(&file).unwrap();
-        assert_eq!(second.matches("\"claude-code\"").count(), EVENTS.len(), "{name}");
-        assert_eq!(second.matches("/opt/toolgate").count(), EVENTS.len(), "{name}");
+        assert_eq!(second.matches("\"claude-code\"").count(), events().len(), "{name}");
+        assert_eq!(second.matches("/opt/toolgate").count(), events().len(), "{name}");
         // Replaced in place, and back again.
         machine.init(Scope::Project);
         assert_eq!(fs::read_to_string(&file).unwrap(), first, "{name}");
@@ -499,10 +523,10 @@ fn a_linked_settings_file_is_written_behind_the_link() {
     let link = machine.path("home/.claude/settings.json");
     symlink("../dotfiles.json", &link).unwrap();
     let plan = machine.plan_init(Scope::User).unwrap();
-    assert_eq!(plan.target, target);
+    assert_eq!(plan.files[0].target, target);
     apply(&plan).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_eq!(parsed(&target)["hooks"].as_object().unwrap().len(), EVENTS.len());
+    assert_eq!(parsed(&target)["hooks"].as_object().unwrap().len(), events().len());
     machine.uninstall(Scope::User);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read_to_string(&target).unwrap(), "{\n  \"model\": \"opus\"\n}\n");
@@ -541,7 +565,7 @@ fn many_registrations_at_once_are_all_noted() {
             let machine = &machine;
             scope.spawn(move || {
                 fs::create_dir(project).unwrap();
-                let places = Places::new(&machine.path("home"), None, Some(project), &machine.path("etc"));
+                let places = machine.places_of(project, |_| None);
                 let state = machine.dirs().state;
                 apply(&plan_init(&places, Scope::Local, &machine.line(), &state).unwrap()).unwrap();
             });
@@ -580,7 +604,7 @@ fn a_linked_worktree_leaves_the_main_checkout_alone() {
         git(&main, &["add", "."]);
         git(&main, &["commit", "-q", "-m", "start"]);
         git(&main, &["worktree", "add", "-q", "-b", "work", tree.to_str().unwrap()]);
-        let places = Places::new(&machine.path("home"), None, Some(&tree), &machine.path("etc"));
+        let places = machine.places_of(&tree, |_| None);
         let state = machine.dirs().state;
         let before = checkout(&main);
         apply(&plan_init(&places, scope, &machine.line(), &state).unwrap()).unwrap();
@@ -588,7 +612,7 @@ fn a_linked_worktree_leaves_the_main_checkout_alone() {
         let changed = git(&tree, &["status", "--porcelain", "-uall"]);
         let mark = if scope == Scope::Project { " M" } else { "??" };
         assert_eq!(changed, format!("{mark} .claude/{name}\n"), "{scope}");
-        apply(&plan_uninstall(&places, scope, &state).unwrap()).unwrap();
+        apply(&plan_uninstall(&places, scope, &machine.line(), &state).unwrap()).unwrap();
         assert_eq!(git(&tree, &["status", "--porcelain", "-uall"]), "", "{scope}");
         assert_eq!(checkout(&main), before, "{scope}");
     }
@@ -716,13 +740,12 @@ impl Machine {
     }
 
     fn diagnose(&self) -> Diagnosis {
-        let path = self.path("clients");
-        examine(&Subject { places: &self.places(), dirs: &self.dirs(), path: Some(path.as_os_str()) })
+        examine(&Subject { places: &self.places(), dirs: &self.dirs() }, &ClaudeCode)
     }
 
     /// Sets one thing in a settings file: `-` appends to an array, `null` takes it out.
     fn set(&self, scope: Scope, pointer: &str, value: Value) {
-        let file = self.places().file(scope).unwrap();
+        let file = ClaudeCode.file(&self.places(), scope).unwrap();
         let mut settings = if file.exists() { parsed(&file) } else { json!({}) };
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         match settings.pointer_mut(parent).unwrap() {
@@ -736,7 +759,7 @@ impl Machine {
 
     /// Changes the text of a settings file.
     fn rewrite(&self, scope: Scope, change: impl FnOnce(String) -> String) {
-        let file = self.places().file(scope).unwrap();
+        let file = ClaudeCode.file(&self.places(), scope).unwrap();
         fs::write(&file, change(fs::read_to_string(&file).unwrap())).unwrap();
     }
 }
@@ -977,8 +1000,9 @@ fn a_line_that_came_with_the_repository_is_not_run() {
     // A client inside the project is not asked for its version either.
     let machine = Machine::with_hook(Scope::User, GOOD);
     machine.script("project/claude", body);
-    let (places, dirs, path) = (machine.places(), machine.dirs(), machine.path("project"));
-    let diagnosis = examine(&Subject { places: &places, dirs: &dirs, path: Some(path.as_os_str()) });
+    let path = machine.path("project").into_os_string();
+    let places = machine.places_of(&machine.path("project"), |name| (name == "PATH").then(|| path.clone()));
+    let diagnosis = examine(&Subject { places: &places, dirs: &machine.dirs() }, &ClaudeCode);
     assert_eq!(status(&diagnosis, "client"), Some(Status::Info));
     assert!(!ran(&machine));
     // What init wrote is run, and warned about.

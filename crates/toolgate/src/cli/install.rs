@@ -1,4 +1,7 @@
 //! `toolgate init`, `uninstall` and `doctor`.
+//!
+//! Without `--host` they are about every host that is there: init about the installed ones, uninstall about those on
+//! the note, doctor about both.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -10,14 +13,52 @@ use super::{LineArgs, Out};
 use crate::disk::Disk;
 use crate::doctor::{self, Subject};
 use crate::git;
-use crate::register::claude_code::{self, Places};
-use crate::register::{self, Plan};
+use crate::register::{self, Places, Plan, REGISTRARS, RegisterError, Registrar, Registrations, registrar};
 
-/// The hosts that the hook can be registered with.
+/// The hosts that toolgate speaks with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum HostName {
     /// Claude Code
     ClaudeCode,
+    /// GitHub Copilot CLI
+    Copilot,
+    /// Codex CLI
+    Codex,
+    /// Gemini CLI
+    Gemini,
+    /// OpenCode
+    #[value(name = "opencode")]
+    OpenCode,
+    /// pi
+    Pi,
+    /// Qwen Code
+    Qwen,
+    /// Cursor
+    Cursor,
+    /// A program of your own; has nothing to register
+    Generic,
+    /// GitHub Copilot SDK; has nothing to register
+    CopilotSdk,
+    /// Claude MPM; has nothing to register
+    Mpm,
+}
+
+impl HostName {
+    /// The host, or what to do instead of registering.
+    fn registrar(self) -> Result<&'static dyn Registrar, String> {
+        let instead = match self {
+            HostName::Generic => {
+                "start `toolgate serve generic` beside your program and ask it before every tool call"
+            }
+            HostName::CopilotSdk => {
+                "give the hooks of the package `@toolgate/copilot-sdk` to `createSession` in your program"
+            }
+            HostName::Mpm => "have its hook handler start `toolgate hook mpm` for every event",
+            _ => "",
+        };
+        let id = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        registrar(&id).ok_or_else(|| format!("{id} has no settings to register in: {instead}"))
+    }
 }
 
 /// Whose settings.
@@ -29,17 +70,19 @@ enum Scope {
     Project,
     /// The person's, for this checkout of the project
     Local,
+    /// The administrator's, which no repository and no agent can switch off
+    Managed,
 }
 
 #[derive(Debug, Args)]
 struct Where {
-    /// The host
-    #[arg(long, value_enum, default_value_t = HostName::ClaudeCode)]
-    host: HostName,
-    /// Whose settings
-    #[arg(long, value_enum, default_value_t = Scope::User)]
-    scope: Scope,
-    /// The administrator's settings, which no repository and no agent can switch off
+    /// The host; again for more than one [default: those that are there]
+    #[arg(long, value_enum)]
+    host: Vec<HostName>,
+    /// Whose settings [default: user]
+    #[arg(long, value_enum)]
+    scope: Option<Scope>,
+    /// The same as `--scope managed`
     #[arg(long, conflicts_with = "scope")]
     managed: bool,
     /// Where /etc is
@@ -50,12 +93,15 @@ struct Where {
 }
 
 impl Where {
-    fn scope(&self) -> register::Scope {
-        match (self.managed, self.scope) {
-            (true, _) => register::Scope::Managed,
-            (false, Scope::User) => register::Scope::User,
-            (false, Scope::Project) => register::Scope::Project,
-            (false, Scope::Local) => register::Scope::Local,
+    /// The scope, where one was named.
+    fn scope(&self) -> Option<register::Scope> {
+        match self.scope {
+            _ if self.managed => Some(register::Scope::Managed),
+            None => None,
+            Some(Scope::User) => Some(register::Scope::User),
+            Some(Scope::Project) => Some(register::Scope::Project),
+            Some(Scope::Local) => Some(register::Scope::Local),
+            Some(Scope::Managed) => Some(register::Scope::Managed),
         }
     }
 
@@ -64,25 +110,27 @@ impl Where {
         let dirs = self.line.dirs()?;
         let here = std::env::current_dir().map_err(|error| error.to_string())?;
         let project = git::layout(&Disk::default(), &here, Some(&dirs.home)).top;
-        let config =
-            std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
-        Ok(Places::new(&dirs.home, config.as_deref(), Some(&project), &self.etc))
+        Ok(Places::new(&dirs.home, Some(&project), &self.etc, |name| std::env::var_os(name)))
     }
 
-    fn host_id(&self) -> &'static str {
-        match self.host {
-            HostName::ClaudeCode => "claude-code",
+    /// The hosts that were named, each once.
+    fn named(&self) -> Result<Vec<&'static dyn Registrar>, String> {
+        let mut hosts: Vec<&'static dyn Registrar> = Vec::new();
+        for name in &self.host {
+            let host = name.registrar()?;
+            if !hosts.iter().any(|other| other.id() == host.id()) {
+                hosts.push(host);
+            }
         }
+        Ok(hosts)
     }
 
     fn line(&self) -> Result<register::Line, String> {
         let line = self.line.line()?;
-        let binary = super::hook_binary()?;
         Ok(register::Line {
-            binary,
-            host: self.host_id(),
+            binary: super::hook_binary()?,
             dirs: line.dirs,
-            everybody: self.managed && self.line.home.is_none(),
+            everybody: self.scope() == Some(register::Scope::Managed) && self.line.home.is_none(),
             profile: line.profile,
             agent: line.registered.agent,
             root: line.registered.root,
@@ -90,7 +138,7 @@ impl Where {
     }
 }
 
-/// Register the hook with a host; shows what changes first
+/// Register with the hosts that are there; shows what changes first
 #[derive(Debug, Args)]
 pub(super) struct Init {
     #[command(flatten)]
@@ -116,26 +164,59 @@ impl Init {
                 toolgate_policies::PROFILES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
             return Err(format!("there is no profile `{profile}`; there are {names}"));
         }
-        if self.print {
-            let text = claude_code::print(&line).map_err(|error| error.to_string())?;
-            out.line(text.trim_end())?;
-            return Ok(ExitCode::SUCCESS);
-        }
         let places = self.place.places()?;
-        let plan = claude_code::plan_init(&places, self.place.scope(), &line, &line.dirs.state)
-            .map_err(|error| error.to_string())?;
-        carry_out(
-            out,
-            &plan,
-            self.dry_run,
-            self.yes,
-            "is registered already",
-            "registered; `toolgate doctor` proves that it works",
-        )
+        let named = self.place.named()?;
+        if self.print {
+            return print(out, &named, &places, &line);
+        }
+        let found = || REGISTRARS.iter().copied().filter(|host| host.is_installed(&places));
+        let hosts: Vec<_> = if named.is_empty() { found().collect() } else { named.clone() };
+        if hosts.is_empty() {
+            let ids = REGISTRARS.iter().map(|host| host.id()).collect::<Vec<_>>().join(", ");
+            return Err(format!("no host was found on this machine; name one with --host ({ids})"));
+        }
+        if named.is_empty() {
+            let names = hosts.iter().map(|host| host.name()).collect::<Vec<_>>().join(", ");
+            out.line(format!("found {names}"))?;
+        }
+        let scope = self.place.scope().unwrap_or(register::Scope::User);
+        let mut work = Work::default();
+        for host in hosts {
+            match Plan::init(host, &places, scope, &line, &line.dirs.state) {
+                Err(RegisterError::NoScope { .. }) if named.is_empty() => {
+                    out.line(format!("{} has no {scope} settings and is left out", host.name()))?;
+                }
+                plan => work.add(host, plan),
+            }
+        }
+        let done = "registered; `toolgate doctor` proves that it works";
+        work.carry_out(out, self.dry_run, self.yes, "is registered already", done)
     }
 }
 
-/// Take the registration out again
+/// Prints the file by which one host starts us, as it would be if it held nothing else.
+fn print(
+    out: &mut Out,
+    named: &[&'static dyn Registrar],
+    places: &Places,
+    line: &register::Line,
+) -> Result<ExitCode, String> {
+    let host: &dyn Registrar = match named {
+        [] => &register::claude_code::ClaudeCode,
+        [host] => *host,
+        _ => return Err("--print is for one host".into()),
+    };
+    let wanted = host.wanted(places, register::Scope::User, line).map_err(|error| error.to_string())?;
+    let last = wanted.last().ok_or("there is nothing to print")?;
+    let text = last
+        .content
+        .insert("")
+        .map_err(|error| RegisterError::Edit { file: last.file.clone(), error }.to_string())?;
+    out.line(text.trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Take the registrations out again: all that init made, or those that are named
 #[derive(Debug, Args)]
 pub(super) struct Uninstall {
     #[command(flatten)]
@@ -151,47 +232,112 @@ pub(super) struct Uninstall {
 impl Uninstall {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         let places = self.place.places()?;
-        let state = self.place.line.dirs()?.state;
-        let plan = claude_code::plan_uninstall(&places, self.place.scope(), &state)
-            .map_err(|error| error.to_string())?;
-        carry_out(out, &plan, self.dry_run, self.yes, "holds no registration", "taken out")
+        let line = self.place.line()?;
+        let state = &line.dirs.state;
+        let noted = Registrations::load(state).map_err(|error| error.to_string())?;
+        let is_noted = |host: &&'static dyn Registrar| noted.of(host.id()).next().is_some();
+        let named = self.place.named()?;
+        let mut hosts = named.clone();
+        if hosts.is_empty() {
+            hosts = REGISTRARS.iter().copied().filter(is_noted).collect();
+        }
+        let unknown = hosts.is_empty();
+        if unknown {
+            // The note may be lost, and the registrations still be there.
+            hosts = REGISTRARS.to_vec();
+        }
+        let mut work = Work::default();
+        for host in hosts {
+            let plan = match self.place.scope() {
+                None if is_noted(&host) => Plan::uninstall_noted(host, &places, &line, state),
+                scope => {
+                    let scope = scope.unwrap_or(register::Scope::User);
+                    Plan::uninstall(host, &places, scope, &line, state)
+                }
+            };
+            match plan {
+                Err(RegisterError::NoScope { .. }) if named.is_empty() => {}
+                Ok(plan) if unknown && !plan.changes() => {}
+                plan => work.add(host, plan),
+            }
+        }
+        if work.plans.is_empty() && work.errors.is_empty() {
+            out.line("nothing is registered")?;
+        }
+        work.carry_out(out, self.dry_run, self.yes, "holds no registration", "taken out")
     }
 }
 
-fn carry_out(
-    out: &mut Out,
-    plan: &Plan,
-    dry_run: bool,
-    yes: bool,
-    nothing: &str,
-    done: &str,
-) -> Result<ExitCode, String> {
+/// What is to be done for several hosts. What cannot be planned for one is told, and does not keep the others.
+#[derive(Default)]
+struct Work {
+    plans: Vec<Plan>,
+    errors: Vec<String>,
+}
+
+impl Work {
+    fn add(&mut self, host: &dyn Registrar, plan: Result<Plan, RegisterError>) {
+        match plan {
+            Ok(plan) => self.plans.push(plan),
+            Err(error) => self.errors.push(format!("{}: {error}", host.name())),
+        }
+    }
+
+    fn carry_out(
+        mut self,
+        out: &mut Out,
+        dry_run: bool,
+        yes: bool,
+        nothing: &str,
+        done: &str,
+    ) -> Result<ExitCode, String> {
+        for plan in &self.plans {
+            show(out, plan, nothing)?;
+        }
+        let changes = self.plans.iter().any(Plan::changes);
+        if !dry_run {
+            let asks = changes && !yes && io::stdin().is_terminal() && io::stdout().is_terminal();
+            if asks && !agrees(out)? {
+                return Err("nothing was changed".into());
+            }
+            for plan in &self.plans {
+                match plan.apply() {
+                    Err(error) => self.errors.push(error.to_string()),
+                    Ok(()) if plan.changes() => {
+                        out.line(format!("{}: {done}", plan.file.display()))?;
+                    }
+                    Ok(()) => {}
+                }
+            }
+        }
+        match self.errors.split_last() {
+            None => Ok(ExitCode::SUCCESS),
+            Some((last, others)) => {
+                for error in others {
+                    let _ = writeln!(io::stderr(), "toolgate: {error}");
+                }
+                Err(last.clone())
+            }
+        }
+    }
+}
+
+fn show(out: &mut Out, plan: &Plan, nothing: &str) -> Result<(), String> {
     for warning in &plan.warnings {
         out.line(format!("{} {warning}", out.paint("33", "warning:")))?;
     }
-    if plan.changes() {
-        for line in plan.diff().lines() {
-            let code = match line.chars().next() {
-                Some('+') => "32",
-                Some('-') => "31",
-                _ => "0",
-            };
-            out.line(out.paint(code, line))?;
-        }
-        if dry_run {
-            return Ok(ExitCode::SUCCESS);
-        }
-        if !yes && io::stdin().is_terminal() && io::stdout().is_terminal() && !agrees(out)? {
-            return Err("nothing was changed".into());
-        }
-    } else {
-        out.line(format!("{} {nothing}", plan.file.display()))?;
+    if !plan.changes() {
+        return out.line(format!("{} {nothing}", plan.file.display()));
     }
-    register::apply(plan).map_err(|error| error.to_string())?;
-    if plan.changes() {
-        out.line(format!("{}: {done}", plan.file.display()))?;
+    for line in plan.diff().lines() {
+        let code = match line.chars().next() {
+            Some('+') => "32",
+            Some('-') => "31",
+            _ => "0",
+        };
+        out.line(out.paint(code, line))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn agrees(out: &mut Out) -> Result<bool, String> {
@@ -216,14 +362,36 @@ impl Doctor {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         let places = self.place.places()?;
         let dirs = self.place.line.dirs()?;
-        let path = std::env::var_os("PATH");
-        let diagnosis = doctor::examine(&Subject { places: &places, dirs: &dirs, path: path.as_deref() });
+        let mut hosts = self.place.named()?;
+        if hosts.is_empty() {
+            // A note that cannot be read is told by every diagnosis.
+            let noted = Registrations::load(&dirs.state).unwrap_or_default();
+            let is_there = |host: &&'static dyn Registrar| {
+                host.is_installed(&places) || noted.of(host.id()).next().is_some()
+            };
+            hosts = REGISTRARS.iter().copied().filter(is_there).collect();
+        }
+        if hosts.is_empty() {
+            return Err("no host is installed or registered here; name one with --host".into());
+        }
+        let subject = Subject { places: &places, dirs: &dirs };
+        let diagnoses: Vec<_> = hosts.into_iter().map(|host| doctor::examine(&subject, host)).collect();
+        let active = diagnoses.iter().all(|diagnosis| diagnosis.active);
         if self.json {
-            out.json(&diagnosis)?;
+            match diagnoses.as_slice() {
+                [one] => out.json(one)?,
+                several => out.json(&several)?,
+            }
         } else {
             let colour = out.colour;
-            diagnosis.render(&mut out.stdout, colour).map_err(|error| error.to_string())?;
+            for (at, diagnosis) in diagnoses.iter().enumerate() {
+                if diagnoses.len() > 1 {
+                    let gap = if at == 0 { "" } else { "\n" };
+                    out.line(format!("{gap}{}", out.paint("1", diagnosis.name)))?;
+                }
+                diagnosis.render(&mut out.stdout, colour).map_err(|error| error.to_string())?;
+            }
         }
-        Ok(if diagnosis.active { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if active { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }

@@ -1,4 +1,4 @@
-//! The proof by trying: the registered command line, run as the client runs it, and what it answers.
+//! The proof by trying: the registered command line, run as the host runs it, and what it answers.
 //!
 //! Against whom: a repository that comes with a registration of its own making. Its line is run only where that
 //! cannot run the repository's code.
@@ -7,46 +7,83 @@ use std::fmt;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
-use super::{Check, Source, Status, Subject, is_in_project};
-use crate::register::Scope;
-use crate::register::claude_code::reading::{CommandLine, GATE};
+use super::{Check, Status, Subject};
+use crate::register::handler::CommandLine;
 
 /// How long a program may take. Our own deadline is the same.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Runs a registered line as the client would, with a call that must be denied and one that must not be.
-pub(super) fn canaries(source: &Source, line: &CommandLine, subject: &Subject<'_>, checks: &mut Vec<Check>) {
-    if !is_safe_to_run(source, line, subject) {
-        let text = format!("not run, since the {source} may have come with the repository: `{line}`");
+/// What a canary would write.
+pub(super) const TEXT: &str = "canary\n";
+
+/// A call that a line is asked about. The events that hosts make of it name no session: a session's root is pinned,
+/// and the next diagnosis may stand elsewhere.
+pub(super) enum Probe {
+    /// A write outside of everything, which must be denied.
+    Write(PathBuf),
+    /// A read inside of the project, which must not be.
+    Read(PathBuf),
+}
+
+impl Probe {
+    pub(super) fn write() -> Probe {
+        Probe::Write(PathBuf::from(format!("/toolgate-canary/{}", std::process::id())))
+    }
+
+    pub(super) fn read(project: &Path) -> Probe {
+        Probe::Read(project.join("README.md"))
+    }
+}
+
+/// A line that is about to be run, and where it came from.
+pub(super) struct Asked<'a> {
+    pub(super) line: &'a CommandLine,
+    pub(super) host: &'a str,
+    /// The file that it stands in, for people.
+    pub(super) source: &'a str,
+    /// It stands in the person's or the administrator's file, or init wrote it.
+    pub(super) trusted: bool,
+}
+
+/// Runs a registered line as the host would, with a call that must be denied and one that must not be. `ask` gives
+/// the decision; `None` where there was no opinion, so that the host would go on.
+pub(super) fn canaries(
+    asked: &Asked<'_>,
+    subject: &Subject<'_>,
+    checks: &mut Vec<Check>,
+    mut ask: impl FnMut(&Path, &Probe) -> Result<Option<String>, Trouble>,
+) {
+    let line = asked.line;
+    if !is_safe_to_run(asked, subject) {
+        let text = format!("not run, since the {} may have come with the repository: `{line}`", asked.source);
         let check = Check::new("canary-deny", Status::Fail, text);
         checks.push(check.help("look at the line; `toolgate init` writes one that is known to be ours"));
         return;
     }
     let project = subject.places.project.as_deref().unwrap_or(&subject.dirs.home);
-    let outside = format!("/toolgate-canary/{}", std::process::id());
-    let write = json!({ "file_path": outside, "content": "canary\n" });
-    let denied = ask(line, project, "Write", &write);
+    let (write, read) = (Probe::write(), Probe::read(project));
+    let denied = ask(project, &write);
     checks.push(match &denied {
         Ok(Some(decision)) if decision == "deny" => {
-            Check::new("canary-deny", Status::Ok, format!("a write to `{outside}` was denied"))
+            Check::new("canary-deny", Status::Ok, format!("a write to `{write}` was denied"))
         }
         Ok(Some(decision)) => Check::new(
             "canary-deny",
             Status::Fail,
-            format!("a write to `{outside}` got the answer `{decision}`"),
+            format!("a write to `{write}` got the answer `{decision}`"),
         ),
         Ok(None) => Check::new(
             "canary-deny",
             Status::Fail,
-            format!("a write to `{outside}` would run: `{line}` said nothing about it"),
+            format!("a write to `{write}` would run: `{line}` said nothing about it"),
         ),
         Err(trouble) => Check::new("canary-deny", Status::Fail, format!("`{line}` {trouble}")),
     });
@@ -54,42 +91,41 @@ pub(super) fn canaries(source: &Source, line: &CommandLine, subject: &Subject<'_
         // It would not do better on the second call, only take as long.
         return;
     }
-    let inside = project.join("README.md");
-    let read = json!({ "file_path": inside });
-    let inside = inside.display();
-    checks.push(match ask(line, project, "Read", &read) {
+    checks.push(match ask(project, &read) {
         Ok(Some(decision)) if decision == "deny" => {
-            let text = format!("a read of `{inside}` was denied: no work can be done like this");
+            let text = format!("a read of `{read}` was denied: no work can be done like this");
             Check::new("canary-allow", Status::Fail, text).help("`toolgate check` says why")
         }
-        Ok(_) => Check::new("canary-allow", Status::Ok, format!("a read of `{inside}` was not denied")),
+        Ok(_) => Check::new("canary-allow", Status::Ok, format!("a read of `{read}` was not denied")),
         Err(trouble) => Check::new("canary-allow", Status::Fail, format!("`{line}` {trouble}")),
     });
 }
 
-/// Whether running a line runs nothing that a repository chose. One from the person's or the administrator's
-/// file, or one that init wrote, is fine; so is one that starts a program outside the project without a shell.
-fn is_safe_to_run(source: &Source, line: &CommandLine, subject: &Subject<'_>) -> bool {
-    let outside = |command: &str| {
-        let path = Path::new(command);
-        // What does not exist cannot be run; the canary says so better.
-        path.is_absolute() && fs::canonicalize(path).map_or(true, |real| !is_in_project(&real, subject))
-    };
-    match (source.scope, line) {
-        (Scope::User | Scope::Managed, _) => true,
-        (Scope::Project | Scope::Local, CommandLine::Exec { command, .. }) => {
-            source.written_by_us || outside(command)
+impl fmt::Display for Probe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Probe::Write(file) | Probe::Read(file) => write!(f, "{}", file.display()),
         }
-        (Scope::Project | Scope::Local, CommandLine::Shell(_)) => source.written_by_us,
     }
 }
 
-/// The decision about one call; `None` where there was no opinion, so that the client would go on.
-fn ask(line: &CommandLine, project: &Path, tool: &str, input: &Value) -> Result<Option<String>, Trouble> {
-    let mut command = match line {
-        CommandLine::Exec { command, args } => {
-            let mut started = Command::new(command);
-            started.args(args);
+/// Whether running a line runs nothing that a repository chose: it comes from somebody who may choose, or it starts
+/// a toolgate outside the project and does nothing else.
+fn is_safe_to_run(asked: &Asked<'_>, subject: &Subject<'_>) -> bool {
+    let outside = |program: &str| {
+        let path = Path::new(program);
+        // What does not exist cannot be run; the canary says so better.
+        path.is_absolute() && fs::canonicalize(path).map_or(true, |real| !subject.places.is_in_project(&real))
+    };
+    asked.trusted || asked.line.start(asked.host).is_some_and(|start| outside(&start.program))
+}
+
+/// A line, ready to be started as a host starts it.
+pub(super) fn command(line: &CommandLine) -> Command {
+    match line {
+        CommandLine::Exec(start) => {
+            let mut started = Command::new(&start.program);
+            started.args(&start.args);
             started
         }
         CommandLine::Shell(text) => {
@@ -97,41 +133,18 @@ fn ask(line: &CommandLine, project: &Path, tool: &str, input: &Value) -> Result<
             started.args(["-c", text]);
             started
         }
-    };
-    let session = "toolgate-doctor";
-    command.current_dir(project).env("CLAUDE_PROJECT_DIR", project);
-    command.env("CLAUDECODE", "1").env("CLAUDE_CODE_SESSION_ID", session);
-    let event = json!({
-        "transcript_path": "/dev/null",
-        "cwd": project,
-        "permission_mode": "default",
-        "hook_event_name": GATE,
-        "tool_name": tool,
-        "tool_input": input,
-        "tool_use_id": session,
-    });
-    let ran = run(&mut command, format!("{event}\n").as_bytes())?;
-    match ran.code {
-        Some(0) => decision(&ran.stdout),
-        code => Err(Trouble::Ended(code)),
     }
 }
 
-/// What the client makes of a hook's output. Anything but one object for the right event counts as silence.
-fn decision(stdout: &[u8]) -> Result<Option<String>, Trouble> {
+/// The one JSON object of an output; `None` where it is empty.
+pub(super) fn one_object(stdout: &[u8]) -> Result<Option<Map<String, Value>>, Trouble> {
     if stdout.trim_ascii().is_empty() {
         return Ok(None);
     }
-    let Ok(Value::Object(answer)) = serde_json::from_slice(stdout) else {
-        return Err(Trouble::NotOneObject);
-    };
-    let Some(specific) = answer.get("hookSpecificOutput") else {
-        return Ok(None);
-    };
-    if specific.get("hookEventName").is_none_or(|name| name != GATE) {
-        return Err(Trouble::WrongEvent);
+    match serde_json::from_slice(stdout) {
+        Ok(Value::Object(answer)) => Ok(Some(answer)),
+        _ => Err(Trouble::NotOneObject),
     }
-    Ok(specific.get("permissionDecision").and_then(Value::as_str).map(str::to_owned))
 }
 
 /// Why a program gave no usable answer.
@@ -139,8 +152,10 @@ pub(super) enum Trouble {
     NotStarted(io::Error),
     TimedOut,
     Ended(Option<i32>),
+    /// The shell denied, since it could not start us.
+    ShellAnswered,
     NotOneObject,
-    WrongEvent,
+    WrongEvent(&'static str),
 }
 
 impl fmt::Display for Trouble {
@@ -150,15 +165,17 @@ impl fmt::Display for Trouble {
             Trouble::TimedOut => write!(f, "did not answer within {} s", PATIENCE.as_secs()),
             Trouble::Ended(Some(code)) => write!(f, "ended with exit code {code}"),
             Trouble::Ended(None) => f.write_str("was ended by a signal"),
+            Trouble::ShellAnswered => f.write_str("could not run, so that every call is denied"),
             Trouble::NotOneObject => f.write_str("printed something else than one JSON object"),
-            Trouble::WrongEvent => write!(f, "answered without `\"hookEventName\": \"{GATE}\"`"),
+            Trouble::WrongEvent(event) => write!(f, "answered without `\"hookEventName\": \"{event}\"`"),
         }
     }
 }
 
 pub(super) struct Ran {
-    code: Option<i32>,
+    pub(super) code: Option<i32>,
     pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
 }
 
 /// Output beyond this is not read: no answer is that long.
@@ -168,7 +185,7 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 pub(super) fn run(command: &mut Command, stdin: &[u8]) -> Result<Ran, Trouble> {
     let end = Instant::now() + PATIENCE;
     // A group of its own, so that what a script started can be ended with it.
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(Trouble::NotStarted)?;
     let ran = finish(&mut child, stdin, end);
     if ran.is_err() {
@@ -178,12 +195,29 @@ pub(super) fn run(command: &mut Command, stdin: &[u8]) -> Result<Ran, Trouble> {
 }
 
 fn finish(child: &mut Child, stdin: &[u8], end: Instant) -> Result<Ran, Trouble> {
+    let stdout = collect(child.stdout.take())?;
+    let stderr = collect(child.stderr.take())?;
     if let Some(mut pipe) = child.stdin.take() {
         // One event fits into a pipe, so this does not wait; a program that does not read it has no answer.
         let _ = pipe.write_all(stdin);
     }
+    let wait = |pipe: &mpsc::Receiver<io::Result<Vec<u8>>>| {
+        let left = end.saturating_duration_since(Instant::now());
+        pipe.recv_timeout(left).map_err(|_| Trouble::TimedOut)?.map_err(Trouble::NotStarted)
+    };
+    let (stdout, stderr) = (wait(&stdout)?, wait(&stderr)?);
+    loop {
+        match child.try_wait().map_err(Trouble::NotStarted)? {
+            Some(status) => return Ok(Ran { code: status.code(), stdout, stderr }),
+            None if Instant::now() >= end => return Err(Trouble::TimedOut),
+            None => thread::sleep(Duration::from_millis(2)),
+        }
+    }
+}
+
+/// Reads a pipe to its end, beside us.
+fn collect(pipe: Option<impl Read + Send + 'static>) -> Result<mpsc::Receiver<io::Result<Vec<u8>>>, Trouble> {
     let (sender, receiver) = mpsc::channel();
-    let pipe = child.stdout.take();
     let reader = move || {
         let mut bytes = Vec::new();
         let read = pipe.map_or(Ok(0), |pipe| pipe.take(LONGEST_ANSWER).read_to_end(&mut bytes));
@@ -191,18 +225,7 @@ fn finish(child: &mut Child, stdin: &[u8], end: Instant) -> Result<Ran, Trouble>
         let _ = sender.send(read.map(|_| bytes));
     };
     thread::Builder::new().spawn(reader).map_err(Trouble::NotStarted)?;
-    let left = end.saturating_duration_since(Instant::now());
-    let stdout = receiver.recv_timeout(left).map_err(|_| Trouble::TimedOut)?.map_err(Trouble::NotStarted)?;
-    loop {
-        match child.try_wait().map_err(Trouble::NotStarted)? {
-            Some(status) => {
-                let code = status.code();
-                return Ok(Ran { code, stdout });
-            }
-            None if Instant::now() >= end => return Err(Trouble::TimedOut),
-            None => thread::sleep(Duration::from_millis(2)),
-        }
-    }
+    Ok(receiver)
 }
 
 /// Ends a child of ours and what it started. It has not been waited for, so its id is still its own.

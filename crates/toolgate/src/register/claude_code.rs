@@ -5,7 +5,6 @@
 //! handlers of all scopes are merged and all run; only the managed scope cannot be switched off by a
 //! repository or an agent.
 
-mod edit;
 pub mod reading;
 
 use std::path::{Path, PathBuf};
@@ -13,167 +12,126 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toolgate_model::ConfigChange;
 
-use self::edit::{EditError, Wanted};
 use self::reading::Reading;
-use super::files::{locate, read};
-use super::{Line, Plan, RegisterError, Registration, Registrations, Scope, sha256};
+use super::content::{Content, Wanted};
+use super::json::Members;
+use super::{HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Setting, Shape, Start};
+
+/// Claude Code.
+pub struct ClaudeCode;
 
 /// The host's id.
 pub const HOST: &str = "claude-code";
 
-/// The events that we hear.
-pub const EVENTS: &[&str] = &[
-    "PreToolUse",
-    "PermissionRequest",
-    "PostToolUse",
-    "UserPromptSubmit",
-    "SessionStart",
-    "SessionEnd",
-    "Stop",
-    "ConfigChange",
-];
+/// How its hooks are written down.
+pub const FORM: HookForm = HookForm {
+    host: HOST,
+    events: &[
+        ("PreToolUse", Role::Decides),
+        ("PermissionRequest", Role::Hears),
+        ("PostToolUse", Role::Hears),
+        ("UserPromptSubmit", Role::Hears),
+        ("SessionStart", Role::Hears),
+        ("SessionEnd", Role::Hears),
+        ("Stop", Role::Hears),
+        ("ConfigChange", Role::Hears),
+    ],
+    shape: Shape::Groups(None),
+    names_event: false,
+    handler,
+};
 
 /// Seconds that the client gives us; well above our own deadline, so that it is we who answer. The client's
 /// usual 1.5 s for SessionEnd would be below it.
 const TIMEOUT: u32 = 15;
 
+fn handler(_: &str, role: Role, start: &Start) -> Members {
+    let mut handler = vec![
+        ("type", Value::from("command")),
+        ("command", Value::from(start.program.as_str())),
+        ("args", Value::from(start.args.clone())),
+        ("timeout", Value::from(TIMEOUT)),
+    ];
+    // Elsewhere a failure that blocks would stop the person (a prompt, the end of a session) and guard nothing.
+    if role == Role::Decides {
+        handler.push(("onFailure", Value::from("block")));
+    }
+    handler
+}
+
 /// In the administrator's file: no hooks but the administrator's, since any other hook may rewrite a call
 /// after we judged it; and no shell inside skills, which runs without asking any hook.
-const MANAGED: &[(&str, bool)] = &[("allowManagedHooksOnly", true), ("disableSkillShellExecution", true)];
-
-/// Where the client looks for settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
-    /// The person's directory: `CLAUDE_CONFIG_DIR`, else `~/.claude`.
-    pub user: PathBuf,
-    /// The directory in which the client is started. In a linked git worktree that is the worktree: the main
-    /// checkout has settings of its own.
-    pub project: Option<PathBuf>,
-    /// The administrator's directory, `/etc/claude-code`.
-    pub managed: PathBuf,
+fn settings(scope: Scope) -> Vec<Setting> {
+    match scope {
+        Scope::Managed => vec![
+            (&["allowManagedHooksOnly"], Value::Bool(true)),
+            (&["disableSkillShellExecution"], Value::Bool(true)),
+        ],
+        Scope::User | Scope::Project | Scope::Local => Vec::new(),
+    }
 }
 
-impl Places {
-    /// The usual places. `config` is the value of `CLAUDE_CONFIG_DIR`, `etc` is `/etc`.
-    pub fn new(home: &Path, config: Option<&Path>, project: Option<&Path>, etc: &Path) -> Places {
-        Places {
-            user: config.map_or_else(|| home.join(".claude"), Path::to_path_buf),
-            project: project.map(Path::to_path_buf),
-            managed: etc.join("claude-code"),
-        }
+impl Registrar for ClaudeCode {
+    fn id(&self) -> &'static str {
+        HOST
     }
 
-    /// The file that init writes for a scope.
-    pub fn file(&self, scope: Scope) -> Result<PathBuf, RegisterError> {
-        let in_project = |name: &str| {
-            let project = self.project.as_ref().ok_or(RegisterError::NoProject)?;
-            Ok(project.join(".claude").join(name))
-        };
+    fn name(&self) -> &'static str {
+        "Claude Code"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["claude"]
+    }
+
+    fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
+        var("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude"))
+    }
+
+    fn file(&self, places: &Places, scope: Scope) -> Result<PathBuf, RegisterError> {
         match scope {
-            Scope::User => Ok(self.user.join("settings.json")),
-            Scope::Project => in_project("settings.json"),
-            Scope::Local => in_project("settings.local.json"),
-            Scope::Managed => Ok(self.managed.join("managed-settings.d/50-toolgate.json")),
+            Scope::User => Ok(places.config(HOST).join("settings.json")),
+            Scope::Project => Ok(places.project()?.join(".claude/settings.json")),
+            Scope::Local => Ok(places.project()?.join(".claude/settings.local.json")),
+            Scope::Managed => Ok(managed(places).join("managed-settings.d/50-toolgate.json")),
         }
     }
 
-    /// All files that the client reads, whether or not they exist.
-    pub fn files(&self) -> Vec<(Scope, PathBuf)> {
-        let mut files = vec![(Scope::Managed, self.managed.join("managed-settings.json"))];
-        let drop_ins = std::fs::read_dir(self.managed.join("managed-settings.d"));
-        let mut drop_ins: Vec<_> = drop_ins
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.extension().is_some_and(|end| end == "json"))
-            .collect();
-        drop_ins.sort();
-        files.extend(drop_ins.into_iter().map(|path| (Scope::Managed, path)));
-        for scope in [Scope::User, Scope::Project, Scope::Local] {
-            files.extend(self.file(scope).ok().map(|path| (scope, path)));
-        }
-        files
+    fn wanted(&self, places: &Places, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
+        Ok(vec![Wanted::new(self.file(places, scope)?, FORM.content(line, settings(scope))?)])
+    }
+
+    fn warnings(&self, _: &Path, before: &str, after: &str) -> Vec<String> {
+        warnings(before, after)
     }
 }
 
-/// Plans to register `line` in the settings of `scope`. `state` is where the note of it is kept: the person's
-/// state directory, or root's for [`Scope::Managed`].
-pub fn plan_init(places: &Places, scope: Scope, line: &Line, state: &Path) -> Result<Plan, RegisterError> {
-    let file = places.file(scope)?;
-    let (target, missing) = locate(&file)?;
-    let before = read(&target)?;
-    let wanted = wanted(scope, line)?;
-    let text = before.as_deref().unwrap_or_default();
-    let after = if text.trim().is_empty() {
-        fresh(&wanted, &file)?
-    } else {
-        edit::insert(text, &wanted).map_err(in_file(&file))?
-    };
-    let registrations = Registrations::load(state)?;
-    let known = registrations.find(HOST, &file);
-    // The original is the file without us, also when this is not the first init. What an earlier one wrote
-    // and nobody touched has its original on the note; anything else is cleaned of our handlers.
-    let original = match (&before, known) {
-        (None, _) => None,
-        (Some(text), Some(known)) if known.wrote(text) => known.original.clone(),
-        (Some(text), known) => without_us(text, scope, known).map_err(in_file(&file))?,
-    };
-    let created_dirs = match known {
-        Some(known) if missing.is_empty() => known.created_dirs.clone(),
-        _ => missing,
-    };
-    let note = Registration {
-        host: HOST.to_owned(),
-        scope,
-        file: known.map_or_else(|| file.clone(), |known| known.file.clone()),
-        original,
-        written_sha256: sha256(&after),
-        created_dirs,
-    };
-    Ok(Plan {
-        host: HOST,
-        warnings: warnings(text, &after),
-        file: note.file.clone(),
-        target,
-        before,
-        after: Some(after),
-        leftover: Vec::new(),
-        state: state.to_path_buf(),
-        note: Some(note),
-    })
+fn managed(places: &Places) -> PathBuf {
+    places.etc.join("claude-code")
 }
 
-/// Plans to take the registration out of the settings of `scope`.
-///
-/// A file that still is what init wrote becomes what it was before, byte for byte; out of any other only our
-/// handlers are taken.
-pub fn plan_uninstall(places: &Places, scope: Scope, state: &Path) -> Result<Plan, RegisterError> {
-    let file = places.file(scope)?;
-    let (target, _) = locate(&file)?;
-    let before = read(&target)?;
-    let registrations = Registrations::load(state)?;
-    let known = registrations.find(HOST, &file);
-    let after = match (&before, known) {
-        (None, _) => None,
-        (Some(text), Some(known)) if known.wrote(text) => known.original.clone(),
-        (Some(text), known) => without_us(text, scope, known).map_err(in_file(&file))?,
-    };
-    Ok(Plan {
-        host: HOST,
-        file: known.map_or(file, |known| known.file.clone()),
-        target,
-        before,
-        after,
-        warnings: Vec::new(),
-        leftover: known.map(|known| known.created_dirs.clone()).unwrap_or_default(),
-        state: state.to_path_buf(),
-        note: None,
-    })
+/// All files that the client reads, whether or not they exist.
+pub fn files(places: &Places) -> Vec<(Scope, PathBuf)> {
+    let managed = managed(places);
+    let mut files = vec![(Scope::Managed, managed.join("managed-settings.json"))];
+    let drop_ins = std::fs::read_dir(managed.join("managed-settings.d"));
+    let mut drop_ins: Vec<_> = drop_ins
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .collect();
+    drop_ins.sort();
+    files.extend(drop_ins.into_iter().map(|path| (Scope::Managed, path)));
+    for scope in [Scope::User, Scope::Project, Scope::Local] {
+        files.extend(ClaudeCode.file(places, scope).ok().map(|path| (scope, path)));
+    }
+    files
 }
 
 /// The settings that register `line`, alone, for an orchestrator that makes settings per agent.
 pub fn print(line: &Line) -> Result<String, RegisterError> {
-    fresh(&wanted(Scope::Local, line)?, &line.binary)
+    FORM.content(line, Vec::new())?.insert("").map_err(|error| error.in_file(&line.binary))
 }
 
 /// What a settings file that is about to take effect does to us. `registered_here`: init put our handlers into
@@ -195,43 +153,6 @@ pub fn config_change(bytes: &[u8], registered_here: bool) -> ConfigChange {
     }
 }
 
-fn wanted(scope: Scope, line: &Line) -> Result<Wanted, RegisterError> {
-    let (command, args) = (line.command()?, line.args()?);
-    let handler = |event: &'static str| {
-        let mut handler = vec![
-            ("type", Value::from("command")),
-            ("command", Value::from(command)),
-            ("args", Value::from(args.clone())),
-            ("timeout", Value::from(TIMEOUT)),
-        ];
-        // Elsewhere a failure that blocks would stop the person (a prompt, the end of a session) and guard
-        // nothing.
-        if event == reading::GATE {
-            handler.push(("onFailure", Value::from("block")));
-        }
-        (event, handler)
-    };
-    Ok(Wanted {
-        handlers: EVENTS.iter().map(|event| handler(event)).collect(),
-        settings: if scope == Scope::Managed { MANAGED.to_vec() } else { Vec::new() },
-    })
-}
-
-fn fresh(wanted: &Wanted, file: &Path) -> Result<String, RegisterError> {
-    let mut text = edit::insert("{}", wanted).map_err(in_file(file))?;
-    text.push('\n');
-    Ok(text)
-}
-
-/// The text without our handlers; `None` where the file was ours alone and nobody has added to it.
-fn without_us(text: &str, scope: Scope, known: Option<&Registration>) -> Result<Option<String>, EditError> {
-    let settings = if scope == Scope::Managed { MANAGED } else { &[] };
-    let original = known.and_then(|known| reading::tolerant(known.original.as_deref()?));
-    let rest = edit::remove(text, original.as_ref(), settings)?;
-    let ours_alone = known.is_some_and(|known| known.original.is_none()) && edit::is_blank(&rest);
-    Ok((!ours_alone).then_some(rest))
-}
-
 fn warnings(before: &str, after: &str) -> Vec<String> {
     let reading = Reading::of(after.as_bytes());
     let mut warnings = Vec::new();
@@ -241,7 +162,7 @@ fn warnings(before: &str, after: &str) -> Vec<String> {
     {
         warnings.push(format!("the client drops this file whole, and our hooks with it: {dropped}"));
     }
-    for event in EVENTS {
+    for (event, _) in FORM.events {
         if let Some(bad) = reading.events.get(*event).and_then(|event| event.bad.as_ref()) {
             warnings
                 .push(format!("the client drops all `{event}` hooks of this file, ours among them: {bad}"));
@@ -251,14 +172,4 @@ fn warnings(before: &str, after: &str) -> Vec<String> {
         warnings.push("`disableAllHooks` in this file switches our hooks off".to_owned());
     }
     warnings
-}
-
-fn in_file(file: &Path) -> impl FnOnce(EditError) -> RegisterError {
-    let file = file.to_path_buf();
-    |error| match error {
-        EditError::Broken { line, column } => RegisterError::Broken { file, line, column },
-        EditError::NotAnObject { what } => RegisterError::NotAnObject { file, what },
-        EditError::NotAnArray { what } => RegisterError::NotAnArray { file, what },
-        EditError::Unclear => RegisterError::Unclear { file },
-    }
 }

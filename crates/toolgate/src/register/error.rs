@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use super::{EditError, Scope};
+
 /// Why a registration cannot be made or taken back.
 #[derive(Debug)]
 pub enum RegisterError {
@@ -19,33 +21,19 @@ pub enum RegisterError {
         /// The path, or the file's.
         path: PathBuf,
     },
-    /// The settings file is not JSON.
-    Broken {
-        /// The file.
-        file: PathBuf,
-        /// The line.
-        line: usize,
-        /// The column.
-        column: usize,
+    /// A scope that the host does not have.
+    NoScope {
+        /// What people call the host.
+        host: &'static str,
+        /// The scope.
+        scope: Scope,
     },
-    /// Something in the settings file is not an object.
-    NotAnObject {
+    /// The settings file cannot be edited.
+    Edit {
         /// The file.
         file: PathBuf,
-        /// What.
-        what: String,
-    },
-    /// Something in the settings file is not an array.
-    NotAnArray {
-        /// The file.
-        file: PathBuf,
-        /// What.
-        what: String,
-    },
-    /// The edit would change more than ours, or the host would not see it.
-    Unclear {
-        /// The file.
-        file: PathBuf,
+        /// Why.
+        error: EditError,
     },
     /// The settings file is a link to nothing, or no regular file.
     NotAFile {
@@ -79,24 +67,28 @@ impl fmt::Display for RegisterError {
             RegisterError::NotText { path } => {
                 write!(f, "`{}` is not UTF-8, which JSON needs", path.display())
             }
-            RegisterError::Broken { file, line, column } => {
-                write!(
-                    f,
-                    "`{}` is not JSON (line {line}, column {column}) and was left alone",
-                    file.display()
-                )
+            RegisterError::NoScope { host, scope } => write!(f, "{host} has no {scope} settings"),
+            RegisterError::Edit { file, error } => {
+                let file = file.display();
+                match error {
+                    EditError::Broken { format, line, column } => {
+                        write!(
+                            f,
+                            "`{file}` is not {format} (line {line}, column {column}) and was left alone"
+                        )
+                    }
+                    EditError::NotAnObject { what } => {
+                        write!(f, "{what} in `{file}` is not an object, so the file was left alone")
+                    }
+                    EditError::NotAnArray { what } => {
+                        write!(f, "{what} in `{file}` is not an array, so the file was left alone")
+                    }
+                    EditError::Unclear => write!(
+                        f,
+                        "`{file}` cannot be edited without changing something else (does a key stand there twice?)"
+                    ),
+                }
             }
-            RegisterError::NotAnObject { file, what } => {
-                write!(f, "{what} in `{}` is not an object, so the file was left alone", file.display())
-            }
-            RegisterError::NotAnArray { file, what } => {
-                write!(f, "{what} in `{}` is not an array, so the file was left alone", file.display())
-            }
-            RegisterError::Unclear { file } => write!(
-                f,
-                "`{}` cannot be edited without changing something else (does a key stand there twice?)",
-                file.display()
-            ),
             RegisterError::NotAFile { file } => {
                 write!(f, "`{}` is not a regular file, nor a link to one", file.display())
             }

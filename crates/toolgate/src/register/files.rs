@@ -21,7 +21,7 @@ pub(super) fn locate(file: &Path) -> Result<(PathBuf, Vec<PathBuf>), RegisterErr
             Ok((fs::canonicalize(file).map_err(|_| not_a_file())?, Vec::new()))
         }
         Ok(_) => Ok((file.to_path_buf(), Vec::new())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error) if is_absent(&error) => {
             let missing = |dir: &&Path| fs::symlink_metadata(dir).is_err();
             let mut dirs: Vec<_> =
                 file.ancestors().skip(1).take_while(missing).map(Path::to_path_buf).collect();
@@ -42,9 +42,14 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, RegisterError> {
                 .map_err(|_| RegisterError::NotText { path: path.to_path_buf() })
         }
         Ok(_) => Err(RegisterError::NotAFile { file: path.to_path_buf() }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(io_error(path)(error)),
     }
+}
+
+/// Whether there is no such file, be it that a file stands where one of its directories would be.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Puts a text in the place of a file in one step: a reader sees the old file or the new one. Mode and owner

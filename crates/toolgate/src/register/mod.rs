@@ -1,28 +1,173 @@
-//! Registering with an agent host (`init`) and taking the registration back (`uninstall`).
+//! Registering with agent hosts (`init`) and taking the registration back (`uninstall`).
 //!
-//! A plan is made first and can be shown; nothing is written until [`apply`]. What init did is noted in
-//! `registrations.json` in the state directory, with the file as it was before, so that uninstall gives back
-//! the very bytes. One host per file; here stands what they share: the line, the plan, the note, the writing.
+//! A plan is made first and can be shown; nothing is written until [`Plan::apply`]. What init did is noted in
+//! `registrations.json` in the state directory, with each file as it was before, so that uninstall gives back the
+//! very bytes. One host per file; here stands what they share.
 //!
-//! Against whom: ourselves. The file belongs to a person and holds their other settings, so it is replaced in
-//! one step, only if it still is what the plan was made from, and never through a link that leads nowhere.
+//! A newcomer adds a host here: one file, one line in [`REGISTRARS`].
 
 pub mod claude_code;
+pub mod codex;
+mod content;
+pub mod copilot;
+pub mod cursor;
 mod error;
 mod files;
+pub mod gemini;
+pub mod handler;
+mod json;
+pub mod line;
+mod note;
+pub mod opencode;
+pub mod pi;
+mod places;
+mod plan;
+pub mod qwen;
+mod toml;
 
 use std::fmt;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use similar::TextDiff;
+use serde_json::Value;
 
+pub use self::content::{Content, EditError, Noted, Wanted};
 pub use self::error::RegisterError;
-use self::files::{io_error, lock, read, replace};
-use crate::dirs::{Dirs, FROM_PASSWD};
-use crate::settings::digest;
+pub use self::json::{Members, Setting, Shape, tolerant};
+pub use self::line::{Line, Start};
+pub use self::note::{Registration, Registrations};
+pub use self::places::Places;
+pub use self::plan::{Change, Plan};
+
+/// Every host that init can register with.
+pub const REGISTRARS: &[&dyn Registrar] = &[
+    &claude_code::ClaudeCode,
+    &copilot::Copilot,
+    &codex::Codex,
+    &gemini::Gemini,
+    &opencode::OpenCode,
+    &pi::Pi,
+    &qwen::Qwen,
+    &cursor::Cursor,
+];
+
+/// The host of this id.
+pub fn registrar(id: &str) -> Option<&'static dyn Registrar> {
+    REGISTRARS.iter().copied().find(|host| host.id() == id)
+}
+
+/// How a host is found, and what it wants to have written where.
+pub trait Registrar: Sync {
+    /// Its id, as in `toolgate hook <host>`.
+    fn id(&self) -> &'static str;
+    /// What people call it.
+    fn name(&self) -> &'static str;
+    /// The programs that it may be started by.
+    fn programs(&self) -> &'static [&'static str];
+    /// Where it keeps the person's settings. `var` gives variables of the environment that hold an absolute path.
+    fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf;
+    /// The file by which it starts us, for a scope that it has.
+    fn file(&self, places: &Places, scope: Scope) -> Result<PathBuf, RegisterError>;
+    /// All files of a registration, in the order in which they are written. [`Registrar::file`] is the last one.
+    fn wanted(&self, places: &Places, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError>;
+    /// What in a file keeps the host from starting us, one sentence each.
+    fn warnings(&self, _file: &Path, _before: &str, _after: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether it is on this machine.
+    fn is_installed(&self, places: &Places) -> bool {
+        self.programs().iter().any(|program| places.program(program).is_some())
+            || places.config(self.id()).is_dir()
+    }
+
+    /// That it does not have a scope.
+    fn has_no(&self, scope: Scope) -> RegisterError {
+        RegisterError::NoScope { host: self.name(), scope }
+    }
+}
+
+/// How a host whose hooks are commands writes them down.
+pub struct HookForm {
+    /// The host's id.
+    pub host: &'static str,
+    /// The events that we hear. Without those that decide about a call there is no gate.
+    pub events: &'static [(&'static str, Role)],
+    /// How handlers stand in the file.
+    pub shape: Shape,
+    /// Whether the line has to name the event, since the event itself does not.
+    pub names_event: bool,
+    /// The handler for an event.
+    pub handler: fn(event: &str, role: Role, start: &Start) -> Members,
+}
+
+/// What we have to say about an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Whether a call runs.
+    Decides,
+    /// Nothing; it is for the record, or for what the model gets to see.
+    Hears,
+}
+
+impl HookForm {
+    /// What is to stand in a file of settings.
+    fn content(&self, line: &Line, settings: Vec<Setting>) -> Result<json::Hooks, RegisterError> {
+        Ok(json::Hooks { host: self.host, shape: self.shape, handlers: self.handlers(line)?, settings })
+    }
+
+    fn handlers(&self, line: &Line) -> Result<Vec<(&'static str, Members)>, RegisterError> {
+        let handler = |&(event, role): &(&'static str, Role)| {
+            let start = line.hook(self.host, self.names_event.then_some(event))?;
+            Ok((event, (self.handler)(event, role, &start)))
+        };
+        self.events.iter().map(handler).collect()
+    }
+}
+
+/// The line as text for a shell, which answers in our place where we cannot.
+fn guarded(role: Role, start: &Start) -> String {
+    let otherwise = match role {
+        Role::Decides => line::OR_DENY,
+        Role::Hears => line::OR_PASS,
+    };
+    start.shell() + otherwise
+}
+
+/// A program and its arguments as an array of a script, which JSON's are.
+fn script_array(start: &Start) -> String {
+    let words: Vec<_> = std::iter::once(&start.program).chain(&start.args).map(String::as_str).collect();
+    Value::from(words).to_string()
+}
+
+/// The command that a script of ours hands to its adapter.
+pub fn command_in_script(script: &str) -> Option<Start> {
+    let (_, rest) = script.split_once("toolgate({ command: ")?;
+    let (array, _) = rest.split_once(" })")?;
+    let mut words = serde_json::from_str::<Vec<String>>(array).ok()?.into_iter();
+    Some(Start { program: words.next()?, args: words.collect() })
+}
+
+/// The files of a registration by script: what the script needs, then the script.
+fn with_beside(beside: &[(&str, &str)], dir: &Path, script: PathBuf, text: content::Text) -> Vec<Wanted> {
+    let mut wanted: Vec<_> = beside
+        .iter()
+        .map(|(name, text)| Wanted::new(dir.join(name), content::Text((*text).to_owned())))
+        .collect();
+    wanted.push(Wanted::new(script, text));
+    wanted
+}
+
+/// What a file of settings says, JSON with comments or TOML; `None` where it cannot be made out.
+pub fn settings_of(file: &Path, text: &str) -> Option<Value> {
+    if file.extension().is_some_and(|end| end == "toml") { toml::as_json(text).ok() } else { tolerant(text) }
+}
+
+/// A warning about a file that is not plain JSON, for a host that drops such a file and says nothing.
+fn not_plain_json(after: &str) -> Option<String> {
+    let error = serde_json::from_str::<Value>(after).err()?;
+    Some(format!("the client drops this file, and our hooks with it: not plain JSON (line {})", error.line()))
+}
 
 /// Whose settings the registration goes into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,6 +183,11 @@ pub enum Scope {
     Managed,
 }
 
+impl Scope {
+    /// All of them, the strongest first.
+    pub const ALL: [Scope; 4] = [Scope::Managed, Scope::User, Scope::Project, Scope::Local];
+}
+
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -47,235 +197,6 @@ impl fmt::Display for Scope {
             Scope::Managed => "managed",
         })
     }
-}
-
-/// The command line that a host is to start. It says everything that the hook must not learn from its
-/// environment, since a repository can set that.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// The hook binary, absolute.
-    pub binary: PathBuf,
-    /// The host's id, as in `toolgate hook <host>`.
-    pub host: &'static str,
-    /// Where toolgate keeps its things.
-    pub dirs: Dirs,
-    /// For everybody on the machine: each person's home is looked up when the hook starts.
-    pub everybody: bool,
-    /// The profile, where it is not the host's usual one.
-    pub profile: Option<String>,
-    /// The agent's name, where an orchestrator starts several.
-    pub agent: Option<String>,
-    /// The root of the agent's work, where it is not the host's word.
-    pub root: Option<PathBuf>,
-}
-
-impl Line {
-    /// The binary, as text.
-    pub fn command(&self) -> Result<&str, RegisterError> {
-        text_of(&self.binary)
-    }
-
-    /// The arguments. The configuration and state directories are named only where they do not follow from
-    /// the home.
-    pub fn args(&self) -> Result<Vec<String>, RegisterError> {
-        let usual = Dirs::of_home(&self.dirs.home);
-        let mut args = vec!["hook".to_owned(), self.host.to_owned()];
-        let mut flag = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
-        if self.everybody {
-            flag("--home", FROM_PASSWD);
-        } else {
-            flag("--home", text_of(&self.dirs.home)?);
-        }
-        if self.dirs.config != usual.config && !self.everybody {
-            flag("--config", text_of(&self.dirs.config)?);
-        }
-        if self.dirs.state != usual.state && !self.everybody {
-            flag("--state", text_of(&self.dirs.state)?);
-        }
-        if let Some(profile) = &self.profile {
-            flag("--profile", profile);
-        }
-        if let Some(agent) = &self.agent {
-            flag("--agent", agent);
-        }
-        if let Some(root) = &self.root {
-            flag("--root", text_of(root)?);
-        }
-        Ok(args)
-    }
-}
-
-/// What would be done to one settings file. [`apply`] does it.
-#[derive(Debug, Clone)]
-#[must_use]
-pub struct Plan {
-    /// The host's id.
-    pub host: &'static str,
-    /// The settings file by the name that the host uses.
-    pub file: PathBuf,
-    /// The file that is written: the one behind a link, where `file` is a link.
-    pub target: PathBuf,
-    /// What it holds now; `None` where it does not exist.
-    pub before: Option<String>,
-    /// What it will hold; `None` where it is deleted or not created.
-    pub after: Option<String>,
-    /// What the person should know besides the diff, one sentence each.
-    pub warnings: Vec<String>,
-    /// Directories that go with a deleted file, if they are empty.
-    leftover: Vec<PathBuf>,
-    /// The state directory.
-    state: PathBuf,
-    /// What the note will say about the file; `None` takes it off the note.
-    note: Option<Registration>,
-}
-
-impl Plan {
-    /// Whether the settings file changes.
-    pub fn changes(&self) -> bool {
-        self.before != self.after
-    }
-
-    /// The change as a unified diff, fit for a terminal; empty where nothing changes.
-    pub fn diff(&self) -> String {
-        if !self.changes() {
-            return String::new();
-        }
-        let name = self.target.to_string_lossy();
-        let side =
-            |text: &Option<String>| if text.is_some() { name.as_ref() } else { "/dev/null" }.to_owned();
-        let (old, new) =
-            (self.before.as_deref().unwrap_or_default(), self.after.as_deref().unwrap_or_default());
-        let diff = TextDiff::from_lines(old, new);
-        visible(&diff.unified_diff().header(&side(&self.before), &side(&self.after)).to_string())
-    }
-}
-
-/// One file that init wrote, as noted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registration {
-    /// The host's id.
-    pub host: String,
-    /// Whose settings.
-    pub scope: Scope,
-    /// The settings file.
-    pub file: PathBuf,
-    /// What it held before; absent where it did not exist.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub original: Option<String>,
-    /// The digest of what init wrote.
-    pub written_sha256: String,
-    /// Directories that init made for it, outermost first.
-    #[serde(default)]
-    pub created_dirs: Vec<PathBuf>,
-}
-
-impl Registration {
-    /// Whether the file still is what init wrote.
-    pub fn wrote(&self, text: &str) -> bool {
-        self.written_sha256 == sha256(text)
-    }
-}
-
-/// The note of what init did: `registrations.json`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registrations {
-    registrations: Vec<Registration>,
-}
-
-impl Registrations {
-    /// Reads the note. No note is an empty one; a broken one is an error, since it may hold somebody's file.
-    pub fn load(state: &Path) -> Result<Registrations, RegisterError> {
-        let path = note_path(state);
-        match fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| RegisterError::BrokenNote { path }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Registrations::default()),
-            Err(error) => Err(io_error(&path)(error)),
-        }
-    }
-
-    /// What is noted about a file, by its name or by another name of the same file.
-    pub fn find(&self, host: &str, file: &Path) -> Option<&Registration> {
-        let here = |registration: &&Registration| registration.host == host && registration.file == file;
-        self.registrations.iter().find(here).or_else(|| {
-            let real = fs::canonicalize(file).ok()?;
-            self.registrations.iter().find(|registration| {
-                registration.host == host
-                    && fs::canonicalize(&registration.file).is_ok_and(|other| other == real)
-            })
-        })
-    }
-
-    fn set(&mut self, host: &str, file: &Path, note: Option<Registration>) {
-        self.registrations.retain(|old| old.host != host || old.file != file);
-        self.registrations.extend(note);
-        self.registrations.sort_by(|a, b| (&a.host, &a.file).cmp(&(&b.host, &b.file)));
-    }
-
-    fn save(&self, state: &Path) -> Result<(), RegisterError> {
-        let path = note_path(state);
-        let text = serde_json::to_string_pretty(self)
-            .map_err(|_| RegisterError::BrokenNote { path: path.clone() })?;
-        replace(&path, &format!("{text}\n"), 0o600)
-    }
-}
-
-/// Does what was planned.
-///
-/// The note is written first: a settings file of ours that is not on the note could not be given back, while
-/// a note about a file that was not written does no harm.
-pub fn apply(plan: &Plan) -> Result<(), RegisterError> {
-    let _lock = lock(&plan.state)?;
-    if read(&plan.target)? != plan.before {
-        return Err(RegisterError::ChangedMeanwhile { file: plan.file.clone() });
-    }
-    let old = Registrations::load(&plan.state)?;
-    let mut new = old.clone();
-    new.set(plan.host, &plan.file, plan.note.clone());
-    if new != old {
-        new.save(&plan.state)?;
-    }
-    let done = write_target(plan);
-    if done.is_err() && new != old {
-        // The first error is the one to tell.
-        let _ = old.save(&plan.state);
-    }
-    done
-}
-
-fn write_target(plan: &Plan) -> Result<(), RegisterError> {
-    if !plan.changes() {
-        return Ok(());
-    }
-    let Some(text) = &plan.after else {
-        fs::remove_file(&plan.file).map_err(io_error(&plan.file))?;
-        for dir in plan.leftover.iter().rev() {
-            // Somebody else's files may have come to live there; then the directory stays.
-            let _ = fs::remove_dir(dir);
-        }
-        return Ok(());
-    };
-    for dir in plan.note.iter().flat_map(|note| &note.created_dirs) {
-        match fs::create_dir(dir) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io_error(dir)(error)),
-            _ => {}
-        }
-    }
-    replace(&plan.target, text, 0o666)
-}
-
-fn note_path(state: &Path) -> PathBuf {
-    state.join("registrations.json")
-}
-
-fn sha256(text: &str) -> String {
-    digest(text.as_bytes())
-}
-
-fn text_of(path: &Path) -> Result<&str, RegisterError> {
-    if !path.is_absolute() {
-        return Err(RegisterError::NotAbsolute { path: path.to_path_buf() });
-    }
-    path.to_str().ok_or_else(|| RegisterError::NotText { path: path.to_path_buf() })
 }
 
 /// A text with every character that a terminal would obey instead of show spelled out: what is shown comes

@@ -8,14 +8,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 
-use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstNode, CstRootNode};
+use jsonc_parser::cst::CstRootNode;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::HOST;
+use crate::register::handler::CommandLine;
+use crate::register::json::{options, tolerant};
 
 /// The event that decides about a call before it runs. Without it there is no gate.
 pub const GATE: &str = "PreToolUse";
@@ -52,20 +52,6 @@ pub struct Handler {
     pub blocks_on_failure: bool,
     /// Why it does not judge every call before it runs.
     pub limits: Vec<Limit>,
-}
-
-/// What the client starts for a handler.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommandLine {
-    /// `command` and `args`, without a shell.
-    Exec {
-        /// The program.
-        command: String,
-        /// Its arguments.
-        args: Vec<String>,
-    },
-    /// Text for `/bin/sh -c`.
-    Shell(String),
 }
 
 /// Why a handler of ours lets calls through unjudged.
@@ -181,62 +167,6 @@ impl Reading {
     }
 }
 
-/// Whether a handler is one of ours: the only place that says so.
-pub fn is_ours(handler: &Value) -> bool {
-    command_line(handler).is_some_and(|line| line.is_ours())
-}
-
-impl CommandLine {
-    fn is_ours(&self) -> bool {
-        match self {
-            CommandLine::Exec { command, args } => {
-                is_toolgate(command) && args.iter().map(String::as_str).take(2).eq(["hook", HOST])
-            }
-            // A quoted path is still our path.
-            CommandLine::Shell(text) => {
-                text.replace(['\'', '"'], "").contains(&format!("toolgate hook {HOST}"))
-            }
-        }
-    }
-
-    /// Whether starting this starts us and nothing else. `true # toolgate hook claude-code` does not.
-    fn is_plain(&self) -> bool {
-        match self {
-            CommandLine::Exec { .. } => true,
-            CommandLine::Shell(text) => {
-                let tame = |c: char| c.is_ascii_alphanumeric() || " /._-+,:@%='\"".contains(c);
-                let bare = text.replace(['\'', '"'], "");
-                let mut words = bare.split(' ');
-                text.chars().all(tame)
-                    && words.next().is_some_and(is_toolgate)
-                    && words.take(2).eq(["hook", HOST])
-            }
-        }
-    }
-
-    /// The program that is started; for shell text its first word.
-    pub fn program(&self) -> &str {
-        match self {
-            CommandLine::Exec { command, .. } => command,
-            CommandLine::Shell(text) => {
-                text.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"'])
-            }
-        }
-    }
-}
-
-impl fmt::Display for CommandLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CommandLine::Exec { command, args } => {
-                f.write_str(command)?;
-                args.iter().try_for_each(|arg| write!(f, " {arg}"))
-            }
-            CommandLine::Shell(text) => f.write_str(text),
-        }
-    }
-}
-
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -275,34 +205,11 @@ impl fmt::Display for Bad {
     }
 }
 
-/// The value of a file in some dialect of JSON; the settings of a file that the client drops.
-pub(super) fn tolerant(text: &str) -> Option<Value> {
-    let root = CstRootNode::parse(text, &ParseOptions::default()).ok()?;
-    value_of(&root.value()?)
-}
-
-/// A node of the syntax tree as a value.
-pub(super) fn value_of(node: &CstNode) -> Option<Value> {
-    if let Some(object) = node.as_object() {
-        let members = object.properties();
-        let members =
-            members.iter().map(|member| Some((member.decoded_name()?, value_of(&member.value()?)?)));
-        return members.collect::<Option<Map<_, _>>>().map(Value::Object);
-    }
-    if let Some(array) = node.as_array() {
-        return array.elements().iter().map(value_of).collect::<Option<Vec<_>>>().map(Value::Array);
-    }
-    if let Some(string) = node.as_string_lit() {
-        return string.decoded_value().ok().map(Value::String);
-    }
-    serde_json::from_str(&node.to_string()).ok()
-}
-
 /// Why a text is not JSON for the client. Asks for the syntax alone, since the client knows no limit for
 /// depth or for the size of a number.
 fn not_json(text: &str) -> Option<Dropped> {
     let error = serde_json::from_str::<IgnoredAny>(text).err()?;
-    let strict_but_for_comments = super::edit::options();
+    let strict_but_for_comments = options();
     if CstRootNode::parse(text, &strict_but_for_comments).is_ok() {
         return Some(Dropped::Comments { line: error.line() });
     }
@@ -354,7 +261,7 @@ fn event(groups: &Value) -> Event {
             if let Some(bad) = bad(handler) {
                 event.bad.get_or_insert(bad);
             }
-            if let Some(command) = command_line(handler).filter(CommandLine::is_ours) {
+            if let Some(command) = CommandLine::of(handler).filter(|line| line.is_ours(HOST)) {
                 event.ours.push(Handler {
                     limits: limits(handler, matcher, &command),
                     command,
@@ -367,19 +274,6 @@ fn event(groups: &Value) -> Event {
     event
 }
 
-fn command_line(handler: &Value) -> Option<CommandLine> {
-    let command = handler.get("command")?.as_str()?.to_owned();
-    let Some(args) = handler.get("args") else {
-        return Some(CommandLine::Shell(command));
-    };
-    let args = args.as_array()?.iter().map(|arg| arg.as_str().map(str::to_owned));
-    Some(CommandLine::Exec { command, args: args.collect::<Option<_>>()? })
-}
-
-fn is_toolgate(command: &str) -> bool {
-    Path::new(command).file_name().is_some_and(|name| name == "toolgate")
-}
-
 fn limits(handler: &Value, matcher: Option<&Value>, command: &CommandLine) -> Vec<Limit> {
     let on = |field: &str| handler.get(field).is_some_and(|value| value != &Value::Bool(false));
     let narrow = matcher.and_then(Value::as_str).filter(|matcher| !["", "*", ".*"].contains(matcher));
@@ -388,7 +282,7 @@ fn limits(handler: &Value, matcher: Option<&Value>, command: &CommandLine) -> Ve
     limits.extend(on("async").then_some(Limit::Async));
     limits.extend(on("if").then_some(Limit::If));
     limits.extend(on("once").then_some(Limit::Once));
-    limits.extend((!command.is_plain()).then_some(Limit::ShellText));
+    limits.extend(command.start(HOST).is_none().then_some(Limit::ShellText));
     limits
 }
 

@@ -1,0 +1,73 @@
+//! Registration with Qwen Code: hooks in its settings files, under Claude Code's names for the events.
+//!
+//! Facts that shape it, seen with the client: whatever goes wrong with a hook lets the call run, even a missing
+//! program, so the shell that starts us denies in our place; time is in milliseconds, and running out of it lets
+//! the call run.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::content::Wanted;
+use super::json::Members;
+use super::{HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, guarded};
+
+/// Qwen Code.
+pub struct Qwen;
+
+/// How its hooks are written down.
+pub const FORM: HookForm = HookForm {
+    host: "qwen",
+    events: &[
+        ("PreToolUse", Role::Decides),
+        ("PostToolUse", Role::Hears),
+        ("UserPromptSubmit", Role::Hears),
+        ("SessionStart", Role::Hears),
+        ("SessionEnd", Role::Hears),
+        ("Stop", Role::Hears),
+    ],
+    shape: Shape::Groups(Some("*")),
+    names_event: false,
+    handler,
+};
+
+/// Milliseconds. Running out of time lets the call run, so a hook that hangs has to mean waiting.
+const TIMEOUT: u32 = 3_600_000;
+
+fn handler(_: &str, role: Role, start: &Start) -> Members {
+    vec![
+        ("type", Value::from("command")),
+        ("command", Value::from(guarded(role, start))),
+        ("timeout", Value::from(TIMEOUT)),
+    ]
+}
+
+impl Registrar for Qwen {
+    fn id(&self) -> &'static str {
+        FORM.host
+    }
+
+    fn name(&self) -> &'static str {
+        "Qwen Code"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["qwen"]
+    }
+
+    fn config(&self, home: &Path, _: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
+        home.join(".qwen")
+    }
+
+    fn file(&self, places: &Places, scope: Scope) -> Result<PathBuf, RegisterError> {
+        match scope {
+            Scope::User => Ok(places.config(FORM.host).join("settings.json")),
+            Scope::Project => Ok(places.project()?.join(".qwen/settings.json")),
+            Scope::Local | Scope::Managed => Err(self.has_no(scope)),
+        }
+    }
+
+    fn wanted(&self, places: &Places, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
+        Ok(vec![Wanted::new(self.file(places, scope)?, FORM.content(line, Vec::new())?)])
+    }
+}

@@ -1,0 +1,116 @@
+//! The lines as a host starts them: through `sh` and `bash`, from any path, with a gate that works and one that
+//! does not.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::machine::{HOSTS, Machine, script};
+
+const SHELLS: &[&str] = &["sh", "bash"];
+
+/// The command of the event that decides, and of one that only hears.
+fn commands(machine: &Machine, host: &str) -> (String, String) {
+    let (before, after) = match host {
+        "gemini" => ("BeforeTool", "AfterTool"),
+        _ => ("PreToolUse", "PostToolUse"),
+    };
+    let settings: Value = serde_json::from_str(&machine.must(&["init", "--print", "--host", host])).unwrap();
+    let command =
+        |event: &str| settings["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap().to_owned();
+    (command(before), command(after))
+}
+
+fn start(shell: &str, machine: &Machine, command: &str, event: &str) -> Output {
+    let mut child = Command::new(shell)
+        .args(["-c", command])
+        .current_dir(machine.path("project"))
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // One that does not read has ended already.
+    let _ = child.stdin.take().unwrap().write_all(event.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn the_shell_denies_where_toolgate_cannot() {
+    for host in ["codex", "gemini", "qwen"] {
+        let machine = Machine::new();
+        let (gate, hears) = commands(&machine, host);
+        // What toolgate does, and what the host gets from the gate: exit code, stdout, stderr.
+        let cases = [
+            ("cat; echo said; exit 0", 0, "eventsaid\n", ""),
+            ("echo json; echo reason >&2; exit 2", 2, "json\n", "reason\n"),
+            ("exit 1", 2, "", "could not run"),
+            ("exit 3", 2, "", "could not run"),
+            ("kill -KILL $$", 2, "", "could not run"),
+            ("kill -SEGV $$", 2, "", "could not run"),
+        ];
+        for shell in SHELLS {
+            for (body, code, stdout, stderr) in cases {
+                script(machine.binary(), body);
+                let output = start(shell, &machine, &gate, "event");
+                let said = String::from_utf8(output.stderr).unwrap();
+                assert_eq!(output.status.code(), Some(code), "{host}, {shell}, {body}: {said}");
+                assert_eq!(String::from_utf8(output.stdout).unwrap(), stdout, "{host}, {shell}, {body}");
+                assert!(
+                    said.contains(stderr) && said.is_empty() == stderr.is_empty(),
+                    "{host}, {shell}: {said}"
+                );
+                let heard = start(shell, &machine, &hears, "event");
+                assert_eq!(heard.status.code(), Some(0), "{host}, {shell}, {body}");
+            }
+            fs::set_permissions(machine.binary(), fs::Permissions::from_mode(0o644)).unwrap();
+            for missing in [false, true] {
+                if missing {
+                    fs::remove_file(machine.binary()).unwrap();
+                }
+                let output = start(shell, &machine, &gate, "event");
+                let said = String::from_utf8(output.stderr).unwrap();
+                assert_eq!(output.status.code(), Some(2), "{host}, {shell}: {said}");
+                assert!(said.contains("could not run, so this call is denied"), "{host}, {shell}: {said}");
+            }
+            script(machine.binary(), "exit 0");
+        }
+    }
+}
+
+#[test]
+fn any_path_survives_the_shell() {
+    for place in ["b in/toolgate", "it's \"here\"/toolgate", "a$HOME;b`c`/toolgate", "ünï*?[x]/toolgate"] {
+        let machine = Machine::with_binary(place);
+        for host in ["codex", "gemini", "qwen"] {
+            let (gate, _) = commands(&machine, host);
+            let (event, tool) =
+                if host == "gemini" { ("BeforeTool", "write_file") } else { ("PreToolUse", "write_file") };
+            let event = json!({
+                "hook_event_name": event,
+                "cwd": machine.path("project"),
+                "tool_name": tool,
+                "tool_input": { "file_path": "/toolgate-canary/x", "content": "x", "command": "echo > /toolgate-canary/x" },
+            });
+            for shell in SHELLS {
+                let output = start(shell, &machine, &gate, &event.to_string());
+                let said = String::from_utf8(output.stderr).unwrap();
+                assert_eq!(output.status.code(), Some(2), "{place}, {host}, {shell}: {said}");
+                assert!(
+                    !said.contains("could not run") && !said.is_empty(),
+                    "{place}, {host}, {shell}: {said}"
+                );
+            }
+        }
+        for (host, _, _) in HOSTS {
+            machine.must(&["init", "--yes", "--host", host]);
+        }
+        let said = machine.must(&["doctor"]);
+        assert_eq!(said.matches("\nactive: ").count(), HOSTS.len(), "{place}: {said}");
+    }
+}
