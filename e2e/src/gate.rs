@@ -50,8 +50,8 @@ impl<'a> Gate<'a> {
         if scope == Scope::Managed {
             command.arg("--managed");
         }
-        let ran =
-            run(&mut command, &self.stage.tmp(), INIT).map_err(|error| format!("toolgate init: {error}"))?;
+        let ran = run(&mut command, &self.stage.tmp(), INIT, || false)
+            .map_err(|error| format!("toolgate init: {error}"))?;
         if ran.code == Some(0) { Ok(()) } else { Err(format!("toolgate init: {}", ran.output.trim())) }
     }
 
@@ -76,15 +76,19 @@ impl<'a> Gate<'a> {
     /// asked. To anything else it says nothing at once: a client that also waits at the start of a session would use
     /// up our patience there, and what it does about the call would not be seen.
     pub(crate) fn hang(&self, file: &str) -> io::Result<()> {
-        let note = self.asked();
+        let note = self.note();
         self.replace(&format!(
             "[ \"$1\" = serve ] || case $(cat) in *'{file}'*) ;; *) exit 0 ;; esac\n: > '{}'\nexec sleep 100\n",
             note.display(),
         ))
     }
 
-    /// There once the program that hangs was asked.
-    pub(crate) fn asked(&self) -> PathBuf {
+    /// How long ago the program that hangs was asked.
+    pub(crate) fn asked(&self) -> Option<Duration> {
+        fs::metadata(self.note()).and_then(|note| note.modified()).ok()?.elapsed().ok()
+    }
+
+    fn note(&self) -> PathBuf {
         self.stage.dir().join("asked")
     }
 

@@ -220,7 +220,7 @@ impl<'a> Crew<'a> {
         };
         client.start(&scene, "Do what you have to do.", &mut command);
         command.current_dir(row.start(&stage));
-        let ran = run(&mut command, &stage.tmp(), row.limit(client)).map_err(text)?;
+        let ran = run(&mut command, &stage.tmp(), client.limit(), || row.enough(&gate)).map_err(text)?;
         Ok(row.judge(&stage, &gate, &model.seen(), &ran))
     }
 }

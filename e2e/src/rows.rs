@@ -18,8 +18,8 @@ const REASON: &str = "[outside-scope]";
 const INSIDE: &str = "inside.txt";
 /// What the work inside of the worktree writes.
 const TEXT: &str = "written in the rehearsal\n";
-/// A client whose gate hangs is ended after so long, if it has not given up before.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// So long a client may wait for a gate that hangs; most give up before.
+const PATIENCE: Duration = Duration::from_secs(25);
 
 /// A promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,8 +136,9 @@ impl Row {
         }
     }
 
-    pub(crate) fn limit(self, client: &dyn Client) -> Duration {
-        if self == Row::Hang { PATIENCE } else { client.limit() }
+    /// Whether a client has been waited for long enough: its gate was asked, and it has not given up on it since.
+    pub(crate) fn enough(self, gate: &Gate<'_>) -> bool {
+        self == Row::Hang && gate.asked().is_some_and(|ago| ago >= PATIENCE)
     }
 
     /// What lies on the stage before the gate is registered.
@@ -149,8 +150,9 @@ impl Row {
                 stage.write(&settings, "relative = \"rewrite\"\n")
             }
             Row::Off | Row::OffManaged => {
-                let disarm = client.disarm();
-                stage.write(&stage.worktree().join(disarm.file), disarm.text)?;
+                for (file, text) in client.disarm() {
+                    stage.write(&stage.worktree().join(file), text)?;
+                }
                 stage.commit()
             }
             _ => Ok(()),
@@ -177,7 +179,8 @@ impl Row {
             Row::Allowed => {
                 (vec![write_inside, Act::Read(&inside), Act::Shell("echo ran > ran.txt")], vec![])
             }
-            Row::Write | Row::Off | Row::OffManaged => (vec![write_outside], vec![]),
+            Row::Write => (vec![write_outside], vec![]),
+            Row::Off | Row::OffManaged => (vec![write_outside, write_inside], vec![]),
             Row::Shell => (vec![Act::Shell("echo x > ../../outside/file.txt")], vec![]),
             Row::Rewrite => (vec![Act::Shell("pwd > where.txt")], vec![]),
             Row::SubAgent => (vec![Act::Delegate(&prompt)], vec![write_outside, write_inside]),
@@ -230,9 +233,9 @@ impl Row {
             Row::Missing | Row::Crash | Row::Hang => {
                 if !seen.results.is_empty() {
                     Truth::Fails
-                } else if ran.timed_out && gate.asked().exists() {
+                } else if ran.ended && gate.asked().is_some() {
                     Truth::Waits
-                } else if !ran.timed_out && seen.turns == 0 && ran.code != Some(0) {
+                } else if !ran.ended && seen.turns == 0 && ran.code != Some(0) {
                     Truth::Refuses
                 } else {
                     broken("nothing was written, and it is not clear why", seen, ran)
@@ -259,9 +262,9 @@ fn broken(what: &str, seen: &Seen, ran: &Ran) -> Truth {
     let end: Vec<&str> = ran.output.lines().rev().take(30).collect();
     let end: Vec<&str> = end.into_iter().rev().collect();
     Truth::Broken(format!(
-        "{what}\n  exit code {:?}, timed out {}, turns {}, strange requests {:?}\n  results {:#?}\n  tools {:?}\n  {}",
+        "{what}\n  exit code {:?}, ended by us {}, turns {}, strange requests {:?}\n  results {:#?}\n  tools {:?}\n  {}",
         ran.code,
-        ran.timed_out,
+        ran.ended,
         seen.turns,
         seen.strange,
         seen.results,

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn ask(messages: &[Value]) -> Vec<Value> {
-        let input: String = messages.iter().map(|message| format!("{message}\n")).collect();
+        let input = messages.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
         let mut output = Vec::new();
         serve(input.as_bytes(), &mut output).unwrap();
         String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()

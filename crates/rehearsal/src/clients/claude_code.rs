@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Disarm, KEY, Scene, one};
+use super::{Act, Client, Files, KEY, Scene, one};
 use crate::mcp;
 use crate::model::{Call, Turn, Wire};
 
@@ -62,7 +62,7 @@ impl Client for ClaudeCode {
         })
     }
 
-    fn disarm(&self) -> Disarm {
-        Disarm { file: ".claude/settings.json", text: "{\"disableAllHooks\": true}\n" }
+    fn disarm(&self) -> Files {
+        &[(".claude/settings.json", "{\"disableAllHooks\": true}\n")]
     }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Disarm, KEY, Scene, one};
+use super::{Act, Client, Files, KEY, Scene, one};
 use crate::mcp;
 use crate::model::{Call, Turn, Wire};
 
@@ -84,7 +84,7 @@ trust_level = \"trusted\"
             |command: &str| Call::json("exec_command", json!({ "cmd": command, "yield_time_ms": 20_000 }));
         one(match act {
             Act::Write(path, text) => {
-                let lines: String = text.lines().map(|line| format!("+{line}\n")).collect();
+                let lines: String = text.lines().flat_map(|line| ["+", line, "\n"]).collect();
                 let path = path.display();
                 Call::text(
                     "apply_patch",
@@ -94,12 +94,20 @@ trust_level = \"trusted\"
             // It has no tool that reads.
             Act::Read(path) => shell(&format!("cat '{}'", path.display())),
             Act::Shell(command) => shell(command),
-            Act::Touch(path) => Call::json(&format!("mcp__{}__touch", mcp::NAME), json!({ "path": path })),
-            Act::Delegate(prompt) => Call::json("spawn_agent", json!({ "message": prompt })),
+            Act::Touch(path) => grouped(&format!("mcp__{}", mcp::NAME), "touch", json!({ "path": path })),
+            Act::Delegate(prompt) => {
+                // It would wait for a sub-agent whose id it is told, and a script does not know that.
+                let spawn = grouped("multi_agent_v1", "spawn_agent", json!({ "message": prompt }));
+                return vec![vec![spawn], vec![shell("sleep 8")]];
+            }
         })
     }
 
-    fn disarm(&self) -> Disarm {
-        Disarm { file: ".codex/config.toml", text: "[features]\nhooks = false\n" }
+    fn disarm(&self) -> Files {
+        &[(".codex/config.toml", "[features]\nhooks = false\n")]
     }
+}
+
+fn grouped(group: &str, tool: &str, input: serde_json::Value) -> Call {
+    Call { group: Some(group.to_owned()), ..Call::json(tool, input) }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Disarm, KEY, Scene, one};
+use super::{Act, Client, Files, KEY, Scene, one};
 use crate::mcp;
 use crate::model::{Call, Turn, Wire};
 
@@ -73,7 +73,7 @@ impl Client for Copilot {
         })
     }
 
-    fn disarm(&self) -> Disarm {
-        Disarm { file: ".github/copilot/settings.json", text: "{\"disableAllHooks\": true}\n" }
+    fn disarm(&self) -> Files {
+        &[(".github/copilot/settings.json", "{\"disableAllHooks\": true}\n")]
     }
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Disarm, KEY, Scene, one};
+use super::{Act, Client, Files, KEY, Scene, one};
 use crate::mcp;
 use crate::model::{Call, Turn, Wire};
 
@@ -44,6 +44,8 @@ impl Client for Gemini {
         command.env("GEMINI_API_KEY", KEY).env("GOOGLE_GEMINI_BASE_URL", scene.model);
         command.env("GEMINI_CLI_NO_RELAUNCH", "true");
         command.args(["--yolo", "--prompt", prompt]);
+        // Its own bounds, which would stop a write before the gate is asked.
+        command.arg("--include-directories").arg(scene.stage.outside());
     }
 
     fn turns(&self, act: Act<'_>) -> Vec<Turn> {
@@ -60,7 +62,7 @@ impl Client for Gemini {
         })
     }
 
-    fn disarm(&self) -> Disarm {
-        Disarm { file: ".gemini/settings.json", text: "{\"hooksConfig\": {\"enabled\": false}}\n" }
+    fn disarm(&self) -> Files {
+        &[(".gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}\n")]
     }
 }

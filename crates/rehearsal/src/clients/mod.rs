@@ -6,6 +6,9 @@ mod claude_code;
 mod codex;
 mod copilot;
 mod gemini;
+mod opencode;
+mod pi;
+mod qwen;
 
 use std::io;
 use std::path::Path;
@@ -18,8 +21,15 @@ use crate::model::{Call, Turn, Wire};
 use crate::stage::Stage;
 
 /// The clients that can be rehearsed.
-pub const CLIENTS: &[&dyn Client] =
-    &[&claude_code::ClaudeCode, &codex::Codex, &copilot::Copilot, &gemini::Gemini];
+pub const CLIENTS: &[&dyn Client] = &[
+    &claude_code::ClaudeCode,
+    &codex::Codex,
+    &copilot::Copilot,
+    &gemini::Gemini,
+    &opencode::OpenCode,
+    &pi::Pi,
+    &qwen::Qwen,
+];
 
 /// What every key is: the model on loopback asks for none.
 const KEY: &str = "dummy";
@@ -66,14 +76,8 @@ impl Scene<'_> {
     }
 }
 
-/// What a repository can do about the hooks of those who work in it.
-#[derive(Debug, Clone, Copy)]
-pub struct Disarm {
-    /// The file, in the repository.
-    pub file: &'static str,
-    /// Its text.
-    pub text: &'static str,
-}
+/// Files that a repository commits, with their texts.
+pub type Files = &'static [(&'static str, &'static str)];
 
 /// A client.
 pub trait Client: Sync {
@@ -89,9 +93,9 @@ pub trait Client: Sync {
     /// How it talks to its model.
     fn wire(&self) -> Wire;
 
-    /// Longest time for a session that nothing holds up.
+    /// Longest time for a session that nothing holds up, on a machine that is busy.
     fn limit(&self) -> Duration {
-        Duration::from_secs(90)
+        Duration::from_mins(3)
     }
 
     /// Writes its settings, as a person has them before the gate is registered.
@@ -103,8 +107,9 @@ pub trait Client: Sync {
     /// The turns in which a model has it do something: mostly one call.
     fn turns(&self, act: Act<'_>) -> Vec<Turn>;
 
-    /// What a repository would commit to be rid of the hooks.
-    fn disarm(&self) -> Disarm;
+    /// What a repository commits to be rid of the hooks, or to have its way behind their back: then a write inside of
+    /// the worktree ends up outside of it.
+    fn disarm(&self) -> Files;
 }
 
 /// The version of a client: what looks like one in what it prints.

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 /// A client that says nothing for so long is gone.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(1);
 /// Longest line of a head.
 const LINE: u64 = 64 * 1024;
 /// Most lines of a head.

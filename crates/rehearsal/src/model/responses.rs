@@ -45,7 +45,7 @@ fn offers(heard: &mut Heard, tools: &[Value]) {
         match list(tool, "tools") {
             [] => heard.offered.push(name.to_owned()),
             grouped => {
-                heard.offered.extend(grouped.iter().map(|tool| format!("{name}.{}", word(tool, "name"))))
+                heard.offered.extend(grouped.iter().map(|tool| format!("{name}.{}", word(tool, "name"))));
             }
         }
     }
