@@ -18,6 +18,7 @@ mod managed;
 mod rows;
 mod table;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,7 +28,7 @@ use std::thread;
 use std::time::Instant;
 
 use clap::Parser;
-use toolgate_rehearsal::clients::{CLIENTS, Client, Scene, version};
+use toolgate_rehearsal::clients::{CLIENTS, Client, Scene};
 use toolgate_rehearsal::mcp;
 use toolgate_rehearsal::model::Model;
 use toolgate_rehearsal::run::run;
@@ -67,6 +68,9 @@ struct Args {
     /// Write the table into this file, between its markers
     #[arg(long, value_name = "FILE")]
     update: Option<PathBuf>,
+    /// Where the adapters are
+    #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../adapters"))]
+    adapters: PathBuf,
     /// Where the stages are made
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     scratch: PathBuf,
@@ -157,6 +161,7 @@ fn rows(args: &Args) -> Result<Vec<Row>, String> {
 struct Crew<'a> {
     toolgate: PathBuf,
     installed: PathBuf,
+    adapters: PathBuf,
     scratch: &'a Path,
     mcp: Vec<String>,
 }
@@ -169,6 +174,7 @@ impl<'a> Crew<'a> {
         Ok(Crew {
             toolgate: found(&args.toolgate)?,
             installed: found(&args.clients)?,
+            adapters: args.adapters.clone(),
             scratch: &args.scratch,
             mcp: vec![this.to_string_lossy().into_owned(), MCP.to_owned()],
         })
@@ -177,7 +183,8 @@ impl<'a> Crew<'a> {
     /// A stage with the client and node on it.
     fn stage(&self, client: &dyn Client) -> io::Result<Stage> {
         let stage = Stage::new(self.scratch)?;
-        for program in ["node", client.program()] {
+        let programs: BTreeSet<&str> = ["node", client.program()].into();
+        for program in programs {
             stage.add_program(
                 program,
                 &self.installed.join("node_modules/.bin").join(program).canonicalize()?,
@@ -188,7 +195,9 @@ impl<'a> Crew<'a> {
 
     fn version(&self, client: &dyn Client) -> Result<String, String> {
         let stage = self.stage(client).map_err(|error| error.to_string())?;
-        version(client, &stage).ok_or_else(|| format!("{} does not say its version", client.name()))
+        client
+            .version(&stage, &self.installed)
+            .ok_or_else(|| format!("{} does not say its version", client.name()))
     }
 
     fn play(&self, client: &'static dyn Client, row: Row) -> Cell {
@@ -206,11 +215,19 @@ impl<'a> Crew<'a> {
         }
         let model = Model::start(script).map_err(text)?;
         let url = model.url();
-        let scene = Scene { stage: &stage, model: &url, mcp: &self.mcp, installed: &self.installed };
+        let scene = Scene {
+            stage: &stage,
+            model: &url,
+            mcp: &self.mcp,
+            installed: &self.installed,
+            adapters: &self.adapters,
+        };
         client.configure(&scene).map_err(text)?;
         row.before(&stage, client).map_err(text)?;
         let gate = Gate::put(&stage, &self.toolgate).map_err(text)?;
-        gate.init(client.host(), row.scope())?;
+        if client.registers() {
+            gate.init(client.host(), row.scope())?;
+        }
         row.after(&gate).map_err(text)?;
 
         let program = stage.bin().join(client.program());

@@ -5,6 +5,7 @@
 mod claude_code;
 mod codex;
 mod copilot;
+mod copilot_sdk;
 mod gemini;
 mod opencode;
 mod pi;
@@ -23,8 +24,9 @@ use crate::stage::Stage;
 /// The clients that can be rehearsed.
 pub const CLIENTS: &[&dyn Client] = &[
     &claude_code::ClaudeCode,
-    &codex::Codex,
     &copilot::Copilot,
+    &copilot_sdk::CopilotSdk,
+    &codex::Codex,
     &gemini::Gemini,
     &opencode::OpenCode,
     &pi::Pi,
@@ -60,6 +62,8 @@ pub struct Scene<'a> {
     pub mcp: &'a [String],
     /// Where the clients are installed, for what they would otherwise fetch or unpack anew for each empty home.
     pub installed: &'a Path,
+    /// Where our adapters are, for a client that is a program with one of them in it.
+    pub adapters: &'a Path,
 }
 
 impl Scene<'_> {
@@ -93,6 +97,22 @@ pub trait Client: Sync {
     /// How it talks to its model.
     fn wire(&self) -> Wire;
 
+    /// Whether the gate is registered in its settings. Otherwise whoever writes the program puts it there.
+    fn registers(&self) -> bool {
+        true
+    }
+
+    /// Its version: what looks like one in what it prints.
+    fn version(&self, stage: &Stage, _installed: &Path) -> Option<String> {
+        let output = stage.command(stage.bin().join(self.program())).arg("--version").output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let numbers = |word: &&str| {
+            let mut parts = word.split('.');
+            parts.clone().count() >= 3 && parts.all(|part| part.starts_with(|one: char| one.is_ascii_digit()))
+        };
+        text.split_whitespace().map(|word| word.trim_end_matches('.')).find(numbers).map(str::to_owned)
+    }
+
     /// Longest time for a session that nothing holds up, on a machine that is busy.
     fn limit(&self) -> Duration {
         Duration::from_mins(3)
@@ -110,19 +130,6 @@ pub trait Client: Sync {
     /// What a repository commits to be rid of the hooks, or to have its way behind their back: then a write inside of
     /// the worktree ends up outside of it.
     fn disarm(&self) -> Files;
-}
-
-/// The version of a client: what looks like one in what it prints.
-pub fn version(client: &dyn Client, stage: &Stage) -> Option<String> {
-    let output = stage.command(stage.bin().join(client.program())).arg("--version").output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.split(|one: char| one.is_whitespace())
-        .map(|word| word.trim_start_matches('v').trim_end_matches('.'))
-        .find(|word| {
-            word.split('.').count() >= 3
-                && word.split('.').all(|part| part.starts_with(|one: char| one.is_ascii_digit()))
-        })
-        .map(str::to_owned)
 }
 
 /// One call in one turn.
