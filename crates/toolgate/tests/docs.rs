@@ -292,7 +292,8 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_path(word: &str) -> bool {
-    const TOPS: [&str; 7] = [".ci/", ".cargo/", "cases/", "crates/", "docs/", "fuzz/", "scripts/"];
+    const TOPS: [&str; 9] =
+        [".ci/", ".cargo/", "adapters/", "cases/", "crates/", "docs/", "e2e/", "fuzz/", "scripts/"];
     let file = |ending: &str| word.ends_with(ending) && !word.contains(['/', ' ', '*', '<']);
     TOPS.iter().any(|top| word.starts_with(top)) || file(".md") || word == "deny.toml"
 }

@@ -1,0 +1,68 @@
+//! Claude Code.
+
+use std::io;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{Act, Client, Files, KEY, Scene, one};
+use crate::mcp;
+use crate::model::{Call, Turn, Wire};
+
+pub(super) struct ClaudeCode;
+
+impl Client for ClaudeCode {
+    fn host(&self) -> &'static str {
+        "claude-code"
+    }
+
+    fn name(&self) -> &'static str {
+        "Claude Code"
+    }
+
+    fn program(&self) -> &'static str {
+        "claude"
+    }
+
+    fn wire(&self) -> Wire {
+        Wire::Anthropic
+    }
+
+    fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
+        let trusted = json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true });
+        let state = json!({
+            "hasCompletedOnboarding": true,
+            "mcpServers": { mcp::NAME: scene.mcp_server() },
+            "projects": { scene.stage.worktree().to_string_lossy(): trusted },
+        });
+        scene.settings(".claude.json", &state)
+    }
+
+    fn start(&self, scene: &Scene<'_>, prompt: &str, command: &mut Command) {
+        command.env("ANTHROPIC_BASE_URL", scene.model).env("ANTHROPIC_API_KEY", KEY);
+        command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("DISABLE_AUTOUPDATER", "1");
+        // Without this the client refuses to open its permissions to root, and a rehearsal of the administrator's
+        // settings has to be root.
+        command.env("IS_SANDBOX", "1");
+        command.args(["--dangerously-skip-permissions", "--print", prompt]);
+    }
+
+    fn turns(&self, act: Act<'_>) -> Vec<Turn> {
+        one(match act {
+            Act::Write(path, text) => Call::json("Write", json!({ "file_path": path, "content": text })),
+            Act::Read(path) => Call::json("Read", json!({ "file_path": path })),
+            Act::Shell(command) => {
+                Call::json("Bash", json!({ "command": command, "description": "a command" }))
+            }
+            Act::Touch(path) => Call::json(&format!("mcp__{}__touch", mcp::NAME), json!({ "path": path })),
+            Act::Delegate(prompt) => Call::json(
+                "Agent",
+                json!({ "description": "a part", "prompt": prompt, "subagent_type": "general-purpose" }),
+            ),
+        })
+    }
+
+    fn disarm(&self) -> Files {
+        &[(".claude/settings.json", "{\"disableAllHooks\": true}\n")]
+    }
+}

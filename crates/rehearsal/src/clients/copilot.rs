@@ -1,0 +1,79 @@
+//! GitHub Copilot CLI.
+
+use std::io;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{Act, Client, Files, KEY, Scene, one};
+use crate::mcp;
+use crate::model::{Call, Turn, Wire};
+
+pub(super) struct Copilot;
+
+impl Client for Copilot {
+    fn host(&self) -> &'static str {
+        "copilot"
+    }
+
+    fn name(&self) -> &'static str {
+        "Copilot CLI"
+    }
+
+    fn program(&self) -> &'static str {
+        "copilot"
+    }
+
+    fn wire(&self) -> Wire {
+        Wire::Chat
+    }
+
+    fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
+        // A repository's settings count only where the person trusts it, as the person does who works in it.
+        scene.settings(".copilot/config.json", &json!({ "trustedFolders": [scene.stage.worktree()] }))?;
+        let mut server = scene.mcp_server();
+        if let Some(server) = server.as_object_mut() {
+            server.insert("type".to_owned(), "local".into());
+            server.insert("tools".to_owned(), json!(["*"]));
+        }
+        scene.settings(".copilot/mcp-config.json", &json!({ "mcpServers": { mcp::NAME: server } }))?;
+        // The client unpacks itself into the cache of each new home.
+        let unpacked = scene.installed.join("home/.cache/copilot");
+        if unpacked.is_dir() {
+            let cache = scene.stage.home().join(".cache");
+            std::fs::create_dir_all(&cache)?;
+            symlink(unpacked, cache.join("copilot"))?;
+        }
+        Ok(())
+    }
+
+    fn start(&self, scene: &Scene<'_>, prompt: &str, command: &mut Command) {
+        command.env("COPILOT_OFFLINE", "true").env("COPILOT_AUTO_UPDATE", "false");
+        command.env("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", scene.model));
+        command.env("COPILOT_PROVIDER_API_KEY", KEY).env("COPILOT_MODEL", "rehearsal");
+        command.args(["--allow-all", "--prompt", prompt]);
+    }
+
+    fn turns(&self, act: Act<'_>) -> Vec<Turn> {
+        one(match act {
+            Act::Write(path, text) => Call::json("create", json!({ "path": path, "file_text": text })),
+            Act::Read(path) => Call::json("view", json!({ "path": path })),
+            Act::Shell(command) => {
+                Call::json("bash", json!({ "command": command, "description": "a command", "mode": "sync" }))
+            }
+            Act::Touch(path) => Call::json(&format!("{}-touch", mcp::NAME), json!({ "path": path })),
+            Act::Delegate(prompt) => Call::json(
+                "task",
+                json!({
+                    "name": "part", "description": "a part", "prompt": prompt,
+                    "agent_type": "general-purpose", "mode": "sync",
+                }),
+            ),
+        })
+    }
+
+    fn disarm(&self) -> Files {
+        &[(".github/copilot/settings.json", "{\"disableAllHooks\": true}\n")]
+    }
+}

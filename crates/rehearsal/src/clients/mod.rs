@@ -1,0 +1,138 @@
+//! The clients: how each is told where its model is, how it is started, and what its tools are called. One file each.
+//!
+//! A client is started with its own permissions open, so that what does not run was stopped by the gate.
+
+mod claude_code;
+mod codex;
+mod copilot;
+mod copilot_sdk;
+mod gemini;
+mod opencode;
+mod pi;
+mod qwen;
+
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::model::{Call, Turn, Wire};
+use crate::stage::Stage;
+
+/// The clients that can be rehearsed.
+pub const CLIENTS: &[&dyn Client] = &[
+    &claude_code::ClaudeCode,
+    &copilot::Copilot,
+    &copilot_sdk::CopilotSdk,
+    &codex::Codex,
+    &gemini::Gemini,
+    &opencode::OpenCode,
+    &pi::Pi,
+    &qwen::Qwen,
+];
+
+/// What every key is: the model on loopback asks for none.
+const KEY: &str = "dummy";
+
+/// Something that an agent does, in words that all clients share.
+#[derive(Debug, Clone, Copy)]
+pub enum Act<'a> {
+    /// Writes a file with the client's tool for that.
+    Write(&'a Path, &'a str),
+    /// Reads a file.
+    Read(&'a Path),
+    /// Runs a shell command.
+    Shell(&'a str),
+    /// Calls the MCP tool that makes a file.
+    Touch(&'a Path),
+    /// Starts a sub-agent with this prompt, and waits for it.
+    Delegate(&'a str),
+}
+
+/// What a client is set into.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene<'a> {
+    /// The scratch world.
+    pub stage: &'a Stage,
+    /// Where the model is.
+    pub model: &'a str,
+    /// The command line of the MCP server.
+    pub mcp: &'a [String],
+    /// Where the clients are installed, for what they would otherwise fetch or unpack anew for each empty home.
+    pub installed: &'a Path,
+    /// Where our adapters are, for a client that is a program with one of them in it.
+    pub adapters: &'a Path,
+}
+
+impl Scene<'_> {
+    /// The MCP server as most clients want it.
+    fn mcp_server(&self) -> Value {
+        let (command, args) =
+            self.mcp.split_first().map_or(("", [].as_slice()), |(first, rest)| (first, rest));
+        serde_json::json!({ "command": command, "args": args })
+    }
+
+    /// Writes a JSON file into the home.
+    fn settings(&self, path: &str, value: &Value) -> io::Result<()> {
+        self.stage.write(&self.stage.home().join(path), format!("{value:#}\n"))
+    }
+}
+
+/// Files that a repository commits, with their texts.
+pub type Files = &'static [(&'static str, &'static str)];
+
+/// A client.
+pub trait Client: Sync {
+    /// The host's id, as `toolgate init --host` knows it.
+    fn host(&self) -> &'static str;
+
+    /// Its name for people.
+    fn name(&self) -> &'static str;
+
+    /// Its program.
+    fn program(&self) -> &'static str;
+
+    /// How it talks to its model.
+    fn wire(&self) -> Wire;
+
+    /// Whether the gate is registered in its settings. Otherwise whoever writes the program puts it there.
+    fn registers(&self) -> bool {
+        true
+    }
+
+    /// Its version: what looks like one in what it prints.
+    fn version(&self, stage: &Stage, _installed: &Path) -> Option<String> {
+        let output = stage.command(stage.bin().join(self.program())).arg("--version").output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let numbers = |word: &&str| {
+            let mut parts = word.split('.');
+            parts.clone().count() >= 3 && parts.all(|part| part.starts_with(|one: char| one.is_ascii_digit()))
+        };
+        text.split_whitespace().map(|word| word.trim_end_matches('.')).find(numbers).map(str::to_owned)
+    }
+
+    /// Longest time for a session that nothing holds up, on a machine that is busy.
+    fn limit(&self) -> Duration {
+        Duration::from_mins(3)
+    }
+
+    /// Writes its settings, as a person has them before the gate is registered.
+    fn configure(&self, scene: &Scene<'_>) -> io::Result<()>;
+
+    /// Adds to the command what makes it work on one prompt and end.
+    fn start(&self, scene: &Scene<'_>, prompt: &str, command: &mut Command);
+
+    /// The turns in which a model has it do something: mostly one call.
+    fn turns(&self, act: Act<'_>) -> Vec<Turn>;
+
+    /// What a repository commits to be rid of the hooks, or to have its way behind their back: then a write inside of
+    /// the worktree ends up outside of it.
+    fn disarm(&self) -> Files;
+}
+
+/// One call in one turn.
+fn one(call: Call) -> Vec<Turn> {
+    vec![vec![call]]
+}

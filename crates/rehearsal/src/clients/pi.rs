@@ -1,0 +1,68 @@
+//! pi.
+
+use std::io;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{Act, Client, Files, KEY, Scene, one};
+use crate::mcp;
+use crate::model::{Call, Turn, Wire};
+
+pub(super) struct Pi;
+
+impl Client for Pi {
+    fn host(&self) -> &'static str {
+        "pi"
+    }
+
+    fn name(&self) -> &'static str {
+        "pi"
+    }
+
+    fn program(&self) -> &'static str {
+        "pi"
+    }
+
+    fn wire(&self) -> Wire {
+        Wire::Chat
+    }
+
+    fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
+        let model = json!({
+            "id": "model", "reasoning": false, "input": ["text"], "contextWindow": 128_000, "maxTokens": 8192,
+            "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0 },
+        });
+        let provider = json!({
+            "baseUrl": format!("{}/v1", scene.model), "apiKey": KEY, "api": "openai-completions", "models": [model],
+        });
+        scene.settings(".pi/agent/models.json", &json!({ "providers": { "rehearsal": provider } }))?;
+        let mut server = scene.mcp_server();
+        if let Some(server) = server.as_object_mut() {
+            // Otherwise its tools are called from inside of a script.
+            server.insert("exposure".to_owned(), "direct".into());
+        }
+        scene.settings(".pi/agent/mcp.json", &json!({ "mcpServers": { mcp::NAME: server } }))
+    }
+
+    fn start(&self, _scene: &Scene<'_>, prompt: &str, command: &mut Command) {
+        command.env("PI_OFFLINE", "1").env("PI_TELEMETRY", "0");
+        // A repository's settings count only where the person trusts it, as the person does who works in it.
+        command.args(["--approve", "--provider", "rehearsal", "--model", "model", "--print", prompt]);
+    }
+
+    fn turns(&self, act: Act<'_>) -> Vec<Turn> {
+        one(match act {
+            Act::Write(path, text) => Call::json("write", json!({ "path": path, "content": text })),
+            Act::Read(path) => Call::json("read", json!({ "path": path })),
+            Act::Shell(command) => Call::json("bash", json!({ "command": command })),
+            Act::Touch(path) => Call::json(&format!("mcp__{}__touch", mcp::NAME), json!({ "path": path })),
+            // It knows no sub-agents.
+            Act::Delegate(_) => return Vec::new(),
+        })
+    }
+
+    fn disarm(&self) -> Files {
+        &[(".pi/settings.json", "{\"extensions\": [\"!**/*\"]}\n")]
+    }
+}

@@ -1,0 +1,69 @@
+//! Qwen Code.
+
+use std::io;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{Act, Client, Files, KEY, Scene, one};
+use crate::mcp;
+use crate::model::{Call, Turn, Wire};
+
+pub(super) struct Qwen;
+
+impl Client for Qwen {
+    fn host(&self) -> &'static str {
+        "qwen"
+    }
+
+    fn name(&self) -> &'static str {
+        "Qwen Code"
+    }
+
+    fn program(&self) -> &'static str {
+        "qwen"
+    }
+
+    fn wire(&self) -> Wire {
+        Wire::Chat
+    }
+
+    fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
+        let settings = json!({
+            "security": { "auth": { "selectedType": "openai" }, "folderTrust": { "enabled": false } },
+            "general": { "enableAutoUpdate": false, "disableAutoUpdate": true },
+            "privacy": { "usageStatisticsEnabled": false },
+            "telemetry": { "enabled": false },
+            "mcpServers": { mcp::NAME: scene.mcp_server() },
+        });
+        scene.settings(".qwen/settings.json", &settings)
+    }
+
+    fn start(&self, scene: &Scene<'_>, prompt: &str, command: &mut Command) {
+        command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", format!("{}/v1", scene.model));
+        command.env("OPENAI_MODEL", "model");
+        command.args(["--yolo", "--prompt", prompt]);
+        // Its own bounds, which would stop a write before the gate is asked.
+        command.arg("--include-directories").arg(scene.stage.outside());
+    }
+
+    fn turns(&self, act: Act<'_>) -> Vec<Turn> {
+        one(match act {
+            Act::Write(path, text) => Call::json("write_file", json!({ "file_path": path, "content": text })),
+            Act::Read(path) => Call::json("read_file", json!({ "file_path": path })),
+            Act::Shell(command) => Call::json(
+                "run_shell_command",
+                json!({ "command": command, "description": "a command", "is_background": false }),
+            ),
+            Act::Touch(path) => Call::json(&format!("mcp__{}__touch", mcp::NAME), json!({ "path": path })),
+            Act::Delegate(prompt) => Call::json(
+                "agent",
+                json!({ "description": "a part", "prompt": prompt, "subagent_type": "general-purpose" }),
+            ),
+        })
+    }
+
+    fn disarm(&self) -> Files {
+        &[(".qwen/settings.json", "{\"disableAllHooks\": true}\n")]
+    }
+}

@@ -1,0 +1,63 @@
+//! Gemini's `streamGenerateContent?alt=sse` and `generateContent`.
+
+use serde_json::{Value, json};
+
+use super::http::Answer;
+use super::{DONE, Heard, Said, list, text_of, word};
+
+pub(super) fn hear(body: &Value, path: &str) -> Heard {
+    let mut heard = Heard { stream: path.ends_with(":streamGenerateContent"), ..Heard::default() };
+    for tool in list(body, "tools") {
+        heard
+            .offered
+            .extend(list(tool, "functionDeclarations").iter().map(|one| word(one, "name").to_owned()));
+    }
+    if let Some(instruction) = body.get("systemInstruction") {
+        heard.text(&text_of(&Value::from(list(instruction, "parts").to_vec())), false);
+    }
+    let mut begun = false;
+    for content in list(body, "contents") {
+        let model = word(content, "role") == "model";
+        begun |= model;
+        for part in list(content, "parts") {
+            if part.get("functionCall").is_some() {
+                heard.calls += 1;
+            } else if let Some(response) = part.get("functionResponse") {
+                heard.results.push(said_by_tool(response.get("response").unwrap_or(&Value::Null)));
+            } else if !model {
+                heard.text(&text_of(part), begun);
+            }
+        }
+    }
+    heard
+}
+
+/// A tool's answer is `{"output": text}` or `{"error": text}`.
+fn said_by_tool(response: &Value) -> String {
+    match response.get("output").or_else(|| response.get("error")) {
+        Some(Value::String(text)) => text.clone(),
+        _ => response.to_string(),
+    }
+}
+
+pub(super) fn say(said: &Said<'_>, stream: bool) -> Answer {
+    let mut parts: Vec<Value> = said
+        .calls
+        .iter()
+        .enumerate()
+        .map(|(place, call)| {
+            json!({ "functionCall": { "id": said.id(place), "name": call.tool, "args": call.arguments() } })
+        })
+        .collect();
+    if parts.is_empty() {
+        parts.push(json!({ "text": DONE }));
+    }
+    let answer = json!({
+        "candidates": [{
+            "index": 0, "content": { "role": "model", "parts": parts }, "finishReason": "STOP",
+        }],
+        "usageMetadata": { "promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2 },
+        "modelVersion": said.model, "responseId": said.turn,
+    });
+    if stream { Answer::events([("", answer.to_string())]) } else { Answer::json(&answer) }
+}

@@ -1,0 +1,329 @@
+//! A model that does as it is told: a server on loopback that answers each request of a client with the next turn
+//! of a script, and keeps what it was shown.
+//!
+//! It speaks the four wires that the clients know, one file each. It keeps no conversation: which turn is next is
+//! read from the conversation that the client sends, by the calls in it. So a request that a client repeats gets
+//! the same answer.
+
+mod anthropic;
+mod chat;
+mod gemini;
+mod http;
+mod responses;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use self::http::Answer;
+
+/// In the prompt of a sub-agent: from here on the script of the sub-agent counts.
+pub const SUB_AGENT: &str = "[sub-agent of the rehearsal]";
+
+/// What a model says when its script has ended, and when it is asked something beside it (a title, a summary).
+const DONE: &str = "done";
+
+/// How a client talks to its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// OpenAI's `chat/completions`.
+    Chat,
+    /// OpenAI's `responses`.
+    Responses,
+    /// Anthropic's `messages`.
+    Anthropic,
+    /// Gemini's `generateContent` and `streamGenerateContent`.
+    Gemini,
+}
+
+/// What a tool is called with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// Arguments, a JSON object.
+    Json(Value),
+    /// Free text, for tools that take no JSON.
+    Text(String),
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The client's name of the tool.
+    pub tool: String,
+    /// The group that the tool is offered in, where the wire knows groups.
+    pub group: Option<String>,
+    /// What it is called with.
+    pub input: Input,
+}
+
+impl Call {
+    /// A call with arguments.
+    pub fn json(tool: &str, input: Value) -> Call {
+        Call { tool: tool.to_owned(), group: None, input: Input::Json(input) }
+    }
+
+    /// A call with free text.
+    pub fn text(tool: &str, input: String) -> Call {
+        Call { tool: tool.to_owned(), group: None, input: Input::Text(input) }
+    }
+
+    /// The input as the text of a JSON object. Where a wire knows no free text, the text is the one argument.
+    fn arguments(&self) -> Value {
+        match &self.input {
+            Input::Json(value) => value.clone(),
+            Input::Text(text) => json!({ "input": text }),
+        }
+    }
+}
+
+/// The calls that are made at once. After the last turn the model says that it is done.
+pub type Turn = Vec<Call>;
+
+/// What the agent does, and what a sub-agent does that it starts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Script {
+    /// The agent's turns.
+    pub main: Vec<Turn>,
+    /// The sub-agent's.
+    pub sub: Vec<Turn>,
+}
+
+/// What the model was shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Requests that carried tools: the turns that were played.
+    pub turns: usize,
+    /// The results of tools, each once, in the order in which they came.
+    pub results: Vec<String>,
+    /// All other texts (prompts, reminders), each once.
+    pub texts: Vec<String>,
+    /// For each request with tools, their names.
+    pub offered: Vec<Vec<String>>,
+    /// A sub-agent has asked.
+    pub sub_agent: bool,
+    /// Requests that no wire understood.
+    pub strange: Vec<String>,
+}
+
+impl Seen {
+    /// One of the results contains the text.
+    pub fn result_says(&self, text: &str) -> bool {
+        self.results.iter().any(|result| result.contains(text))
+    }
+}
+
+/// A request in words that all wires share.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Heard {
+    /// The answer is wanted as a stream.
+    stream: bool,
+    /// Names of the tools on offer.
+    offered: Vec<String>,
+    /// The texts that come before the model's first word: instructions and the first prompt.
+    opening: String,
+    /// The model's calls so far.
+    calls: usize,
+    /// Results of tools.
+    results: Vec<String>,
+    /// Other texts.
+    texts: Vec<String>,
+}
+
+impl Heard {
+    /// A text of the person or of the client.
+    fn text(&mut self, text: &str, begun: bool) {
+        if !begun {
+            self.opening.push_str(text);
+            self.opening.push('\n');
+        }
+        self.texts.push(text.to_owned());
+    }
+}
+
+/// What the model says: the calls of a turn, or a text if there are none.
+#[derive(Debug)]
+struct Said<'a> {
+    /// A name for this turn, from which ids are made.
+    turn: String,
+    calls: &'a [Call],
+    /// The name of the model that was asked for.
+    model: String,
+}
+
+impl Said<'_> {
+    fn id(&self, place: usize) -> String {
+        format!("call_{}_{place}", self.turn)
+    }
+}
+
+/// A model on loopback. It ends with the value.
+#[derive(Debug)]
+pub struct Model {
+    address: SocketAddr,
+    seen: Arc<Mutex<Seen>>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Model {
+    /// Starts a model that plays the script.
+    pub fn start(script: Script) -> io::Result<Model> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let address = listener.local_addr()?;
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let ended = Arc::new(AtomicBool::new(false));
+        let (script, all, stop) = (Arc::new(script), Arc::clone(&seen), Arc::clone(&ended));
+        thread::Builder::new().name("model".to_owned()).spawn(move || {
+            for stream in listener.incoming() {
+                if stop.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                let (script, seen) = (Arc::clone(&script), Arc::clone(&all));
+                // A request that cannot be read or answered is the client's to report.
+                let _ = thread::Builder::new().spawn(move || serve(&stream, &script, &seen));
+            }
+        })?;
+        Ok(Model { address, seen, ended })
+    }
+
+    /// Where it is, without a final slash.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What it was shown so far.
+    pub fn seen(&self) -> Seen {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::SeqCst);
+        // Wakes the thread that waits for a client.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+fn serve(stream: &TcpStream, script: &Script, seen: &Mutex<Seen>) -> io::Result<()> {
+    let request = http::read(stream)?;
+    let answer = answer(&request, script, seen);
+    http::write(stream, &answer)
+}
+
+fn answer(request: &http::Request, script: &Script, seen: &Mutex<Seen>) -> Answer {
+    let path = request.target.split('?').next().unwrap_or_default();
+    let wire = match path {
+        _ if request.method != "POST" => None,
+        _ if path.ends_with("/chat/completions") => Some(Wire::Chat),
+        _ if path.ends_with("/responses") => Some(Wire::Responses),
+        _ if path.ends_with("/messages") => Some(Wire::Anthropic),
+        _ if path.ends_with(":streamGenerateContent") || path.ends_with(":generateContent") => {
+            Some(Wire::Gemini)
+        }
+        _ => None,
+    };
+    let (Some(wire), Ok(body)) = (wire, serde_json::from_slice::<Value>(&request.body)) else {
+        return aside(request, path, seen);
+    };
+    let heard = match wire {
+        Wire::Chat => chat::hear(&body),
+        Wire::Responses => responses::hear(&body),
+        Wire::Anthropic => anthropic::hear(&body),
+        Wire::Gemini => gemini::hear(&body, path),
+    };
+    let sub_agent = heard.opening.contains(SUB_AGENT);
+    let turns = if sub_agent { &script.sub } else { &script.main };
+    // A question without tools is beside the script.
+    let (place, calls) = if heard.offered.is_empty() { (usize::MAX, None) } else { next(turns, heard.calls) };
+    remember(seen, &heard, sub_agent);
+    let said = Said {
+        turn: format!("{}{place}", if sub_agent { "sub" } else { "main" }),
+        calls: calls.map(Vec::as_slice).unwrap_or_default(),
+        model: body.get("model").and_then(Value::as_str).unwrap_or("model").to_owned(),
+    };
+    match wire {
+        Wire::Chat => chat::say(&said, heard.stream),
+        Wire::Responses => responses::say(&said, heard.stream),
+        Wire::Anthropic => anthropic::say(&said, heard.stream),
+        Wire::Gemini => gemini::say(&said, heard.stream),
+    }
+}
+
+/// What clients ask for beside the conversation.
+fn aside(request: &http::Request, path: &str, seen: &Mutex<Seen>) -> Answer {
+    if path.ends_with("/count_tokens") {
+        return Answer::json(&json!({ "input_tokens": 1 }));
+    }
+    if path.ends_with(":countTokens") {
+        return Answer::json(&json!({ "totalTokens": 1 }));
+    }
+    if request.method == "GET" && path.ends_with("/models") {
+        return Answer::json(&json!({ "object": "list", "data": [], "models": [] }));
+    }
+    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    seen.strange.push(format!("{} {}", request.method, request.target));
+    Answer::missing()
+}
+
+/// The turn after so many calls, and its place.
+fn next(turns: &[Turn], calls: usize) -> (usize, Option<&Turn>) {
+    let mut before = 0;
+    for (place, turn) in turns.iter().enumerate() {
+        if before >= calls {
+            return (place, Some(turn));
+        }
+        before += turn.len();
+    }
+    (turns.len(), None)
+}
+
+fn remember(seen: &Mutex<Seen>, heard: &Heard, sub_agent: bool) {
+    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let seen = &mut *seen;
+    add_new(&mut seen.results, &heard.results);
+    add_new(&mut seen.texts, &heard.texts);
+    seen.sub_agent |= sub_agent;
+    if !heard.offered.is_empty() {
+        seen.turns += 1;
+        seen.offered.push(heard.offered.clone());
+    }
+}
+
+fn add_new(known: &mut Vec<String>, more: &[String]) {
+    let old: BTreeSet<String> = known.iter().cloned().collect();
+    known.extend(more.iter().filter(|text| !old.contains(*text)).cloned());
+}
+
+/// The text of a message: a string, or parts with a text each. Other parts are shown as they are, since a client
+/// may put what a tool said into any of them.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(text_of).collect::<Vec<_>>().join("\n"),
+        Value::Object(part) => match part.get("text").and_then(Value::as_str) {
+            Some(text) => text.to_owned(),
+            None => content.to_string(),
+        },
+        Value::Bool(_) | Value::Number(_) => content.to_string(),
+    }
+}
+
+/// The elements of an array member; none where it is none.
+fn list<'a>(value: &'a Value, member: &str) -> &'a [Value] {
+    value.get(member).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// A text member; empty where there is none.
+fn word<'a>(value: &'a Value, member: &str) -> &'a str {
+    value.get(member).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

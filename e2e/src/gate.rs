@@ -1,0 +1,106 @@
+//! The gate as a person has it: a binary in a directory of programs, and `toolgate init`. Then what can befall it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use toolgate_rehearsal::run::run;
+use toolgate_rehearsal::stage::Stage;
+
+use crate::managed;
+
+/// Longest time for `toolgate init`.
+const INIT: Duration = Duration::from_secs(30);
+
+/// Whose settings the gate is registered in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The person's.
+    User,
+    /// The administrator's.
+    Managed,
+}
+
+/// A toolgate on a stage.
+#[derive(Debug)]
+pub(crate) struct Gate<'a> {
+    stage: &'a Stage,
+    binary: PathBuf,
+}
+
+impl<'a> Gate<'a> {
+    /// Puts the binary, and the one beside it where it is built as two, onto the stage.
+    pub(crate) fn put(stage: &'a Stage, toolgate: &Path) -> io::Result<Gate<'a>> {
+        let gate = Gate { stage, binary: stage.bin().join("toolgate") };
+        copy(toolgate, &gate.binary)?;
+        let beside = toolgate.with_file_name("toolgate-cli");
+        if beside.is_file() {
+            copy(&beside, &stage.bin().join("toolgate-cli"))?;
+        }
+        Ok(gate)
+    }
+
+    /// Registers it, in the person's settings or in the administrator's.
+    pub(crate) fn init(&self, host: &str, scope: Scope) -> Result<(), String> {
+        let mut command = self.command(scope);
+        command.args(["init", "--host", host, "--yes"]);
+        if scope == Scope::Managed {
+            command.arg("--managed");
+        }
+        let ran = run(&mut command, &self.stage.tmp(), INIT, || false)
+            .map_err(|error| format!("toolgate init: {error}"))?;
+        if ran.code == Some(0) { Ok(()) } else { Err(format!("toolgate init: {}", ran.output.trim())) }
+    }
+
+    fn command(&self, scope: Scope) -> Command {
+        match scope {
+            Scope::User => self.stage.command(&self.binary),
+            Scope::Managed => managed::command(self.stage, &self.binary),
+        }
+    }
+
+    /// Deletes it.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        fs::remove_file(&self.binary)
+    }
+
+    /// Puts a program in its place that crashes.
+    pub(crate) fn crash(&self) -> io::Result<()> {
+        self.replace("kill -SEGV $$\n")
+    }
+
+    /// Puts a program in its place that never answers when it is asked about `file`, and leaves a note that it was
+    /// asked. To anything else it says nothing at once: a client that also waits at the start of a session would use
+    /// up our patience there, and what it does about the call would not be seen.
+    pub(crate) fn hang(&self, file: &str) -> io::Result<()> {
+        let note = self.note();
+        self.replace(&format!(
+            "[ \"$1\" = serve ] || case $(cat) in *'{file}'*) ;; *) exit 0 ;; esac\n: > '{}'\nexec sleep 100\n",
+            note.display(),
+        ))
+    }
+
+    /// How long ago the program that hangs was asked.
+    pub(crate) fn asked(&self) -> Option<Duration> {
+        fs::metadata(self.note()).and_then(|note| note.modified()).ok()?.elapsed().ok()
+    }
+
+    fn note(&self) -> PathBuf {
+        self.stage.dir().join("asked")
+    }
+
+    fn replace(&self, script: &str) -> io::Result<()> {
+        // A new file: what is there may be one with the original.
+        self.remove()?;
+        fs::write(&self.binary, format!("#!/bin/sh\n{script}"))?;
+        fs::set_permissions(&self.binary, fs::Permissions::from_mode(0o755))
+    }
+}
+
+/// A second name for the file where the disk can do that; it is large.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(|_| ()))
+}

@@ -1,0 +1,274 @@
+//! The promises, one row each: what the model wants, what befalls the gate before, and what the disk says afterwards.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toolgate_rehearsal::clients::{Act, Client};
+use toolgate_rehearsal::model::{SUB_AGENT, Script, Seen};
+use toolgate_rehearsal::run::Ran;
+use toolgate_rehearsal::stage::Stage;
+
+use crate::gate::{Gate, Scope};
+
+/// What ends our reason for a denial: the policy. The model must have read it.
+const REASON: &str = "[outside-scope]";
+/// A file in the worktree.
+const INSIDE: &str = "inside.txt";
+/// What the work inside of the worktree writes.
+const TEXT: &str = "written in the rehearsal\n";
+/// So long a client may wait for a gate that hangs; most give up before.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+/// A promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Row {
+    /// Work inside of the worktree is not hindered.
+    Allowed,
+    /// The tool that writes files does not write outside.
+    Write,
+    /// A shell command does not write outside.
+    Shell,
+    /// A call is made to start from the root.
+    Rewrite,
+    /// A sub-agent is held to the same.
+    SubAgent,
+    /// So is a tool of an MCP server.
+    Mcp,
+    /// Without the binary nothing runs.
+    Missing,
+    /// With a binary that crashes nothing runs.
+    Crash,
+    /// With a binary that does not answer nothing runs.
+    Hang,
+    /// A repository that switches the hooks off, against the person's registration.
+    Off,
+    /// The same against the administrator's.
+    OffManaged,
+}
+
+/// All rows, in the order of the table.
+pub(crate) const ROWS: [Row; 11] = [
+    Row::Allowed,
+    Row::Write,
+    Row::Shell,
+    Row::Rewrite,
+    Row::SubAgent,
+    Row::Mcp,
+    Row::Missing,
+    Row::Crash,
+    Row::Hang,
+    Row::Off,
+    Row::OffManaged,
+];
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Truth {
+    /// All that was wanted was done.
+    Runs,
+    /// It was not done, and the model was told why.
+    Denied,
+    /// It was done from the root.
+    Rewritten,
+    /// It was not done, and the model was told how to write it.
+    Hint,
+    /// It was not done, and the model was told that something failed.
+    Fails,
+    /// It was not done; the client waited until it was ended.
+    Waits,
+    /// The client did not start.
+    Refuses,
+    /// It was done, and should not have been.
+    Open,
+    /// The client has nothing of the kind.
+    None,
+    /// The rehearsal itself came to nothing.
+    Broken(String),
+}
+
+impl Row {
+    /// Its name on the command line.
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            Row::Allowed => "allowed",
+            Row::Write => "write",
+            Row::Shell => "shell",
+            Row::Rewrite => "rewrite",
+            Row::SubAgent => "sub-agent",
+            Row::Mcp => "mcp",
+            Row::Missing => "missing",
+            Row::Crash => "crash",
+            Row::Hang => "hang",
+            Row::Off => "off",
+            Row::OffManaged => "off-managed",
+        }
+    }
+
+    /// Its heading.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Row::Allowed => "work inside",
+            Row::Write => "write outside",
+            Row::Shell => "shell outside",
+            Row::Rewrite => "rewriting",
+            Row::SubAgent => "sub-agent outside",
+            Row::Mcp => "MCP tool outside",
+            Row::Missing => "gate missing",
+            Row::Crash => "gate crashes",
+            Row::Hang => "gate hangs",
+            Row::Off => "switched off by the repository",
+            Row::OffManaged => "the same, managed",
+        }
+    }
+
+    pub(crate) fn scope(self) -> Scope {
+        if self == Row::OffManaged { Scope::Managed } else { Scope::User }
+    }
+
+    /// Where the session starts.
+    pub(crate) fn start(self, stage: &Stage) -> PathBuf {
+        match self {
+            // Below the root, so that the disk shows from where a command ran.
+            Row::Rewrite => stage.worktree().join("below"),
+            _ => stage.worktree(),
+        }
+    }
+
+    /// Whether a client has been waited for long enough: its gate was asked, and it has not given up on it since.
+    pub(crate) fn enough(self, gate: &Gate<'_>) -> bool {
+        self == Row::Hang && gate.asked().is_some_and(|ago| ago >= PATIENCE)
+    }
+
+    /// What lies on the stage before the gate is registered.
+    pub(crate) fn before(self, stage: &Stage, client: &dyn Client) -> io::Result<()> {
+        match self {
+            Row::Rewrite => {
+                fs::create_dir(self.start(stage))?;
+                let settings = stage.home().join(".config/toolgate/toolgate.toml");
+                stage.write(&settings, "relative = \"rewrite\"\n")
+            }
+            Row::Off | Row::OffManaged => {
+                for (file, text) in client.disarm() {
+                    stage.write(&stage.worktree().join(file), text)?;
+                }
+                stage.commit()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What befalls the gate once it is registered.
+    pub(crate) fn after(self, gate: &Gate<'_>) -> io::Result<()> {
+        match self {
+            Row::Missing => gate.remove(),
+            Row::Crash => gate.crash(),
+            Row::Hang => gate.hang(INSIDE),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the model wants. `None` where the client cannot do it at all.
+    pub(crate) fn script(self, client: &dyn Client, stage: &Stage) -> Option<Script> {
+        let (inside, outside) = (inside(stage), outside(stage));
+        let all = |acts: &[Act<'_>]| acts.iter().flat_map(|act| client.turns(*act)).collect::<Vec<_>>();
+        let (write_inside, write_outside) = (Act::Write(&inside, TEXT), Act::Write(&outside, TEXT));
+        let prompt = format!("{SUB_AGENT} Do your part.");
+        let (main, sub) = match self {
+            Row::Allowed => {
+                (vec![write_inside, Act::Read(&inside), Act::Shell("echo ran > ran.txt")], vec![])
+            }
+            Row::Write => (vec![write_outside], vec![]),
+            Row::Off | Row::OffManaged => (vec![write_outside, write_inside], vec![]),
+            Row::Shell => (vec![Act::Shell("echo x > ../../outside/file.txt")], vec![]),
+            Row::Rewrite => (vec![Act::Shell("pwd > where.txt")], vec![]),
+            Row::SubAgent => (vec![Act::Delegate(&prompt)], vec![write_outside, write_inside]),
+            Row::Mcp => (vec![Act::Touch(&outside), Act::Touch(&inside)], vec![]),
+            Row::Missing | Row::Crash | Row::Hang => (vec![write_inside], vec![]),
+        };
+        let script = Script { main: all(&main), sub: all(&sub) };
+        (!script.main.is_empty()).then_some(script)
+    }
+
+    /// What became of it.
+    pub(crate) fn judge(self, stage: &Stage, gate: &Gate<'_>, seen: &Seen, ran: &Ran) -> Truth {
+        let (inside, outside) = (inside(stage), outside(stage));
+        let denied = || match (outside.exists(), seen.result_says(REASON)) {
+            (true, _) => Truth::Open,
+            (false, true) => Truth::Denied,
+            (false, false) => {
+                broken("nothing was written outside, but the model was not told why", seen, ran)
+            }
+        };
+        let and_inside = |truth: Truth| match truth {
+            Truth::Denied if !inside.exists() => broken("what is allowed did not run either", seen, ran),
+            truth => truth,
+        };
+        match self {
+            Row::Allowed => {
+                let written = holds(&inside, TEXT) && holds(&stage.worktree().join("ran.txt"), "ran\n");
+                if written && seen.result_says(TEXT.trim()) {
+                    Truth::Runs
+                } else {
+                    broken("the work was not done, or its result not shown", seen, ran)
+                }
+            }
+            Row::Write | Row::Shell | Row::Off | Row::OffManaged => denied(),
+            Row::SubAgent if !seen.sub_agent => broken("no sub-agent was started", seen, ran),
+            Row::SubAgent | Row::Mcp => and_inside(denied()),
+            Row::Rewrite => {
+                let root = stage.worktree();
+                if holds(&root.join("where.txt"), &format!("{}\n", root.display())) {
+                    Truth::Rewritten
+                } else if self.start(stage).join("where.txt").exists() {
+                    Truth::Open
+                } else if seen.result_says(&root.to_string_lossy()) {
+                    Truth::Hint
+                } else {
+                    broken("the command did not run, and no hint was given", seen, ran)
+                }
+            }
+            Row::Missing | Row::Crash | Row::Hang if inside.exists() => Truth::Open,
+            Row::Missing | Row::Crash | Row::Hang => {
+                if !seen.results.is_empty() {
+                    Truth::Fails
+                } else if ran.ended && gate.asked().is_some() {
+                    Truth::Waits
+                } else if !ran.ended && seen.turns == 0 && ran.code != Some(0) {
+                    Truth::Refuses
+                } else {
+                    broken("nothing was written, and it is not clear why", seen, ran)
+                }
+            }
+        }
+    }
+}
+
+fn inside(stage: &Stage) -> PathBuf {
+    stage.worktree().join(INSIDE)
+}
+
+fn outside(stage: &Stage) -> PathBuf {
+    stage.outside().join("file.txt")
+}
+
+fn holds(file: &Path, text: &str) -> bool {
+    fs::read_to_string(file).is_ok_and(|found| found == text)
+}
+
+/// What happened, for the one who has to find out why.
+fn broken(what: &str, seen: &Seen, ran: &Ran) -> Truth {
+    let end: Vec<&str> = ran.output.lines().rev().take(30).collect();
+    let end: Vec<&str> = end.into_iter().rev().collect();
+    Truth::Broken(format!(
+        "{what}\n  exit code {:?}, ended by us {}, turns {}, strange requests {:?}\n  results {:#?}\n  tools {:?}\n  {}",
+        ran.code,
+        ran.ended,
+        seen.turns,
+        seen.strange,
+        seen.results,
+        seen.offered.first(),
+        end.join("\n  "),
+    ))
+}

@@ -1,0 +1,108 @@
+//! The table: a line a client, a column a promise.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate_rehearsal::clients::Client;
+
+use crate::expected::expected;
+use crate::rows::{ROWS, Row, Truth};
+
+/// Around the table in a document.
+const MARKERS: (&str, &str) = ("<!-- e2e -->", "<!-- /e2e -->");
+
+/// What one rehearsal found.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub(crate) host: &'static str,
+    pub(crate) row: Row,
+    pub(crate) truth: Truth,
+    pub(crate) took: Duration,
+}
+
+impl Cell {
+    pub(crate) fn passed(&self) -> bool {
+        self.truth == expected(self.host, self.row)
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "host": self.host, "row": self.row.id(), "found": words(self.row, &self.truth),
+            "expected": words(self.row, &expected(self.host, self.row)), "passed": self.passed(),
+            "seconds": self.took.as_secs_f32(),
+        })
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.passed() { "pass" } else { "FAIL" };
+        let (row, seconds) = (self.row.id(), self.took.as_secs_f32());
+        write!(f, "{verdict} {:12} {row:12} {seconds:5.1} s  {}", self.host, words(self.row, &self.truth))?;
+        if self.passed() {
+            return Ok(());
+        }
+        write!(f, "\n  expected: {}", words(self.row, &expected(self.host, self.row)))
+    }
+}
+
+/// A finding in the words of the table.
+fn words(row: Row, truth: &Truth) -> String {
+    let off = matches!(row, Row::Off | Row::OffManaged);
+    match truth {
+        Truth::Runs => "runs",
+        Truth::Denied if off => "holds",
+        Truth::Denied => "denied",
+        Truth::Rewritten => "rewritten",
+        Truth::Hint => "denied, with a hint",
+        Truth::Fails => "does not run",
+        Truth::Waits => "waits, does not run",
+        Truth::Refuses => "does not start",
+        Truth::Open if off => "off",
+        Truth::Open => "open: runs",
+        Truth::None => "has none",
+        Truth::Broken(why) => return format!("broken: {why}"),
+    }
+    .to_owned()
+}
+
+/// The whole table. The administrator's registration is told with the person's, in one column.
+pub(crate) fn markdown(clients: &[&'static dyn Client], versions: &[String], cells: &[Cell]) -> String {
+    let find = |host: &str, row: Row| cells.iter().find(|cell| cell.host == host && cell.row == row);
+    let rows: Vec<Row> = ROWS.into_iter().filter(|row| *row != Row::OffManaged).collect();
+    let titles: Vec<&str> = rows.iter().map(|row| row.title()).collect();
+    let mut table = format!("| client | {} |\n|---|{}\n", titles.join(" | "), "---|".repeat(rows.len()));
+    for (client, version) in clients.iter().zip(versions) {
+        table.push_str(&format!("| {} {version} |", client.name()));
+        for row in &rows {
+            let mut text = find(client.host(), *row).map_or_else(|| "not rehearsed".to_owned(), short);
+            if *row == Row::Off
+                && let Some(managed) = find(client.host(), Row::OffManaged)
+            {
+                text.push_str(&format!(" (managed: {})", short(managed)));
+            }
+            table.push_str(&format!(" {text} |"));
+        }
+        table.push('\n');
+    }
+    table
+}
+
+fn short(cell: &Cell) -> String {
+    let text = words(cell.row, &cell.truth);
+    let text = text.lines().next().unwrap_or_default();
+    if cell.passed() { text.to_owned() } else { format!("**not as expected:** {text}") }
+}
+
+/// Writes the table into a document, between its markers.
+pub(crate) fn update(file: &Path, table: &str) -> Result<(), String> {
+    let at = |what: &dyn fmt::Display| format!("`{}`: {what}", file.display());
+    let text = fs::read_to_string(file).map_err(|error| at(&error))?;
+    let (begin, end) = MARKERS;
+    let parts = text.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+    let (before, after) = parts.ok_or_else(|| at(&format!("no `{begin}` and `{end}`")))?;
+    fs::write(file, format!("{before}{begin}\n\n{table}\n{end}{after}")).map_err(|error| at(&error))
+}
