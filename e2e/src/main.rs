@@ -211,6 +211,9 @@ impl<'a> Crew<'a> {
         let stage = self.stage(client).map_err(text)?;
         let Some(script) = row.script(client, &stage) else { return Ok(Truth::None) };
         if row.scope() == Scope::Managed {
+            if !client.has_managed() {
+                return Ok(Truth::None);
+            }
             managed::possible(&stage).map_err(|error| format!("cannot be rehearsed here: {error}"))?;
         }
         let model = Model::start(script).map_err(text)?;

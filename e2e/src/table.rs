@@ -69,7 +69,7 @@ fn words(row: Row, truth: &Truth) -> String {
     .to_owned()
 }
 
-/// The whole table. The administrator's registration is told with the person's, in one column.
+/// The whole table. The administrator's registration is told beside the person's, where that one does not hold.
 pub(crate) fn markdown(clients: &[&'static dyn Client], versions: &[String], cells: &[Cell]) -> String {
     let find = |host: &str, row: Row| cells.iter().find(|cell| cell.host == host && cell.row == row);
     let rows: Vec<Row> = ROWS.into_iter().filter(|row| *row != Row::OffManaged).collect();
@@ -79,10 +79,13 @@ pub(crate) fn markdown(clients: &[&'static dyn Client], versions: &[String], cel
         table.push_str(&format!("| {} {version} |", client.name()));
         for row in &rows {
             let mut text = find(client.host(), *row).map_or_else(|| "not rehearsed".to_owned(), short);
-            if *row == Row::Off
-                && let Some(managed) = find(client.host(), Row::OffManaged)
-            {
-                text.push_str(&format!(" (managed: {})", short(managed)));
+            let managed =
+                find(client.host(), Row::OffManaged).filter(|_| *row == Row::Off && text != "holds");
+            if let Some(managed) = managed {
+                text.push_str(&match managed.truth {
+                    Truth::None => " (no managed settings)".to_owned(),
+                    _ => format!(" (managed {})", short(managed)),
+                });
             }
             table.push_str(&format!(" {text} |"));
         }
@@ -105,4 +108,46 @@ pub(crate) fn update(file: &Path, table: &str) -> Result<(), String> {
     let parts = text.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
     let (before, after) = parts.ok_or_else(|| at(&format!("no `{begin}` and `{end}`")))?;
     fs::write(file, format!("{before}{begin}\n\n{table}\n{end}{after}")).map_err(|error| at(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_rehearsal::clients::CLIENTS;
+
+    use super::*;
+
+    fn cell(row: Row, truth: Truth) -> Cell {
+        Cell { host: "claude-code", row, truth, took: Duration::ZERO }
+    }
+
+    #[test]
+    fn a_table_has_a_line_a_client_and_goes_between_the_markers() {
+        let client: Vec<_> =
+            CLIENTS.iter().copied().filter(|client| client.host() == "claude-code").collect();
+        let cells = [
+            cell(Row::Write, Truth::Denied),
+            cell(Row::Shell, Truth::Open),
+            cell(Row::Off, Truth::Open),
+            cell(Row::OffManaged, Truth::Denied),
+        ];
+        let table = markdown(&client, &["1.2.3".to_owned()], &cells);
+        let line = table.lines().nth(2).unwrap();
+        assert!(
+            line.starts_with(
+                "| Claude Code 1.2.3 | not rehearsed | denied | **not as expected:** open: runs |"
+            )
+        );
+        assert!(line.ends_with("| off (managed holds) |"), "{line}");
+        let columns = table.lines().map(|line| line.matches('|').count()).collect::<Vec<_>>();
+        assert_eq!(columns, [12; 3]);
+
+        let file = std::env::temp_dir().join(format!("e2e-table-{}.md", std::process::id()));
+        fs::write(&file, "before\n<!-- e2e -->\nold\n<!-- /e2e -->\nafter\n").unwrap();
+        update(&file, &table).unwrap();
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(text, format!("before\n<!-- e2e -->\n\n{table}\n<!-- /e2e -->\nafter\n"));
+        fs::write(&file, "no markers").unwrap();
+        assert!(update(&file, &table).is_err());
+        fs::remove_file(&file).unwrap();
+    }
 }
