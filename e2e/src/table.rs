@@ -14,6 +14,14 @@ use crate::rows::{ROWS, Row, Truth};
 /// Around the table in a document.
 const MARKERS: (&str, &str) = ("<!-- e2e -->", "<!-- /e2e -->");
 
+/// Whether a finding is the expected one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Pass,
+    Fail,
+    Skip,
+}
+
 /// What one rehearsal found.
 #[derive(Debug)]
 pub(crate) struct Cell {
@@ -24,14 +32,18 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    pub(crate) fn passed(&self) -> bool {
-        self.truth == expected(self.host, self.row)
+    pub(crate) fn verdict(&self) -> Verdict {
+        match &self.truth {
+            Truth::Skipped(_) => Verdict::Skip,
+            truth if *truth == expected(self.host, self.row) => Verdict::Pass,
+            _ => Verdict::Fail,
+        }
     }
 
     pub(crate) fn json(&self) -> Value {
         json!({
             "host": self.host, "row": self.row.id(), "found": words(self.row, &self.truth),
-            "expected": words(self.row, &expected(self.host, self.row)), "passed": self.passed(),
+            "expected": words(self.row, &expected(self.host, self.row)), "verdict": format!("{:?}", self.verdict()).to_lowercase(),
             "seconds": self.took.as_secs_f32(),
         })
     }
@@ -39,10 +51,14 @@ impl Cell {
 
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.passed() { "pass" } else { "FAIL" };
+        let verdict = match self.verdict() {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "FAIL",
+            Verdict::Skip => "SKIP",
+        };
         let (row, seconds) = (self.row.id(), self.took.as_secs_f32());
         write!(f, "{verdict} {:12} {row:12} {seconds:5.1} s  {}", self.host, words(self.row, &self.truth))?;
-        if self.passed() {
+        if self.verdict() != Verdict::Fail {
             return Ok(());
         }
         write!(f, "\n  expected: {}", words(self.row, &expected(self.host, self.row)))
@@ -64,6 +80,7 @@ fn words(row: Row, truth: &Truth) -> String {
         Truth::Open if off => "off",
         Truth::Open => "open: runs",
         Truth::None => "has none",
+        Truth::Skipped(why) => return format!("not rehearsed: {why}"),
         Truth::Broken(why) => return format!("broken: {why}"),
     }
     .to_owned()
@@ -84,6 +101,7 @@ pub(crate) fn markdown(clients: &[&'static dyn Client], versions: &[String], cel
             if let Some(managed) = managed {
                 text.push_str(&match managed.truth {
                     Truth::None => " (no managed settings)".to_owned(),
+                    Truth::Skipped(_) => " (managed not rehearsed)".to_owned(),
                     _ => format!(" (managed {})", short(managed)),
                 });
             }
@@ -97,7 +115,7 @@ pub(crate) fn markdown(clients: &[&'static dyn Client], versions: &[String], cel
 fn short(cell: &Cell) -> String {
     let text = words(cell.row, &cell.truth);
     let text = text.lines().next().unwrap_or_default();
-    if cell.passed() { text.to_owned() } else { format!("**not as expected:** {text}") }
+    if cell.verdict() == Verdict::Fail { format!("**not as expected:** {text}") } else { text.to_owned() }
 }
 
 /// Writes the table into a document, between its markers.
