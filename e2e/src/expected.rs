@@ -21,8 +21,43 @@ fn promise(row: Row) -> Truth {
 
 /// Where a client is different.
 const EXCEPTIONS: &[(&str, Row, Truth)] = &[
+    // A setting of the repository switches the person's hooks off; the administrator's stay.
     ("claude-code", Row::Off, Truth::Open),
     ("codex", Row::Off, Truth::Open),
     ("copilot", Row::Off, Truth::Open),
     ("gemini", Row::Off, Truth::Open),
+    // The same, and there is no administrator's registration.
+    ("qwen", Row::Off, Truth::Open),
+    ("qwen", Row::OffManaged, Truth::None),
+    // A plugin of the repository comes after ours, and changes what was judged.
+    ("opencode", Row::Off, Truth::Open),
+    ("opencode", Row::OffManaged, Truth::None),
+    // There is nothing in the repository that could switch these off, and nothing for an administrator.
+    ("pi", Row::OffManaged, Truth::None),
+    ("copilot-sdk", Row::OffManaged, Truth::None),
+    // These run the call when their own time-out has passed. It is set to an hour, which nobody waits for here.
+    ("codex", Row::Hang, Truth::Waits),
+    ("copilot", Row::Hang, Truth::Waits),
+    ("gemini", Row::Hang, Truth::Waits),
+    ("qwen", Row::Hang, Truth::Waits),
+    // It takes no changed input from a hook.
+    ("qwen", Row::Rewrite, Truth::Hint),
+    ("pi", Row::SubAgent, Truth::None),
 ];
+
+#[cfg(test)]
+mod tests {
+    use toolgate_rehearsal::clients::CLIENTS;
+
+    use super::*;
+
+    #[test]
+    fn exceptions_are_of_known_clients_differ_from_the_promise_and_stand_once() {
+        for (place, (host, row, truth)) in EXCEPTIONS.iter().enumerate() {
+            assert!(CLIENTS.iter().any(|client| client.host() == *host), "{host}");
+            assert_ne!(*truth, promise(*row), "{host} {row:?}");
+            let again = EXCEPTIONS.iter().skip(place + 1).any(|(of, at, _)| of == host && at == row);
+            assert!(!again, "{host} {row:?} twice");
+        }
+    }
+}

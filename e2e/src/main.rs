@@ -36,7 +36,7 @@ use toolgate_rehearsal::stage::Stage;
 
 use self::gate::{Gate, Scope};
 use self::rows::{ROWS, Row, Truth};
-use self::table::Cell;
+use self::table::{Cell, Verdict};
 
 /// The first argument that makes this program the MCP server of a rehearsal.
 const MCP: &str = "mcp-server";
@@ -123,9 +123,10 @@ fn rehearse(args: &Args) -> Result<bool, String> {
     if let Some(file) = &args.update {
         table::update(file, &table)?;
     }
-    let failed = cells.iter().filter(|cell| !cell.passed()).count();
-    let passed = cells.len() - failed;
-    println!("e2e: {passed} passed, {failed} failed in {} s", begun.elapsed().as_secs());
+    let count = |verdict| cells.iter().filter(|cell| cell.verdict() == verdict).count();
+    let (passed, failed, skipped) = (count(Verdict::Pass), count(Verdict::Fail), count(Verdict::Skip));
+    let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} SKIPPED") };
+    println!("e2e: {passed} passed, {failed} failed{skipped} in {} s", begun.elapsed().as_secs());
     Ok(failed == 0)
 }
 
@@ -211,7 +212,12 @@ impl<'a> Crew<'a> {
         let stage = self.stage(client).map_err(text)?;
         let Some(script) = row.script(client, &stage) else { return Ok(Truth::None) };
         if row.scope() == Scope::Managed {
-            managed::possible(&stage).map_err(|error| format!("cannot be rehearsed here: {error}"))?;
+            if !client.has_managed() {
+                return Ok(Truth::None);
+            }
+            if let Err(why) = managed::possible(&stage) {
+                return Ok(Truth::Skipped(why));
+            }
         }
         let model = Model::start(script).map_err(text)?;
         let url = model.url();

@@ -84,6 +84,8 @@ pub(crate) enum Truth {
     Open,
     /// The client has nothing of the kind.
     None,
+    /// It cannot be rehearsed on this machine.
+    Skipped(String),
     /// The rehearsal itself came to nothing.
     Broken(String),
 }

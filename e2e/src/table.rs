@@ -14,6 +14,14 @@ use crate::rows::{ROWS, Row, Truth};
 /// Around the table in a document.
 const MARKERS: (&str, &str) = ("<!-- e2e -->", "<!-- /e2e -->");
 
+/// Whether a finding is the expected one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Pass,
+    Fail,
+    Skip,
+}
+
 /// What one rehearsal found.
 #[derive(Debug)]
 pub(crate) struct Cell {
@@ -24,14 +32,18 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    pub(crate) fn passed(&self) -> bool {
-        self.truth == expected(self.host, self.row)
+    pub(crate) fn verdict(&self) -> Verdict {
+        match &self.truth {
+            Truth::Skipped(_) => Verdict::Skip,
+            truth if *truth == expected(self.host, self.row) => Verdict::Pass,
+            _ => Verdict::Fail,
+        }
     }
 
     pub(crate) fn json(&self) -> Value {
         json!({
             "host": self.host, "row": self.row.id(), "found": words(self.row, &self.truth),
-            "expected": words(self.row, &expected(self.host, self.row)), "passed": self.passed(),
+            "expected": words(self.row, &expected(self.host, self.row)), "verdict": format!("{:?}", self.verdict()).to_lowercase(),
             "seconds": self.took.as_secs_f32(),
         })
     }
@@ -39,10 +51,14 @@ impl Cell {
 
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.passed() { "pass" } else { "FAIL" };
+        let verdict = match self.verdict() {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "FAIL",
+            Verdict::Skip => "SKIP",
+        };
         let (row, seconds) = (self.row.id(), self.took.as_secs_f32());
         write!(f, "{verdict} {:12} {row:12} {seconds:5.1} s  {}", self.host, words(self.row, &self.truth))?;
-        if self.passed() {
+        if self.verdict() != Verdict::Fail {
             return Ok(());
         }
         write!(f, "\n  expected: {}", words(self.row, &expected(self.host, self.row)))
@@ -64,12 +80,13 @@ fn words(row: Row, truth: &Truth) -> String {
         Truth::Open if off => "off",
         Truth::Open => "open: runs",
         Truth::None => "has none",
+        Truth::Skipped(why) => return format!("not rehearsed: {why}"),
         Truth::Broken(why) => return format!("broken: {why}"),
     }
     .to_owned()
 }
 
-/// The whole table. The administrator's registration is told with the person's, in one column.
+/// The whole table. The administrator's registration is told beside the person's, where that one does not hold.
 pub(crate) fn markdown(clients: &[&'static dyn Client], versions: &[String], cells: &[Cell]) -> String {
     let find = |host: &str, row: Row| cells.iter().find(|cell| cell.host == host && cell.row == row);
     let rows: Vec<Row> = ROWS.into_iter().filter(|row| *row != Row::OffManaged).collect();
@@ -79,10 +96,14 @@ pub(crate) fn markdown(clients: &[&'static dyn Client], versions: &[String], cel
         table.push_str(&format!("| {} {version} |", client.name()));
         for row in &rows {
             let mut text = find(client.host(), *row).map_or_else(|| "not rehearsed".to_owned(), short);
-            if *row == Row::Off
-                && let Some(managed) = find(client.host(), Row::OffManaged)
-            {
-                text.push_str(&format!(" (managed: {})", short(managed)));
+            let managed =
+                find(client.host(), Row::OffManaged).filter(|_| *row == Row::Off && text != "holds");
+            if let Some(managed) = managed {
+                text.push_str(&match managed.truth {
+                    Truth::None => " (no managed settings)".to_owned(),
+                    Truth::Skipped(_) => " (managed not rehearsed)".to_owned(),
+                    _ => format!(" (managed {})", short(managed)),
+                });
             }
             table.push_str(&format!(" {text} |"));
         }
@@ -94,7 +115,7 @@ pub(crate) fn markdown(clients: &[&'static dyn Client], versions: &[String], cel
 fn short(cell: &Cell) -> String {
     let text = words(cell.row, &cell.truth);
     let text = text.lines().next().unwrap_or_default();
-    if cell.passed() { text.to_owned() } else { format!("**not as expected:** {text}") }
+    if cell.verdict() == Verdict::Fail { format!("**not as expected:** {text}") } else { text.to_owned() }
 }
 
 /// Writes the table into a document, between its markers.
@@ -105,4 +126,46 @@ pub(crate) fn update(file: &Path, table: &str) -> Result<(), String> {
     let parts = text.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
     let (before, after) = parts.ok_or_else(|| at(&format!("no `{begin}` and `{end}`")))?;
     fs::write(file, format!("{before}{begin}\n\n{table}\n{end}{after}")).map_err(|error| at(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_rehearsal::clients::CLIENTS;
+
+    use super::*;
+
+    fn cell(row: Row, truth: Truth) -> Cell {
+        Cell { host: "claude-code", row, truth, took: Duration::ZERO }
+    }
+
+    #[test]
+    fn a_table_has_a_line_a_client_and_goes_between_the_markers() {
+        let client: Vec<_> =
+            CLIENTS.iter().copied().filter(|client| client.host() == "claude-code").collect();
+        let cells = [
+            cell(Row::Write, Truth::Denied),
+            cell(Row::Shell, Truth::Open),
+            cell(Row::Off, Truth::Open),
+            cell(Row::OffManaged, Truth::Denied),
+        ];
+        let table = markdown(&client, &["1.2.3".to_owned()], &cells);
+        let line = table.lines().nth(2).unwrap();
+        assert!(
+            line.starts_with(
+                "| Claude Code 1.2.3 | not rehearsed | denied | **not as expected:** open: runs |"
+            )
+        );
+        assert!(line.ends_with("| off (managed holds) |"), "{line}");
+        let columns = table.lines().map(|line| line.matches('|').count()).collect::<Vec<_>>();
+        assert_eq!(columns, [12; 3]);
+
+        let file = std::env::temp_dir().join(format!("e2e-table-{}.md", std::process::id()));
+        fs::write(&file, "before\n<!-- e2e -->\nold\n<!-- /e2e -->\nafter\n").unwrap();
+        update(&file, &table).unwrap();
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(text, format!("before\n<!-- e2e -->\n\n{table}\n<!-- /e2e -->\nafter\n"));
+        fs::write(&file, "no markers").unwrap();
+        assert!(update(&file, &table).is_err());
+        fs::remove_file(&file).unwrap();
+    }
 }

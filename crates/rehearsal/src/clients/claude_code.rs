@@ -28,6 +28,10 @@ impl Client for ClaudeCode {
         Wire::Anthropic
     }
 
+    fn has_managed(&self) -> bool {
+        true
+    }
+
     fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
         let trusted = json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true });
         let state = json!({

@@ -32,6 +32,10 @@ impl Client for Codex {
         Wire::Responses
     }
 
+    fn has_managed(&self) -> bool {
+        true
+    }
+
     fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
         let (home, worktree) = (scene.stage.home(), scene.stage.worktree());
         // A JSON text is a TOML text too.

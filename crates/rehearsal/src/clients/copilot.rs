@@ -29,6 +29,10 @@ impl Client for Copilot {
         Wire::Chat
     }
 
+    fn has_managed(&self) -> bool {
+        true
+    }
+
     fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
         // A repository's settings count only where the person trusts it, as the person does who works in it.
         scene.settings(".copilot/config.json", &json!({ "trustedFolders": [scene.stage.worktree()] }))?;

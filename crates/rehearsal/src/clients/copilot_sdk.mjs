@@ -1,10 +1,11 @@
 // A program on the GitHub Copilot SDK as its README has it: one session, gated, one prompt.
-// Usage: node copilot_sdk.mjs '{"sdk", "adapter", "toolgate": […], "model", "key", "cwd", "mcp": {…}, "prompt"}'
+// Usage: node copilot_sdk.mjs '{"sdk", "adapter", "toolgate": […], "model", "key", "mcp": {…}, "prompt"}'
 
-const { sdk, adapter, toolgate, model, key, cwd, mcp, prompt } = JSON.parse(process.argv[2]);
+const { sdk, adapter, toolgate, model, key, mcp, prompt } = JSON.parse(process.argv[2]);
 const { CopilotClient } = await import(sdk);
 const { gateSession } = await import(adapter);
 
+const cwd = process.cwd();
 const client = new CopilotClient({ workingDirectory: cwd, env: process.env, useLoggedInUser: false });
 const { config, close } = gateSession(
   {

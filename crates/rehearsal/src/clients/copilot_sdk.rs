@@ -69,7 +69,6 @@ impl Client for CopilotSdk {
             "toolgate": [toolgate, "serve", "copilot-sdk", "--home", home],
             "model": format!("{}/v1", scene.model),
             "key": KEY,
-            "cwd": stage.worktree(),
             "mcp": { mcp::NAME: server },
             "prompt": prompt,
         });

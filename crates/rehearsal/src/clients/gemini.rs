@@ -28,6 +28,10 @@ impl Client for Gemini {
         Wire::Gemini
     }
 
+    fn has_managed(&self) -> bool {
+        true
+    }
+
     fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
         let settings = json!({
             "security": { "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": false } },

@@ -102,6 +102,11 @@ pub trait Client: Sync {
         true
     }
 
+    /// Whether an administrator can register it for everybody.
+    fn has_managed(&self) -> bool {
+        false
+    }
+
     /// Its version: what looks like one in what it prints.
     fn version(&self, stage: &Stage, _installed: &Path) -> Option<String> {
         let output = stage.command(stage.bin().join(self.program())).arg("--version").output().ok()?;
