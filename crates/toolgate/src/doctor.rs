@@ -17,6 +17,7 @@ mod copilot;
 mod cursor;
 mod gemini;
 mod hooks;
+mod live;
 mod opencode;
 mod pi;
 mod qwen;
@@ -136,6 +137,17 @@ impl Exam<'_> {
 const AGAIN: &str = "run `toolgate init` again";
 
 impl Diagnosis {
+    /// Adds what the host's own client does with our answers, where it is installed and can be driven. `toolgate` is the
+    /// binary that registers itself.
+    pub fn rehearse(&mut self, toolgate: &Path, places: &Places) {
+        let checks = live::rehearse(self.host, toolgate, places).unwrap_or_else(|| {
+            let text = format!("{} is not on PATH, or cannot be driven with a scripted model", self.name);
+            vec![Check::new("live", Status::Info, text)]
+        });
+        self.active &= checks.iter().all(|check| check.status != Status::Fail);
+        self.checks.extend(checks);
+    }
+
     /// Writes it for a person, the verdict last.
     pub fn render(&self, out: &mut dyn Write, colour: bool) -> io::Result<()> {
         let paint = |code: &'static str| if colour { code } else { "" };

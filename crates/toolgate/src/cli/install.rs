@@ -356,6 +356,10 @@ pub(super) struct Doctor {
     /// As JSON
     #[arg(long)]
     json: bool,
+    /// Also start each installed agent once, in a scratch home and with a scripted model on loopback, and see whether
+    /// it obeys
+    #[arg(long)]
+    live: bool,
 }
 
 impl Doctor {
@@ -375,7 +379,13 @@ impl Doctor {
             return Err("no host is installed or registered here; name one with --host".into());
         }
         let subject = Subject { places: &places, dirs: &dirs };
-        let diagnoses: Vec<_> = hosts.into_iter().map(|host| doctor::examine(&subject, host)).collect();
+        let mut diagnoses: Vec<_> = hosts.into_iter().map(|host| doctor::examine(&subject, host)).collect();
+        if self.live {
+            let toolgate = super::hook_binary()?;
+            for diagnosis in &mut diagnoses {
+                diagnosis.rehearse(&toolgate, &places);
+            }
+        }
         let active = diagnoses.iter().all(|diagnosis| diagnosis.active);
         if self.json {
             match diagnoses.as_slice() {

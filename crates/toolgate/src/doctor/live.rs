@@ -6,10 +6,9 @@
 //!
 //! Does not see: what is in the person's own settings of the client. The other checks read those.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use toolgate_rehearsal::clients::{Act, CLIENTS, Client, Scene};
@@ -18,6 +17,7 @@ use toolgate_rehearsal::run::run;
 use toolgate_rehearsal::stage::Stage;
 
 use super::{Check, Status};
+use crate::register::Places;
 
 /// Longest time for `toolgate init`.
 const INIT: Duration = Duration::from_secs(30);
@@ -25,25 +25,19 @@ const INIT: Duration = Duration::from_secs(30);
 const REASON: &str = "[outside-scope]";
 
 /// Rehearses the client of this host. `None`: there is none on this machine, or none that can be driven.
-pub(super) fn rehearse(host: &str, toolgate: &Path, path: Option<&OsStr>) -> Option<Vec<Check>> {
+pub(super) fn rehearse(host: &str, toolgate: &Path, places: &Places) -> Option<Vec<Check>> {
     let client = CLIENTS.iter().find(|client| client.host() == host && client.registers())?;
-    let program = find(client.program(), path)?;
-    let checks = play(*client, &program, toolgate, path).unwrap_or_else(|error| {
+    let program = places.program(client.program())?;
+    let checks = play(*client, &program, toolgate, places).unwrap_or_else(|error| {
         vec![Check::new("live", Status::Warn, format!("{} could not be rehearsed: {error}", client.name()))]
     });
     Some(checks)
 }
 
-/// A program on the person's path, absolute.
-fn find(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
-    let dirs = path.into_iter().flat_map(std::env::split_paths).filter(|dir| dir.is_absolute());
-    dirs.map(|dir| dir.join(program)).find_map(|file| file.canonicalize().ok().filter(|file| file.is_file()))
-}
-
-fn play(client: &dyn Client, program: &Path, toolgate: &Path, path: Option<&OsStr>) -> io::Result<Vec<Check>> {
+fn play(client: &dyn Client, program: &Path, toolgate: &Path, places: &Places) -> io::Result<Vec<Check>> {
     let stage = Stage::new(&std::env::temp_dir())?;
-    stage.add_program(client.program(), program)?;
-    if let Some(node) = find("node", path) {
+    stage.add_program(client.program(), &program.canonicalize()?)?;
+    if let Some(node) = places.program("node") {
         stage.add_program("node", &node)?;
     }
     let (root, below) = (stage.worktree(), stage.worktree().join("below"));
@@ -85,7 +79,8 @@ fn denial(client: &dyn Client, written: bool, seen: &Seen) -> Check {
         (true, _) => Check::new("live", Status::Fail, format!("{name} ran a call that was denied")),
         (false, true) => Check::new("live", Status::Ok, format!("{name} did not run a call that was denied")),
         (false, false) => {
-            let text = format!("{name} did not run a call that had to be denied, but did not tell its model why");
+            let text =
+                format!("{name} did not run a call that had to be denied, but did not tell its model why");
             Check::new("live", Status::Warn, text)
         }
     }
