@@ -121,7 +121,7 @@ impl Registrar for Codex {
 /// A key at the top of `hooks.json` for which the client drops the whole file.
 pub fn foreign_key(hooks: &str) -> Option<String> {
     let Some(Value::Object(top)) = tolerant(hooks) else { return None };
-    top.keys().find(|key| !["hooks", "description"].contains(&key.as_str())).cloned()
+    top.keys().find(|key| *key != "hooks").cloned()
 }
 
 /// Whether a `config.toml` switches all hooks off.
