@@ -32,8 +32,8 @@ mod pattern;
 
 pub use custom_rule::Rule;
 pub use destructive::CommandRule;
-#[cfg(feature = "files")]
 pub use grant::Grant;
+#[cfg(feature = "files")]
 pub use layers::{LayerError, PROFILES, profile, read, stack};
 pub use outside_scope::{Rights, ScopeEntry};
 pub use packs::PACKS;

@@ -44,9 +44,8 @@ impl Registrar for OpenCode {
     }
 
     fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
-        var("OPENCODE_CONFIG_DIR").unwrap_or_else(|| {
-            var("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("opencode")
-        })
+        // `OPENCODE_CONFIG_DIR` adds a directory to this one: a plugin only there would be missing without it.
+        var("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("opencode")
     }
 
     fn file(&self, places: &Places, scope: Scope) -> Result<PathBuf, RegisterError> {

@@ -378,7 +378,6 @@ fn settings_elsewhere_are_found_there_and_given_back_from_there() {
         ("copilot", "COPILOT_HOME", "hooks/toolgate.json"),
         ("codex", "CODEX_HOME", "hooks.json"),
         ("codex", "CODEX_HOME", "config.toml"),
-        ("opencode", "OPENCODE_CONFIG_DIR", "plugin/toolgate.ts"),
         ("opencode", "XDG_CONFIG_HOME", "opencode/plugin/toolgate.ts"),
         ("pi", "PI_CODING_AGENT_DIR", "extensions/toolgate/index.ts"),
     ];
