@@ -65,6 +65,15 @@ test("changed arguments are put into OpenCode's own object", async () => {
   await hooks.dispose?.();
 });
 
+test("what was judged is what runs, whatever a plugin behind this one does", async () => {
+  const { before, hooks } = await opencode(fake("answer"));
+  const args = { command: "ls", more: { list: [1] } };
+  await before({ decision: "allow" }, args);
+  assert.throws(() => (args.command = "rm"), TypeError);
+  assert.throws(() => args.more.list.push(2), TypeError);
+  await hooks.dispose?.();
+});
+
 test("the call and its place go out whole", async () => {
   const { before, hooks } = await opencode(fake("echo"));
   await assert.rejects(

@@ -50,6 +50,7 @@ function hooks(gate: Gate, { client, directory, worktree }: PluginInput): Hooks 
             log(client, "warn", answer.notice);
           }
           if ("input" in answer) replaceMembers(output.args, answer.input);
+          freeze(output.args);
       }
     },
 
@@ -67,6 +68,13 @@ function hooks(gate: Gate, { client, directory, worktree }: PluginInput): Hooks 
 
     dispose: async () => gate.close(),
   };
+}
+
+/** A plugin of the repository runs after this one: what was judged must be what runs. */
+function freeze(value: unknown): void {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  Object.values(value).forEach(freeze);
 }
 
 function whyNotThere(options: Options): string | undefined {

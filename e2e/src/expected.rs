@@ -29,10 +29,8 @@ const EXCEPTIONS: &[(&str, Row, Truth)] = &[
     // The same, and there is no administrator's registration.
     ("qwen", Row::Off, Truth::Open),
     ("qwen", Row::OffManaged, Truth::None),
-    // A plugin of the repository comes after ours, and changes what was judged.
-    ("opencode", Row::Off, Truth::Open),
-    ("opencode", Row::OffManaged, Truth::None),
     // There is nothing in the repository that could switch these off, and nothing for an administrator.
+    ("opencode", Row::OffManaged, Truth::None),
     ("pi", Row::OffManaged, Truth::None),
     ("copilot-sdk", Row::OffManaged, Truth::None),
     // These run the call when their own time-out has passed. It is set to an hour, which nobody waits for here.

@@ -117,6 +117,10 @@ impl Host for Copilot {
         true
     }
 
+    fn runs_what_is_late(&self) -> bool {
+        true
+    }
+
     fn phase(&self, event: &str) -> Phase {
         phase(event)
     }

@@ -89,6 +89,10 @@ impl Host for Gemini {
         Some("GEMINI_PROJECT_DIR")
     }
 
+    fn runs_what_is_late(&self) -> bool {
+        true
+    }
+
     fn phase(&self, event: &str) -> Phase {
         phase(event)
     }

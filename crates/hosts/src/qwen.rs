@@ -78,6 +78,10 @@ impl Host for Qwen {
         Some("QWEN_PROJECT_DIR")
     }
 
+    fn runs_what_is_late(&self) -> bool {
+        true
+    }
+
     fn phase(&self, event: &str) -> Phase {
         phase(event)
     }

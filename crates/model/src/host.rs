@@ -18,6 +18,10 @@ pub trait Host: Sync {
     fn session_stands_where_hooks_start(&self) -> bool {
         false
     }
+    /// Whether it runs a call once its own time-out has passed.
+    fn runs_what_is_late(&self) -> bool {
+        false
+    }
     /// Whether its own code keeps one `toolgate serve` for a session, and takes the answer as it stands.
     fn is_served(&self) -> bool {
         false

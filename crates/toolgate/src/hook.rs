@@ -13,6 +13,8 @@ use std::io::{self, Write};
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -38,6 +40,12 @@ use crate::store::forget_old;
 
 /// From start to answer. The registration gives the host's time-out more than that.
 pub const DEADLINE: Duration = Duration::from_secs(5);
+/// After the deadline we are late in earnest.
+const GRACE: Duration = Duration::from_secs(1);
+/// Enough to print an answer.
+const WATCH_STACK: usize = 128 * 1024;
+/// Somebody has begun to answer.
+static ANSWERED: AtomicBool = AtomicBool::new(false);
 /// A larger event is denied. Hosts send whole files in one event, but not files of this size.
 pub(crate) const MAX_EVENT: usize = 32 * 1024 * 1024;
 /// Large machines have long lists of people.
@@ -131,7 +139,12 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     };
     refuse_on_panic(host);
     let reply = match Line::parse(args, |name| std::env::var_os(name)) {
-        Ok(line) => answer_stdin(host, &line, started + DEADLINE),
+        Ok(line) => {
+            if host.runs_what_is_late() {
+                answer_for_us_when_late(host, line.event.clone());
+            }
+            answer_stdin(host, &line, started + DEADLINE)
+        }
         Err(failure) => refuse(host, None, &failure),
     };
     print(&reply)
@@ -150,15 +163,37 @@ pub(crate) fn refuse_on_panic(host: &'static dyn Host) {
     }));
 }
 
+/// Refuses should we hang, in a file system that does not answer for one: this host would run the call.
+fn answer_for_us_when_late(host: &'static dyn Host, event: Option<String>) {
+    // Without a thread to be had there is nothing to be done about it; the host's own time-out is long.
+    let _ = thread::Builder::new().stack_size(WATCH_STACK).spawn(move || {
+        thread::sleep(DEADLINE + GRACE);
+        if !ANSWERED.swap(true, Ordering::AcqRel) {
+            let phase = event.as_deref().map(|event| host.phase(event));
+            let _ = say(&refuse(host, phase, &Failure::Deadline));
+            #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
+            std::process::exit(2);
+        }
+    });
+}
+
 fn refuse(host: &dyn Host, phase: Option<Phase>, failure: &Failure) -> Reply {
     let message = format!("toolgate cannot judge this call, so it is denied: {failure}");
     host.refuse(phase, &shorten(&message, MAX_MESSAGE))
 }
 
 fn print(reply: &Reply) -> ExitCode {
+    if ANSWERED.swap(true, Ordering::AcqRel) {
+        // Two answers would be none.
+        thread::sleep(GRACE);
+    }
+    say(reply)
+}
+
+fn say(reply: &Reply) -> ExitCode {
     // What is empty is not printed: even that would make a buffer first.
-    let say = |text: &str| io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
-    let out = reply.stdout.is_empty() || say(&reply.stdout).is_ok();
+    let tell = |text: &str| io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
+    let out = reply.stdout.is_empty() || tell(&reply.stdout).is_ok();
     let err = reply.stderr.is_empty() || io::stderr().write_all(reply.stderr.as_bytes()).is_ok();
     // A host that has stopped listening gets an exit code that blocks.
     if out && err { ExitCode::from(reply.code) } else { ExitCode::from(2) }

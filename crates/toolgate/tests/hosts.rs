@@ -11,9 +11,10 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::{Answer, Machine, write};
@@ -276,6 +277,29 @@ fn what_has_no_name_is_refused_in_the_form_that_its_event_takes() {
     assert_eq!(decision["hookSpecificOutput"]["decision"]["behavior"], "deny", "{claude:?}");
     let after = yard.machine.hook("copilot").args(["--event", "postToolUse"]).run("no JSON");
     assert_eq!((after.code(), after.stdout.as_str()), (Some(0), ""), "{after:?}");
+}
+
+#[test]
+fn a_host_that_runs_what_is_late_is_answered_even_if_the_disk_is_not() {
+    if !support::have("strace", &["-V"]) {
+        eprintln!("SKIPPED: no strace, so a disk that hangs cannot be made up");
+        return;
+    }
+    // The kernel takes half a minute to say where a path leads.
+    let slow = ["strace", "-f", "-o", "/dev/null", "-e", "inject=openat2:delay_enter=30000000:when=1"];
+    let yard = Yard::new();
+    let call = snake("Bash", &json!({ "command": "cat a.txt" }), &yard.work).to_string();
+    let mut child = yard.machine.hook("codex").cwd(&yard.work).under(&slow).spawn();
+    child.stdin.take().unwrap().write_all(call.as_bytes()).unwrap();
+    let started = Instant::now();
+    let mut answer = [0; 1024];
+    let length = child.stdout.take().unwrap().read(&mut answer).unwrap();
+    let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
+    assert!(answer.contains("\"deny\"") && answer.contains("more than 5 s"), "{answer}");
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    // The tracer would wait for the kernel.
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 /// `toolgate serve`, and a conversation with it.
