@@ -1,8 +1,8 @@
 //! The ground of a session: found once, pinned, and from then on not for the agent to move.
 //!
-//! The root comes from the registration (`--root`), or from what was pinned when the session began, or from
-//! the host's own word (`CLAUDE_PROJECT_DIR`), or, for the first event only, from the event's directory.
-//! Never from where an agent has since gone.
+//! The root comes from the registration (`--root`), or from what was pinned when the session began, or from the
+//! host's own word (a variable, or where it starts its hooks), or, for the first event only, from the event's
+//! directory. Never from where an agent has since gone.
 
 use std::ffi::OsString;
 use std::io;
