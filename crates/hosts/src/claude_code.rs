@@ -141,10 +141,6 @@ impl Host for ClaudeCode {
         "claude-code"
     }
 
-    fn profile(&self) -> &'static str {
-        "worktree"
-    }
-
     fn project_variable(&self) -> Option<&'static str> {
         Some("CLAUDE_PROJECT_DIR")
     }

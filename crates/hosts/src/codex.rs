@@ -109,10 +109,6 @@ impl Host for Codex {
         "codex"
     }
 
-    fn profile(&self) -> &'static str {
-        "worktree"
-    }
-
     fn session_stands_where_hooks_start(&self) -> bool {
         true
     }

@@ -105,10 +105,6 @@ impl Host for Copilot {
         "copilot"
     }
 
-    fn profile(&self) -> &'static str {
-        "worktree"
-    }
-
     fn project_variable(&self) -> Option<&'static str> {
         Some("COPILOT_PROJECT_DIR")
     }

@@ -53,10 +53,6 @@ impl Host for CopilotSdk {
         "copilot-sdk"
     }
 
-    fn profile(&self) -> &'static str {
-        "worktree"
-    }
-
     fn starts_hooks_in_place(&self) -> bool {
         true
     }

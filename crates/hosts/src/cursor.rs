@@ -72,10 +72,6 @@ impl Host for Cursor {
         "cursor"
     }
 
-    fn profile(&self) -> &'static str {
-        "worktree"
-    }
-
     fn project_variable(&self) -> Option<&'static str> {
         Some("CURSOR_PROJECT_DIR")
     }

@@ -81,10 +81,6 @@ impl Host for Gemini {
         "gemini"
     }
 
-    fn profile(&self) -> &'static str {
-        "worktree"
-    }
-
     fn project_variable(&self) -> Option<&'static str> {
         Some("GEMINI_PROJECT_DIR")
     }

@@ -83,10 +83,6 @@ impl Host for Generic {
         "generic"
     }
 
-    fn profile(&self) -> &'static str {
-        "worktree"
-    }
-
     fn is_served(&self) -> bool {
         true
     }

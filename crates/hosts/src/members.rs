@@ -22,7 +22,7 @@ impl<'a> Members<'a> {
     /// The member of this name.
     pub(crate) fn take(&mut self, name: &str) -> Option<Json<'a>> {
         let at = self.0.iter().position(|(member, _)| member == name)?;
-        Some(self.0.swap_remove(at).1)
+        Some(self.0.remove(at).1)
     }
 
     /// The text of a member; `None` where it has none.
@@ -46,7 +46,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// All that is left.
+    /// All that is left, in the order in which it was written.
     pub(crate) fn rest(self) -> Json<'a> {
         Json::Object(self.0)
     }

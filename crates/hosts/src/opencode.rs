@@ -48,10 +48,6 @@ impl Host for OpenCode {
         "opencode"
     }
 
-    fn profile(&self) -> &'static str {
-        "worktree"
-    }
-
     fn starts_hooks_in_place(&self) -> bool {
         true
     }

@@ -37,10 +37,6 @@ impl Host for Pi {
         "pi"
     }
 
-    fn profile(&self) -> &'static str {
-        "worktree"
-    }
-
     fn is_served(&self) -> bool {
         true
     }

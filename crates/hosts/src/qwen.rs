@@ -70,10 +70,6 @@ impl Host for Qwen {
         "qwen"
     }
 
-    fn profile(&self) -> &'static str {
-        "worktree"
-    }
-
     fn project_variable(&self) -> Option<&'static str> {
         Some("QWEN_PROJECT_DIR")
     }

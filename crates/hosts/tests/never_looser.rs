@@ -11,10 +11,10 @@
     reason = "a test may fail, and reads its payloads from the disk"
 )]
 
-use std::fs;
-use std::path::Path;
+mod support;
 
 use serde_json::{Value, json};
+use support::{CAPTURED, Payload, payloads};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
     Agent, Call, Decision, Facts, Finding, Ground, Kind, Phase, Policy, Reply, Ruleset, Standing, Unknown,
@@ -220,41 +220,25 @@ fn obeyed(host: &str, event: &str, sent: &Value, reply: &Reply) -> Obeyed {
     }
 }
 
-/// Events of every host that can stop something: captured ones, and made-up ones where none could be captured.
-fn events() -> Vec<(&'static str, String, Vec<u8>)> {
-    let mut events = Vec::new();
-    let captured = [
-        ("claude-code", "claude-code", '.'),
-        ("codex", "codex", '.'),
-        ("copilot", "copilot", '-'),
-        ("copilot-pascal-case", "copilot", '-'),
-        ("copilot-sdk", "copilot-sdk", '-'),
-        ("gemini", "gemini", '-'),
-        ("opencode", "opencode", '-'),
-        ("pi", "pi", '-'),
-        ("qwen", "qwen", '-'),
-        ("claude-code", "mpm", '.'),
-    ];
-    for (directory, id, end) in captured {
-        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases/hosts").join(directory);
-        for file in fs::read_dir(top).unwrap() {
-            let file = file.unwrap().path();
-            if file.extension().is_none_or(|end| end != "json") {
-                continue;
-            }
-            let name = file.file_stem().unwrap().to_str().unwrap().split(end).next().unwrap().to_owned();
-            events.push((id, name, fs::read(&file).unwrap()));
-        }
-    }
+/// Events of every host: captured ones, and made-up ones where none could be captured.
+fn events() -> Vec<(&'static str, Payload)> {
+    let captured = CAPTURED.iter().map(|(directory, id, _)| (*directory, *id));
+    // It is told Claude Code's events.
+    let captured = captured.chain([("claude-code", "mpm")]);
+    let mut events: Vec<_> = captured
+        .flat_map(|(directory, id)| payloads(directory).into_iter().map(move |one| (id, one)))
+        .collect();
     let shell = json!({"command": "ls", "cwd": "/w", "file_path": "/w/a", "tool_name": "Shell", "tool_input": {"command": "ls"}});
-    for name in
-        ["preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile", "subagentStart"]
-    {
-        events.push(("cursor", name.to_owned(), shell.to_string().into_bytes()));
-    }
     let plain = json!({"tool": "bash", "input": {"command": "ls"}});
-    for name in ["before", "permission", "after", "start", "end"] {
-        events.push(("generic", name.to_owned(), plain.to_string().into_bytes()));
+    let cursor =
+        ["preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile", "subagentStart"];
+    for (id, names, payload) in
+        [("cursor", cursor, shell), ("generic", ["before", "permission", "after", "start", "end"], plain)]
+    {
+        events.extend(names.map(|event| {
+            let place = format!("{id} {event}");
+            (id, Payload { place, event: event.to_owned(), bytes: payload.to_string().into_bytes() })
+        }));
     }
     events
 }
@@ -346,9 +330,9 @@ fn check(
 #[test]
 fn no_answer_is_looser_than_its_verdict() {
     let mut seen = 0;
-    for (id, event, bytes) in events() {
+    for (id, Payload { place, event, bytes }) in events() {
         let call = host(id).unwrap().decode(Some(&event), &bytes);
-        let call = call.unwrap_or_else(|error| panic!("{id} {event}: {error}"));
+        let call = call.unwrap_or_else(|error| panic!("{place}: {error}"));
         if !matches!(call.phase, Phase::Before | Phase::Permission) {
             continue;
         }
@@ -366,21 +350,25 @@ fn no_answer_is_looser_than_its_verdict() {
 
 #[test]
 fn every_host_refuses_what_cannot_be_judged() {
-    for (id, event, bytes) in events() {
+    for (id, Payload { place, event, bytes }) in events() {
         let host = host(id).unwrap();
-        let Ok(call) = host.decode(Some(&event), &bytes) else { panic!("{id} {event}") };
+        let Ok(call) = host.decode(Some(&event), &bytes) else { panic!("{place}") };
         if !matches!(call.phase, Phase::Before | Phase::Permission) {
             continue;
         }
         let sent = serde_json::to_value(&call.input).unwrap();
         for phase in [Some(call.phase), Some(host.phase(&event))] {
             let reply = host.refuse(phase, "toolgate cannot judge this call");
-            assert_eq!(obeyed(id, &event, &sent, &reply).decision, Decision::Deny, "{id} {event}: {reply:?}");
+            assert_eq!(
+                obeyed(id, &event, &sent, &reply).decision,
+                Decision::Deny,
+                "{id}, {place}: {reply:?}"
+            );
         }
         if call.phase == Phase::Before {
             let reply = host.refuse(None, "toolgate cannot judge this call");
             let named = if id == "claude-code" { "PreToolUse" } else { &event };
-            assert_eq!(obeyed(id, named, &sent, &reply).decision, Decision::Deny, "{id} {event}: {reply:?}");
+            assert_eq!(obeyed(id, named, &sent, &reply).decision, Decision::Deny, "{id}, {place}: {reply:?}");
         }
     }
 }
@@ -389,6 +377,6 @@ fn every_host_refuses_what_cannot_be_judged() {
 fn every_host_is_held_to_it() {
     let events = events();
     for host in HOSTS {
-        assert!(events.iter().any(|(id, ..)| *id == host.id()), "{}", host.id());
+        assert!(events.iter().any(|(id, _)| *id == host.id()), "{}", host.id());
     }
 }

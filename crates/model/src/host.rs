@@ -9,7 +9,9 @@ pub trait Host: Sync {
     /// Its id, as in `toolgate hook <host>`.
     fn id(&self) -> &'static str;
     /// The profile that its users get unless they choose one.
-    fn profile(&self) -> &'static str;
+    fn profile(&self) -> &'static str {
+        "worktree"
+    }
     /// Whether an event without a directory means the one that the hook was started in.
     fn starts_hooks_in_place(&self) -> bool {
         false

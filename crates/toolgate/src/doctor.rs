@@ -32,6 +32,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::dirs::Dirs;
+use crate::disk::read_regular;
 use crate::register::{Places, Registrar, Registrations, tolerant, visible};
 
 /// What is examined.
@@ -95,6 +96,7 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
     });
     let exam = Exam { subject, host, noted: &noted };
     let live = match host.id() {
+        "claude-code" => claude_code::examine(&exam, &mut checks),
         "copilot" => hooks::examine(&exam, &copilot::CLINIC, &mut checks),
         "codex" => hooks::examine(&exam, &codex::CLINIC, &mut checks),
         "gemini" => hooks::examine(&exam, &gemini::CLINIC, &mut checks),
@@ -102,7 +104,10 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
         "cursor" => hooks::examine(&exam, &cursor::CLINIC, &mut checks),
         "opencode" => scripts::examine(&exam, &opencode::CLINIC, &mut checks),
         "pi" => scripts::examine(&exam, &pi::CLINIC, &mut checks),
-        _ => claude_code::examine(&exam, &mut checks),
+        unknown => {
+            checks.push(Check::new("registered", Status::Fail, format!("nobody here can examine {unknown}")));
+            false
+        }
     };
     let active = live && checks.iter().all(|check| check.status != Status::Fail);
     Diagnosis { host: host.id(), name: host.name(), active, checks }
@@ -254,14 +259,20 @@ fn one_line(text: &str) -> String {
     visible(text).replace(['\n', '\t'], " ")
 }
 
-/// The text of a regular file; `None` where there is none. A pipe would keep us waiting for ever.
-fn text_of(file: &Path) -> Option<io::Result<String>> {
-    match fs::metadata(file) {
+/// A longer file is cut off: nobody has settings of this size, and a repository must not fill our memory.
+const LONGEST_FILE: usize = 16 * 1024 * 1024;
+
+/// The bytes of a regular file; `None` where there is none.
+fn bytes_of(file: &Path) -> Option<io::Result<Vec<u8>>> {
+    match read_regular(file, LONGEST_FILE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => Some(Err(error)),
-        Ok(found) if !found.is_file() => Some(Err(io::Error::from(io::ErrorKind::InvalidInput))),
-        Ok(_) => Some(fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())),
+        read => Some(read),
     }
+}
+
+/// The text of a regular file; `None` where there is none.
+fn text_of(file: &Path) -> Option<io::Result<String>> {
+    bytes_of(file).map(|read| read.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// The settings in a JSON file, comments and all; nothing where it cannot be made out.

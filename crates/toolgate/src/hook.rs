@@ -81,6 +81,9 @@ pub enum Failure {
     TooLarge,
     /// stdin failed.
     Input(io::Error),
+    /// A line for `toolgate serve` is no request.
+    #[cfg(feature = "cli")]
+    Request,
     /// The event cannot be read.
     Decode(DecodeError),
     /// The settings cannot be used.
@@ -108,6 +111,10 @@ impl fmt::Display for Failure {
                 write!(f, "the hook event is larger than {} MiB; split the call", MAX_EVENT / 1024 / 1024)
             }
             Failure::Input(error) => write!(f, "stdin cannot be read ({}); try again", error.kind()),
+            #[cfg(feature = "cli")]
+            Failure::Request => f.write_str(
+                "the request is not `{\"id\", \"event\", \"payload\"}`; a person has to mend the program that asks",
+            ),
             Failure::Decode(error) => {
                 write!(f, "{error}; try the call in another form, or have a person run `toolgate doctor`")
             }
@@ -135,7 +142,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         // Exit 2 blocks in every host whose hooks are commands.
         let known = HOSTS.iter().map(|host| host.id()).collect::<Vec<_>>().join(", ");
         let message = format!("toolgate hook: unknown host `{}`; known are {known}", name.to_string_lossy());
-        return print(&Reply { stderr: message + "\n", code: 2, ..Reply::default() });
+        return print(&Reply::blocking(&message));
     };
     refuse_on_panic(host);
     let reply = match Line::parse(args, |name| std::env::var_os(name)) {
@@ -154,8 +161,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
 /// the panic itself, which may quote the input.
 pub(crate) fn refuse_on_panic(host: &'static dyn Host) {
     panic::set_hook(Box::new(move |_| {
-        let message = "toolgate cannot judge this call, so it is denied: it failed inside; report the call that did this";
-        let reply = host.refuse(None, message);
+        let reply = host.refuse(None, &denial("it failed inside; report the call that did this"));
         let _ = io::stdout().write_all(reply.stdout.as_bytes());
         let _ = io::stderr().write_all(reply.stderr.as_bytes());
         #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
@@ -170,16 +176,20 @@ fn answer_for_us_when_late(host: &'static dyn Host, event: Option<String>) {
         thread::sleep(DEADLINE + GRACE);
         if !ANSWERED.swap(true, Ordering::AcqRel) {
             let phase = event.as_deref().map(|event| host.phase(event));
-            let _ = say(&refuse(host, phase, &Failure::Deadline));
+            let reply = refuse(host, phase, &Failure::Deadline);
+            let _ = say(&reply);
             #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
-            std::process::exit(2);
+            std::process::exit(reply.code.into());
         }
     });
 }
 
-fn refuse(host: &dyn Host, phase: Option<Phase>, failure: &Failure) -> Reply {
-    let message = format!("toolgate cannot judge this call, so it is denied: {failure}");
-    host.refuse(phase, &shorten(&message, MAX_MESSAGE))
+pub(crate) fn refuse(host: &dyn Host, phase: Option<Phase>, failure: &Failure) -> Reply {
+    host.refuse(phase, &shorten(&denial(failure), MAX_MESSAGE))
+}
+
+fn denial(why: impl fmt::Display) -> String {
+    format!("toolgate cannot judge this call, so it is denied: {why}")
 }
 
 fn print(reply: &Reply) -> ExitCode {

@@ -13,9 +13,9 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use toolgate_model::{Host, Reply};
+use toolgate_model::Host;
 
-use crate::hook::{self, DEADLINE, Line, MAX_EVENT};
+use crate::hook::{self, DEADLINE, Failure, Line, MAX_EVENT};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,8 +48,8 @@ pub fn run(host: &'static dyn Host, line: &Line) -> ExitCode {
             Ok(_) => {}
             Err(_) => return ExitCode::from(2),
         }
-        let mut output = io::stdout().lock();
         let said = respond(host, line, &request);
+        let mut output = io::stdout().lock();
         if said.is_none_or(|said| writeln!(output, "{said}").and_then(|()| output.flush()).is_err()) {
             return ExitCode::from(2);
         }
@@ -58,20 +58,13 @@ pub fn run(host: &'static dyn Host, line: &Line) -> ExitCode {
 
 /// The line that answers a request.
 fn respond(host: &dyn Host, line: &Line, request: &[u8]) -> Option<String> {
-    let refusal = |message: &str| {
-        host.refuse(None, &format!("toolgate cannot judge this call, so it is denied: {message}"))
-    };
-    let request: Result<Request<'_>, _> = serde_json::from_slice(request);
-    let (id, reply) = match request {
-        Ok(request) => {
-            let line = Line { event: Some(request.event), ..line.clone() };
-            let reply =
-                hook::answer(host, &line, request.payload.get().as_bytes(), Instant::now() + DEADLINE);
-            (Some(request.id), reply)
+    let (id, reply) = match serde_json::from_slice::<Request<'_>>(request) {
+        Ok(Request { id, event, payload }) => {
+            let line = Line { event: Some(event), ..line.clone() };
+            (Some(id), hook::answer(host, &line, payload.get().as_bytes(), Instant::now() + DEADLINE))
         }
-        Err(_) => (None, refusal("the request is not `{\"id\", \"event\", \"payload\"}`")),
+        Err(_) => (None, hook::refuse(host, None, &Failure::Request)),
     };
-    let Reply { stdout, .. } = reply;
-    let answer: &RawValue = serde_json::from_str(&stdout).ok()?;
+    let answer: &RawValue = serde_json::from_str(&reply.stdout).ok()?;
     serde_json::to_string(&Response { id, answer }).ok()
 }

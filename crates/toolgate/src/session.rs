@@ -1,8 +1,8 @@
 //! The ground of a session: found once, pinned, and from then on not for the agent to move.
 //!
-//! The root comes from the registration (`--root`), or from what was pinned when the session began, or from
-//! the host's own word (`CLAUDE_PROJECT_DIR`), or, for the first event only, from the event's directory.
-//! Never from where an agent has since gone.
+//! The root comes from the registration (`--root`), or from what was pinned when the session began, or from the
+//! host's own word (a variable, or where it starts its hooks), or, for the first event only, from the event's
+//! directory. Never from where an agent has since gone.
 
 use std::ffi::OsString;
 use std::io;
@@ -40,6 +40,8 @@ struct Pin {
 
 /// A pin is a few paths, and one for every sibling.
 const MAX_PIN: usize = 1024 * 1024;
+/// The note of registrations holds every file as it was before, some of them a repository's.
+const MAX_NOTE: usize = 64 * 1024 * 1024;
 
 /// Finds the ground that this call stands on, and pins it where that has not been done.
 ///
@@ -61,7 +63,7 @@ pub fn ground(
     };
     let (mut pin, mut changed) = match known.filter(|pin| pin.line == line) {
         Some(pin) => (pin, false),
-        None => match finder.find(call, start, line) {
+        None => match finder.find(call, start, line)? {
             Some(pin) => (pin, true),
             None => return Ok(finder.nowhere()),
         },
@@ -150,10 +152,10 @@ impl Finder<'_> {
     }
 
     /// `start` is where the host's own word places the session, where that is not the event's.
-    fn find(&self, call: &Call<'_>, start: Option<PathBuf>, line: String) -> Option<Pin> {
+    fn find(&self, call: &Call<'_>, start: Option<PathBuf>, line: String) -> io::Result<Option<Pin>> {
         let told = || start.filter(|path| path.is_absolute());
         let here = || call.cwd.as_deref().map(PathBuf::from).filter(|path| path.is_absolute());
-        let start = self.registered.root.clone().or_else(told).or_else(here)?;
+        let Some(start) = self.registered.root.clone().or_else(told).or_else(here) else { return Ok(None) };
         let mut ground = self.nowhere();
         // Only a session that is pinned has a beginning.
         ground.since = call.session.as_ref().and_then(|_| {
@@ -165,7 +167,7 @@ impl Finder<'_> {
         let above_home =
             |home: &Spot| home.physical != start.physical && home.physical.starts_with(&start.physical);
         if self.registered.root.is_none() && ground.home.as_ref().is_some_and(above_home) {
-            return None;
+            return Ok(None);
         }
         let home = ground.home.as_ref().map(|home| home.physical.as_path());
         let Layout { top, main, git } = git::layout(self.world, &start.physical, home);
@@ -187,17 +189,17 @@ impl Finder<'_> {
             }
             ground.agents = agents.as_deref().map(|agents| self.spot(agents));
         }
-        self.protect(&root, &mut ground);
+        self.protect(&root, &mut ground)?;
         ground.project = Some(root.clone());
         ground.root = Some(root);
         let mut pin = Pin { line, ground, entered: Vec::new(), notes: Vec::new() };
         self.list_worktrees(&mut pin);
-        Some(pin)
+        Ok(Some(pin))
     }
 
     /// Adds the files behind names that no agent may write, where a link or a pointer in the repository leads
     /// elsewhere: `.claude -> cfg` must not make `cfg/settings.json` an ordinary file.
-    fn protect(&self, root: &Spot, ground: &mut Ground) {
+    fn protect(&self, root: &Spot, ground: &mut Ground) -> io::Result<()> {
         const NAMES: [&str; 20] = [
             "toolgate.toml",
             ".mcp.json",
@@ -229,12 +231,16 @@ impl Finder<'_> {
         }
         let git = git::git_dir_of(self.world, &root.physical).map(|git| self.spot(&git));
         own.extend(git.filter(|git| root.holds(&git.physical)));
-        own.extend(self.registered_files().iter().map(|file| self.spot(file)));
+        own.extend(self.registered_files()?.iter().map(|file| self.spot(file)));
         ground.own.extend(own);
+        Ok(())
     }
 
     /// The hosts' settings files that hold our registration, wherever they lie.
-    fn registered_files(&self) -> Vec<PathBuf> {
+    ///
+    /// INVARIANT: a note that is there and cannot be read is an error. Taken for an empty one, it would leave the
+    /// registration to the agent.
+    fn registered_files(&self) -> io::Result<Vec<PathBuf>> {
         #[derive(Deserialize)]
         struct Note {
             registrations: Vec<Registration>,
@@ -243,9 +249,12 @@ impl Finder<'_> {
         struct Registration {
             file: PathBuf,
         }
-        let note = self.world.read(&self.dirs.state.join("registrations.json"), MAX_PIN).ok();
-        let note: Option<Note> = note.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        note.map(|note| note.registrations.into_iter().map(|entry| entry.file).collect()).unwrap_or_default()
+        let bytes = match self.world.read(&self.dirs.state.join("registrations.json"), MAX_NOTE) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            read => read?,
+        };
+        let note: Note = serde_json::from_slice(&bytes).map_err(|_| io::ErrorKind::InvalidData)?;
+        Ok(note.registrations.into_iter().map(|entry| entry.file).collect())
     }
 
     /// Reads anew which worktrees the repository has besides this one.

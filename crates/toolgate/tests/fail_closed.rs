@@ -321,6 +321,39 @@ fn a_pin_that_cannot_be_read_is_denied() {
     }
 }
 
+#[test]
+fn a_note_of_registrations_that_cannot_be_read_is_denied() {
+    let spoilt: [Spoilt<Path>; 4] = [
+        ("a directory", |note| fs::create_dir_all(note).unwrap()),
+        ("a pipe", |note| {
+            fs::create_dir_all(note.parent().unwrap()).unwrap();
+            fifo(note);
+        }),
+        ("half a note", |note| write(note, "{\"registrations\":[")),
+        ("another form", |note| write(note, "[]")),
+    ];
+    for (what, spoil) in spoilt {
+        let machine = Machine::new();
+        let top = machine.repository("repo");
+        spoil(&machine.state().join("registrations.json"));
+        assert_eq!(machine.session("s", &top).write(top.join("a")), "deny", "{what}");
+    }
+}
+
+#[test]
+fn a_long_note_of_registrations_protects_as_a_short_one() {
+    for length in [0, 3 * 1024 * 1024] {
+        let machine = Machine::new();
+        let top = machine.repository("repo");
+        let file = top.join("moved/hooks.json");
+        let note = json!({ "registrations": [{ "file": file, "original": "x".repeat(length) }] });
+        write(&machine.state().join("registrations.json"), note.to_string());
+        let session = machine.session("s", &top);
+        assert_eq!(session.write(&file), "deny", "{length}");
+        assert_eq!(session.write(top.join("moved/other.json")), "nothing", "{length}");
+    }
+}
+
 /// A hook with so little room that nothing can be written.
 fn on_a_full_disk(machine: &Machine, state: &Path) -> Hook {
     let script = r#"mount -t tmpfs -o size=4k tmpfs "$1" && { head -c 100000 /dev/zero > "$1/filler"; true; } 2>/dev/null; shift; exec "$@""#;

@@ -624,7 +624,7 @@ fn the_hosts_settings_are_closed_in_any_spelling() {
 fn a_second_name_of_our_own_files_is_denied() {
     let yard = Yard::new();
     write(&yard.machine.user_settings(), "");
-    write(&yard.machine.state().join("registrations.json"), "{}");
+    write(&yard.machine.state().join("registrations.json"), r#"{"registrations":[]}"#);
     let session = yard.session();
     assert_eq!(session.write(yard.own.join("a")), "nothing");
     for (number, file) in

@@ -52,9 +52,10 @@ struct Teller {
     event: &'static str,
     /// The payload for a tool, its input and the directory.
     tell: fn(&str, &Value, &Path) -> Value,
-    /// The name of the shell tool, of the one that writes, and the parameter for its path.
+    /// The name of the shell tool.
     shell: &'static str,
-    write: (&'static str, &'static str),
+    /// The name of the tool that writes a file, and its parameter for the path.
+    write: Option<(&'static str, &'static str)>,
     /// Whether a call is denied by this answer.
     denies: fn(&Answer) -> bool,
 }
@@ -73,17 +74,25 @@ const TELLERS: &[Teller] = &[
         event: "PreToolUse",
         tell: snake,
         shell: "Bash",
-        write: ("Write", "file_path"),
+        write: Some(("Write", "file_path")),
         denies: |answer| {
             answer.json().is_some_and(|json| json["hookSpecificOutput"]["permissionDecision"] == "deny")
         },
+    },
+    Teller {
+        host: "mpm",
+        event: "PreToolUse",
+        tell: snake,
+        shell: "Bash",
+        write: Some(("Write", "file_path")),
+        denies: |answer| answer.json().is_some_and(|json| json["action"] == "block"),
     },
     Teller {
         host: "codex",
         event: "PreToolUse",
         tell: snake,
         shell: "Bash",
-        write: ("view_image", ""),
+        write: None,
         denies: with_reason,
     },
     Teller {
@@ -91,7 +100,7 @@ const TELLERS: &[Teller] = &[
         event: "PreToolUse",
         tell: snake,
         shell: "run_shell_command",
-        write: ("write_file", "file_path"),
+        write: Some(("write_file", "file_path")),
         denies: with_reason,
     },
     Teller {
@@ -99,7 +108,7 @@ const TELLERS: &[Teller] = &[
         event: "BeforeTool",
         tell: |tool, input, cwd| json!({ "hook_event_name": "BeforeTool", "session_id": "s", "cwd": cwd, "tool_name": tool, "tool_input": input }),
         shell: "run_shell_command",
-        write: ("write_file", "file_path"),
+        write: Some(("write_file", "file_path")),
         denies: |answer| with_reason(answer) && answer.json().is_some_and(|json| json["decision"] == "deny"),
     },
     Teller {
@@ -107,7 +116,7 @@ const TELLERS: &[Teller] = &[
         event: "preToolUse",
         tell: |tool, input, cwd| json!({ "sessionId": "s", "cwd": cwd, "toolName": tool, "toolArgs": input }),
         shell: "bash",
-        write: ("create", "path"),
+        write: Some(("create", "path")),
         denies: |answer| {
             with_reason(answer) && answer.json().is_some_and(|json| json["permissionDecision"] == "deny")
         },
@@ -117,7 +126,7 @@ const TELLERS: &[Teller] = &[
         event: "preToolUse",
         tell: |tool, input, cwd| json!({ "hook_event_name": "preToolUse", "conversation_id": "s", "workspace_roots": [cwd], "tool_name": tool, "tool_input": input }),
         shell: "Shell",
-        write: ("Write", "file_path"),
+        write: Some(("Write", "file_path")),
         denies: |answer| {
             with_reason(answer) && answer.json().is_some_and(|json| json["permission"] == "deny")
         },
@@ -130,7 +139,7 @@ const TELLERS: &[Teller] = &[
                     "ctx": { "mode": "print", "cwd": cwd, "trusted": false, "sessionId": "s" } })
         },
         shell: "bash",
-        write: ("write", "path"),
+        write: Some(("write", "path")),
         denies: |answer| answer.json().is_some_and(|json| json["decision"] == "deny"),
     },
     Teller {
@@ -138,7 +147,7 @@ const TELLERS: &[Teller] = &[
         event: "tool.execute.before",
         tell: |tool, input, cwd| json!({ "directory": cwd, "input": { "tool": tool, "sessionID": "s" }, "output": { "args": input } }),
         shell: "bash",
-        write: ("write", "filePath"),
+        write: Some(("write", "filePath")),
         denies: |answer| answer.json().is_some_and(|json| json["decision"] == "deny"),
     },
     Teller {
@@ -149,7 +158,7 @@ const TELLERS: &[Teller] = &[
                     "invocation": { "sessionId": "s" } })
         },
         shell: "bash",
-        write: ("create", "path"),
+        write: Some(("create", "path")),
         denies: |answer| answer.json().is_some_and(|json| json["decision"] == "deny"),
     },
     Teller {
@@ -157,7 +166,7 @@ const TELLERS: &[Teller] = &[
         event: "before",
         tell: |tool, input, cwd| json!({ "session": "s", "cwd": cwd, "tool": tool, "input": input }),
         shell: "bash",
-        write: ("Write", "file_path"),
+        write: Some(("Write", "file_path")),
         denies: |answer| answer.json().is_some_and(|json| json["decision"] == "deny"),
     },
 ];
@@ -171,12 +180,18 @@ impl Teller {
 }
 
 #[test]
+fn every_host_is_told_of() {
+    for host in toolgate_hosts::HOSTS {
+        assert!(TELLERS.iter().any(|teller| teller.host == host.id()), "{}", host.id());
+    }
+}
+
+#[test]
 fn every_host_is_denied_what_lies_outside_and_nothing_inside() {
     for teller in TELLERS {
         let yard = Yard::new();
         let host = teller.host;
-        let (tool, path) = teller.write;
-        if !path.is_empty() {
+        if let Some((tool, path)) = teller.write {
             let write = |place: &str| teller.call(&yard, tool, &json!({ path: place, "content": "x" }));
             assert!((teller.denies)(&write(&yard.outside("f"))), "{host}: a write outside");
             assert!((teller.denies)(&write("../outside/f")), "{host}: a write outside, climbing");

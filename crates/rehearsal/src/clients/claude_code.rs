@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Act, Client, Files, KEY, Scene, one};
 use crate::mcp;
-use crate::model::{Call, Turn, Wire};
+use crate::model::{Call, Turn};
 
 pub(super) struct ClaudeCode;
 
@@ -22,10 +22,6 @@ impl Client for ClaudeCode {
 
     fn program(&self) -> &'static str {
         "claude"
-    }
-
-    fn wire(&self) -> Wire {
-        Wire::Anthropic
     }
 
     fn has_managed(&self) -> bool {

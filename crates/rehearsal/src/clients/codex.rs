@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Act, Client, Files, KEY, Scene, one};
 use crate::mcp;
-use crate::model::{Call, Turn, Wire};
+use crate::model::{Call, Turn};
 
 pub(super) struct Codex;
 
@@ -28,10 +28,6 @@ impl Client for Codex {
         "codex"
     }
 
-    fn wire(&self) -> Wire {
-        Wire::Responses
-    }
-
     fn has_managed(&self) -> bool {
         true
     }
@@ -41,8 +37,7 @@ impl Client for Codex {
         // A JSON text is a TOML text too.
         let text = |text: &str| json!(text);
         let path = |path: &Path| json!(path);
-        let (command, args) =
-            scene.mcp.split_first().map_or(("", [].as_slice()), |(first, rest)| (first.as_str(), rest));
+        let (command, args) = scene.mcp_command();
         let config = format!(
             "model = \"{MODEL}\"
 model_provider = \"rehearsal\"

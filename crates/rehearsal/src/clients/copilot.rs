@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Act, Client, Files, KEY, Scene, one};
 use crate::mcp;
-use crate::model::{Call, Turn, Wire};
+use crate::model::{Call, Turn};
 
 pub(super) struct Copilot;
 
@@ -23,10 +23,6 @@ impl Client for Copilot {
 
     fn program(&self) -> &'static str {
         "copilot"
-    }
-
-    fn wire(&self) -> Wire {
-        Wire::Chat
     }
 
     fn has_managed(&self) -> bool {

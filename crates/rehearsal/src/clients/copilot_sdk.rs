@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::copilot::Copilot;
 use super::{Act, Client, Files, KEY, Scene};
 use crate::mcp;
-use crate::model::{Turn, Wire};
+use crate::model::Turn;
 use crate::stage::Stage;
 
 pub(super) struct CopilotSdk;
@@ -35,10 +35,6 @@ impl Client for CopilotSdk {
 
     fn program(&self) -> &'static str {
         "node"
-    }
-
-    fn wire(&self) -> Wire {
-        Wire::Chat
     }
 
     fn registers(&self) -> bool {

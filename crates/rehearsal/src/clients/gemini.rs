@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Act, Client, Files, KEY, Scene, one};
 use crate::mcp;
-use crate::model::{Call, Turn, Wire};
+use crate::model::{Call, Turn};
 
 pub(super) struct Gemini;
 
@@ -22,10 +22,6 @@ impl Client for Gemini {
 
     fn program(&self) -> &'static str {
         "gemini"
-    }
-
-    fn wire(&self) -> Wire {
-        Wire::Gemini
     }
 
     fn has_managed(&self) -> bool {

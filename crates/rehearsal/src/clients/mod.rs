@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::model::{Call, Turn, Wire};
+use crate::model::{Call, Turn};
 use crate::stage::Stage;
 
 /// The clients that can be rehearsed.
@@ -67,10 +67,14 @@ pub struct Scene<'a> {
 }
 
 impl Scene<'_> {
+    /// The program of the MCP server, and its arguments.
+    fn mcp_command(&self) -> (&str, &[String]) {
+        self.mcp.split_first().map_or(("", &[]), |(program, args)| (program, args))
+    }
+
     /// The MCP server as most clients want it.
     fn mcp_server(&self) -> Value {
-        let (command, args) =
-            self.mcp.split_first().map_or(("", [].as_slice()), |(first, rest)| (first, rest));
+        let (command, args) = self.mcp_command();
         serde_json::json!({ "command": command, "args": args })
     }
 
@@ -93,9 +97,6 @@ pub trait Client: Sync {
 
     /// Its program.
     fn program(&self) -> &'static str;
-
-    /// How it talks to its model.
-    fn wire(&self) -> Wire;
 
     /// Whether the gate is registered in its settings. Otherwise whoever writes the program puts it there.
     fn registers(&self) -> bool {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Act, Client, Files, KEY, Scene, one};
 use crate::mcp;
-use crate::model::{Call, Turn, Wire};
+use crate::model::{Call, Turn};
 
 pub(super) struct Pi;
 
@@ -22,10 +22,6 @@ impl Client for Pi {
 
     fn program(&self) -> &'static str {
         "pi"
-    }
-
-    fn wire(&self) -> Wire {
-        Wire::Chat
     }
 
     fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {

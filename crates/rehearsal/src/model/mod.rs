@@ -28,9 +28,9 @@ pub const SUB_AGENT: &str = "[sub-agent of the rehearsal]";
 /// What a model says when its script has ended, and when it is asked something beside it (a title, a summary).
 const DONE: &str = "done";
 
-/// How a client talks to its model.
+/// How a client talks to its model; the path of a request says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
+enum Wire {
     /// OpenAI's `chat/completions`.
     Chat,
     /// OpenAI's `responses`.

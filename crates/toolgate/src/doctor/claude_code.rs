@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use super::canary::{self, Probe, Trouble};
-use super::{AGAIN, Check, Exam, Status, Subject, binary, state};
+use super::{AGAIN, Check, Exam, Status, Subject, binary, bytes_of, state};
 use crate::register::Scope;
 use crate::register::claude_code::reading::{GATE, Handler, Limit, Reading};
 use crate::register::claude_code::{FORM, HOST, files};
@@ -130,19 +128,12 @@ impl fmt::Display for Source {
 fn sources(exam: &Exam<'_>, checks: &mut Vec<Check>) -> Vec<Source> {
     let mut sources = Vec::new();
     for (scope, file) in files(exam.subject.places) {
-        let bytes = match fs::metadata(&file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        match bytes_of(&file) {
+            None => {
                 let text = format!("no {scope} settings `{}`", file.display());
                 checks.push(Check::new("settings", Status::Info, text));
-                continue;
             }
-            // A pipe would keep us waiting for ever.
-            Ok(found) if !found.is_file() => Err(io::Error::from(io::ErrorKind::InvalidInput)),
-            Ok(_) => fs::read(&file),
-            Err(error) => Err(error),
-        };
-        match bytes {
-            Ok(bytes) => {
+            Some(Ok(bytes)) => {
                 sources.push(Source {
                     scope,
                     reading: Reading::of(&bytes),
@@ -151,7 +142,7 @@ fn sources(exam: &Exam<'_>, checks: &mut Vec<Check>) -> Vec<Source> {
                     file,
                 });
             }
-            Err(error) => {
+            Some(Err(error)) => {
                 let text = format!("{scope} settings `{}` cannot be read: {error}", file.display());
                 checks.push(Check::new("settings", Status::Warn, text));
             }
