@@ -184,7 +184,7 @@ fn answer_for_us_when_late(host: &'static dyn Host, event: Option<String>) {
     });
 }
 
-pub(crate) fn refuse(host: &dyn Host, phase: Option<Phase>, failure: &Failure) -> Reply {
+fn refuse(host: &dyn Host, phase: Option<Phase>, failure: &Failure) -> Reply {
     host.refuse(phase, &shorten(&denial(failure), MAX_MESSAGE))
 }
 
@@ -265,7 +265,7 @@ fn decide(
 }
 
 /// Refuses, and says so in the record where that can still be done: the refusal stands either way.
-fn refuse_on_record(
+pub(crate) fn refuse_on_record(
     host: &dyn Host,
     line: &Line,
     call: Option<&Call<'_>>,

@@ -58,12 +58,13 @@ pub fn run(host: &'static dyn Host, line: &Line) -> ExitCode {
 
 /// The line that answers a request.
 fn respond(host: &dyn Host, line: &Line, request: &[u8]) -> Option<String> {
+    let deadline = Instant::now() + DEADLINE;
     let (id, reply) = match serde_json::from_slice::<Request<'_>>(request) {
         Ok(Request { id, event, payload }) => {
             let line = Line { event: Some(event), ..line.clone() };
-            (Some(id), hook::answer(host, &line, payload.get().as_bytes(), Instant::now() + DEADLINE))
+            (Some(id), hook::answer(host, &line, payload.get().as_bytes(), deadline))
         }
-        Err(_) => (None, hook::refuse(host, None, &Failure::Request)),
+        Err(_) => (None, hook::refuse_on_record(host, line, None, &Failure::Request, deadline)),
     };
     let answer: &RawValue = serde_json::from_str(&reply.stdout).ok()?;
     serde_json::to_string(&Response { id, answer }).ok()
