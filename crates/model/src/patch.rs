@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn a_patch_in_both_forms_names_the_files_of_both() {
-        let patch = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n";
+        let patch =
+            "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n";
         assert_eq!(patched(patch), [(Access::Write, "a"), (Access::Write, "b"), (Access::Write, "b")]);
     }
 
