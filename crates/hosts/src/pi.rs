@@ -111,6 +111,12 @@ fn as_pi_reads_it(action: Action<'_>) -> Action<'_> {
     for used in &mut uses {
         if let PathArg::Text(text) = &used.path {
             let path = spelled_out(text);
+            // Versions differ in which of these they take for an address; the others take it for a name.
+            let bare = text.strip_prefix('@').unwrap_or(text);
+            if bare.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) {
+                let literal = PathArg::Text(Cow::Owned(format!("./{bare}")));
+                others.push(FileUse { path: literal, ..used.clone() });
+            }
             if used.access == Access::Read {
                 let taken = other_spellings(&path).into_iter().filter(|other| *other != path);
                 others
@@ -189,6 +195,14 @@ mod tests {
             other_spellings("é 9.41 am.x 1 PM.png"),
             ["é 9.41\u{202f}am.x 1\u{202f}PM.png", "é 9.41 am.x 1 PM.png"]
         );
+    }
+
+    #[test]
+    fn an_address_may_be_a_name() {
+        let event = br#"{"event":{"type":"tool_call","toolName":"write","input":{"path":"@file:/tmp/x"}}}"#;
+        let Action::Files(uses) = Pi.decode(None, event).unwrap().action else { panic!("files") };
+        let paths: Vec<_> = uses.iter().map(|used| used.path.text()).collect();
+        assert_eq!(paths, ["./file:/tmp/x", "/tmp/x"]);
     }
 
     #[test]
