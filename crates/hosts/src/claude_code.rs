@@ -222,6 +222,12 @@ mod tests {
         assert_eq!(uses(r#"{"pattern":"/etc/*"}"#), 2);
         assert_eq!(uses(r#"{"pattern":"../*"}"#), 2);
         assert_eq!(uses(r#"{"pattern":"link/**"}"#), 2);
-        assert_eq!(uses(r#"{"pattern":"{/etc,x}/**"}"#), 2);
+        assert_eq!(uses(r#"{"pattern":"{/etc,x*}/**"}"#), 2);
+        assert_eq!(uses(r#"{"pattern":"**/*.{rs,toml}"}"#), 1);
+        assert_eq!(uses(r#"{"pattern":"{*,}/etc/*"}"#), 2);
+        assert_eq!(uses(r#"{"pattern":"{*,.}{*,.}/*"}"#), 2);
+        assert_eq!(uses(r#"{"pattern":"*/[.][.]/[.]./x"}"#), 2);
+        assert_eq!(uses(r#"{"pattern":"*/\\.\\./x"}"#), 2);
+        assert_eq!(uses(r#"{"pattern":"{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"}"#), 2);
     }
 }

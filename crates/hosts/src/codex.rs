@@ -11,7 +11,7 @@ use serde::Serialize;
 use toolgate_model::{Call, Decision, DecodeError, Host, Json, Phase, Reply, Verdict};
 
 use crate::claude_code::phase;
-use crate::tools::Tool::{Fetch, Internal, Mcp, Patch, Read, Shell};
+use crate::tools::Tool::{Fetch, Internal, Mcp, Patch, Read, Shell, ShellIn};
 use crate::tools::{Toolset, is_mcp_name};
 use crate::wire::{Dialect, print, print_denial, rewritten};
 
@@ -32,7 +32,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
         ("collaborationspawn_agent", Internal),
         ("collaborationwait_agent", Internal),
         ("create_goal", Internal),
-        ("exec_command", Shell("cmd")),
+        ("exec_command", ShellIn("cmd", "workdir")),
         ("get_goal", Internal),
         ("list_mcp_resource_templates", Internal),
         ("list_mcp_resources", Internal),

@@ -6,9 +6,15 @@
 //! - An unknown word for the decision lets the call run.
 //! - A rewrite is merged over the arguments, and the model is told of it.
 //! - `"ask"` shows a dialog; where nobody is there the client ends without running the tool.
+//! - Its tools take `@a` for `a` where there is no `@a`, and `replace` looks for a file that is not there in the whole
+//!   workspace: any whose path ends in the same letters.
+
+use std::borrow::Cow;
 
 use serde::Serialize;
-use toolgate_model::{Call, Decision, DecodeError, Host, Json, Phase, Reply, Verdict};
+use toolgate_model::{
+    Action, Call, Decision, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Verdict,
+};
 
 use crate::tools::Tool::{Fetch, Internal, Read, Search, ShellIn, Write};
 use crate::tools::Toolset;
@@ -76,6 +82,34 @@ struct NewInput<'a> {
     tool_input: Json<'a>,
 }
 
+/// Settings that decide whether hooks run, and that `replace` finds by the end of their path.
+const FOUND: &[&str] = &[
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".codex/config.toml",
+    ".codex/hooks.json",
+    ".cursor/hooks.json",
+    ".gemini/settings.json",
+    ".github/copilot/settings.json",
+    ".github/copilot/settings.local.json",
+    ".opencode/opencode.json",
+    ".pi/settings.json",
+    ".qwen/settings.json",
+];
+
+/// Files that the client may take for the one that is named.
+fn instead_of<'a>(used: &FileUse<'a>, is_sought: bool) -> Vec<FileUse<'a>> {
+    let PathArg::Text(text) = &used.path else { return Vec::new() };
+    let bare = text.strip_prefix('@').map(|rest| rest.trim_start_matches(['/', '\\']));
+    let name = bare.unwrap_or(text).replace('\\', "/");
+    let ends_alike =
+        |found: &&&str| is_sought && !name.is_empty() && found.ends_with(&name) && **found != name;
+    let found = FOUND.iter().filter(ends_alike).map(|found| Cow::Borrowed(*found));
+    let bare = bare.filter(|bare| !bare.is_empty()).map(|bare| Cow::Owned(bare.to_owned()));
+    let other = |path| FileUse { path: PathArg::Text(path), ..used.clone() };
+    found.chain(bare).map(other).collect()
+}
+
 impl Host for Gemini {
     fn id(&self) -> &'static str {
         "gemini"
@@ -94,7 +128,14 @@ impl Host for Gemini {
     }
 
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
-        DIALECT.decode(event, stdin)
+        let mut call = DIALECT.decode(event, stdin)?;
+        if let Action::Files(uses) = &mut call.action {
+            let others: Vec<_> =
+                uses.iter().flat_map(|used| instead_of(used, call.tool == "replace")).collect();
+            // What was asked for comes last: where a path is made absolute, the last one counts.
+            uses.splice(..0, others);
+        }
+        Ok(call)
     }
 
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
@@ -124,5 +165,35 @@ impl Host for Gemini {
             }
             Some(Phase::After | Phase::Start | Phase::Other) => Reply::silent(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_client_may_take_instead_is_judged_too() {
+        let uses = |tool: &str, path: &str| {
+            let event = format!(
+                r#"{{"hook_event_name":"BeforeTool","tool_name":"{tool}","tool_input":{{"file_path":"{path}"}}}}"#
+            );
+            match Gemini.decode(None, event.as_bytes()).unwrap().action {
+                Action::Files(uses) => {
+                    uses.iter().map(|used| used.path.text().to_owned()).collect::<Vec<_>>()
+                }
+                _ => Vec::new(),
+            }
+        };
+        assert_eq!(uses("write_file", "a"), ["a"]);
+        assert_eq!(uses("write_file", "@.gemini/x"), [".gemini/x", "@.gemini/x"]);
+        assert_eq!(uses("write_file", "@//x"), ["x", "@//x"]);
+        assert_eq!(uses("write_file", "settings.json"), ["settings.json"]);
+        assert_eq!(uses("replace", "src/main.rs"), ["src/main.rs"]);
+        assert_eq!(
+            uses("replace", "gemini/settings.json"),
+            [".gemini/settings.json", "gemini/settings.json"]
+        );
+        assert_eq!(uses("replace", "@mini/settings.json").first().unwrap(), ".gemini/settings.json");
     }
 }

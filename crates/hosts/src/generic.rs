@@ -12,7 +12,7 @@ use toolgate_model::{
 
 use crate::members::Members;
 use crate::plain;
-use crate::tools::{TOOLSETS, Tool, Toolset, is_mcp_name, quoted};
+use crate::tools::{TOOLSETS, Tool, Toolset, and_as_written, is_mcp_name, quoted};
 
 pub(crate) struct Generic;
 
@@ -27,9 +27,23 @@ fn action_by_name<'a>(name: &str, input: &Json<'a>) -> Action<'a> {
         fits.then_some(tool)
     };
     match TOOLSETS.iter().find_map(fits) {
-        Some(tool) => tool.action(input),
+        Some(tool) if runs_elsewhere(tool, input) => Action::Unlisted { mcp: false },
+        Some(tool) => and_as_written(tool.action(input)),
         None => Action::Unlisted { mcp: is_mcp_name(name) },
     }
+}
+
+/// Whether a command comes with a directory that the tool of this name has no parameter for. The caller's tool may
+/// run it there or not, so nobody can say what it reaches.
+fn runs_elsewhere(tool: Tool, input: &Json<'_>) -> bool {
+    const DIRECTORIES: [&str; 7] =
+        ["cwd", "dir", "dir_path", "directory", "workdir", "workingDirectory", "working_directory"];
+    let known = match tool {
+        Tool::Shell(_) => "",
+        Tool::ShellIn(_, directory) => directory,
+        _ => return false,
+    };
+    DIRECTORIES.iter().any(|name| *name != known && input.get(name).is_some())
 }
 
 /// What the caller says that the call would do.
@@ -174,6 +188,16 @@ mod tests {
             (r#""tool":"write_file","input":{"file_path":"x"}"#, "writes x"),
             (r#""tool":"mcp__a__b","input":{}"#, "Unlisted { mcp: true }"),
             (r#""tool":"whatever","input":{}"#, "Unlisted { mcp: false }"),
+            (r#""tool":"grep","input":{"pattern":"x","path":"/a"}"#, "searches , searches /a"),
+            (r#""tool":"list_directory","input":{"path":"/a"}"#, "searches , searches /a"),
+            (r#""tool":"read","input":{"filePath":"a","path":"/b"}"#, "reads a, reads /b"),
+            (r#""tool":"exec_command","input":{"cmd":"ls","workdir":"a"}"#, r#"Some("ls") in Some("a")"#),
+            (r#""tool":"bash","input":{"command":"ls","workdir":"a"}"#, "Unlisted { mcp: false }"),
+            (r#""tool":"Bash","input":{"command":"ls","cwd":"a"}"#, "Unlisted { mcp: false }"),
+            (
+                r#""tool":"run_shell_command","input":{"command":"ls","directory":"a"}"#,
+                "Unlisted { mcp: false }",
+            ),
             (
                 r#""tool":"apply_patch","input":"*** Begin Patch\n*** Delete File: a\n*** End Patch""#,
                 "deletes a",

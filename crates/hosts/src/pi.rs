@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use toolgate_model::{
-    Action, Agent, Call, DecodeError, Host, Json, PathArg, Phase, Reply, Standing, Verdict,
+    Access, Action, Agent, Call, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Standing, Verdict,
 };
 
 use crate::members::Members;
@@ -63,7 +63,10 @@ impl Host for Pi {
                 if !matches!(input, Json::Object(_)) {
                     return Err(DecodeError::WrongField("event.input"));
                 }
-                let action = as_pi_reads_it(TOOLS.action(&tool, &input));
+                let action = match TOOLS.find(&tool) {
+                    Some(known) => as_pi_reads_it(known.action(&input)),
+                    None => TOOLS.action(&tool, &input),
+                };
                 (tool, input, action)
             }
             _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
@@ -100,12 +103,40 @@ impl Host for Pi {
 /// The same action, its paths as pi's own tools will read them.
 fn as_pi_reads_it(action: Action<'_>) -> Action<'_> {
     let Action::Files(mut uses) = action else { return action };
+    let mut others = Vec::new();
     for used in &mut uses {
         if let PathArg::Text(text) = &used.path {
-            used.path = PathArg::Text(Cow::Owned(spelled_out(text)));
+            let path = spelled_out(text);
+            // Versions differ in which of these they take for an address; the others take it for a name.
+            let bare = text.strip_prefix('@').unwrap_or(text);
+            if bare.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) {
+                let literal = PathArg::Text(Cow::Owned(format!("./{bare}")));
+                others.push(FileUse { path: literal, ..used.clone() });
+            }
+            if used.access == Access::Read {
+                let taken = other_spellings(&path).into_iter().filter(|other| *other != path);
+                others
+                    .extend(taken.map(|other| FileUse { path: PathArg::Text(other.into()), ..used.clone() }));
+            }
+            used.path = PathArg::Text(Cow::Owned(path));
         }
     }
-    Action::Files(uses)
+    // What was asked for comes last: where a path is made absolute, the last one counts.
+    others.extend(uses);
+    Action::Files(others)
+}
+
+/// Names that pi reads instead where a file is not there, for the sake of screenshots on macOS. A repository can have a
+/// link of such a name.
+fn other_spellings(path: &str) -> [String; 2] {
+    let mut narrow = path.to_owned();
+    for (at, _) in path.rmatch_indices(' ') {
+        let half_of_day = path.get(at + 1..at + 4).map(str::to_ascii_lowercase);
+        if matches!(half_of_day.as_deref(), Some("am." | "pm.")) {
+            narrow.replace_range(at..=at, "\u{202f}");
+        }
+    }
+    [narrow, path.replace('\'', "\u{2019}")]
 }
 
 /// `@a` is `a`, `file:///a%20b` is `/a b`, and a blank of any width is a blank.
@@ -152,6 +183,23 @@ fn file_address(address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_pi_reads_instead_is_judged_too() {
+        assert_eq!(other_spellings("it's"), ["it's", "it\u{2019}s"]);
+        assert_eq!(
+            other_spellings("é 9.41 am.x 1 PM.png"),
+            ["é 9.41\u{202f}am.x 1\u{202f}PM.png", "é 9.41 am.x 1 PM.png"]
+        );
+    }
+
+    #[test]
+    fn an_address_may_be_a_name() {
+        let event = br#"{"event":{"type":"tool_call","toolName":"write","input":{"path":"@file:/tmp/x"}}}"#;
+        let Action::Files(uses) = Pi.decode(None, event).unwrap().action else { panic!("files") };
+        let paths: Vec<_> = uses.iter().map(|used| used.path.text()).collect();
+        assert_eq!(paths, ["./file:/tmp/x", "/tmp/x"]);
+    }
 
     #[test]
     fn paths_are_read_as_pi_reads_them() {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use toolgate_model::{Call, Decision, DecodeError, Host, Phase, Reply, Verdict};
 
 use crate::claude_code::phase;
-use crate::tools::Tool::{Fetch, Internal, Read, Search, Shell, ShellIn, Write};
+use crate::tools::Tool::{Fetch, Internal, Read, Search, ShellIn, Write};
 use crate::tools::{Toolset, is_mcp_name};
 use crate::wire::{Dialect, print, print_denial, rewrite_hint};
 
@@ -24,7 +24,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
         ("glob", Search("path", Some("pattern"))),
         ("grep_search", Search("path", Some("glob"))),
         ("list_directory", Search("path", None)),
-        ("monitor", Shell("command")),
+        ("monitor", ShellIn("command", "directory")),
         ("read_file", Read("file_path")),
         ("run_shell_command", ShellIn("command", "directory")),
         ("save_memory", Internal),

@@ -74,10 +74,10 @@ impl Toolset {
         self.listed.get(at).map(|(_, tool)| *tool)
     }
 
-    /// What a call of this tool with this input is asked to do.
+    /// What a call of this tool with this input is asked to do, for a host that leaves `~` as it is written.
     pub fn action<'a>(&self, name: &str, input: &Json<'a>) -> Action<'a> {
         match self.find(name) {
-            Some(tool) => tool.action(input),
+            Some(tool) => and_as_written(tool.action(input)),
             None => Action::Unlisted { mcp: (self.is_added)(name) },
         }
     }
@@ -105,8 +105,10 @@ impl Tool {
             return patch_action(patch);
         }
         let file = |access, param: &'static str| {
-            let path = PathArg::of(input, param);
-            Action::Files(vec![FileUse { access, param: Cow::Borrowed(param), path }])
+            let used = |param, path| FileUse { access, param: Cow::Borrowed(param), path };
+            let own = used(param, PathArg::of(input, param));
+            let aliases = given(FILES, param, input).map(|(alias, _)| used(alias, PathArg::of(input, alias)));
+            Action::Files(std::iter::once(own).chain(aliases).collect())
         };
         match self {
             Tool::Read(param) => file(Access::Read, param),
@@ -118,18 +120,26 @@ impl Tool {
             },
             Tool::Search(param, glob) => {
                 let mut uses = searched(input, param);
+                for (alias, value) in given(DIRECTORIES, param, input) {
+                    uses.extend(places(value, alias));
+                }
                 if let Some(glob) = glob {
-                    uses.extend(glob_that_leads_away(input, param, glob));
+                    uses.extend(globs_that_lead_away(input, param, glob));
                 }
                 Action::Files(uses)
             }
             Tool::Shell(param) => Action::Shell { command: command(input, param), directory: None },
-            Tool::ShellIn(param, directory) => Action::Shell {
-                command: command(input, param),
-                directory: match input.get(directory) {
-                    Some(Json::Text(directory)) if !directory.is_empty() => Some(directory.clone()),
-                    _ => None,
-                },
+            Tool::ShellIn(param, directory) => match input.get(directory) {
+                None | Some(Json::Null) => Action::Shell { command: command(input, param), directory: None },
+                Some(Json::Text(directory)) if directory.is_empty() => {
+                    Action::Shell { command: command(input, param), directory: None }
+                }
+                Some(Json::Text(directory)) if !directory.starts_with('~') => {
+                    Action::Shell { command: command(input, param), directory: Some(directory.clone()) }
+                }
+                // Where it would run, nobody can say: what is no text, or a `~` that is one host's home and
+                // another's directory of that name.
+                Some(_) => Action::Shell { command: None, directory: None },
             },
             Tool::Fetch(param) => match input.get(param) {
                 // `file:///etc/passwd` is no address of another machine.
@@ -180,50 +190,191 @@ fn patch_action<'a>(patch: &str) -> Action<'a> {
     Action::Files(uses.collect())
 }
 
+/// Names under which hosts take a file, also where they do not say so.
+const FILES: &[&str] =
+    &["absolute_path", "file", "filePath", "file_path", "filename", "filepath", "notebook_path", "path"];
+
+/// Names under which hosts take a directory, also where they do not say so: Copilot's `grep` offers `paths` and
+/// takes `path`.
+const DIRECTORIES: &[&str] = &["dir_path", "directory", "path", "paths"];
+
+/// Which of these names are given, besides the one that the table knows.
+fn given<'i, 'a>(
+    names: &'static [&'static str],
+    known: &'static str,
+    input: &'i Json<'a>,
+) -> impl Iterator<Item = (&'static str, &'i Json<'a>)> {
+    let others = names.iter().filter(move |name| **name != known);
+    others
+        .filter_map(|name| input.get(name).filter(|value| **value != Json::Null).map(|value| (*name, value)))
+}
+
 /// The directories that are searched: one, a list of them, or the working directory.
 fn searched<'a>(input: &Json<'a>, param: &'static str) -> Vec<FileUse<'a>> {
-    let below = |path| FileUse { access: Access::Search, param: Cow::Borrowed(param), path };
-    match input.get(param) {
-        Some(Json::List(paths)) if !paths.is_empty() => {
-            let each = paths.iter().map(|path| match path {
-                Json::Text(path) => PathArg::Text(path.clone()),
-                other => PathArg::NotText(other.kind()),
-            });
-            each.map(below).collect()
-        }
-        Some(Json::List(_)) => vec![below(PathArg::Cwd)],
-        _ => match PathArg::of(input, param) {
-            PathArg::Missing => vec![below(PathArg::Cwd)],
-            PathArg::Text(text) if text.is_empty() => vec![below(PathArg::Cwd)],
-            path => vec![below(path)],
-        },
+    let given = input.get(param).map(|value| places(value, param)).unwrap_or_default();
+    if given.is_empty() {
+        let param = Cow::Borrowed(param);
+        return vec![FileUse { access: Access::Search, param, path: PathArg::Cwd }];
     }
+    given
+}
+
+/// The directories in a parameter. Copilot takes several in one text, with blanks between them, so each piece is a
+/// place as well.
+fn places<'a>(value: &Json<'a>, param: &'static str) -> Vec<FileUse<'a>> {
+    let below = |path| FileUse { access: Access::Search, param: Cow::Borrowed(param), path };
+    match value {
+        Json::Null => Vec::new(),
+        Json::Text(text) if text.is_empty() => Vec::new(),
+        Json::Text(text) => {
+            let pieces = text.split_whitespace().filter(|piece| *piece != text);
+            let pieces = pieces.map(|piece| PathArg::Text(Cow::Owned(piece.to_owned())));
+            // The whole comes last: where a path is made absolute, the last one counts.
+            pieces.chain([PathArg::Text(text.clone())]).map(below).collect()
+        }
+        Json::List(values) => values
+            .iter()
+            .flat_map(|value| match value {
+                Json::Text(_) => places(value, param),
+                other => vec![below(PathArg::NotText(other.kind()))],
+            })
+            .collect(),
+        other => vec![below(PathArg::NotText(other.kind()))],
+    }
+}
+
+/// `~/x` is in the home for some hosts, and in a directory called `~` for most: a repository can have one, with links
+/// in it. It has to be fine in both.
+pub(crate) fn and_as_written(action: Action<'_>) -> Action<'_> {
+    let Action::Files(mut uses) = action else { return action };
+    let literal = |path: &PathArg<'_>| match path {
+        PathArg::Text(text) if text.starts_with('~') => Some(PathArg::Text(format!("./{text}").into())),
+        PathArg::Pattern(text) if text.starts_with('~') => Some(PathArg::Pattern(format!("./{text}").into())),
+        _ => None,
+    };
+    let more: Vec<_> =
+        uses.iter().filter_map(|used| Some(FileUse { path: literal(&used.path)?, ..used.clone() })).collect();
+    uses.extend(more);
+    Action::Files(uses)
 }
 
 /// Where a glob leads by itself: its part before the first special character may be a link, climb, or start at
 /// the root or the home. One that is special from its first name on stays below the directory that is searched.
-fn glob_that_leads_away<'a>(input: &Json<'a>, base: &str, param: &'static str) -> Option<FileUse<'a>> {
-    let file = |path| Some(FileUse { access: Access::Search, param: Cow::Borrowed(param), path });
-    let pattern = match input.get(param)? {
-        Json::Text(pattern) => pattern.trim(),
-        other => return file(PathArg::NotText(other.kind())),
+fn globs_that_lead_away<'a>(input: &Json<'a>, base: &str, param: &'static str) -> Vec<FileUse<'a>> {
+    let file = |path| FileUse { access: Access::Search, param: Cow::Borrowed(param), path };
+    let pattern = match input.get(param) {
+        None => return Vec::new(),
+        Some(Json::Text(pattern)) => pattern.trim().trim_start_matches('!'),
+        Some(other) => return vec![file(PathArg::NotText(other.kind()))],
     };
-    let pattern = pattern.trim_start_matches(['!', '\\']);
-    // `{/etc,../x}/**`: each choice is a path of its own, and the root is above them all.
-    let chooses =
-        pattern.contains('{') && ["{/", ",/", "{~", ",~", ".."].iter().any(|way| pattern.contains(way));
-    if chooses {
-        return file(PathArg::Pattern(Cow::Borrowed("/")));
-    }
-    let first = pattern.split('/').next().unwrap_or_default();
-    let starts_elsewhere = pattern.starts_with(['/', '~']);
-    if !starts_elsewhere && !toolgate_model::has_dotdot(pattern) && first.contains(['*', '?', '[', '{']) {
-        return None;
-    }
-    match input.get(base) {
-        Some(Json::Text(base)) if !starts_elsewhere && !base.is_empty() => {
-            file(PathArg::Pattern(Cow::Owned(format!("{base}/{pattern}"))))
+    let Some(choices) = choices(pattern) else {
+        // The root is above them all.
+        return vec![file(PathArg::Pattern(Cow::Borrowed("/")))];
+    };
+    let leading = choices.iter().filter_map(|choice| {
+        let plain = unquoted(choice);
+        let first = plain.split('/').next().unwrap_or_default();
+        let starts_elsewhere = plain.starts_with(['/', '~']);
+        let climbs = [choice, &plain].into_iter().any(|text| toolgate_model::has_dotdot(text));
+        if !starts_elsewhere && !climbs && first.contains(['*', '?', '[', '{']) {
+            return None;
         }
-        _ => file(PathArg::Pattern(Cow::Owned(pattern.to_owned()))),
+        match input.get(base) {
+            Some(Json::Text(base)) if !starts_elsewhere && !base.is_empty() => {
+                Some(format!("{base}/{plain}"))
+            }
+            _ => Some(plain),
+        }
+    });
+    leading.map(|pattern| file(PathArg::Pattern(Cow::Owned(pattern)))).collect()
+}
+
+/// Each pattern that `{a,b}` stands for: `{x,}/etc` is also `/etc`, and `.{.,}/x` is also `../x`. `None` where there
+/// are more than anyone needs.
+fn choices(pattern: &str) -> Option<Vec<String>> {
+    const MOST: usize = 64;
+    let (mut open, mut done) = (vec![pattern.to_owned()], Vec::new());
+    while let Some(text) = open.pop() {
+        // An innermost pair of braces.
+        let pair = text.match_indices('}').find_map(|(end, _)| {
+            let (head, tail) = (text.get(..end)?, text.get(end + 1..)?);
+            let (before, inner) = head.rsplit_once('{')?;
+            Some((before, inner, tail))
+        });
+        match pair {
+            Some((before, inner, tail)) => {
+                open.extend(inner.split(',').map(|choice| format!("{before}{choice}{tail}")));
+            }
+            None => done.push(text),
+        }
+        if open.len() + done.len() > MOST {
+            return None;
+        }
+    }
+    Some(done)
+}
+
+/// A pattern without quotes: `\.` and `[.]` are a dot, and two of them climb.
+fn unquoted(pattern: &str) -> String {
+    let mut plain = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        let mut ahead = chars.clone();
+        match (c, ahead.next(), ahead.next()) {
+            ('\\', Some(quoted), _) => {
+                plain.push(quoted);
+                chars.next();
+            }
+            ('[', Some(only), Some(']')) => {
+                plain.push(only);
+                chars = ahead;
+            }
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uses(host: &str, tool: &str, input: &str) -> Vec<String> {
+        let input = serde_json::from_str(input).unwrap();
+        match tools_like(host).action(tool, &input) {
+            Action::Files(uses) => uses.iter().map(|used| used.path.text().to_owned()).collect(),
+            Action::Shell { command, directory } => vec![format!("{command:?} in {directory:?}")],
+            other => vec![format!("{other:?}")],
+        }
+    }
+
+    #[test]
+    fn a_search_has_every_place_that_some_client_takes() {
+        assert_eq!(uses("copilot", "grep", r#"{"pattern":"x"}"#), [""]);
+        assert_eq!(uses("copilot", "grep", r#"{"pattern":"x","path":"/a"}"#), ["", "/a"]);
+        assert_eq!(uses("copilot", "glob", r#"{"pattern":"*","paths":[],"path":["/a"]}"#), ["", "/a"]);
+        assert_eq!(uses("copilot", "rg", r#"{"pattern":"x","paths":"a /b"}"#), ["a", "/b", "a /b"]);
+        assert_eq!(uses("copilot", "rg", r#"{"pattern":"x","paths":["a /b"]}"#), ["a", "/b", "a /b"]);
+    }
+
+    #[test]
+    fn a_tilde_is_the_home_and_a_name() {
+        assert_eq!(uses("copilot", "view", r#"{"path":"~/x"}"#), ["~/x", "./~/x"]);
+        assert_eq!(uses("gemini", "glob", r#"{"pattern":"~/x"}"#), ["", "~/x", "./~/x"]);
+        let patch = r#"{"patchText":"*** Begin Patch\n*** Add File: ~/x\n*** End Patch"}"#;
+        assert_eq!(uses("opencode", "apply_patch", patch), ["~/x", "./~/x"]);
+    }
+
+    #[test]
+    fn a_command_whose_directory_nobody_can_name_is_not_judged() {
+        let run = |directory: &str| {
+            uses("opencode", "bash", &format!(r#"{{"command":"ls","workdir":{directory}}}"#)).concat()
+        };
+        assert_eq!(run(r#""a""#), r#"Some("ls") in Some("a")"#);
+        assert_eq!(run(r#""""#), r#"Some("ls") in None"#);
+        assert_eq!(run("null"), r#"Some("ls") in None"#);
+        for odd in [r#"["/a"]"#, "7", r#""~/a""#] {
+            assert_eq!(run(odd), "None in None", "{odd}");
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! The files that a patch touches: the `*** Begin Patch` form of several hosts, and unified diffs.
 //!
 //! Against whom: a patch that names one file where a reader looks and another where the tool does. So every line
-//! that could be a header counts as one, wherever it stands; a line of content that looks like one only adds a
-//! file that is judged too.
+//! that could be a header counts as one, wherever it stands and in whichever form the patch seems to be; a line of
+//! content that looks like one only adds a file that is judged too. Clients differ in what ends a line (Copilot
+//! takes a lone carriage return) and in what may stand before a header (any blank, a byte order mark).
 
 use crate::Access;
 
@@ -26,20 +27,21 @@ const UNIFIED: [(&str, Access); 5] = [
 /// The files that the patch makes, changes or takes away, in order, by their names in it. Empty where it names
 /// none: then it is no patch, or one in a form that nobody here knows.
 pub fn patched(patch: &str) -> Vec<(Access, &str)> {
-    let is_enveloped = patch.lines().any(|line| line.trim().eq_ignore_ascii_case("*** begin patch"));
-    if is_enveloped {
-        return patch.lines().filter_map(in_envelope).collect();
-    }
-    // Prose and front matter have lines of dashes too, but no hunks.
-    let is_diff = patch.lines().any(|line| line.starts_with("@@ ") || line.starts_with("diff "));
-    patch.lines().filter(|_| is_diff).filter_map(in_diff).collect()
+    let lines = || patch.split(['\n', '\r']);
+    // Prose, front matter and deleted comments have lines of dashes too, but no hunks.
+    let is_diff = lines().any(|line| line.starts_with("@@ -") || line.starts_with("diff "));
+    lines().filter_map(|line| in_envelope(line).or_else(|| in_diff(line).filter(|_| is_diff))).collect()
 }
 
 fn in_envelope(line: &str) -> Option<(Access, &str)> {
-    let header = line.trim().strip_prefix("***")?.trim_start();
+    let bare = line.trim_start_matches(|c: char| !c.is_ascii_graphic());
+    let header = bare.strip_prefix("***")?.trim_start();
     ENVELOPED.iter().find_map(|(word, access)| {
         let (start, name) = header.split_at_checked(word.len())?;
-        start.eq_ignore_ascii_case(word).then_some((*access, name.trim()))
+        // One blank divides. Whether a second one belongs to the name, clients do not agree on: it stays, and no
+        // path that begins with a blank is judged.
+        let name = name.strip_prefix(' ').unwrap_or(name).trim_end();
+        start.eq_ignore_ascii_case(word).then_some((*access, name))
     })
 }
 
@@ -59,7 +61,7 @@ mod tests {
     #[test]
     fn every_file_of_a_patch_is_named() {
         let patch = "*** Begin Patch\n*** Add File: new.txt\n+*** Add File: content\n*** Update File: a.txt\n\
-                     *** Move to: ../b.txt\n@@\n-a\n+A\n  *** delete file:  d e.txt \r\n*** End Patch\n";
+                     *** Move to: ../b.txt\n@@\n-a\n+A\n  *** delete file: d e.txt \r\n*** End Patch\n";
         assert_eq!(
             patched(patch),
             [
@@ -88,8 +90,32 @@ mod tests {
     }
 
     #[test]
+    fn a_header_counts_wherever_some_client_takes_it_for_one() {
+        for patch in [
+            "*** Begin Patch\n*** Add File: a\n+x\r*** Add File: /b\n+x\n*** End Patch",
+            "*** Begin Patch\n*** Add File: a\n+x\n\u{feff}*** Add File: /b\n+x\n*** End Patch",
+            "*** Begin Patch\n*** Add File: a\n+x\n\u{a0}\t*** Add File: /b\n+x\n*** End Patch",
+            "\u{feff}*** Begin Patch\n*** Add File: a\n+++ c\n*** Update File: /b\n@@ \n-x\n*** End Patch",
+            "hello\n*** Add File: a\n***Add file:/b\n",
+        ] {
+            assert_eq!(patched(patch), [(Access::Write, "a"), (Access::Write, "/b")], "{patch:?}");
+        }
+    }
+
+    #[test]
+    fn a_patch_in_both_forms_names_the_files_of_both() {
+        let patch =
+            "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n";
+        assert_eq!(patched(patch), [(Access::Write, "a"), (Access::Write, "b"), (Access::Write, "b")]);
+    }
+
+    #[test]
+    fn a_second_blank_before_a_name_stays() {
+        assert_eq!(patched("*** Add File:  link\n"), [(Access::Write, " link")]);
+    }
+
+    #[test]
     fn what_is_no_patch_names_nothing() {
-        assert_eq!(patched("hello\n*** Add File: x\n"), []);
         assert_eq!(patched("--- title: x\n+++ y\n"), []);
         assert_eq!(patched(""), []);
     }
