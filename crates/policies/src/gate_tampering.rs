@@ -108,9 +108,22 @@ const ASKED: &[&str] = &[
     "**/.lsp.json",
     "**/.mcp.json",
     "**/.vscode/mcp.json",
-    "**/tui.json",
-    "**/tui.jsonc",
 ];
+
+/// The names, below a project or a home, of what no agent writes.
+pub fn denied_names() -> impl Iterator<Item = &'static str> {
+    names(DENIED)
+}
+
+/// The names, below a project or a home, of what is asked about.
+pub fn asked_names() -> impl Iterator<Item = &'static str> {
+    names(ASKED)
+}
+
+fn names(patterns: &'static [&'static str]) -> impl Iterator<Item = &'static str> {
+    let starts = ["**/", "~/", "{project}/"];
+    patterns.iter().filter_map(move |pattern| starts.iter().find_map(|start| pattern.strip_prefix(start)))
+}
 
 impl Policy for GateTampering {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {

@@ -15,7 +15,7 @@ use toolgate_model::{
     Access, Action, Call, ConfigChange, DirectoryChange, Effect, ExpandedTarget, Facts, Ground, Json,
     LookError, NodeId, PathArg, Place, Reach, Resolver, Ruleset, Spot, Standing, Target, Use, Verdict, World,
 };
-use toolgate_policies::{Boundary, Relative, Settings};
+use toolgate_policies::{Boundary, Relative, Settings, denied_names};
 
 /// What the gate knows besides the call.
 pub struct Circumstances<'c> {
@@ -342,21 +342,9 @@ fn is_alias_of_own(world: &dyn World, ground: &Ground, place: &Place) -> bool {
     const MOST: usize = 100_000;
     let Some(node) = place.node.as_ref().filter(|node| node.names > 1) else { return false };
     let places = ground.own.iter().map(|own| own.physical.clone());
-    let names = [
-        "toolgate.toml",
-        ".claude.json",
-        ".claude/settings.json",
-        ".claude/settings.local.json",
-        ".codex/config.toml",
-        ".codex/hooks.json",
-        ".cursor/hooks.json",
-        ".gemini/settings.json",
-        ".github/copilot/settings.json",
-        ".github/copilot/settings.local.json",
-        ".qwen/settings.json",
-    ];
     let tops = [&ground.home, &ground.project, &ground.main];
-    let settings = tops.into_iter().flatten().flat_map(|top| names.map(|name| top.physical.join(name)));
+    let settings =
+        tops.into_iter().flatten().flat_map(|top| denied_names().map(|name| top.physical.join(name)));
     let mut left = MOST;
     places.chain(settings).any(|path| is_or_holds(world, &path, node.id, &mut left))
 }
@@ -420,7 +408,10 @@ fn rewrites(call: &Call<'_>, facts: &Facts<'_>) -> Vec<(String, String)> {
     };
     if let Some((param, command)) = command_member(call) {
         // Another of our hooks may have bound it before.
-        let is_bound = confined(":", root).strip_suffix(':').is_some_and(|start| command.starts_with(start));
+        let start = confined(":", root);
+        let inner = start.strip_suffix(':').and_then(|start| command.strip_prefix(start));
+        // Not by its beginning alone: `cd ROOT && : & rest` starts the rest elsewhere.
+        let is_bound = inner.is_some_and(|inner| confined(inner, root) == *command);
         return if is_bound { Vec::new() } else { vec![(param.to_owned(), confined(command, root))] };
     }
     let relative = facts.uses.iter().filter(|used| is_rewritable(call, &used.param, &used.text));

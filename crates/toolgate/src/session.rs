@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toolgate_model::{Call, Ground, NodeKind, Resolver, Spot, World};
+use toolgate_policies::{asked_names, denied_names};
 
 use crate::dirs::Dirs;
 use crate::git::{self, Layout};
@@ -200,33 +201,12 @@ impl Finder<'_> {
     /// Adds the files behind names that no agent may write, where a link or a pointer in the repository leads
     /// elsewhere: `.claude -> cfg` must not make `cfg/settings.json` an ordinary file.
     fn protect(&self, root: &Spot, ground: &mut Ground) -> io::Result<()> {
-        const NAMES: [&str; 20] = [
-            "toolgate.toml",
-            ".mcp.json",
-            ".claude/settings.json",
-            ".claude/settings.local.json",
-            ".claude/skills",
-            ".claude/commands",
-            ".claude/agents",
-            ".claude/hooks",
-            ".claude/plugins",
-            ".codex/hooks.json",
-            ".codex/config.toml",
-            ".copilot/hooks",
-            ".cursor/hooks.json",
-            ".gemini/settings.json",
-            ".github/copilot",
-            ".github/hooks",
-            ".opencode",
-            ".pi",
-            ".qwen/settings.json",
-            ".git/hooks",
-        ];
+        let names: Vec<&str> = denied_names().chain(asked_names()).chain([".git/hooks"]).collect();
         let tops = [Some(root), ground.main.as_ref(), ground.home.as_ref()];
         let mut own = Vec::new();
         for top in tops.into_iter().flatten() {
             let usual = |name: &&str| top.physical.join(name);
-            let elsewhere = NAMES.iter().map(|name| (usual(name), self.spot(&usual(name))));
+            let elsewhere = names.iter().map(|name| (usual(name), self.spot(&usual(name))));
             own.extend(elsewhere.filter(|(usual, spot)| spot.physical != *usual).map(|(_, spot)| spot));
         }
         let git = git::git_dir_of(self.world, &root.physical).map(|git| self.spot(&git));

@@ -474,4 +474,8 @@ fn pi_runs_what_is_rewritten() {
     assert_eq!(bash["input"], json!({ "command": format!("cd \"{sandbox}\" && ls"), "timeout": 5 }));
     let again = ask("bash", bash["input"].clone());
     assert_eq!(again.get("input"), None, "what is bound to the root stays as it is: {again}");
+    for half in [format!("cd \"{sandbox}\" && : & ls"), format!("cd \"{sandbox}\" && ls; ls")] {
+        let bound = ask("bash", json!({ "command": half }));
+        assert_ne!(bound.get("input"), None, "what is bound in part is bound: {half}");
+    }
 }
