@@ -8,9 +8,9 @@
 //! - `cwd` is the directory that the call names, which an agent chooses; the hook itself starts in the session's.
 
 use serde::Serialize;
-use toolgate_model::{Call, Decision, DecodeError, Host, Json, Phase, Reply, Verdict};
+use toolgate_model::{Call, Decision, DecodeError, HooksStart, Host, Json, Phase, Reply, Verdict};
 
-use crate::claude_code::phase;
+use crate::claude_code;
 use crate::tools::Tool::{Fetch, Internal, Mcp, Patch, Read, Shell, ShellIn};
 use crate::tools::{Toolset, is_mcp_name};
 use crate::wire::{Dialect, print, print_denial, rewritten};
@@ -58,6 +58,14 @@ pub(crate) const TOOLS: Toolset = Toolset {
 };
 
 const DIALECT: Dialect = Dialect { host: "codex", tools: TOOLS, phase };
+
+/// Its events are Claude Code's, without those that tell of a change of settings.
+fn phase(event: &str) -> Phase {
+    match claude_code::phase(event) {
+        Phase::Config => Phase::Other,
+        phase => phase,
+    }
+}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -109,8 +117,8 @@ impl Host for Codex {
         "codex"
     }
 
-    fn session_stands_where_hooks_start(&self) -> bool {
-        true
+    fn hooks_start(&self) -> HooksStart {
+        HooksStart::WithTheSession
     }
 
     fn runs_what_is_late(&self) -> bool {

@@ -10,9 +10,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use toolgate_model::{
-    Action, Agent, Call, Decision, DecodeError, Host, Json, Phase, Reply, Standing, Verdict,
-};
+use toolgate_model::{Action, Agent, Call, Decision, DecodeError, Host, Json, Phase, Reply, Verdict};
 
 use crate::members::Members;
 use crate::tools::Tool::{Fetch, Internal, Patch, Read, Search, Shell, Write};
@@ -123,9 +121,9 @@ impl Host for Copilot {
 
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
         let mut told = Members::read(stdin)?;
-        let name = event
-            .map(Cow::Borrowed)
-            .or_else(|| told.first_text(&["hook_event_name", "hookName"]))
+        let name = told
+            .first_text(&["hook_event_name", "hookName"])
+            .or(event.map(Cow::Borrowed))
             .ok_or(DecodeError::MissingField("hook_event_name"))?;
         let phase = phase(&name);
         let (tool, input, action) = match phase {
@@ -146,19 +144,15 @@ impl Host for Copilot {
         };
         let own = told.first_text(&["sessionId", "session_id"]);
         Ok(Call {
-            host: self.id(),
-            event: name,
-            phase,
             // A sub-agent's events have its own id there; the session is the one that it belongs to.
             session: told.text("parentAgentId").or(own),
             cwd: told.text("cwd"),
             transcript: told.text("transcriptPath"),
-            entered: None,
             agent: Agent { id: told.text("agentId"), kind: told.text("agentType") },
-            standing: Standing::default(),
             tool,
             input,
             action,
+            ..Call::event(self.id(), name, phase)
         })
     }
 

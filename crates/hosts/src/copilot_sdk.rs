@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use toolgate_model::{Action, Agent, Call, DecodeError, Host, Json, Phase, Reply, Standing, Verdict};
+use toolgate_model::{Action, Agent, Call, DecodeError, HooksStart, Host, Json, Phase, Reply, Verdict};
 
 use crate::members::Members;
 use crate::tools::Tool::{Fetch, Internal, Read, Shell, Write};
@@ -53,8 +53,8 @@ impl Host for CopilotSdk {
         "copilot-sdk"
     }
 
-    fn starts_hooks_in_place(&self) -> bool {
-        true
+    fn hooks_start(&self) -> HooksStart {
+        HooksStart::WithTheCall
     }
 
     fn is_served(&self) -> bool {
@@ -97,18 +97,13 @@ impl Host for CopilotSdk {
             _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
         };
         Ok(Call {
-            host: self.id(),
-            event: Cow::Borrowed(name),
-            phase,
             session,
             cwd,
-            transcript: None,
-            entered: None,
             agent,
-            standing: Standing::default(),
             tool,
             input,
             action,
+            ..Call::event(self.id(), Cow::Borrowed(name), phase)
         })
     }
 

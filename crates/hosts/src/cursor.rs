@@ -8,8 +8,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use toolgate_model::{
-    Access, Action, Agent, Call, Decision, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Standing,
-    Verdict,
+    Access, Action, Agent, Call, Decision, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Verdict,
 };
 
 use crate::members::Members;
@@ -151,18 +150,14 @@ impl Host for Cursor {
             _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
         };
         Ok(Call {
-            host: self.id(),
-            event: name,
-            phase,
             session,
             cwd,
             transcript,
-            entered: None,
             agent,
-            standing: Standing::default(),
             tool,
             input,
             action,
+            ..Call::event(self.id(), name, phase)
         })
     }
 

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use toolgate_model::{
-    Access, Action, Agent, Call, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Standing, Verdict,
+    Access, Action, Agent, Call, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Verdict,
 };
 
 use crate::members::Members;
@@ -114,13 +114,18 @@ impl Host for Generic {
 
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
         let mut told = Members::read(stdin)?;
-        let name = event
-            .map(Cow::Borrowed)
-            .or_else(|| told.text("event"))
-            .ok_or(DecodeError::MissingField("event"))?;
+        let name =
+            told.text("event").or(event.map(Cow::Borrowed)).ok_or(DecodeError::MissingField("event"))?;
         let phase = self.phase(&name);
         if phase == Phase::Before && name != "before" {
             return Err(DecodeError::WrongField("event"));
+        }
+        let cwd = told.text("cwd");
+        if matches!(phase, Phase::Before | Phase::Permission) {
+            let cwd = cwd.as_deref().ok_or(DecodeError::MissingField("cwd"))?;
+            if !cwd.starts_with('/') {
+                return Err(DecodeError::WrongField("cwd"));
+            }
         }
         let mut agent = told.object("agent");
         let agent = Agent { id: agent.text("id"), kind: agent.text("kind") };
@@ -137,18 +142,13 @@ impl Host for Generic {
             _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
         };
         Ok(Call {
-            host: self.id(),
-            event: name,
-            phase,
             session: told.text("session"),
-            cwd: told.text("cwd"),
-            transcript: None,
-            entered: None,
+            cwd,
             agent,
-            standing: Standing::default(),
             tool,
             input,
             action,
+            ..Call::event(self.id(), name, phase)
         })
     }
 

@@ -3,7 +3,7 @@
 //! The answer has two words only, so asking is blocking, and so is a rewrite that it cannot carry.
 
 use serde::Serialize;
-use toolgate_model::{Call, Decision, DecodeError, Host, Phase, Reply, Verdict};
+use toolgate_model::{Call, Decision, DecodeError, HooksStart, Host, Phase, Reply, Verdict};
 
 use crate::claude_code;
 use crate::wire::{Dialect, print, rewrite_hint};
@@ -28,8 +28,8 @@ impl Host for Mpm {
         "write-guard"
     }
 
-    fn starts_hooks_in_place(&self) -> bool {
-        true
+    fn hooks_start(&self) -> HooksStart {
+        HooksStart::WithTheCall
     }
 
     fn project_variable(&self) -> Option<&'static str> {

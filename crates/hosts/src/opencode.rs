@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use toolgate_model::{Action, Agent, Call, DecodeError, Host, Json, Phase, Reply, Standing, Verdict};
+use toolgate_model::{Action, Call, DecodeError, HooksStart, Host, Json, Phase, Reply, Verdict};
 
 use crate::members::Members;
 use crate::plain;
@@ -48,8 +48,8 @@ impl Host for OpenCode {
         "opencode"
     }
 
-    fn starts_hooks_in_place(&self) -> bool {
-        true
+    fn hooks_start(&self) -> HooksStart {
+        HooksStart::WithTheCall
     }
 
     fn is_served(&self) -> bool {
@@ -85,20 +85,7 @@ impl Host for OpenCode {
             }
             _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
         };
-        Ok(Call {
-            host: self.id(),
-            event: Cow::Borrowed(name),
-            phase,
-            session,
-            cwd,
-            transcript: None,
-            entered: None,
-            agent: Agent::default(),
-            standing: Standing::default(),
-            tool,
-            input,
-            action,
-        })
+        Ok(Call { session, cwd, tool, input, action, ..Call::event(self.id(), Cow::Borrowed(name), phase) })
     }
 
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {

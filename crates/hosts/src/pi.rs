@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use toolgate_model::{
-    Access, Action, Agent, Call, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Standing, Verdict,
+    Access, Action, Call, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Standing, Verdict,
 };
 
 use crate::members::Members;
@@ -76,18 +76,14 @@ impl Host for Pi {
             _ => None,
         };
         Ok(Call {
-            host: self.id(),
-            event: name,
-            phase,
             session: ctx.text("sessionId"),
             cwd: ctx.text("cwd"),
             transcript: ctx.text("sessionFile"),
-            entered: None,
-            agent: Agent::default(),
             standing: Standing { trusted, mode: ctx.text("mode").map(Cow::into_owned) },
             tool,
             input,
             action,
+            ..Call::event(self.id(), name, phase)
         })
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Action, Agent, Call, DecodeError, Json, Phase, Reply, Standing, Verdict};
+use toolgate_model::{Action, Agent, Call, DecodeError, Json, Phase, Reply, Verdict};
 
 use crate::tools::Toolset;
 
@@ -127,9 +127,6 @@ impl Dialect {
             Phase::Start | Phase::Other => (Cow::Borrowed(""), Json::Null, Action::Nothing),
         };
         Ok(Call {
-            host: self.host,
-            event: name,
-            phase,
             session: event.session_id,
             cwd: event.cwd,
             transcript: event.transcript_path,
@@ -138,10 +135,10 @@ impl Dialect {
                 .flatten()
                 .and_then(|response| response.worktree.map(Cow::Owned)),
             agent: Agent { id: event.agent_id, kind: event.agent_type },
-            standing: Standing::default(),
             tool,
             input,
             action,
+            ..Call::event(self.host, name, phase)
         })
     }
 }

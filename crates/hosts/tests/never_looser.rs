@@ -229,7 +229,7 @@ fn events() -> Vec<(&'static str, Payload)> {
         .flat_map(|(directory, id)| payloads(directory).into_iter().map(move |one| (id, one)))
         .collect();
     let shell = json!({"command": "ls", "cwd": "/w", "file_path": "/w/a", "tool_name": "Shell", "tool_input": {"command": "ls"}});
-    let plain = json!({"tool": "bash", "input": {"command": "ls"}});
+    let plain = json!({"cwd": "/w", "tool": "bash", "input": {"command": "ls"}});
     let cursor =
         ["preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile", "subagentStart"];
     for (id, names, payload) in

@@ -34,6 +34,24 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
+    /// An event of which nothing else is known.
+    pub fn event(host: &'static str, event: Cow<'a, str>, phase: Phase) -> Call<'a> {
+        Call {
+            host,
+            event,
+            phase,
+            session: None,
+            cwd: None,
+            transcript: None,
+            entered: None,
+            agent: Agent::default(),
+            standing: Standing::default(),
+            tool: Cow::Borrowed(""),
+            input: Json::Null,
+            action: Action::Nothing,
+        }
+    }
+
     /// A call that is about to run, by nobody in particular and from nowhere.
     pub fn before(
         host: &'static str,
@@ -41,20 +59,8 @@ impl<'a> Call<'a> {
         input: Json<'a>,
         action: Action<'a>,
     ) -> Call<'a> {
-        Call {
-            host,
-            event: Cow::Borrowed("PreToolUse"),
-            phase: Phase::Before,
-            session: None,
-            cwd: None,
-            transcript: None,
-            entered: None,
-            agent: Agent::default(),
-            standing: Standing::default(),
-            tool: tool.into(),
-            input,
-            action,
-        }
+        let event = Call::event(host, Cow::Borrowed("PreToolUse"), Phase::Before);
+        Call { tool: tool.into(), input, action, ..event }
     }
 }
 

@@ -12,13 +12,9 @@ pub trait Host: Sync {
     fn profile(&self) -> &'static str {
         "worktree"
     }
-    /// Whether an event without a directory means the one that the hook was started in.
-    fn starts_hooks_in_place(&self) -> bool {
-        false
-    }
-    /// Whether it starts hooks in the session's directory, while an event names one that the agent chose.
-    fn session_stands_where_hooks_start(&self) -> bool {
-        false
+    /// What the directory says that a hook is started in.
+    fn hooks_start(&self) -> HooksStart {
+        HooksStart::Anywhere
     }
     /// Whether it runs a call once its own time-out has passed.
     fn runs_what_is_late(&self) -> bool {
@@ -45,6 +41,17 @@ pub trait Host: Sync {
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply;
     /// Refuses, where no verdict could be reached. `phase` is `None` where not even the event is known.
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply;
+}
+
+/// What the directory says that a hook is started in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HooksStart {
+    /// Nothing.
+    Anywhere,
+    /// Where the call starts, if its event does not say.
+    WithTheCall,
+    /// Where the session stands. Its events name a directory that the agent chose.
+    WithTheSession,
 }
 
 /// What the hook process prints and how it ends.

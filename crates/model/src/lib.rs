@@ -21,7 +21,7 @@ pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase};
 pub use effect::{Effect, Gap, Origin, Reach, Run, Target, Unknown, Via, base_name};
 pub use facts::{ConfigChange, DirectoryChange, ExpandedTarget, Facts, Standing, Use};
 pub use ground::{Ground, Spot, below};
-pub use host::{DecodeError, Host, Reply};
+pub use host::{DecodeError, HooksStart, Host, Reply};
 pub use json::{Json, MAX_DEPTH};
 pub use patch::patched;
 pub use resolve::{Place, Resolver, Trouble, clean, has_dotdot};

@@ -22,8 +22,8 @@ use rustix::io::Errno;
 use toolgate_evidence::{Ledger, LedgerError};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
-    Action, Call, ConfigChange, DecodeError, Ground, Host, MAX_MESSAGE, Phase, Reply, Standing, Verdict,
-    World, shorten,
+    Action, Call, ConfigChange, DecodeError, Ground, HooksStart, Host, MAX_MESSAGE, Phase, Reply, Standing,
+    Verdict, World, shorten,
 };
 
 use toolgate_secrets::redact;
@@ -220,7 +220,7 @@ fn answer_stdin(host: &dyn Host, line: &Line, deadline: Instant) -> Reply {
 pub(crate) fn answer(host: &dyn Host, line: &Line, event: &[u8], deadline: Instant) -> Reply {
     match host.decode(line.event.as_deref(), event) {
         Ok(mut call) => {
-            if call.cwd.is_none() && host.starts_hooks_in_place() {
+            if call.cwd.is_none() && host.hooks_start() == HooksStart::WithTheCall {
                 call.cwd = std::env::current_dir()
                     .ok()
                     .and_then(|cwd| cwd.to_str().map(|cwd| cwd.to_owned().into()));
@@ -385,7 +385,7 @@ impl Line {
         judge: impl FnOnce(&Circumstances<'_>) -> T,
     ) -> Result<(T, Ground), Failure> {
         let told = host.project_variable().and_then(&env).map(PathBuf::from);
-        let in_place = host.session_stands_where_hooks_start();
+        let in_place = host.hooks_start() == HooksStart::WithTheSession;
         let start = told.or_else(|| std::env::current_dir().ok().filter(|_| in_place));
         let ground = session::ground(world, &self.dirs, &self.registered, call, start)
             .map_err(|error| Failure::Pin(self.dirs.state.clone(), error))?;
