@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -492,6 +492,32 @@ fn broken_files_are_refused_and_left_alone() {
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     assert!(matches!(machine.plan_init(Scope::Project), Err(RegisterError::NotAFile { .. })));
+}
+
+#[test]
+fn no_more_is_read_than_settings_can_be_long() {
+    let machine = Machine::new();
+    let grow =
+        |file: &Path, mib: u64| File::options().write(true).open(file).unwrap().set_len(mib << 20).unwrap();
+    let file = machine.settings("{}");
+    machine.init(Scope::Project);
+    grow(&file, 17);
+    let error = machine.plan_init(Scope::Project).unwrap_err();
+    assert!(
+        matches!(error, RegisterError::TooLong { .. }) && error.to_string().contains("16 MiB"),
+        "{error}"
+    );
+    let note = machine.dirs().state.join("registrations.json");
+    grow(&note, 65);
+    let error = Registrations::load(&machine.dirs().state).unwrap_err();
+    assert!(
+        matches!(error, RegisterError::TooLong { .. }) && error.to_string().contains("64 MiB"),
+        "{error}"
+    );
+    fs::remove_file(&note).unwrap();
+    fs::create_dir(&note).unwrap();
+    let error = Registrations::load(&machine.dirs().state).unwrap_err();
+    assert!(matches!(error, RegisterError::NotAFile { .. }), "{error}");
 }
 
 #[test]

@@ -40,6 +40,13 @@ pub enum RegisterError {
         /// The file.
         file: PathBuf,
     },
+    /// A file that is longer than any of its kind.
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// How long it may be, in bytes.
+        longest: usize,
+    },
     /// The settings file is not what the plan was made from.
     ChangedMeanwhile {
         /// The file.
@@ -91,6 +98,10 @@ impl fmt::Display for RegisterError {
             }
             RegisterError::NotAFile { file } => {
                 write!(f, "`{}` is not a regular file, nor a link to one", file.display())
+            }
+            RegisterError::TooLong { path, longest } => {
+                let (path, mib) = (path.display(), longest >> 20);
+                write!(f, "`{path}` is longer than {mib} MiB; look what is in it, and move it away")
             }
             RegisterError::ChangedMeanwhile { file } => {
                 write!(f, "`{}` has changed since the plan was made", file.display())
