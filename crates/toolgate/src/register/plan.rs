@@ -121,21 +121,21 @@ impl Plan {
 
     /// Does what was planned.
     ///
-    /// The note is written first: a file of ours that is not on the note could not be given back, while a note
-    /// about a file that was not written does no harm.
+    /// Whenever it is cut off, every file of ours is on the note and can be given back: what is new is noted before
+    /// the files are written, and what is gone is forgotten after. A note about a file that was not written does no
+    /// harm.
     pub fn apply(&self) -> Result<(), RegisterError> {
         let _lock = lock(&self.state)?;
         for change in &self.files {
-            if read(&change.target)? != change.before {
+            if locate(&change.file)?.0 != change.target || read(&change.target)? != change.before {
                 return Err(RegisterError::ChangedMeanwhile { file: change.file.clone() });
             }
         }
         let old = Registrations::load(&self.state)?;
-        let mut new = old.clone();
-        self.forgotten.iter().for_each(|gone| new.forget(gone));
-        self.noted.iter().for_each(|noted| new.set(noted.clone()));
-        if new != old {
-            new.save(&self.state)?;
+        let mut with_new = old.clone();
+        self.noted.iter().for_each(|noted| with_new.set(noted.clone()));
+        if with_new != old {
+            with_new.save(&self.state)?;
         }
         let mut written = Vec::new();
         for change in self.files.iter().filter(|change| change.changes()) {
@@ -143,11 +143,16 @@ impl Plan {
             if let Err(error) = change.write() {
                 // The first error is the one to tell.
                 written.iter().rev().for_each(|change| drop(change.undo()));
-                if new != old {
+                if with_new != old {
                     let _ = old.save(&self.state);
                 }
                 return Err(error);
             }
+        }
+        let mut without_gone = with_new.clone();
+        self.forgotten.iter().for_each(|gone| without_gone.forget(gone));
+        if without_gone != with_new {
+            without_gone.save(&self.state)?;
         }
         Ok(())
     }

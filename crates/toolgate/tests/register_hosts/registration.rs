@@ -1,6 +1,7 @@
 //! What init writes and uninstall takes back.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -445,6 +446,26 @@ fn a_file_that_cannot_be_written_takes_the_others_back() {
     let before = machine.tree();
     machine.must_not(&["init", "--yes", "--host", "opencode"]);
     assert_eq!(machine.tree(), before);
+    assert!(machine.must(&["uninstall", "--yes"]).contains("nothing is registered"));
+}
+
+/// The kernel ends a process that writes more than it may, in the middle of the write.
+#[test]
+fn an_uninstall_that_is_cut_off_can_be_done_again() {
+    let machine = Machine::new();
+    let original = format!("{{ \"mine\": \"{}\" }}", "x".repeat(1 << 20));
+    machine.write("home/.qwen/settings.json", &original);
+    machine.must(&["init", "--yes", "--host", "qwen"]);
+    let uninstall = machine.command(&["uninstall", "--yes"]);
+    let mut limited = Command::new("/bin/sh");
+    limited.args(["-c", "ulimit -c 0; ulimit -f 64; exec \"$0\" \"$@\""]);
+    limited.arg(uninstall.get_program()).args(uninstall.get_args());
+    limited.current_dir(machine.path("project")).env_clear().env("HOME", machine.path("home"));
+    let output = limited.output().unwrap();
+    assert_eq!(output.status.code(), None, "not cut off: {output:?}");
+    assert!(machine.read("home/.qwen/settings.json").contains("toolgate"));
+    machine.must(&["uninstall", "--yes"]);
+    assert_eq!(machine.read("home/.qwen/settings.json"), original);
     assert!(machine.must(&["uninstall", "--yes"]).contains("nothing is registered"));
 }
 
