@@ -572,6 +572,38 @@ fn a_file_that_changed_after_the_plan_is_not_overwritten() {
 }
 
 #[test]
+fn a_directory_that_became_a_link_after_the_plan_is_not_followed() {
+    let machine = Machine::new();
+    machine.settings("{}");
+    let plan = machine.plan_init(Scope::Project).unwrap();
+    fs::rename(machine.path("project/.claude"), machine.path("home/.claude")).unwrap();
+    symlink(machine.path("home/.claude"), machine.path("project/.claude")).unwrap();
+    assert!(matches!(apply(&plan), Err(RegisterError::ChangedMeanwhile { .. })));
+    assert_eq!(fs::read_to_string(machine.path("home/.claude/settings.json")).unwrap(), "{}");
+}
+
+#[test]
+fn a_link_inside_of_the_project_is_followed() {
+    let machine = Machine::new();
+    fs::create_dir(machine.path("project/shared")).unwrap();
+    symlink("shared", machine.path("project/.claude")).unwrap();
+    machine.init(Scope::Project);
+    assert!(machine.path("project/shared/settings.json").is_file());
+    machine.uninstall(Scope::Project);
+    assert!(!machine.path("project/shared/settings.json").exists());
+}
+
+#[test]
+fn a_project_that_is_gone_is_forgotten() {
+    let machine = Machine::new();
+    machine.init(Scope::Project);
+    fs::remove_dir_all(machine.path("project")).unwrap();
+    machine.uninstall(Scope::Project);
+    assert_eq!(Registrations::load(&machine.dirs().state).unwrap(), Registrations::default());
+    assert!(!machine.path("project").exists());
+}
+
+#[test]
 fn the_diff_shows_only_what_is_added_and_no_escape_sequences() {
     let machine = Machine::new();
     machine.settings("{\n  // \u{1b}[2J gone\n  \"model\": \"opus\"\n}\n");

@@ -257,7 +257,7 @@ impl Uninstall {
             };
             match plan {
                 Err(RegisterError::NoScope { .. }) if named.is_empty() => {}
-                Ok(plan) if unknown && !plan.changes() => {}
+                Ok(plan) if unknown && !plan.changes() && !plan.leaves => {}
                 plan => work.add(host, plan),
             }
         }
@@ -325,6 +325,9 @@ impl Work {
 fn show(out: &mut Out, plan: &Plan, nothing: &str) -> Result<(), String> {
     for warning in &plan.warnings {
         out.line(format!("{} {warning}", out.paint("33", "warning:")))?;
+    }
+    if !plan.changes() && plan.leaves {
+        return Ok(());
     }
     if !plan.changes() {
         return out.line(format!("{} {nothing}", plan.file.display()));

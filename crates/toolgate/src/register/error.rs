@@ -40,6 +40,23 @@ pub enum RegisterError {
         /// The file.
         file: PathBuf,
     },
+    /// A file of a project that lies elsewhere.
+    LeadsOut {
+        /// The file, by its name in the project.
+        file: PathBuf,
+        /// Where it lies.
+        target: PathBuf,
+    },
+    /// A link in the place of a file that is ours alone.
+    Linked {
+        /// The link.
+        file: PathBuf,
+    },
+    /// Somebody else's file in the place of one that is ours alone.
+    NotOurs {
+        /// The file.
+        file: PathBuf,
+    },
     /// A file that is longer than any of its kind.
     TooLong {
         /// The file.
@@ -99,6 +116,22 @@ impl fmt::Display for RegisterError {
             RegisterError::NotAFile { file } => {
                 write!(f, "`{}` is not a regular file, nor a link to one", file.display())
             }
+            RegisterError::LeadsOut { file, target } => write!(
+                f,
+                "`{}` leads out of the project, to `{}`; remove the link on the way, or use `--scope user`",
+                file.display(),
+                target.display()
+            ),
+            RegisterError::Linked { file } => write!(
+                f,
+                "`{}` is a link, where toolgate needs a file of its own; remove the link, and run this again",
+                file.display()
+            ),
+            RegisterError::NotOurs { file } => write!(
+                f,
+                "`{}` is not toolgate's, and toolgate needs its place; move it away, and run this again",
+                file.display()
+            ),
             RegisterError::TooLong { path, longest } => {
                 let (path, mib) = (path.display(), longest >> 20);
                 write!(f, "`{path}` is longer than {mib} MiB; look what is in it, and move it away")

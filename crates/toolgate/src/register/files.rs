@@ -42,6 +42,17 @@ pub(super) fn locate(file: &Path) -> Result<(PathBuf, Vec<PathBuf>), RegisterErr
     Err(RegisterError::NotAFile { file: file.to_path_buf() })
 }
 
+/// That a file that is named inside of a directory is inside of it. A repository can bring a link in any part of the
+/// name, and have its reader's own files written through it.
+pub(super) fn stays_inside(dir: &Path, file: &Path, target: &Path) -> Result<(), RegisterError> {
+    // Where there is no directory, there is no link in it.
+    let Ok(real) = fs::canonicalize(dir) else { return Ok(()) };
+    if file.starts_with(dir) && !target.starts_with(real) {
+        return Err(RegisterError::LeadsOut { file: file.to_path_buf(), target: target.to_path_buf() });
+    }
+    Ok(())
+}
+
 /// The text of a file of settings; `None` where there is none.
 pub(super) fn read(path: &Path) -> Result<Option<String>, RegisterError> {
     let Some(bytes) = read_bytes(path, LONGEST_SETTINGS)? else { return Ok(None) };

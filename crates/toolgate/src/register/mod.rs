@@ -31,7 +31,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::content::{Content, EditError, Noted, Wanted};
+use self::content::Script;
+
+pub use self::content::{Content, EditError, Noted, Wanted, Whose, script};
 pub use self::error::RegisterError;
 pub use self::json::{Members, Setting, Shape, tolerant};
 pub use self::line::{Line, Start};
@@ -149,13 +151,9 @@ pub fn command_in_script(script: &str) -> Option<Start> {
 }
 
 /// The files of a registration by script: what the script needs, then the script.
-fn with_beside(beside: &[(&str, &str)], dir: &Path, script: PathBuf, text: content::Text) -> Vec<Wanted> {
-    let mut wanted: Vec<_> = beside
-        .iter()
-        .map(|(name, text)| Wanted::new(dir.join(name), content::Text((*text).to_owned())))
-        .collect();
-    wanted.push(Wanted::new(script, text));
-    wanted
+fn with_beside(beside: &[(&str, &str)], dir: &Path, file: PathBuf, body: &str) -> Vec<Wanted> {
+    let files = beside.iter().map(|(name, body)| (dir.join(name), *body)).chain([(file, body)]);
+    files.map(|(file, body)| Wanted::new(file, Script::new(body))).collect()
 }
 
 /// What a file of settings says, JSON with comments or TOML; `None` where it cannot be made out.
