@@ -21,7 +21,8 @@ use super::json::{Members, tolerant};
 use super::line::text_of;
 use super::toml::{TomlHooks, as_json, parse, table_in};
 use super::{
-    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, guarded, not_plain_json,
+    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, not_plain_json,
+    shell_handler,
 };
 
 /// Codex CLI.
@@ -50,12 +51,7 @@ const TIMEOUT: u32 = 3600;
 const TIMEOUT_AT_END: u32 = 3;
 
 fn handler(event: &str, role: Role, start: &Start) -> Members {
-    let timeout = if event == "SessionEnd" { TIMEOUT_AT_END } else { TIMEOUT };
-    vec![
-        ("type", Value::from("command")),
-        ("command", Value::from(guarded(role, start))),
-        ("timeout", Value::from(timeout)),
-    ]
+    shell_handler(role, start, if event == "SessionEnd" { TIMEOUT_AT_END } else { TIMEOUT })
 }
 
 impl Registrar for Codex {

@@ -127,13 +127,18 @@ impl HookForm {
     }
 }
 
-/// The line as text for a shell, which answers in our place where we cannot.
-fn guarded(role: Role, start: &Start) -> String {
+/// A handler whose line is text for a shell, which answers in our place where we cannot. `timeout` is in the host's
+/// unit.
+fn shell_handler(role: Role, start: &Start, timeout: u32) -> Members {
     let otherwise = match role {
         Role::Decides => line::OR_DENY,
         Role::Hears => line::OR_PASS,
     };
-    start.shell() + otherwise
+    vec![
+        ("type", Value::from("command")),
+        ("command", Value::from(start.shell() + otherwise)),
+        ("timeout", Value::from(timeout)),
+    ]
 }
 
 /// A program and its arguments as an array of a script, which JSON's are.
