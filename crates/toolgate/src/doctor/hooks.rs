@@ -56,7 +56,7 @@ enum Noted {
     Changed,
 }
 
-/// One of our handlers that decide about calls.
+/// One of our handlers that fail closed: those that decide about calls.
 struct Ours {
     event: &'static str,
     line: CommandLine,
@@ -171,8 +171,9 @@ fn describe(source: &Source, clinic: &Clinic, lost: Status, checks: &mut Vec<Che
     };
     let text = format!("in the {source} ({noted}) for {}", names(&heard));
     checks.push(Check::new("registered", status, text));
-    let (decide, hear): (Vec<_>, Vec<_>) = missing.into_iter().partition(|(_, role)| *role == Role::Decides);
-    for (events, status) in [(decide, lost), (hear, Status::Warn)] {
+    let (closed, open): (Vec<_>, Vec<_>) =
+        missing.into_iter().partition(|(_, role)| *role == Role::FailsClosed);
+    for (events, status) in [(closed, lost), (open, Status::Warn)] {
         if !events.is_empty() {
             let text = format!("no handler for {} in the {source}", names(&events));
             checks.push(Check::new("events", status, text).help(AGAIN));
@@ -194,7 +195,7 @@ fn describe(source: &Source, clinic: &Clinic, lost: Status, checks: &mut Vec<Che
 impl Source {
     /// Our handlers that decide about calls.
     fn decisive<'a>(&'a self, clinic: &'a Clinic) -> impl Iterator<Item = Ours> + 'a {
-        let events = clinic.form.events.iter().filter(|(_, role)| *role == Role::Decides);
+        let events = clinic.form.events.iter().filter(|(_, role)| *role == Role::FailsClosed);
         events.flat_map(move |&(event, role)| {
             let ours = ours_of(&self.settings, clinic.form.host, event);
             ours.filter_map(move |(_, _, element, handler)| {
@@ -207,7 +208,7 @@ impl Source {
     fn gates(&self, clinic: &Clinic) -> bool {
         let whole: BTreeSet<_> =
             self.decisive(clinic).filter(|ours| ours.limits.is_empty()).map(|ours| ours.event).collect();
-        let mut needed = clinic.form.events.iter().filter(|(_, role)| *role == Role::Decides);
+        let mut needed = clinic.form.events.iter().filter(|(_, role)| *role == Role::FailsClosed);
         self.dropped.is_none() && needed.all(|(event, _)| whole.contains(event))
     }
 

@@ -26,10 +26,10 @@ pub struct Gemini;
 pub const FORM: HookForm = HookForm {
     host: "gemini",
     events: &[
-        ("BeforeTool", Role::Decides),
-        ("AfterTool", Role::Hears),
-        ("SessionStart", Role::Hears),
-        ("SessionEnd", Role::Hears),
+        ("BeforeTool", Role::FailsClosed),
+        ("AfterTool", Role::FailsOpen),
+        ("SessionStart", Role::FailsOpen),
+        ("SessionEnd", Role::FailsOpen),
     ],
     shape: Shape::Groups(Some("*")),
     names_event: false,

@@ -93,7 +93,7 @@ pub trait Registrar: Sync {
 pub struct HookForm {
     /// The host's id.
     pub host: &'static str,
-    /// The events that we hear. Without those that decide about a call there is no gate.
+    /// The events that we hear, and what becomes of each where we fail.
     pub events: &'static [(&'static str, Role)],
     /// How handlers stand in the file.
     pub shape: Shape,
@@ -103,13 +103,13 @@ pub struct HookForm {
     pub handler: fn(event: &str, role: Role, start: &Start) -> Members,
 }
 
-/// What we have to say about an event.
+/// What becomes of an event where we fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Whether a call runs.
-    Decides,
-    /// Nothing; it is for the record, or for what the model gets to see.
-    Hears,
+    /// It is denied: a call that nobody judged must not run. Without these events there is no gate.
+    FailsClosed,
+    /// It passes: it is for the record or for what the model gets to see, or the host does not heed a failure there.
+    FailsOpen,
 }
 
 impl HookForm {
@@ -131,8 +131,8 @@ impl HookForm {
 /// unit.
 fn shell_handler(role: Role, start: &Start, timeout: u32) -> Members {
     let otherwise = match role {
-        Role::Decides => line::OR_DENY,
-        Role::Hears => line::OR_PASS,
+        Role::FailsClosed => line::OR_DENY,
+        Role::FailsOpen => line::OR_PASS,
     };
     vec![
         ("type", Value::from("command")),

@@ -17,12 +17,12 @@ pub struct Qwen;
 pub const FORM: HookForm = HookForm {
     host: "qwen",
     events: &[
-        ("PreToolUse", Role::Decides),
-        ("PostToolUse", Role::Hears),
-        ("UserPromptSubmit", Role::Hears),
-        ("SessionStart", Role::Hears),
-        ("SessionEnd", Role::Hears),
-        ("Stop", Role::Hears),
+        ("PreToolUse", Role::FailsClosed),
+        ("PostToolUse", Role::FailsOpen),
+        ("UserPromptSubmit", Role::FailsOpen),
+        ("SessionStart", Role::FailsOpen),
+        ("SessionEnd", Role::FailsOpen),
+        ("Stop", Role::FailsOpen),
     ],
     shape: Shape::Groups(Some("*")),
     names_event: false,
