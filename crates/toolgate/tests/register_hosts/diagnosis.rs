@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use toolgate::register::REGISTRARS;
 
 use crate::machine::{HOSTS, Machine, script};
 
@@ -49,6 +50,17 @@ fn a_registered_host_is_active_in_every_scope() {
             let worst = checks.iter().any(|(_, status, _)| status == "warn" || status == "fail");
             assert!(!worst, "{host}, {scope}: {checks:#?}");
         }
+    }
+}
+
+#[test]
+fn every_host_has_a_doctor_of_its_own_and_is_tested() {
+    let ids: Vec<_> = REGISTRARS.iter().map(|host| host.id()).collect();
+    assert_eq!(ids, HOSTS.iter().map(|(host, ..)| *host).collect::<Vec<_>>());
+    for host in REGISTRARS {
+        // Another host's doctor would look at that host's files, and name it.
+        let part = format!(" {}", host.name());
+        assert_check(&Machine::new(), host.id(), false, "registered", "fail", &part);
     }
 }
 
