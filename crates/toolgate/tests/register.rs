@@ -495,6 +495,28 @@ fn broken_files_are_refused_and_left_alone() {
 }
 
 #[test]
+fn every_refusal_says_what_to_do() {
+    let path = || PathBuf::from("/p");
+    let cases = [
+        (RegisterError::NoProject, "run this inside"),
+        (RegisterError::NotAbsolute { path: path() }, "name it from `/` on"),
+        (RegisterError::NotText { path: path() }, "rename it or convert it"),
+        (RegisterError::NoScope { host: "pi", scope: Scope::Managed }, "--scope user"),
+        (RegisterError::NotAFile { file: path() }, "move it away"),
+        (RegisterError::LeadsOut { file: path(), target: path() }, "remove the link"),
+        (RegisterError::Linked { file: path() }, "remove the link"),
+        (RegisterError::NotOurs { file: path() }, "move it away"),
+        (RegisterError::TooLong { path: path(), longest: 1 << 20 }, "move it away"),
+        (RegisterError::ChangedMeanwhile { file: path() }, "run this again"),
+        (RegisterError::BrokenNote { path: path() }, "mend it"),
+    ];
+    for (error, part) in cases {
+        let said = error.to_string();
+        assert!(said.split_once("; ").is_some_and(|(_, help)| help.contains(part)), "{said}");
+    }
+}
+
+#[test]
 fn no_more_is_read_than_settings_can_be_long() {
     let machine = Machine::new();
     let grow =

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::canary::{self, Probe, Trouble};
+use super::canary::{self, Probe, Trouble, UNREADABLE};
 use super::{AGAIN, Check, Exam, Status, binary, state, text_of};
 use crate::register::handler::{CommandLine, ours_of};
 use crate::register::{HookForm, Places, Role, Scope, line, settings_of};
@@ -128,7 +128,7 @@ fn sources(exam: &Exam<'_>, clinic: &Clinic, checks: &mut Vec<Check>) -> Vec<Sou
             }
             Some(Err(error)) => {
                 let text = format!("{scope} settings `{shown}` cannot be read: {error}");
-                checks.push(Check::new("settings", Status::Warn, text));
+                checks.push(Check::new("settings", Status::Warn, text).help(UNREADABLE));
             }
             Some(Ok(text)) => {
                 let settings = settings_of(&file, &text);
@@ -151,7 +151,10 @@ fn describe(source: &Source, clinic: &Clinic, lost: Status, checks: &mut Vec<Che
     if let Some(dropped) = &source.dropped {
         let status = if source.names_us(clinic) { lost } else { Status::Info };
         let text = format!("{dropped} in the {source}: the client drops the whole file");
-        checks.push(Check::new("readable", status, text));
+        checks.push(
+            Check::new("readable", status, text)
+                .help("mend that, or remove the file and run `toolgate init`"),
+        );
         return;
     }
     let is_heard = |event: &str| ours_of(&source.settings, clinic.form.host, event).next().is_some();
@@ -170,7 +173,8 @@ fn describe(source: &Source, clinic: &Clinic, lost: Status, checks: &mut Vec<Che
         Noted::Changed => "changed since init wrote them",
     };
     let text = format!("in the {source} ({noted}) for {}", names(&heard));
-    checks.push(Check::new("registered", status, text));
+    let registered = Check::new("registered", status, text);
+    checks.push(if status == Status::Ok { registered } else { registered.help(AGAIN) });
     let (closed, open): (Vec<_>, Vec<_>) =
         missing.into_iter().partition(|(_, role)| *role == Role::FailsClosed);
     for (events, status) in [(closed, lost), (open, Status::Warn)] {

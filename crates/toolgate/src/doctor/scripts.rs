@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::canary::{self, Probe, Trouble};
+use super::canary::{self, Probe, Trouble, UNREADABLE};
 use super::{AGAIN, Check, Exam, Status, binary, state, text_of};
 use crate::register::handler::CommandLine;
 use crate::register::{Places, Scope, Start, command_in_script, script};
@@ -34,11 +34,8 @@ pub(super) fn examine(exam: &Exam<'_>, clinic: &Clinic, checks: &mut Vec<Check>)
                 continue;
             }
             Some(Err(error)) => {
-                checks.push(Check::new(
-                    "settings",
-                    Status::Warn,
-                    format!("`{shown}` cannot be read: {error}"),
-                ));
+                let text = format!("`{shown}` cannot be read: {error}");
+                checks.push(Check::new("settings", Status::Warn, text).help(UNREADABLE));
                 continue;
             }
             Some(Ok(text)) => text,

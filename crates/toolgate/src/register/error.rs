@@ -86,12 +86,18 @@ pub enum RegisterError {
 impl fmt::Display for RegisterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RegisterError::NoProject => f.write_str("this scope belongs to a project, and none was named"),
-            RegisterError::NotAbsolute { path } => write!(f, "`{}` is not an absolute path", path.display()),
-            RegisterError::NotText { path } => {
-                write!(f, "`{}` is not UTF-8, which JSON needs", path.display())
+            RegisterError::NoProject => {
+                f.write_str("this scope belongs to a project, and there is none here; run this inside of it")
             }
-            RegisterError::NoScope { host, scope } => write!(f, "{host} has no {scope} settings"),
+            RegisterError::NotAbsolute { path } => {
+                write!(f, "`{}` is not an absolute path; name it from `/` on", path.display())
+            }
+            RegisterError::NotText { path } => {
+                write!(f, "`{}` is not UTF-8, which JSON needs; rename it or convert it", path.display())
+            }
+            RegisterError::NoScope { host, scope } => {
+                write!(f, "{host} has no {scope} settings; `--scope user` is there with every host")
+            }
             RegisterError::Edit { file, error } => {
                 let file = file.display();
                 match error {
@@ -114,7 +120,11 @@ impl fmt::Display for RegisterError {
                 }
             }
             RegisterError::NotAFile { file } => {
-                write!(f, "`{}` is not a regular file, nor a link to one", file.display())
+                write!(
+                    f,
+                    "`{}` is not a regular file, nor a link to one; move it away, and run this again",
+                    file.display()
+                )
             }
             RegisterError::LeadsOut { file, target } => write!(
                 f,
@@ -137,10 +147,15 @@ impl fmt::Display for RegisterError {
                 write!(f, "`{path}` is longer than {mib} MiB; look what is in it, and move it away")
             }
             RegisterError::ChangedMeanwhile { file } => {
-                write!(f, "`{}` has changed since the plan was made", file.display())
+                write!(f, "`{}` has changed since the plan was made; run this again", file.display())
             }
             RegisterError::BrokenNote { path } => {
-                write!(f, "the note of earlier registrations `{}` cannot be read", path.display())
+                write!(
+                    f,
+                    "the note of earlier registrations `{}` is broken; mend it, or move it away: without it, \
+                     uninstall takes out what is ours and cannot give back the very bytes",
+                    path.display()
+                )
             }
             RegisterError::Io { path, source } => write!(f, "`{}`: {source}", path.display()),
         }
