@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,10 +10,14 @@ use serde_json::{Value, json};
 
 use super::canary::{self, Probe, Trouble, UNREADABLE};
 use super::{AGAIN, Check, Exam, Status, Subject, binary, state};
+use crate::disk::read_regular;
 use crate::register::Scope;
 use crate::register::claude_code::reading::{GATE, Handler, Limit, Reading};
 use crate::register::claude_code::{FORM, HOST, files};
 use crate::register::handler::CommandLine;
+
+/// Of a longer file the beginning is read, which is no JSON.
+const LONGEST_SETTINGS: usize = 16 << 20;
 
 /// Seconds below which the client may give up before we have answered.
 const SHORTEST_TIMEOUT: f64 = 10.0;
@@ -130,18 +133,11 @@ impl fmt::Display for Source {
 fn sources(exam: &Exam<'_>, checks: &mut Vec<Check>) -> Vec<Source> {
     let mut sources = Vec::new();
     for (scope, file) in files(exam.subject.places) {
-        let bytes = match fs::metadata(&file) {
+        match read_regular(&file, LONGEST_SETTINGS) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let text = format!("no {scope} settings `{}`", file.display());
                 checks.push(Check::new("settings", Status::Info, text));
-                continue;
             }
-            // A pipe would keep us waiting for ever.
-            Ok(found) if !found.is_file() => Err(io::Error::from(io::ErrorKind::InvalidInput)),
-            Ok(_) => fs::read(&file),
-            Err(error) => Err(error),
-        };
-        match bytes {
             Ok(bytes) => {
                 sources.push(Source {
                     scope,

@@ -19,7 +19,7 @@ use super::files::{locate, read};
 use super::handler::ours_of;
 use super::json::{Members, tolerant};
 use super::line::text_of;
-use super::toml::{TomlHooks, as_json, parse, table_in};
+use super::toml::{Switch, TomlHooks, as_json, parse, table_in};
 use super::{
     HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, not_plain_json,
     shell_handler,
@@ -83,12 +83,12 @@ impl Registrar for Codex {
     fn wanted(&self, places: &Places, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
         let file = self.file(places, scope)?;
         if scope == Scope::Managed {
-            let settings = vec![
-                (&["allow_managed_hooks_only"][..], Value::Bool(true)),
-                (&["features", "hooks"][..], Value::Bool(true)),
-                (&["features", "unified_exec"][..], Value::Bool(false)),
+            let switches: Vec<Switch> = vec![
+                (&["allow_managed_hooks_only"], true),
+                (&["features", "hooks"], true),
+                (&["features", "unified_exec"], false),
             ];
-            return Ok(vec![Wanted::new(file, TomlHooks(FORM.content(line, settings)?))]);
+            return Ok(vec![Wanted::new(file, TomlHooks::new(&FORM, line, switches)?)]);
         }
         let hooks = FORM.content(line, Vec::new())?;
         let now = read(&locate(&file)?.0)?.unwrap_or_default();
