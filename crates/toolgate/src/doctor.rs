@@ -34,6 +34,7 @@ use serde_json::Value;
 use crate::dirs::Dirs;
 use crate::disk::read_regular;
 use crate::register::{Places, Registrar, Registrations, tolerant, visible};
+use crate::settings::Wanted;
 
 /// What is examined.
 #[derive(Debug, Clone, Copy)]
@@ -109,8 +110,17 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
             false
         }
     };
+    checks.extend(own_settings(subject));
     let active = live && checks.iter().all(|check| check.status != Status::Fail);
     Diagnosis { host: host.id(), name: host.name(), active, checks }
+}
+
+/// What is wrong with `toolgate.toml`, the person's or the project's. Every call is denied until it is mended.
+fn own_settings(subject: &Subject<'_>) -> Option<Check> {
+    let (dirs, root) = (subject.dirs, subject.places.project.as_deref());
+    let layers = Wanted { dirs, root, repository: None, fixed: None, default: "worktree" }.layers();
+    let check = |error| Check::new("toolgate.toml", Status::Fail, format!("{error}"));
+    layers.err().map(|error| check(error).help("mend that line; `toolgate schema` knows all that can be set"))
 }
 
 /// One host on one machine.
@@ -140,6 +150,8 @@ impl Exam<'_> {
 
 /// What mends a registration that is not as init writes it.
 const AGAIN: &str = "run `toolgate init` again";
+/// What mends a file that cannot be read.
+const UNREADABLE: &str = "see that it is a regular file that you may read";
 
 impl Diagnosis {
     /// Adds what the host's own client does with our answers, where it is installed and can be driven. `toolgate` is the
@@ -204,7 +216,8 @@ fn binary(program: &str, subject: &Subject<'_>) -> Check {
         }
     };
     if !found.is_file() || found.permissions().mode() & 0o111 == 0 {
-        return check(Status::Fail, format!("`{program}` is not an executable file"));
+        return check(Status::Fail, format!("`{program}` is not an executable file"))
+            .help("install it again, and run `toolgate init` again");
     }
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if subject.places.is_in_project(&real) {
@@ -237,10 +250,12 @@ fn state(dir: &Path) -> Check {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return check(Status::Info, "does not exist yet; the first call makes it");
         }
-        Err(error) => return check(Status::Fail, &error.to_string()),
+        Err(error) => {
+            return check(Status::Fail, &error.to_string()).help("see that the agent's user can reach it");
+        }
     };
     if !found.is_dir() {
-        check(Status::Fail, "is not a directory")
+        check(Status::Fail, "is not a directory").help("move it away; the first call makes one")
     } else if found.uid() != rustix::process::geteuid().as_raw() {
         check(Status::Fail, "belongs to somebody else, so no call can be recorded")
             .help("give it to the agent's user")

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -495,6 +495,54 @@ fn broken_files_are_refused_and_left_alone() {
 }
 
 #[test]
+fn every_refusal_says_what_to_do() {
+    let path = || PathBuf::from("/p");
+    let cases = [
+        (RegisterError::NoProject, "run this inside"),
+        (RegisterError::NotAbsolute { path: path() }, "name it from `/` on"),
+        (RegisterError::NotText { path: path() }, "rename it or convert it"),
+        (RegisterError::NoScope { host: "pi", scope: Scope::Managed }, "--scope user"),
+        (RegisterError::NotAFile { file: path() }, "move it away"),
+        (RegisterError::LeadsOut { file: path(), target: path() }, "remove the link"),
+        (RegisterError::Linked { file: path() }, "remove the link"),
+        (RegisterError::NotOurs { file: path() }, "move it away"),
+        (RegisterError::TooLong { path: path(), longest: 1 << 20 }, "move it away"),
+        (RegisterError::ChangedMeanwhile { file: path() }, "run this again"),
+        (RegisterError::BrokenNote { path: path() }, "mend it"),
+    ];
+    for (error, part) in cases {
+        let said = error.to_string();
+        assert!(said.split_once("; ").is_some_and(|(_, help)| help.contains(part)), "{said}");
+    }
+}
+
+#[test]
+fn no_more_is_read_than_settings_can_be_long() {
+    let machine = Machine::new();
+    let grow =
+        |file: &Path, mib: u64| File::options().write(true).open(file).unwrap().set_len(mib << 20).unwrap();
+    let file = machine.settings("{}");
+    machine.init(Scope::Project);
+    grow(&file, 17);
+    let error = machine.plan_init(Scope::Project).unwrap_err();
+    assert!(
+        matches!(error, RegisterError::TooLong { .. }) && error.to_string().contains("16 MiB"),
+        "{error}"
+    );
+    let note = machine.dirs().state.join("registrations.json");
+    grow(&note, 65);
+    let error = Registrations::load(&machine.dirs().state).unwrap_err();
+    assert!(
+        matches!(error, RegisterError::TooLong { .. }) && error.to_string().contains("64 MiB"),
+        "{error}"
+    );
+    fs::remove_file(&note).unwrap();
+    fs::create_dir(&note).unwrap();
+    let error = Registrations::load(&machine.dirs().state).unwrap_err();
+    assert!(matches!(error, RegisterError::NotAFile { .. }), "{error}");
+}
+
+#[test]
 fn what_makes_the_client_drop_our_hooks_is_warned_about() {
     let bad =
         r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "timeout": 0}]}]}}"#;
@@ -543,6 +591,38 @@ fn a_file_that_changed_after_the_plan_is_not_overwritten() {
     fs::write(&file, "{\"model\": \"opus\"}").unwrap();
     assert!(matches!(apply(&plan), Err(RegisterError::ChangedMeanwhile { .. })));
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\"model\": \"opus\"}");
+}
+
+#[test]
+fn a_directory_that_became_a_link_after_the_plan_is_not_followed() {
+    let machine = Machine::new();
+    machine.settings("{}");
+    let plan = machine.plan_init(Scope::Project).unwrap();
+    fs::rename(machine.path("project/.claude"), machine.path("home/.claude")).unwrap();
+    symlink(machine.path("home/.claude"), machine.path("project/.claude")).unwrap();
+    assert!(matches!(apply(&plan), Err(RegisterError::ChangedMeanwhile { .. })));
+    assert_eq!(fs::read_to_string(machine.path("home/.claude/settings.json")).unwrap(), "{}");
+}
+
+#[test]
+fn a_link_inside_of_the_project_is_followed() {
+    let machine = Machine::new();
+    fs::create_dir(machine.path("project/shared")).unwrap();
+    symlink("shared", machine.path("project/.claude")).unwrap();
+    machine.init(Scope::Project);
+    assert!(machine.path("project/shared/settings.json").is_file());
+    machine.uninstall(Scope::Project);
+    assert!(!machine.path("project/shared/settings.json").exists());
+}
+
+#[test]
+fn a_project_that_is_gone_is_forgotten() {
+    let machine = Machine::new();
+    machine.init(Scope::Project);
+    fs::remove_dir_all(machine.path("project")).unwrap();
+    machine.uninstall(Scope::Project);
+    assert_eq!(Registrations::load(&machine.dirs().state).unwrap(), Registrations::default());
+    assert!(!machine.path("project").exists());
 }
 
 #[test]

@@ -111,11 +111,13 @@ fn text(arg: &OsString) -> Result<String, String> {
 }
 
 fn read_stdin() -> Result<Vec<u8>, String> {
-    if io::stdin().is_terminal() {
+    let mut bytes = Vec::new();
+    if !io::stdin().is_terminal() {
+        io::stdin().lock().read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err("give a command (toolgate check 'rm -rf ../x'), a tool and a file (toolgate check read ../x), or a hook event on stdin".into());
     }
-    let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     Ok(bytes)
 }
 

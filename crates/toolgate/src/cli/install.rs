@@ -7,6 +7,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
 use super::{LineArgs, Out};
@@ -15,50 +16,40 @@ use crate::doctor::{self, Subject};
 use crate::git;
 use crate::register::{self, Places, Plan, REGISTRARS, RegisterError, Registrar, Registrations, registrar};
 
-/// The hosts that toolgate speaks with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum HostName {
-    /// Claude Code
-    ClaudeCode,
-    /// GitHub Copilot CLI
-    Copilot,
-    /// Codex CLI
-    Codex,
-    /// Gemini CLI
-    Gemini,
-    /// OpenCode
-    #[value(name = "opencode")]
-    OpenCode,
-    /// pi
-    Pi,
-    /// Qwen Code
-    Qwen,
-    /// Cursor
-    Cursor,
-    /// A program of your own; has nothing to register
-    Generic,
-    /// GitHub Copilot SDK; has nothing to register
-    CopilotSdk,
-    /// Claude MPM; has nothing to register
-    Mpm,
+/// The hosts that have nothing to register: what people call them, and what to do instead.
+const NOTHING_TO_REGISTER: &[(&str, &str, &str)] = &[
+    (
+        "generic",
+        "A program of your own; has nothing to register",
+        "start `toolgate serve generic` beside your program and ask it before every tool call",
+    ),
+    (
+        "copilot-sdk",
+        "GitHub Copilot SDK; has nothing to register",
+        "give the hooks of the package `@toolgate/copilot-sdk` to `createSession` in your program",
+    ),
+    (
+        "mpm",
+        "Claude MPM; has nothing to register",
+        "have its hook handler start `toolgate hook mpm` for every event",
+    ),
+];
+
+/// The hosts that can be named.
+fn host_names() -> PossibleValuesParser {
+    let registered = REGISTRARS.iter().map(|host| (host.id(), host.name()));
+    let others = NOTHING_TO_REGISTER.iter().map(|(id, name, _)| (*id, *name));
+    PossibleValuesParser::new(registered.chain(others).map(|(id, name)| PossibleValue::new(id).help(name)))
 }
 
-impl HostName {
-    /// The host, or what to do instead of registering.
-    fn registrar(self) -> Result<&'static dyn Registrar, String> {
-        let instead = match self {
-            HostName::Generic => {
-                "start `toolgate serve generic` beside your program and ask it before every tool call"
-            }
-            HostName::CopilotSdk => {
-                "give the hooks of the package `@toolgate/copilot-sdk` to `createSession` in your program"
-            }
-            HostName::Mpm => "have its hook handler start `toolgate hook mpm` for every event",
-            _ => "",
-        };
-        let id = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-        registrar(&id).ok_or_else(|| format!("{id} has no settings to register in: {instead}"))
-    }
+/// The host of this name, or what to do instead of registering.
+fn host_named(id: &str) -> Result<&'static dyn Registrar, String> {
+    registrar(id).ok_or_else(|| {
+        let instead = NOTHING_TO_REGISTER.iter().find(|(other, ..)| *other == id);
+        let instead =
+            instead.map_or("have it start `toolgate hook` for every event", |(_, _, instead)| *instead);
+        format!("{id} has no settings to register in: {instead}")
+    })
 }
 
 /// Whose settings.
@@ -77,8 +68,8 @@ enum Scope {
 #[derive(Debug, Args)]
 struct Where {
     /// The host; again for more than one [default: those that are there]
-    #[arg(long, value_enum)]
-    host: Vec<HostName>,
+    #[arg(long, value_parser = host_names())]
+    host: Vec<String>,
     /// Whose settings [default: user]
     #[arg(long, value_enum)]
     scope: Option<Scope>,
@@ -117,7 +108,7 @@ impl Where {
     fn named(&self) -> Result<Vec<&'static dyn Registrar>, String> {
         let mut hosts: Vec<&'static dyn Registrar> = Vec::new();
         for name in &self.host {
-            let host = name.registrar()?;
+            let host = host_named(name)?;
             if !hosts.iter().any(|other| other.id() == host.id()) {
                 hosts.push(host);
             }
@@ -257,7 +248,7 @@ impl Uninstall {
             };
             match plan {
                 Err(RegisterError::NoScope { .. }) if named.is_empty() => {}
-                Ok(plan) if unknown && !plan.changes() => {}
+                Ok(plan) if unknown && !plan.changes() && !plan.leaves => {}
                 plan => work.add(host, plan),
             }
         }
@@ -326,6 +317,9 @@ fn show(out: &mut Out, plan: &Plan, nothing: &str) -> Result<(), String> {
     for warning in &plan.warnings {
         out.line(format!("{} {warning}", out.paint("33", "warning:")))?;
     }
+    if !plan.changes() && plan.leaves {
+        return Ok(());
+    }
     if !plan.changes() {
         return out.line(format!("{} {nothing}", plan.file.display()));
     }
@@ -382,7 +376,11 @@ impl Doctor {
         let mut diagnoses: Vec<_> = hosts.into_iter().map(|host| doctor::examine(&subject, host)).collect();
         if self.live {
             let toolgate = super::hook_binary()?;
+            let somebody_waits = io::stderr().is_terminal();
             for diagnosis in &mut diagnoses {
+                if somebody_waits {
+                    let _ = writeln!(io::stderr(), "rehearsing {} …", diagnosis.name);
+                }
                 diagnosis.rehearse(&toolgate, &places);
             }
         }
@@ -403,5 +401,22 @@ impl Doctor {
             }
         }
         Ok(if active { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_hosts::HOSTS;
+
+    use super::*;
+
+    #[test]
+    fn every_host_can_be_named_once() {
+        let mut named: Vec<_> = REGISTRARS.iter().map(|host| host.id()).collect();
+        named.extend(NOTHING_TO_REGISTER.iter().map(|(id, ..)| *id));
+        named.sort_unstable();
+        let mut spoken_with: Vec<_> = HOSTS.iter().map(|host| host.id()).collect();
+        spoken_with.sort_unstable();
+        assert_eq!(named, spoken_with);
     }
 }

@@ -24,10 +24,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What a canary would write.
 pub(super) const TEXT: &str = "canary\n";
 
+/// What to do about an answer that is not the right one.
+const WHY: &str = "`toolgate check` says why";
+/// What to do about a line that does not answer.
+const REPAIR: &str = "run it by hand to see why; install toolgate again, then run `toolgate init` again";
+
 /// A call that a line is asked about. The events that hosts make of it name no session: a session's root is pinned,
 /// and the next diagnosis may stand elsewhere.
 pub(super) enum Probe {
-    /// A write outside of everything, which must be denied.
+    /// A write to the administrator's settings for us, which every profile must deny: it is the floor.
     Write(PathBuf),
     /// A read inside of the project, which must not be.
     Read(PathBuf),
@@ -35,7 +40,7 @@ pub(super) enum Probe {
 
 impl Probe {
     pub(super) fn write() -> Probe {
-        Probe::Write(PathBuf::from(format!("/toolgate-canary/{}", std::process::id())))
+        Probe::Write(PathBuf::from("/etc/toolgate/toolgate.toml"))
     }
 
     pub(super) fn read(project: &Path) -> Probe {
@@ -75,17 +80,15 @@ pub(super) fn canaries(
         Ok(Some(decision)) if decision == "deny" => {
             Check::new("canary-deny", Status::Ok, format!("a write to `{write}` was denied"))
         }
-        Ok(Some(decision)) => Check::new(
-            "canary-deny",
-            Status::Fail,
-            format!("a write to `{write}` got the answer `{decision}`"),
-        ),
-        Ok(None) => Check::new(
-            "canary-deny",
-            Status::Fail,
-            format!("a write to `{write}` would run: `{line}` said nothing about it"),
-        ),
-        Err(trouble) => Check::new("canary-deny", Status::Fail, format!("`{line}` {trouble}")),
+        Ok(Some(decision)) => {
+            let text = format!("a write to `{write}` got the answer `{decision}`");
+            Check::new("canary-deny", Status::Fail, text).help(WHY)
+        }
+        Ok(None) => {
+            let text = format!("a write to `{write}` would run: `{line}` said nothing about it");
+            Check::new("canary-deny", Status::Fail, text).help(WHY)
+        }
+        Err(trouble) => Check::new("canary-deny", Status::Fail, format!("`{line}` {trouble}")).help(REPAIR),
     });
     if denied.is_err() {
         // It would not do better on the second call, only take as long.
@@ -94,10 +97,10 @@ pub(super) fn canaries(
     checks.push(match ask(project, &read) {
         Ok(Some(decision)) if decision == "deny" => {
             let text = format!("a read of `{read}` was denied: no work can be done like this");
-            Check::new("canary-allow", Status::Fail, text).help("`toolgate check` says why")
+            Check::new("canary-allow", Status::Fail, text).help(WHY)
         }
         Ok(_) => Check::new("canary-allow", Status::Ok, format!("a read of `{read}` was not denied")),
-        Err(trouble) => Check::new("canary-allow", Status::Fail, format!("`{line}` {trouble}")),
+        Err(trouble) => Check::new("canary-allow", Status::Fail, format!("`{line}` {trouble}")).help(REPAIR),
     });
 }
 

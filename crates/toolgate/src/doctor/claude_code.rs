@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::canary::{self, Probe, Trouble};
-use super::{AGAIN, Check, Exam, Status, Subject, binary, bytes_of, state};
+use super::{AGAIN, Check, Exam, Status, Subject, UNREADABLE, binary, bytes_of, state};
 use crate::register::Scope;
 use crate::register::claude_code::reading::{GATE, Handler, Limit, Reading};
 use crate::register::claude_code::{FORM, HOST, files};
@@ -144,7 +144,7 @@ fn sources(exam: &Exam<'_>, checks: &mut Vec<Check>) -> Vec<Source> {
             }
             Some(Err(error)) => {
                 let text = format!("{scope} settings `{}` cannot be read: {error}", file.display());
-                checks.push(Check::new("settings", Status::Warn, text));
+                checks.push(Check::new("settings", Status::Warn, text).help(UNREADABLE));
             }
         }
     }
@@ -169,8 +169,12 @@ fn registration(sources: &[Source], live: &[&Source], checks: &mut Vec<Check>) {
         checks.push(if events.is_empty() {
             Check::new("settings", Status::Info, format!("{source}, without toolgate"))
         } else {
-            let status = if source.reading.gates() { Status::Ok } else { Status::Warn };
-            Check::new("registered", status, format!("in the {source} for {}", events.join(", ")))
+            let text = format!("in the {source} for {}", events.join(", "));
+            if source.reading.gates() {
+                Check::new("registered", Status::Ok, text)
+            } else {
+                Check::new("registered", Status::Warn, text).help(AGAIN)
+            }
         });
     }
     if !sources.iter().any(|source| source.reading.ours().next().is_some() || source.loses_us()) {

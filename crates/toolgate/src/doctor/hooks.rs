@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::canary::{self, Probe, Trouble};
-use super::{AGAIN, Check, Exam, Status, binary, state, text_of};
+use super::{AGAIN, Check, Exam, Status, UNREADABLE, binary, state, text_of};
 use crate::register::handler::{CommandLine, ours_of};
 use crate::register::{HookForm, Places, Role, Scope, line, settings_of};
 
@@ -56,7 +56,7 @@ enum Noted {
     Changed,
 }
 
-/// One of our handlers that decide about calls.
+/// One of our handlers that fail closed: those that decide about calls.
 struct Ours {
     event: &'static str,
     line: CommandLine,
@@ -128,7 +128,7 @@ fn sources(exam: &Exam<'_>, clinic: &Clinic, checks: &mut Vec<Check>) -> Vec<Sou
             }
             Some(Err(error)) => {
                 let text = format!("{scope} settings `{shown}` cannot be read: {error}");
-                checks.push(Check::new("settings", Status::Warn, text));
+                checks.push(Check::new("settings", Status::Warn, text).help(UNREADABLE));
             }
             Some(Ok(text)) => {
                 let settings = settings_of(&file, &text);
@@ -151,7 +151,10 @@ fn describe(source: &Source, clinic: &Clinic, lost: Status, checks: &mut Vec<Che
     if let Some(dropped) = &source.dropped {
         let status = if source.names_us(clinic) { lost } else { Status::Info };
         let text = format!("{dropped} in the {source}: the client drops the whole file");
-        checks.push(Check::new("readable", status, text));
+        checks.push(
+            Check::new("readable", status, text)
+                .help("mend that, or remove the file and run `toolgate init`"),
+        );
         return;
     }
     let is_heard = |event: &str| ours_of(&source.settings, clinic.form.host, event).next().is_some();
@@ -170,9 +173,11 @@ fn describe(source: &Source, clinic: &Clinic, lost: Status, checks: &mut Vec<Che
         Noted::Changed => "changed since init wrote them",
     };
     let text = format!("in the {source} ({noted}) for {}", names(&heard));
-    checks.push(Check::new("registered", status, text));
-    let (decide, hear): (Vec<_>, Vec<_>) = missing.into_iter().partition(|(_, role)| *role == Role::Decides);
-    for (events, status) in [(decide, lost), (hear, Status::Warn)] {
+    let registered = Check::new("registered", status, text);
+    checks.push(if status == Status::Ok { registered } else { registered.help(AGAIN) });
+    let (closed, open): (Vec<_>, Vec<_>) =
+        missing.into_iter().partition(|(_, role)| *role == Role::FailsClosed);
+    for (events, status) in [(closed, lost), (open, Status::Warn)] {
         if !events.is_empty() {
             let text = format!("no handler for {} in the {source}", names(&events));
             checks.push(Check::new("events", status, text).help(AGAIN));
@@ -194,7 +199,7 @@ fn describe(source: &Source, clinic: &Clinic, lost: Status, checks: &mut Vec<Che
 impl Source {
     /// Our handlers that decide about calls.
     fn decisive<'a>(&'a self, clinic: &'a Clinic) -> impl Iterator<Item = Ours> + 'a {
-        let events = clinic.form.events.iter().filter(|(_, role)| *role == Role::Decides);
+        let events = clinic.form.events.iter().filter(|(_, role)| *role == Role::FailsClosed);
         events.flat_map(move |&(event, role)| {
             let ours = ours_of(&self.settings, clinic.form.host, event);
             ours.filter_map(move |(_, _, element, handler)| {
@@ -207,7 +212,7 @@ impl Source {
     fn gates(&self, clinic: &Clinic) -> bool {
         let whole: BTreeSet<_> =
             self.decisive(clinic).filter(|ours| ours.limits.is_empty()).map(|ours| ours.event).collect();
-        let mut needed = clinic.form.events.iter().filter(|(_, role)| *role == Role::Decides);
+        let mut needed = clinic.form.events.iter().filter(|(_, role)| *role == Role::FailsClosed);
         self.dropped.is_none() && needed.all(|(event, _)| whole.contains(event))
     }
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::canary::{self, Probe, Trouble};
-use super::{AGAIN, Check, Exam, Status, binary, state, text_of};
+use super::{AGAIN, Check, Exam, Status, UNREADABLE, binary, state, text_of};
 use crate::register::handler::CommandLine;
-use crate::register::{Places, Scope, Start, command_in_script};
+use crate::register::{Places, Scope, Start, command_in_script, script};
 
 /// What is to be known about such a host.
 pub(super) struct Clinic {
@@ -34,11 +34,8 @@ pub(super) fn examine(exam: &Exam<'_>, clinic: &Clinic, checks: &mut Vec<Check>)
                 continue;
             }
             Some(Err(error)) => {
-                checks.push(Check::new(
-                    "settings",
-                    Status::Warn,
-                    format!("`{shown}` cannot be read: {error}"),
-                ));
+                let text = format!("`{shown}` cannot be read: {error}");
+                checks.push(Check::new("settings", Status::Warn, text).help(UNREADABLE));
                 continue;
             }
             Some(Ok(text)) => text,
@@ -98,7 +95,7 @@ pub(super) fn examine(exam: &Exam<'_>, clinic: &Clinic, checks: &mut Vec<Check>)
 fn beside(exam: &Exam<'_>, file: &Path, wanted: &str) -> Option<Check> {
     let shown = file.display();
     let (status, what) = match text_of(file) {
-        Some(Ok(text)) if text == wanted => return None,
+        Some(Ok(text)) if text == script(wanted) => return None,
         Some(Ok(text)) if exam.wrote(file, &text) => (Status::Warn, "is of another version of toolgate"),
         Some(Ok(_)) => (Status::Fail, "is not as init writes it"),
         Some(Err(_)) => (Status::Fail, "cannot be read"),

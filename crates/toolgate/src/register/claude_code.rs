@@ -24,17 +24,22 @@ pub struct ClaudeCode;
 pub const HOST: &str = "claude-code";
 
 /// How its hooks are written down.
+///
+/// Two events that we answer fail open. PermissionRequest: a hook that fails there decides nothing, and the person's
+/// prompt stays. ConfigChange: a change of settings that comes while our hook fails is taken, and may switch our hooks
+/// off for the rest of the session. That is a gap, which only managed settings close; that the client heeds
+/// `onFailure` there has not been seen.
 pub const FORM: HookForm = HookForm {
     host: HOST,
     events: &[
-        ("PreToolUse", Role::Decides),
-        ("PermissionRequest", Role::Hears),
-        ("PostToolUse", Role::Hears),
-        ("UserPromptSubmit", Role::Hears),
-        ("SessionStart", Role::Hears),
-        ("SessionEnd", Role::Hears),
-        ("Stop", Role::Hears),
-        ("ConfigChange", Role::Hears),
+        ("PreToolUse", Role::FailsClosed),
+        ("PermissionRequest", Role::FailsOpen),
+        ("PostToolUse", Role::FailsOpen),
+        ("UserPromptSubmit", Role::FailsOpen),
+        ("SessionStart", Role::FailsOpen),
+        ("SessionEnd", Role::FailsOpen),
+        ("Stop", Role::FailsOpen),
+        ("ConfigChange", Role::FailsOpen),
     ],
     shape: Shape::Groups(None),
     names_event: false,
@@ -52,8 +57,8 @@ fn handler(_: &str, role: Role, start: &Start) -> Members {
         ("args", Value::from(start.args.clone())),
         ("timeout", Value::from(TIMEOUT)),
     ];
-    // Elsewhere a failure that blocks would stop the person (a prompt, the end of a session) and guard nothing.
-    if role == Role::Decides {
+    // Elsewhere a failure that blocks would stop the person (a prompt, the end of a session) and guard no call.
+    if role == Role::FailsClosed {
         handler.push(("onFailure", Value::from("block")));
     }
     handler

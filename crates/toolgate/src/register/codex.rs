@@ -19,9 +19,10 @@ use super::files::{locate, read};
 use super::handler::ours_of;
 use super::json::{Members, tolerant};
 use super::line::text_of;
-use super::toml::{TomlHooks, as_json, parse, table_in};
+use super::toml::{Switch, TomlHooks, as_json, parse, table_in};
 use super::{
-    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, guarded, not_plain_json,
+    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, not_plain_json,
+    shell_handler,
 };
 
 /// Codex CLI.
@@ -31,13 +32,13 @@ pub struct Codex;
 pub const FORM: HookForm = HookForm {
     host: "codex",
     events: &[
-        ("PreToolUse", Role::Decides),
-        ("PermissionRequest", Role::Decides),
-        ("PostToolUse", Role::Hears),
-        ("UserPromptSubmit", Role::Hears),
-        ("SessionStart", Role::Hears),
-        ("SessionEnd", Role::Hears),
-        ("Stop", Role::Hears),
+        ("PreToolUse", Role::FailsClosed),
+        ("PermissionRequest", Role::FailsClosed),
+        ("PostToolUse", Role::FailsOpen),
+        ("UserPromptSubmit", Role::FailsOpen),
+        ("SessionStart", Role::FailsOpen),
+        ("SessionEnd", Role::FailsOpen),
+        ("Stop", Role::FailsOpen),
     ],
     shape: Shape::Groups(None),
     names_event: false,
@@ -50,12 +51,7 @@ const TIMEOUT: u32 = 3600;
 const TIMEOUT_AT_END: u32 = 3;
 
 fn handler(event: &str, role: Role, start: &Start) -> Members {
-    let timeout = if event == "SessionEnd" { TIMEOUT_AT_END } else { TIMEOUT };
-    vec![
-        ("type", Value::from("command")),
-        ("command", Value::from(guarded(role, start))),
-        ("timeout", Value::from(timeout)),
-    ]
+    shell_handler(role, start, if event == "SessionEnd" { TIMEOUT_AT_END } else { TIMEOUT })
 }
 
 impl Registrar for Codex {
@@ -87,12 +83,12 @@ impl Registrar for Codex {
     fn wanted(&self, places: &Places, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
         let file = self.file(places, scope)?;
         if scope == Scope::Managed {
-            let settings = vec![
-                (&["allow_managed_hooks_only"][..], Value::Bool(true)),
-                (&["features", "hooks"][..], Value::Bool(true)),
-                (&["features", "unified_exec"][..], Value::Bool(false)),
+            let switches: Vec<Switch> = vec![
+                (&["allow_managed_hooks_only"], true),
+                (&["features", "hooks"], true),
+                (&["features", "unified_exec"], false),
             ];
-            return Ok(vec![Wanted::new(file, TomlHooks(FORM.content(line, settings)?))]);
+            return Ok(vec![Wanted::new(file, TomlHooks::new(&FORM, line, switches)?)]);
         }
         let hooks = FORM.content(line, Vec::new())?;
         let now = read(&locate(&file)?.0)?.unwrap_or_default();

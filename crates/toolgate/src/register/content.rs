@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::RegisterError;
+use super::note::sha256;
 
 /// One file of a registration.
 pub struct Wanted {
@@ -26,6 +27,24 @@ pub trait Content {
     /// The text without us; `None` where the file was ours alone and nobody has added to it. `noted` is what the
     /// note knows.
     fn remove(&self, text: &str, noted: Noted<'_>) -> Result<Option<String>, EditError>;
+
+    /// Whose a file with this text is.
+    fn whose(&self, _text: &str) -> Whose {
+        Whose::Shared
+    }
+}
+
+/// Whose a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The person's, and we stand in it.
+    Shared,
+    /// Ours, as some version's init writes it.
+    Ours,
+    /// Ours, and somebody has changed it.
+    Changed,
+    /// Somebody else's, where ours alone would be.
+    Foreign,
 }
 
 /// What is known about a file from the time before us.
@@ -82,21 +101,38 @@ impl EditError {
     }
 }
 
-/// A file that is ours from the first letter to the last.
-pub(super) struct Text(pub(super) String);
+/// How a file begins that is ours from the first letter to the last. The digest of what follows comes behind it: it
+/// tells a file of another version from one that a person has changed, also when the note is lost.
+const HEAD: &str = "// Written by `toolgate init`; `toolgate uninstall` takes it out. ";
 
-impl Content for Text {
+/// A script of ours as init writes it.
+pub fn script(body: &str) -> String {
+    format!("{HEAD}{}\n{body}", sha256(body))
+}
+
+/// A script that is ours from the first letter to the last.
+pub(super) struct Script(String);
+
+impl Script {
+    pub(super) fn new(body: &str) -> Script {
+        Script(script(body))
+    }
+}
+
+impl Content for Script {
     fn insert(&self, _: &str) -> Result<String, EditError> {
         Ok(self.0.clone())
     }
 
-    fn remove(&self, text: &str, noted: Noted<'_>) -> Result<Option<String>, EditError> {
-        // Without a note, a file that begins as ours does is ours, maybe an older version's.
-        let ours = text.lines().next() == self.0.lines().next();
-        Ok(match noted {
-            Noted::Held(original) => Some(original.to_owned()),
-            Noted::New => None,
-            Noted::Nothing => (!ours).then(|| text.to_owned()),
-        })
+    fn remove(&self, _: &str, noted: Noted<'_>) -> Result<Option<String>, EditError> {
+        Ok(noted.original().map(str::to_owned))
+    }
+
+    fn whose(&self, text: &str) -> Whose {
+        match text.strip_prefix(HEAD).map(|rest| rest.split_once('\n')) {
+            Some(Some((digest, body))) if digest == sha256(body) => Whose::Ours,
+            Some(_) => Whose::Changed,
+            None => Whose::Foreign,
+        }
     }
 }

@@ -20,12 +20,12 @@ pub struct Copilot;
 pub const FORM: HookForm = HookForm {
     host: "copilot",
     events: &[
-        ("preToolUse", Role::Decides),
-        ("permissionRequest", Role::Decides),
-        ("postToolUse", Role::Hears),
-        ("sessionStart", Role::Hears),
-        ("sessionEnd", Role::Hears),
-        ("userPromptSubmitted", Role::Hears),
+        ("preToolUse", Role::FailsClosed),
+        ("permissionRequest", Role::FailsClosed),
+        ("postToolUse", Role::FailsOpen),
+        ("sessionStart", Role::FailsOpen),
+        ("sessionEnd", Role::FailsOpen),
+        ("userPromptSubmitted", Role::FailsOpen),
     ],
     shape: Shape::Flat,
     names_event: true,

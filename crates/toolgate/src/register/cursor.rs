@@ -19,14 +19,14 @@ pub struct Cursor;
 pub const FORM: HookForm = HookForm {
     host: "cursor",
     events: &[
-        ("preToolUse", Role::Decides),
-        ("beforeShellExecution", Role::Decides),
-        ("beforeMCPExecution", Role::Decides),
-        ("beforeReadFile", Role::Decides),
-        ("subagentStart", Role::Decides),
-        ("postToolUse", Role::Hears),
-        ("sessionStart", Role::Hears),
-        ("sessionEnd", Role::Hears),
+        ("preToolUse", Role::FailsClosed),
+        ("beforeShellExecution", Role::FailsClosed),
+        ("beforeMCPExecution", Role::FailsClosed),
+        ("beforeReadFile", Role::FailsClosed),
+        ("subagentStart", Role::FailsClosed),
+        ("postToolUse", Role::FailsOpen),
+        ("sessionStart", Role::FailsOpen),
+        ("sessionEnd", Role::FailsOpen),
     ],
     shape: Shape::Flat,
     names_event: false,
@@ -38,7 +38,7 @@ const TIMEOUT: u32 = 60;
 
 fn handler(_: &str, role: Role, start: &Start) -> Members {
     let mut handler = vec![("command", Value::from(start.shell())), ("timeout", Value::from(TIMEOUT))];
-    if role == Role::Decides {
+    if role == Role::FailsClosed {
         handler.push(("failClosed", Value::Bool(true)));
     }
     handler

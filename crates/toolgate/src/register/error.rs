@@ -40,6 +40,30 @@ pub enum RegisterError {
         /// The file.
         file: PathBuf,
     },
+    /// A file of a project that lies elsewhere.
+    LeadsOut {
+        /// The file, by its name in the project.
+        file: PathBuf,
+        /// Where it lies.
+        target: PathBuf,
+    },
+    /// A link in the place of a file that is ours alone.
+    Linked {
+        /// The link.
+        file: PathBuf,
+    },
+    /// Somebody else's file in the place of one that is ours alone.
+    NotOurs {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A file that is longer than any of its kind.
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// How long it may be, in bytes.
+        longest: usize,
+    },
     /// The settings file is not what the plan was made from.
     ChangedMeanwhile {
         /// The file.
@@ -62,12 +86,18 @@ pub enum RegisterError {
 impl fmt::Display for RegisterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RegisterError::NoProject => f.write_str("this scope belongs to a project, and none was named"),
-            RegisterError::NotAbsolute { path } => write!(f, "`{}` is not an absolute path", path.display()),
-            RegisterError::NotText { path } => {
-                write!(f, "`{}` is not UTF-8, which JSON needs", path.display())
+            RegisterError::NoProject => {
+                f.write_str("this scope belongs to a project, and there is none here; run this inside of it")
             }
-            RegisterError::NoScope { host, scope } => write!(f, "{host} has no {scope} settings"),
+            RegisterError::NotAbsolute { path } => {
+                write!(f, "`{}` is not an absolute path; name it from `/` on", path.display())
+            }
+            RegisterError::NotText { path } => {
+                write!(f, "`{}` is not UTF-8, which JSON needs; rename it or convert it", path.display())
+            }
+            RegisterError::NoScope { host, scope } => {
+                write!(f, "{host} has no {scope} settings; `--scope user` is there with every host")
+            }
             RegisterError::Edit { file, error } => {
                 let file = file.display();
                 match error {
@@ -90,13 +120,42 @@ impl fmt::Display for RegisterError {
                 }
             }
             RegisterError::NotAFile { file } => {
-                write!(f, "`{}` is not a regular file, nor a link to one", file.display())
+                write!(
+                    f,
+                    "`{}` is not a regular file, nor a link to one; move it away, and run this again",
+                    file.display()
+                )
+            }
+            RegisterError::LeadsOut { file, target } => write!(
+                f,
+                "`{}` leads out of the project, to `{}`; remove the link on the way, or use `--scope user`",
+                file.display(),
+                target.display()
+            ),
+            RegisterError::Linked { file } => write!(
+                f,
+                "`{}` is a link, where toolgate needs a file of its own; remove the link, and run this again",
+                file.display()
+            ),
+            RegisterError::NotOurs { file } => write!(
+                f,
+                "`{}` is not toolgate's, and toolgate needs its place; move it away, and run this again",
+                file.display()
+            ),
+            RegisterError::TooLong { path, longest } => {
+                let (path, mib) = (path.display(), longest >> 20);
+                write!(f, "`{path}` is longer than {mib} MiB; look what is in it, and move it away")
             }
             RegisterError::ChangedMeanwhile { file } => {
-                write!(f, "`{}` has changed since the plan was made", file.display())
+                write!(f, "`{}` has changed since the plan was made; run this again", file.display())
             }
             RegisterError::BrokenNote { path } => {
-                write!(f, "the note of earlier registrations `{}` cannot be read", path.display())
+                write!(
+                    f,
+                    "the note of earlier registrations `{}` is broken; mend it, or move it away: without it, \
+                     uninstall takes out what is ours and cannot give back the very bytes",
+                    path.display()
+                )
             }
             RegisterError::Io { path, source } => write!(f, "`{}`: {source}", path.display()),
         }

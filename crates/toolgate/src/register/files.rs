@@ -7,42 +7,69 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use super::RegisterError;
+use crate::disk::read_regular;
 
-/// The file that a settings file's name stands for, following links, and the directories on the way to it that
-/// do not exist yet, outermost first.
+/// Longer settings than this are nobody's settings.
+const LONGEST_SETTINGS: usize = 16 << 20;
+
+/// The file that a settings file's name stands for, with every link on the way followed, and the directories on the
+/// way to it that do not exist yet, outermost first.
 pub(super) fn locate(file: &Path) -> Result<(PathBuf, Vec<PathBuf>), RegisterError> {
     if !file.is_absolute() {
         return Err(RegisterError::NotAbsolute { path: file.to_path_buf() });
     }
-    let not_a_file = || RegisterError::NotAFile { file: file.to_path_buf() };
-    match fs::symlink_metadata(file) {
-        // Creating what a link names would let a repository choose where its reader's files appear.
-        Ok(found) if found.is_symlink() => {
-            Ok((fs::canonicalize(file).map_err(|_| not_a_file())?, Vec::new()))
+    let is_there = |path: &&Path| match fs::symlink_metadata(path) {
+        Err(error) if is_absent(&error) => Ok(false),
+        found => found.map(|_| true).map_err(io_error(path)),
+    };
+    let mut missing = Vec::new();
+    for path in file.ancestors() {
+        if is_there(&path)? {
+            // Creating what a link names would let a repository choose where its reader's files appear.
+            let not_a_file = |_| RegisterError::NotAFile { file: path.to_path_buf() };
+            let mut real = fs::canonicalize(path).map_err(not_a_file)?;
+            let mut dirs = Vec::new();
+            while let Some(name) = missing.pop() {
+                real.push(name);
+                dirs.push(real.clone());
+            }
+            // The last one is the file.
+            dirs.pop();
+            return Ok((real, dirs));
         }
-        Ok(_) => Ok((file.to_path_buf(), Vec::new())),
-        Err(error) if is_absent(&error) => {
-            let missing = |dir: &&Path| fs::symlink_metadata(dir).is_err();
-            let mut dirs: Vec<_> =
-                file.ancestors().skip(1).take_while(missing).map(Path::to_path_buf).collect();
-            dirs.reverse();
-            Ok((file.to_path_buf(), dirs))
-        }
-        Err(error) => Err(io_error(file)(error)),
+        missing.extend(path.file_name());
     }
+    Err(RegisterError::NotAFile { file: file.to_path_buf() })
 }
 
-/// The text of a regular file; `None` where there is none.
+/// That a file that is named inside of a directory is inside of it. A repository can bring a link in any part of the
+/// name, and have its reader's own files written through it.
+pub(super) fn stays_inside(dir: &Path, file: &Path, target: &Path) -> Result<(), RegisterError> {
+    // Where there is no directory, there is no link in it.
+    let Ok(real) = fs::canonicalize(dir) else { return Ok(()) };
+    if file.starts_with(dir) && !target.starts_with(real) {
+        return Err(RegisterError::LeadsOut { file: file.to_path_buf(), target: target.to_path_buf() });
+    }
+    Ok(())
+}
+
+/// The text of a file of settings; `None` where there is none.
 pub(super) fn read(path: &Path) -> Result<Option<String>, RegisterError> {
-    match fs::metadata(path) {
-        Ok(found) if found.is_file() => {
-            let bytes = fs::read(path).map_err(io_error(path))?;
-            String::from_utf8(bytes)
-                .map(Some)
-                .map_err(|_| RegisterError::NotText { path: path.to_path_buf() })
+    let Some(bytes) = read_bytes(path, LONGEST_SETTINGS)? else { return Ok(None) };
+    String::from_utf8(bytes).map(Some).map_err(|_| RegisterError::NotText { path: path.to_path_buf() })
+}
+
+/// What a regular file holds; `None` where there is none. Whoever can write it can make it long.
+pub(super) fn read_bytes(path: &Path, longest: usize) -> Result<Option<Vec<u8>>, RegisterError> {
+    match read_regular(path, longest.saturating_add(1)) {
+        Ok(bytes) if bytes.len() > longest => {
+            Err(RegisterError::TooLong { path: path.to_path_buf(), longest })
         }
-        Ok(_) => Err(RegisterError::NotAFile { file: path.to_path_buf() }),
+        Ok(bytes) => Ok(Some(bytes)),
         Err(error) if is_absent(&error) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            Err(RegisterError::NotAFile { file: path.to_path_buf() })
+        }
         Err(error) => Err(io_error(path)(error)),
     }
 }

@@ -14,7 +14,9 @@ use super::content::Wanted;
 use super::files::{io_error, locate, read};
 use super::handler::ours_of;
 use super::json::{Members, tolerant};
-use super::{HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, guarded};
+use super::{
+    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, shell_handler,
+};
 use crate::store::hex;
 
 /// Gemini CLI.
@@ -24,10 +26,10 @@ pub struct Gemini;
 pub const FORM: HookForm = HookForm {
     host: "gemini",
     events: &[
-        ("BeforeTool", Role::Decides),
-        ("AfterTool", Role::Hears),
-        ("SessionStart", Role::Hears),
-        ("SessionEnd", Role::Hears),
+        ("BeforeTool", Role::FailsClosed),
+        ("AfterTool", Role::FailsOpen),
+        ("SessionStart", Role::FailsOpen),
+        ("SessionEnd", Role::FailsOpen),
     ],
     shape: Shape::Groups(Some("*")),
     names_event: false,
@@ -38,11 +40,7 @@ pub const FORM: HookForm = HookForm {
 const TIMEOUT: u32 = 3_600_000;
 
 fn handler(_: &str, role: Role, start: &Start) -> Members {
-    vec![
-        ("type", Value::from("command")),
-        ("command", Value::from(guarded(role, start))),
-        ("timeout", Value::from(TIMEOUT)),
-    ]
+    shell_handler(role, start, TIMEOUT)
 }
 
 impl Registrar for Gemini {

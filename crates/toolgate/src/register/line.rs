@@ -35,16 +35,23 @@ pub struct Start {
     pub args: Vec<String>,
 }
 
-/// Behind a line that decides about calls: whatever keeps toolgate from answering (it is missing, it is killed,
-/// it fails) denies. Exit 2 blocks only with a text on stderr; where toolgate itself ended with 2, it has said why.
-/// No variable but `$?` is used, since some hosts put their environment in the place of names.
+// `concat!` takes nothing but literals.
+macro_rules! could_not_run {
+    () => {
+        "toolgate could not run"
+    };
+}
+
+/// How a denial begins that the shell says in our place.
+pub const COULD_NOT_RUN: &str = could_not_run!();
+
+/// Behind a line that fails closed: whatever keeps toolgate from answering (it is missing, it is killed, it fails)
+/// denies. Exit 2 blocks only with a text on stderr; where toolgate itself ended with 2, it has said why. No variable
+/// but `$?` is used, since some hosts put their environment in the place of names.
 pub const OR_DENY: &str =
-    " || { [ $? = 2 ] || echo 'toolgate could not run, so this call is denied' >&2; exit 2; }";
+    concat!(" || { [ $? = 2 ] || echo '", could_not_run!(), ", so this call is denied' >&2; exit 2; }");
 
-/// How such a denial begins.
-pub const COULD_NOT_RUN: &str = "toolgate could not run";
-
-/// Behind a line that only hears: a failure must not block the person's prompt or the end of a session.
+/// Behind a line that fails open: a failure must not block the person's prompt or the end of a session.
 pub const OR_PASS: &str = " || true";
 
 impl Line {

@@ -31,7 +31,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::content::{Content, EditError, Noted, Wanted};
+use self::content::Script;
+
+pub use self::content::{Content, EditError, Noted, Wanted, Whose, script};
 pub use self::error::RegisterError;
 pub use self::json::{Members, Setting, Shape, tolerant};
 pub use self::line::{Line, Start};
@@ -91,7 +93,7 @@ pub trait Registrar: Sync {
 pub struct HookForm {
     /// The host's id.
     pub host: &'static str,
-    /// The events that we hear. Without those that decide about a call there is no gate.
+    /// The events that we hear, and what becomes of each where we fail.
     pub events: &'static [(&'static str, Role)],
     /// How handlers stand in the file.
     pub shape: Shape,
@@ -101,13 +103,13 @@ pub struct HookForm {
     pub handler: fn(event: &str, role: Role, start: &Start) -> Members,
 }
 
-/// What we have to say about an event.
+/// What becomes of an event where we fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Whether a call runs.
-    Decides,
-    /// Nothing; it is for the record, or for what the model gets to see.
-    Hears,
+    /// It is denied: a call that nobody judged must not run. Without these events there is no gate.
+    FailsClosed,
+    /// It passes: it is for the record or for what the model gets to see, or the host does not heed a failure there.
+    FailsOpen,
 }
 
 impl HookForm {
@@ -125,13 +127,18 @@ impl HookForm {
     }
 }
 
-/// The line as text for a shell, which answers in our place where we cannot.
-fn guarded(role: Role, start: &Start) -> String {
+/// A handler whose line is text for a shell, which answers in our place where we cannot. `timeout` is in the host's
+/// unit.
+fn shell_handler(role: Role, start: &Start, timeout: u32) -> Members {
     let otherwise = match role {
-        Role::Decides => line::OR_DENY,
-        Role::Hears => line::OR_PASS,
+        Role::FailsClosed => line::OR_DENY,
+        Role::FailsOpen => line::OR_PASS,
     };
-    start.shell() + otherwise
+    vec![
+        ("type", Value::from("command")),
+        ("command", Value::from(start.shell() + otherwise)),
+        ("timeout", Value::from(timeout)),
+    ]
 }
 
 /// A program and its arguments as an array of a script, which JSON's are.
@@ -149,13 +156,9 @@ pub fn command_in_script(script: &str) -> Option<Start> {
 }
 
 /// The files of a registration by script: what the script needs, then the script.
-fn with_beside(beside: &[(&str, &str)], dir: &Path, script: PathBuf, text: content::Text) -> Vec<Wanted> {
-    let mut wanted: Vec<_> = beside
-        .iter()
-        .map(|(name, text)| Wanted::new(dir.join(name), content::Text((*text).to_owned())))
-        .collect();
-    wanted.push(Wanted::new(script, text));
-    wanted
+fn with_beside(beside: &[(&str, &str)], dir: &Path, file: PathBuf, body: &str) -> Vec<Wanted> {
+    let files = beside.iter().map(|(name, body)| (dir.join(name), *body)).chain([(file, body)]);
+    files.map(|(file, body)| Wanted::new(file, Script::new(body))).collect()
 }
 
 /// What a file of settings says, JSON with comments or TOML; `None` where it cannot be made out.

@@ -1,14 +1,16 @@
 //! The note of what init did: `registrations.json` in the state directory.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{io_error, replace};
+use super::files::{read_bytes, replace};
 use super::{RegisterError, Scope};
 use crate::settings::digest;
+
+/// It holds the originals of several files.
+const LONGEST_NOTE: usize = 64 << 20;
 
 /// One file that init wrote, as noted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,10 +60,9 @@ impl Registrations {
     /// Reads the note. No note is an empty one; a broken one is an error, since it may hold somebody's file.
     pub fn load(state: &Path) -> Result<Registrations, RegisterError> {
         let path = note_path(state);
-        match fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| RegisterError::BrokenNote { path }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Registrations::default()),
-            Err(error) => Err(io_error(&path)(error)),
+        match read_bytes(&path, LONGEST_NOTE)? {
+            None => Ok(Registrations::default()),
+            Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| RegisterError::BrokenNote { path }),
         }
     }
 
@@ -103,6 +104,9 @@ impl Registrations {
         let path = note_path(state);
         let text = serde_json::to_string_pretty(self)
             .map_err(|_| RegisterError::BrokenNote { path: path.clone() })?;
+        if text.len() >= LONGEST_NOTE {
+            return Err(RegisterError::TooLong { path, longest: LONGEST_NOTE });
+        }
         replace(&path, &format!("{text}\n"), 0o600)
     }
 }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::content::{Text, Wanted};
+use super::content::Wanted;
 use super::{Line, Places, RegisterError, Registrar, Scope, script_array, with_beside};
 
 /// OpenCode.
@@ -55,10 +55,9 @@ impl Registrar for OpenCode {
     fn wanted(&self, places: &Places, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
         let command = script_array(&line.serve(HOST)?);
         let plugin = format!(
-            "// Written by `toolgate init`; `toolgate uninstall` takes it out.\n\
-             import {{ toolgate }} from \"../toolgate/adapter.ts\";\n\
+            "import {{ toolgate }} from \"../toolgate/adapter.ts\";\n\
              export const Toolgate = toolgate({{ command: {command} }});\n"
         );
-        Ok(with_beside(BESIDE, &dir(places, scope)?, self.file(places, scope)?, Text(plugin)))
+        Ok(with_beside(BESIDE, &dir(places, scope)?, self.file(places, scope)?, &plugin))
     }
 }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::content::{Text, Wanted};
+use super::content::Wanted;
 use super::{Line, Places, RegisterError, Registrar, Scope, script_array, with_beside};
 
 /// pi.
@@ -54,10 +54,9 @@ impl Registrar for Pi {
     fn wanted(&self, places: &Places, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
         let command = script_array(&line.serve(HOST)?);
         let index = format!(
-            "// Written by `toolgate init`; `toolgate uninstall` takes it out.\n\
-             import {{ toolgate }} from \"./adapter.ts\";\n\
+            "import {{ toolgate }} from \"./adapter.ts\";\n\
              export default toolgate({{ command: {command} }});\n"
         );
-        Ok(with_beside(BESIDE, &dir(places, scope)?, self.file(places, scope)?, Text(index)))
+        Ok(with_beside(BESIDE, &dir(places, scope)?, self.file(places, scope)?, &index))
     }
 }

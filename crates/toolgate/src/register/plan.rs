@@ -2,7 +2,8 @@
 //!
 //! Against whom: ourselves. The files belong to a person and hold their other settings, so each is replaced in one
 //! step, only if it still is what the plan was made from, and never through a link that leads nowhere. Of several
-//! files all are written or none.
+//! files all are written or none. And a repository that brings links: nothing is written through one out of the
+//! project, nor through any in the place of a script of ours.
 
 use std::fs;
 use std::io;
@@ -10,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
 
-use super::content::{Noted, Wanted};
-use super::files::{io_error, locate, lock, read, replace};
+use super::content::{Noted, Wanted, Whose};
+use super::files::{io_error, locate, lock, read, replace, stays_inside};
 use super::note::sha256;
 use super::{Line, Places, RegisterError, Registrar, Registration, Registrations, Scope, visible};
 
@@ -27,6 +28,8 @@ pub struct Plan {
     pub files: Vec<Change>,
     /// What the person should know besides the diff, one sentence each.
     pub warnings: Vec<String>,
+    /// Whether something of ours is left where it was to be taken out, for a reason that the warnings say.
+    pub leaves: bool,
     /// The state directory.
     state: PathBuf,
     /// What will be noted.
@@ -121,21 +124,21 @@ impl Plan {
 
     /// Does what was planned.
     ///
-    /// The note is written first: a file of ours that is not on the note could not be given back, while a note
-    /// about a file that was not written does no harm.
+    /// Whenever it is cut off, every file of ours is on the note and can be given back: what is new is noted before
+    /// the files are written, and what is gone is forgotten after. A note about a file that was not written does no
+    /// harm.
     pub fn apply(&self) -> Result<(), RegisterError> {
         let _lock = lock(&self.state)?;
         for change in &self.files {
-            if read(&change.target)? != change.before {
+            if locate(&change.file)?.0 != change.target || read(&change.target)? != change.before {
                 return Err(RegisterError::ChangedMeanwhile { file: change.file.clone() });
             }
         }
         let old = Registrations::load(&self.state)?;
-        let mut new = old.clone();
-        self.forgotten.iter().for_each(|gone| new.forget(gone));
-        self.noted.iter().for_each(|noted| new.set(noted.clone()));
-        if new != old {
-            new.save(&self.state)?;
+        let mut with_new = old.clone();
+        self.noted.iter().for_each(|noted| with_new.set(noted.clone()));
+        if with_new != old {
+            with_new.save(&self.state)?;
         }
         let mut written = Vec::new();
         for change in self.files.iter().filter(|change| change.changes()) {
@@ -143,11 +146,16 @@ impl Plan {
             if let Err(error) = change.write() {
                 // The first error is the one to tell.
                 written.iter().rev().for_each(|change| drop(change.undo()));
-                if new != old {
+                if with_new != old {
                     let _ = old.save(&self.state);
                 }
                 return Err(error);
             }
+        }
+        let mut without_gone = with_new.clone();
+        self.forgotten.iter().for_each(|gone| without_gone.forget(gone));
+        if without_gone != with_new {
+            without_gone.save(&self.state)?;
         }
         Ok(())
     }
@@ -158,6 +166,7 @@ impl Plan {
             file: PathBuf::new(),
             files: Vec::new(),
             warnings: Vec::new(),
+            leaves: false,
             state: state.to_path_buf(),
             noted: Vec::new(),
             forgotten: Vec::new(),
@@ -172,12 +181,15 @@ impl Plan {
         wanted: &Wanted,
         registrations: &Registrations,
     ) -> Result<(), RegisterError> {
-        let (target, missing) = locate(&wanted.file)?;
+        let (target, missing) = place(places, scope, wanted)?;
         let before = read(&target)?;
         let text = before.as_deref().unwrap_or_default();
+        let known = known(registrations, host, places, scope, &wanted.file);
+        if before.is_some() && known.is_none() && wanted.content.whose(text) == Whose::Foreign {
+            return Err(RegisterError::NotOurs { file: wanted.file.clone() });
+        }
         let edit = |error: super::EditError| error.in_file(&wanted.file);
         let after = wanted.content.insert(text).map_err(edit)?;
-        let known = known(registrations, host, places, scope, &wanted.file);
         // The original is the file without us, also when this is not the first init. What an earlier one wrote
         // and nobody touched has its original on the note; anything else is cleaned of what is ours.
         let original = match (&before, known) {
@@ -223,7 +235,7 @@ impl Plan {
         registrations: &Registrations,
     ) -> Result<(), RegisterError> {
         for wanted in host.wanted(places, scope, line)?.iter().rev() {
-            let (target, _) = locate(&wanted.file)?;
+            let (target, _) = place(places, scope, wanted)?;
             let known = known(registrations, host, places, scope, &wanted.file);
             let at = if let Some(at) = self.files.iter().position(|change| change.target == target) {
                 at
@@ -236,13 +248,27 @@ impl Plan {
                 self.files.len() - 1
             };
             let Some(change) = self.files.get_mut(at) else { continue };
-            change.after = match (change.after.take(), known) {
-                (None, _) => None,
-                (Some(text), Some(known)) if known.wrote(&text) => known.original.clone(),
-                (Some(text), known) => {
-                    wanted.content.remove(&text, noted(known)).map_err(|error| error.in_file(&wanted.file))?
-                }
-            };
+            if let Some(text) = &change.after {
+                let as_written = known.is_some_and(|known| known.wrote(text));
+                change.after = match wanted.content.whose(text) {
+                    _ if as_written => known.and_then(|known| known.original.clone()),
+                    Whose::Shared | Whose::Ours => {
+                        let removed = wanted.content.remove(text, noted(known));
+                        removed.map_err(|error| error.in_file(&wanted.file))?
+                    }
+                    Whose::Foreign if known.is_none() => continue,
+                    Whose::Changed | Whose::Foreign => {
+                        self.warnings.push(format!(
+                            "`{}` has been changed since init wrote it and is left, with what it needs; remove it \
+                             and run `toolgate uninstall` again, if nobody needs the change",
+                            wanted.file.display()
+                        ));
+                        self.leaves = true;
+                        // What was written before it is what it loads.
+                        break;
+                    }
+                };
+            }
             change.leftover.extend(known.into_iter().flat_map(|known| known.created_dirs.clone()));
             self.forgotten.extend(known.cloned());
         }
@@ -250,6 +276,9 @@ impl Plan {
         Ok(())
     }
 }
+
+/// A script of more lines is not shown as a whole.
+const LONG: usize = 60;
 
 impl Change {
     /// Whether the file changes.
@@ -266,6 +295,13 @@ impl Change {
             |text: &Option<String>| if text.is_some() { name.as_ref() } else { "/dev/null" }.to_owned();
         let (old, new) =
             (self.before.as_deref().unwrap_or_default(), self.after.as_deref().unwrap_or_default());
+        // A long script that comes or goes as a whole would bury the settings beside it.
+        let lines = old.lines().count().max(new.lines().count());
+        let is_script = self.file.extension().is_some_and(|end| end == "ts");
+        if is_script && (self.before.is_none() || self.after.is_none()) && lines > LONG {
+            let sign = if self.after.is_some() { '+' } else { '-' };
+            return visible(&format!("{sign} {name}, {lines} lines\n"));
+        }
         let diff = TextDiff::from_lines(old, new);
         visible(&diff.unified_diff().header(&side(&self.before), &side(&self.after)).to_string())
     }
@@ -312,6 +348,20 @@ fn remove_empty(dirs: &[PathBuf]) {
 /// The project that a registration belongs to.
 fn project(places: &Places, scope: Scope) -> Option<PathBuf> {
     places.project.clone().filter(|_| matches!(scope, Scope::Project | Scope::Local))
+}
+
+/// Where a file of this registration lies, and the directories that it takes to get there.
+fn place(places: &Places, scope: Scope, wanted: &Wanted) -> Result<(PathBuf, Vec<PathBuf>), RegisterError> {
+    let file = &wanted.file;
+    let is_link = || fs::symlink_metadata(file).is_ok_and(|found| found.is_symlink());
+    if wanted.content.whose("") != Whose::Shared && is_link() {
+        return Err(RegisterError::Linked { file: file.clone() });
+    }
+    let (target, missing) = locate(file)?;
+    if let Some(project) = project(places, scope) {
+        stays_inside(&project, file, &target)?;
+    }
+    Ok((target, missing))
 }
 
 /// What is noted about a file of this registration.

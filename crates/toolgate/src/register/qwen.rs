@@ -6,11 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::content::Wanted;
 use super::json::Members;
-use super::{HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, guarded};
+use super::{HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, shell_handler};
 
 /// Qwen Code.
 pub struct Qwen;
@@ -19,12 +17,12 @@ pub struct Qwen;
 pub const FORM: HookForm = HookForm {
     host: "qwen",
     events: &[
-        ("PreToolUse", Role::Decides),
-        ("PostToolUse", Role::Hears),
-        ("UserPromptSubmit", Role::Hears),
-        ("SessionStart", Role::Hears),
-        ("SessionEnd", Role::Hears),
-        ("Stop", Role::Hears),
+        ("PreToolUse", Role::FailsClosed),
+        ("PostToolUse", Role::FailsOpen),
+        ("UserPromptSubmit", Role::FailsOpen),
+        ("SessionStart", Role::FailsOpen),
+        ("SessionEnd", Role::FailsOpen),
+        ("Stop", Role::FailsOpen),
     ],
     shape: Shape::Groups(Some("*")),
     names_event: false,
@@ -35,11 +33,7 @@ pub const FORM: HookForm = HookForm {
 const TIMEOUT: u32 = 3_600_000;
 
 fn handler(_: &str, role: Role, start: &Start) -> Members {
-    vec![
-        ("type", Value::from("command")),
-        ("command", Value::from(guarded(role, start))),
-        ("timeout", Value::from(TIMEOUT)),
-    ]
+    shell_handler(role, start, TIMEOUT)
 }
 
 impl Registrar for Qwen {

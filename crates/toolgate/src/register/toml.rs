@@ -7,9 +7,17 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 use super::content::{Content, EditError, Noted};
 use super::handler::{is_ours, ours_of};
 use super::json::{self, at};
+use super::{HookForm, Line, RegisterError};
 
 /// A file of settings whose hooks stand in arrays of tables: `[[hooks.PreToolUse]]`.
-pub(super) struct TomlHooks(pub(super) json::Hooks);
+pub(super) struct TomlHooks {
+    /// The hooks, and the switches among the settings.
+    hooks: json::Hooks,
+    switches: Vec<Switch>,
+}
+
+/// A setting that is on or off: the keys that lead to it, and which.
+pub(super) type Switch = (&'static [&'static str], bool);
 
 impl Content for TomlHooks {
     fn insert(&self, text: &str) -> Result<String, EditError> {
@@ -19,15 +27,15 @@ impl Content for TomlHooks {
         }
         let mut doc = parse(text)?;
         self.take_out(doc.as_table_mut());
-        for (path, wanted) in &self.0.settings {
+        for (path, on) in &self.switches {
             let Some((key, parents)) = path.split_last() else { continue };
             let table = parents.iter().try_fold(doc.as_table_mut(), |table, key| table_in(table, key))?;
-            if table.get(key).and_then(Item::as_bool) != wanted.as_bool() {
-                table.insert(key, value(wanted.as_bool().unwrap_or_default()));
+            if table.get(key).and_then(Item::as_bool) != Some(*on) {
+                table.insert(key, value(*on));
             }
         }
         let hooks = table_in(doc.as_table_mut(), "hooks")?;
-        for (event, handler) in &self.0.handlers {
+        for (event, handler) in &self.hooks.handlers {
             let groups = hooks.entry(event).or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
             let what = || EditError::NotAnArray { what: format!("`hooks.{event}`") };
             groups.as_array_of_tables_mut().ok_or_else(what)?.push(group(handler));
@@ -45,7 +53,7 @@ impl Content for TomlHooks {
             return Ok(Some(text.to_owned()));
         }
         let original = noted.original().and_then(|original| as_json(original).ok());
-        for (path, wanted) in &self.0.settings {
+        for (path, on) in &self.switches {
             let Some((key, parents)) = path.split_last() else { continue };
             let had = original.as_ref().is_some_and(|original| at(original, path).is_some());
             let parent = parents
@@ -53,7 +61,7 @@ impl Content for TomlHooks {
                 .try_fold(doc.as_table_mut(), |table, key| table.get_mut(key).and_then(Item::as_table_mut));
             if let Some(table) = parent
                 && !had
-                && table.get(key).and_then(Item::as_bool) == wanted.as_bool()
+                && table.get(key).and_then(Item::as_bool) == Some(*on)
             {
                 table.remove(key);
             }
@@ -75,6 +83,16 @@ impl Content for TomlHooks {
 }
 
 impl TomlHooks {
+    /// The form writes the handlers; the switches are all the settings there are.
+    pub(super) fn new(
+        form: &HookForm,
+        line: &Line,
+        switches: Vec<Switch>,
+    ) -> Result<TomlHooks, RegisterError> {
+        let settings = switches.iter().map(|(path, on)| (*path, Value::Bool(*on))).collect();
+        Ok(TomlHooks { hooks: form.content(line, settings)?, switches })
+    }
+
     /// Removes our handlers, the groups that held nothing else, and what became empty by that. Says whether there
     /// were any.
     fn take_out(&self, top: &mut Table) -> bool {
@@ -115,7 +133,7 @@ impl TomlHooks {
 
     fn is_our_table(&self, handler: &Table) -> bool {
         let command = handler.get("command").and_then(Item::as_str);
-        is_ours(&serde_json::json!({ "command": command }), self.0.host)
+        is_ours(&serde_json::json!({ "command": command }), self.hooks.host)
     }
 
     /// Whether a file holds all that we want, and nothing of ours besides.
@@ -124,13 +142,13 @@ impl TomlHooks {
         let others = events
             .into_iter()
             .flat_map(|events| events.keys())
-            .filter(|event| !self.0.handlers.iter().any(|(wanted, _)| wanted == event));
-        self.0.is_seen_in(settings)
-            && others.map(|event| ours_of(settings, self.0.host, event).count()).sum::<usize>() == 0
+            .filter(|event| !self.hooks.handlers.iter().any(|(wanted, _)| wanted == event));
+        self.hooks.is_seen_in(settings)
+            && others.map(|event| ours_of(settings, self.hooks.host, event).count()).sum::<usize>() == 0
     }
 
     fn rest(&self, settings: Value) -> serde_json::Map<String, Value> {
-        json::rest(Some(settings), self.0.host, &self.0.settings)
+        json::rest(Some(settings), self.hooks.host, &self.hooks.settings)
     }
 }
 

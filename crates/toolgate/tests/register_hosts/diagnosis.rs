@@ -1,8 +1,10 @@
 //! What doctor says about each host.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
+use toolgate::register::REGISTRARS;
 
 use crate::machine::{HOSTS, Machine, script};
 
@@ -21,6 +23,9 @@ fn diagnose(machine: &Machine, host: &str) -> (bool, Vec<(String, String, String
     assert_eq!(output.status.code(), Some(i32::from(!active)));
     let text = |check: &Value, key: &str| check[key].as_str().unwrap().to_owned();
     let checks = diagnosis["checks"].as_array().unwrap().iter();
+    for check in checks.clone().filter(|check| check["status"] == "warn" || check["status"] == "fail") {
+        assert!(check["help"].is_string(), "{host}: what is to be done? {check}");
+    }
     (active, checks.map(|check| (text(check, "id"), text(check, "status"), text(check, "text"))).collect())
 }
 
@@ -49,6 +54,17 @@ fn a_registered_host_is_active_in_every_scope() {
             let worst = checks.iter().any(|(_, status, _)| status == "warn" || status == "fail");
             assert!(!worst, "{host}, {scope}: {checks:#?}");
         }
+    }
+}
+
+#[test]
+fn every_host_has_a_doctor_of_its_own_and_is_tested() {
+    let ids: Vec<_> = REGISTRARS.iter().map(|host| host.id()).collect();
+    assert_eq!(ids, HOSTS.iter().map(|(host, ..)| *host).collect::<Vec<_>>());
+    for host in REGISTRARS {
+        // Another host's doctor would look at that host's files, and name it.
+        let part = format!(" {}", host.name());
+        assert_check(&Machine::new(), host.id(), false, "registered", "fail", &part);
     }
 }
 
@@ -151,6 +167,7 @@ fn a_gate_that_does_not_work_is_inactive() {
             assert_eq!(diagnosis["active"], false, "{host}, {body}: {diagnosis:#}");
             let checks = diagnosis["checks"].as_array().unwrap();
             let failed = checks.iter().find(|check| check["id"] == "canary-deny").unwrap();
+            assert!(failed["help"].is_string(), "{host}, {body}: {failed}");
             assert_eq!(failed["status"], "fail", "{host}, {body}: {diagnosis:#}");
         }
     }
@@ -217,4 +234,22 @@ fn a_line_that_came_with_the_repository_is_not_run() {
     );
     assert_check(&machine, "qwen", false, "canary-deny", "fail", "not run");
     assert!(!machine.path("project/ran").exists());
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_told() {
+    for (host, dir, _) in HOSTS {
+        let machine = registered(host);
+        let file = Path::new(&format!("home/{dir}")).join(match *host {
+            "claude-code" | "gemini" | "qwen" => "settings.json",
+            "copilot" => "hooks/toolgate.json",
+            "opencode" => "plugin/toolgate.ts",
+            "pi" => "extensions/toolgate/index.ts",
+            _ => "hooks.json",
+        });
+        let file = machine.path(file.to_str().unwrap());
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        assert_check(&machine, host, false, "settings", "warn", "cannot be read");
+    }
 }

@@ -90,20 +90,19 @@ impl Machine {
         serde_json::from_str(&self.read(path)).unwrap()
     }
 
+    /// toolgate in the project, ready to be started.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.args(args).arg("--etc").arg(self.path("etc"));
+        command.current_dir(self.path("project")).stdin(Stdio::null());
+        command.env_clear().env("HOME", self.path("home")).env("PATH", self.path("clients"));
+        command.envs(self.vars.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
     /// Runs toolgate in the project.
     pub(crate) fn toolgate(&self, args: &[&str]) -> Output {
-        Command::new(&self.binary)
-            .args(args)
-            .arg("--etc")
-            .arg(self.path("etc"))
-            .current_dir(self.path("project"))
-            .env_clear()
-            .env("HOME", self.path("home"))
-            .env("PATH", self.path("clients"))
-            .envs(self.vars.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+        self.command(args).output().unwrap()
     }
 
     /// Runs toolgate, which must succeed, and gives what it said.

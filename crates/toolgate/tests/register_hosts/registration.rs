@@ -1,8 +1,11 @@
 //! What init writes and uninstall takes back.
 
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
 
 use serde_json::{Value, json};
+use toolgate::register::script as script_text;
 
 use crate::machine::{HOSTS, Machine, script};
 
@@ -89,9 +92,8 @@ const KEPT: &[(&str, &str, &str, &str, &[&str])] = &[
     ("gemini", "managed",     "etc/gemini-cli/settings.json",  "{ \"hooksConfig\": { \"notifications\": false } }", &["\"notifications\": false"]),
     ("qwen", "project",       "project/.qwen/settings.json",   HOOKS_WITH_COMMENTS, &["// mine", "// the theme", "/* best */", "audit.sh"]),
     ("cursor", "user",        "home/.cursor/hooks.json",       FLAT, &["audit.sh", "\"stop\""]),
-    ("opencode", "user",      "home/.config/opencode/plugin/toolgate.ts", "export const Mine = 1;\n", &[]),
     ("opencode", "user",      "home/.config/opencode/plugin/other.ts", "export const Mine = 1;\n", &["Mine"]),
-    ("pi", "user",            "home/.pi/agent/extensions/toolgate/gate.ts", "export const mine = 1;\n", &[]),
+    ("pi", "user",            "home/.pi/agent/extensions/toolgate/mine.ts", "export const mine = 1;\n", &["mine"]),
 ];
 
 #[test]
@@ -140,6 +142,145 @@ fn an_edit_since_is_kept_and_only_ours_goes() {
         if toml {
             // Nothing else has moved either.
             assert_eq!(left.replacen(new, find, 1), *text, "{file}");
+        }
+    }
+}
+
+/// Host, scope and a file in the project that init writes.
+fn project_files() -> Vec<(&'static str, &'static str, String)> {
+    let mut files = Vec::new();
+    for (host, scope) in everywhere().filter(|(_, scope)| ["project", "local"].contains(scope)) {
+        let machine = Machine::new();
+        let before = machine.tree();
+        machine.must(&["init", "--yes", "--host", host, "--scope", scope]);
+        let after = machine.tree();
+        let new = after.iter().filter(|(path, text)| text.is_some() && !before.contains_key(*path));
+        let names = new.filter_map(|(path, _)| path.strip_prefix(machine.path("project")).ok());
+        files.extend(names.map(|name| (host, scope, name.to_str().unwrap().to_owned())));
+    }
+    assert!(files.len() >= 13, "{files:?}");
+    files
+}
+
+#[test]
+fn a_repository_cannot_have_a_file_elsewhere_written() {
+    for (host, scope, name) in project_files() {
+        let refuses = |machine: &Machine, case: &str| {
+            let before = machine.tree();
+            for verb in ["init", "uninstall"] {
+                let said = machine.must_not(&[verb, "--yes", "--host", host, "--scope", scope]);
+                let told = said.contains("leads out of the project") || said.contains("is a link");
+                assert!(told && said.contains("remove the link"), "{host}, {scope}, {name}, {case}: {said}");
+                assert_eq!(machine.tree(), before, "{host}, {scope}, {name}, {case}, {verb}");
+            }
+        };
+        let machine = Machine::new();
+        machine.write("home/precious", "{}");
+        let link = machine.path("project").join(&name);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(machine.path("home/precious"), link).unwrap();
+        refuses(&machine, "the file");
+        // Any directory on the way, and what it is to hold there already or not.
+        let (top, below) = name.split_once('/').unwrap();
+        for there in [true, false] {
+            let machine = Machine::new();
+            machine.write("home/elsewhere/mine", "");
+            if there {
+                machine.write(&format!("home/elsewhere/{below}"), "{}");
+            }
+            symlink(machine.path("home/elsewhere"), machine.path("project").join(top)).unwrap();
+            refuses(&machine, "a directory");
+        }
+    }
+}
+
+#[test]
+fn uninstall_does_not_follow_a_link_that_came_since() {
+    let machine = Machine::new();
+    machine.must(&["init", "--yes", "--host", "pi"]);
+    machine.must(&["init", "--yes", "--host", "pi", "--scope", "project"]);
+    fs::remove_dir_all(machine.path("project/.pi")).unwrap();
+    symlink(machine.path("home/.pi/agent"), machine.path("project/.pi")).unwrap();
+    let before = machine.tree();
+    let said = machine.must_not(&["uninstall", "--yes", "--host", "pi", "--scope", "project"]);
+    assert!(said.contains("leads out of the project"), "{said}");
+    assert_eq!(machine.tree(), before);
+}
+
+/// Host, directory of its scripts, and the scripts in the order in which they are written.
+const SCRIPTS: &[(&str, &str, [&str; 3])] = &[
+    ("opencode", "home/.config/opencode/", ["toolgate/gate.ts", "toolgate/adapter.ts", "plugin/toolgate.ts"]),
+    ("pi", "home/.pi/agent/extensions/toolgate/", ["gate.ts", "adapter.ts", "index.ts"]),
+];
+
+#[test]
+fn a_script_replaces_nothing_that_is_not_ours() {
+    for (host, dir, names) in SCRIPTS {
+        for name in names {
+            let file = format!("{dir}{name}");
+            let machine = Machine::new();
+            machine.write(&file, "export const mine = 1;\n");
+            let before = machine.tree();
+            let said = machine.must_not(&["init", "--yes", "--host", host]);
+            assert!(said.contains("is not toolgate's") && said.contains("move it away"), "{file}: {said}");
+            assert!(machine.must(&["uninstall", "--yes"]).contains("nothing is registered"));
+            assert_eq!(machine.tree(), before, "{file}");
+            // Not even what is ours, through a link.
+            let machine = Machine::new();
+            machine.write("home/.bashrc", &script_text("// from elsewhere\n"));
+            fs::create_dir_all(machine.path(&file).parent().unwrap()).unwrap();
+            symlink(machine.path("home/.bashrc"), machine.path(&file)).unwrap();
+            let before = machine.tree();
+            let said = machine.must_not(&["init", "--yes", "--host", host]);
+            assert!(said.contains("is a link"), "{file}: {said}");
+            assert_eq!(machine.tree(), before, "{file}");
+            // One of another version is ours, with a note or without.
+            let machine = Machine::new();
+            let before = machine.tree();
+            machine.write(&file, &script_text("// of another version\n"));
+            machine.must(&["init", "--yes", "--host", host]);
+            assert!(!machine.read(&file).contains("another version"), "{file}");
+            machine.must(&["uninstall", "--yes"]);
+            let left = machine.tree().into_iter().filter(|(_, text)| text.is_some()).count();
+            assert_eq!(left, before.iter().filter(|(_, text)| text.is_some()).count(), "{file}");
+        }
+    }
+}
+
+#[test]
+fn a_script_that_somebody_changed_is_left_with_what_it_needs() {
+    for (host, dir, names) in SCRIPTS {
+        for (at, name) in names.iter().enumerate() {
+            for noted in [true, false] {
+                let machine = Machine::new();
+                let before = machine.tree();
+                machine.must(&["init", "--yes", "--host", host]);
+                let file = format!("{dir}{name}");
+                let changed = machine.read(&file) + "// mine\n";
+                machine.write(&file, &changed);
+                if !noted {
+                    fs::remove_file(machine.path("home/.local/state/toolgate/registrations.json")).unwrap();
+                }
+                let said = machine.must(&["uninstall", "--yes"]);
+                assert!(said.contains("has been changed since") && said.contains(name), "{file}: {said}");
+                assert!(!said.contains("holds no") && !said.contains("nothing is"), "{file}: {said}");
+                assert_eq!(machine.read(&file), changed);
+                for (other, name) in names.iter().enumerate() {
+                    let there = machine.path(&format!("{dir}{name}")).exists();
+                    assert_eq!(there, other <= at, "{file}: {name}");
+                }
+                // As the warning says.
+                fs::remove_file(machine.path(&file)).unwrap();
+                machine.must(&["uninstall", "--yes"]);
+                assert!(machine.tree().into_iter().filter(|(_, text)| text.is_some()).eq(before), "{file}");
+            }
+            // Changed by another version's init, it goes.
+            let machine = Machine::new();
+            let before = machine.tree();
+            machine.must(&["init", "--yes", "--host", host]);
+            machine.write(&format!("{dir}{name}"), &script_text("// of another version\n"));
+            machine.must(&["uninstall", "--yes"]);
+            assert_eq!(machine.tree(), before, "{host}, {name}");
         }
     }
 }
@@ -445,6 +586,26 @@ fn a_file_that_cannot_be_written_takes_the_others_back() {
     let before = machine.tree();
     machine.must_not(&["init", "--yes", "--host", "opencode"]);
     assert_eq!(machine.tree(), before);
+    assert!(machine.must(&["uninstall", "--yes"]).contains("nothing is registered"));
+}
+
+/// The kernel ends a process that writes more than it may, in the middle of the write.
+#[test]
+fn an_uninstall_that_is_cut_off_can_be_done_again() {
+    let machine = Machine::new();
+    let original = format!("{{ \"mine\": \"{}\" }}", "x".repeat(1 << 20));
+    machine.write("home/.qwen/settings.json", &original);
+    machine.must(&["init", "--yes", "--host", "qwen"]);
+    let uninstall = machine.command(&["uninstall", "--yes"]);
+    let mut limited = Command::new("/bin/sh");
+    limited.args(["-c", "ulimit -c 0; ulimit -f 64; exec \"$0\" \"$@\""]);
+    limited.arg(uninstall.get_program()).args(uninstall.get_args());
+    limited.current_dir(machine.path("project")).env_clear().env("HOME", machine.path("home"));
+    let output = limited.output().unwrap();
+    assert_eq!(output.status.code(), None, "not cut off: {output:?}");
+    assert!(machine.read("home/.qwen/settings.json").contains("toolgate"));
+    machine.must(&["uninstall", "--yes"]);
+    assert_eq!(machine.read("home/.qwen/settings.json"), original);
     assert!(machine.must(&["uninstall", "--yes"]).contains("nothing is registered"));
 }
 
