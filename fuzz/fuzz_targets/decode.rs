@@ -16,8 +16,14 @@ use toolgate_model::Action;
 use nowhere::SCENE;
 
 /// The events of some hosts do not say their own names.
-const NAMES: [&str; 6] =
-    ["preToolUse", "permissionRequest", "tool.execute.before", "onPreToolUse", "onPermissionRequest", "before"];
+const NAMES: [&str; 6] = [
+    "preToolUse",
+    "permissionRequest",
+    "tool.execute.before",
+    "onPreToolUse",
+    "onPermissionRequest",
+    "before",
+];
 
 fuzz_target!(|event: &[u8]| {
     // The first byte chooses which event the registration says that this is.
