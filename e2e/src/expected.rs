@@ -26,9 +26,7 @@ const EXCEPTIONS: &[(&str, Row, Truth)] = &[
     ("codex", Row::Off, Truth::Open),
     ("copilot", Row::Off, Truth::Open),
     ("gemini", Row::Off, Truth::Open),
-    // The same, and there is no administrator's registration.
     ("qwen", Row::Off, Truth::Open),
-    ("qwen", Row::OffManaged, Truth::None),
     // There is nothing in the repository that could switch these off, and nothing for an administrator.
     ("opencode", Row::OffManaged, Truth::None),
     ("pi", Row::OffManaged, Truth::None),

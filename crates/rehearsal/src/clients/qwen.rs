@@ -24,6 +24,10 @@ impl Client for Qwen {
         "qwen"
     }
 
+    fn has_managed(&self) -> bool {
+        true
+    }
+
     fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
         let settings = json!({
             "security": { "auth": { "selectedType": "openai" }, "folderTrust": { "enabled": false } },

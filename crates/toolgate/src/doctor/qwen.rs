@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::canary::{self, Probe};
 use super::hooks::{Clinic, Off, Source};
-use super::which_say;
+use super::{settings_in, which_say};
 use crate::register::Places;
 use crate::register::qwen::FORM;
 
@@ -19,15 +19,20 @@ pub(super) const CLINIC: Clinic = Clinic {
     said: &["/hookSpecificOutput/permissionDecision", "/decision"],
 };
 
+/// A switch in a repository counts unless the administrator has set it.
 fn off(_: &Source, places: &Places) -> Vec<Off> {
+    let (system, switch) = (places.etc.join("qwen-code/settings.json"), "/disableAllHooks");
+    if settings_in(&system).pointer(switch) == Some(&Value::Bool(false)) {
+        return Vec::new();
+    }
     let mut files: Vec<PathBuf> =
         places.project.iter().map(|project| project.join(".qwen/settings.json")).collect();
-    files.push(places.config(FORM.host).join("settings.json"));
-    let file = which_say(&files, "/disableAllHooks", &Value::Bool(true));
+    files.extend([places.config(FORM.host).join("settings.json"), system]);
+    let file = which_say(&files, switch, &Value::Bool(true));
     let off = file.map(|file| Off {
         id: "disable-all-hooks",
         text: format!("`disableAllHooks` in `{}` switches off all hooks", file.display()),
-        help: "remove that line",
+        help: "remove that line, or register with `toolgate init --managed`",
     });
     off.into_iter().collect()
 }

@@ -6,9 +6,13 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::content::Wanted;
 use super::json::Members;
-use super::{HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, shell_handler};
+use super::{
+    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, shell_handler,
+};
 
 /// Qwen Code.
 pub struct Qwen;
@@ -57,11 +61,17 @@ impl Registrar for Qwen {
         match scope {
             Scope::User => Ok(places.config(FORM.host).join("settings.json")),
             Scope::Project => Ok(places.project()?.join(".qwen/settings.json")),
-            Scope::Local | Scope::Managed => Err(self.has_no(scope)),
+            Scope::Managed => Ok(places.etc.join("qwen-code/settings.json")),
+            Scope::Local => Err(self.has_no(scope)),
         }
     }
 
     fn wanted(&self, places: &Places, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
-        Ok(vec![Wanted::new(self.file(places, scope)?, FORM.content(line, Vec::new())?)])
+        let settings: Vec<Setting> = match scope {
+            // Set by the administrator, it cannot be set by a repository.
+            Scope::Managed => vec![(&["disableAllHooks"], Value::Bool(false))],
+            Scope::User | Scope::Project | Scope::Local => Vec::new(),
+        };
+        Ok(vec![Wanted::new(self.file(places, scope)?, FORM.content(line, settings)?)])
     }
 }

@@ -19,7 +19,7 @@ pub(crate) const HOSTS: &[(&str, &str, &[&str])] = &[
     ("gemini", ".gemini", &["project", "managed"]),
     ("opencode", ".config/opencode", &["project"]),
     ("pi", ".pi/agent", &["project"]),
-    ("qwen", ".qwen", &["project"]),
+    ("qwen", ".qwen", &["project", "managed"]),
     ("cursor", ".cursor", &["project", "managed"]),
 ];
 
