@@ -13,6 +13,21 @@ use serde::{Deserialize, Serialize};
 /// Stands for every host whose users lose nothing by a grant.
 const MOST: &str = "*";
 
+/// The hosts that can be named. A test holds them to those that there are.
+pub const GRANTEES: &[&str] = &[
+    "claude-code",
+    "codex",
+    "copilot",
+    "copilot-sdk",
+    "cursor",
+    "gemini",
+    "generic",
+    "mpm",
+    "opencode",
+    "pi",
+    "qwen",
+];
+
 /// Where an allowed call is granted: `false`, `true`, or a list of hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Grant(Vec<String>);
@@ -50,7 +65,10 @@ impl<'de> Visitor<'de> for GrantVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Grant, A::Error> {
         let mut hosts = Vec::new();
-        while let Some(name) = names.next_element()? {
+        while let Some(name) = names.next_element::<String>()? {
+            if !GRANTEES.contains(&name.as_str()) {
+                return Err(de::Error::unknown_variant(&name, GRANTEES));
+            }
             hosts.push(name);
         }
         Ok(Grant(hosts))
@@ -94,7 +112,7 @@ mod tests {
 
     #[test]
     fn the_compiled_form_is_the_same() {
-        for grant in [grant("grant = true"), grant("grant = [\"a\", \"b\"]"), Grant::default()] {
+        for grant in [grant("grant = true"), grant("grant = [\"pi\", \"qwen\"]"), Grant::default()] {
             let bytes = postcard::to_allocvec(&grant).unwrap();
             assert_eq!(postcard::from_bytes::<Grant>(&bytes).unwrap(), grant);
         }

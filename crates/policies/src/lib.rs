@@ -33,7 +33,7 @@ mod pattern;
 pub use custom_rule::Rule;
 pub use destructive::CommandRule;
 pub use gate_tampering::{asked_names, denied_names};
-pub use grant::Grant;
+pub use grant::{GRANTEES, Grant};
 #[cfg(feature = "files")]
 pub use layers::{LayerError, PROFILES, profile, read, stack};
 pub use outside_scope::{Rights, ScopeEntry};

@@ -511,6 +511,7 @@ const BROKEN: &[(&str, &[&str])] = &[
     ("[[scope]]\nrights = \"read\"\n", &["toolgate.toml:1", "path"]),
     ("profile = \"worktre\"\n", &["toolgate.toml:1", "`worktre`", "`worktree`"]),
     ("grant = \"yes\"\n", &["toolgate.toml:1", "a list of hosts"]),
+    ("grant = [\"copilt\"]\n", &["toolgate.toml:1", "`copilt`", "`copilot`"]),
     ("grant = true\ngrant = true\n", &["toolgate.toml:2"]),
     ("grant = \n", &["toolgate.toml:1"]),
     ("[tools.x]\naccess = \"non\"\n", &["toolgate.toml:2", "`non`", "`none`"]),

@@ -263,6 +263,12 @@ fn codex_tells_the_directory_of_the_call_which_does_not_move_the_session() {
 }
 
 #[test]
+fn every_host_can_be_named_in_a_grant() {
+    let hosts: Vec<&str> = toolgate_hosts::HOSTS.iter().map(|host| host.id()).collect();
+    assert_eq!(toolgate_policies::GRANTEES, hosts);
+}
+
+#[test]
 fn a_grant_that_overrides_the_user_has_to_be_asked_for_by_name() {
     let yard = Yard::new();
     let claude = &TELLERS[0];
