@@ -70,7 +70,15 @@ pub(crate) const TOOLS: Toolset = Toolset {
 
 const DIALECT: Dialect = Dialect { host: "claude-code", tools: TOOLS, phase };
 
-/// Where its events stand; those that speak its language share them.
+/// Where the events of those stand that took over its language: none of them tells of a change of settings.
+pub(crate) fn phase_of_kin(event: &str) -> Phase {
+    match phase(event) {
+        Phase::Config => Phase::Other,
+        phase => phase,
+    }
+}
+
+/// Where its events stand.
 pub(crate) fn phase(event: &str) -> Phase {
     match event {
         "PreToolUse" => Phase::Before,

@@ -10,7 +10,7 @@
 use serde::Serialize;
 use toolgate_model::{Call, Decision, DecodeError, HooksStart, Host, Json, Phase, Reply, Verdict};
 
-use crate::claude_code;
+use crate::claude_code::phase_of_kin as phase;
 use crate::tools::Tool::{Fetch, Internal, Mcp, Patch, Read, Shell, ShellIn};
 use crate::tools::{Toolset, is_mcp_name};
 use crate::wire::{Dialect, print, print_denial, rewritten};
@@ -58,14 +58,6 @@ pub(crate) const TOOLS: Toolset = Toolset {
 };
 
 const DIALECT: Dialect = Dialect { host: "codex", tools: TOOLS, phase };
-
-/// Its events are Claude Code's, without those that tell of a change of settings.
-fn phase(event: &str) -> Phase {
-    match claude_code::phase(event) {
-        Phase::Config => Phase::Other,
-        phase => phase,
-    }
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
