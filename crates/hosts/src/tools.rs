@@ -129,18 +129,17 @@ impl Tool {
                 Action::Files(uses)
             }
             Tool::Shell(param) => Action::Shell { command: command(input, param), directory: None },
-            Tool::ShellIn(param, directory) => match input.get(directory) {
-                None | Some(Json::Null) => Action::Shell { command: command(input, param), directory: None },
-                Some(Json::Text(directory)) if directory.is_empty() => {
-                    Action::Shell { command: command(input, param), directory: None }
-                }
-                Some(Json::Text(directory)) if !directory.starts_with('~') => {
-                    Action::Shell { command: command(input, param), directory: Some(directory.clone()) }
-                }
-                // Where it would run, nobody can say: what is no text, or a `~` that is one host's home and
-                // another's directory of that name.
-                Some(_) => Action::Shell { command: None, directory: None },
-            },
+            Tool::ShellIn(param, directory) => {
+                let directory = match input.get(directory) {
+                    None | Some(Json::Null) => None,
+                    Some(Json::Text(directory)) if directory.is_empty() => None,
+                    Some(Json::Text(directory)) if !directory.starts_with('~') => Some(directory.clone()),
+                    // Where it would run, nobody can say: what is no text, or a `~` that is one host's home and
+                    // another's directory of that name.
+                    Some(_) => return Action::Shell { command: None, directory: None },
+                };
+                Action::Shell { command: command(input, param), directory }
+            }
             Tool::Fetch(param) => match input.get(param) {
                 // `file:///etc/passwd` is no address of another machine.
                 Some(Json::Text(address))
