@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use toolgate_model::{Access, Effect, Json, PathArg, Reach, Target, Unknown, has_dotdot, patched};
+use toolgate_model::{Access, Effect, Json, PathArg, Reach, Target, Unknown, has_dotdot, patched, quoted};
 
 use crate::{Scene, analyse};
 
@@ -61,17 +61,10 @@ impl<'a> Search<'a> {
         match value {
             Json::Text(text) => self.text(text, key, meaning),
             // The words of a command, already apart.
-            Json::List(values)
-                if meaning == Meaning::Command
-                    && values.iter().all(|value| matches!(value, Json::Text(_))) =>
-            {
-                let quoted = |value: &Json<'_>| match value {
-                    Json::Text(word) => format!("'{}'", word.replace('\'', "'\\''")),
-                    _ => String::new(),
-                };
-                self.commands.push(values.iter().map(quoted).collect::<Vec<_>>().join(" "));
-            }
-            Json::List(values) => values.iter().for_each(|value| self.value(value, key, meaning)),
+            Json::List(values) => match quoted(values).filter(|_| meaning == Meaning::Command) {
+                Some(command) => self.commands.push(command),
+                None => values.iter().for_each(|value| self.value(value, key, meaning)),
+            },
             Json::Object(members) => {
                 for (name, value) in members {
                     // `{"files": {"/etc/passwd": "…"}}`

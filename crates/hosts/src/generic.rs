@@ -7,12 +7,12 @@
 use std::borrow::Cow;
 
 use toolgate_model::{
-    Access, Action, Agent, Call, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Verdict,
+    Access, Action, Agent, Call, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Verdict, quoted,
 };
 
 use crate::members::Members;
 use crate::plain;
-use crate::tools::{TOOLSETS, Tool, Toolset, and_as_written, is_mcp_name, quoted};
+use crate::tools::{TOOLSETS, Tool, Toolset, and_as_written, is_mcp_name};
 
 pub(crate) struct Generic;
 
@@ -68,8 +68,7 @@ fn action_by_word(action: Json<'_>) -> Result<Action<'_>, DecodeError> {
             match (&*name, value) {
                 ("shell", Json::Text(text)) if command.is_none() => command = Some(text),
                 ("run", Json::List(words)) if command.is_none() && !words.is_empty() => {
-                    let words: Option<Vec<_>> = words.iter().map(Json::text).collect();
-                    command = Some(quoted(&words.ok_or(WRONG)?).into());
+                    command = Some(quoted(&words).ok_or(WRONG)?.into());
                 }
                 ("directory", Json::Text(text)) => directory = Some(text),
                 _ => return Err(WRONG),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use toolgate_model::{Access, Action, FileUse, Json, PathArg, patched};
+use toolgate_model::{Access, Action, FileUse, Json, PathArg, patched, quoted};
 
 use crate::{claude_code, codex, copilot, cursor, gemini, opencode, pi, qwen};
 
@@ -160,17 +160,9 @@ impl Tool {
 fn command<'a>(input: &Json<'a>, param: &str) -> Option<Cow<'a, str>> {
     match input.get(param)? {
         Json::Text(command) => Some(command.clone()),
-        Json::List(words) => {
-            words.iter().map(Json::text).collect::<Option<Vec<_>>>().map(|w| quoted(&w).into())
-        }
+        Json::List(words) => quoted(words).map(Cow::Owned),
         _ => None,
     }
-}
-
-/// Words as one command line, none of them open to expansion.
-pub(crate) fn quoted(words: &[&str]) -> String {
-    let quoted: Vec<_> = words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
-    quoted.join(" ")
 }
 
 /// A patch that names no file cannot be judged.

@@ -64,6 +64,12 @@ impl<'a> Call<'a> {
     }
 }
 
+/// Words that are already apart as one command line, none of them open to expansion; `None` where one is no text.
+pub fn quoted(words: &[Json<'_>]) -> Option<String> {
+    let word = |word: &Json<'_>| Some(format!("'{}'", word.text()?.replace('\'', "'\\''")));
+    Some(words.iter().map(word).collect::<Option<Vec<_>>>()?.join(" "))
+}
+
 /// Who is calling, as the host says it (a sub-agent's id and kind), not as the agent says it.
 #[derive(Debug, Clone, Default)]
 pub struct Agent<'a> {

@@ -17,7 +17,7 @@ mod tool_rule;
 mod verdict;
 mod world;
 
-pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase};
+pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase, quoted};
 pub use effect::{Effect, Gap, Origin, Reach, Run, Target, Unknown, Via, base_name};
 pub use facts::{ConfigChange, DirectoryChange, ExpandedTarget, Facts, Standing, Use};
 pub use ground::{Ground, Spot, below};
