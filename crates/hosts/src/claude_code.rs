@@ -9,11 +9,12 @@
 //! - A change of settings is refused with exit 2 alone.
 
 use serde::Serialize;
-use toolgate_model::{Call, Decision, DecodeError, Host, Json, Phase, Reply, Verdict};
+use serde_json::value::RawValue;
+use toolgate_model::{Call, Decision, DecodeError, Host, Json, Phase, Redaction, Reply, Verdict};
 
 use crate::tools::Tool::{Fetch, Internal, InternalReading, Mcp, Read, Search, Shell, Write};
 use crate::tools::{Toolset, is_mcp_name};
-use crate::wire::{Dialect, print, rewritten};
+use crate::wire::{Dialect, print, redacted, rewritten};
 
 pub(crate) struct ClaudeCode;
 
@@ -111,6 +112,10 @@ struct Output<'a> {
     updated_input: Option<Json<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<Permission<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_tool_output: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_context: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -144,6 +149,23 @@ fn permission(behavior: &str, message: Option<&str>) -> Reply {
     })
 }
 
+/// What a tool gave back is replaced by the same without its secrets. The client takes it only in the very shape in which it
+/// came, and of a tool that failed not at all.
+fn after(call: &Call<'_>, verdict: &Verdict) -> Reply {
+    match (call.event.as_ref(), redacted(verdict)) {
+        ("PostToolUse", Some(output)) => print(&Answer {
+            system_message: None,
+            hook_specific_output: Some(Output {
+                hook_event_name: "PostToolUse",
+                updated_tool_output: Some(output),
+                additional_context: verdict.redaction().map(Redaction::note),
+                ..Output::default()
+            }),
+        }),
+        _ => Reply::silent(),
+    }
+}
+
 impl Host for ClaudeCode {
     fn id(&self) -> &'static str {
         "claude-code"
@@ -151,6 +173,10 @@ impl Host for ClaudeCode {
 
     fn project_variable(&self) -> Option<&'static str> {
         Some("CLAUDE_PROJECT_DIR")
+    }
+
+    fn changes_output(&self, _: &str) -> bool {
+        true
     }
 
     fn phase(&self, event: &str) -> Phase {
@@ -178,8 +204,9 @@ impl Host for ClaudeCode {
             (Phase::Permission, Decision::Allow | Decision::Ask) => Reply::silent(),
             (Phase::Permission, Decision::Deny) => permission("deny", message),
             (Phase::Config, Decision::Ask | Decision::Deny) => Reply::blocking(message.unwrap_or_default()),
+            (Phase::After, _) => after(call, verdict),
             // What has happened cannot be stopped; it is in the record.
-            (Phase::Config | Phase::After | Phase::Start | Phase::Other, _) => Reply::silent(),
+            (Phase::Config | Phase::Start | Phase::Other, _) => Reply::silent(),
         }
     }
 

@@ -1,9 +1,10 @@
 //! The plain answer: for hosts whose own code keeps a `toolgate serve`, and for everyone without a page here.
 
 use serde::Serialize;
-use toolgate_model::{Call, Decision, Json, Kind, Phase, Reply, Verdict};
+use serde_json::value::RawValue;
+use toolgate_model::{Call, Decision, Json, Kind, Phase, Redaction, Reply, Verdict};
 
-use crate::wire::{print, rewritten};
+use crate::wire::{print, redacted, rewritten};
 
 /// One verdict in words that any program can act on. docs/protocol.md is its manual.
 #[derive(Default, Serialize)]
@@ -18,6 +19,12 @@ struct Answer<'a> {
     /// The whole input to run with instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<Json<'a>>,
+    /// What the model is to see instead of the tool's output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<&'a RawValue>,
+    /// For the model, beside that output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     /// For the person: the gate has stepped back, as its profile says.
     #[serde(skip_serializing_if = "Option::is_none")]
     notice: Option<&'a str>,
@@ -26,7 +33,9 @@ struct Answer<'a> {
 /// Says the verdict. What has happened cannot be stopped; it is in the record.
 pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict) -> Reply {
     if matches!(call.phase, Phase::After | Phase::Start | Phase::Other) {
-        return print(&Answer { decision: "allow", ..Answer::default() });
+        let output = redacted(verdict);
+        let note = verdict.redaction().map(Redaction::note);
+        return print(&Answer { decision: "allow", output, note, ..Answer::default() });
     }
     let stepped_back = verdict.findings().iter().find(|finding| finding.kind == Kind::Inactive);
     let notice = stepped_back.map(toolgate_model::Finding::message);
@@ -37,6 +46,7 @@ pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict) -> Reply {
         reason: message.as_deref(),
         input: (verdict.decision() == Decision::Allow).then(|| rewritten(call, verdict)).flatten(),
         notice: notice.as_deref(),
+        ..Answer::default()
     })
 }
 

@@ -2,10 +2,9 @@
 //! events and tools.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use toolgate_model::{Action, Agent, Call, DecodeError, Json, Phase, Reply, Verdict};
 
 use crate::tools::Toolset;
@@ -41,63 +40,8 @@ struct Event<'a> {
     tool_input: Option<Json<'a>>,
     #[serde(borrow)]
     file_path: Option<Cow<'a, str>>,
-    tool_response: Option<Response>,
-}
-
-/// What a tool gave back: only where the host says that it moved the session into a worktree.
-#[derive(Default)]
-struct Response {
-    worktree: Option<String>,
-}
-
-impl<'de> Deserialize<'de> for Response {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ResponseVisitor)
-    }
-}
-
-/// Passes over everything but one member, without keeping it: an output can be long.
-struct ResponseVisitor;
-
-impl<'de> Visitor<'de> for ResponseVisitor {
-    type Value = Response;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a tool's response")
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Response, A::Error> {
-        let mut response = Response::default();
-        while let Some(key) = object.next_key::<Cow<'de, str>>()? {
-            if key == "worktreePath" {
-                response.worktree = object.next_value::<Json<'de>>()?.text().map(str::to_owned);
-            } else {
-                object.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(response)
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Response, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Response::default())
-    }
-    fn visit_str<E>(self, _: &str) -> Result<Response, E> {
-        Ok(Response::default())
-    }
-    fn visit_bool<E>(self, _: bool) -> Result<Response, E> {
-        Ok(Response::default())
-    }
-    fn visit_i64<E>(self, _: i64) -> Result<Response, E> {
-        Ok(Response::default())
-    }
-    fn visit_u64<E>(self, _: u64) -> Result<Response, E> {
-        Ok(Response::default())
-    }
-    fn visit_f64<E>(self, _: f64) -> Result<Response, E> {
-        Ok(Response::default())
-    }
-    fn visit_unit<E>(self) -> Result<Response, E> {
-        Ok(Response::default())
-    }
+    #[serde(borrow)]
+    tool_response: Option<&'a RawValue>,
 }
 
 impl Dialect {
@@ -133,14 +77,28 @@ impl Dialect {
             entered: (phase == Phase::After && tool == "EnterWorktree")
                 .then_some(event.tool_response)
                 .flatten()
-                .and_then(|response| response.worktree.map(Cow::Owned)),
+                .and_then(worktree_entered),
             agent: Agent { id: event.agent_id, kind: event.agent_type },
             tool,
             input,
             action,
+            output: event
+                .tool_response
+                .filter(|_| phase == Phase::After)
+                .map(|output| Cow::Borrowed(output.get())),
             ..Call::event(self.host, name, phase)
         })
     }
+}
+
+/// Where the host says that it moved the session.
+fn worktree_entered<'a>(response: &RawValue) -> Option<Cow<'a, str>> {
+    #[derive(Deserialize)]
+    struct Response {
+        #[serde(rename = "worktreePath")]
+        worktree: String,
+    }
+    serde_json::from_str(response.get()).ok().map(|Response { worktree }| Cow::Owned(worktree))
 }
 
 /// Where in an event something stands that cannot be read.
@@ -173,6 +131,12 @@ pub(crate) fn rewritten<'a>(call: &Call<'a>, verdict: &Verdict) -> Option<Json<'
                 .fold(call.input.clone(), |input, (param, text)| input.with_text(param, text.clone())),
         ),
     }
+}
+
+/// The redacted output as a member of an answer; `None` where the verdict has none.
+pub(crate) fn redacted(verdict: &Verdict) -> Option<&RawValue> {
+    // INVARIANT: a redaction is JSON.
+    verdict.redaction().and_then(|redaction| serde_json::from_str(&redaction.output).ok())
 }
 
 /// What to say where a host cannot change a call, and so has to refuse it.

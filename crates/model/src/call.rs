@@ -31,6 +31,8 @@ pub struct Call<'a> {
     pub input: Json<'a>,
     /// What the tool is asked to do.
     pub action: Action<'a>,
+    /// What the tool gave back: JSON, as it came. Only in [`Phase::After`].
+    pub output: Option<Cow<'a, str>>,
 }
 
 impl<'a> Call<'a> {
@@ -49,6 +51,7 @@ impl<'a> Call<'a> {
             tool: Cow::Borrowed(""),
             input: Json::Null,
             action: Action::Nothing,
+            output: None,
         }
     }
 

@@ -32,6 +32,12 @@ pub trait Host: Sync {
     fn grant_overrides_user(&self) -> bool {
         false
     }
+    /// Whether what this tool gives back can be changed before the model sees it. Where not, what would show a secret is
+    /// stopped before it runs.
+    fn changes_output(&self, tool: &str) -> bool {
+        let _ = tool;
+        false
+    }
     /// Where in a call's life an event of this name stands.
     fn phase(&self, event: &str) -> Phase;
     /// Reads one event. `event` is its name where the registration says it.

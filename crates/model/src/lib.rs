@@ -26,5 +26,7 @@ pub use json::{Json, MAX_DEPTH};
 pub use patch::patched;
 pub use resolve::{Place, Resolver, Trouble, clean, has_dotdot};
 pub use tool_rule::{ToolAccess, ToolRule};
-pub use verdict::{Decision, Finding, Kind, MAX_MESSAGE, Policy, Ruleset, Verdict, Wording, shorten};
+pub use verdict::{
+    Decision, Finding, Kind, MAX_MESSAGE, Policy, Redaction, Ruleset, Verdict, Wording, shorten,
+};
 pub use world::{LookError, Node, NodeId, NodeKind, World};

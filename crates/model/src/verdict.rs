@@ -254,7 +254,7 @@ impl Ruleset<'_> {
         // Having no objection to what is not understood is one thing, vouching for it another.
         let vouches = |layer: &Ruleset<'_>| layer.grants && layer.facts.unknown.is_empty();
         let granted = decision == Decision::Allow && layers.iter().all(vouches);
-        Verdict { decision, granted, findings, rewrites: Vec::new() }
+        Verdict { decision, granted, findings, rewrites: Vec::new(), redaction: None }
     }
 }
 
@@ -266,9 +266,45 @@ pub struct Verdict {
     granted: bool,
     findings: Vec<Finding>,
     rewrites: Vec<(String, String)>,
+    redaction: Option<Redaction>,
+}
+
+/// What is shown to the model instead of what a tool gave back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redaction {
+    /// JSON of the very same shape, its secrets replaced by marks.
+    pub output: String,
+    /// How many.
+    pub count: usize,
+}
+
+impl Redaction {
+    /// What the model is told beside it.
+    pub fn note(&self) -> String {
+        format!("\u{26a0}\u{fe0f} {} sensitive value(s) redacted from tool output.", self.count)
+    }
 }
 
 impl Verdict {
+    /// No objection: of an event that stops nothing.
+    pub fn none() -> Verdict {
+        Verdict {
+            decision: Decision::Allow,
+            granted: false,
+            findings: Vec::new(),
+            rewrites: Vec::new(),
+            redaction: None,
+        }
+    }
+    /// What is shown to the model instead of the tool's output; `None` where that stays as it is.
+    pub fn redaction(&self) -> Option<&Redaction> {
+        self.redaction.as_ref()
+    }
+    /// The same verdict with another output.
+    pub fn redacting(mut self, redaction: Option<Redaction>) -> Verdict {
+        self.redaction = redaction;
+        self
+    }
     /// The strictest of all findings.
     pub fn decision(&self) -> Decision {
         self.decision

@@ -21,6 +21,7 @@ mod own_command;
 mod packs;
 mod path_traversal;
 mod read_only_role;
+mod redaction;
 mod secret_file;
 mod settings;
 mod shared_temporary;
@@ -38,6 +39,7 @@ pub use grant::{GRANTEES, Grant};
 pub use layers::{LayerError, PROFILES, profile, read, stack};
 pub use outside_scope::{Rights, ScopeEntry};
 pub use packs::PACKS;
+pub use redaction::{Emails, Marks, Redaction, Secrets};
 pub use settings::{Activation, Boundary, Lists, Relative, Settings, SteppedBack};
 
 /// A policy and its manual, which is the head of its own file.

@@ -24,6 +24,7 @@ use crate::own_command::OwnCommand;
 use crate::path_traversal::PathTraversal;
 use crate::pattern;
 use crate::read_only_role::ReadOnlyRole;
+use crate::redaction::Redaction;
 use crate::secret_file::SecretFile;
 use crate::shared_temporary::SharedTemporary;
 use crate::unlisted_tool::UnlistedTool;
@@ -56,6 +57,8 @@ pub struct Settings {
     pub command: Vec<CommandRule>,
     /// Tools that their host's page does not list, by name; a `*` at the end stands for any rest.
     pub tools: BTreeMap<String, ToolRule>,
+    /// What is taken out of a tool's output before the model sees it.
+    pub redaction: Redaction,
     /// Settings of single policies.
     pub(crate) policy: Policies,
     /// Messages in words of your own, by the kind of objection. `{path}`, `{root}`, `{tool}`, `{noun}`,

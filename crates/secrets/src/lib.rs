@@ -13,7 +13,10 @@
 
 mod places;
 mod rewrite;
+mod scrub;
 mod shapes;
+
+pub use scrub::{Emails, Found, Marks, Rules, Scrubbed, Stream, find, scrub, scrub_json};
 
 use std::borrow::Cow;
 use std::fmt;

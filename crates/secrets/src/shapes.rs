@@ -43,6 +43,33 @@ pub(crate) fn redact(text: &str) -> Cow<'_, str> {
     out.finish()
 }
 
+/// Where tokens stand.
+pub(crate) fn find(text: &[u8]) -> Vec<crate::Found> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let hit = RULES.iter().find_map(|rule| {
+            let body = rest.strip_prefix(rule.prefix.as_bytes())?;
+            Some((rule, rule.prefix.len() + rule.body.measure(body).ok()?))
+        });
+        at += match hit {
+            Some((rule, length)) => {
+                let mark = rule.mark.text().trim_start_matches('[').trim_end_matches(" REDACTED]");
+                found.push(crate::Found {
+                    from: at,
+                    to: at + length,
+                    pattern: "token",
+                    mark,
+                    about: "a token",
+                });
+                length
+            }
+            None => 1,
+        };
+    }
+    found
+}
+
 /// Where a token may begin at the earliest. Most texts hold none, so this is where the time goes.
 fn begin_of_some(rest: &[u8]) -> Option<usize> {
     rest.iter().position(|byte| matches!(byte, b'g' | b's' | b'A' | b'e' | b'x' | b'-'))

@@ -32,6 +32,7 @@ use crate::dirs::{Dirs, FROM_PASSWD};
 use crate::disk::{Disk, read_regular};
 use crate::gate::{self, Circumstances};
 use crate::record;
+use crate::redaction::{self, Marker};
 #[cfg(feature = "cli")]
 use crate::register;
 use crate::session::{self, Registered};
@@ -276,6 +277,11 @@ pub(crate) fn refuse_on_record(
         let draft = record::failure(host.id(), call, &failure.to_string(), SystemTime::now());
         let _ = Ledger::at(&line.dirs.state).append(draft, deadline);
     }
+    if let Some(call) = call.filter(|call| call.output.is_some()) {
+        // The tool has run, and what it gave back can be looked through without anything that failed.
+        let marker = Marker::new(&line.dirs.state, call.session.as_deref());
+        return host.encode(call, &Verdict::none().redacting(redaction::redacted(call, &[], &marker)));
+    }
     let named = || line.event.as_deref().map(|event| host.phase(event));
     refuse(host, call.map(|call| call.phase).or_else(named), failure)
 }
@@ -357,7 +363,10 @@ impl Line {
         world: &dyn World,
         env: impl Fn(&str) -> Option<OsString>,
     ) -> Result<(Verdict, Ground), Failure> {
-        let judged = self.under(host, call, world, env, |known| gate::judge(call, known));
+        let judged = self.under(host, call, world, env, |known| {
+            let marker = Marker::new(&self.dirs.state, call.session.as_deref());
+            gate::judge(call, known).redacting(redaction::redacted(call, known.layers, &marker))
+        });
         judged.map(|(verdict, ground)| (verdict.concealing(holds_secret), ground))
     }
 

@@ -14,6 +14,7 @@ pub mod gate;
 pub mod git;
 pub mod hook;
 pub mod record;
+pub mod redaction;
 #[cfg(feature = "cli")]
 pub mod register;
 #[cfg(feature = "cli")]

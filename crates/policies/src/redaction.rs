@@ -1,0 +1,100 @@
+//! What is taken out of a tool's output before the model sees it: the words of `[redaction]`.
+//!
+//! Not a policy: nothing is decided here, and the work is the `secrets` crate's. Private keys and the tokens of the
+//! best known makers are taken out whatever is set.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[redaction]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Redaction {
+    /// Which secrets are taken out: `all` that are known, or only the `core`.
+    pub secrets: Secrets,
+    /// Which email addresses are taken out.
+    pub emails: Emails,
+    /// Addresses (`team@corp.com`) and domains (`@corp.com`) that stay, beside those that are always safe.
+    pub safe_emails: Vec<String>,
+    /// Whether values that only look random are taken out, where their names say that they are secret.
+    pub entropy: bool,
+    /// Whether keys stay that their makers print in their manuals.
+    pub keep_examples: bool,
+    /// What stands where a secret stood.
+    pub marks: Marks,
+    /// Whether shell commands are run through `toolgate scrub` in hosts that never let the output of a command that fails
+    /// be changed (Claude Code).
+    pub wrap: bool,
+}
+
+impl Default for Redaction {
+    fn default() -> Redaction {
+        Redaction {
+            secrets: Secrets::All,
+            emails: Emails::Unlisted,
+            safe_emails: Vec::new(),
+            entropy: true,
+            keep_examples: false,
+            marks: Marks::Same,
+            wrap: false,
+        }
+    }
+}
+
+/// Which secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Secrets {
+    /// Private keys, JWTs, and tokens of GitHub, OpenAI, AWS and Slack.
+    Core,
+    /// Everything that is known.
+    All,
+}
+
+/// Which email addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Emails {
+    /// None.
+    None,
+    /// Those that are on no safe list.
+    Unlisted,
+    /// All.
+    All,
+}
+
+/// What stands where a secret stood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Marks {
+    /// `[JWT REDACTED]`
+    Plain,
+    /// `[EMAIL_REDACTED]` for addresses, `[REDACTED:JWT]` for all else.
+    Compat,
+    /// `[JWT REDACTED]#3f9a`: within a session the same secret has the same end, so that a model can see that two are
+    /// the same without seeing either.
+    Same,
+}
+
+impl Redaction {
+    /// What all layers want, each of which has to be content.
+    pub fn of_all<'r>(layers: impl IntoIterator<Item = &'r Redaction>) -> Redaction {
+        layers
+            .into_iter()
+            .cloned()
+            .reduce(|one, other| Redaction {
+                secrets: one.secrets.max(other.secrets),
+                emails: one.emails.max(other.emails),
+                safe_emails: one
+                    .safe_emails
+                    .into_iter()
+                    .filter(|email| other.safe_emails.contains(email))
+                    .collect(),
+                entropy: one.entropy || other.entropy,
+                keep_examples: one.keep_examples && other.keep_examples,
+                marks: one.marks,
+                wrap: one.wrap || other.wrap,
+            })
+            .unwrap_or_default()
+    }
+}

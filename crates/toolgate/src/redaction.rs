@@ -1,0 +1,113 @@
+//! What a tool gave back, before the model sees it: settings to rules, and the key behind the marks.
+
+use std::cell::OnceCell;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use rustix::rand::{GetRandomFlags, getrandom};
+use sha2::{Digest, Sha256};
+use toolgate_model::{Call, Redaction};
+use toolgate_policies::{self as policies, Settings};
+use toolgate_secrets::{Emails, Marks, Rules, scrub_json};
+
+use crate::disk::read_regular;
+use crate::store::write_private;
+
+const KEY: usize = 32;
+
+/// Makes the ends of marks: the same secret has the same end within a session, and tells nothing to one who has not
+/// the key.
+pub struct Marker<'m> {
+    file: PathBuf,
+    session: &'m str,
+    key: OnceCell<[u8; KEY]>,
+}
+
+impl<'m> Marker<'m> {
+    /// The marker of a session. Nothing is read before there is something to mark.
+    pub fn new(state: &Path, session: Option<&'m str>) -> Marker<'m> {
+        Marker { file: state.join("marks.key"), session: session.unwrap_or_default(), key: OnceCell::new() }
+    }
+
+    /// The end of a secret's mark.
+    pub fn end(&self, secret: &[u8]) -> u16 {
+        let key = self.key.get_or_init(|| key(&self.file).unwrap_or_else(|_| random()));
+        let digest = Sha256::new().chain_update(key).chain_update(self.session).chain_update([0]);
+        let [first, second, ..] = <[u8; 32]>::from(digest.chain_update(secret).finalize());
+        u16::from_be_bytes([first, second])
+    }
+}
+
+/// The key of this person's marks, made where there is none yet. Two that make one at the same time agree on the first.
+fn key(file: &Path) -> io::Result<[u8; KEY]> {
+    let read = || -> io::Result<[u8; KEY]> {
+        read_regular(file, KEY)?.try_into().map_err(|_| ErrorKind::InvalidData.into())
+    };
+    match read() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        read => return read,
+    }
+    let own = file.with_extension(format!("{}.key", std::process::id()));
+    write_private(&own, &random())?;
+    let linked = fs::hard_link(&own, file);
+    let _ = fs::remove_file(&own);
+    match linked {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => read(),
+    }
+}
+
+/// Without a source of randomness the ends are the same for everybody, which is still better than to show the secret.
+fn random() -> [u8; KEY] {
+    let mut key = [0; KEY];
+    let _ = getrandom(&mut key, GetRandomFlags::empty());
+    key
+}
+
+/// The rules that these words of the settings stand for.
+pub fn rules(wanted: &policies::Redaction) -> Rules {
+    Rules {
+        core_only: wanted.secrets == policies::Secrets::Core,
+        emails: match wanted.emails {
+            policies::Emails::None => Emails::None,
+            policies::Emails::Unlisted => Emails::Unlisted,
+            policies::Emails::All => Emails::All,
+        },
+        safe_emails: wanted.safe_emails.clone(),
+        entropy: wanted.entropy,
+        keep_examples: wanted.keep_examples,
+    }
+}
+
+/// What the model is to see instead of a call's output; `None` where that may stay as it is. Without any layer, by
+/// default rules: an output is never shown unread because settings cannot be.
+pub fn redacted(call: &Call<'_>, layers: &[Settings], marker: &Marker<'_>) -> Option<Redaction> {
+    let output = call.output.as_deref()?;
+    let wanted = policies::Redaction::of_all(layers.iter().map(|layer| &layer.redaction));
+    let end = |secret: &[u8]| marker.end(secret);
+    let marks = match wanted.marks {
+        policies::Marks::Plain => Marks::Plain,
+        policies::Marks::Compat => Marks::Compat,
+        policies::Marks::Same => Marks::Same(&end),
+    };
+    let scrubbed = scrub_json(output, &rules(&wanted), marks)?;
+    Some(Redaction { output: scrubbed.text, count: scrubbed.count })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_secret_has_the_same_end_within_a_session() {
+        let state = tempfile::tempdir().unwrap();
+        let end = |session, secret: &[u8]| Marker::new(state.path(), Some(session)).end(secret);
+        assert_eq!(end("a", b"hunter2"), end("a", b"hunter2"));
+        assert_ne!(end("a", b"hunter2"), end("b", b"hunter2"));
+        assert_ne!(end("a", b"hunter2"), end("a", b"hunter3"));
+        let names: Vec<_> =
+            fs::read_dir(state.path()).unwrap().map(|name| name.unwrap().file_name()).collect();
+        assert_eq!(names, ["marks.key"], "nothing is left lying about");
+    }
+}
