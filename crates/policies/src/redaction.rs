@@ -18,6 +18,9 @@ pub struct Redaction {
     pub safe_emails: Vec<String>,
     /// Whether values that only look random are taken out, where their names say that they are secret.
     pub entropy: bool,
+    /// Whether the values of all names that end in `password`, `secret`, `token` and the like are taken out, also where
+    /// they look like those of a test or a manual.
+    pub every_assignment: bool,
     /// Whether keys stay that their makers print in their manuals.
     pub keep_examples: bool,
     /// What stands where a secret stood.
@@ -34,6 +37,7 @@ impl Default for Redaction {
             emails: Emails::Unlisted,
             safe_emails: Vec::new(),
             entropy: true,
+            every_assignment: false,
             keep_examples: false,
             marks: Marks::Same,
             wrap: false,
@@ -91,6 +95,7 @@ impl Redaction {
                     .filter(|email| other.safe_emails.contains(email))
                     .collect(),
                 entropy: one.entropy || other.entropy,
+                every_assignment: one.every_assignment || other.every_assignment,
                 keep_examples: one.keep_examples && other.keep_examples,
                 marks: one.marks,
                 wrap: one.wrap || other.wrap,

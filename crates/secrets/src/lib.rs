@@ -1,22 +1,38 @@
 //! Text in, text without secrets out.
 //!
-//! Promise: what has the shape of a known token, or stands where a secret stands (after `PASSWORD=`, in a
+//! Promise: what has the shape of a known token, or stands where a secret stands (after `DB_PASSWORD=`, in a
 //! URL before the `@`), is replaced by a mark that says what was there. Redacting twice changes nothing.
 //! Time grows with the length of the text and with nothing else; no text makes it panic.
 //!
-//! Against whom: nobody clever. A tool call carries secrets by carelessness, and records are kept for long
-//! and shown to many. Whoever wants to hide a secret from this crate can (by encoding it, by splitting it);
-//! the gate's other rules are there for that.
+//! Against whom: nobody clever. Tools show secrets by carelessness. Whoever wants to hide a secret from this crate can
+//! (by encoding it, by splitting it); the gate's other rules are there for that.
 //!
-//! Two passes, so that neither has to know the other's rules: `shapes` knows tokens by how they look,
-//! `places` knows secrets by where they stand and sees the marks of the first pass.
+//! The way of a text: [`search`] finds all literals of all patterns in one pass over the text; [`find`] looks closer
+//! where one stands (a shape from `patterns/*.toml`, a telling name, a key block, an address); [`lens`] lets it see
+//! through escapes and colours; [`scrub`], [`json`] and [`stream`] put marks in the place of what was found.
+//!
+//! [`redact`] is for records: those are kept for long and shown to many, and nobody edits by them, so it takes any value
+//! behind a telling name (`places`).
 
+mod email;
+mod find;
+mod gram;
+mod json;
+mod lens;
+mod names;
+mod pem;
 mod places;
 mod rewrite;
 mod scrub;
-mod shapes;
+mod search;
+mod stream;
+mod tables;
+mod url;
 
-pub use scrub::{Emails, Found, Marks, Rules, Scrubbed, Stream, find, scrub, scrub_json};
+pub use find::{Found, Rules, find};
+pub use json::scrub_json;
+pub use scrub::{Emails, Marks, Scrubbed, scrub};
+pub use stream::Stream;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -85,63 +101,59 @@ const MAX_ROUNDS: usize = 8;
 
 /// One round; `None` where nothing is to be replaced.
 fn once(text: &str) -> Option<String> {
-    let shaped = shapes::redact(text);
-    let placed = match places::redact(&shaped) {
+    let shaped = scrub(text.as_bytes(), &Rules::default(), Marks::Plain)
+        .map(|scrubbed| String::from_utf8_lossy(&scrubbed.text).into_owned());
+    let placed = match places::redact(shaped.as_deref().unwrap_or(text)) {
         Cow::Owned(text) => Some(text),
         Cow::Borrowed(_) => None,
     };
-    placed
-        .or(match shaped {
-            Cow::Owned(text) => Some(text),
-            Cow::Borrowed(_) => None,
-        })
-        .filter(|changed| changed != text)
+    placed.or(shaped).filter(|changed| changed != text)
 }
 
-/// What stands where a secret stood.
+/// A kind of secret, for those who list them.
+pub struct Pattern {
+    /// Its id: `github-token`.
+    pub id: &'static str,
+    /// The name in its mark: `GITHUB_TOKEN`.
+    pub mark: &'static str,
+    /// What it is: `a GitHub token`.
+    pub about: &'static str,
+}
+
+/// Every kind of secret that is known, those first that are more than a shape.
+pub fn patterns() -> impl Iterator<Item = Pattern> {
+    let kinds = find::KINDS.iter().map(|kind| Pattern { id: kind.id, mark: kind.mark, about: kind.about });
+    let shapes = tables::patterns().iter().map(|pattern| Pattern {
+        id: pattern.id.as_str(),
+        mark: pattern.mark.as_str(),
+        about: pattern.about.as_str(),
+    });
+    kinds.chain(shapes)
+}
+
+/// What stands in a record where a secret stood that is known by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
-    GithubToken,
-    ApiKey,
-    AwsKey,
-    Jwt,
-    PrivateKey,
-    SlackToken,
     Password,
     Secret,
 }
 
 impl Mark {
-    const ALL: [Mark; 8] = [
-        Mark::GithubToken,
-        Mark::ApiKey,
-        Mark::AwsKey,
-        Mark::Jwt,
-        Mark::PrivateKey,
-        Mark::SlackToken,
-        Mark::Password,
-        Mark::Secret,
-    ];
-
     fn text(self) -> &'static str {
         match self {
-            Mark::GithubToken => "[GITHUB_TOKEN REDACTED]",
-            Mark::ApiKey => "[API_KEY REDACTED]",
-            Mark::AwsKey => "[AWS_KEY REDACTED]",
-            Mark::Jwt => "[JWT REDACTED]",
-            Mark::PrivateKey => "[PRIVATE_KEY REDACTED]",
-            Mark::SlackToken => "[SLACK_TOKEN REDACTED]",
             Mark::Password => "[PASSWORD REDACTED]",
             Mark::Secret => "[SECRET REDACTED]",
         }
     }
 
-    /// The length of the mark that stands at the beginning of `rest`.
+    /// The length of the mark that stands at the beginning of `rest`, whosever it is.
     fn length_at(rest: &[u8]) -> Option<usize> {
-        if rest.first() != Some(&b'[') {
-            return None;
-        }
-        Mark::ALL.iter().map(|mark| mark.text()).find(|text| rest.starts_with(text.as_bytes())).map(str::len)
+        const LONGEST: usize = 48;
+        const END: &[u8] = b" REDACTED]";
+        let name = rest.strip_prefix(b"[")?;
+        let length =
+            name.iter().take(LONGEST).take_while(|byte| byte.is_ascii_uppercase() || **byte == b'_').count();
+        (length > 0 && name.get(length..)?.starts_with(END)).then_some(1 + length + END.len())
     }
 }
 

@@ -1,33 +1,6 @@
 //! From findings to a text without them.
 
-use crate::shapes;
-
-/// What is looked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
-    /// Only private keys and the tokens of the best known makers.
-    pub core_only: bool,
-    /// Which email addresses.
-    pub emails: Emails,
-    /// Addresses (`team@corp.com`) and domains (`@corp.com`) that are no finding, beside those that are always safe.
-    pub safe_emails: Vec<String>,
-    /// Values that only look random, where their names say that they are secret.
-    pub entropy: bool,
-    /// Keys that their makers print in their manuals are no finding.
-    pub keep_examples: bool,
-}
-
-impl Default for Rules {
-    fn default() -> Rules {
-        Rules {
-            core_only: false,
-            emails: Emails::Unlisted,
-            safe_emails: Vec::new(),
-            entropy: true,
-            keep_examples: false,
-        }
-    }
-}
+use crate::{Found, Rules, find};
 
 /// Which email addresses are findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,21 +25,6 @@ pub enum Marks<'m> {
     Same(&'m dyn Fn(&[u8]) -> u16),
 }
 
-/// A secret and where it stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
-    /// Its first byte.
-    pub from: usize,
-    /// Behind its last byte.
-    pub to: usize,
-    /// The pattern that it fits, by its id: `github-token`.
-    pub pattern: &'static str,
-    /// The name in its mark: `GITHUB_TOKEN`.
-    pub mark: &'static str,
-    /// What it is, for people: `a GitHub token`.
-    pub about: &'static str,
-}
-
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scrubbed<T> {
@@ -76,71 +34,37 @@ pub struct Scrubbed<T> {
     pub count: usize,
 }
 
-/// All secrets in a text, in order; none touches another.
-pub fn find(text: &[u8], rules: &Rules) -> Vec<Found> {
-    let _ = rules;
-    shapes::find(text)
-}
-
 /// The text without its secrets; `None` where it has none.
 pub fn scrub(text: &[u8], rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<Vec<u8>>> {
     let found = find(text, rules);
     if found.is_empty() {
         return None;
     }
-    let mut out = Vec::with_capacity(text.len());
-    let mut kept = 0;
-    for secret in &found {
-        out.extend_from_slice(text.get(kept..secret.from).unwrap_or_default());
-        marks.write(secret, text.get(secret.from..secret.to).unwrap_or_default(), &mut out);
-        kept = secret.to;
-    }
-    out.extend_from_slice(text.get(kept..).unwrap_or_default());
+    let mut out = Vec::with_capacity(text.len() + 32 * found.len());
+    write(text, 0, text.len(), &found, marks, &mut out);
     Some(Scrubbed { text: out, count: found.len() })
 }
 
-/// JSON without the secrets in its strings, otherwise as it came; `None` where it has none.
-pub fn scrub_json(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>> {
-    let scrubbed = scrub(json.as_bytes(), rules, marks)?;
-    Some(Scrubbed { text: String::from_utf8(scrubbed.text).ok()?, count: scrubbed.count })
-}
-
-/// A text that comes in pieces, of which only a window is kept.
-pub struct Stream<'r> {
-    rules: &'r Rules,
-    marks: Marks<'r>,
-    /// What has come and is not worked off.
-    held: Vec<u8>,
-    count: usize,
-}
-
-impl<'r> Stream<'r> {
-    /// A stream from its beginning.
-    pub fn new(rules: &'r Rules, marks: Marks<'r>) -> Stream<'r> {
-        Stream { rules, marks, held: Vec::new(), count: 0 }
+/// Writes `from..to` of a text with marks in the place of what was found there.
+pub(crate) fn write(
+    text: &[u8],
+    from: usize,
+    to: usize,
+    found: &[Found],
+    marks: Marks<'_>,
+    out: &mut Vec<u8>,
+) {
+    let mut kept = from;
+    for secret in found {
+        out.extend_from_slice(text.get(kept..secret.from).unwrap_or_default());
+        marks.write(secret, text.get(secret.from..secret.to).unwrap_or_default(), out);
+        kept = secret.to;
     }
-
-    /// Takes the next piece; what can be said by now goes to `out`.
-    pub fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
-        let _ = &out;
-        self.held.extend_from_slice(piece);
-    }
-
-    /// Ends the stream. Says how many secrets were in it.
-    pub fn finish(mut self, out: &mut Vec<u8>) -> usize {
-        match scrub(&self.held, self.rules, self.marks) {
-            Some(scrubbed) => {
-                self.count += scrubbed.count;
-                out.extend(scrubbed.text);
-            }
-            None => out.append(&mut self.held),
-        }
-        self.count
-    }
+    out.extend_from_slice(text.get(kept..to).unwrap_or_default());
 }
 
 impl Marks<'_> {
-    fn write(self, found: &Found, secret: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn write(self, found: &Found, secret: &[u8], out: &mut Vec<u8>) {
         let text = match self {
             Marks::Plain => format!("[{} REDACTED]", found.mark),
             Marks::Compat if found.mark == "EMAIL" => "[EMAIL_REDACTED]".to_owned(),

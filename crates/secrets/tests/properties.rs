@@ -48,8 +48,8 @@ fn token() -> impl Strategy<Value = String> {
     prop_oneof![
         "gh[pousr]_[A-Za-z0-9]{36}",
         "github_pat_[A-Za-z0-9_]{82}",
-        "sk-[A-Za-z0-9]{20,60}",
-        "sk-ant-api03-[A-Za-z0-9_-]{20,60}",
+        "sk-[A-Z][a-z][0-9][A-Za-z0-9]{24,60}",
+        "sk-ant-api03-[A-Z][a-z][0-9][A-Za-z0-9_-]{24,60}",
         "(AKIA|ASIA)[A-Z0-9]{16}",
         "eyJ[A-Za-z0-9_-]{10,20}\\.eyJ[A-Za-z0-9_-]{10,20}\\.[A-Za-z0-9_-]{10,20}",
         "xox[abprs]-[0-9]{10}-[A-Za-z0-9]{10}",

@@ -76,6 +76,7 @@ pub fn rules(wanted: &policies::Redaction) -> Rules {
         },
         safe_emails: wanted.safe_emails.clone(),
         entropy: wanted.entropy,
+        every_assignment: wanted.every_assignment,
         keep_examples: wanted.keep_examples,
     }
 }

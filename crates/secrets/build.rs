@@ -1,0 +1,568 @@
+//! Compiles `patterns/*.toml` and `names.toml` into static tables, so that a hook process compiles nothing.
+//!
+//! Every shape and every telling name is anchored on a literal. The text is sampled at every second byte: three bytes
+//! from there (a gram) are looked up in one table, so that the number of patterns costs little. A literal is therefore
+//! entered with two grams side by side, where its bytes are rarest; where it has three bytes only, the second gram ends
+//! in whatever may follow it.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "it runs while we build, on our own files"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
+
+use serde::Deserialize;
+
+type Result<T, E = String> = std::result::Result<T, E>;
+
+#[path = "src/gram.rs"]
+mod gram;
+
+/// What stands in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Source {
+    about: String,
+    mark: String,
+    shapes: Vec<String>,
+    before: Option<String>,
+    #[serde(default)]
+    near: Vec<String>,
+    #[serde(default)]
+    needs: Vec<String>,
+    entropy: Option<f64>,
+    #[serde(default)]
+    core: bool,
+    #[serde(default)]
+    example: Vec<String>,
+    examples: Vec<String>,
+    others: Vec<String>,
+}
+
+/// The words that names of secrets hold.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Names {
+    anchors: Vec<String>,
+}
+
+/// 256 bits, one for each byte.
+type Class = [u64; 4];
+
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Literal(Vec<u8>),
+    Class { class: Class, min: u16, max: u16 },
+}
+
+/// Longer runs than this are no token.
+const LONGEST: u16 = 4096;
+/// So many bytes in one place are alternatives.
+const FEW: usize = 8;
+/// Shapes that alternatives may grow to.
+const MOST_SHAPES: usize = 64;
+
+fn has(class: &Class, byte: u8) -> bool {
+    class[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
+}
+
+fn put(class: &mut Class, byte: u8) {
+    class[usize::from(byte >> 6)] |= 1 << (byte & 63);
+}
+
+fn bytes_of(class: &Class) -> Vec<u8> {
+    (0..=255).filter(|byte| has(class, *byte)).collect()
+}
+
+/// How often a byte is met in code and text, roughly.
+fn commonness(byte: u8) -> usize {
+    const FROM_RARE_TO_COMMON: &str =
+        "~JQ%X@YKZWHGV^UjqM7z9+456BL$8&3DPNOR!<FIC2*A?'`E>1T;S#vwk][x0-|y=/{}b_ghmf),(.p:duc\\l\"oisarnte ";
+    FROM_RARE_TO_COMMON.bytes().position(|known| known == byte).map_or(0, |rank| rank * rank)
+}
+
+/// Reads a shape; alternatives make several.
+fn shapes(text: &str) -> Result<Vec<Vec<Step>>> {
+    let mut done: Vec<Vec<Step>> = vec![Vec::new()];
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let mut alternatives: Vec<Vec<Step>> = Vec::new();
+        match bytes[at] {
+            b'(' => {
+                let end = text[at..].find(')').ok_or("an open group")? + at;
+                for part in text[at + 1..end].split('|') {
+                    let mut read = shapes(part)?;
+                    match (read.pop(), read.is_empty()) {
+                        (Some(one), true) => alternatives.push(one),
+                        _ => return Err("a group in a group".into()),
+                    }
+                }
+                at = end + 1;
+            }
+            _ => {
+                let (class, next) = one(text, at)?;
+                at = next;
+                let (min, max, next) = count(text, at)?;
+                at = next;
+                let members = bytes_of(&class);
+                match (members.as_slice(), min, max) {
+                    // A few letters that may stand in one place (`gh[pousr]_`) are alternatives: literals to search for.
+                    (few, 1, 1) if few.len() <= FEW => {
+                        alternatives.extend(few.iter().map(|byte| vec![Step::Literal(vec![*byte])]));
+                    }
+                    ([byte], 0, 1) => {
+                        alternatives.push(vec![Step::Literal(vec![*byte])]);
+                        alternatives.push(Vec::new());
+                    }
+                    _ => alternatives.push(vec![Step::Class { class, min, max }]),
+                }
+            }
+        }
+        done = done.iter().flat_map(|head| alternatives.iter().map(|tail| joined(head, tail))).collect();
+        if done.len() > MOST_SHAPES {
+            return Err(format!("more than {MOST_SHAPES} alternatives"));
+        }
+    }
+    Ok(done)
+}
+
+/// Two literals beside each other are one.
+fn joined(head: &[Step], tail: &[Step]) -> Vec<Step> {
+    let mut whole = head.to_vec();
+    for step in tail {
+        match (whole.last_mut(), step) {
+            (Some(Step::Literal(one)), Step::Literal(other)) => one.extend(other),
+            _ => whole.push(step.clone()),
+        }
+    }
+    whole
+}
+
+/// One character or class.
+fn one(text: &str, at: usize) -> Result<(Class, usize)> {
+    let bytes = text.as_bytes();
+    let mut class = [0; 4];
+    match bytes[at] {
+        b'\\' => {
+            put(&mut class, *bytes.get(at + 1).ok_or("a backslash at the end")?);
+            Ok((class, at + 2))
+        }
+        b'[' => {
+            let mut at = at + 1;
+            loop {
+                match *bytes.get(at).ok_or("an open class")? {
+                    b']' => return Ok((class, at + 1)),
+                    first => {
+                        let first = if first == b'\\' {
+                            at += 1;
+                            *bytes.get(at).ok_or("a backslash at the end")?
+                        } else {
+                            first
+                        };
+                        match (bytes.get(at + 1), bytes.get(at + 2)) {
+                            (Some(b'-'), Some(last)) if *last != b']' => {
+                                (first..=*last).for_each(|byte| put(&mut class, byte));
+                                at += 3;
+                            }
+                            _ => {
+                                put(&mut class, first);
+                                at += 1;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        b'{' | b'}' | b']' | b')' | b'|' | b'?' => {
+            Err(format!("`{}` needs a backslash", char::from(bytes[at])))
+        }
+        b'.' => Err("`.` needs a backslash".into()),
+        byte if byte.is_ascii() => {
+            put(&mut class, byte);
+            Ok((class, at + 1))
+        }
+        _ => Err("a character that is not ASCII".into()),
+    }
+}
+
+fn count(text: &str, at: usize) -> Result<(u16, u16, usize)> {
+    match text.as_bytes().get(at) {
+        Some(b'?') => Ok((0, 1, at + 1)),
+        Some(b'{') => {
+            let end = text[at..].find('}').ok_or("an open count")? + at;
+            let number = |text: &str| text.parse::<u16>().map_err(|_| format!("`{text}` is no count"));
+            let (min, max) = match text[at + 1..end].split_once(',') {
+                None => (number(&text[at + 1..end])?, number(&text[at + 1..end])?),
+                Some((min, "")) => (number(min)?, LONGEST),
+                Some((min, max)) => (number(min)?, number(max)?),
+            };
+            if min > max || max > LONGEST {
+                return Err(format!("a count beyond {LONGEST}, or from more to less"));
+            }
+            Ok((min, max, end + 1))
+        }
+        _ => Ok((1, 1, at)),
+    }
+}
+
+/// A literal by which something is found.
+struct Anchor {
+    literal: Vec<u8>,
+    /// What may follow a literal of three bytes.
+    follows: Vec<u8>,
+    code: String,
+}
+
+#[derive(Default)]
+struct Tables {
+    text: String,
+    patterns: String,
+    examples: String,
+    shapes: String,
+    steps: String,
+    classes: Vec<Class>,
+    anchors: Vec<Anchor>,
+    /// Words in names, without their separators, and the patterns that values of such names may fit.
+    near: BTreeMap<String, BTreeSet<usize>>,
+    /// The same as they are written.
+    words: BTreeSet<String>,
+    /// How many of each there are by now.
+    count: usize,
+    shape_count: usize,
+    step_count: usize,
+    /// For the tests: id, mark, what matches, what does not.
+    trials: String,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/gram.rs");
+    println!("cargo::rerun-if-changed=names.toml");
+    println!("cargo::rerun-if-changed=patterns");
+    let mut files: Vec<_> = fs::read_dir("patterns")?.collect::<Result<_, _>>()?;
+    files.sort_by_key(fs::DirEntry::file_name);
+    let mut tables = Tables::default();
+    let mut wrong = 0;
+    for file in files {
+        let path = file.path();
+        let Some(id) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".toml")) else {
+            continue;
+        };
+        let read = toml::from_str(&fs::read_to_string(&path)?).map_err(|error| error.to_string());
+        if let Err(error) = read.and_then(|source| tables.pattern(id, &source)) {
+            println!("cargo::error=patterns/{id}.toml: {}", error.replace('\n', " "));
+            wrong += 1;
+        }
+    }
+    if wrong > 0 {
+        return Err(format!("{wrong} patterns are wrong").into());
+    }
+    let names: Names = toml::from_str(&fs::read_to_string("names.toml")?)?;
+    for name in &names.anchors {
+        tables.name(name);
+    }
+    // A maker's word that holds none of these has to be found by itself.
+    for word in tables.words.clone() {
+        if !names.anchors.iter().any(|anchor| word.contains(anchor.as_str())) {
+            tables.name(&word);
+        }
+    }
+    for (literal, code) in [
+        ("-----BEGIN ", "Anchor::PemBegin"),
+        ("-----END ", "Anchor::PemEnd"),
+        ("---- BEGIN SSH2 ", "Anchor::PemBegin"),
+        ("PuTTY-User-Key-File-", "Anchor::Putty"),
+    ] {
+        tables.anchors.push(Anchor { literal: literal.into(), follows: Vec::new(), code: code.into() });
+    }
+    for word in ["bearer ", "Bearer ", "BEARER ", "Basic ", "basic "] {
+        tables.anchors.push(Anchor {
+            literal: word.into(),
+            follows: Vec::new(),
+            code: "Anchor::Scheme".into(),
+        });
+    }
+    let out = env::var("OUT_DIR")?;
+    let out = Path::new(&out);
+    fs::write(out.join("grams.bin"), tables.grams())?;
+    fs::write(out.join("patterns.rs"), tables.code()?)?;
+    fs::write(out.join("trials.rs"), format!("&[\n{}]", tables.trials))?;
+    Ok(())
+}
+
+impl Tables {
+    fn pattern(&mut self, id: &str, source: &Source) -> Result<()> {
+        if source.examples.len() < 2 || source.others.len() < 2 {
+            return Err("needs two `examples` and two `others`".into());
+        }
+        let needs = source.needs.iter().try_fold(0, |all, need| {
+            Ok::<u8, String>(
+                all | match need.as_str() {
+                    "digit" => 1,
+                    "lower" => 2,
+                    "upper" => 4,
+                    other => return Err(format!("`needs` does not know `{other}`")),
+                },
+            )
+        })?;
+        let before = source.before.as_deref().map_or(Ok(vec![Vec::new()]), shapes)?;
+        let shape_from = self.shape_count;
+        for text in &source.shapes {
+            for body in shapes(text)? {
+                for before in &before {
+                    self.shape(before, &body, source).map_err(|what| format!("`{text}`: {what}"))?;
+                }
+            }
+        }
+        if !source.near.is_empty() {
+            for word in &source.near {
+                if word.len() < 4 || word.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                    return Err(format!("`near` takes lower-case words of four bytes, not `{word}`"));
+                }
+                self.near.entry(word.replace(['_', '-', '.'], "")).or_default().insert(self.count);
+                self.words.insert(word.clone());
+            }
+        }
+        for example in &source.example {
+            let whole = example.replace('~', "");
+            let (at, length) = self.keep(&whole);
+            let _ = writeln!(self.examples, "Text({at}, {length}),");
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a few bits, in hundredths"
+        )]
+        let entropy = (source.entropy.unwrap_or_default() * 100.0).round() as u16;
+        let texts = [id, source.about.as_str(), source.mark.as_str()].map(|text| {
+            let (at, length) = self.keep(text);
+            format!("Text({at}, {length})")
+        });
+        let [id_text, about, mark] = texts;
+        let _ = writeln!(
+            self.patterns,
+            "Pattern {{ id: {id_text}, about: {about}, mark: {mark}, core: {}, needs: {needs}, entropy: {entropy}, \
+             shapes: ({shape_from}, {}) }},",
+            source.core, self.shape_count
+        );
+        let _ = writeln!(
+            self.trials,
+            "({id:?}, {:?}, &{:?}, &{:?}),",
+            source.mark, source.examples, source.others
+        );
+        self.count += 1;
+        Ok(())
+    }
+
+    fn shape(&mut self, before: &[Step], body: &[Step], source: &Source) -> Result<()> {
+        let steps: Vec<Step> = before.iter().chain(body).cloned().collect();
+        for pair in steps.windows(2) {
+            let Step::Class { class, min, max } = &pair[0] else { continue };
+            let meets = match &pair[1] {
+                Step::Literal(literal) => has(class, literal[0]),
+                Step::Class { class: next, .. } => bytes_of(class).iter().any(|byte| has(next, *byte)),
+            };
+            if min != max && meets {
+                return Err("a run of varying length is followed by one of its own bytes".into());
+            }
+        }
+        let from = self.step_count;
+        for step in &steps {
+            let code = match step {
+                Step::Literal(literal) => {
+                    let (at, length) = self.keep(std::str::from_utf8(literal).map_err(|_| "not ASCII")?);
+                    format!("Step::Literal(Text({at}, {length}))")
+                }
+                Step::Class { class, min, max } => {
+                    format!("Step::Class({}, {min}, {max})", self.class(class))
+                }
+            };
+            let _ = writeln!(self.steps, "{code},");
+        }
+        self.step_count += steps.len();
+        let mut lead = 0;
+        if source.near.is_empty() {
+            let (literal, follows);
+            (lead, literal, follows) = anchor(&steps)?;
+            let code = format!("Anchor::Shape({})", self.shape_count);
+            self.anchors.push(Anchor { literal, follows, code });
+        }
+        let _ = writeln!(
+            self.shapes,
+            "Shape {{ pattern: {}, steps: ({from}, {}), kept: {}, lead: {lead} }},",
+            self.count,
+            self.step_count,
+            before.len()
+        );
+        self.shape_count += 1;
+        Ok(())
+    }
+
+    /// A word in names, however it is written.
+    fn name(&mut self, word: &str) {
+        let mut title = word.to_owned();
+        title[..1].make_ascii_uppercase();
+        let mut titles = title.clone();
+        for (at, _) in word.match_indices(['_', '-', '.']) {
+            if let Some(first) = titles.get_mut(at + 1..at + 2) {
+                first.make_ascii_uppercase();
+            }
+        }
+        // What follows a word of three letters in a name or behind one.
+        let follows = b"_-.=:\"'\\ \t)]>sI0123456789".to_vec();
+        for spelling in BTreeSet::from([word.to_owned(), word.to_ascii_uppercase(), title, titles]) {
+            let code = "Anchor::Name".into();
+            self.anchors.push(Anchor { literal: spelling.into(), follows: follows.clone(), code });
+        }
+    }
+
+    fn keep(&mut self, text: &str) -> (usize, usize) {
+        let at = self.text.find(text).unwrap_or_else(|| {
+            self.text.push_str(text);
+            self.text.len() - text.len()
+        });
+        (at, text.len())
+    }
+
+    fn class(&mut self, class: &Class) -> usize {
+        self.classes.iter().position(|known| known == class).unwrap_or_else(|| {
+            self.classes.push(*class);
+            self.classes.len() - 1
+        })
+    }
+
+    /// Which anchors a gram may belong to, by the gram's slot: the anchor and how far behind its beginning.
+    fn slots(&self) -> BTreeMap<usize, Vec<(usize, usize)>> {
+        let mut slots: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+        let mut enter = |bytes: [u8; 3], anchor, offset| {
+            let entries = slots.entry(gram::slot(gram::of(bytes))).or_default();
+            if !entries.contains(&(anchor, offset)) {
+                entries.push((anchor, offset));
+            }
+        };
+        for (number, anchor) in self.anchors.iter().enumerate() {
+            match anchor.literal.as_slice() {
+                [a, b, c] => {
+                    enter([*a, *b, *c], number, 0);
+                    anchor.follows.iter().for_each(|d| enter([*b, *c, *d], number, 1));
+                }
+                literal => {
+                    // The four bytes in a row that are met least.
+                    let rarest = (0..literal.len().saturating_sub(3)).min_by_key(|at| {
+                        literal[*at..at + 4].iter().map(|byte| commonness(*byte)).sum::<usize>()
+                    });
+                    if let Some(at) = rarest
+                        && let [a, b, c, d] = literal[at..at + 4]
+                    {
+                        enter([a, b, c], number, at);
+                        enter([b, c, d], number, at + 1);
+                    }
+                }
+            }
+        }
+        slots
+    }
+
+    /// The first table: which slots are in use.
+    fn grams(&self) -> Vec<u8> {
+        let mut grams = vec![0; gram::SIZE];
+        for slot in self.slots().keys() {
+            grams[slot >> 3] |= 1 << (slot & 7);
+        }
+        grams
+    }
+
+    fn code(&self) -> Result<String> {
+        let (mut entries, mut count) = (String::new(), 0);
+        for (slot, anchors) in self.slots() {
+            for (anchor, offset) in anchors {
+                let _ = writeln!(entries, "Entry {{ slot: {slot}, anchor: {anchor}, offset: {offset} }},");
+                count += 1;
+            }
+        }
+        let mut text = self.text.clone();
+        let mut literals = String::new();
+        for anchor in &self.anchors {
+            let literal = std::str::from_utf8(&anchor.literal).map_err(|_| "not ASCII")?;
+            let at = text.find(literal).unwrap_or_else(|| {
+                text.push_str(literal);
+                text.len() - literal.len()
+            });
+            let _ = writeln!(
+                literals,
+                "Literal {{ text: Text({at}, {}), anchor: {} }},",
+                literal.len(),
+                anchor.code
+            );
+        }
+        let mut near = String::new();
+        for (word, patterns) in &self.near {
+            let at = text.find(word.as_str()).unwrap_or_else(|| {
+                text.push_str(word);
+                text.len() - word.len()
+            });
+            for pattern in patterns {
+                let _ = writeln!(near, "(Text({at}, {}), {pattern}),", word.len());
+            }
+        }
+        let mut classes = String::new();
+        for class in &self.classes {
+            let _ = writeln!(classes, "{class:?},");
+        }
+        Ok(format!(
+            "static TEXT: &str = {text:?};\n\
+             static PATTERNS: [Pattern; {}] = [\n{}];\n\
+             static EXAMPLES: &[Text] = &[\n{}];\n\
+             static SHAPES: [Shape; {}] = [\n{}];\n\
+             static STEPS: [Step; {}] = [\n{}];\n\
+             static CLASSES: [Class; {}] = [\n{classes}];\n\
+             static LITERALS: [Literal; {}] = [\n{literals}];\n\
+             static ENTRIES: [Entry; {count}] = [\n{entries}];\n\
+             static NEAR: &[(Text, u16)] = &[\n{near}];\n",
+            self.count,
+            self.patterns,
+            self.examples,
+            self.shape_count,
+            self.shapes,
+            self.step_count,
+            self.steps,
+            self.classes.len(),
+            self.anchors.len(),
+        ))
+    }
+}
+
+/// The literal by which a shape is found: the first of four bytes that has a fixed distance from the beginning, or else
+/// the longest of three. Returns the distance, the literal and what may follow it.
+fn anchor(steps: &[Step]) -> Result<(usize, Vec<u8>, Vec<u8>)> {
+    let mut lead = 0;
+    let mut best: Option<(usize, Vec<u8>, Vec<u8>)> = None;
+    for (number, step) in steps.iter().enumerate() {
+        match step {
+            Step::Literal(literal) => {
+                if literal.len() >= 3 && best.as_ref().is_none_or(|(_, known, _)| known.len() < 4) {
+                    let follows = match steps.get(number + 1) {
+                        Some(Step::Class { class, min: 1.., .. }) => bytes_of(class),
+                        _ if literal.len() > 3 => Vec::new(),
+                        _ => return Err("a literal of three bytes needs a class behind it".into()),
+                    };
+                    let longer = best.as_ref().is_none_or(|(_, known, _)| known.len() < literal.len());
+                    if longer {
+                        best = Some((lead, literal.clone(), follows));
+                    }
+                }
+                lead += literal.len();
+            }
+            Step::Class { min, max, .. } if min == max => lead += usize::from(*min),
+            Step::Class { .. } => break,
+        }
+    }
+    best.ok_or_else(|| "no literal of three bytes at a fixed distance from the beginning; use `near`".into())
+}

@@ -1,0 +1,207 @@
+//! Email addresses, and which of them are nobody's.
+
+use crate::Emails;
+
+const LONGEST_LOCAL: usize = 64;
+const LONGEST_DOMAIN: usize = 253;
+
+/// The ends of file names that would pass for a top-level domain: `logo@2x.png`.
+const NO_DOMAINS: &[&str] = &[
+    "png", "jpg", "jpeg", "gif", "webp", "svg", "ico", "bmp", "js", "jsx", "tsx", "mjs", "cjs", "css",
+    "scss", "less", "htm", "html", "json", "yaml", "yml", "toml", "lock", "log", "txt", "xml", "csv", "pdf",
+    "exe", "dll", "map", "wasm", "jar", "tgz", "tar", "gz", "bz2", "deb", "rpm", "whl", "woff", "ttf", "otf",
+    "eot", "mp3", "mp4", "wav", "env", "conf", "cfg", "ini", "bak", "tmp", "diff", "vue", "java", "kt",
+    "cpp", "hpp", "test", "spec", "len", "get", "map", "fmt", "into", "self", "add", "sub", "dot", "sum",
+    "max", "min", "abs", "new", "shape", "size", "value",
+];
+
+/// Top-level domains of more than four letters that people write to.
+const LONG_DOMAINS: &[&str] = &[
+    "agency",
+    "academy",
+    "africa",
+    "amsterdam",
+    "berlin",
+    "business",
+    "capital",
+    "center",
+    "cloud",
+    "coffee",
+    "community",
+    "company",
+    "consulting",
+    "design",
+    "digital",
+    "domains",
+    "education",
+    "email",
+    "engineer",
+    "engineering",
+    "estate",
+    "events",
+    "expert",
+    "finance",
+    "games",
+    "global",
+    "group",
+    "guide",
+    "health",
+    "hosting",
+    "house",
+    "industries",
+    "institute",
+    "international",
+    "internal",
+    "local",
+    "localdomain",
+    "london",
+    "market",
+    "marketing",
+    "media",
+    "mobile",
+    "money",
+    "museum",
+    "network",
+    "ninja",
+    "online",
+    "partners",
+    "photography",
+    "photos",
+    "press",
+    "properties",
+    "rocks",
+    "school",
+    "science",
+    "services",
+    "social",
+    "software",
+    "solutions",
+    "space",
+    "store",
+    "studio",
+    "support",
+    "swiss",
+    "systems",
+    "technology",
+    "tokyo",
+    "tools",
+    "travel",
+    "university",
+    "ventures",
+    "video",
+    "watch",
+    "website",
+    "works",
+    "world",
+    "paris",
+    "vienna",
+    "wien",
+    "clinic",
+    "legal",
+    "security",
+    "corporate",
+    "intranet",
+    "private",
+];
+
+/// Domains that are nobody's, and all below them.
+const SAFE_DOMAINS: &[&str] = &[
+    "example.com",
+    "example.org",
+    "example.net",
+    "example",
+    "invalid",
+    "localhost",
+    "users.noreply.github.com",
+];
+
+const SAFE_LOCALS: &[&str] = &["noreply", "no-reply", "donotreply", "do-not-reply"];
+
+fn is_local(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'%' | b'+' | b'-')
+}
+
+/// The address around the `@` at this place.
+pub(crate) fn around(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let before = text.get(..at)?;
+    // `github-actions[bot]@…`
+    let bot = if before.ends_with(b"[bot]") { 5 } else { 0 };
+    let body = before.get(..at - bot)?;
+    let mut local = body.iter().rev().take(LONGEST_LOCAL + 1).take_while(|byte| is_local(**byte)).count();
+    let escaped = |from: usize| from > 0 && text.get(from - 1) == Some(&b'\\');
+    if local > 0 && escaped(at - bot - local) {
+        // The letter of `\n`.
+        local -= 1;
+    }
+    let dots = text
+        .get(at - bot - local..)
+        .unwrap_or_default()
+        .iter()
+        .take_while(|byte| matches!(byte, b'.' | b'-'))
+        .count();
+    local = local.saturating_sub(dots);
+    if local == 0 || local > LONGEST_LOCAL || body.ends_with(b".") {
+        return None;
+    }
+    let from = at - bot - local;
+    let rest = text.get(at + 1..)?;
+    let domain = rest
+        .iter()
+        .take(LONGEST_DOMAIN)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
+        .count();
+    let domain = rest.get(..domain)?;
+    let dots = domain.iter().rev().take_while(|byte| matches!(byte, b'.' | b'-')).count();
+    let mut domain = domain.get(..domain.len() - dots)?;
+    // What stands behind the last label that can be a top-level domain is the rest of a sentence: `a@b.com.Then`
+    loop {
+        let dot = domain.iter().rposition(|byte| *byte == b'.')?;
+        let (head, label) = (domain.get(..dot)?, domain.get(dot + 1..)?);
+        if head.is_empty() || head.split(|byte| *byte == b'.').any(<[u8]>::is_empty) {
+            return None;
+        }
+        if is_top_level(label) {
+            break;
+        }
+        domain = head;
+    }
+    let first = text.get(from..at)?;
+    let url = before.get(..from).is_some_and(|before| before.ends_with(b"//"));
+    // The user of a repository's address: `git@github.com:a/b`, `ssh://git@…`. Nobody has that for a name.
+    let user = matches!(first, b"git" | b"hg" | b"svn" | b"ssh" | b"gitea" | b"forgejo" | b"aur");
+    (!url && !user).then_some((from, at + 1 + domain.len()))
+}
+
+fn is_top_level(label: &[u8]) -> bool {
+    let lower = label.to_ascii_lowercase();
+    let listed = |list: &[&str]| list.iter().any(|known| known.as_bytes() == lower);
+    label.len() >= 2
+        && label.iter().all(u8::is_ascii_alphabetic)
+        && if label.len() > 4 { listed(LONG_DOMAINS) } else { !listed(NO_DOMAINS) }
+}
+
+/// Whether an address is to be left alone.
+pub(crate) fn is_safe(address: &[u8], wanted: Emails, more: &[String]) -> bool {
+    match wanted {
+        Emails::All => false,
+        Emails::None => true,
+        Emails::Unlisted => {
+            let lower = address.to_ascii_lowercase();
+            let Some(at) = lower.iter().rposition(|byte| *byte == b'@') else { return false };
+            let (local, domain) =
+                (lower.get(..at).unwrap_or_default(), lower.get(at + 1..).unwrap_or_default());
+            let listed = |safe: &String| match safe.strip_prefix('@') {
+                Some(safe) => is_below(domain, safe.to_ascii_lowercase().as_bytes()),
+                None => lower == safe.to_ascii_lowercase().as_bytes(),
+            };
+            SAFE_DOMAINS.iter().any(|safe| is_below(domain, safe.as_bytes()))
+                || SAFE_LOCALS.iter().any(|safe| local == safe.as_bytes())
+                || more.iter().any(listed)
+        }
+    }
+}
+
+/// By whole labels: `example.com.evil.io` is not below `example.com`, and neither is `badexample.com`.
+fn is_below(domain: &[u8], above: &[u8]) -> bool {
+    domain.strip_suffix(above).is_some_and(|head| head.is_empty() || head.ends_with(b"."))
+}

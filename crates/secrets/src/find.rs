@@ -1,0 +1,416 @@
+//! Where the secrets of a text stand.
+
+use memchr::{memchr_iter, memmem};
+
+use crate::lens::{Lens, escaped_parts};
+use crate::names::{self, Telling};
+use crate::tables::{self, Anchor, CLASS_COUNT, Pattern, Shape, Step};
+use crate::{Emails, email, pem, search, url};
+
+/// What is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// Only private keys and the tokens of the best known makers, and email addresses.
+    pub core_only: bool,
+    /// Which email addresses.
+    pub emails: Emails,
+    /// Addresses (`team@corp.com`) and domains (`@corp.com`) that are no finding, beside those that are always safe.
+    pub safe_emails: Vec<String>,
+    /// Values that only look random, where their names say that they are secret.
+    pub entropy: bool,
+    /// The values of all names that end in `password`, `secret`, `token` and the like, also where they look like those
+    /// in a test or a manual.
+    pub every_assignment: bool,
+    /// Keys that their makers print in their manuals are no finding.
+    pub keep_examples: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules {
+            core_only: false,
+            emails: Emails::Unlisted,
+            safe_emails: Vec::new(),
+            entropy: true,
+            every_assignment: false,
+            keep_examples: false,
+        }
+    }
+}
+
+/// A secret and where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Its first byte.
+    pub from: usize,
+    /// Behind its last byte.
+    pub to: usize,
+    /// The pattern that it fits, by its id: `github-token`.
+    pub pattern: &'static str,
+    /// The name in its mark: `GITHUB_TOKEN`.
+    pub mark: &'static str,
+    /// What it is, for people: `a GitHub token`.
+    pub about: &'static str,
+    /// The smaller, the more its kind says.
+    pub(crate) rank: u8,
+}
+
+/// A kind of secret that is known by more than a shape.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kind {
+    pub(crate) id: &'static str,
+    pub(crate) mark: &'static str,
+    pub(crate) about: &'static str,
+    rank: u8,
+}
+
+const PRIVATE_KEY: Kind = Kind { id: "private-key", mark: "PRIVATE_KEY", about: "a private key", rank: 0 };
+const SHAPED: u8 = 1;
+const NEAR: u8 = 2;
+const AUTHORIZATION: Kind =
+    Kind { id: "authorization", mark: "AUTHORIZATION", about: "the credentials of a request", rank: 3 };
+const URL_PASSWORD: Kind =
+    Kind { id: "url-password", mark: "PASSWORD", about: "a password in an address", rank: 3 };
+const PASSWORD: Kind =
+    Kind { id: "password", mark: "PASSWORD", about: "a password behind its name", rank: 4 };
+const SECRET: Kind = Kind { id: "secret", mark: "SECRET", about: "a secret behind its name", rank: 4 };
+const RANDOM: Kind =
+    Kind { id: "random-value", mark: "SECRET", about: "a random value behind a telling name", rank: 5 };
+const EMAIL: Kind = Kind { id: "email", mark: "EMAIL", about: "an email address", rank: 6 };
+
+/// All kinds that are no data file.
+pub(crate) const KINDS: [Kind; 7] =
+    [PRIVATE_KEY, AUTHORIZATION, URL_PASSWORD, PASSWORD, SECRET, RANDOM, EMAIL];
+
+impl From<Telling> for Kind {
+    fn from(telling: Telling) -> Kind {
+        match telling {
+            Telling::Password => PASSWORD,
+            Telling::Secret => SECRET,
+            Telling::Weak => RANDOM,
+            Telling::Header => AUTHORIZATION,
+        }
+    }
+}
+
+impl Found {
+    pub(crate) fn of(kind: Kind, from: usize, to: usize) -> Found {
+        let Kind { id, mark, about, rank } = kind;
+        Found { from, to, pattern: id, mark, about, rank }
+    }
+
+    fn shaped(pattern: &'static Pattern, rank: u8, from: usize, to: usize) -> Found {
+        let [id, mark, about] = [pattern.id, pattern.mark, pattern.about].map(tables::Text::as_str);
+        Found { from, to, pattern: id, mark, about, rank }
+    }
+}
+
+/// All secrets in a text, in order; none touches another.
+pub fn find(text: &[u8], rules: &Rules) -> Vec<Found> {
+    let found = match Lens::without_colours(text) {
+        Some(lens) => {
+            let inside = escaped_and_plain(lens.bytes(), rules);
+            inside.into_iter().map(|found| lens.back(found)).collect()
+        }
+        None => escaped_and_plain(text, rules),
+    };
+    apart(found)
+}
+
+fn escaped_and_plain(text: &[u8], rules: &Rules) -> Vec<Found> {
+    let mut found = plain(text, rules);
+    for (from, lens) in escaped_parts(text) {
+        let inside = plain(lens.bytes(), rules);
+        found.extend(inside.into_iter().map(|found| lens.back(found).shifted(from)));
+    }
+    found
+}
+
+impl Found {
+    pub(crate) fn shifted(self, by: usize) -> Found {
+        Found { from: self.from + by, to: self.to + by, ..self }
+    }
+}
+
+/// In order, and what overlaps as one: the longest says what it is, and of equals the one that says most.
+fn apart(mut found: Vec<Found>) -> Vec<Found> {
+    if found.len() < 2 {
+        return found;
+    }
+    found.sort_by_key(|found| (found.from, std::cmp::Reverse(found.to), found.rank));
+    let mut apart: Vec<Found> = Vec::with_capacity(found.len());
+    for next in found {
+        match apart.last_mut() {
+            Some(last) if next.from < last.to => {
+                let (from, to) = (last.from, last.to.max(next.to));
+                // What only looks random or like an address gives way to what is known: the rest is harmless.
+                match (last.rank >= RANDOM.rank, next.rank >= RANDOM.rank) {
+                    (true, false) => {
+                        *last = next;
+                        continue;
+                    }
+                    (false, true) => continue,
+                    _ => {}
+                }
+                let length = |found: &Found| found.to - found.from;
+                let better = (length(&next), last.rank) > (length(last), next.rank);
+                *last = Found { from, to, ..if better { next } else { *last } };
+            }
+            _ => apart.push(next),
+        }
+    }
+    apart
+}
+
+/// What can be seen without decoding anything.
+fn plain(text: &[u8], rules: &Rules) -> Vec<Found> {
+    let mut finder = Finder {
+        text,
+        rules,
+        found: Vec::new(),
+        runs: [(0, 0); CLASS_COUNT],
+        named: 0,
+        effort: 8 * text.len() + 64 * 1024,
+        no_end: 0,
+    };
+    search::anchors(text, &mut |from, length, anchor| finder.visit(from, length, anchor));
+    let mut found = finder.found;
+    for at in memchr_iter(b'@', text) {
+        if let Some((from, to)) = email::around(text, at)
+            && !email::is_safe(text.get(from..to).unwrap_or_default(), rules.emails, &rules.safe_emails)
+        {
+            found.push(Found::of(EMAIL, from, to));
+        }
+        if !rules.core_only
+            && let Some((from, to)) = url::password(text, at, rules.every_assignment)
+        {
+            found.push(Found::of(URL_PASSWORD, from, to));
+        }
+    }
+    found
+}
+
+struct Finder<'t> {
+    text: &'t [u8],
+    rules: &'t Rules,
+    found: Vec<Found>,
+    /// The run of each class that was measured last. Without this, `sk-sk-sk-…` would be measured to its end from each
+    /// of its parts.
+    runs: [(usize, usize); CLASS_COUNT],
+    /// Names before this have been looked at.
+    named: usize,
+    /// How many bytes of values may still be looked at: values lie in values (`a=b=c=…`).
+    effort: usize,
+    /// Before this there is no end of a key that has not been seen.
+    no_end: usize,
+}
+
+impl Finder<'_> {
+    fn visit(&mut self, from: usize, length: usize, anchor: Anchor) {
+        let core = self.rules.core_only;
+        match anchor {
+            Anchor::Shape(number) => self.shape(from, number),
+            Anchor::PemBegin => self.private_key(from),
+            Anchor::PemEnd => self.rest_of_private_key(from),
+            Anchor::Putty => {
+                if let Some(to) = pem::putty(self.text, from) {
+                    self.found.push(Found::of(PRIVATE_KEY, from, to));
+                }
+            }
+            Anchor::Name if !core => self.name(from, length),
+            Anchor::Scheme if !core => {
+                if let Some((from, to)) = names::credentials(self.text, from, from + length) {
+                    self.found.push(Found::of(AUTHORIZATION, from, to));
+                }
+            }
+            Anchor::Name | Anchor::Scheme => {}
+        }
+    }
+
+    fn shape(&mut self, anchor: usize, number: u16) {
+        let Some(shape) = tables::shape(number) else { return };
+        let Some(pattern) = shape.pattern().filter(|pattern| pattern.core || !self.rules.core_only) else {
+            return;
+        };
+        let Some(begin) = anchor.checked_sub(shape.lead.into()) else { return };
+        if !self.begins_word(begin) {
+            return;
+        }
+        let Some((from, to)) = self.fit(shape, pattern, begin) else { return };
+        let behind = self.text.get(to).copied().unwrap_or(b' ');
+        if behind.is_ascii_alphanumeric() || behind == b'_' {
+            return;
+        }
+        if !self.is_kept(from, to) {
+            self.found.push(Found::shaped(pattern, SHAPED, from, to));
+        }
+    }
+
+    /// Whether this is a key of a manual, and those stay.
+    fn is_kept(&self, from: usize, to: usize) -> bool {
+        self.rules.keep_examples && tables::is_example(self.text.get(from..to).unwrap_or_default())
+    }
+
+    /// Whether no word goes on here: `risk-…` holds no `sk-…`. The letter of `\n` is no word.
+    fn begins_word(&self, at: usize) -> bool {
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let before =
+            |back: usize| at.checked_sub(back).and_then(|at| self.text.get(at)).copied().unwrap_or(b' ');
+        !self.text.get(at).copied().is_some_and(is_word)
+            || !is_word(before(1))
+            || (before(2) == b'\\' && matches!(before(1), b'n' | b't' | b'r'))
+    }
+
+    /// Whether a shape fits from here on. Returns what of it is secret.
+    fn fit(&mut self, shape: &Shape, pattern: &Pattern, begin: usize) -> Option<(usize, usize)> {
+        let steps = shape.steps();
+        let (mut at, mut from) = (begin, begin);
+        let mut parts = [(0, 0); 8];
+        let mut part = 0;
+        for (number, step) in steps.iter().enumerate() {
+            if number == usize::from(shape.kept) {
+                from = at;
+            }
+            match *step {
+                Step::Literal(text) => {
+                    let text = text.as_str().as_bytes();
+                    if !self.text.get(at..)?.starts_with(text) {
+                        return None;
+                    }
+                    at += text.len();
+                }
+                Step::Class(class, min, max) => {
+                    let length = self.run(class, at) - at;
+                    let is_last = number + 1 == steps.len();
+                    if length < min.into() || (is_last && length > max.into()) {
+                        return None;
+                    }
+                    let length = length.min(max.into());
+                    if let Some(slot) = parts.get_mut(part) {
+                        *slot = (at, at + length);
+                        part += 1;
+                    }
+                    at += length;
+                }
+            }
+        }
+        let bytes = || {
+            let parts = parts.iter().take(part);
+            parts.flat_map(|(from, to)| self.text.get(*from..*to).unwrap_or_default())
+        };
+        let any = |fits: fn(&u8) -> bool| bytes().any(fits);
+        let satisfied = pattern.is_satisfied_by(
+            any(u8::is_ascii_digit),
+            any(u8::is_ascii_lowercase),
+            any(u8::is_ascii_uppercase),
+        );
+        let random = || {
+            let bytes: Vec<u8> = bytes().copied().collect();
+            names::entropy(&bytes) * 100.0 >= f32::from(pattern.entropy)
+        };
+        let satisfied = satisfied || names::is_mixed(bytes().copied());
+        (satisfied && (pattern.entropy == 0 || random())).then_some((from, at))
+    }
+
+    /// The end of the run of a class that begins here.
+    fn run(&mut self, number: u8, at: usize) -> usize {
+        let known = self.runs.get(usize::from(number)).copied().unwrap_or_default();
+        if (known.0..known.1).contains(&at) {
+            return known.1;
+        }
+        let class = tables::class(number);
+        let rest = self.text.get(at..).unwrap_or_default();
+        let end = at + rest.iter().take_while(|byte| tables::holds(&class, **byte)).count();
+        if let Some(known) = self.runs.get_mut(usize::from(number)) {
+            *known = (at, end);
+        }
+        end
+    }
+
+    /// Whether the value of a name that holds a maker's is one of the maker's secrets.
+    fn near(&mut self, found: &names::Assignment) -> Option<Found> {
+        const SHORTEST: usize = 16;
+        let (value, end) = found.value;
+        let text = self.text;
+        if end - value < SHORTEST || names::is_reference(text.get(value..end)?) {
+            return None;
+        }
+        let plain = names::Plain::of(text.get(found.name.0..found.name.1)?);
+        tables::near(plain.bytes()).find_map(|pattern| {
+            let mut fits = pattern.shapes().iter().filter_map(|shape| self.fit(shape, pattern, value));
+            let (from, to) = fits.find(|(_, to)| *to == end)?;
+            Some(Found::shaped(pattern, NEAR, from, to))
+        })
+    }
+
+    fn name(&mut self, from: usize, length: usize) {
+        if from < self.named {
+            return;
+        }
+        let (begin, end) = names::name_around(self.text, from, from + length);
+        self.named = end;
+        let name = self.text.get(begin..end).unwrap_or_default();
+        if names::telling(name) == Some(Telling::Header) {
+            if let Some((from, to)) = names::header(self.text, end) {
+                self.found.push(Found::of(AUTHORIZATION, from, to));
+            }
+            return;
+        }
+        if self.effort == 0 {
+            return;
+        }
+        let Some(found) = names::assignment(self.text, begin, end) else { return };
+        self.effort = self.effort.saturating_sub(found.value.1 - found.value.0);
+        let Rules { every_assignment, entropy, .. } = *self.rules;
+        let secret = self.near(&found).or_else(|| {
+            let telling = names::secret(self.text, &found, every_assignment, entropy)?;
+            Some(Found::of(telling.into(), found.value.0, found.value.1))
+        });
+        if let Some(secret) = secret.filter(|secret| !self.is_kept(secret.from, secret.to)) {
+            self.found.push(secret);
+        }
+    }
+
+    fn private_key(&mut self, from: usize) {
+        // A text full of beginnings must not be searched to its end from each of them.
+        let near = from + pem::LONGEST.min(self.text.len().saturating_sub(from));
+        let searched = from.max(self.no_end.min(near));
+        let end = self.text.get(searched..near).and_then(|rest| {
+            [&b"-----END"[..], b"---- END"].iter().filter_map(|end| memmem::find(rest, end)).min()
+        });
+        if end.is_none() {
+            self.no_end = near;
+        }
+        if let Some(to) = pem::block(self.text, from, end.map(|end| searched + end)) {
+            self.found.push(Found::of(PRIVATE_KEY, from, to));
+        }
+    }
+
+    fn rest_of_private_key(&mut self, end_line: usize) {
+        let done =
+            self.found.iter().rev().find(|found| found.mark == PRIVATE_KEY.mark).map_or(0, |found| found.to);
+        if end_line >= done
+            && let Some((from, to)) = pem::headless(self.text, end_line, done)
+        {
+            self.found.push(Found::of(PRIVATE_KEY, from, to));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_overlaps_is_one() {
+        let found = |kind: Kind, from, to| Found::of(kind, from, to);
+        let all = apart(vec![
+            found(EMAIL, 3, 9),
+            found(URL_PASSWORD, 0, 5),
+            found(SECRET, 20, 30),
+            found(RANDOM, 20, 30),
+        ]);
+        let brief: Vec<_> = all.iter().map(|found| (found.from, found.to, found.pattern)).collect();
+        assert_eq!(brief, [(0, 5, "url-password"), (20, 30, "secret")]);
+    }
+}

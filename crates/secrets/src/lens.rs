@@ -1,0 +1,251 @@
+//! A text as somebody reads it who does not see its escapes, and the way back to where everything stood.
+//!
+//! The output of a tool is often text in text: coloured by a terminal, a string in JSON, percent codes of an address. A
+//! secret is split or changed by that, and stays one.
+
+use memchr::{memchr, memchr_iter};
+
+use crate::Found;
+
+/// A decoded text.
+pub(crate) struct Lens {
+    bytes: Vec<u8>,
+    /// Where a piece begins, in the decoded text and in the raw one. Within a piece both go in step; an escape is a
+    /// piece of its own.
+    pieces: Vec<(usize, usize)>,
+    raw_length: usize,
+}
+
+impl Lens {
+    fn new(raw: &[u8]) -> Lens {
+        Lens { bytes: Vec::with_capacity(raw.len()), pieces: Vec::new(), raw_length: raw.len() }
+    }
+
+    /// What stood there as it is.
+    fn copy(&mut self, raw: &[u8], from: usize, to: usize) {
+        if from < to {
+            self.pieces.push((self.bytes.len(), from));
+            self.bytes.extend_from_slice(raw.get(from..to).unwrap_or_default());
+        }
+    }
+
+    /// What an escape at `from` stands for; nothing for one that is only seen.
+    fn decoded(&mut self, from: usize, bytes: &[u8]) {
+        self.pieces.push((self.bytes.len(), from));
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The same finding in the raw text.
+    pub(crate) fn back(&self, found: Found) -> Found {
+        Found { from: self.raw(found.from, false), to: self.raw(found.to, true), ..found }
+    }
+
+    /// Where a place of the decoded text stands in the raw one; `end` means behind what is before it.
+    fn raw(&self, at: usize, end: bool) -> usize {
+        let seen = if end { at.saturating_sub(1) } else { at };
+        let piece = self.pieces.partition_point(|(decoded, _)| *decoded <= seen).saturating_sub(1);
+        let Some((decoded, raw)) = self.pieces.get(piece).copied() else { return 0 };
+        let (next, next_raw) =
+            self.pieces.get(piece + 1).copied().unwrap_or((self.bytes.len(), self.raw_length));
+        let in_step = next - decoded == next_raw - raw;
+        match (in_step, end) {
+            (true, _) => raw + (at - decoded),
+            (false, false) => raw,
+            (false, true) => next_raw,
+        }
+    }
+
+    /// The text without the escapes of a terminal; `None` where it has none.
+    pub(crate) fn without_colours(raw: &[u8]) -> Option<Lens> {
+        memchr(0x1b, raw)?;
+        let mut lens = Lens::new(raw);
+        let mut kept = 0;
+        for at in memchr_iter(0x1b, raw) {
+            if at < kept {
+                continue;
+            }
+            lens.copy(raw, kept, at);
+            lens.decoded(at, &[]);
+            kept = at + terminal_escape(raw.get(at..).unwrap_or_default());
+        }
+        lens.copy(raw, kept, raw.len());
+        Some(lens)
+    }
+
+    /// The text of a JSON string, its quotes left out; `None` where it has no escape.
+    pub(crate) fn of_json(raw: &[u8]) -> Option<Lens> {
+        memchr(b'\\', raw)?;
+        let mut lens = Lens::new(raw);
+        let (mut at, mut kept) = (0, 0);
+        while let Some(found) = raw.get(at..).and_then(|rest| memchr(b'\\', rest)) {
+            at += found;
+            let rest = raw.get(at + 1..).unwrap_or_default();
+            let simple = |byte: u8| (vec![byte], 2);
+            let (bytes, length) = match rest.first() {
+                Some(b'n') => simple(b'\n'),
+                Some(b't') => simple(b'\t'),
+                Some(b'r') => simple(b'\r'),
+                Some(b'b') => simple(8),
+                Some(b'f') => simple(12),
+                Some(b'u') => unicode(rest).unwrap_or_else(|| (vec![b'\\'], 1)),
+                Some(byte) => simple(*byte),
+                None => (vec![b'\\'], 1),
+            };
+            lens.copy(raw, kept, at);
+            lens.decoded(at, &bytes);
+            at += length;
+            kept = at;
+        }
+        lens.copy(raw, kept, raw.len());
+        Some(lens)
+    }
+}
+
+/// The character of `u0041`, or of two such that belong together; how long they are with all backslashes.
+fn unicode(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let four = |at: usize| -> Option<u32> {
+        let digits = std::str::from_utf8(rest.get(at..at + 4)?).ok()?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let first = four(1)?;
+    let (code, length) = match first {
+        0xd800..=0xdbff if rest.get(5..7) == Some(b"\\u") => {
+            let second = four(7)?.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
+            (0x10000 + ((first - 0xd800) << 10) + second, 12)
+        }
+        code => (code, 6),
+    };
+    // Half a character is none that a secret could have.
+    let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+    Some((character.to_string().into_bytes(), length))
+}
+
+/// How long the escape is that begins here.
+fn terminal_escape(rest: &[u8]) -> usize {
+    const LONGEST: usize = 256;
+    let near = rest.get(..rest.len().min(LONGEST)).unwrap_or_default();
+    match near.get(1) {
+        Some(b'[') => {
+            let body = near.get(2..).unwrap_or_default();
+            let end = body.iter().position(|byte| !matches!(byte, 0x20..=0x3f));
+            2 + end.map_or(body.len(), |end| end + 1)
+        }
+        Some(b']') => {
+            let end = near.iter().position(|byte| *byte == 7);
+            let other = memchr::memmem::find(near.get(2..).unwrap_or_default(), b"\x1b\\").map(|at| at + 4);
+            end.map(|end| end + 1).into_iter().chain(other).min().unwrap_or(2)
+        }
+        Some(b'(' | b')') => near.len().min(3),
+        Some(_) => 2,
+        None => 1,
+    }
+}
+
+/// The parts of a text that hold percent codes or `\u0041`, `\x41`, `\/`: where each begins, and how it reads.
+pub(crate) fn escaped_parts(text: &[u8]) -> Vec<(usize, Lens)> {
+    let mut parts = Vec::new();
+    let mut done = 0;
+    for at in memchr_iter(b'%', text) {
+        let code = |at: usize| matches!(text.get(at + 1..at + 3), Some([high, low]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit());
+        if at >= done && code(at) {
+            let (from, to) = word_around(text, at, done);
+            parts.push((from, percent(text.get(from..to).unwrap_or_default())));
+            done = to;
+        }
+    }
+    let mut done = 0;
+    for at in memchr_iter(b'\\', text) {
+        if at >= done && matches!(text.get(at + 1), Some(b'u' | b'x' | b'/')) {
+            let (from, to) = word_around(text, at, done);
+            parts.push((from, backslashes(text.get(from..to).unwrap_or_default())));
+            done = to;
+        }
+    }
+    parts
+}
+
+/// What stands around without a blank or a quote between; not before `least`.
+fn word_around(text: &[u8], at: usize, least: usize) -> (usize, usize) {
+    const LONGEST: usize = 4096;
+    let inside = |byte: &&u8| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'' | b'`');
+    let before =
+        text.get(least..at).unwrap_or_default().iter().rev().take(LONGEST).take_while(inside).count();
+    let behind = text.get(at..).unwrap_or_default().iter().take(LONGEST).take_while(inside).count();
+    (at - before, at + behind.max(1))
+}
+
+fn percent(raw: &[u8]) -> Lens {
+    let mut lens = Lens::new(raw);
+    let mut kept = 0;
+    for at in memchr_iter(b'%', raw) {
+        if at >= kept
+            && let Some(byte) = hex(raw, at + 1)
+        {
+            lens.copy(raw, kept, at);
+            lens.decoded(at, &[byte]);
+            kept = at + 3;
+        }
+    }
+    lens.copy(raw, kept, raw.len());
+    lens
+}
+
+fn backslashes(raw: &[u8]) -> Lens {
+    let mut lens = Lens::new(raw);
+    let mut kept = 0;
+    for at in memchr_iter(b'\\', raw) {
+        if at < kept {
+            continue;
+        }
+        let rest = raw.get(at + 1..).unwrap_or_default();
+        let found = match rest.first() {
+            Some(b'u') => unicode(rest),
+            Some(b'x') => hex(raw, at + 2).map(|byte| (vec![byte], 4)),
+            Some(b'/') => Some((vec![b'/'], 2)),
+            _ => None,
+        };
+        if let Some((bytes, length)) = found {
+            lens.copy(raw, kept, at);
+            lens.decoded(at, &bytes);
+            kept = at + length;
+        }
+    }
+    lens.copy(raw, kept, raw.len());
+    lens
+}
+
+/// The byte that two hexadecimal digits stand for.
+fn hex(raw: &[u8], at: usize) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let [high, low] = *raw.get(at..at + 2)? else { return None };
+    Some(digit(high)? * 16 + digit(low)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_is_found_again() {
+        let raw = br"ab\ncd\u0041ef\ud83d\ude00g\q";
+        let lens = Lens::of_json(raw).unwrap();
+        assert_eq!(lens.bytes(), "ab\ncdAef\u{1f600}gq".as_bytes());
+        assert_eq!((lens.raw(0, false), lens.raw(2, true)), (0, 2));
+        assert_eq!((lens.raw(2, false), lens.raw(3, true)), (2, 4), "the line end");
+        assert_eq!((lens.raw(3, false), lens.raw(6, true)), (4, 12), "cdA");
+        assert_eq!(lens.raw(lens.bytes().len(), true), raw.len());
+    }
+
+    #[test]
+    fn colours_are_not_seen() {
+        let raw = b"a\x1b[1;32mb\x1b[0mc\x1b]0;title\x07d\x1b(Be";
+        let lens = Lens::without_colours(raw).unwrap();
+        assert_eq!(lens.bytes(), b"abcde");
+        assert_eq!((lens.raw(1, false), lens.raw(2, true)), (8, 9));
+        assert!(Lens::without_colours(b"abc").is_none());
+    }
+}

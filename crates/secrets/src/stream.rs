@@ -1,0 +1,100 @@
+//! A text that comes in pieces, of which only a window is kept.
+//!
+//! What is said is said line by line, as soon as it is certain: a line is held back only while it may belong to a key
+//! whose end has not come. A text without line ends is held back by as much as the longest secret.
+
+use memchr::{memmem, memrchr};
+
+use crate::scrub::write;
+use crate::{Found, Marks, Rules, find, pem};
+
+/// Whatever begins before this much of the end is seen whole.
+const LOOKAHEAD: usize = pem::LONGEST + 8 * 1024;
+/// What stands before a secret and says that it is one: its name, the word that it must not be the end of.
+const CONTEXT: usize = 256;
+/// Without a line end in it, a piece is not worth a look before there is this much more.
+const WORTH: usize = 4 * 1024;
+/// A line of a key that has lost its beginning.
+const BODY: usize = 40;
+
+/// A text that comes in pieces.
+pub struct Stream<'r> {
+    rules: &'r Rules,
+    marks: Marks<'r>,
+    /// What has been said already and is only there to be looked back at, then what has not.
+    held: Vec<u8>,
+    said: usize,
+    looked_at: usize,
+    count: usize,
+}
+
+impl<'r> Stream<'r> {
+    /// A stream from its beginning.
+    pub fn new(rules: &'r Rules, marks: Marks<'r>) -> Stream<'r> {
+        Stream { rules, marks, held: Vec::new(), said: 0, looked_at: 0, count: 0 }
+    }
+
+    /// Takes the next piece; what is certain by now goes to `out`.
+    pub fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        self.held.extend_from_slice(piece);
+        if memrchr(b'\n', piece).is_none() && self.held.len() < self.looked_at + WORTH {
+            return;
+        }
+        let found = self.found();
+        let mut cut = self.certain();
+        if let Some(across) = found.iter().find(|found| found.from < cut && found.to > cut) {
+            cut = if self.held.len() - across.from > 2 * LOOKAHEAD { across.to } else { across.from };
+        }
+        self.say(cut, &found, out);
+        self.looked_at = self.held.len();
+    }
+
+    /// Ends the stream. Says how many secrets were in it.
+    pub fn finish(mut self, out: &mut Vec<u8>) -> usize {
+        let found = self.found();
+        self.say(self.held.len(), &found, out);
+        self.count
+    }
+
+    fn found(&self) -> Vec<Found> {
+        let mut found = find(&self.held, self.rules);
+        found.retain(|found| found.from >= self.said);
+        found
+    }
+
+    /// Up to where nothing that comes can change what was found.
+    fn certain(&self) -> usize {
+        let fresh = self.held.get(self.said..).unwrap_or_default();
+        let far = self.held.len().saturating_sub(LOOKAHEAD).max(self.said);
+        let Some(line_end) = memrchr(b'\n', fresh) else { return far };
+        let lines = fresh.get(..=line_end).unwrap_or_default();
+        let mut certain = lines.len();
+        if let Some(open) =
+            memmem::rfind(lines, b"PRIVATE KEY").or_else(|| memmem::rfind(lines, b"PuTTY-User-Key"))
+        {
+            let begins = lines.get(..open).and_then(|before| memrchr(b'\n', before)).map_or(0, |at| at + 1);
+            let behind = lines.get(begins..).unwrap_or_default();
+            if memmem::find(behind, b"-----END").is_none() {
+                certain = begins;
+            }
+        }
+        let certain_lines = lines.get(..certain).unwrap_or_default();
+        for line in certain_lines.split_inclusive(|byte| *byte == b'\n').rev() {
+            if !pem::is_body(line, BODY) {
+                break;
+            }
+            certain -= line.len();
+        }
+        (self.said + certain).max(far)
+    }
+
+    fn say(&mut self, cut: usize, found: &[Found], out: &mut Vec<u8>) {
+        let certain = found.partition_point(|found| found.to <= cut);
+        let found = found.get(..certain).unwrap_or_default();
+        write(&self.held, self.said, cut, found, self.marks, out);
+        self.count += found.len();
+        let drop = cut.saturating_sub(CONTEXT);
+        self.held.drain(..drop);
+        self.said = cut - drop;
+    }
+}

@@ -1,0 +1,145 @@
+//! What `patterns/*.toml` says, as the build has written it down: numbers and one text, nothing to be set up.
+
+/// A part of [`TEXT`]: where it begins and how long it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Text(u32, u16);
+
+impl Text {
+    pub(crate) fn as_str(self) -> &'static str {
+        let from = self.0 as usize;
+        TEXT.get(from..from + usize::from(self.1)).unwrap_or_default()
+    }
+}
+
+/// One kind of secret.
+pub(crate) struct Pattern {
+    pub(crate) id: Text,
+    pub(crate) about: Text,
+    pub(crate) mark: Text,
+    /// Looked for whatever is set.
+    pub(crate) core: bool,
+    needs: u8,
+    /// In hundredths of a bit for each byte.
+    pub(crate) entropy: u16,
+    shapes: (u16, u16),
+}
+
+impl Pattern {
+    pub(crate) fn shapes(&self) -> &'static [Shape] {
+        SHAPES.get(usize::from(self.shapes.0)..usize::from(self.shapes.1)).unwrap_or_default()
+    }
+
+    /// Whether what is not literal has a digit, a small and a capital letter, as far as they are asked for.
+    pub(crate) fn is_satisfied_by(&self, digit: bool, lower: bool, upper: bool) -> bool {
+        (self.needs & 1 == 0 || digit) && (self.needs & 2 == 0 || lower) && (self.needs & 4 == 0 || upper)
+    }
+}
+
+/// How a secret is put together.
+pub(crate) struct Shape {
+    pattern: u16,
+    steps: (u16, u16),
+    /// The first of its steps that stay, since they are not secret.
+    pub(crate) kept: u8,
+    /// How far its anchor lies from its beginning.
+    pub(crate) lead: u16,
+}
+
+impl Shape {
+    pub(crate) fn steps(&self) -> &'static [Step] {
+        STEPS.get(usize::from(self.steps.0)..usize::from(self.steps.1)).unwrap_or_default()
+    }
+
+    pub(crate) fn pattern(&self) -> Option<&'static Pattern> {
+        PATTERNS.get(usize::from(self.pattern))
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Step {
+    Literal(Text),
+    /// The class, and how many of its bytes.
+    Class(u8, u16, u16),
+}
+
+/// 256 bits, one for each byte.
+pub(crate) type Class = [u64; 4];
+
+pub(crate) const CLASS_COUNT: usize = CLASSES.len();
+
+pub(crate) fn class(number: u8) -> Class {
+    CLASSES.get(usize::from(number)).copied().unwrap_or_default()
+}
+
+pub(crate) fn holds(class: &Class, byte: u8) -> bool {
+    class.get(usize::from(byte >> 6)).is_some_and(|bits| bits >> (byte & 63) & 1 == 1)
+}
+
+/// What begins where a literal stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    /// Perhaps a secret of this shape.
+    Shape(u16),
+    /// Perhaps the name of a secret.
+    Name,
+    /// `Bearer ` and kin.
+    Scheme,
+    /// The first line of a PEM block.
+    PemBegin,
+    /// Its last line.
+    PemEnd,
+    /// The first line of a PuTTY key.
+    Putty,
+}
+
+/// A literal by which something is found.
+pub(crate) struct Literal {
+    pub(crate) text: Text,
+    pub(crate) anchor: Anchor,
+}
+
+/// A gram's slot, and a literal that has such a gram.
+pub(crate) struct Entry {
+    slot: u32,
+    anchor: u16,
+    pub(crate) offset: u8,
+}
+
+impl Entry {
+    pub(crate) fn literal(&self) -> Option<&'static Literal> {
+        LITERALS.get(usize::from(self.anchor))
+    }
+}
+
+/// Which slots of grams are in use.
+pub(crate) static GRAMS: &[u8; crate::gram::SIZE] = include_bytes!(concat!(env!("OUT_DIR"), "/grams.bin"));
+
+include!(concat!(env!("OUT_DIR"), "/patterns.rs"));
+
+pub(crate) fn shape(number: u16) -> Option<&'static Shape> {
+    SHAPES.get(usize::from(number))
+}
+
+/// The patterns that the value of this name may fit, by the makers' words in it. The name has no separators and no capitals.
+pub(crate) fn near(name: &[u8]) -> impl Iterator<Item = &'static Pattern> {
+    let meant =
+        NEAR.iter().filter(|(word, _)| memchr::memmem::find(name, word.as_str().as_bytes()).is_some());
+    meant.filter_map(|(_, pattern)| PATTERNS.get(usize::from(*pattern)))
+}
+
+/// All patterns, for those who list them.
+pub(crate) fn patterns() -> &'static [Pattern] {
+    &PATTERNS
+}
+
+/// Whether a maker prints this very text in its manual.
+pub(crate) fn is_example(text: &[u8]) -> bool {
+    EXAMPLES.iter().any(|example| example.as_str().as_bytes() == text)
+}
+
+/// The literals that have a gram of this slot.
+pub(crate) fn entries(slot: usize) -> impl Iterator<Item = &'static Entry> {
+    let first = ENTRIES.partition_point(|entry| (entry.slot as usize) < slot);
+    let rest = ENTRIES.get(first..).unwrap_or_default();
+    rest.iter().take_while(move |entry| entry.slot as usize == slot)
+}
