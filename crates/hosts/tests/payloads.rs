@@ -8,7 +8,7 @@
 
 mod support;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -70,7 +70,7 @@ fn every_event_is_read_without_loss() {
 
 /// The members that what a tool gave back stands in, byte for byte.
 fn output_of(bytes: &[u8]) -> Vec<&str> {
-    type Members<'a> = HashMap<&'a str, &'a RawValue>;
+    type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
     const OUTPUTS: [&str; 7] =
         ["tool_response", "toolResult", "tool_result", "output", "content", "details", "structuredContent"];
     fn inside(value: &RawValue) -> Option<Members<'_>> {
@@ -100,8 +100,8 @@ fn what_a_tool_gave_back_is_taken_as_it_came() {
             outputs += 1;
             if *id == "pi" {
                 let whole: Value = serde_json::from_slice(bytes).unwrap();
-                let members: HashMap<&str, &RawValue> = serde_json::from_str(output).unwrap();
-                let texts: HashSet<_> = members.values().map(|value| value.get()).collect();
+                let members: BTreeMap<&str, &RawValue> = serde_json::from_str(output).unwrap();
+                let texts: BTreeSet<_> = members.values().map(|value| value.get()).collect();
                 assert_eq!(texts, expected.into_iter().collect(), "{place}");
                 for (name, value) in members {
                     assert_eq!(
