@@ -55,6 +55,12 @@ test("an answer comes back as it was given", async () => {
     granted: false,
     notice: "stepped back",
   });
+  assert.deepEqual(await judged({ decision: "allow", output: null, note: "one redacted" }), {
+    decision: "allow",
+    granted: false,
+    output: null,
+    note: "one redacted",
+  });
   assert.deepEqual(await judged({ decision: "ask", reason: "sure?" }), { decision: "ask", reason: "sure?" });
   assert.deepEqual(await judged({ decision: "deny", reason: "no" }), { decision: "deny", reason: "no" });
   assert.deepEqual(await judged({ decision: "deny", reason: "ä €\u2028 😀\n" }), {
@@ -172,6 +178,7 @@ test("what is not an answer denies", async () => {
   assertCannotJudge(await judged({}), /not known/);
   assertCannotJudge(await judged({ decision: "allow", granted: "yes" }), /malformed/);
   assertCannotJudge(await judged({ decision: "deny", reason: 1 }), /malformed/);
+  assertCannotJudge(await judged({ decision: "allow", output: {}, note: 1 }), /malformed/);
   assertCannotJudge(await judged(null), /no id or no decision/);
   assertCannotJudge(await judged(["allow"]), /no id or no decision/);
   assertCannotJudge(await judged("allow"), /no id or no decision/);

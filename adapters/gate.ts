@@ -11,12 +11,20 @@ import { isAbsolute } from "node:path";
 export type Answer =
   /**
    * No objection. `granted`: the gate vouches for it, the host need not ask. `input`: run it with this instead.
-   * `notice`: something that the person should know, such as that the gate has stepped back.
+   * `output`: show the model this instead of what the tool gave back, and `note` beside it. `notice`: something that the
+   * person should know, such as that the gate has stepped back.
    */
-  | { readonly decision: "allow"; readonly granted: boolean; readonly input?: unknown; readonly notice?: string }
+  | {
+      readonly decision: "allow";
+      readonly granted: boolean;
+      readonly input?: unknown;
+      readonly output?: unknown;
+      readonly note?: string;
+      readonly notice?: string;
+    }
   /** A person has to agree. Where nobody can be asked, it is a denial. */
   | { readonly decision: "ask"; readonly reason: string; readonly input?: unknown }
-  /** Do not run it. The reason is for the model, word for word. */
+  /** Do not run it; if it has run, do not show what it gave back. The reason is for the model, word for word. */
   | { readonly decision: "deny"; readonly reason: string };
 
 export interface GateOptions {
@@ -72,16 +80,22 @@ export function cannotJudge(why: string): Answer & { decision: "deny" } {
   return { decision: "deny", reason: `toolgate cannot judge this call, so it is denied: ${why}` };
 }
 
+/** What the model reads instead of an output that nobody could look through. */
+export function withheld(reason: string): string {
+  return `The tool has run, but what it gave back is not shown. ${reason}`;
+}
+
 /**
- * Makes `target` equal to `input`, member by member. Hosts keep the object that they handed out and run the tool with
- * that one, so a new object would have no effect. Throws where it cannot be done; the call must not run then.
+ * Makes `target` equal to `source`, member by member. Hosts keep the object that they handed out and go on with that one,
+ * so a new object would have no effect. Throws where it cannot be done; the call must not run then, nor its output be
+ * shown.
  */
-export function replaceMembers(target: unknown, input: unknown): void {
-  if (!isRecord(target) || !isRecord(input)) throw new Error("toolgate changed the input, and it is no object");
+export function replaceMembers(target: unknown, source: unknown): void {
+  if (!isRecord(target) || !isRecord(source)) throw new Error("toolgate changed it, and it is no object");
   for (const key of Object.keys(target)) {
-    if (!Object.hasOwn(input, key)) delete target[key];
+    if (!Object.hasOwn(source, key)) delete target[key];
   }
-  for (const [key, value] of Object.entries(input)) {
+  for (const [key, value] of Object.entries(source)) {
     // Not by assignment: that would take a member called `__proto__` for the prototype.
     Object.defineProperty(target, key, { value, configurable: true, enumerable: true, writable: true });
   }
@@ -211,14 +225,17 @@ function decode(line: string): { id: number; answer: Answer } {
   if (!isRecord(message) || typeof message["id"] !== "number" || !isRecord(message["answer"])) {
     throw new Error("its answer has no id or no decision");
   }
-  const { decision, granted = false, reason = "toolgate gives no reason", notice, ...rest } = message["answer"];
-  if (typeof granted !== "boolean" || typeof reason !== "string") throw new Error("its answer is malformed");
+  const { decision, granted = false, reason = "toolgate gives no reason", note = "", notice, ...rest } = message["answer"];
+  if (typeof granted !== "boolean" || typeof reason !== "string" || typeof note !== "string") {
+    throw new Error("its answer is malformed");
+  }
   const input = "input" in rest ? { input: rest["input"] } : {};
+  const output = "output" in rest ? { output: rest["output"], note } : {};
   const told = typeof notice === "string" ? { notice } : {};
   const id = message["id"];
   switch (decision) {
     case "allow":
-      return { id, answer: { decision, granted, ...input, ...told } };
+      return { id, answer: { decision, granted, ...input, ...output, ...told } };
     case "ask":
       return { id, answer: { decision, reason, ...input } };
     case "deny":
@@ -228,7 +245,7 @@ function decode(line: string): { id: number; answer: Answer } {
   }
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -123,7 +123,6 @@ test("the app's own hook comes first, and the stricter one counts", async () => 
 test("all hook points are there; the others tell, stop nothing, and leave the app's own answer alone", async () => {
   const error = "it broke";
   const events = {
-    onPostToolUse: { ...at, toolName: "bash", toolArgs: {}, toolResult: { textResultForLlm: "", resultType: "success" } },
     onPostToolUseFailure: { ...at, toolName: "bash", toolArgs: {}, error },
     onPreMcpToolCall: { ...at, serverName: "s", toolName: "t", arguments: {} },
     onUserPromptSubmitted: { ...at, prompt: "do it" },
@@ -143,6 +142,59 @@ test("all hook points are there; the others tell, stop nothing, and leave the ap
     }
     silent.close();
     talking.close();
+  }
+});
+
+/** What a tool gave back, and what the fake is to answer. */
+async function post(options: AgentOptions, answer: object) {
+  const agent = buildHooksForAgent(options);
+  const toolResult = { textResultForLlm: "the secret", resultType: "success" } as const;
+  const input = { ...at, toolName: "bash", toolArgs: { answer }, toolResult };
+  const output = await agent.hooks.onPostToolUse?.(input, INVOCATION);
+  agent.close();
+  return output;
+}
+
+test("what a tool gave back stays, or is shown as toolgate says, with its note beside", async () => {
+  const changed = { textResultForLlm: "the [mark]", resultType: "success", sessionLog: "[mark]" };
+  const redacted = { decision: "allow", output: changed, note: "one redacted" };
+  assert.equal(await post(fake("answer"), { decision: "allow" }), undefined);
+  assert.deepEqual(await post(fake("answer"), redacted), {
+    modifiedResult: changed,
+    additionalContext: "one redacted",
+  });
+  const own = { modifiedResult: { textResultForLlm: "shorter", resultType: "success" } as const, additionalContext: "app" };
+  const hooks: SessionHooks = { onPostToolUse: () => own };
+  assert.deepEqual(await post(fake("answer", { hooks }), { decision: "allow" }), own);
+  assert.deepEqual(await post(fake("answer", { hooks }), redacted), {
+    modifiedResult: changed,
+    additionalContext: "app\none redacted",
+  });
+  const judged = await post(fake("echo", { hooks }), {});
+  assert.match(judged?.modifiedResult?.textResultForLlm ?? "", /"toolResult":\{"textResultForLlm":"shorter"/);
+});
+
+test("what a tool gave back is not shown where nobody could look through it", async () => {
+  const throwing: SessionHooks = {
+    onPostToolUse: () => {
+      throw new Error("the app broke");
+    },
+  };
+  const cases: [AgentOptions, object][] = [
+    [MISSING, {}],
+    [fake("garbage"), {}],
+    [fake("exit"), {}],
+    [fake("answer", { hooks: throwing }), { decision: "allow" }],
+    [fake("answer"), { decision: "deny", reason: "too large" }],
+    [fake("answer"), { decision: "ask", reason: "sure?" }],
+    [fake("answer"), { decision: "allow", output: "text" }],
+    [fake("answer"), { decision: "allow", output: { textResultForLlm: "no type" } }],
+  ];
+  for (const [options, answer] of cases) {
+    const output = await post(options, answer);
+    assert.deepEqual(Object.keys(output ?? {}), ["modifiedResult"]);
+    assert.match(output?.modifiedResult?.textResultForLlm ?? "", /^The tool has run, but what it gave back is not shown\. /);
+    assert.equal(output?.modifiedResult?.resultType, "success");
   }
 });
 

@@ -1,6 +1,7 @@
-// An app on the GitHub Copilot SDK asks toolgate before every tool call of its agents.
+// An app on the GitHub Copilot SDK asks toolgate before every tool call of its agents, and after it what the model may see
+// of what the tool gave back.
 //
-// The SDK swallows what a hook throws, and runs the tool; it does the same with an answer that it does not know. So
+// The SDK swallows what a hook throws, and runs the tool or shows its output; it does the same with an answer that it does not know. So
 // every callback here catches everything, and what could not be judged is denied.
 
 import type {
@@ -12,11 +13,14 @@ import type {
   SystemMessageConfig,
 } from "@github/copilot-sdk";
 
-import { type Answer, Gate, type GateOptions, cannotJudge, messageOf } from "./gate.ts";
+import { type Answer, Gate, type GateOptions, cannotJudge, isRecord, messageOf, withheld } from "./gate.ts";
 
 /** Types that the SDK uses and does not export. */
 type UserInputHandler = NonNullable<SessionConfig["onUserInputRequest"]>;
 type PreToolUseHandler = NonNullable<SessionHooks["onPreToolUse"]>;
+type PostToolUseHandler = NonNullable<SessionHooks["onPostToolUse"]>;
+type PostToolUseHookOutput = Exclude<Awaited<ReturnType<PostToolUseHandler>>, void>;
+type ToolResult = NonNullable<PostToolUseHookOutput["modifiedResult"]>;
 type PreToolUseHookOutput = Exclude<Awaited<ReturnType<PreToolUseHandler>>, void>;
 
 /** What an agent is there for. Several agents may have the same role. */
@@ -121,13 +125,41 @@ function buildHooks(judge: Judge, own: SessionHooks): SessionHooks {
       }
     },
     onPreMcpToolCall: telling("onPreMcpToolCall", judge, own.onPreMcpToolCall),
-    onPostToolUse: telling("onPostToolUse", judge, own.onPostToolUse),
+    onPostToolUse: async (input, invocation) => {
+      try {
+        const output = (await own.onPostToolUse?.(input, invocation)) ?? undefined;
+        const toolResult = output?.modifiedResult ?? input.toolResult;
+        return shownInstead(output, await judge("onPostToolUse", { ...input, toolResult }, invocation));
+      } catch (error) {
+        return hidden(messageOf(error));
+      }
+    },
+    // What a tool that failed gave back cannot be changed.
     onPostToolUseFailure: telling("onPostToolUseFailure", judge, own.onPostToolUseFailure),
     onUserPromptSubmitted: telling("onUserPromptSubmitted", judge, own.onUserPromptSubmitted),
     onSessionStart: telling("onSessionStart", judge, own.onSessionStart),
     onSessionEnd: telling("onSessionEnd", judge, own.onSessionEnd),
     onErrorOccurred: telling("onErrorOccurred", judge, own.onErrorOccurred),
   };
+}
+
+/** What the SDK is to take for what the tool gave back, and the app's own answer beside it. */
+function shownInstead(own: PostToolUseHookOutput | undefined, answer: Answer): PostToolUseHookOutput | undefined {
+  if (answer.decision !== "allow") return hidden(answer.reason);
+  if (!("output" in answer)) return own;
+  const { output, note = "" } = answer;
+  if (!isToolResult(output)) return hidden("toolgate changed it to what the SDK cannot show.");
+  const additionalContext = [own?.additionalContext ?? "", note].filter((text) => text !== "").join("\n");
+  return { ...own, modifiedResult: output, ...(additionalContext !== "" && { additionalContext }) };
+}
+
+/** Any other shape would be passed over, and the output shown. */
+function isToolResult(value: unknown): value is ToolResult {
+  return isRecord(value) && typeof value["textResultForLlm"] === "string" && typeof value["resultType"] === "string";
+}
+
+function hidden(reason: string): PostToolUseHookOutput {
+  return { modifiedResult: { textResultForLlm: withheld(reason), resultType: "success" } };
 }
 
 /** A hook that only tells. The gate stops nothing here; what the app's own hook answers is the answer. */

@@ -116,15 +116,44 @@ test("a client that does not work stops neither the plugin nor its blocking", as
   );
 });
 
-test("an output is never lost, whatever the gate says", async () => {
-  for (const options of [MISSING, fake("echo"), fake("garbage")]) {
-    const { hooks } = await opencode(options);
-    const output = { title: "ls", output: "a.txt", metadata: {} };
-    const input = { tool: "bash", sessionID: "s1", callID: "c1", args: {} };
-    assert.equal(await hooks["tool.execute.after"]?.(input, output), undefined);
-    assert.deepEqual(output, { title: "ls", output: "a.txt", metadata: {} });
+type Output = Parameters<NonNullable<Hooks["tool.execute.after"]>>[1];
+
+/** What a tool gave back, after the plugin has seen it; the fake answers what it is told to. */
+async function shown(options: Options, answer: object, output: object): Promise<object> {
+  const { hooks } = await opencode(options);
+  const input = { tool: "bash", sessionID: "s1", callID: "c1", args: { answer } };
+  try {
+    await hooks["tool.execute.after"]?.(input, output as Output);
+    return output;
+  } finally {
     await hooks.dispose?.();
   }
+}
+
+test("what a tool gave back stays, or is changed in OpenCode's own object, with the note behind", async () => {
+  const after = (answer: object, output: object) => shown(fake("answer"), { decision: "allow", ...answer }, output);
+  const given = () => ({ title: "cat", output: "the secret", metadata: { output: "the secret" } });
+  assert.deepEqual(await after({}, given()), given());
+  const changed = { title: "cat", output: "the [mark]", metadata: { output: "the [mark]" } };
+  const own = given();
+  assert.equal(await after({ output: changed, note: "one redacted" }, own), own);
+  assert.deepEqual(own, { ...changed, output: "the [mark]\none redacted" });
+  const part = (text: string) => ({ type: "text", text });
+  const parts = { output: { content: [part("[mark]")] }, note: "one redacted" };
+  assert.deepEqual(await after(parts, { content: [part("the secret")] }), {
+    content: [part("[mark]"), part("one redacted")],
+  });
+});
+
+test("what a tool gave back is not shown where nobody could look through it", async () => {
+  const why = /^Error: The tool has run, but what it gave back is not shown\. /;
+  for (const options of [MISSING, fake("echo"), fake("garbage"), fake("exit")]) {
+    await assert.rejects(async () => shown(options, {}, { title: "", output: "the secret", metadata: {} }), why);
+  }
+  await assert.rejects(async () => shown(fake("answer"), { decision: "ask", reason: "sure?" }, {}), why);
+  await assert.rejects(async () => shown(fake("answer"), { decision: "allow", output: "text" }, {}), /no object/);
+  const fixed = Object.freeze({ title: "", output: "the secret", metadata: {} });
+  await assert.rejects(async () => shown(fake("answer"), { decision: "allow", output: { output: "" } }, fixed), TypeError);
 });
 
 test("a new session is told, and a gate that does not work is told about then", async () => {

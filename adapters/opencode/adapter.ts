@@ -1,4 +1,5 @@
-// OpenCode asks toolgate before every tool call, of its own tools, of sub-agents and of MCP servers.
+// OpenCode asks toolgate before every tool call, of its own tools, of sub-agents and of MCP servers, and after it what the
+// model may see of what the tool gave back.
 //
 // OpenCode skips a plugin that fails while it loads, and then runs everything. So nothing here throws before the first
 // call: a gate that cannot start says so loudly, and blocks each call.
@@ -7,7 +8,7 @@ import { accessSync, constants } from "node:fs";
 
 import type { Hooks, Plugin, PluginInput, PluginModule } from "@opencode-ai/plugin";
 
-import { type Answer, Gate, type GateOptions, cannotJudge, messageOf, replaceMembers } from "./gate.ts";
+import { type Answer, Gate, type GateOptions, cannotJudge, messageOf, replaceMembers, withheld } from "./gate.ts";
 
 export type Options = GateOptions;
 
@@ -54,9 +55,13 @@ function hooks(gate: Gate, { client, directory, worktree }: PluginInput): Hooks 
       }
     },
 
-    // The tool has run. A gate that is gone must not cost its output.
+    // The model gets what stands in OpenCode's own object afterwards, or the text of an error instead.
     "tool.execute.after": async (input, output) => {
-      await judge("tool.execute.after", input, output);
+      const answer = await judge("tool.execute.after", input, output);
+      if (answer.decision !== "allow") throw new Error(withheld(answer.reason));
+      if (!("output" in answer)) return;
+      replaceMembers(output, answer.output);
+      addNote(output, answer.note ?? "");
     },
 
     event: async ({ event }) => {
@@ -68,6 +73,13 @@ function hooks(gate: Gate, { client, directory, worktree }: PluginInput): Hooks 
 
     dispose: async () => gate.close(),
   };
+}
+
+/** Adds a last line to what the model reads. The tools of MCP servers give back parts, and all others a text. */
+function addNote(output: { output?: unknown; content?: unknown }, note: string): void {
+  if (note === "") return;
+  if (typeof output.output === "string") output.output = `${output.output}\n${note}`;
+  else if (Array.isArray(output.content)) output.content.push({ type: "text", text: note });
 }
 
 /** A plugin of the repository runs after this one: what was judged must be what runs. */

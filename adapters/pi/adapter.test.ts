@@ -191,17 +191,57 @@ test("an aborted call is blocked", async () => {
   await host.shutdown();
 });
 
-test("neither a result nor a person's own command is stopped, whatever the gate says", async () => {
+test("a person's own command is not stopped, whatever the gate says", async () => {
   for (const options of [MISSING, fake("echo"), fake("garbage")]) {
     const host = await pi(options);
-    const result = { type: "tool_result", toolName: "bash", toolCallId: "c1", input: {}, content: [], isError: false };
-    assert.equal(await host.send(result), undefined);
     assert.equal(await host.send({ type: "user_bash", command: "rm -rf x" } as { type: string }), undefined);
     const stale = host.screen(false, { sessionManager: undefined });
-    assert.equal(await host.send(result, stale), undefined);
     assert.equal(await host.send({ type: "user_bash" }, stale), undefined);
     await host.shutdown();
   }
+});
+
+/** What a tool gave back, and what the fake is to answer. */
+function result(answer: object, isError = false) {
+  const content = [{ type: "text", text: "the secret" }];
+  return { type: "tool_result", toolName: "bash", toolCallId: "c1", input: {}, content, isError, answer };
+}
+
+test("what a tool gave back stays, or is shown as toolgate says, with its note behind", async () => {
+  const host = await pi(answering);
+  assert.equal(await host.send(result({ decision: "allow" })), undefined);
+  const [part, note] = [{ type: "text", text: "the [mark]" }, { type: "text", text: "one redacted" }];
+  const output = { content: [part], details: { diff: "[mark]" }, structuredContent: { output: "[mark]" } };
+  for (const isError of [false, true]) {
+    const event = result({ decision: "allow", output, note: "one redacted" }, isError);
+    assert.deepEqual(await host.send(event), { ...output, content: [part, note] });
+  }
+  const detailsOnly = { decision: "allow", output: { details: "[mark]" }, note: "one redacted" };
+  assert.deepEqual(await host.send(result(detailsOnly)), { details: "[mark]", content: [note] });
+  await host.shutdown();
+});
+
+test("what a tool gave back is not shown where nobody could look through it", async () => {
+  const placeholder = (shown: unknown, why: RegExp) => {
+    assert.deepEqual(Object.keys(shown as object), ["content"]);
+    const { content } = shown as { content: { type: string; text: string }[] };
+    assert.deepEqual(content.map(({ type }) => type), ["text"]);
+    assert.match(content[0]?.text ?? "", /^The tool has run, but what it gave back is not shown\. /);
+    assert.match(content[0]?.text ?? "", why);
+  };
+  for (const options of [MISSING, fake("garbage"), fake("exit")]) {
+    const host = await pi(options);
+    placeholder(await host.send(result({ decision: "allow" })), /cannot judge/);
+    await host.shutdown();
+  }
+  const host = await pi(answering);
+  placeholder(await host.send(result({ decision: "deny", reason: "too large" })), /too large/);
+  placeholder(await host.send(result({ decision: "ask", reason: "sure?" })), /sure/);
+  placeholder(await host.send(result({ decision: "allow", output: "text" })), /cannot show/);
+  placeholder(await host.send(result({ decision: "allow", output: { content: "text" } })), /cannot show/);
+  const stale = host.screen(false, { sessionManager: undefined });
+  placeholder(await host.send(result({ decision: "allow" }), stale), /cannot judge/);
+  await host.shutdown();
 });
 
 test("a gate that does not work is told about when the session starts, one that works is not", async () => {

@@ -1,7 +1,8 @@
-// pi asks toolgate before every tool call, also before those that a codemode script makes.
+// pi asks toolgate before every tool call, also before those that a codemode script makes, and after it what the model may
+// see of what the tool gave back.
 //
-// Against an agent that tries to get past its gate: nothing that goes wrong here lets a call through. Whether a project
-// is trusted and in which mode pi runs is told along; what follows from it is decided by toolgate, not here.
+// Against an agent that tries to get past its gate: nothing that goes wrong here lets a call or an output through. Whether
+// a project is trusted and in which mode pi runs is told along; what follows from it is decided by toolgate, not here.
 
 import type {
   ExtensionAPI,
@@ -9,9 +10,19 @@ import type {
   ExtensionFactory,
   ToolCallEvent,
   ToolCallEventResult,
+  ToolResultEventResult,
 } from "@earendil-works/pi-coding-agent";
 
-import { type Answer, Gate, type GateOptions, cannotJudge, messageOf, replaceMembers } from "./gate.ts";
+import {
+  type Answer,
+  Gate,
+  type GateOptions,
+  cannotJudge,
+  isRecord,
+  messageOf,
+  replaceMembers,
+  withheld,
+} from "./gate.ts";
 
 export interface Options extends GateOptions {
   /** How long a person may think about a question before it counts as no. */
@@ -40,12 +51,16 @@ export function toolgate(options: Options): ExtensionFactory {
       }
     });
 
-    // The output is the person's already; it must not get lost because the gate is gone.
+    // Also of a tool that failed. If this threw, pi would show the model what the tool gave back.
     pi.on("tool_result", async (event, ctx) => {
-      await tell(gate, event, ctx);
+      try {
+        return shownInstead(await tell(gate, event, ctx));
+      } catch (error) {
+        return text(withheld(messageOf(error)));
+      }
     });
 
-    // The person's own command: it is recorded, and runs. Nobody waits for the record.
+    // The person's own command: it is recorded, and runs. Nobody waits for the record. pi tells nobody what it printed.
     pi.on("user_bash", (event, ctx) => {
       void tell(gate, event, ctx);
     });
@@ -92,7 +107,22 @@ async function obey(
   return undefined;
 }
 
-/** Sends an event whose answer stops nothing. */
+/** What pi is to take for what the tool gave back; nothing where that stays as it is. */
+function shownInstead(answer: Answer): ToolResultEventResult | undefined {
+  if (answer.decision !== "allow") return text(withheld(answer.reason));
+  if (!("output" in answer)) return undefined;
+  const { output, note = "" } = answer;
+  const content = isRecord(output) ? (output["content"] ?? []) : undefined;
+  if (!isRecord(output) || !Array.isArray(content)) return text(withheld("toolgate changed it to what pi cannot show."));
+  return { ...output, content: note === "" ? content : [...content, { type: "text", text: note }] };
+}
+
+/** pi drops the structured form of a result whose content is replaced. */
+function text(text: string): ToolResultEventResult {
+  return { content: [{ type: "text", text }] };
+}
+
+/** Sends an event whose answer stops no call. */
 async function tell(gate: Gate, event: { readonly type: string }, ctx: ExtensionContext): Promise<Answer> {
   try {
     return await gate.judge(event.type, payload(event, ctx));

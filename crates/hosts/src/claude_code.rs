@@ -112,8 +112,8 @@ struct Output<'a> {
     updated_input: Option<Json<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<Permission<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    updated_tool_output: Option<&'a RawValue>,
+    #[serde(rename = "updatedToolOutput", skip_serializing_if = "Option::is_none")]
+    updated: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     additional_context: Option<String>,
 }
@@ -157,7 +157,7 @@ fn after(call: &Call<'_>, verdict: &Verdict) -> Reply {
             system_message: None,
             hook_specific_output: Some(Output {
                 hook_event_name: "PostToolUse",
-                updated_tool_output: Some(output),
+                updated: Some(output),
                 additional_context: verdict.redaction().map(Redaction::note),
                 ..Output::default()
             }),
@@ -217,6 +217,8 @@ impl Host for ClaudeCode {
             None | Some(Phase::Before) => before("deny", Some(message), None),
             Some(Phase::Permission) => permission("deny", Some(message)),
             Some(Phase::Config) => Reply::blocking(message),
+            // After a call the output is shown all the same: the client takes another one only in the very shape of
+            // that which could not be read, and a block hides nothing.
             Some(Phase::After | Phase::Start | Phase::Other) => {
                 print(&Answer { system_message: Some(message), hook_specific_output: None })
             }

@@ -5,12 +5,15 @@
 //!   denial is exit 2 with the reason on stderr, which wins over all else, and its JSON has the known fields only.
 //! - It cannot ask: what would be asked is denied. Only the prompt that it is about to show anyway can be answered.
 //! - A rewrite is taken only beside `"allow"`, which grants nothing here: its own approvals come after.
+//! - What a tool gave back cannot be changed, but a block after the call shows its reason instead. Partial output of a
+//!   shell that still runs, results that an MCP server calls errors and failed patches are not told.
 //! - `cwd` is the directory that the call names, which an agent chooses; the hook itself starts in the session's.
 
 use serde::Serialize;
 use toolgate_model::{Call, Decision, DecodeError, HooksStart, Host, Json, Phase, Reply, Verdict};
 
 use crate::claude_code::phase_of_kin as phase;
+use crate::readable::readable;
 use crate::tools::Tool::{Fetch, Internal, Mcp, Patch, Read, Shell, ShellIn};
 use crate::tools::{Toolset, is_mcp_name};
 use crate::wire::{Dialect, print, print_denial, rewritten};
@@ -104,9 +107,27 @@ fn permission<'a>(behavior: &'static str, message: Option<&'a str>) -> Answer<'a
     Answer { hook_specific_output: Output::Permission { hook_event_name: "PermissionRequest", decision } }
 }
 
+/// What the model reads instead of what the tool gave back. Any other member would make it void.
+#[derive(Serialize)]
+struct Block<'a> {
+    decision: &'static str,
+    reason: &'a str,
+}
+
+fn block(reason: &str) -> Block<'_> {
+    Block { decision: "block", reason }
+}
+
+/// Where in the result of an MCP server that is which the model gets; the client prefers the first.
+const READ: &[&str] = &["structuredContent", "content"];
+
 impl Host for Codex {
     fn id(&self) -> &'static str {
         "codex"
+    }
+
+    fn changes_output(&self, _: &str) -> bool {
+        true
     }
 
     fn hooks_start(&self) -> HooksStart {
@@ -138,8 +159,12 @@ impl Host for Codex {
             (Phase::Before | Phase::Permission | Phase::Config, Decision::Ask | Decision::Deny) => {
                 self.refuse(Some(call.phase), &message)
             }
+            (Phase::After, _) => match verdict.redaction() {
+                None => Reply::silent(),
+                Some(redaction) => print(&block(&readable(redaction, READ))),
+            },
             // What has happened cannot be stopped; it is in the record.
-            (Phase::Config | Phase::After | Phase::Start | Phase::Other, _) => Reply::silent(),
+            (Phase::Config | Phase::Start | Phase::Other, _) => Reply::silent(),
         }
     }
 
@@ -148,7 +173,8 @@ impl Host for Codex {
             None | Some(Phase::Before) => print_denial(&before("deny", Some(message), None), message),
             Some(Phase::Permission) => print_denial(&permission("deny", Some(message)), message),
             Some(Phase::Config) => Reply::blocking(message),
-            Some(Phase::After | Phase::Start | Phase::Other) => Reply::silent(),
+            Some(Phase::After) => print_denial(&block(message), message),
+            Some(Phase::Start | Phase::Other) => Reply::silent(),
         }
     }
 }

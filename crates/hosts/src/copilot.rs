@@ -5,17 +5,24 @@
 //!   in Pascal case they come in Claude Code's form, with its names for tools and Copilot's own for parameters.
 //! - `"allow"` overrides even what the user has forbidden on the command line, so no objection is silence.
 //! - Exit 2 denies, with the reason from the JSON on stdout; an unknown word there lets the call run.
+//! - After a call `modifiedResult` is shown instead of what the tool gave back, in one spelling only, whatever that of the
+//!   event; in any other it is passed over, and the output shown. `decision: "block"` shows its reason instead, also
+//!   beside exit 2. Of a tool that failed nothing can be changed.
 //! - A patch is one text, not an object.
 
 use std::borrow::Cow;
 
-use serde::Serialize;
-use toolgate_model::{Action, Agent, Call, Decision, DecodeError, Host, Json, Phase, Reply, Verdict};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use toolgate_model::{
+    Action, Agent, Call, Decision, DecodeError, Host, Json, Phase, Redaction, Reply, Verdict,
+};
 
 use crate::members::Members;
+use crate::readable::readable;
 use crate::tools::Tool::{Fetch, Internal, Patch, Read, Search, Shell, Write};
 use crate::tools::Toolset;
-use crate::wire::{print, print_denial, rewritten};
+use crate::wire::{print, print_denial, redacted, rewritten};
 
 pub(crate) struct Copilot;
 
@@ -89,6 +96,63 @@ struct Before<'a> {
     permission_decision_reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     modified_args: Option<Json<'a>>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    block: Option<Block<'a>>,
+}
+
+/// What the model reads instead of what the tool gave back.
+#[derive(Serialize)]
+struct Block<'a> {
+    decision: &'static str,
+    reason: &'a str,
+}
+
+fn block(reason: &str) -> Block<'_> {
+    Block { decision: "block", reason }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct After<'a> {
+    modified_result: ToolResult<'a>,
+    additional_context: String,
+}
+
+/// What the tool gave back, in the spelling that is taken.
+struct ToolResult<'a>(Members<'a>);
+
+/// The names of a result's members in the other spelling.
+const SPELLINGS: [(&str, &str); 2] =
+    [("result_type", "resultType"), ("text_result_for_llm", "textResultForLlm")];
+
+impl<'a> ToolResult<'a> {
+    /// `None` where it has not the form that the client takes.
+    fn read(result: &'a RawValue) -> Option<ToolResult<'a>> {
+        let result = ToolResult(Members::of(result).ok()?);
+        let has =
+            |wanted| result.members().any(|(name, value)| name == wanted && value.get().starts_with('"'));
+        SPELLINGS.iter().all(|(_, name)| has(*name)).then_some(result)
+    }
+
+    fn members(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        let spelled =
+            |name| SPELLINGS.iter().find(|(other, _)| *other == name).map_or(name, |(_, taken)| *taken);
+        self.0.iter().map(move |(name, value)| (spelled(name), value))
+    }
+}
+
+impl Serialize for ToolResult<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.members())
+    }
+}
+
+fn after(redaction: &Redaction, result: Option<&RawValue>) -> Reply {
+    match result.and_then(ToolResult::read) {
+        Some(modified_result) => print(&After { modified_result, additional_context: redaction.note() }),
+        // Passed over, another form would show what it should hide.
+        None => print(&block(&readable(redaction, &[]))),
+    }
 }
 
 #[derive(Serialize)]
@@ -111,6 +175,10 @@ impl Host for Copilot {
         true
     }
 
+    fn changes_output(&self, _: &str) -> bool {
+        true
+    }
+
     fn runs_what_is_late(&self) -> bool {
         true
     }
@@ -122,16 +190,15 @@ impl Host for Copilot {
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
         let mut told = Members::read(stdin)?;
         let name = told
-            .first_text(&["hook_event_name", "hookName"])
+            .first_text(&["hook_event_name", "hookName"])?
             .or(event.map(Cow::Borrowed))
             .ok_or(DecodeError::MissingField("hook_event_name"))?;
         let phase = phase(&name);
         let (tool, input, action) = match phase {
             Phase::Before | Phase::Permission | Phase::After => {
-                let tool = told.first_text(&["toolName", "tool_name"]);
+                let tool = told.first_text(&["toolName", "tool_name"])?;
                 let tool = tool.ok_or(DecodeError::MissingField("toolName"))?;
-                let arguments =
-                    ["toolArgs", "toolInput", "tool_input"].iter().find_map(|name| told.take(name));
+                let arguments = told.first(&["toolArgs", "toolInput", "tool_input"])?;
                 let input = arguments.ok_or(DecodeError::MissingField("toolArgs"))?;
                 if !matches!(input, Json::Object(_) | Json::Text(_)) {
                     return Err(DecodeError::WrongField("toolArgs"));
@@ -142,16 +209,17 @@ impl Host for Copilot {
             }
             _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
         };
-        let own = told.first_text(&["sessionId", "session_id"]);
+        let own = told.first_text(&["sessionId", "session_id"])?;
         Ok(Call {
             // A sub-agent's events have its own id there; the session is the one that it belongs to.
-            session: told.text("parentAgentId").or(own),
-            cwd: told.text("cwd"),
-            transcript: told.text("transcriptPath"),
-            agent: Agent { id: told.text("agentId"), kind: told.text("agentType") },
+            session: told.text("parentAgentId")?.or(own),
+            cwd: told.text("cwd")?,
+            transcript: told.text("transcriptPath")?,
+            agent: Agent { id: told.text("agentId")?, kind: told.text("agentType")? },
             tool,
             input,
             action,
+            output: told.output("toolResult", phase).or_else(|| told.output("tool_result", phase)),
             ..Call::event(self.id(), name, phase)
         })
     }
@@ -180,8 +248,12 @@ impl Host for Copilot {
             (Phase::Before | Phase::Permission | Phase::Config, Decision::Ask | Decision::Deny) => {
                 self.refuse(Some(call.phase), &message)
             }
+            (Phase::After, _) => match verdict.redaction() {
+                None => Reply::silent(),
+                Some(redaction) => after(redaction, redacted(verdict)),
+            },
             // What has happened cannot be stopped; it is in the record.
-            (Phase::Config | Phase::After | Phase::Start | Phase::Other, _) => Reply::silent(),
+            (Phase::Config | Phase::Start | Phase::Other, _) => Reply::silent(),
         }
     }
 
@@ -191,13 +263,16 @@ impl Host for Copilot {
                 let denial = Before {
                     permission_decision: Some("deny"),
                     permission_decision_reason: Some(message),
+                    // Where not even the event is known, it may be one after the call.
+                    block: phase.is_none().then(|| block(message)),
                     ..Before::default()
                 };
                 print_denial(&denial, message)
             }
             Some(Phase::Permission) => print(&Permission { behavior: "deny", message: Some(message) }),
             Some(Phase::Config) => Reply::blocking(message),
-            Some(Phase::After | Phase::Start | Phase::Other) => Reply::silent(),
+            Some(Phase::After) => print(&block(message)),
+            Some(Phase::Start | Phase::Other) => Reply::silent(),
         }
     }
 }

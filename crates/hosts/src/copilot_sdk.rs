@@ -1,7 +1,8 @@
 //! GitHub Copilot SDK: an application's own code hands on what its callbacks get.
 //!
 //! What the SDK does, as observed on 1.0.14: a permission request has a shape for each kind; a custom tool is the
-//! application's own, told by its name only; `"allow"` skips the application's permission handler.
+//! application's own, told by its name only; `"allow"` skips the application's permission handler. Of a tool that failed nothing can be
+//! changed.
 
 use std::borrow::Cow;
 
@@ -27,18 +28,18 @@ const KINDS: &[(&str, Tool)] = &[
 
 /// What permission is asked for: the tool or the kind, its input, and what that would do.
 fn asked(mut told: Members<'_>) -> Result<(Cow<'_, str>, Json<'_>, Action<'_>), DecodeError> {
-    let kind = told.text("kind").ok_or(DecodeError::MissingField("input.kind"))?;
+    let kind = told.text("kind")?.ok_or(DecodeError::MissingField("input.kind"))?;
     if let Some((_, tool)) = KINDS.iter().find(|(known, _)| *known == kind) {
-        let input = told.rest();
+        let input = told.rest()?;
         let action = tool.action(&input);
         return Ok((kind, input, action));
     }
-    let tool = told.text("toolName").unwrap_or_else(|| kind.clone());
-    let arguments = told.take("toolArgs").or_else(|| told.take("args"));
+    let tool = told.text("toolName")?.unwrap_or_else(|| kind.clone());
+    let arguments = told.first(&["toolArgs", "args"])?;
     let input = match arguments {
         Some(input @ (Json::Object(_) | Json::Text(_))) => input,
         // What is asked for in a form that nobody here knows is searched as it stands.
-        _ => told.rest(),
+        _ => told.rest()?,
     };
     let action = match &*kind {
         "hook" => TOOLS.action(&tool, &input),
@@ -65,6 +66,10 @@ impl Host for CopilotSdk {
         true
     }
 
+    fn changes_output(&self, _: &str) -> bool {
+        true
+    }
+
     fn phase(&self, event: &str) -> Phase {
         match event {
             "onPreToolUse" => Phase::Before,
@@ -79,14 +84,16 @@ impl Host for CopilotSdk {
         let mut payload = Members::read(stdin)?;
         let name = event.ok_or(DecodeError::MissingField("event"))?;
         let phase = self.phase(name);
-        let (mut told, mut invocation) = (payload.object("input"), payload.object("invocation"));
-        let session = invocation.text("sessionId").or_else(|| told.text("sessionId"));
-        let cwd = told.first_text(&["workingDirectory", "cwd"]);
-        let agent = Agent { id: told.text("agentId"), kind: told.text("agentType") };
+        let (mut told, mut invocation) = (payload.object("input")?, payload.object("invocation")?);
+        let own = told.text("sessionId")?;
+        let session = invocation.text("sessionId")?.or(own);
+        let cwd = told.first_text(&["workingDirectory", "cwd"])?;
+        let agent = Agent { id: told.text("agentId")?, kind: told.text("agentType")? };
+        let output = told.output("toolResult", phase);
         let (tool, input, action) = match phase {
             Phase::Before | Phase::After => {
-                let tool = told.text("toolName").ok_or(DecodeError::MissingField("input.toolName"))?;
-                let input = told.take("toolArgs").ok_or(DecodeError::MissingField("input.toolArgs"))?;
+                let tool = told.text("toolName")?.ok_or(DecodeError::MissingField("input.toolName"))?;
+                let input = told.take("toolArgs")?.ok_or(DecodeError::MissingField("input.toolArgs"))?;
                 if !matches!(input, Json::Object(_) | Json::Text(_)) {
                     return Err(DecodeError::WrongField("input.toolArgs"));
                 }
@@ -103,6 +110,7 @@ impl Host for CopilotSdk {
             tool,
             input,
             action,
+            output,
             ..Call::event(self.id(), Cow::Borrowed(name), phase)
         })
     }

@@ -2,25 +2,28 @@
 //!
 //! The client is closed and was not driven here; this follows its documentation. `preToolUse` takes `"ask"` and
 //! does not obey it, and so does `subagentStart`: there what would be asked is denied. The events for shell and MCP
-//! calls do ask. An object without `permission` has no objection.
+//! calls do ask. An object without `permission` has no objection. Only what the tool of an MCP server gave back can be
+//! changed, and only in `postToolUse`, which has it as JSON inside of a text.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use toolgate_model::{
-    Access, Action, Agent, Call, Decision, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Verdict,
+    Access, Action, Agent, Call, Decision, DecodeError, FileUse, Host, Json, PathArg, Phase, Redaction,
+    Reply, Verdict,
 };
 
 use crate::members::Members;
 use crate::tools::Tool::{Delete, Fetch, Internal, Read, Search, Shell, ShellIn, Write};
 use crate::tools::Toolset;
-use crate::wire::{print, print_denial, rewrite_hint, rewritten};
+use crate::wire::{print, print_denial, redacted, rewrite_hint, rewritten};
 
 pub(crate) struct Cursor;
 
 /// Every tool of the client that we know.
 pub(crate) const TOOLS: Toolset = Toolset {
-    is_added: |tool| tool.starts_with("MCP:"),
+    is_added: is_mcp,
     listed: &[
         ("Delete", Delete("file_path")),
         ("Grep", Search("path", Some("glob"))),
@@ -54,16 +57,51 @@ fn objection<'a>(permission: &'static str, message: &'a str) -> Answer<'a> {
     }
 }
 
+/// What is shown instead of what the tool of an MCP server gave back.
+#[derive(Serialize)]
+struct After<'a, Output> {
+    updated_mcp_tool_output: Output,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_context: Option<&'a str>,
+}
+
+/// The form of every MCP server's answer.
+#[derive(Serialize)]
+struct McpOutput<'a> {
+    content: [McpText<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct McpText<'a> {
+    r#type: &'static str,
+    text: &'a str,
+}
+
+fn is_mcp(tool: &str) -> bool {
+    tool.starts_with("MCP:")
+}
+
+/// What a tool gave back. Where it is JSON inside of a text, it is that JSON.
+fn output<'a>(told: &mut Members<'a>, phase: Phase) -> Option<Cow<'a, str>> {
+    if let Some(printed) = told.output("output", phase) {
+        return Some(printed);
+    }
+    let output = told.output("tool_output", phase).or_else(|| told.output("result_json", phase))?;
+    let inner: Option<String> = serde_json::from_str(&output).ok();
+    let inner = inner.filter(|inner| serde_json::from_str::<&RawValue>(inner).is_ok());
+    Some(inner.map_or(output, Cow::Owned))
+}
+
 /// The file that is read, and those that come with it.
-fn read_with_attachments<'a>(told: &mut Members<'a>) -> (Json<'a>, Action<'a>) {
-    let input =
-        Json::Object(vec![(Cow::Borrowed("file_path"), told.take("file_path").unwrap_or(Json::Null))]);
+fn read_with_attachments<'a>(told: &mut Members<'a>) -> Result<(Json<'a>, Action<'a>), DecodeError> {
+    let path = told.take("file_path")?.unwrap_or(Json::Null);
+    let input = Json::Object(vec![(Cow::Borrowed("file_path"), path)]);
     let read = |path| FileUse { access: Access::Read, param: Cow::Borrowed("file_path"), path };
     let mut uses = vec![read(PathArg::of(&input, "file_path"))];
-    if let Some(Json::List(attachments)) = told.take("attachments") {
+    if let Some(Json::List(attachments)) = told.take("attachments")? {
         uses.extend(attachments.iter().map(|attachment| read(PathArg::of(attachment, "file_path"))));
     }
-    (input, Action::Files(uses))
+    Ok((input, Action::Files(uses)))
 }
 
 impl Host for Cursor {
@@ -73,6 +111,10 @@ impl Host for Cursor {
 
     fn project_variable(&self) -> Option<&'static str> {
         Some("CURSOR_PROJECT_DIR")
+    }
+
+    fn changes_output(&self, tool: &str) -> bool {
+        is_mcp(tool)
     }
 
     fn phase(&self, event: &str) -> Phase {
@@ -97,11 +139,11 @@ impl Host for Cursor {
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
         let mut told = Members::read(stdin)?;
         let name = told
-            .text("hook_event_name")
+            .text("hook_event_name")?
             .or(event.map(Cow::Borrowed))
             .ok_or(DecodeError::MissingField("hook_event_name"))?;
         let phase = self.phase(&name);
-        let roots = match told.take("workspace_roots") {
+        let roots = match told.take("workspace_roots")? {
             Some(Json::List(roots)) => roots,
             _ => Vec::new(),
         };
@@ -109,15 +151,16 @@ impl Host for Cursor {
             Json::Text(root) => Some(root),
             _ => None,
         });
-        let session = told.first_text(&["conversation_id", "session_id"]);
-        let cwd = told.text("cwd").filter(|cwd| !cwd.is_empty()).or(root);
-        let agent = Agent { id: told.text("subagent_id"), kind: told.text("subagent_type") };
-        let transcript = told.text("transcript_path");
-        let tool = told.text("tool_name");
+        let session = told.first_text(&["conversation_id", "session_id"])?;
+        let cwd = told.text("cwd")?.filter(|cwd| !cwd.is_empty()).or(root);
+        let agent = Agent { id: told.text("subagent_id")?, kind: told.text("subagent_type")? };
+        let transcript = told.text("transcript_path")?;
+        let tool = told.text("tool_name")?;
+        let output = output(&mut told, phase);
         let (tool, input, action) = match &*name {
             "preToolUse" | "postToolUse" | "postToolUseFailure" => {
                 let tool = tool.ok_or(DecodeError::MissingField("tool_name"))?;
-                let input = told.take("tool_input").ok_or(DecodeError::MissingField("tool_input"))?;
+                let input = told.take("tool_input")?.ok_or(DecodeError::MissingField("tool_input"))?;
                 if !matches!(input, Json::Object(_)) {
                     return Err(DecodeError::WrongField("tool_input"));
                 }
@@ -125,13 +168,13 @@ impl Host for Cursor {
                 (tool, input, action)
             }
             "beforeShellExecution" => {
-                let input = told.rest();
+                let input = told.rest()?;
                 let action = Shell("command").action(&input);
                 (Cow::Borrowed("Shell"), input, action)
             }
             "beforeMCPExecution" => {
                 let tool = tool.ok_or(DecodeError::MissingField("tool_name"))?;
-                let input = match told.take("tool_input") {
+                let input = match told.take("tool_input")? {
                     None => return Err(DecodeError::MissingField("tool_input")),
                     // The input is JSON inside of a text.
                     Some(Json::Text(text)) => {
@@ -143,7 +186,7 @@ impl Host for Cursor {
                 (tool, input, Action::Unlisted { mcp: true })
             }
             "beforeReadFile" | "beforeTabFileRead" => {
-                let (input, action) = read_with_attachments(&mut told);
+                let (input, action) = read_with_attachments(&mut told)?;
                 (Cow::Borrowed("Read"), input, action)
             }
             "subagentStart" => (Cow::Borrowed("Task"), Json::Null, Action::Internal),
@@ -157,12 +200,18 @@ impl Host for Cursor {
             tool,
             input,
             action,
+            output,
             ..Call::event(self.id(), name, phase)
         })
     }
 
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
         let message = verdict.message().unwrap_or_default();
+        if let Some(output) = redacted(verdict).filter(|_| call.event == "postToolUse" && is_mcp(&call.tool))
+        {
+            let note = verdict.redaction().map(Redaction::note);
+            return print(&After { updated_mcp_tool_output: output, additional_context: note.as_deref() });
+        }
         if call.phase != Phase::Before {
             return Reply::silent();
         }
@@ -187,7 +236,12 @@ impl Host for Cursor {
             None | Some(Phase::Before | Phase::Permission | Phase::Config) => {
                 print_denial(&objection("deny", message), message)
             }
-            Some(Phase::After | Phase::Start | Phase::Other) => Reply::silent(),
+            // Of another tool than an MCP server's it changes nothing.
+            Some(Phase::After) => print(&After {
+                updated_mcp_tool_output: McpOutput { content: [McpText { r#type: "text", text: message }] },
+                additional_context: None,
+            }),
+            Some(Phase::Start | Phase::Other) => Reply::silent(),
         }
     }
 }

@@ -5,6 +5,7 @@
 //!   both places.
 //! - An unknown word for the decision lets the call run.
 //! - A rewrite is merged over the arguments, and the model is told of it.
+//! - A denial after the call shows its reason instead of what the tool gave back.
 //! - `"ask"` shows a dialog; where nobody is there the client ends without running the tool.
 //! - Its tools take `@a` for `a` where there is no `@a`, and `replace` looks for a file that is not there in the whole
 //!   workspace: any whose path ends in the same letters.
@@ -16,6 +17,7 @@ use toolgate_model::{
     Action, Call, Decision, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Verdict,
 };
 
+use crate::readable::readable;
 use crate::tools::Tool::{Fetch, Internal, Read, Search, ShellIn, Write};
 use crate::tools::Toolset;
 use crate::wire::{Dialect, print, print_denial, rewritten};
@@ -119,6 +121,10 @@ impl Host for Gemini {
         Some("GEMINI_PROJECT_DIR")
     }
 
+    fn changes_output(&self, _: &str) -> bool {
+        true
+    }
+
     fn runs_what_is_late(&self) -> bool {
         true
     }
@@ -151,19 +157,23 @@ impl Host for Gemini {
             (Phase::Before | Phase::Permission | Phase::Config, Decision::Ask | Decision::Deny) => {
                 self.refuse(Some(call.phase), &message)
             }
+            (Phase::After, _) => match verdict.redaction() {
+                None => Reply::silent(),
+                Some(redaction) => {
+                    print(&Answer { decision: "deny", reason: &readable(redaction, &["llmContent"]) })
+                }
+            },
             // What has happened cannot be stopped; it is in the record.
-            (Phase::Permission | Phase::Config | Phase::After | Phase::Start | Phase::Other, _) => {
-                Reply::silent()
-            }
+            (Phase::Permission | Phase::Config | Phase::Start | Phase::Other, _) => Reply::silent(),
         }
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         match phase {
-            None | Some(Phase::Before | Phase::Permission | Phase::Config) => {
+            None | Some(Phase::Before | Phase::Permission | Phase::Config | Phase::After) => {
                 print_denial(&Answer { decision: "deny", reason: message }, message)
             }
-            Some(Phase::After | Phase::Start | Phase::Other) => Reply::silent(),
+            Some(Phase::Start | Phase::Other) => Reply::silent(),
         }
     }
 }

@@ -100,6 +100,10 @@ impl Host for Generic {
         true
     }
 
+    fn changes_output(&self, _: &str) -> bool {
+        true
+    }
+
     fn phase(&self, event: &str) -> Phase {
         match event {
             "permission" => Phase::Permission,
@@ -114,25 +118,25 @@ impl Host for Generic {
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
         let mut told = Members::read(stdin)?;
         let name =
-            told.text("event").or(event.map(Cow::Borrowed)).ok_or(DecodeError::MissingField("event"))?;
+            told.text("event")?.or(event.map(Cow::Borrowed)).ok_or(DecodeError::MissingField("event"))?;
         let phase = self.phase(&name);
         if phase == Phase::Before && name != "before" {
             return Err(DecodeError::WrongField("event"));
         }
-        let cwd = told.text("cwd");
+        let cwd = told.text("cwd")?;
         if matches!(phase, Phase::Before | Phase::Permission) {
             let cwd = cwd.as_deref().ok_or(DecodeError::MissingField("cwd"))?;
             if !cwd.starts_with('/') {
                 return Err(DecodeError::WrongField("cwd"));
             }
         }
-        let mut agent = told.object("agent");
-        let agent = Agent { id: agent.text("id"), kind: agent.text("kind") };
+        let mut agent = told.object("agent")?;
+        let agent = Agent { id: agent.text("id")?, kind: agent.text("kind")? };
         let (tool, input, action) = match phase {
             Phase::Before | Phase::Permission | Phase::After => {
-                let tool = told.text("tool").ok_or(DecodeError::MissingField("tool"))?;
-                let input = told.take("input").ok_or(DecodeError::MissingField("input"))?;
-                let action = match told.take("action") {
+                let tool = told.text("tool")?.ok_or(DecodeError::MissingField("tool"))?;
+                let input = told.take("input")?.ok_or(DecodeError::MissingField("input"))?;
+                let action = match told.take("action")? {
                     Some(action) => action_by_word(action)?,
                     None => action_by_name(&tool, &input),
                 };
@@ -141,12 +145,13 @@ impl Host for Generic {
             _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
         };
         Ok(Call {
-            session: told.text("session"),
+            session: told.text("session")?,
             cwd,
             agent,
             tool,
             input,
             action,
+            output: told.output("output", phase),
             ..Call::event(self.id(), name, phase)
         })
     }

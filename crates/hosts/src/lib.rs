@@ -15,6 +15,7 @@ mod opencode;
 mod pi;
 mod plain;
 mod qwen;
+mod readable;
 mod tools;
 mod wire;
 

@@ -56,6 +56,10 @@ impl Host for OpenCode {
         true
     }
 
+    fn changes_output(&self, _: &str) -> bool {
+        true
+    }
+
     fn phase(&self, event: &str) -> Phase {
         match event {
             "tool.execute.before" => Phase::Before,
@@ -69,13 +73,17 @@ impl Host for OpenCode {
         let mut payload = Members::read(stdin)?;
         let name = event.ok_or(DecodeError::MissingField("event"))?;
         let phase = self.phase(name);
-        let cwd = payload.text("directory");
-        let (mut told, mut output) = (payload.object("input"), payload.object("output"));
-        let session = told.text("sessionID").or_else(|| payload.text("sessionID"));
+        let cwd = payload.text("directory")?;
+        let mut told = payload.object("input")?;
+        let outer = payload.text("sessionID")?;
+        let session = told.text("sessionID")?.or(outer);
+        let output = payload.output("output", phase);
         let (tool, input, action) = match phase {
             Phase::Before | Phase::After => {
-                let tool = told.text("tool").ok_or(DecodeError::MissingField("input.tool"))?;
-                let arguments = output.take("args").or_else(|| told.take("args"));
+                let tool = told.text("tool")?.ok_or(DecodeError::MissingField("input.tool"))?;
+                // Before the call they stand in what a plugin may change; after it, what the tool gave back does.
+                let changeable = payload.object("output")?.take("args")?;
+                let arguments = changeable.map_or_else(|| told.take("args"), |args| Ok(Some(args)))?;
                 let input = arguments.ok_or(DecodeError::MissingField("args"))?;
                 if !matches!(input, Json::Object(_)) {
                     return Err(DecodeError::WrongField("args"));
@@ -85,7 +93,15 @@ impl Host for OpenCode {
             }
             _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
         };
-        Ok(Call { session, cwd, tool, input, action, ..Call::event(self.id(), Cow::Borrowed(name), phase) })
+        Ok(Call {
+            session,
+            cwd,
+            tool,
+            input,
+            action,
+            output,
+            ..Call::event(self.id(), Cow::Borrowed(name), phase)
+        })
     }
 
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {

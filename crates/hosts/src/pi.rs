@@ -32,12 +32,25 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
+/// What a tool gave back stands in these members of its event: together they are its output.
+const OUTPUT: [&str; 3] = ["content", "details", "structuredContent"];
+
+fn output<'a>(told: &mut Members<'a>) -> Option<Cow<'a, str>> {
+    let member = |name| told.raw(name).map(|value| format!("\"{name}\":{}", value.get()));
+    let members: Vec<_> = OUTPUT.into_iter().filter_map(member).collect();
+    (!members.is_empty()).then(|| Cow::Owned(format!("{{{}}}", members.join(","))))
+}
+
 impl Host for Pi {
     fn id(&self) -> &'static str {
         "pi"
     }
 
     fn is_served(&self) -> bool {
+        true
+    }
+
+    fn changes_output(&self, _: &str) -> bool {
         true
     }
 
@@ -52,14 +65,14 @@ impl Host for Pi {
 
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
         let mut payload = Members::read(stdin)?;
-        let (mut told, mut ctx) = (payload.object("event"), payload.object("ctx"));
+        let (mut told, mut ctx) = (payload.object("event")?, payload.object("ctx")?);
         let name =
-            told.text("type").or(event.map(Cow::Borrowed)).ok_or(DecodeError::MissingField("event.type"))?;
+            told.text("type")?.or(event.map(Cow::Borrowed)).ok_or(DecodeError::MissingField("event.type"))?;
         let phase = self.phase(&name);
         let (tool, input, action) = match phase {
             Phase::Before | Phase::After => {
-                let tool = told.text("toolName").ok_or(DecodeError::MissingField("event.toolName"))?;
-                let input = told.take("input").ok_or(DecodeError::MissingField("event.input"))?;
+                let tool = told.text("toolName")?.ok_or(DecodeError::MissingField("event.toolName"))?;
+                let input = told.take("input")?.ok_or(DecodeError::MissingField("event.input"))?;
                 if !matches!(input, Json::Object(_)) {
                     return Err(DecodeError::WrongField("event.input"));
                 }
@@ -71,18 +84,19 @@ impl Host for Pi {
             }
             _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
         };
-        let trusted = match ctx.take("trusted") {
+        let trusted = match ctx.take("trusted")? {
             Some(Json::Bool(trusted)) => Some(trusted),
             _ => None,
         };
         Ok(Call {
-            session: ctx.text("sessionId"),
-            cwd: ctx.text("cwd"),
-            transcript: ctx.text("sessionFile"),
-            standing: Standing { trusted, mode: ctx.text("mode").map(Cow::into_owned) },
+            session: ctx.text("sessionId")?,
+            cwd: ctx.text("cwd")?,
+            transcript: ctx.text("sessionFile")?,
+            standing: Standing { trusted, mode: ctx.text("mode")?.map(Cow::into_owned) },
             tool,
             input,
             action,
+            output: (phase == Phase::After).then(|| output(&mut told)).flatten(),
             ..Call::event(self.id(), name, phase)
         })
     }

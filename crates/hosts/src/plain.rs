@@ -30,7 +30,7 @@ struct Answer<'a> {
     notice: Option<&'a str>,
 }
 
-/// Says the verdict. What has happened cannot be stopped; it is in the record.
+/// Says the verdict. What has happened cannot be stopped, only shown in another form; it is in the record.
 pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict) -> Reply {
     if matches!(call.phase, Phase::After | Phase::Start | Phase::Other) {
         let output = redacted(verdict);
@@ -50,13 +50,14 @@ pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict) -> Reply {
     })
 }
 
-/// Refuses; an event that stops nothing is let pass, and the person told.
+/// Refuses. After a call that is: show the reason instead of what nobody could look through. An event that stops and shows
+/// nothing is let pass, and the person told.
 pub(crate) fn refuse(phase: Option<Phase>, message: &str) -> Reply {
     match phase {
-        Some(Phase::After | Phase::Start | Phase::Other) => {
+        Some(Phase::Start | Phase::Other) => {
             print(&Answer { decision: "allow", notice: Some(message), ..Answer::default() })
         }
-        None | Some(Phase::Before | Phase::Permission | Phase::Config) => {
+        None | Some(Phase::Before | Phase::Permission | Phase::Config | Phase::After) => {
             print(&Answer { decision: "deny", reason: Some(message), ..Answer::default() })
         }
     }

@@ -1,7 +1,8 @@
 //! Qwen Code: Gemini's tools, Claude Code's events and answers.
 //!
 //! What the client does, as observed on 0.24.4: it ignores a changed input and runs the original, so a rewrite is
-//! a denial that says what to write instead; exit 2 without text lets the call run.
+//! a denial that says what to write instead; exit 2 without text lets the call run. What a tool gave back can be neither
+//! changed nor hidden: a block after the call leaves it where it is.
 
 use serde::Serialize;
 use toolgate_model::{Call, Decision, DecodeError, Host, Phase, Reply, Verdict};

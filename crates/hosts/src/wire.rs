@@ -107,11 +107,16 @@ pub(crate) fn malformed(error: serde_json::Error) -> DecodeError {
     DecodeError::Malformed { line: error.line(), column: error.column() }
 }
 
+const LINE_BREAKS: [char; 2] = ['\n', '\r'];
+
 /// One line of JSON. Our own types hold no map with a key that is no string: the only way that writing them could
 /// fail. Should it fail all the same, exit 2 blocks.
 pub(crate) fn print(answer: &impl Serialize) -> Reply {
     match serde_json::to_string(answer) {
-        Ok(json) => Reply::json(json),
+        // What came in many lines is taken over as it came; no text in JSON has a line break of its own.
+        Ok(json) => {
+            Reply::json(if json.contains(LINE_BREAKS) { json.replace(LINE_BREAKS, " ") } else { json })
+        }
         Err(_) => Reply::blocking("toolgate could not write its answer"),
     }
 }

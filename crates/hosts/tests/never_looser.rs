@@ -13,12 +13,14 @@
 
 mod support;
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 use support::{CAPTURED, Payload, payloads};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
-    Agent, Call, Decision, Facts, Finding, Ground, Kind, Phase, Policy, Reply, Ruleset, Standing, Unknown,
-    Verdict, Wording,
+    Agent, Call, Decision, Facts, Finding, Ground, Kind, Phase, Policy, Redaction, Reply, Ruleset, Standing,
+    Unknown, Verdict, Wording,
 };
 
 /// What the client does with a call.
@@ -378,5 +380,145 @@ fn every_host_is_held_to_it() {
     let events = events();
     for host in HOSTS {
         assert!(events.iter().any(|(id, _)| *id == host.id()), "{}", host.id());
+    }
+}
+
+/// What the model reads of a call that has run, where the client takes that from the answer; `None` where it reads what
+/// the tool gave back.
+fn shown(host: &str, event: &str, call: &Call<'_>, reply: &Reply) -> Option<String> {
+    let said = answer(reply);
+    if host == "codex" && reply.code == 2 && !reply.stderr.trim().is_empty() {
+        return Some(reply.stderr.clone());
+    }
+    let said = said?;
+    let (text, beside) = match host {
+        "claude-code" => {
+            let output = &said["hookSpecificOutput"];
+            let sent: Value = serde_json::from_str(call.output.as_deref()?).unwrap();
+            let new = output.get("updatedToolOutput").filter(|new| same_shape(&sent, new))?;
+            (new.to_string(), text(output, "/additionalContext"))
+        }
+        "codex" => {
+            let known = said.as_object()?.keys().all(|key| matches!(key.as_str(), "decision" | "reason"));
+            let obeyed = known && reply.code == 0 && said["decision"] == "block";
+            let reason = text(&said, "/reason").filter(|reason| obeyed && !reason.trim().is_empty())?;
+            (reason.to_owned(), None)
+        }
+        "copilot" if said["decision"] == "block" => (text(&said, "/reason")?.to_owned(), None),
+        "copilot" => {
+            text(&said, "/modifiedResult/resultType").filter(|_| reply.code == 0)?;
+            let new = text(&said, "/modifiedResult/textResultForLlm")?;
+            (new.to_owned(), text(&said, "/additionalContext"))
+        }
+        "cursor" => {
+            let new = said.get("updated_mcp_tool_output");
+            let new = new.filter(|_| event == "postToolUse" && call.tool.starts_with("MCP:"))?;
+            (new.to_string(), text(&said, "/additional_context"))
+        }
+        "gemini" if said["decision"] == "deny" => (text(&said, "/reason")?.to_owned(), None),
+        "copilot-sdk" | "generic" | "opencode" | "pi" => match text(&said, "/decision")? {
+            "allow" => (said.get("output")?.to_string(), text(&said, "/note")),
+            _ => (text(&said, "/reason")?.to_owned(), None),
+        },
+        _ => return None,
+    };
+    Some(format!("{text}\n{}", beside.unwrap_or_default()))
+}
+
+/// Claude Code passes over what has not the members of what the tool gave back.
+fn same_shape(sent: &Value, new: &Value) -> bool {
+    match (sent, new) {
+        (Value::Object(sent), Value::Object(new)) => {
+            sent.len() == new.len() && sent.iter().all(|(name, value)| same_shape(value, &new[name]))
+        }
+        (Value::Array(sent), Value::Array(new)) => {
+            sent.len() == new.len() && sent.iter().zip(new).all(|(sent, new)| same_shape(sent, new))
+        }
+        (Value::String(_), Value::String(_)) => true,
+        (sent, new) => sent == new,
+    }
+}
+
+const MARK: &str = "[a mark]";
+
+/// The same with all of its texts redacted, and what they were.
+fn redact(value: &mut Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(std::mem::replace(text, MARK.to_owned())),
+        Value::Array(values) => values.iter_mut().for_each(|value| redact(value, texts)),
+        Value::Object(members) => members.values_mut().for_each(|value| redact(value, texts)),
+        _ => {}
+    }
+}
+
+/// Events after a call, also of hosts that no event could be captured of.
+fn after_events() -> Vec<(&'static str, Payload)> {
+    let mut events = events();
+    let output = json!({"content": [{"type": "text", "text": "what it said"}]});
+    let cursor = |tool: &str| json!({"tool_name": tool, "tool_input": {}, "tool_output": output.to_string()});
+    let generic = json!({"tool": "t", "input": {}, "output": {"a": [1, "what it said"]}});
+    let strange = json!({"toolName": "bash", "toolArgs": {}, "toolResult": {"resultType": "success", "text": "what it said"}});
+    for (id, event, payload) in [
+        ("cursor", "postToolUse", cursor("MCP:t")),
+        ("cursor", "postToolUse", cursor("Shell")),
+        ("generic", "after", generic),
+        ("copilot", "postToolUse", strange),
+    ] {
+        let place = format!("{id} {payload}");
+        events
+            .push((id, Payload { place, event: event.to_owned(), bytes: payload.to_string().into_bytes() }));
+    }
+    events
+}
+
+#[test]
+fn no_redaction_is_dropped_by_a_host_that_can_show_it() {
+    let mut seen = HashSet::new();
+    for (id, Payload { place, event, bytes }) in after_events() {
+        let host = host(id).unwrap();
+        let call = host.decode(Some(&event), &bytes).unwrap();
+        let Some(output) = call.output.as_deref() else { continue };
+        let (mut output, mut texts): (Value, _) = (serde_json::from_str(output).unwrap(), Vec::new());
+        redact(&mut output, &mut texts);
+        let redaction = Redaction { output: output.to_string(), count: texts.len() };
+        let note = redaction.note();
+        let redacting = host.encode(&call, &Verdict::none().redacting(Some(redaction)));
+        assert!(!redacting.stdout.contains('\n'), "{place}: more than a line");
+        let shown_instead = shown(id, &event, &call, &redacting);
+        assert_eq!(shown_instead.is_some(), host.changes_output(&call.tool), "{place}: {redacting:?}");
+        let clean = host.encode(&call, &Verdict::none());
+        assert_eq!(shown(id, &event, &call, &clean), None, "{place}: {clean:?}");
+        let Some(shown_instead) = shown_instead else { continue };
+        seen.insert(id);
+        assert!(shown_instead.contains(MARK) || texts.is_empty(), "{place}: {shown_instead}");
+        assert!(shown_instead.contains(&note), "{place}: {shown_instead}");
+        let names = output.to_string();
+        for text in texts.iter().filter(|text| text.len() > 7 && !names.contains(*text)) {
+            assert!(!redacting.stdout.contains(text.as_str()), "{place}: `{text}` is in {redacting:?}");
+        }
+    }
+    let changing: HashSet<_> =
+        HOSTS.iter().map(|host| host.id()).filter(|id| !["mpm", "qwen"].contains(id)).collect();
+    assert_eq!(seen, changing);
+}
+
+#[test]
+fn an_output_that_nobody_could_look_through_is_not_shown() {
+    for (id, Payload { place, event, bytes }) in after_events() {
+        let host = host(id).unwrap();
+        let call = host.decode(Some(&event), &bytes).unwrap();
+        // Claude Code takes only what has the shape of that which could not be read.
+        if call.output.is_none() || !host.changes_output(&call.tool) || id == "claude-code" {
+            continue;
+        }
+        let reply = host.refuse(Some(Phase::After), "no way");
+        let instead = shown(id, &event, &call, &reply).unwrap_or_else(|| panic!("{place}: {reply:?}"));
+        assert!(instead.contains("no way"), "{place}: {reply:?}");
+        // Cursor is not known to take anything then.
+        if id != "cursor" {
+            let reply = host.refuse(None, "no way");
+            let instead = shown(id, &event, &call, &reply).unwrap_or_else(|| panic!("{place}: {reply:?}"));
+            assert!(instead.contains("no way"), "{place}: {reply:?}");
+        }
     }
 }

@@ -8,7 +8,10 @@
 
 mod support;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
+use serde_json::value::RawValue;
 use support::{CAPTURED, Payload, payloads};
 use toolgate_hosts::host;
 use toolgate_model::{Action, Call, PathArg, Phase};
@@ -62,6 +65,110 @@ fn every_event_is_read_without_loss() {
                 assert_eq!(&serde_json::to_value(&call.input).unwrap(), input, "{place}: the input");
             }
         }
+    }
+}
+
+/// The members that what a tool gave back stands in, byte for byte.
+fn output_of(bytes: &[u8]) -> Vec<&str> {
+    type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
+    const OUTPUTS: [&str; 7] =
+        ["tool_response", "toolResult", "tool_result", "output", "content", "details", "structuredContent"];
+    fn inside(value: &RawValue) -> Option<Members<'_>> {
+        serde_json::from_str(value.get()).ok()
+    }
+    let whole: Members<'_> = serde_json::from_slice(bytes).unwrap();
+    let inner = ["event", "input"].iter().find_map(|name| inside(whole.get(name)?));
+    let places = inner.into_iter().chain([whole]);
+    places.flat_map(|place| OUTPUTS.map(|name| place.get(name).map(|value| value.get()))).flatten().collect()
+}
+
+#[test]
+fn what_a_tool_gave_back_is_taken_as_it_came() {
+    for (directory, id, _) in CAPTURED {
+        let mut outputs = 0;
+        for Payload { place, event, bytes } in &payloads(directory) {
+            let call = host(id).unwrap().decode(Some(event), bytes).unwrap();
+            let output = call.output.as_deref();
+            if call.phase != Phase::After {
+                assert_eq!(output, None, "{place}");
+                continue;
+            }
+            let expected = output_of(bytes);
+            // An event of a tool that failed has none.
+            assert_eq!(output.is_some(), !expected.is_empty(), "{place}");
+            let Some(output) = output else { continue };
+            outputs += 1;
+            if *id == "pi" {
+                let whole: Value = serde_json::from_slice(bytes).unwrap();
+                let members: BTreeMap<&str, &RawValue> = serde_json::from_str(output).unwrap();
+                let texts: BTreeSet<_> = members.values().map(|value| value.get()).collect();
+                assert_eq!(texts, expected.into_iter().collect(), "{place}");
+                for (name, value) in members {
+                    assert_eq!(
+                        whole["event"][name],
+                        serde_json::from_str::<Value>(value.get()).unwrap(),
+                        "{place}"
+                    );
+                }
+            } else {
+                assert_eq!(expected, [output], "{place}");
+            }
+        }
+        assert!(outputs >= 1, "{directory}: no outputs");
+    }
+}
+
+#[test]
+fn no_output_makes_an_event_unreadable() {
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    for output in [&*deep, r#"{"a":1,"a":2}"#, r#""\ud800""#, "null", "7"] {
+        for (id, event, payload) in [
+            ("claude-code", "PostToolUse", r#"{"tool_name":"Bash","tool_input":{},"tool_response":OUTPUT}"#),
+            ("codex", "PostToolUse", r#"{"tool_name":"Bash","tool_input":{},"tool_response":OUTPUT}"#),
+            ("copilot", "postToolUse", r#"{"toolName":"bash","toolArgs":{},"toolResult":OUTPUT}"#),
+            ("copilot", "PostToolUse", r#"{"tool_name":"Bash","tool_input":{},"tool_result":OUTPUT}"#),
+            (
+                "copilot-sdk",
+                "onPostToolUse",
+                r#"{"input":{"toolName":"bash","toolArgs":{},"toolResult":OUTPUT}}"#,
+            ),
+            ("cursor", "postToolUse", r#"{"tool_name":"Shell","tool_input":{},"tool_output":OUTPUT}"#),
+            ("cursor", "afterShellExecution", r#"{"command":"ls","output":OUTPUT}"#),
+            ("cursor", "afterMCPExecution", r#"{"tool_name":"t","tool_input":"{}","result_json":OUTPUT}"#),
+            ("gemini", "AfterTool", r#"{"tool_name":"glob","tool_input":{},"tool_response":OUTPUT}"#),
+            ("generic", "after", r#"{"tool":"t","input":{},"output":OUTPUT}"#),
+            ("mpm", "PostToolUse", r#"{"tool_name":"Bash","tool_input":{},"tool_response":OUTPUT}"#),
+            ("opencode", "tool.execute.after", r#"{"input":{"tool":"bash","args":{}},"output":OUTPUT}"#),
+            (
+                "pi",
+                "tool_result",
+                r#"{"event":{"type":"tool_result","toolName":"bash","input":{},"details":OUTPUT}}"#,
+            ),
+            ("qwen", "PostToolUse", r#"{"tool_name":"glob","tool_input":{},"tool_response":OUTPUT}"#),
+        ] {
+            let payload = payload.replace("OUTPUT", output);
+            let call = host(id).unwrap().decode(Some(event), payload.as_bytes());
+            let call = call.unwrap_or_else(|error| panic!("{id} {event}: {error}"));
+            let expected = if id == "pi" { format!("{{\"details\":{output}}}") } else { output.to_owned() };
+            // An absent response and none at all are the same to Claude Code's kin.
+            if output != "null" || call.output.is_some() {
+                assert_eq!(call.output.as_deref(), Some(&*expected), "{id} {event}");
+            }
+        }
+    }
+}
+
+#[test]
+fn json_inside_of_a_text_is_read_as_json() {
+    for (event, member) in [("postToolUse", "tool_output"), ("afterMCPExecution", "result_json")] {
+        let read = |output: &str| {
+            let payload = format!(r#"{{"tool_name":"MCP:t","tool_input":{{}},"{member}":{output}}}"#);
+            let call = host("cursor").unwrap().decode(Some(event), payload.as_bytes()).unwrap();
+            call.output.unwrap().into_owned()
+        };
+        assert_eq!(read(r#""{\"content\":[\"a\"]}""#), r#"{"content":["a"]}"#);
+        assert_eq!(read(r#""no JSON""#), r#""no JSON""#);
+        assert_eq!(read(r#"{"a":1}"#), r#"{"a":1}"#);
     }
 }
 

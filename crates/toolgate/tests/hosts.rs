@@ -296,7 +296,7 @@ fn what_has_no_name_is_refused_in_the_form_that_its_event_takes() {
     let claude = yard.machine.hook("claude-code").args(["--event", "PermissionRequest"]).run("no JSON");
     let decision = claude.json().unwrap();
     assert_eq!(decision["hookSpecificOutput"]["decision"]["behavior"], "deny", "{claude:?}");
-    let after = yard.machine.hook("copilot").args(["--event", "postToolUse"]).run("no JSON");
+    let after = yard.machine.hook("copilot").args(["--event", "sessionEnd"]).run("no JSON");
     assert_eq!((after.code(), after.stdout.as_str()), (Some(0), ""), "{after:?}");
 }
 
@@ -484,4 +484,245 @@ fn pi_runs_what_is_rewritten() {
         let bound = ask("bash", json!({ "command": half }));
         assert_ne!(bound.get("input"), None, "what is bound in part is bound: {half}");
     }
+}
+
+/// What a tool gave back as a host tells it, and what the host takes in its place.
+struct Given {
+    host: &'static str,
+    event: &'static str,
+    /// The event with this output.
+    tell: fn(&Value, &Path) -> Value,
+    /// An output that holds this text.
+    output: fn(&str) -> Value,
+    /// The answer that shows this output and this note, as the host takes it.
+    shows: fn(&Value, &str) -> Value,
+    /// The answer to an output that stays as it is.
+    silence: &'static str,
+}
+
+fn snake_after(output: &Value, cwd: &Path) -> Value {
+    json!({ "hook_event_name": "PostToolUse", "session_id": "s", "cwd": cwd,
+            "tool_name": "Bash", "tool_input": { "command": "env" }, "tool_response": output })
+}
+
+fn cursor_after(tool: &str, output: &Value, cwd: &Path) -> Value {
+    json!({ "hook_event_name": "postToolUse", "conversation_id": "s", "workspace_roots": [cwd],
+            "tool_name": tool, "tool_input": { "command": "env" }, "tool_output": output.to_string() })
+}
+
+fn mcp_output(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text, "annotations": { "priority": 0.25 } }], "isError": false })
+}
+
+fn plain_after(output: &Value, note: &str) -> Value {
+    json!({ "decision": "allow", "output": output, "note": note })
+}
+
+const PLAIN_ALLOW: &str = r#"{"decision":"allow"}"#;
+
+const GIVEN: &[Given] = &[
+    Given {
+        host: "claude-code",
+        event: "PostToolUse",
+        tell: snake_after,
+        output: |text| json!({ "stdout": text, "stderr": "", "interrupted": false, "isImage": false }),
+        shows: |output, note| {
+            json!({ "hookSpecificOutput": { "hookEventName": "PostToolUse", "updatedToolOutput": output,
+                    "additionalContext": note } })
+        },
+        silence: "",
+    },
+    Given {
+        host: "codex",
+        event: "PostToolUse",
+        tell: snake_after,
+        output: |text| json!(text),
+        shows: |output, note| json!({ "decision": "block", "reason": format!("{}\n{note}", output.as_str().unwrap()) }),
+        silence: "",
+    },
+    Given {
+        host: "codex",
+        event: "PostToolUse",
+        tell: snake_after,
+        output: mcp_output,
+        shows: |output, note| {
+            let text = output["content"][0]["text"].as_str().unwrap();
+            json!({ "decision": "block", "reason": format!("{text}\n{note}") })
+        },
+        silence: "",
+    },
+    Given {
+        host: "copilot",
+        event: "postToolUse",
+        tell: |output, cwd| json!({ "sessionId": "s", "cwd": cwd, "toolName": "bash", "toolArgs": { "command": "env" }, "toolResult": output }),
+        output: |text| json!({ "resultType": "success", "textResultForLlm": text }),
+        shows: |output, note| json!({ "modifiedResult": output, "additionalContext": note }),
+        silence: "",
+    },
+    Given {
+        host: "copilot",
+        event: "PostToolUse",
+        tell: |output, cwd| json!({ "hook_event_name": "PostToolUse", "session_id": "s", "cwd": cwd, "tool_name": "Bash", "tool_input": { "command": "env" }, "tool_result": output }),
+        output: |text| json!({ "result_type": "success", "text_result_for_llm": text }),
+        // The client takes no other spelling than this.
+        shows: |output, note| {
+            json!({ "modifiedResult": { "resultType": "success", "textResultForLlm": output["text_result_for_llm"] },
+                    "additionalContext": note })
+        },
+        silence: "",
+    },
+    Given {
+        host: "copilot-sdk",
+        event: "onPostToolUse",
+        tell: |output, cwd| {
+            json!({ "input": { "workingDirectory": cwd, "toolName": "bash", "toolArgs": { "command": "env" },
+                    "toolResult": output }, "invocation": { "sessionId": "s" } })
+        },
+        output: |text| json!({ "textResultForLlm": text, "resultType": "success", "toolTelemetry": { "metrics": { "ms": 1.5 } } }),
+        shows: plain_after,
+        silence: PLAIN_ALLOW,
+    },
+    Given {
+        host: "cursor",
+        event: "postToolUse",
+        tell: |output, cwd| cursor_after("MCP:env", output, cwd),
+        output: mcp_output,
+        shows: |output, note| json!({ "updated_mcp_tool_output": output, "additional_context": note }),
+        silence: "",
+    },
+    Given {
+        host: "gemini",
+        event: "AfterTool",
+        tell: |output, cwd| json!({ "hook_event_name": "AfterTool", "session_id": "s", "cwd": cwd, "tool_name": "run_shell_command", "tool_input": { "command": "env" }, "tool_response": output }),
+        output: |text| json!({ "llmContent": [{ "text": text }], "returnDisplay": "" }),
+        shows: |output, note| {
+            let text = output["llmContent"][0]["text"].as_str().unwrap();
+            json!({ "decision": "deny", "reason": format!("{text}\n{note}") })
+        },
+        silence: "",
+    },
+    Given {
+        host: "generic",
+        event: "after",
+        tell: |output, cwd| json!({ "session": "s", "cwd": cwd, "tool": "env", "input": {}, "output": output }),
+        output: |text| json!([null, 18_446_744_073_709_551_615_u64, { "a": { "b": [text] } }]),
+        shows: plain_after,
+        silence: PLAIN_ALLOW,
+    },
+    Given {
+        host: "opencode",
+        event: "tool.execute.after",
+        tell: |output, cwd| json!({ "directory": cwd, "input": { "tool": "bash", "sessionID": "s", "args": { "command": "env" } }, "output": output }),
+        output: |text| json!({ "title": "env", "output": text, "metadata": { "exit": 0 } }),
+        shows: plain_after,
+        silence: PLAIN_ALLOW,
+    },
+    Given {
+        host: "pi",
+        event: "tool_result",
+        tell: |output, cwd| {
+            let mut event = json!({ "type": "tool_result", "toolName": "bash", "input": { "command": "env" }, "isError": true });
+            event.as_object_mut().unwrap().extend(output.as_object().unwrap().clone());
+            json!({ "event": event, "ctx": { "cwd": cwd, "sessionId": "s" } })
+        },
+        output: |text| json!({ "content": [{ "type": "text", "text": text }], "details": { "n": 1 }, "structuredContent": { "exit_code": 0 } }),
+        shows: plain_after,
+        silence: PLAIN_ALLOW,
+    },
+];
+
+/// A key as a provider makes them. No one has it.
+fn token() -> String {
+    ["AKIA", "Q3ZX", "7WNB", "5KTM", "2RLD"].concat()
+}
+
+const NOTE: &str = "\u{26a0}\u{fe0f} 1 sensitive value(s) redacted from tool output.";
+
+fn around(secret: &str) -> String {
+    format!("first\tline\nkey=<{secret}>\n\u{1f642} last \"line\" \\n")
+}
+
+/// What was said, with the token back in the place of its mark.
+fn restored(said: &str) -> Value {
+    let (before, rest) = said.split_once("key=<").unwrap_or_else(|| panic!("{said}"));
+    let (_, after) = rest.split_once('>').unwrap();
+    serde_json::from_str(&format!("{before}key=<{}>{after}", token())).unwrap()
+}
+
+#[test]
+fn no_secret_in_an_output_reaches_the_model() {
+    let yard = Yard::new();
+    // By default rules too, where the settings cannot be read.
+    for settings in ["", "what is this"] {
+        write(&yard.machine.user_settings(), settings);
+        for given in GIVEN {
+            let output = (given.output)(&around(&token()));
+            let answer = yard.hook(given.host, given.event, &(given.tell)(&output, &yard.work));
+            assert_eq!((answer.code(), answer.stderr.as_str()), (Some(0), ""), "{}: {answer:?}", given.host);
+            assert!(!answer.stdout.contains(&token()), "{}: {answer:?}", given.host);
+            let expected = (given.shows)(&output, NOTE);
+            assert_eq!(restored(&answer.stdout), expected, "{}: {answer:?}", given.host);
+
+            let clean = (given.output)(&around("nothing"));
+            let answer = yard.hook(given.host, given.event, &(given.tell)(&clean, &yard.work));
+            assert_eq!(
+                (answer.code(), answer.stdout.trim_end()),
+                (Some(0), given.silence),
+                "{}: {answer:?}",
+                given.host
+            );
+        }
+    }
+}
+
+#[test]
+fn a_host_that_cannot_change_an_output_is_not_told_that_it_did() {
+    let yard = Yard::new();
+    let text = json!(around(&token()));
+    let qwen = json!({ "llmContent": text, "returnDisplay": "" });
+    for (host, event, payload, said) in [
+        ("qwen", "PostToolUse", snake_after(&qwen, &yard.work), ""),
+        ("mpm", "PostToolUse", snake_after(&text, &yard.work), r#"{"action":"continue"}"#),
+        ("cursor", "postToolUse", cursor_after("Shell", &text, &yard.work), ""),
+        ("cursor", "afterShellExecution", json!({ "command": "env", "output": text }), ""),
+    ] {
+        let answer = yard.hook(host, event, &payload);
+        assert_eq!((answer.code(), answer.stdout.trim_end()), (Some(0), said), "{host} {event}: {answer:?}");
+    }
+}
+
+#[test]
+fn an_output_in_an_event_that_cannot_be_read_is_not_shown() {
+    let yard = Yard::new();
+    for given in GIVEN.iter().filter(|given| given.host != "claude-code") {
+        let payload = (given.tell)(&(given.output)(&around(&token())), &yard.work).to_string();
+        let unreadable = payload.strip_suffix('}').unwrap();
+        let hook = yard.machine.hook(given.host).args(["--event", given.event]).cwd(&yard.work);
+        let answer = hook.run(unreadable);
+        assert!(!answer.stdout.contains(&token()), "{answer:?}");
+        let said = answer.json().unwrap_or_else(|| panic!("{}: {answer:?}", given.host));
+        let reason = match given.host {
+            "codex" | "copilot" => said["reason"].as_str().filter(|_| said["decision"] == "block"),
+            "cursor" => said["updated_mcp_tool_output"]["content"][0]["text"].as_str(),
+            _ => said["reason"].as_str().filter(|_| said["decision"] == "deny"),
+        };
+        assert!(
+            reason.is_some_and(|reason| reason.starts_with("toolgate cannot")),
+            "{}: {answer:?}",
+            given.host
+        );
+    }
+}
+
+#[test]
+fn an_output_of_any_depth_is_looked_through() {
+    let yard = Yard::new();
+    let depth = 5_000;
+    let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+    let output = format!(r#"{open}"key=<{}>",{{"a":1,"a":2}}{close}"#, token());
+    let payload = format!(r#"{{"tool":"t","input":{{}},"output":{output}}}"#);
+    let answer = yard.machine.hook("generic").args(["--event", "after"]).run(payload);
+    let (before, after) = output.split_once(&token()).unwrap();
+    assert!(answer.stdout.contains(before) && answer.stdout.contains(after), "{answer:?}");
+    assert!(answer.stdout.contains(NOTE) && !answer.stdout.contains(&token()), "{answer:?}");
 }

@@ -34,7 +34,7 @@ pub const FORM: HookForm = HookForm {
     events: &[
         ("PreToolUse", Role::FailsClosed),
         ("PermissionRequest", Role::FailsClosed),
-        ("PostToolUse", Role::FailsOpen),
+        ("PostToolUse", Role::Withholds),
         ("UserPromptSubmit", Role::FailsOpen),
         ("SessionStart", Role::FailsOpen),
         ("SessionEnd", Role::FailsOpen),

@@ -27,7 +27,7 @@ pub const FORM: HookForm = HookForm {
     host: "gemini",
     events: &[
         ("BeforeTool", Role::FailsClosed),
-        ("AfterTool", Role::FailsOpen),
+        ("AfterTool", Role::Withholds),
         ("SessionStart", Role::FailsOpen),
         ("SessionEnd", Role::FailsOpen),
     ],

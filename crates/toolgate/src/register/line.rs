@@ -51,6 +51,13 @@ pub const COULD_NOT_RUN: &str = could_not_run!();
 pub const OR_DENY: &str =
     concat!(" || { [ $? = 2 ] || echo '", could_not_run!(), ", so this call is denied' >&2; exit 2; }");
 
+/// Behind a line whose event comes after a call, in a host that shows the text on stderr instead of what the tool gave back.
+pub const OR_WITHHOLD: &str = concat!(
+    " || { [ $? = 2 ] || echo '",
+    could_not_run!(),
+    ", so what the tool gave back is not shown' >&2; exit 2; }"
+);
+
 /// Behind a line that fails open: a failure must not block the person's prompt or the end of a session.
 pub const OR_PASS: &str = " || true";
 

@@ -108,7 +108,9 @@ pub struct HookForm {
 pub enum Role {
     /// It is denied: a call that nobody judged must not run. Without these events there is no gate.
     FailsClosed,
-    /// It passes: it is for the record or for what the model gets to see, or the host does not heed a failure there.
+    /// The tool has run, and what it gave back is not shown: nobody has looked through it.
+    Withholds,
+    /// It passes: it is for the record, or the host does not heed a failure there.
     FailsOpen,
 }
 
@@ -132,6 +134,7 @@ impl HookForm {
 fn shell_handler(role: Role, start: &Start, timeout: u32) -> Members {
     let otherwise = match role {
         Role::FailsClosed => line::OR_DENY,
+        Role::Withholds => line::OR_WITHHOLD,
         Role::FailsOpen => line::OR_PASS,
     };
     vec![

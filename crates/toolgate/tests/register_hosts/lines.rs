@@ -12,7 +12,7 @@ use crate::machine::{HOSTS, Machine, script};
 
 const SHELLS: &[&str] = &["sh", "bash"];
 
-/// The command of the event that decides, and of one that only hears.
+/// The commands of the events before and after a call.
 fn commands(machine: &Machine, host: &str) -> (String, String) {
     let (before, after) = match host {
         "gemini" => ("BeforeTool", "AfterTool"),
@@ -44,7 +44,7 @@ fn start(shell: &str, machine: &Machine, command: &str, event: &str) -> Output {
 fn the_shell_denies_where_toolgate_cannot() {
     for host in ["codex", "gemini", "qwen"] {
         let machine = Machine::new();
-        let (gate, hears) = commands(&machine, host);
+        let (gate, after) = commands(&machine, host);
         // What toolgate does, and what the host gets from the gate: exit code, stdout, stderr.
         let cases = [
             ("cat; echo said; exit 0", 0, "eventsaid\n", ""),
@@ -65,8 +65,12 @@ fn the_shell_denies_where_toolgate_cannot() {
                     said.contains(stderr) && said.is_empty() == stderr.is_empty(),
                     "{host}, {shell}: {said}"
                 );
-                let heard = start(shell, &machine, &hears, "event");
-                assert_eq!(heard.status.code(), Some(0), "{host}, {shell}, {body}");
+                let heard = start(shell, &machine, &after, "event");
+                // Qwen Code shows the output whatever the hook says.
+                let withheld = if host == "qwen" { 0 } else { code };
+                assert_eq!(heard.status.code(), Some(withheld), "{host}, {shell}, {body}");
+                let said = String::from_utf8(heard.stderr).unwrap();
+                assert!(said.contains(stderr) || host == "qwen", "{host}, {shell}, {body}: {said}");
             }
             fs::set_permissions(machine.binary(), fs::Permissions::from_mode(0o644)).unwrap();
             for missing in [false, true] {
@@ -77,6 +81,10 @@ fn the_shell_denies_where_toolgate_cannot() {
                 let said = String::from_utf8(output.stderr).unwrap();
                 assert_eq!(output.status.code(), Some(2), "{host}, {shell}: {said}");
                 assert!(said.contains("could not run, so this call is denied"), "{host}, {shell}: {said}");
+                let heard = start(shell, &machine, &after, "event");
+                let said = String::from_utf8(heard.stderr).unwrap();
+                let withheld = "could not run, so what the tool gave back is not shown";
+                assert_eq!(said.contains(withheld), host != "qwen", "{host}, {shell}: {said}");
             }
             script(machine.binary(), "exit 0");
         }

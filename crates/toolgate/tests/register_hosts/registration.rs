@@ -325,7 +325,10 @@ fn each_host_gets_its_own_form_that_fails_closed() {
         let wanted = json!({ "type": "command", "command": shell("codex"), "timeout": 3600 });
         assert_eq!(codex["hooks"][event], json!([{ "hooks": [wanted] }]), "{event}");
     }
-    for event in ["PostToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"] {
+    let withholding =
+        |host: &str| shell(host).replace("this call is denied", "what the tool gave back is not shown");
+    assert_eq!(gate(&codex, "PostToolUse")["command"], withholding("codex"));
+    for event in ["UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"] {
         let command = format!("{binary} hook codex --home {home} || true");
         assert_eq!(gate(&codex, event)["command"], command, "{event}");
     }
@@ -337,7 +340,8 @@ fn each_host_gets_its_own_form_that_fails_closed() {
     let handler = gate(&gemini, "BeforeTool");
     assert_eq!((&handler["command"], &handler["timeout"]), (&json!(shell("gemini")), &json!(3_600_000)));
     assert!(handler["name"].as_str().unwrap().len() > 20);
-    for event in ["AfterTool", "SessionStart", "SessionEnd"] {
+    assert_eq!(gate(&gemini, "AfterTool")["command"], withholding("gemini"));
+    for event in ["SessionStart", "SessionEnd"] {
         assert!(gate(&gemini, event)["command"].as_str().unwrap().ends_with(" || true"), "{event}");
     }
 
