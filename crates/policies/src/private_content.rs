@@ -11,8 +11,8 @@
 //! Sees through: edits, patches, notebooks, MCP tools; in shell commands heredocs, here-strings, `echo`, `tee`, `sed -i`
 //! and texts that are put together from pieces: the whole text of a command that writes there counts.
 //! What is taken out (`old_string`, the removed lines of a patch) does not count, so that a secret can be removed.
-//! Does not see: what is copied or moved there, what a program writes that gets its text from elsewhere, and what
-//! is encoded.
+//! Does not see: what is copied or moved there, a patch that a command applies (`git apply`), what a program writes that
+//! gets its text from elsewhere, and what is encoded.
 
 use std::borrow::Cow;
 

@@ -94,15 +94,14 @@ impl<'c> Content<'c> {
 /// Whether what is read comes out again: a file that a command copies, counts or runs is not shown.
 fn shows(used: &Use<'_>, runs: &[Run]) -> bool {
     let is_silent = |run: &Run| {
-        let is_operand = |word: &Option<String>| word.as_deref() == Some(&*used.text);
         let to_device = || run.words.iter().any(|word| word.starts_with("/dev/"));
         match run.program.as_str() {
             "." | "source" | "wc" | "md5sum" | "sha1sum" | "sha256sum" | "sha512sum" => true,
             "cp" | "install" | "rsync" => !to_device(),
             "git" => matches!(run.sub.first().map(String::as_str), Some("add" | "rm" | "mv")),
-            // The script that they run, and none that they look into.
+            // The script that they run, and none that they look into. With an option they may print it.
             "bash" | "sh" | "zsh" | "node" | "perl" | "php" | "python" | "python3" | "ruby" => {
-                run.operands.first().is_some_and(is_operand)
+                run.words.get(1).is_some_and(|word| base_name(word) == base_name(&used.text))
             }
             program => program == base_name(&used.text),
         }
