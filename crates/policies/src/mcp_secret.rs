@@ -172,34 +172,24 @@ fn is_plain(value: &str) -> bool {
     /// The shortest value that is worth a word.
     const SHORTEST: usize = 4;
     const SCHEMES: &[&str] = &["basic", "bearer", "token"];
-    const PLACEHOLDERS: &[&str] = &[
-        "...",
-        "changeme",
-        "dummy",
-        "example",
-        "false",
-        "here",
-        "insert",
-        "none",
-        "null",
-        "optional",
-        "placeholder",
-        "redacted",
-        "replace",
-        "secret",
-        "todo",
-        "true",
-        "your",
-    ];
+    /// No secret, wherever they stand in a value.
+    const PLACEHOLDERS: &[&str] =
+        &["changeme", "dummy", "example", "insert", "placeholder", "redacted", "replace", "your"];
+    /// No secret, if they are all of it.
+    const EMPTY: &[&str] = &["false", "none", "null", "optional", "todo", "true"];
     let value = without_references(value);
     let value = value.trim();
     let (scheme, credentials) = value.split_once(' ').unwrap_or((value, ""));
     let is_scheme = SCHEMES.contains(&scheme.to_ascii_lowercase().as_str());
     let value = if is_scheme { credentials.trim() } else { value };
     let lower = value.to_ascii_lowercase();
-    let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric());
     let mut letters = lower.chars().filter(char::is_ascii_alphanumeric);
-    let is_placeholder = value.starts_with(['<', '[', '*', '{'])
+    let is_bracketed = [('<', '>'), ('[', ']'), ('{', '}')]
+        .iter()
+        .any(|(open, close)| value.starts_with(*open) && value.ends_with(*close));
+    let is_placeholder = is_bracketed
+        || EMPTY.contains(&lower.as_str())
         || words.any(|word| PLACEHOLDERS.contains(&word))
         || letters.next().is_none_or(|first| letters.all(|letter| letter == first));
     let is_path = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
@@ -251,9 +241,17 @@ mod tests {
 
     #[test]
     fn a_value_in_plain_text_is_none_of_the_others() {
-        for value in ["hunter2", "Bearer 12ab34cd", "${API_KEY:-12ab34cd}", "${PREFIX}12ab34cd", "a$"] {
-            let is_long = value.len() > 3;
-            assert_eq!(is_plain(value), is_long, "{value}");
+        for value in [
+            "hunter2",
+            "Bearer 12ab34cd",
+            "${API_KEY:-12ab34cd}",
+            "${PREFIX}12ab34cd",
+            "pa$$word",
+            "my-secret-1",
+            "*star*",
+            "{open",
+        ] {
+            assert!(is_plain(value), "{value}");
         }
         for value in [
             "",
@@ -272,6 +270,8 @@ mod tests {
             "YOUR_API_KEY",
             "your-api-key-here",
             "xxxxxxxx",
+            "xxx-xxx",
+            "{key}",
             "********",
             "...",
             "changeme",
