@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use toolgate_model::{Access, Action, Call, Json, Private, Run, Use, World, added, base_name};
+use toolgate_model::{Access, Action, Call, Json, Private, Run, Use, World, added, base_name, shorten};
 use toolgate_policies::{Settings, Sought, hard_coded};
 use toolgate_secrets::{Emails, Rules, find};
 
@@ -42,11 +42,10 @@ impl<'c> Content<'c> {
             return Vec::new();
         }
         if used.access != Access::Write {
-            let file = used.place.as_ref().ok().map(|place| self.world.read(&place.physical, MOST_SHOWN));
-            return match file {
-                Some(Ok(bytes)) if shows(used, self.runs) => self.search([bytes.as_slice()], sought),
-                _ => Vec::new(),
-            };
+            let place = used.place.as_ref().ok().filter(|_| shows(used, self.runs));
+            // What we may not read, the tool may not either.
+            let file = place.and_then(|place| self.world.read(&place.physical, MOST_SHOWN).ok());
+            return file.map(|bytes| self.search([bytes.as_slice()], sought)).unwrap_or_default();
         }
         if let Some(lines) = patched_lines(self.call, used) {
             return self.search([lines.join("\n").as_bytes()], sought);
@@ -82,7 +81,7 @@ impl<'c> Content<'c> {
             }
             if sought.hard_coded {
                 for name in hard_coded(&String::from_utf8_lossy(text)) {
-                    let about = Cow::Owned(format!("the value of `{name}`"));
+                    let about = Cow::Owned(format!("the value of `{}`", shorten(&name, 60)));
                     add(Private { about, mark: "SECRET", email: false });
                 }
             }
