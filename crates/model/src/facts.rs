@@ -48,6 +48,9 @@ pub struct Use<'a> {
     pub alias_of_own: bool,
     /// It lies in a temporary directory that everybody shares, in something that was there before the session.
     pub foreign: bool,
+    /// The private things in what would be written there, or in what is read there. Looked for only where the settings
+    /// ask for it: empty says nothing anywhere else.
+    pub private: Vec<Private>,
     /// What in a shell command leads to it.
     pub origin: Option<Origin>,
 }
@@ -57,6 +60,17 @@ impl Use<'_> {
     pub fn writes(&self) -> bool {
         self.access.changes()
     }
+}
+
+/// Something private in a text: what it is, never the thing itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Private {
+    /// What it is, for people: `a GitHub token`.
+    pub about: Cow<'static, str>,
+    /// The name in its mark: `GITHUB_TOKEN`.
+    pub mark: &'static str,
+    /// Whether it is an email address, and no secret.
+    pub email: bool,
 }
 
 /// One `cd`, `pushd` or `popd`, as it is written. Where it leads is a [`Use`].

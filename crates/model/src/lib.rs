@@ -19,11 +19,11 @@ mod world;
 
 pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase, quoted};
 pub use effect::{Effect, Gap, Origin, Reach, Run, Target, Unknown, Via, base_name};
-pub use facts::{ConfigChange, DirectoryChange, ExpandedTarget, Facts, Standing, Use};
+pub use facts::{ConfigChange, DirectoryChange, ExpandedTarget, Facts, Private, Standing, Use};
 pub use ground::{Ground, Spot, below};
 pub use host::{DecodeError, HooksStart, Host, Reply};
 pub use json::{Json, MAX_DEPTH};
-pub use patch::patched;
+pub use patch::{added, patched};
 pub use resolve::{Place, Resolver, Trouble, clean, has_dotdot};
 pub use tool_rule::{ToolAccess, ToolRule};
 pub use verdict::{

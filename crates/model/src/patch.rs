@@ -33,6 +33,40 @@ pub fn patched(patch: &str) -> Vec<(Access, &str)> {
     lines().filter_map(|line| in_envelope(line).or_else(|| in_diff(line).filter(|_| is_diff))).collect()
 }
 
+/// The lines that the patch puts into the file of this name, without their signs. What may belong to more than one file
+/// belongs to each of them.
+pub fn added<'p>(patch: &'p str, name: &str) -> Vec<&'p str> {
+    let lines: Vec<&str> = patch.split(['\n', '\r']).collect();
+    let is_diff = patched(patch).len() > lines.iter().filter(|line| in_envelope(line).is_some()).count();
+    let has_envelope = lines.iter().any(|line| in_envelope(line).is_some());
+    let starts = |at: usize, start: &str| lines.get(at).is_some_and(|line| line.starts_with(start));
+    let mut names: Vec<&str> = Vec::new();
+    let mut added = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        if let Some((_, file)) = in_envelope(line) {
+            // A file that is moved is named twice.
+            if starts(at, "***") && !line.to_ascii_lowercase().contains("move to:") {
+                names.clear();
+            }
+            names.push(file);
+            continue;
+        }
+        if is_diff {
+            // A comment of SQL that is taken out begins with three dashes too; a file's header is never alone.
+            let header = starts(at, "--- ") && starts(at + 1, "+++ ") && starts(at + 2, "@@");
+            if !has_envelope && (header || starts(at, "diff ")) {
+                names.clear();
+            }
+            names.extend(in_diff(line).map(|(_, file)| file));
+        }
+        // Removed lines, lines around, and the heads of hunks are no news.
+        if !line.starts_with(['-', ' ', '@']) && (names.is_empty() || names.contains(&name)) {
+            added.push(line.strip_prefix('+').unwrap_or(line));
+        }
+    }
+    added
+}
+
 fn in_envelope(line: &str) -> Option<(Access, &str)> {
     let bare = line.trim_start_matches(|c: char| !c.is_ascii_graphic());
     let header = bare.strip_prefix("***")?.trim_start();
@@ -107,6 +141,18 @@ mod tests {
         let patch =
             "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n";
         assert_eq!(patched(patch), [(Access::Write, "a"), (Access::Write, "b"), (Access::Write, "b")]);
+    }
+
+    #[test]
+    fn what_is_added_belongs_to_its_file() {
+        let patch = "*** Begin Patch\n*** Update File: a\n@@\n around\n-old\n+new\n*** Move to: b\n+more\n\
+                     *** Add File: c\n+other\n";
+        assert_eq!(added(patch, "a"), ["*** Begin Patch", "new", "more"]);
+        assert_eq!(added(patch, "b"), ["*** Begin Patch", "more"]);
+        assert_eq!(added(patch, "c"), ["*** Begin Patch", "other", ""]);
+        let diff = "--- a/x.sql\n+++ b/x.sql\n@@ -1 +1,2 @@\n--- a comment\n+++ b\n+one\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+two";
+        assert!(added(diff, "x.sql").contains(&"one") && !added(diff, "x.sql").contains(&"two"));
+        assert!(added(diff, "y").contains(&"two") && !added(diff, "y").contains(&"one"));
     }
 
     #[test]

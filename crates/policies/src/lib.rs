@@ -15,14 +15,17 @@ mod hooks_off;
 mod invalid_path;
 #[cfg(feature = "files")]
 mod layers;
+mod mcp_secret;
 mod orchestrator_command;
 mod outside_scope;
 mod own_command;
 mod packs;
 mod path_traversal;
+mod private_content;
 mod read_only_role;
 mod redaction;
 mod secret_file;
+mod secret_shown;
 mod settings;
 mod shared_temporary;
 mod unlisted_tool;
@@ -37,10 +40,11 @@ pub use gate_tampering::{asked_names, denied_names};
 pub use grant::{GRANTEES, Grant};
 #[cfg(feature = "files")]
 pub use layers::{LayerError, PROFILES, profile, read, stack};
+pub use mcp_secret::hard_coded;
 pub use outside_scope::{Rights, ScopeEntry};
 pub use packs::PACKS;
 pub use redaction::{Emails, Marks, Redaction, Secrets};
-pub use settings::{Activation, Boundary, Lists, Relative, Settings, SteppedBack};
+pub use settings::{Activation, Boundary, Lists, Relative, Settings, Sought, SteppedBack};
 
 /// A policy and its manual, which is the head of its own file.
 pub struct Entry {
@@ -81,12 +85,15 @@ pub const POLICIES: &[Entry] = &[
     entry!(git_internals_write, "git-internals-write", floor: false),
     entry!(hooks_off, "hooks-off", floor: true),
     entry!(invalid_path, "invalid-path", floor: false),
+    entry!(mcp_secret, "mcp-secret", floor: false),
     entry!(orchestrator_command, "orchestrator-command", floor: false),
     entry!(outside_scope, "outside-scope", floor: false),
     entry!(own_command, "own-command", floor: true),
     entry!(path_traversal, "path-traversal", floor: false),
+    entry!(private_content, "private-content", floor: false),
     entry!(read_only_role, "read-only-role", floor: false),
     entry!(secret_file, "secret-file", floor: true),
+    entry!(secret_shown, "secret-shown", floor: false),
     entry!(shared_temporary, "shared-temporary", floor: false),
     entry!(unlisted_tool, "unlisted-tool", floor: false),
     entry!(unproved_effect, "unproved-effect", floor: false),

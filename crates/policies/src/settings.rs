@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{
-    Decision, Facts, Finding, Kind, Policy, Ruleset, ToolAccess, ToolRule, Wording, shorten,
+    Access, Decision, Facts, Finding, Ground, Kind, Policy, Ruleset, ToolAccess, ToolRule, Use, Wording,
+    shorten,
 };
 
 use crate::custom_rule::{CustomRules, Rule};
@@ -18,14 +19,17 @@ use crate::git_internals_write::GitInternalsWrite;
 use crate::grant::Grant;
 use crate::hooks_off::HooksOff;
 use crate::invalid_path::InvalidPath;
+use crate::mcp_secret::McpSecret;
 use crate::orchestrator_command::OrchestratorCommand;
 use crate::outside_scope::{Needs, OutsideScope, ScopeEntry};
 use crate::own_command::OwnCommand;
 use crate::path_traversal::PathTraversal;
 use crate::pattern;
+use crate::private_content::PrivateContent;
 use crate::read_only_role::ReadOnlyRole;
 use crate::redaction::Redaction;
 use crate::secret_file::SecretFile;
+use crate::secret_shown::SecretShown;
 use crate::shared_temporary::SharedTemporary;
 use crate::unlisted_tool::UnlistedTool;
 use crate::unproved_effect::UnprovedEffect;
@@ -84,6 +88,9 @@ pub(crate) struct Policies {
     worktree_removal: WorktreeRemoval,
     directory_change: DirectoryChange,
     expanded_target: ExpandedTarget,
+    private_content: PrivateContent,
+    mcp_secret: McpSecret,
+    secret_shown: SecretShown,
 }
 
 /// What the boundary is.
@@ -125,12 +132,15 @@ impl Settings {
     pub fn check(&self) -> Result<(), String> {
         // Every call pays for every entry; more than this are a mistake or an attack on the deadline.
         const MOST: usize = 1000;
-        let most =
-            [self.scope.len(), self.rule.len(), self.command.len(), self.tools.len()].into_iter().max();
+        let private = self.policy.private_content.len();
+        let most = [self.scope.len(), self.rule.len(), self.command.len(), self.tools.len(), private]
+            .into_iter()
+            .max();
         if most > Some(MOST) {
             return Err(format!("more than {MOST} entries of one kind"));
         }
         self.policy.destructive.check()?;
+        self.policy.private_content.check()?;
         for rule in &self.command {
             if rule.message.is_empty() || rule.command.iter().all(|command| command.trim().is_empty()) {
                 return Err(format!(
@@ -216,8 +226,11 @@ impl Settings {
                 worktree_removal,
                 directory_change,
                 expanded_target,
+                private_content,
+                mcp_secret,
+                secret_shown,
             } = &self.policy;
-            let settable: [&dyn Policy; 16] = [
+            let settable: [&dyn Policy; 19] = [
                 invalid_path,
                 path_traversal,
                 &lists.scope,
@@ -234,6 +247,9 @@ impl Settings {
                 &lists.rules,
                 unproved_effect,
                 shared_temporary,
+                private_content,
+                mcp_secret,
+                secret_shown,
             ];
             policies.extend(settable);
         }
@@ -246,6 +262,25 @@ impl Settings {
         }
     }
 
+    /// What has to be looked for in what a use writes or reads, so that the policies can judge it. `shown`: the host
+    /// shows whatever is read.
+    pub fn sought(&self, used: &Use<'_>, ground: &Ground, shown: bool) -> Sought {
+        let Ok(place) = &used.place else { return Sought::default() };
+        let Policies { private_content, mcp_secret, secret_shown, .. } = &self.policy;
+        if used.access != Access::Write {
+            let secrets = shown && secret_shown.seeks(used, place, ground);
+            return Sought { secrets, ..Sought::default() };
+        }
+        let hard_coded = mcp_secret.seeks(place, ground);
+        let (secrets, emails) = private_content.seeks(place, ground);
+        Sought { secrets: secrets || hard_coded, emails, hard_coded }
+    }
+
+    /// Email addresses and domains that may be written to guarded places.
+    pub fn safe_emails(&self) -> &[String] {
+        &self.policy.private_content.safe_emails
+    }
+
     /// The policies that are lists rather than structs.
     pub fn lists(&self) -> Lists<'_> {
         Lists {
@@ -254,6 +289,17 @@ impl Settings {
             commands: OwnRules(&self.command),
         }
     }
+}
+
+/// What is to be looked for in a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sought {
+    /// Secrets that are known by their looks.
+    pub secrets: bool,
+    /// Email addresses that are on no safe list.
+    pub emails: bool,
+    /// Values that are secrets by their names, as [`hard_coded`](crate::hard_coded) finds them.
+    pub hard_coded: bool,
 }
 
 /// Says in the verdict, and with it in the record, that the gate has stepped back: not standing is a state that one

@@ -17,6 +17,8 @@ use toolgate_model::{
 };
 use toolgate_policies::{Boundary, Relative, Settings, denied_names};
 
+use crate::content::Content;
+
 /// What the gate knows besides the call.
 pub struct Circumstances<'c> {
     /// The window on the disk.
@@ -253,6 +255,11 @@ fn observe<'a>(
         };
         facts.uses.push(look_up(call, known, ground, access, target, place));
     }
+    let shown = host(call.host).is_some_and(|host| !host.changes_output(&call.tool));
+    let mut content = Content::new(call, &facts.runs, layer, known.world);
+    for used in &mut facts.uses {
+        used.private = content.private(used, layer.sought(used, ground, shown));
+    }
     facts
 }
 
@@ -297,6 +304,7 @@ fn look_up<'a>(
         place,
         alias_of_own,
         foreign,
+        private: Vec::new(),
         origin: target.origin,
     }
 }

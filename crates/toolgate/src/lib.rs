@@ -6,6 +6,7 @@
 pub mod cases;
 #[cfg(feature = "cli")]
 pub mod cli;
+mod content;
 pub mod dirs;
 pub mod disk;
 #[cfg(feature = "cli")]

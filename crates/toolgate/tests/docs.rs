@@ -29,7 +29,8 @@ const WITHOUT_CASES: &[(&str, &str)] = &[(
 )];
 
 /// Files of the policies crate that are no policy.
-const NO_POLICY: &[&str] = &["command", "grant", "layers", "lib", "packs", "pattern", "settings"];
+const NO_POLICY: &[&str] =
+    &["command", "grant", "layers", "lib", "packs", "pattern", "redaction", "settings"];
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()

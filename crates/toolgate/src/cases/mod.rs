@@ -2,11 +2,15 @@
 //!
 //! A file is JSON lines, one case a line, or TOML with `[[case]]` tables. Paths in a case lie in a world of its
 //! own, a map of what the case says exists, so nothing on the machine is touched.
+//!
+//! `{{aws-key}}`, `{{github-token}}`, `{{api-key}}` and `{{slack-token}}` stand for a token of that kind, always the same
+//! one: written out, scanners would take the file for a leak.
 
 mod agent_world;
 mod map;
 pub mod measure;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -123,7 +127,7 @@ pub fn run(text: &str, toml: bool, disagreements: Option<&str>) -> Result<Outcom
         None => Disagreements { case: Vec::new() },
     };
     let mut outcome = Outcome::default();
-    for (number, line) in lines(text, toml)? {
+    for (number, line) in lines(&with_tokens(text), toml)? {
         let case: Case<'_> =
             serde_json::from_str(&line).map_err(|error| CaseFileError(format!("case {number}: {error}")))?;
         let disagreement = known.case.iter().find(|known| known.id == case.id);
@@ -140,6 +144,24 @@ pub fn run(text: &str, toml: bool, disagreements: Option<&str>) -> Result<Outcom
         }
     }
     Ok(outcome)
+}
+
+/// The text with a token for each placeholder.
+fn with_tokens(text: &str) -> Cow<'_, str> {
+    const TOKENS: &[(&str, &str, usize, &[u8])] = &[
+        ("{{aws-key}}", "AKIA", 16, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"),
+        ("{{github-token}}", "ghp_", 36, ALPHANUMERIC),
+        ("{{api-key}}", "sk-", 48, ALPHANUMERIC),
+        ("{{slack-token}}", "xoxb-", 44, ALPHANUMERIC),
+    ];
+    const ALPHANUMERIC: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let present = TOKENS.iter().filter(|(placeholder, ..)| text.contains(placeholder));
+    present.fold(Cow::Borrowed(text), |text, (placeholder, start, length, letters)| {
+        // Steps that share no factor with the number of letters come by all of them, in no order that one sees.
+        let rest = letters.iter().cycle().step_by(23).take(*length).map(|letter| char::from(*letter));
+        let token: String = start.chars().chain(rest).collect();
+        Cow::Owned(text.replace(placeholder, &token))
+    })
 }
 
 /// A case file in TOML.
@@ -303,13 +325,15 @@ fn call<'c>(case: &'c Case<'c>) -> Call<'c> {
         tools_like(style).action(&case.tool, &case.input)
     };
     let text = |text: &'c str| (!text.is_empty()).then_some(text.into());
+    // A style is also a host where the case says one, so that what that host cannot do counts.
+    let host = host(&case.host_style).map_or("case", toolgate_model::Host::id);
     Call {
         cwd: text(&case.cwd),
         agent: Agent {
             id: case.context.agent_id.as_deref().map(Into::into),
             kind: case.context.subagent_type.as_deref().map(Into::into),
         },
-        ..Call::before("case", case.tool.as_str(), case.input.clone(), action)
+        ..Call::before(host, case.tool.as_str(), case.input.clone(), action)
     }
 }
 

@@ -1,0 +1,192 @@
+//! Denies or asks about secrets and email addresses in what is written to the places that the settings guard.
+//!
+//! Why: what is written into a repository is committed, pushed and read by everybody, and a history does not forget.
+//!
+//! Settings: each `[[policy.private-content.guard]]` has `paths` (patterns as in `[[scope]]`), `secrets` and `emails`
+//! (whether these are meant; both are unless one is `false`), `decision` = `deny` (default) or `ask`, and a `message`
+//! of your own. `safe-emails` = addresses (`team@corp.com`) and domains (`@corp.com`) that may be written, beside those
+//! that always may: `noreply@github.com`, the addresses of `users.noreply.github.com` bots, all of `example.com`. What
+//! counts as a secret is said by `[redaction]`. Without a guard nothing is looked at.
+//!
+//! Sees through: edits, patches, notebooks, MCP tools; in shell commands heredocs, here-strings, `echo`, `tee`, `sed -i`
+//! and texts that are put together from pieces: the whole text of a command that writes there counts.
+//! What is taken out (`old_string`, the removed lines of a patch) does not count, so that a secret can be removed.
+//! Does not see: what is copied or moved there, a patch that a command applies (`git apply`), what a program writes that
+//! gets its text from elsewhere, and what is encoded.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Access, Decision, Facts, Finding, Ground, Kind, Place, Policy, Private, shorten};
+
+use crate::pattern::{self, Probe};
+
+/// `[policy.private-content]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(crate) struct PrivateContent {
+    /// Places, and what may not be written there.
+    guard: Vec<Guard>,
+    /// Addresses (`team@corp.com`) and domains (`@corp.com`) that may be written, beside those that always may.
+    pub(crate) safe_emails: Vec<String>,
+}
+
+/// One `[[policy.private-content.guard]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Guard {
+    /// Places, as in `[[scope]]`.
+    paths: Vec<String>,
+    /// Whether secrets are meant.
+    #[serde(default = "yes")]
+    secrets: bool,
+    /// Whether email addresses are meant that are on no safe list.
+    #[serde(default = "yes")]
+    emails: bool,
+    /// `deny` or `ask`.
+    #[serde(default = "deny")]
+    decision: Decision,
+    /// What the agent is told; empty: what was found, and where.
+    #[serde(default)]
+    message: String,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn deny() -> Decision {
+    Decision::Deny
+}
+
+impl Guard {
+    fn covers(&self, place: &Place, ground: &Ground) -> bool {
+        place.paths().any(|path| {
+            let probe = Probe::new(path, ground);
+            self.paths
+                .iter()
+                .any(|pattern| probe.covered_by(pattern).is_some() || probe.forbidden_by(pattern))
+        })
+    }
+
+    fn means(&self, private: &Private) -> bool {
+        if private.email { self.emails } else { self.secrets }
+    }
+}
+
+impl PrivateContent {
+    /// Says what in these settings cannot be used.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for guard in &self.guard {
+            guard.paths.iter().try_for_each(|path| pattern::check(path))?;
+            let first = guard.paths.first().map(String::as_str).unwrap_or_default();
+            if first.is_empty() {
+                return Err("a guard of private-content needs `paths`".to_owned());
+            }
+            if !guard.secrets && !guard.emails {
+                return Err(format!("the guard of `{first}` means neither `secrets` nor `emails`"));
+            }
+            if guard.decision == Decision::Allow {
+                return Err(format!("the guard of `{first}` can `deny` or `ask`, not `allow`"));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many things it names.
+    pub(crate) fn len(&self) -> usize {
+        self.safe_emails.len() + self.guard.iter().map(|guard| guard.paths.len()).sum::<usize>()
+    }
+
+    /// Whether secrets, and whether email addresses, are to be looked for in what is written to this place.
+    pub(crate) fn seeks(&self, place: &Place, ground: &Ground) -> (bool, bool) {
+        let guards = self.guard.iter().filter(|guard| guard.covers(place, ground));
+        guards.fold((false, false), |(secrets, emails), guard| {
+            (secrets || guard.secrets, emails || guard.emails)
+        })
+    }
+}
+
+impl Policy for PrivateContent {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        let written = facts.uses.iter().filter(|used| used.access == Access::Write);
+        for used in written.filter(|used| !used.private.is_empty()) {
+            let Ok(place) = &used.place else { continue };
+            for guard in self.guard.iter().filter(|guard| guard.covers(place, facts.ground)) {
+                let Some(private) = used.private.iter().find(|private| guard.means(private)) else {
+                    continue;
+                };
+                let path = place.lexical.to_string_lossy();
+                let (reason, instead) = if guard.message.is_empty() {
+                    let reason = format!(
+                        "{} writes {} to `{}`, where nothing private may be",
+                        facts.tool,
+                        private.about,
+                        shorten(&path, 120)
+                    );
+                    (Cow::Owned(reason), "leave it out, or write a placeholder, and try again")
+                } else {
+                    (Cow::Borrowed(guard.message.as_str()), "")
+                };
+                findings.push(
+                    Finding::new("private-content", guard.decision, Kind::Secret)
+                        .at(&used.param, path)
+                        .because(reason)
+                        .instead(instead),
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_model::Spot;
+
+    fn guard(paths: &[&str]) -> Guard {
+        Guard {
+            paths: paths.iter().map(ToString::to_string).collect(),
+            secrets: true,
+            emails: true,
+            decision: Decision::Deny,
+            message: String::new(),
+        }
+    }
+
+    #[test]
+    fn only_guarded_places_are_looked_at() {
+        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
+        let guards = PrivateContent {
+            guard: vec![
+                Guard { secrets: false, ..guard(&["{worktree}/.squad"]) },
+                Guard { emails: false, ..guard(&["**/Notes"]) },
+            ],
+            safe_emails: Vec::new(),
+        };
+        for (path, seeks) in [
+            ("/r/.squad/team.md", (false, true)),
+            ("/r/.SQUAD/team.md", (false, true)),
+            ("/r/.squad/Notes/x", (true, true)),
+            ("/r/Notes/x", (true, false)),
+            ("/r/.squadron/x", (false, false)),
+            ("/elsewhere/.squad/x", (false, false)),
+        ] {
+            let place = Place { lexical: path.into(), physical: path.into(), node: None };
+            assert_eq!(guards.seeks(&place, &ground), seeks, "{path}");
+        }
+        let linked = Place { lexical: "/r/docs/x".into(), physical: "/r/.squad/x".into(), node: None };
+        assert_eq!(guards.seeks(&linked, &ground), (false, true), "through a link");
+    }
+
+    #[test]
+    fn a_guard_that_guards_nothing_is_a_mistake() {
+        let checked = |guard| PrivateContent { guard: vec![guard], safe_emails: Vec::new() }.check();
+        assert_eq!(checked(guard(&["**/.squad"])), Ok(()));
+        assert!(checked(guard(&[])).is_err());
+        assert!(checked(guard(&["squad"])).is_err());
+        assert!(checked(Guard { secrets: false, emails: false, ..guard(&["**/x"]) }).is_err());
+        assert!(checked(Guard { decision: Decision::Allow, ..guard(&["**/x"]) }).is_err());
+    }
+}

@@ -1,0 +1,110 @@
+//! Asks before a file with a secret in it is read, in hosts that do not let a tool's output be changed.
+//!
+//! Why: elsewhere a secret is taken out of the output before the model sees it. Where the host does not let us, the
+//! only moment is before the read.
+//!
+//! Settings: `decision` = what becomes of it (`allow`, `ask`, `deny`). What counts as a secret is said by `[redaction]`;
+//! email addresses do not.
+//!
+//! Sees through: other names of the file, links, `cat`, `grep`, redirections and all else that reads a file by its name.
+//! Does not see: files outside of the worktree, which other policies close; what is behind the first MiB of a file; files
+//! that a search of a whole directory comes upon, or that a program opens by itself; the output of programs. A file that is
+//! only copied, counted or run is not asked about; a copy that is read later is.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Access, Decision, Facts, Finding, Ground, Kind, NodeKind, Place, Policy, Use, shorten};
+
+use crate::pattern::Probe;
+
+/// `[policy.secret-shown]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SecretShown {
+    /// What becomes of a call that would show a secret.
+    decision: Decision,
+}
+
+impl Default for SecretShown {
+    fn default() -> Self {
+        SecretShown { decision: Decision::Ask }
+    }
+}
+
+/// Whether the content of what is used comes to the caller.
+fn is_read(used: &Use<'_>) -> bool {
+    matches!(used.access, Access::Read | Access::Search)
+}
+
+impl SecretShown {
+    /// Whether secrets are to be looked for in the file that is used, where the host shows whatever is in it.
+    pub(crate) fn seeks(&self, used: &Use<'_>, place: &Place, ground: &Ground) -> bool {
+        let is_file = || place.node.as_ref().is_some_and(|node| node.kind == NodeKind::File);
+        let is_inside = || Probe::new(&place.physical, ground).covered_by("{worktree}").is_some();
+        self.decision != Decision::Allow && is_read(used) && is_file() && is_inside()
+    }
+}
+
+impl Policy for SecretShown {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        if self.decision == Decision::Allow {
+            return;
+        }
+        for used in facts.uses.iter().filter(|used| is_read(used)) {
+            let (Ok(place), Some(secret)) = (&used.place, used.private.iter().find(|found| !found.email))
+            else {
+                continue;
+            };
+            let path = place.lexical.to_string_lossy();
+            findings.push(
+                Finding::new("secret-shown", self.decision, Kind::Secret)
+                    .because(format!(
+                        "{} reads `{}`, which holds {}, and this host shows a model whatever is read",
+                        facts.tool,
+                        shorten(&path, 120),
+                        secret.about
+                    ))
+                    .at(&used.param, path)
+                    .instead("have a person say what is in it, or move the secret into the environment"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::borrow::Cow;
+    use toolgate_model::{Node, NodeId, Reach, Spot};
+
+    #[test]
+    fn only_regular_files_of_the_worktree_are_looked_at() {
+        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
+        let seeks = |policy: &SecretShown, access, path: &str, kind| {
+            let id = NodeId { device: 0, inode: 1 };
+            let node = Some(Node { kind, id, names: 1, changed: (0, 0) });
+            let place = Place { lexical: path.into(), physical: path.into(), node };
+            let used = Use {
+                access,
+                reach: Reach::Exact,
+                param: Cow::Borrowed("path"),
+                text: Cow::Borrowed(""),
+                place: Ok(place.clone()),
+                alias_of_own: false,
+                foreign: false,
+                private: Vec::new(),
+                origin: None,
+            };
+            policy.seeks(&used, &place, &ground)
+        };
+        let asks = SecretShown::default();
+        assert!(seeks(&asks, Access::Read, "/r/a", NodeKind::File));
+        assert!(seeks(&asks, Access::Search, "/r/a", NodeKind::File));
+        assert!(!seeks(&asks, Access::Write, "/r/a", NodeKind::File));
+        assert!(!seeks(&asks, Access::List, "/r/a", NodeKind::File));
+        assert!(!seeks(&asks, Access::Search, "/r/a", NodeKind::Directory));
+        assert!(!seeks(&asks, Access::Read, "/elsewhere/a", NodeKind::File));
+        let allows = SecretShown { decision: Decision::Allow };
+        assert!(!seeks(&allows, Access::Read, "/r/a", NodeKind::File));
+    }
+}
