@@ -104,7 +104,8 @@ fn a_reader_that_goes_is_no_error() {
     drop(child.stdout.take());
     let mut stdin = child.stdin.take().unwrap();
     let lines = "nothing to see\n".repeat(1 << 16);
-    while stdin.write_all(lines.as_bytes()).is_ok() {}
+    let _ = (0..16).try_for_each(|_| stdin.write_all(lines.as_bytes()));
+    drop(stdin);
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(141), &b""[..]));
 }

@@ -104,11 +104,12 @@ fn commit(head: &[u8]) -> Option<String> {
     is_id.then(|| String::from_utf8_lossy(head).into_owned())
 }
 
-/// The path in `b/path`: odd ones stand in quotes, one with a space has a tab behind it.
+/// The path in `b/path`: odd ones stand in quotes, and one with a space has a tab behind it.
 fn path(name: &[u8]) -> Option<Vec<u8>> {
+    let name = name.strip_suffix(b"\t").unwrap_or(name);
     let whole = match name.strip_prefix(b"\"") {
         Some(quoted) => unquote(quoted.strip_suffix(b"\"")?)?,
-        None => name.strip_suffix(b"\t").unwrap_or(name).to_vec(),
+        None => name.to_vec(),
     };
     // `/dev/null` stands for a file that is gone. It adds nothing.
     whole.strip_prefix(b"b/").or(whole.strip_prefix(b"/")).map(<[u8]>::to_vec)
@@ -173,6 +174,7 @@ mod tests {
             (&b"b/a.rs"[..], Some(&b"a.rs"[..])),
             (b"b/a b\t", Some(b"a b")),
             (br#""b/a\n\"\\\377\t.rs""#, Some(b"a\n\"\\\xff\t.rs")),
+            (b"\"b/a \\\"b\"\t", Some(b"a \"b")),
             (b"/dev/null", Some(b"dev/null")),
             (br#""b/a"#, None),
             (br#""b/\9""#, None),
