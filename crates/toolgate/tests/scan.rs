@@ -436,7 +436,8 @@ fn a_repository_runs_nothing_and_hides_nothing() {
     write(&top.join(".gitattributes"), "*.bin binary\n");
     write(&top.join("a.txt"), SECRET);
     write(&top.join("b.bin"), SECRET);
-    let quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+    let quiet = ["core.fsmonitor=false", "core.hooksPath=/dev/null", "diff.orderFile=/dev/null"];
+    let quiet = quiet.map(|setting| ["-c", setting]).concat();
     let git_quietly = |args: &[&str]| git(&top, [&quiet, args].concat());
     git_quietly(&["add", "."]);
     let hook = scan(&machine, &top)
