@@ -105,7 +105,7 @@ pub fn read_regular(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
 }
 
 /// Opens a regular file for reading, and nothing else; says how long it is.
-fn open_regular(path: &Path) -> io::Result<(File, u64)> {
+pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let found = file.metadata()?;

@@ -1,7 +1,7 @@
 //! The command line, for people and scripts. Nothing here is on the hook's path.
 //!
 //! stdout holds what was asked for, stderr what went wrong. Colours only on a terminal, and not where
-//! `NO_COLOR` is set. Exit codes: 0 fine or allowed, 1 could not be done, 2 denied, 3 asked.
+//! `NO_COLOR` is set. Exit codes: 0 fine or allowed, 1 could not be done, 2 denied, 3 asked; `scan` has its own.
 
 mod check;
 mod demo;
@@ -9,6 +9,8 @@ mod generate;
 mod install;
 mod ledger;
 mod policies;
+mod scan;
+mod scrub;
 mod test;
 mod trust;
 
@@ -70,6 +72,10 @@ enum Command {
     Explain(policies::Explain),
     /// Read and verify the record
     Ledger(ledger::Ledger),
+    /// Copy stdin to stdout with a mark in place of every secret
+    Scrub(scrub::Scrub),
+    /// Look for secrets in files, in what is staged, in a history
+    Scan(scan::Scan),
     /// Let this project's toolgate.toml loosen rules, in its present form
     Trust(trust::Trust),
     /// Run case files
@@ -146,6 +152,10 @@ impl LineArgs {
     }
 }
 
+/// The exit code of one whose reader has gone, as a shell shows it: a program that does not catch the signal has the
+/// same.
+const READER_GONE: u8 = 128 + 13;
+
 /// Where output goes, and whether it may be coloured.
 struct Out {
     stdout: io::StdoutLock<'static>,
@@ -205,6 +215,8 @@ pub fn run() -> ExitCode {
         Command::Policies(command) => command.run(&mut out),
         Command::Explain(command) => command.run(&mut out),
         Command::Ledger(command) => command.run(&mut out),
+        Command::Scrub(command) => command.run(&mut out),
+        Command::Scan(command) => Ok(command.run(&mut out)),
         Command::Trust(command) => command.run(&mut out),
         Command::Test(command) => command.run(&mut out),
         Command::Demo(command) => command.run(&mut out),

@@ -1,0 +1,186 @@
+//! `toolgate scrub`: stdin to stdout without secrets, in pieces as they come.
+//!
+//! Promise: whatever goes wrong, nothing leaves unread. Settings that cannot be used count as none, and the rules
+//! that are built in hold.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use toolgate_policies::{self as policies, Redaction};
+use toolgate_secrets::{Marks, Stream};
+
+use super::{Out, READER_GONE};
+use crate::dirs::Dirs;
+use crate::redaction::{Marker, rules};
+use crate::settings::Wanted;
+
+/// What is read at once.
+const PIECE: usize = 64 * 1024;
+
+/// Copy stdin to stdout with a mark in place of every secret
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  make deploy 2>&1 | toolgate scrub\n  toolgate scrub --count < server.log > clean.log\n\nWhat is not said here is taken from [redaction] in the user's toolgate.toml. A file of any size and of any bytes\npasses; what holds no secret stays as it is.\n\nExit code: 0 done, 1 could not be read or written."
+)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub(super) struct Scrub {
+    /// Which email addresses are taken out
+    #[arg(long, value_enum)]
+    emails: Option<Emails>,
+    /// Leave values that only look random
+    #[arg(long)]
+    no_entropy: bool,
+    /// Take out only private keys and the tokens of the best known makers
+    #[arg(long)]
+    core: bool,
+    /// Leave keys that their makers print in their manuals
+    #[arg(long)]
+    keep_examples: bool,
+    /// What stands where a secret stood
+    #[arg(long, value_enum)]
+    marks: Option<Shape>,
+    /// Say on stderr how many secrets there were
+    #[arg(long)]
+    count: bool,
+    /// The session within which the same secret has the same mark, where the settings want that
+    #[arg(long, value_name = "ID", hide_short_help = true)]
+    session: Option<String>,
+    /// The profile whose settings hold
+    #[arg(long, hide_short_help = true)]
+    profile: Option<String>,
+    /// The person's home
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    home: Option<PathBuf>,
+    /// The directory of the person's settings
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    config: Option<PathBuf>,
+    /// The directory of the record
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    state: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Emails {
+    /// All
+    All,
+    /// Those that are on no safe list
+    Unlisted,
+    /// None
+    None,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Shape {
+    /// [JWT REDACTED]
+    Plain,
+    /// [REDACTED:JWT], and [EMAIL_REDACTED] for addresses
+    Compat,
+}
+
+impl Scrub {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        let dirs = self.dirs();
+        let wanted = self.wanted(dirs.as_ref());
+        let state = dirs.map(|dirs| dirs.state).unwrap_or_default();
+        let marker = Marker::new(&state, self.session.as_deref());
+        let end = |secret: &[u8]| marker.end(secret);
+        let marks = match wanted.marks {
+            policies::Marks::Compat => Marks::Compat,
+            policies::Marks::Same if self.session.is_some() => Marks::Same(&end),
+            policies::Marks::Same | policies::Marks::Plain => Marks::Plain,
+        };
+        let rules = rules(&wanted);
+        match copy(io::stdin().lock(), &mut out.stdout, Stream::new(&rules, marks)) {
+            Ok(count) => {
+                if self.count {
+                    let things = if count == 1 { "redaction" } else { "redactions" };
+                    let _ = writeln!(io::stderr(), "{count} {things}");
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(Failure::Write(error)) if error.kind() == ErrorKind::BrokenPipe => {
+                Ok(ExitCode::from(READER_GONE))
+            }
+            Err(Failure::Write(error)) => Err(format!("stdout: {error}")),
+            Err(Failure::Read(error)) => Err(format!("stdin: {error}")),
+        }
+    }
+
+    fn dirs(&self) -> Option<Dirs> {
+        let mut dirs = match &self.home {
+            Some(home) => Dirs::of_home(home),
+            None => Dirs::from_env(|name| std::env::var_os(name))?,
+        };
+        dirs.config = self.config.clone().unwrap_or(dirs.config);
+        dirs.state = self.state.clone().unwrap_or(dirs.state);
+        Some(dirs)
+    }
+
+    /// What the arguments say, upon what the settings of administrator and user say. The project's have no say: nobody
+    /// knows where the text comes from.
+    fn wanted(&self, dirs: Option<&Dirs>) -> Redaction {
+        let layers = dirs.ok_or_else(|| "HOME is not set".to_owned()).and_then(|dirs| {
+            let fixed = self.profile.as_deref();
+            let wanted = Wanted { dirs, root: None, repository: None, fixed, default: "worktree" };
+            wanted.layers().map_err(|error| error.to_string())
+        });
+        let layers = layers.unwrap_or_else(|error| {
+            let _ = writeln!(io::stderr(), "toolgate: {error}; scrubbing by the rules that are built in");
+            Vec::new()
+        });
+        let mut wanted = Redaction::of_all(layers.iter().map(|layer| &layer.redaction));
+        match self.emails {
+            Some(Emails::All) => wanted.emails = policies::Emails::All,
+            Some(Emails::Unlisted) => wanted.emails = policies::Emails::Unlisted,
+            Some(Emails::None) => wanted.emails = policies::Emails::None,
+            None => {}
+        }
+        match self.marks {
+            Some(Shape::Plain) => wanted.marks = policies::Marks::Plain,
+            Some(Shape::Compat) => wanted.marks = policies::Marks::Compat,
+            None => {}
+        }
+        if self.core {
+            wanted.secrets = policies::Secrets::Core;
+        }
+        wanted.entropy &= !self.no_entropy;
+        wanted.keep_examples |= self.keep_examples;
+        wanted
+    }
+}
+
+/// Which side went wrong.
+enum Failure {
+    Read(io::Error),
+    Write(io::Error),
+}
+
+/// Copies until the end, and says how many secrets were on the way. What can be said is said at once: somebody may be
+/// waiting for it.
+fn copy(mut input: impl Read, output: &mut impl Write, mut stream: Stream<'_>) -> Result<usize, Failure> {
+    let mut piece = vec![0; PIECE];
+    let mut clean = Vec::with_capacity(PIECE);
+    let ended = loop {
+        match input.read(&mut piece) {
+            Ok(0) => break Ok(()),
+            Ok(length) => stream.push(piece.get(..length).unwrap_or_default(), &mut clean),
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => break Err(Failure::Read(error)),
+        }
+        hand_on(&mut clean, output)?;
+    };
+    // What came before an error came all the same.
+    let count = stream.finish(&mut clean);
+    hand_on(&mut clean, output)?;
+    ended.map(|()| count)
+}
+
+fn hand_on(clean: &mut Vec<u8>, output: &mut impl Write) -> Result<(), Failure> {
+    if !clean.is_empty() {
+        output.write_all(clean).and_then(|()| output.flush()).map_err(Failure::Write)?;
+        clean.clear();
+    }
+    Ok(())
+}
