@@ -48,6 +48,8 @@ pub struct Use<'a> {
     pub alias_of_own: bool,
     /// It lies in a temporary directory that everybody shares, in something that was there before the session.
     pub foreign: bool,
+    /// Its name leaves open whether it holds a secret, and what stands in it says that it does.
+    pub holds_secret: bool,
     /// What in a shell command leads to it.
     pub origin: Option<Origin>,
 }

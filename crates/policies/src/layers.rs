@@ -20,6 +20,7 @@ profiles!(
     "main-checkout",
     "pi-worktree",
     "read-only-roles",
+    "secret-read-guard",
     "shell-blocklist",
     "tool-list",
     "worktree",

@@ -84,6 +84,7 @@ pub(crate) struct Policies {
     worktree_removal: WorktreeRemoval,
     directory_change: DirectoryChange,
     expanded_target: ExpandedTarget,
+    secret_file: SecretFile,
 }
 
 /// What the boundary is.
@@ -131,6 +132,7 @@ impl Settings {
             return Err(format!("more than {MOST} entries of one kind"));
         }
         self.policy.destructive.check()?;
+        self.policy.secret_file.check()?;
         for rule in &self.command {
             if rule.message.is_empty() || rule.command.iter().all(|command| command.trim().is_empty()) {
                 return Err(format!(
@@ -196,7 +198,7 @@ impl Settings {
     pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, lists: &'s Lists<'s>, grants: bool) -> Ruleset<'s> {
         // INVARIANT: the floor comes first and nothing above this line can leave it out.
         let mut policies: Vec<&dyn Policy> =
-            vec![&GateTampering, &SecretFile, &HooksOff, &OwnCommand, &DiskFloor];
+            vec![&GateTampering, &self.policy.secret_file, &HooksOff, &OwnCommand, &DiskFloor];
         let stepped_back = self.inactive(facts);
         if let Some(stepped_back) = stepped_back {
             policies.push(stepped_back);
@@ -216,6 +218,7 @@ impl Settings {
                 worktree_removal,
                 directory_change,
                 expanded_target,
+                secret_file: _,
             } = &self.policy;
             let settable: [&dyn Policy; 16] = [
                 invalid_path,
