@@ -59,7 +59,10 @@ impl Interpreter<'_, '_> {
                 named |= self.shown_by_git(path, "");
             }
         }
-        if !named && shows == Shows::Changes {
+        // `git show HEAD:a` is that file and no change.
+        let one_file = reading.sub.first() == Some(&"show")
+            && operands.iter().any(|operand| of_revision(operand.raw()).is_some());
+        if !named && !one_file && shows == Shows::Changes {
             self.shown_in_passing(&top, &paths);
         }
     }
