@@ -517,15 +517,15 @@ impl Tables {
             let _ = writeln!(classes, "{class:?},");
         }
         Ok(format!(
-            "static TEXT: &str = {text:?};\n\
-             static PATTERNS: [Pattern; {}] = [\n{}];\n\
-             static EXAMPLES: &[Text] = &[\n{}];\n\
-             static SHAPES: [Shape; {}] = [\n{}];\n\
-             static STEPS: [Step; {}] = [\n{}];\n\
-             static CLASSES: [Class; {}] = [\n{classes}];\n\
-             static LITERALS: [Literal; {}] = [\n{literals}];\n\
-             static ENTRIES: [Entry; {count}] = [\n{entries}];\n\
-             static NEAR: &[(Text, u16)] = &[\n{near}];\n",
+            "pub(super) static TEXT: &str = {text:?};\n\
+             pub(super) static PATTERNS: [Pattern; {}] = [\n{}];\n\
+             pub(super) static EXAMPLES: &[Text] = &[\n{}];\n\
+             pub(super) static SHAPES: [Shape; {}] = [\n{}];\n\
+             pub(super) static STEPS: [Step; {}] = [\n{}];\n\
+             pub(super) static CLASSES: [Class; {}] = [\n{classes}];\n\
+             pub(super) static LITERALS: [Literal; {}] = [\n{literals}];\n\
+             pub(super) static ENTRIES: [Entry; {count}] = [\n{entries}];\n\
+             pub(super) static NEAR: &[(Text, u16)] = &[\n{near}];\n",
             self.count,
             self.patterns,
             self.examples,

@@ -8,6 +8,8 @@
 
 mod code;
 mod recipes;
+mod search;
+mod secrets_below;
 mod shell;
 mod spec;
 mod unlisted;
@@ -41,7 +43,7 @@ pub fn effects<'a>(
             let (text, origin) = (String::new(), Origin { span: (0, 0), via: None });
             vec![Effect::Unknown(Unknown::Shell { gap: Gap::Missing, text, origin })]
         }
-        Action::Files(uses) => uses.iter().map(file_effect).collect(),
+        Action::Files(uses) => uses.iter().map(file_effect).chain(search::reads(call, uses, scene)).collect(),
         Action::Unlisted { .. } if ruled.is_some() => Vec::new(),
         Action::Unlisted { mcp } => unlisted::effects(&call.tool, *mcp, &call.input, scene),
     };

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 
 use toolgate_model::{Access, Effect, Json, PathArg, Reach, Target, Unknown, has_dotdot, patched, quoted};
 
+use crate::shell::is_named_secret;
 use crate::{Scene, analyse};
 
 /// More paths than this in one input are not looked at one by one.
@@ -25,6 +26,9 @@ pub(crate) fn effects<'a>(tool: &str, mcp: bool, input: &Json<'a>, scene: &Scene
         effects.truncate(MAX_PATHS);
         effects.push(write("", PathArg::NotText("more paths than can be judged"), false));
     }
+    let names: Vec<Effect<'a>> =
+        effects.iter().filter(|_| !says_writes(tool)).filter_map(read_of_secret).collect();
+    effects.extend(names);
     for command in search.commands {
         effects.extend(analyse(&command, scene).effects);
     }
@@ -128,6 +132,20 @@ impl<'a> Search<'a> {
 fn write<'a>(key: &str, path: PathArg<'a>, guess: bool) -> Effect<'a> {
     let param = Cow::Owned(key.to_owned());
     Effect::Use(Access::Write, Target { param, path, reach: Reach::Exact, guess, origin: None })
+}
+
+/// What could be written could as well be read, which matters for a file of secrets.
+fn read_of_secret<'a>(effect: &Effect<'a>) -> Option<Effect<'a>> {
+    let Effect::Use(_, target) = effect else { return None };
+    is_named_secret(target.path.text()).then(|| Effect::Use(Access::Read, target.clone()))
+}
+
+/// Whether a tool's name says that it makes or changes files, and reads none.
+fn says_writes(tool: &str) -> bool {
+    const WORDS: [&str; 9] =
+        ["write", "create", "edit", "append", "delete", "remove", "insert", "replace", "save"];
+    let tool = tool.to_ascii_lowercase();
+    WORDS.iter().any(|word| tool.contains(word)) && !tool.contains("read")
 }
 
 /// The words of the name: `filePath`, `target_file`, `dest-dir`.

@@ -51,6 +51,8 @@ pub struct Use<'a> {
     /// The private things in what would be written there, or in what is read there. Looked for only where the settings
     /// ask for it: empty says nothing anywhere else.
     pub private: Vec<Private>,
+    /// Its name leaves open whether it holds a secret, and what stands in it says that it does.
+    pub holds_secret: bool,
     /// What in a shell command leads to it.
     pub origin: Option<Origin>,
 }

@@ -13,6 +13,7 @@ mod host;
 mod json;
 mod patch;
 mod resolve;
+mod secret_name;
 mod tool_rule;
 mod verdict;
 mod world;
@@ -25,6 +26,7 @@ pub use host::{DecodeError, HooksStart, Host, Reply};
 pub use json::{Json, MAX_DEPTH};
 pub use patch::{added, patched};
 pub use resolve::{Place, Resolver, Trouble, clean, has_dotdot};
+pub use secret_name::{SECRET_LOOK, SecretName, holds_secret, secret_name, secret_pattern};
 pub use tool_rule::{ToolAccess, ToolRule};
 pub use verdict::{
     Decision, Finding, Kind, MAX_MESSAGE, Policy, Redaction, Ruleset, Verdict, Wording, shorten,

@@ -20,6 +20,7 @@ profiles!(
     "main-checkout",
     "pi-worktree",
     "read-only-roles",
+    "secret-read-guard",
     "shell-blocklist",
     "tool-list",
     "worktree",
@@ -141,6 +142,8 @@ mod tests {
             ("profile = \"worktre\"\n", Some(11), "unknown profile"),
             ("[policy.gate-tampering]\nenabled = false\n", None, "gate-tampering"),
             ("[[rule]]\nmessage = \"x\"\n", Some(20), "names no"),
+            ("[policy.secret-file]\nopen = [\"a/.env\"]\n", Some(30), "must begin with"),
+            ("[policy.secret-file]\nopen = [\"*\"]\n", Some(30), "names no file"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.what.contains(word), "{text}: {error:?}");

@@ -232,7 +232,7 @@ fn names_match(names: &[u8], path: &[u8]) -> Option<usize> {
 }
 
 /// One name against a pattern in which `*` stands for any run of characters. Linear in both.
-fn wildcard(pattern: &[u8], name: &[u8]) -> bool {
+pub(crate) fn wildcard(pattern: &[u8], name: &[u8]) -> bool {
     if !pattern.contains(&b'*') {
         return pattern == name;
     }

@@ -1,64 +1,186 @@
-//! Denies reading and writing the keys and credential stores of the home and of the system.
+//! Denies reading files that hold secrets: `.env` and its kind, private keys, and the credential stores of common tools.
 //!
-//! Why: what an agent has read is in the model's context, and from there it can go anywhere.
+//! Why: what an agent has read is in the model's context, and from there it can go anywhere. Redaction of a tool's output
+//! finds what looks like a secret; a password that looks like a word it cannot find.
 //!
-//! Settings: none. This is the floor; a `[[scope]]` entry does not open it.
+//! Settings: `open`, a list of patterns as in `[[scope]]`, or of bare names that hold in every directory:
 //!
-//! Sees through: links, `..`, other letter case, a search that starts in the home or among processes, above such
-//! a place.
-//! Does not see: secrets in files of other names, and copies; a search of `/etc`, whose secrets only the
-//! administrator can read, or from above the home, which `outside-scope` closes in all profiles but those that
-//! open everything.
+//! ```toml
+//! [policy.secret-file]
+//! open = [".env.test", "~/.aws/config", "{worktree}/fixtures"]
+//! ```
+//!
+//! What they cover may be read. This is a floor: it holds in every profile, also in one that steps back; a `[[scope]]`
+//! entry does not open it, and `open` counts in the user's and the administrator's settings only, never in a project's
+//! own file, trusted or not. An administrator's file has to be content by itself, as with all settings.
+//!
+//! Denied by name, wherever they lie, letters in either case: `.env`, `.env.*`, `.envrc`, `*.env`, `.dev.vars` (not the
+//! examples, samples, templates and defaults among them, nor code, prose and what is encrypted: `.env.example`,
+//! `.env.md`, `.env.vault`); SSH keys and key stores (`id_rsa`, `*.p12`, `*.jks`, `*.kdbx` …); `.netrc`, `.pgpass`,
+//! `.htpasswd`, `.git-credentials`, kubeconfigs, `*.tfstate`. By name and by what stands in them: `*.pem`, `*.key`,
+//! `.npmrc`, `.pypirc`, `credentials.json`, `service-account*.json`, `secrets.yml` and the like: a certificate or a file
+//! of variables is read as ever. By place, for writing too: the stores of the home (`~/.ssh`, `~/.aws`, browsers,
+//! password managers, command histories, sign-ins of cloud, package and AI tools) and of the system (`/etc/shadow`,
+//! `/run/secrets`, `/proc/*/environ`).
+//!
+//! Making, changing and deleting a `.env` is not reading it, nor is looking at names: `ls -la .env`, `find -name .env`,
+//! `git add .env`, `cp .env.example .env` are fine.
+//!
+//! Sees through: links, `..`, other letter case, Windows paths, a search that starts in the home or among processes above
+//! such a place; whatever reads the file or takes its content along (`source`, `cp`, `mv`, `ln`, `tar`, `base64`,
+//! redirections, `--env-file` of docker, code that opens it); a search that would come upon it (`grep -r`, `rg --hidden`,
+//! the hosts' own: looked for below the directory, up to 2,000 names, as the search's own options and `.gitignore`
+//! leave it); git, by name (`git show HEAD:.env`, `git blame .env`) and in passing (`git diff`, `git log -p`,
+//! `git show`, `git grep`, where the index has such a file).
+//! Does not see: secrets in files of other names, and copies; what a program of the project reads by itself; a file that
+//! git has in its history only and that is not named; directories that are copied or packed whole; a search of `/etc`,
+//! whose secrets only the administrator can read, or from above the home, which `outside-scope` closes in all profiles
+//! but those that open everything.
 
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, Reach, shorten};
+use std::path::Path;
 
-use crate::pattern::Probe;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{
+    Access, Decision, Facts, Finding, Kind, NodeKind, Policy, Reach, SecretName, Use, base_name, secret_name,
+    shorten,
+};
 
-pub(crate) struct SecretFile;
+use crate::pattern::{self, Probe};
 
-const SECRETS: &[&str] = &[
+/// `[policy.secret-file]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SecretFile {
+    /// What may be read all the same: names (`.env.test`), or places (`~/.aws/config`, `{worktree}/fixtures`).
+    open: Vec<String>,
+}
+
+/// Places of keys and credentials. Names are in small letters.
+const PLACES: &[&str] = &[
     "~/.ssh",
-    "~/.aws",
     "~/.gnupg",
+    // Clouds.
+    "~/.aws",
     "~/.azure",
     "~/.kube",
-    "~/.docker/config.json",
+    "~/.oci",
+    "~/.bluemix",
     "~/.config/gcloud",
-    "~/.config/gh/hosts.yml",
-    "~/.config/op",
+    "~/.config/doctl",
+    "~/.config/hcloud",
+    "~/.config/scw",
+    "~/.config/linode-cli",
     "~/.config/rclone",
+    "~/.config/heroku",
+    "~/.config/netlify",
+    "~/.netlify/config.json",
+    "~/.local/share/com.vercel.cli",
+    "~/.config/.wrangler",
+    "~/.wrangler/config",
+    "~/.cloudflared",
+    "~/.fly/config.yml",
+    "~/.railway/config.json",
+    "~/.config/stripe",
+    "~/.config/ngrok",
+    "~/.ngrok2",
+    "~/.config/configstore",
+    "~/.supabase",
+    "~/.pulumi/credentials.json",
+    "~/.terraform.d/credentials.tfrc.json",
+    "~/.terraformrc",
+    "~/.s3cfg",
+    "~/.boto",
+    "~/.mc/config.json",
+    "~/.databrickscfg",
+    "~/.snowsql/config",
+    "~/.snowflake",
+    "~/.dbt/profiles.yml",
+    "~/.kaggle",
+    "~/.docker/config.json",
+    "~/.config/containers/auth.json",
+    "~/.vault-token",
+    "~/.config/sops",
+    // Forges and the network.
+    "~/.config/gh/hosts.yml",
+    "~/.config/hub",
+    "~/.config/glab-cli",
+    "~/.config/tea",
     "~/.netrc",
     "~/.git-credentials",
     "~/.config/git/credentials",
+    // Packages.
     "~/.npmrc",
+    "~/.yarnrc.yml",
     "~/.pypirc",
-    "~/.pgpass",
-    "~/.my.cnf",
-    "~/.vault-token",
-    "~/.terraform.d/credentials.tfrc.json",
+    "~/.config/pip/pip.conf",
+    "~/.pip/pip.conf",
+    "~/.config/pypoetry/auth.toml",
     "~/.cargo/credentials",
     "~/.cargo/credentials.toml",
     "~/.gem/credentials",
+    "~/.bundle/config",
+    "~/.composer/auth.json",
+    "~/.config/composer/auth.json",
     "~/.m2/settings.xml",
     "~/.m2/settings-security.xml",
     "~/.gradle/gradle.properties",
+    "~/.sbt/.credentials",
+    "~/.ivy2/.credentials",
+    "~/.hex/hex.config",
+    "~/.nuget/nuget/nuget.config",
     "~/.cache/huggingface/token",
     "~/.cache/huggingface/stored_tokens",
+    "~/.huggingface",
     "~/.local/share/uv/credentials",
-    "~/.cache/google-chrome",
-    "~/.cache/chromium",
-    "~/.cache/mozilla",
-    "~/.password-store",
-    "~/.local/share/keyrings",
-    "~/.mozilla",
-    "~/.config/google-chrome",
-    "~/.config/chromium",
-    "~/.bash_history",
-    "~/.zsh_history",
+    // Databases.
+    "~/.pgpass",
+    "~/.my.cnf",
+    "~/.mylogin.cnf",
+    // Sign-ins of AI tools.
     "~/.claude/.credentials.json",
     "~/.codex/auth.json",
     "~/.gemini/oauth_creds.json",
+    "~/.qwen/oauth_creds.json",
     "~/.local/share/opencode/auth.json",
+    "~/.pi/agent/auth.json",
+    "~/.config/github-copilot",
+    "~/.config/io.datasette.llm/keys.json",
+    // Browsers and mail.
+    "~/.mozilla",
+    "~/.thunderbird",
+    "~/.config/google-chrome",
+    "~/.config/chromium",
+    "~/.config/bravesoftware",
+    "~/.config/microsoft-edge",
+    "~/.config/vivaldi",
+    "~/.cache/google-chrome",
+    "~/.cache/chromium",
+    "~/.cache/mozilla",
+    "~/snap/firefox",
+    "~/snap/chromium",
+    "~/library/cookies",
+    "~/library/application support/google/chrome",
+    "~/library/application support/firefox",
+    "~/library/application support/bravesoftware",
+    // Password managers.
+    "~/.password-store",
+    "~/.local/share/keyrings",
+    "~/.local/share/kwalletd",
+    "~/.config/op",
+    "~/.config/1password",
+    "~/.config/bitwarden",
+    "~/.config/bitwarden cli",
+    "~/.config/keepassxc",
+    "~/.lpass",
+    "~/library/keychains",
+    // What was typed, passwords among it.
+    "~/.bash_history",
+    "~/.zsh_history",
+    "~/.local/share/fish/fish_history",
+    "~/.psql_history",
+    "~/.mysql_history",
+    // The system's.
     "/etc/shadow",
     "/etc/shadow-",
     "/etc/gshadow",
@@ -67,6 +189,14 @@ const SECRETS: &[&str] = &[
     "/etc/sudoers.d",
     "/etc/ssh/ssh_host_*",
     "/etc/ssl/private",
+    "/etc/letsencrypt/live",
+    "/etc/letsencrypt/archive",
+    "/etc/kubernetes",
+    "/etc/rancher",
+    "/etc/wireguard",
+    "/etc/krb5.keytab",
+    "/run/secrets",
+    "/var/run/secrets",
     "/proc/*/environ",
     "/proc/*/mem",
     "/proc/*/task",
@@ -76,39 +206,167 @@ const SECRETS: &[&str] = &[
 ];
 
 /// Public halves and lists that hold no secret.
-const OPEN: &[&str] = &["~/.ssh/known_hosts", "~/.ssh/*.pub", "/etc/ssh/ssh_host_*.pub"];
+const PUBLIC: &[&str] = &["~/.ssh/known_hosts", "~/.ssh/*.pub", "/etc/ssh/ssh_host_*.pub"];
 
 impl Policy for SecretFile {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for used in &facts.uses {
-            let Ok(place) = &used.place else { continue };
-            let secret = place.paths().find(|path| {
-                let probe = Probe::new(path, facts.ground);
-                let covered = |patterns: &[&str]| patterns.iter().any(|pattern| probe.forbidden_by(pattern));
-                // A search tool skips what it may not read; a shell command may be root's.
-                let counts = |pattern: &str| used.origin.is_some() || !pattern.starts_with("/etc");
-                let from_above = used.reach == Reach::Below
-                    && SECRETS.iter().any(|pattern| counts(pattern) && probe.is_above(pattern));
-                from_above || (covered(SECRETS) && (used.writes() || !covered(OPEN)))
-            });
-            if let Some(path) = secret {
-                let verb = if used.writes() { "writes" } else { "reads" };
-                findings.push(
-                    Finding::new("secret-file", Decision::Deny, Kind::Secret)
-                        .at(&used.param, place.lexical.to_string_lossy().into_owned())
-                        .because(format!(
-                            "{} {verb} `{}`, a place of keys and credentials",
-                            facts.tool,
-                            shorten(&path.to_string_lossy(), 120)
-                        ))
-                        .instead(match used.reach {
-                            Reach::Below => {
-                                "search a narrower place, or have a person hand over what is needed"
-                            }
-                            Reach::Exact => "have a person hand over what is needed",
-                        }),
-                );
+            match &used.place {
+                Ok(place) => {
+                    let directory = place.node.as_ref().is_some_and(|node| node.kind == NodeKind::Directory);
+                    let found = place
+                        .paths()
+                        .find_map(|path| Some((path, self.secret(used, path, directory, facts)?)));
+                    if let Some((path, secret)) = found {
+                        let named = place.lexical.to_string_lossy();
+                        findings.push(finding(used, &named, &path.to_string_lossy(), secret, facts));
+                    }
+                }
+                // A path that leads nowhere we know still has a name.
+                Err(_) if reads(used) && is_secret_name(used, &used.text) && !self.opens_name(&used.text) => {
+                    findings.push(finding(used, &used.text, &used.text, Secret::Name, facts));
+                }
+                Err(_) => {}
             }
         }
+    }
+}
+
+/// Why a file is closed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Secret {
+    /// It lies in a place of secrets.
+    Place,
+    /// A search from here comes upon one.
+    Below,
+    /// Its name, or what it holds.
+    Name,
+}
+
+impl SecretFile {
+    fn secret(&self, used: &Use<'_>, path: &Path, directory: bool, facts: &Facts<'_>) -> Option<Secret> {
+        let probe = Probe::new(path, facts.ground);
+        let covered = |patterns: &[&str]| patterns.iter().any(|pattern| probe.forbidden_by(pattern));
+        // Opening is for reading; nobody has to write a credential store by way of an agent.
+        let opened = || {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            !used.writes()
+                && (self.opens_name(name) || self.places().any(|open| probe.covered_by(open).is_some()))
+        };
+        // A search tool skips what it may not read; a shell command may be root's.
+        let counts = |pattern: &str| used.origin.is_some() || !pattern.starts_with("/etc");
+        let from_above = || PLACES.iter().any(|pattern| counts(pattern) && probe.is_above(pattern));
+        let secret = if used.reach == Reach::Below && from_above() {
+            Secret::Below
+        } else if covered(PLACES) && (used.writes() || !covered(PUBLIC)) {
+            Secret::Place
+        } else if reads(used) && !directory && is_secret_name(used, &path.to_string_lossy()) {
+            Secret::Name
+        } else {
+            return None;
+        };
+        (!opened()).then_some(secret)
+    }
+
+    /// The entries that are bare names hold in every directory.
+    fn opens_name(&self, path: &str) -> bool {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        self.open.iter().any(|open| is_bare(open) && pattern::wildcard(open.as_bytes(), name.as_bytes()))
+    }
+
+    fn places(&self) -> impl Iterator<Item = &str> {
+        self.open.iter().map(String::as_str).filter(|open| !is_bare(open))
+    }
+
+    /// Says what in `open` cannot be used.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for open in &self.open {
+            if !is_bare(open) {
+                pattern::check(open)?;
+            } else if open.trim_matches('*').is_empty() {
+                return Err(format!("`{open}` in `open` of [policy.secret-file] names no file"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_bare(open: &str) -> bool {
+    !open.contains(['/', '~', '{'])
+}
+
+/// Whether the content of this very file is read, or taken along under another name. A search that is no shell command's
+/// names a file that it reads exactly; all else that it is given it lists.
+fn reads(used: &Use<'_>) -> bool {
+    match used.access {
+        Access::Read => used.reach == Reach::Exact,
+        Access::Search => used.reach == Reach::Exact || used.origin.is_some(),
+        Access::Link => true,
+        Access::Enter | Access::List | Access::Write | Access::Delete => false,
+    }
+}
+
+fn is_secret_name(used: &Use<'_>, path: &str) -> bool {
+    match secret_name(path) {
+        Some(SecretName::Settings | SecretName::Key) => true,
+        Some(SecretName::Perhaps) => used.holds_secret,
+        None => false,
+    }
+}
+
+fn finding(used: &Use<'_>, named: &str, path: &str, secret: Secret, facts: &Facts<'_>) -> Finding {
+    let verb = match used.access {
+        Access::Write | Access::Delete => "writes",
+        Access::Link => "links to",
+        _ => "reads",
+    };
+    let shown = shorten(path, 120);
+    let reason = match secret {
+        Secret::Place | Secret::Below => {
+            format!("{} {verb} `{shown}`, a place of keys and credentials", facts.tool)
+        }
+        Secret::Name => format!(
+            "{} {verb} `{shown}`, a file of secrets: what is read is in the model's context, and can go anywhere from there",
+            facts.tool
+        ),
+    };
+    Finding::new("secret-file", Decision::Deny, Kind::Secret)
+        .at(&used.param, named.to_owned())
+        .because(reason)
+        .instead(instead(used, path, secret, facts))
+}
+
+/// A form that passes.
+fn instead(used: &Use<'_>, path: &str, secret: Secret, facts: &Facts<'_>) -> String {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let person = format!(
+        "have a person open it by name: open = [\"{}\"] under [policy.secret-file]",
+        shorten(name, 60)
+    );
+    match secret {
+        Secret::Below => "search a narrower place, or have a person hand over what is needed".to_owned(),
+        Secret::Place => "have a person hand over what is needed".to_owned(),
+        Secret::Name if used.access == Access::Search && used.reach == Reach::Exact => {
+            let starts = |run: &&toolgate_model::Run| run.origin.is_some() && run.origin == used.origin;
+            let program =
+                facts.runs.iter().rev().find(starts).map(|run| base_name(&run.program)).unwrap_or_default();
+            let glob = if name.starts_with(".env") { ".env*" } else { name };
+            let apart = match program {
+                "git" => format!("leave it out with `-- . ':!{name}'`"),
+                "rg" => format!("leave it out with `-g '!{glob}'`"),
+                "ag" => format!("leave it out with `--ignore '{glob}'`"),
+                "ack" | "ack-grep" => format!("leave it out with `--ignore-file=is:{name}`"),
+                "" => format!("leave it out with the glob `!{glob}`, search a narrower place"),
+                _ => format!("leave it out with `--exclude='{glob}'`"),
+            };
+            format!("{apart}, or {person}")
+        }
+        Secret::Name
+            if secret_name(path) == Some(SecretName::Settings)
+                && name.to_ascii_lowercase().contains("env") =>
+        {
+            format!("read `.env.example`, or {person}")
+        }
+        Secret::Name => format!("have a person hand over what is needed, or {person}"),
     }
 }

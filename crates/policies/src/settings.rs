@@ -91,6 +91,7 @@ pub(crate) struct Policies {
     private_content: PrivateContent,
     mcp_secret: McpSecret,
     secret_shown: SecretShown,
+    secret_file: SecretFile,
 }
 
 /// What the boundary is.
@@ -141,6 +142,7 @@ impl Settings {
         }
         self.policy.destructive.check()?;
         self.policy.private_content.check()?;
+        self.policy.secret_file.check()?;
         for rule in &self.command {
             if rule.message.is_empty() || rule.command.iter().all(|command| command.trim().is_empty()) {
                 return Err(format!(
@@ -206,7 +208,7 @@ impl Settings {
     pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, lists: &'s Lists<'s>, grants: bool) -> Ruleset<'s> {
         // INVARIANT: the floor comes first and nothing above this line can leave it out.
         let mut policies: Vec<&dyn Policy> =
-            vec![&GateTampering, &SecretFile, &HooksOff, &OwnCommand, &DiskFloor];
+            vec![&GateTampering, &self.policy.secret_file, &HooksOff, &OwnCommand, &DiskFloor];
         let stepped_back = self.inactive(facts);
         if let Some(stepped_back) = stepped_back {
             policies.push(stepped_back);
@@ -229,6 +231,7 @@ impl Settings {
                 private_content,
                 mcp_secret,
                 secret_shown,
+                secret_file: _,
             } = &self.policy;
             let settable: [&dyn Policy; 19] = [
                 invalid_path,

@@ -596,7 +596,7 @@ pub(crate) fn is_reference(value: &[u8]) -> bool {
     match value {
         [] => true,
         [b'$', second, ..] => second.is_ascii_alphabetic() || matches!(second, b'{' | b'(' | b'_' | b'$'),
-        [b'{', b'{', ..] | [b'<', ..] | [b'#', b'{', ..] | [b'@', b'{', ..] => true,
+        [b'{' | b'#' | b'@', b'{', ..] | [b'<', ..] => true,
         [b'%', rest @ ..] => rest.ends_with(b"%") || rest.len() < 3,
         [b'{', rest @ ..] => rest.ends_with(b"}"),
         _ => {

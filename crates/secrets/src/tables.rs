@@ -114,7 +114,13 @@ impl Entry {
 /// Which slots of grams are in use.
 pub(crate) static GRAMS: &[u8; crate::gram::SIZE] = include_bytes!(concat!(env!("OUT_DIR"), "/grams.bin"));
 
-include!(concat!(env!("OUT_DIR"), "/patterns.rs"));
+#[expect(clippy::unreadable_literal, reason = "the build writes them, nobody reads them")]
+mod made {
+    use super::{Anchor, Class, Entry, Literal, Pattern, Shape, Step, Text};
+
+    include!(concat!(env!("OUT_DIR"), "/patterns.rs"));
+}
+use made::{CLASSES, ENTRIES, EXAMPLES, LITERALS, NEAR, PATTERNS, SHAPES, STEPS, TEXT};
 
 pub(crate) fn shape(number: u16) -> Option<&'static Shape> {
     SHAPES.get(usize::from(number))

@@ -13,7 +13,8 @@ use toolgate_effects::{Analysis, Scene, confined, effects, in_directory};
 use toolgate_hosts::host;
 use toolgate_model::{
     Access, Action, Call, ConfigChange, DirectoryChange, Effect, ExpandedTarget, Facts, Ground, Json,
-    LookError, NodeId, PathArg, Place, Reach, Resolver, Ruleset, Spot, Standing, Target, Use, Verdict, World,
+    LookError, NodeId, NodeKind, PathArg, Place, Reach, Resolver, Ruleset, SECRET_LOOK, SecretName, Spot,
+    Standing, Target, Use, Verdict, World, holds_secret, secret_name,
 };
 use toolgate_policies::{Boundary, Relative, Settings, denied_names};
 
@@ -292,6 +293,7 @@ fn look_up<'a>(
     let alias_of_own =
         access.changes() && place.as_ref().is_ok_and(|place| is_alias_of_own(known.world, ground, place));
     let foreign = place.as_ref().is_ok_and(|place| is_foreign(call, known, access, target.reach, place));
+    let holds_secret = !access.changes() && place.as_ref().is_ok_and(|place| has_secret(known.world, place));
     let text = match target.path {
         PathArg::Text(text) | PathArg::Pattern(text) => text,
         PathArg::Cwd | PathArg::Missing | PathArg::NotText(_) => Cow::Borrowed(""),
@@ -305,8 +307,18 @@ fn look_up<'a>(
         alias_of_own,
         foreign,
         private: Vec::new(),
+        holds_secret,
         origin: target.origin,
     }
+}
+
+/// Whether a file whose name leaves that open holds a secret: a certificate's `.pem`, or a key's.
+fn has_secret(world: &dyn World, place: &Place) -> bool {
+    let leaves_open =
+        |path: &Path| path.to_str().is_some_and(|path| secret_name(path) == Some(SecretName::Perhaps));
+    place.node.as_ref().is_some_and(|node| node.kind == NodeKind::File)
+        && place.paths().any(leaves_open)
+        && world.read(&place.physical, SECRET_LOOK).is_ok_and(|start| holds_secret(&start))
 }
 
 /// Whether a change reaches what was in a shared temporary directory before the session.

@@ -10,7 +10,8 @@
 //! | always | everything |
 //!
 //! Against whom: a repository brings its own `toolgate.toml`, and an agent may try to write one. Until a person
-//! has run `toolgate trust` on these very bytes, it can only add rules.
+//! has run `toolgate trust` on these very bytes, it can only add rules. What opens files of secrets does not count in it
+//! even then.
 
 use std::fmt;
 use std::fs;
@@ -197,6 +198,9 @@ impl Wanted<'_> {
             // Words that nobody trusted do not speak in our name, to a person least of all.
             project.remove("messages");
         }
+        if let Some(project) = &mut project {
+            keep_closed(project);
+        }
         let stack = |layers: &[&Option<toml::Table>]| {
             let present: Vec<&toml::Table> = layers.iter().filter_map(|layer| layer.as_ref()).collect();
             stack(self.fixed, self.default, &present)
@@ -235,6 +239,15 @@ impl Wanted<'_> {
         let Ok(note) = read_regular(&self.trust_note(), MAX_FILE) else { return false };
         let digest = digest(bytes);
         String::from_utf8_lossy(&note).lines().any(|line| line == digest)
+    }
+}
+
+/// No project opens a file of secrets, trusted or not: those who trust a repository's rules have not thereby handed it
+/// their keys. Nor does it close what its user has opened, who would wonder why.
+#[cfg(feature = "cli")]
+fn keep_closed(project: &mut toml::Table) {
+    if let Some(toml::Value::Table(policies)) = project.get_mut("policy") {
+        policies.remove("secret-file");
     }
 }
 

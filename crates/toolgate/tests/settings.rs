@@ -238,6 +238,36 @@ fn no_file_loosens_the_floor() {
     }
 }
 
+const OPENS: &str = "[policy.secret-file]\nopen = [\".env.test\"]\n";
+
+#[test]
+fn the_person_opens_a_file_of_secrets_by_name_and_a_project_does_not() {
+    let project = Project::new();
+    let read = |name: &str| project.call("Read", &format!(r#"{{"file_path":"TOP/{name}"}}"#)).word();
+    assert_eq!(read(".env.test"), "deny");
+    write(&project.file(), OPENS);
+    assert_eq!(read(".env.test"), "deny", "a project that nobody trusted");
+    assert_eq!(project.trust_on_terminal("yes\n").code(), Some(0));
+    assert_eq!(read(".env.test"), "deny", "a project that a person trusts");
+    write(&project.machine.user_settings(), OPENS);
+    assert_eq!(read(".env.test"), "nothing", "the person's own word");
+    assert_eq!(read(".env"), "deny", "and no other name");
+}
+
+#[test]
+fn a_project_does_not_close_what_the_person_has_opened() {
+    for text in
+        ["grant = false\n", "[policy.secret-file]\nopen = []\n", "[policy.secret-file]\nopen = [\".env\"]\n"]
+    {
+        let project = Project::new();
+        write(&project.machine.user_settings(), OPENS);
+        write(&project.file(), text);
+        let read = |name: &str| project.call("Read", &format!(r#"{{"file_path":"TOP/{name}"}}"#)).word();
+        assert_eq!(read(".env.test"), "nothing", "{text}");
+        assert_eq!(read(".env"), "deny", "{text}");
+    }
+}
+
 #[test]
 fn a_fixed_profile_stays() {
     let project = Project::new();

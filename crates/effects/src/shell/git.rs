@@ -20,6 +20,8 @@ struct Repository {
     top: PathBuf,
     /// What all its worktrees share.
     common: PathBuf,
+    /// What is this worktree's own: its index.
+    own: PathBuf,
 }
 
 #[expect(clippy::too_many_lines, reason = "the steps of one program")]
@@ -52,6 +54,7 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
             shell.touch(Access::Read, Reach::Exact, operand);
         }
     }
+    shell.git_reads(reading, &operands, arguments);
     let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
     if sub == "remote"
         && matches!(verb, Some("add" | "remove" | "rm" | "rename" | "set-url" | "set-branches"))
@@ -322,6 +325,16 @@ impl Interpreter<'_, '_> {
         String::from_utf8(bytes).ok()
     }
 
+    /// The top of the work tree.
+    pub(super) fn git_top(&self) -> Option<String> {
+        Some(self.repository()?.top.to_str()?.to_owned())
+    }
+
+    /// The directory of the index.
+    pub(super) fn git_directory(&self) -> Option<PathBuf> {
+        Some(self.repository()?.own)
+    }
+
     /// The repository of the working directory.
     fn repository(&self) -> Option<Repository> {
         let [cwd] = self.state.cwd.as_slice() else { return None };
@@ -329,10 +342,12 @@ impl Interpreter<'_, '_> {
         for _ in 0..32 {
             let dot_git = top.join(".git");
             if self.state.made.iter().any(|made| Path::new(&**made) == dot_git) {
-                return Some(Repository { top, common: dot_git });
+                return Some(Repository { top, common: dot_git.clone(), own: dot_git });
             }
             match self.scene.world.look(&dot_git).map(|node| node.kind) {
-                Ok(NodeKind::Directory) => return Some(Repository { top, common: dot_git }),
+                Ok(NodeKind::Directory) => {
+                    return Some(Repository { top, common: dot_git.clone(), own: dot_git });
+                }
                 Ok(NodeKind::File) => {
                     let text = self.small_file(&dot_git)?;
                     let directory = top.join(text.strip_prefix("gitdir:")?.trim());
@@ -345,10 +360,10 @@ impl Interpreter<'_, '_> {
                             .and_then(Path::parent)
                         {
                             Some(common) => common.to_path_buf(),
-                            None => directory,
+                            None => directory.clone(),
                         },
                     };
-                    return Some(Repository { top, common });
+                    return Some(Repository { top, common, own: directory });
                 }
                 _ => {
                     if !top.pop() {

@@ -12,10 +12,12 @@ mod environment;
 mod expand;
 mod follow;
 mod git;
+mod git_reads;
 mod glob;
 mod output;
 mod programs;
 mod run;
+mod search;
 mod state;
 mod text;
 mod walk;
@@ -25,8 +27,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use toolgate_model::{
-    Access, DirectoryChange, Effect, ExpandedTarget, Gap, Origin, PathArg, Reach, Resolver, Target, Unknown,
-    Via, World, clean, shorten,
+    Access, DirectoryChange, Effect, ExpandedTarget, Gap, Origin, PathArg, Reach, Resolver, SecretName,
+    Target, Unknown, Via, World, clean, secret_name, shorten,
 };
 use toolgate_shell::{Arithmetic, List, Parsed, Part, Word, parse};
 use typed_arena::Arena;
@@ -424,6 +426,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
                 self.touch_place(access, reach, clean(Path::new(&place)).to_string_lossy().into_owned());
             }
         }
+        self.named_secret(access, reach, path);
         for place in self.places(path) {
             match place {
                 // Some of what lies below, not all of it.
@@ -445,6 +448,19 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             && rest.starts_with('/')
         {
             self.touch(access, reach, &Text::marked(rest.to_owned()));
+        }
+    }
+
+    /// A file of secrets is known by its last name, wherever it lies: `$DIR/.env`.
+    fn named_secret(&mut self, access: Access, reach: Reach, path: &Text) {
+        let raw = path.raw();
+        let unplaced = raw.contains(is_mark) || (self.state.cwd.is_empty() && !raw.starts_with('/'));
+        if access.changes() || matches!(access, Access::List | Access::Enter) || !unplaced {
+            return;
+        }
+        let name = raw.rsplit('/').next().unwrap_or(raw);
+        if !name.contains(is_mark) && is_named_secret(name) {
+            self.touch_place(access, reach, path.shown());
         }
     }
 
@@ -574,6 +590,16 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         };
         Some(clean(Path::new(&absolute)).to_string_lossy().into_owned())
     }
+}
+
+/// Whether a file of this name holds secrets, whatever stands in it.
+pub(crate) fn is_named_secret(name: &str) -> bool {
+    matches!(secret_name(name), Some(SecretName::Settings | SecretName::Key))
+}
+
+/// Whether a glob, as programs take one, fits a name. One that cannot be worked out fits nothing.
+pub(crate) fn matches_name(glob: &str, name: &str) -> bool {
+    glob == name || glob::fits(glob::marked(glob).raw(), name) == Some(true)
 }
 
 /// A mark that is no pattern.

@@ -38,6 +38,12 @@ pub(super) fn handler(
             let name = name.whole()?.to_owned();
             Some(shell.invoke_program(&name, arguments, None, &[]))
         }
+        "grep" | "egrep" | "fgrep" | "zgrep" | "zegrep" | "zfgrep" | "bzgrep" | "xzgrep" | "zstdgrep"
+        | "ggrep" | "gegrep" | "gfgrep" | "rg" | "ag" | "ack" | "ack-grep" => {
+            let outcome = shell.apply(program, reading, words);
+            shell.searched(program, reading, arguments);
+            Some(outcome)
+        }
         "ln" | "link" => {
             let outcome = shell.apply(program, reading, words);
             shell.linked(reading, arguments);
@@ -204,6 +210,19 @@ fn is_this_machine(host: &str) -> bool {
 
 fn has(reading: &Reading, options: &[&str]) -> bool {
     reading.options.iter().any(|given| options.contains(&given.name))
+}
+
+/// Files of secrets that an expression of `find` asks for by name: what it then does is done to these.
+fn secret_names(expression: &[Text]) -> Vec<String> {
+    let pairs =
+        expression.windows(3).filter(|triple| !matches!(triple.first().map(Text::raw), Some("!" | "-not")));
+    let first = expression.get(..2).into_iter();
+    let asked = first.chain(pairs.filter_map(|triple| triple.get(1..))).filter_map(|pair| match pair {
+        [test, name] if matches!(test.raw(), "-name" | "-iname") => name.whole().map(str::to_owned),
+        _ => None,
+    });
+    let plain = asked.map(|name| name.replace(['*', '?'], ""));
+    plain.filter(|name| super::is_named_secret(name)).collect()
 }
 
 /// A shell by any of its names.
@@ -390,13 +409,21 @@ impl Interpreter<'_, '_> {
         for root in &roots {
             self.touch(Access::List, Reach::Exact, root);
         }
+        let secrets = secret_names(&expression);
         let below: Vec<Text> = roots
             .iter()
-            .map(|root| {
+            .flat_map(|root| {
                 let mut below = Text::marked(root.raw().trim_end_matches('/').to_owned());
                 below.push_raw("/");
                 below.push_mark(INNER);
-                below
+                let named = |name: &String| {
+                    let mut named = below.clone();
+                    named.push_raw("/");
+                    named.push_raw(name);
+                    named
+                };
+                let named: Vec<Text> = secrets.iter().map(named).collect();
+                std::iter::once(below).chain(named)
             })
             .collect();
         let mut out = Flow::Lines(below.clone());

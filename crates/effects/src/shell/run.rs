@@ -286,6 +286,7 @@ impl<'t> Interpreter<'t, '_> {
             self.emit(Effect::Run(run));
             self.unknown(Gap::Program, name);
             self.guess_paths(words);
+            self.secrets_given(words.get(1..).unwrap_or_default());
             self.given_to_unknown(name, words);
             return Outcome::of(Flow::Any);
         };
@@ -766,6 +767,16 @@ impl<'t> Interpreter<'t, '_> {
                 if outside && named && !piece.starts_with("//") && !is_device(&piece) {
                     self.guess_path(&piece);
                 }
+            }
+        }
+    }
+
+    /// A program that nobody described could print a file of secrets that it is given: `Get-Content .env`.
+    pub(super) fn secrets_given(&mut self, words: &[Text]) {
+        for word in words.iter().filter(|word| !word.raw().contains([' ', '\n'])) {
+            let path = word.raw().rsplit(['=', '@']).next().unwrap_or_default();
+            if super::is_named_secret(path) {
+                self.touch(Access::Read, Reach::Exact, &Text::marked(path.to_owned()));
             }
         }
     }

@@ -57,6 +57,8 @@ struct Context {
     files: Vec<PathBuf>,
     /// Files with what they hold.
     contents: BTreeMap<PathBuf, String>,
+    /// Files that the root's repository tracks, by their names below it.
+    tracked: Vec<String>,
     main_repo: Option<PathBuf>,
     agents_dir: Option<PathBuf>,
     agent_dir: Option<PathBuf>,
@@ -371,5 +373,20 @@ fn world(case: &Case<'_>) -> Map {
     context.files.iter().for_each(|path| map.file(path, ""));
     context.contents.iter().for_each(|(path, text)| map.file(path, text));
     context.symlinks.iter().for_each(|(path, target)| map.link(path, target));
+    if !context.tracked.is_empty() {
+        map.file(Path::new(&case.root).join(".git/index"), &index(&context.tracked));
+    }
     map
+}
+
+/// The names as an index of git has them, with nothing else in it.
+fn index(names: &[String]) -> String {
+    let mut index =
+        format!("DIRC\0\0\0\u{2}\0\0\0{}", char::from(u8::try_from(names.len()).unwrap_or(u8::MAX)));
+    for name in names {
+        let entry = format!("{}{name}", "\0".repeat(62));
+        index.push_str(&entry);
+        index.push_str(&"\0".repeat(8 - entry.len() % 8));
+    }
+    index
 }

@@ -148,9 +148,9 @@ impl Scan {
         let rules = Rules {
             core_only: self.core,
             emails: if self.emails { Emails::Unlisted } else { Emails::None },
-            safe_emails: Vec::new(),
             entropy: !self.no_entropy,
             keep_examples: !self.examples,
+            ..Rules::default()
         };
         let known = match Known::new(self.baseline.as_deref(), self.git_history) {
             Ok(known) => known,
