@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// `[redaction]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+#[expect(clippy::struct_excessive_bools, reason = "each can be set by itself")]
 pub struct Redaction {
     /// Which secrets are taken out: `all` that are known, or only the `core`.
     pub secrets: Secrets,

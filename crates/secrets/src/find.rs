@@ -9,6 +9,7 @@ use crate::{Emails, email, pem, search, url};
 
 /// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each can be set by itself")]
 pub struct Rules {
     /// Only private keys and the tokens of the best known makers, and email addresses.
     pub core_only: bool,

@@ -113,7 +113,8 @@ pub(crate) fn assignment(text: &[u8], from: usize, to: usize) -> Option<Assignme
         b':' => {
             let next = byte(at + before + 1)?;
             // Without a blank, `a:b` is rather a ratio, a port or a path.
-            if !is_blank(next) && !is_quote(next) && !(next == b'\\' && quoted_name) {
+            let parted = is_blank(next) || is_quote(next) || (next == b'\\' && quoted_name);
+            if !parted {
                 return None;
             }
             yaml = true;
@@ -467,17 +468,12 @@ fn is_strong(value: &[u8], form: Form) -> bool {
 
 /// Whether a value is text that stands for itself: no code, no placeholder.
 fn is_literal(value: &[u8], form: Form) -> bool {
-    let bare = form != Form::Quoted;
-    value.len() >= 4
-        && !is_placeholder(value)
-        && !value.contains(&b'\n')
-        && !(bare && value.iter().any(|byte| matches!(byte, b'(' | b'{' | b'[')))
-        && !(form == Form::Quoted && value.contains(&b' '))
-        && !(bare
-            && matches!(
-                value.first(),
-                Some(b'&' | b'*' | b'.' | b'/' | b'|' | b'-' | b'!' | b'@' | b'~' | b'+' | b'?')
-            ))
+    let any = |bytes: &[u8]| value.iter().any(|byte| bytes.contains(byte));
+    let is_code = match form {
+        Form::Quoted => value.contains(&b' '),
+        _ => any(b"({[") || value.first().is_some_and(|first| b"&*./|-!@~+?".contains(first)),
+    };
+    value.len() >= 4 && !is_code && !value.contains(&b'\n') && !is_placeholder(value)
 }
 
 const WORDS: &[&str] = &["token", "secret", "passw", "key", "credential"];
