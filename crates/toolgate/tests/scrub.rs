@@ -1,7 +1,14 @@
 //! `toolgate scrub`, from outside: what goes in comes out, but for secrets.
 
 #![cfg(feature = "cli")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a helper of a test may fail the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a helper of a test may fail the test, and says so when it skips one"
+)]
 
 mod support;
 
