@@ -207,7 +207,7 @@ fn folded(name: &str) -> String {
 fn is_env_file(name: &str) -> bool {
     let ordinary = |rest: &str| {
         let last = rest.rsplit('.').next().unwrap_or(rest);
-        rest.split(['.', '-', '_']).any(|part| EXAMPLE.contains(&part))
+        rest.split(['.', '-', '_', '*', '…']).any(|part| EXAMPLE.contains(&part))
             || PROSE.contains(&last)
             || SEALED.contains(&last)
     };

@@ -16,7 +16,7 @@
 //!
 //! Denied by name, wherever they lie, letters in either case: `.env`, `.env.*`, `.envrc`, `*.env`, `.dev.vars` (not the
 //! examples, samples, templates and defaults among them, nor code, prose and what is encrypted: `.env.example`,
-//! `.env.md`, `.env.vault`); SSH keys and key stores (`id_rsa`, `*.p12`, `*.jks`, `*.kdbx` …); `.netrc`, `.pgpass`,
+//! `.env.vault`); SSH keys and key stores (`id_rsa`, `*.p12`, `*.jks`, `*.kdbx` …); `.netrc`, `.pgpass`,
 //! `.htpasswd`, `.git-credentials`, kubeconfigs, `*.tfstate`. By name and by what stands in them: `*.pem`, `*.key`,
 //! `.npmrc`, `.pypirc`, `credentials.json`, `service-account*.json`, `secrets.yml` and the like: a certificate or a file
 //! of variables is read as ever. By place, for writing too: the stores of the home (`~/.ssh`, `~/.aws`, browsers,
