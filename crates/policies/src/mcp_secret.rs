@@ -209,7 +209,9 @@ fn without_references(value: &str) -> String {
             rest = behind.strip_prefix('}').unwrap_or(behind);
             continue;
         }
-        let named = rest.strip_prefix('$').map(|name| name.trim_start_matches(is_name));
+        // In the middle of a word it is a letter of a password.
+        let begins = !left.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '$');
+        let named = rest.strip_prefix('$').filter(|_| begins).map(|name| name.trim_start_matches(is_name));
         if let Some(behind) = named.filter(|behind| behind.len() + 1 < rest.len()) {
             rest = behind;
             continue;
