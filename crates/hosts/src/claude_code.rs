@@ -179,6 +179,10 @@ impl Host for ClaudeCode {
         true
     }
 
+    fn keeps_failed_output(&self, tool: &str) -> bool {
+        tool == "Bash"
+    }
+
     fn phase(&self, event: &str) -> Phase {
         phase(event)
     }

@@ -26,8 +26,9 @@ pub struct Redaction {
     pub keep_examples: bool,
     /// What stands where a secret stood.
     pub marks: Marks,
-    /// Whether shell commands are run through `toolgate scrub` in hosts that never let the output of a command that fails
-    /// be changed (Claude Code).
+    /// Whether shell commands are run through toolgate in hosts that never let the output of a command that fails be changed
+    /// (Claude Code). A command then gets a first line before it, which the host shows in its prompts. The host compares its
+    /// own rules (`Bash(git status:*)`) with all of that, and may ask about what it let pass; `[grant]` answers for it.
     pub wrap: bool,
 }
 
