@@ -15,6 +15,7 @@ fn promise(row: Row) -> Truth {
         Row::Allowed => Truth::Runs,
         Row::Write | Row::Shell | Row::SubAgent | Row::Mcp | Row::Off | Row::OffManaged => Truth::Denied,
         Row::Rewrite => Truth::Rewritten,
+        Row::SecretOutput | Row::SecretRead | Row::SecretFailing | Row::Email => Truth::Redacted,
         Row::Missing | Row::Crash | Row::Hang => Truth::Fails,
     }
 }
