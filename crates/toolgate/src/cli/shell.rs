@@ -62,7 +62,10 @@ impl Shell {
         let end = |secret: &[u8]| marker.end(secret);
         let stream = || Stream::new(&rules, marks(&wanted, &end));
         let [shell, name, options, script] = self.shell.as_slice() else {
-            return pass_stdin_on(stream()).map(|()| ExitCode::SUCCESS).map_err(text);
+            return outlive_signals()
+                .and_then(|()| pass_stdin_on(stream()))
+                .map(|()| ExitCode::SUCCESS)
+                .map_err(text);
         };
         let script = wrap::without_line(script.as_bytes()).ok_or(
             "the shell was given another text than its hook wrote; set `wrap = false` in [redaction]",
@@ -72,7 +75,8 @@ impl Shell {
         command.arg("-c").arg(OsString::from_vec(script));
         let (status, left) = watch(command, stream).map_err(text)?;
         for source in left {
-            source.leave_behind().map_err(text)?;
+            // Should that fail, the jobs hear of it when they write. It is not the shell's fault.
+            let _ = source.leave_behind();
         }
         Ok(end_like(status))
     }
@@ -121,8 +125,8 @@ fn watch<'r>(
     Ok((status, sources))
 }
 
-/// Whoever ends the process group ends the shell, and we end with it, but not before it. A shell that we start has these
-/// signals as we had them: a handler does not outlast a start, and what is ignored stays so.
+/// Whoever ends the process group ends those who write, and we end with them, but not before. A shell that we start has
+/// these signals as we had them: a handler does not outlast a start, and what is ignored stays so.
 fn outlive_signals() -> io::Result<()> {
     let noted = Arc::new(AtomicBool::new(false));
     let ignored = ignored_signals();
