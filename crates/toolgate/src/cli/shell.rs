@@ -47,7 +47,7 @@ pub(super) struct Shell {
     redaction: Option<Redaction>,
     /// The shell, the name that it was started by, its options, and its text; without them, stdin is passed on
     #[arg(last = true, num_args = 4)]
-    shell: Vec<OsString>,
+    run: Vec<OsString>,
 }
 
 fn redaction(json: &str) -> Result<Redaction, serde_json::Error> {
@@ -61,7 +61,7 @@ impl Shell {
         let (rules, marker) = (rules(&wanted), Marker::new(&self.state, Some(&self.session)));
         let end = |secret: &[u8]| marker.end(secret);
         let stream = || Stream::new(&rules, marks(&wanted, &end));
-        let [shell, name, options, script] = self.shell.as_slice() else {
+        let [shell, name, options, script] = self.run.as_slice() else {
             return outlive_signals()
                 .and_then(|()| pass_stdin_on(stream()))
                 .map(|()| ExitCode::SUCCESS)
