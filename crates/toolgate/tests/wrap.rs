@@ -7,7 +7,8 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a helper of a test may fail the test"
+    clippy::print_stderr,
+    reason = "a helper of a test may fail the test, and says so when it skips one"
 )]
 
 mod support;
