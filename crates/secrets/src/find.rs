@@ -350,8 +350,7 @@ impl Finder<'_> {
         }
         let (begin, end) = names::name_around(self.text, from, from + length);
         self.named = end;
-        let name = self.text.get(begin..end).unwrap_or_default();
-        if names::telling(name) == Some(Telling::Header) {
+        if names::is_header(self.text.get(begin..end).unwrap_or_default()) {
             if let Some((from, to)) = names::header(self.text, end) {
                 self.found.push(Found::of(AUTHORIZATION, from, to));
             }

@@ -293,6 +293,15 @@ impl Plain {
     }
 }
 
+/// Whether this is the name of a header with credentials: `Authorization`, `Proxy-Authorization`, `x-amz-authorization`.
+pub(crate) fn is_header(name: &[u8]) -> bool {
+    const END: &[u8] = b"authorization";
+    let Some((head, end)) = name.len().checked_sub(END.len()).and_then(|at| name.split_at_checked(at)) else {
+        return false;
+    };
+    end.eq_ignore_ascii_case(END) && matches!(head.last(), None | Some(b'-' | b'_' | b'.'))
+}
+
 /// What the name says; `None` where it says nothing.
 pub(crate) fn telling(name: &[u8]) -> Option<Telling> {
     let whole = Plain::of(name);
@@ -311,7 +320,7 @@ pub(crate) fn telling(name: &[u8]) -> Option<Telling> {
         name.len() > word.len()
             && name.get(name.len() - word.len()..).is_some_and(|end| end.eq_ignore_ascii_case(word))
     };
-    if plain.ends_with(b"authorization") {
+    if is_header(name) {
         Some(Telling::Header)
     } else if ends(PASSWORDS) || short(b"_pass") || short(b"-pass") || short(b"_pwd") {
         Some(Telling::Password)

@@ -98,9 +98,10 @@ pub(crate) struct Literal {
     pub(crate) anchor: Anchor,
 }
 
-/// A gram's slot, and a literal that has such a gram.
+/// A gram and the byte behind it, as far as both are the literal's, and the literal.
 pub(crate) struct Entry {
-    slot: u32,
+    bytes: u32,
+    mask: u32,
     anchor: u16,
     pub(crate) offset: u8,
 }
@@ -112,7 +113,7 @@ impl Entry {
 }
 
 /// Which slots of grams are in use.
-pub(crate) static GRAMS: &[u8; crate::gram::SIZE] = include_bytes!(concat!(env!("OUT_DIR"), "/grams.bin"));
+pub(crate) static GRAMS: &[u8; crate::gram::SLOTS] = include_bytes!(concat!(env!("OUT_DIR"), "/grams.bin"));
 
 #[expect(clippy::unreadable_literal, reason = "the build writes them, nobody reads them")]
 mod made {
@@ -120,7 +121,8 @@ mod made {
 
     include!(concat!(env!("OUT_DIR"), "/patterns.rs"));
 }
-use made::{CLASSES, ENTRIES, EXAMPLES, LITERALS, NEAR, PATTERNS, SHAPES, STEPS, TEXT};
+pub(crate) use made::FACTOR;
+use made::{CLASSES, ENTRIES, EXAMPLES, GROUPS, LITERALS, NEAR, PATTERNS, SHAPES, STEPS, TEXT};
 
 pub(crate) fn shape(number: u16) -> Option<&'static Shape> {
     SHAPES.get(usize::from(number))
@@ -143,9 +145,10 @@ pub(crate) fn is_example(text: &[u8]) -> bool {
     EXAMPLES.iter().any(|example| example.as_str().as_bytes() == text)
 }
 
-/// The literals that have a gram of this slot.
-pub(crate) fn entries(slot: usize) -> impl Iterator<Item = &'static Entry> {
-    let first = ENTRIES.partition_point(|entry| (entry.slot as usize) < slot);
-    let rest = ENTRIES.get(first..).unwrap_or_default();
-    rest.iter().take_while(move |entry| entry.slot as usize == slot)
+/// The literals that may have these four bytes, whose gram has this slot.
+pub(crate) fn entries(slot: usize, bytes: u32) -> impl Iterator<Item = &'static Entry> {
+    let group = crate::gram::group(slot);
+    let bound = |number: usize| GROUPS.get(number).copied().map_or(0, usize::from);
+    let group = ENTRIES.get(bound(group)..bound(group + 1)).unwrap_or_default();
+    group.iter().filter(move |entry| bytes & entry.mask == entry.bytes)
 }
