@@ -15,8 +15,19 @@ use crate::destructive::shown;
 pub(crate) struct OwnCommand;
 
 /// Commands that only read, check or print.
-const READING: &[&str] =
-    &["check", "completions", "demo", "doctor", "explain", "ledger", "man", "policies", "schema", "test"];
+const READING: &[&str] = &[
+    "check",
+    "completions",
+    "demo",
+    "doctor",
+    "explain",
+    "ledger",
+    "man",
+    "policies",
+    "scan",
+    "schema",
+    "test",
+];
 
 /// Options of changing commands with which they only say what they would do.
 const SAYING: &[&str] = &["--help", "-h", "--version", "-V", "--dry-run", "--print", "--status"];
@@ -45,6 +56,8 @@ fn only_reads(run: &Run) -> bool {
     match words.as_slice() {
         [] | ["--help" | "-h" | "--version" | "-V", ..] => run.program != "toolgate-hook",
         [command, ..] if READING.contains(command) => true,
+        // With a session's marks it would answer guesses at what is behind a mark.
+        ["scrub", rest @ ..] => !rest.iter().any(|word| word.starts_with("--session") || word.starts_with("--state")),
         ["init" | "uninstall" | "trust", rest @ ..] => rest.iter().any(|word| SAYING.contains(word)),
         _ => false,
     }

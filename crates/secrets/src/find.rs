@@ -279,7 +279,7 @@ impl Finder<'_> {
             |back: usize| at.checked_sub(back).and_then(|at| self.text.get(at)).copied().unwrap_or(b' ');
         !self.text.get(at).copied().is_some_and(is_word)
             || !is_word(before(1))
-            || (before(2) == b'\\' && matches!(before(1), b'n' | b't' | b'r'))
+            || (before(2) == b'\\' && matches!(before(1), b'n' | b't' | b'r' | b'b' | b'f' | b'v' | b'a' | b'0' | b'e'))
     }
 
     /// Whether a shape fits from here on. Returns what of it is secret.

@@ -53,6 +53,8 @@ pub(crate) enum Telling {
 const LONGEST_NAME: usize = 64;
 pub(crate) const LONGEST_VALUE: usize = 4096;
 const MOST_BLANKS: usize = 16;
+/// A quote in a string in a string in a string has so many backslashes before it.
+const MOST_ESCAPES: usize = 7;
 
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
@@ -92,7 +94,7 @@ pub(crate) fn assignment(text: &[u8], from: usize, to: usize) -> Option<Assignme
     let byte = |at: usize| text.get(at).copied();
     let mut at = to;
     // The quote that closes the name, perhaps escaped, and the bracket around it.
-    let escapes = count(text, at, 3, |byte| byte == b'\\');
+    let escapes = count(text, at, MOST_ESCAPES, |byte| byte == b'\\');
     let quoted_name = byte(at + escapes).is_some_and(is_quote);
     if quoted_name {
         at += escapes + 1;
@@ -145,7 +147,7 @@ pub(crate) fn assignment(text: &[u8], from: usize, to: usize) -> Option<Assignme
     if letters > 0 && byte(at + letters).is_some_and(is_quote) {
         at += letters;
     }
-    let escapes = count(text, at, 3, |byte| byte == b'\\');
+    let escapes = count(text, at, MOST_ESCAPES, |byte| byte == b'\\');
     match byte(at + escapes) {
         Some(quote) if is_quote(quote) => {
             let begin = at + escapes + 1;
@@ -312,7 +314,7 @@ const SCHEMES: &[&[u8]] = &[b"bearer ", b"basic ", b"token ", b"apikey ", b"dige
 
 /// The credentials of an `Authorization` header whose name ends here.
 pub(crate) fn header(text: &[u8], name_end: usize) -> Option<(usize, usize)> {
-    let escapes = count(text, name_end, 3, |byte| byte == b'\\');
+    let escapes = count(text, name_end, MOST_ESCAPES, |byte| byte == b'\\');
     let quote = text.get(name_end + escapes).copied().is_some_and(is_quote);
     let mut at = if quote { name_end + escapes + 1 } else { name_end };
     at += count(text, at, MOST_BLANKS, |byte| is_blank(byte) || byte == b']');
