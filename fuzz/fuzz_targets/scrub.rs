@@ -13,7 +13,13 @@ const TOKENS: [&str; 8] = [
     concat!("sk-", "ant-", "api03-", "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hJ6kM9nP2rS5uX8"),
     concat!("xox", "b-", "2481632641-1357924680135-aB3dE6gH9jK2mN5pQ8sT1vW4"),
     concat!("glp", "at-", "aB3dE6gH9jK2mN5pQ8sT"),
-    concat!("eyJ", "hbGciOiJIUzI1NiJ9.", "eyJ", "zdWIiOiIxMjM0NTY3ODkwIn0.", "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"),
+    concat!(
+        "eyJ",
+        "hbGciOiJIUzI1NiJ9.",
+        "eyJ",
+        "zdWIiOiIxMjM0NTY3ODkwIn0.",
+        "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+    ),
     concat!("npm", "_", "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hJ6"),
     concat!("SG", ".", "aB3dE6gH9jK2mN5pQ8sT1v.", "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hJ6kM9nP2r"),
 ];
@@ -35,7 +41,8 @@ fuzz_target!(|input: &[u8]| {
     // The first bytes choose a token, its place, and how long pieces are.
     let Some(([token, high, low, piece], text)) = input.split_first_chunk() else { return };
 
-    let same = |secret: &[u8]| secret.iter().fold(7, |sum: u16, byte| sum.wrapping_mul(31) ^ u16::from(*byte));
+    let same =
+        |secret: &[u8]| secret.iter().fold(7, |sum: u16, byte| sum.wrapping_mul(31) ^ u16::from(*byte));
     for marks in [Marks::Plain, Marks::Same(&same)] {
         let once = scrubbed(text, marks);
         let twice = scrubbed(&once, marks);
