@@ -50,6 +50,40 @@ struct Source {
 #[serde(deny_unknown_fields)]
 struct Names {
     anchors: Vec<String>,
+    passwords: Vec<String>,
+    secrets: Vec<String>,
+    harmless: Vec<String>,
+    endings: Vec<String>,
+    placeholders: Vec<String>,
+    placeholder_parts: Vec<String>,
+    references: Vec<String>,
+    url_placeholders: Vec<String>,
+    no_domains: Vec<String>,
+    long_domains: Vec<String>,
+    safe_domains: Vec<String>,
+    safe_locals: Vec<String>,
+}
+
+impl Names {
+    /// The lists that are searched as they are.
+    fn code(&self) -> String {
+        [
+            ("PASSWORDS", &self.passwords),
+            ("SECRETS", &self.secrets),
+            ("HARMLESS", &self.harmless),
+            ("ENDINGS", &self.endings),
+            ("PLACEHOLDERS", &self.placeholders),
+            ("PLACEHOLDER_PARTS", &self.placeholder_parts),
+            ("REFERENCES", &self.references),
+            ("URL_PLACEHOLDERS", &self.url_placeholders),
+            ("NO_DOMAINS", &self.no_domains),
+            ("LONG_DOMAINS", &self.long_domains),
+            ("SAFE_DOMAINS", &self.safe_domains),
+            ("SAFE_LOCALS", &self.safe_locals),
+        ]
+        .map(|(name, words)| format!("pub(crate) static {name}: &[&str] = &{words:?};\n"))
+        .concat()
+    }
 }
 
 /// 256 bits, one for each byte.
@@ -78,13 +112,6 @@ fn put(class: &mut Class, byte: u8) {
 
 fn bytes_of(class: &Class) -> Vec<u8> {
     (0..=255).filter(|byte| has(class, *byte)).collect()
-}
-
-/// How often a byte is met in code and text, roughly.
-fn commonness(byte: u8) -> usize {
-    const FROM_RARE_TO_COMMON: &str =
-        "~JQ%X@YKZWHGV^UjqM7z9+456BL$8&3DPNOR!<FIC2*A?'`E>1T;S#vwk][x0-|y=/{}b_ghmf),(.p:duc\\l\"oisarnte ";
-    FROM_RARE_TO_COMMON.bytes().position(|known| known == byte).map_or(0, |rank| rank * rank)
 }
 
 /// Reads a shape; alternatives make several.
@@ -233,6 +260,10 @@ struct Tables {
     near: BTreeMap<String, BTreeSet<usize>>,
     /// The same as they are written.
     words: BTreeSet<String>,
+    /// What a gram is multiplied with to get its slot.
+    factor: u32,
+    /// The grams that are met most in code and text, the most common first.
+    common: Vec<Vec<u8>>,
     /// How many of each there are by now.
     count: usize,
     shape_count: usize,
@@ -245,10 +276,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/gram.rs");
     println!("cargo::rerun-if-changed=names.toml");
+    println!("cargo::rerun-if-changed=common-grams.txt");
     println!("cargo::rerun-if-changed=patterns");
     let mut files: Vec<_> = fs::read_dir("patterns")?.collect::<Result<_, _>>()?;
     files.sort_by_key(fs::DirEntry::file_name);
-    let mut tables = Tables::default();
+    let common = fs::read_to_string("common-grams.txt")?;
+    let blanks =
+        |gram: &str| gram.replace("\\s", " ").replace("\\n", "\n").replace("\\\\", "\\").into_bytes();
+    let common = common.split_whitespace().map(blanks).collect();
+    let mut tables = Tables { common, ..Tables::default() };
     let mut wrong = 0;
     for file in files {
         let path = file.path();
@@ -289,10 +325,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             code: "Anchor::Scheme".into(),
         });
     }
+    tables.choose_factor();
     let out = env::var("OUT_DIR")?;
     let out = Path::new(&out);
     fs::write(out.join("grams.bin"), tables.grams())?;
-    fs::write(out.join("patterns.rs"), tables.code()?)?;
+    fs::write(out.join("patterns.rs"), tables.code()? + &names.code())?;
     fs::write(out.join("trials.rs"), format!("&[\n{}]", tables.trials))?;
     Ok(())
 }
@@ -387,16 +424,17 @@ impl Tables {
             let _ = writeln!(self.steps, "{code},");
         }
         self.step_count += steps.len();
-        let mut lead = 0;
+        let (mut lead, mut is_short) = (0, false);
         if source.near.is_empty() {
             let (literal, follows);
             (lead, literal, follows) = anchor(&steps)?;
+            is_short = literal.len() < 4;
             let code = format!("Anchor::Shape({})", self.shape_count);
             self.anchors.push(Anchor { literal, follows, code });
         }
         let _ = writeln!(
             self.shapes,
-            "Shape {{ pattern: {}, steps: ({from}, {}), kept: {}, lead: {lead} }},",
+            "Shape {{ pattern: {}, steps: ({from}, {}), kept: {}, lead: {lead}, is_short: {is_short} }},",
             self.count,
             self.step_count,
             before.len()
@@ -407,17 +445,15 @@ impl Tables {
 
     /// A word in names, however it is written.
     fn name(&mut self, word: &str) {
-        let mut title = word.to_owned();
-        title[..1].make_ascii_uppercase();
-        let mut titles = title.clone();
-        for (at, _) in word.match_indices(['_', '-', '.']) {
-            if let Some(first) = titles.get_mut(at + 1..at + 2) {
+        let mut titles = word.to_owned();
+        for at in [0].into_iter().chain(word.match_indices(['_', '-', '.']).map(|(at, _)| at + 1)) {
+            if let Some(first) = titles.get_mut(at..at + 1) {
                 first.make_ascii_uppercase();
             }
         }
         // What follows a word of three letters in a name or behind one.
         let follows = b"_-.=:\"'\\ \t)]>sI0123456789".to_vec();
-        for spelling in BTreeSet::from([word.to_owned(), word.to_ascii_uppercase(), title, titles]) {
+        for spelling in BTreeSet::from([word.to_owned(), word.to_ascii_uppercase(), titles]) {
             let code = "Anchor::Name".into();
             self.anchors.push(Anchor { literal: spelling.into(), follows: follows.clone(), code });
         }
@@ -438,11 +474,36 @@ impl Tables {
         })
     }
 
+    /// Looks for a factor that lets few common grams fall into the slots of those that are sought.
+    fn choose_factor(&mut self) {
+        const TRIES: u32 = 400;
+        let stray = |tables: &Tables| {
+            let slots = tables.slots();
+            let weight = |(rank, gram): (usize, &Vec<u8>)| match gram[..] {
+                [a, b, c]
+                    if slots.contains_key(&gram::slot(u32::from_le_bytes([a, b, c, 0]), tables.factor)) =>
+                {
+                    1_000_000 / (rank + 20)
+                }
+                _ => 0,
+            };
+            tables.common.iter().enumerate().map(weight).sum::<usize>()
+        };
+        let mut best = (usize::MAX, 0);
+        for number in 0..TRIES {
+            self.factor = ((number + 1).wrapping_mul(0x9e37_79b9) | 1) << 8;
+            best = best.min((stray(self), self.factor));
+        }
+        self.factor = best.1;
+    }
+
     /// Which anchors a gram may belong to, by the gram's slot: the anchor and how far behind its beginning.
     fn slots(&self) -> BTreeMap<usize, Vec<(usize, usize)>> {
         let mut slots: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
         let mut enter = |bytes: [u8; 3], anchor, offset| {
-            let entries = slots.entry(gram::slot(gram::of(bytes))).or_default();
+            let entries = slots
+                .entry(gram::slot(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], 0]), self.factor))
+                .or_default();
             if !entries.contains(&(anchor, offset)) {
                 entries.push((anchor, offset));
             }
@@ -456,7 +517,14 @@ impl Tables {
                 literal => {
                     // The four bytes in a row that are met least.
                     let rarest = (0..literal.len().saturating_sub(3)).min_by_key(|at| {
-                        literal[*at..at + 4].iter().map(|byte| commonness(*byte)).sum::<usize>()
+                        let common = |from: usize| {
+                            let gram = &literal[from..from + 3];
+                            self.common
+                                .iter()
+                                .position(|known| known == gram)
+                                .map_or(0, |at| self.common.len() - at)
+                        };
+                        common(*at) + common(at + 1)
                     });
                     if let Some(at) = rarest
                         && let [a, b, c, d] = literal[at..at + 4]
@@ -472,20 +540,39 @@ impl Tables {
 
     /// The first table: which slots are in use.
     fn grams(&self) -> Vec<u8> {
-        let mut grams = vec![0; gram::SIZE];
+        let mut grams = vec![0; gram::SLOTS];
         for slot in self.slots().keys() {
-            grams[slot >> 3] |= 1 << (slot & 7);
+            grams[*slot] = 1;
         }
         grams
     }
 
     fn code(&self) -> Result<String> {
         let (mut entries, mut count) = (String::new(), 0);
-        for (slot, anchors) in self.slots() {
+        let mut groups = vec![0; gram::GROUPS + 1];
+        let mut slots: Vec<_> = self.slots().into_iter().collect();
+        slots.sort_by_key(|(slot, _)| gram::group(*slot));
+        for (slot, anchors) in slots {
             for (anchor, offset) in anchors {
-                let _ = writeln!(entries, "Entry {{ slot: {slot}, anchor: {anchor}, offset: {offset} }},");
+                // As much of the literal as four bytes hold, from the gram on.
+                let mut bytes = [0; 4];
+                let mut mask = [0; 4];
+                for ((byte, mask), known) in
+                    bytes.iter_mut().zip(&mut mask).zip(self.anchors[anchor].literal.iter().skip(offset))
+                {
+                    (*byte, *mask) = (*known, u8::MAX);
+                }
+                let [bytes, mask] = [bytes, mask].map(u32::from_le_bytes);
+                let _ = writeln!(
+                    entries,
+                    "Entry {{ bytes: {bytes}, mask: {mask}, anchor: {anchor}, offset: {offset} }},"
+                );
                 count += 1;
             }
+            groups[gram::group(slot) + 1] = count;
+        }
+        for number in 1..groups.len() {
+            groups[number] = groups[number].max(groups[number - 1]);
         }
         let mut text = self.text.clone();
         let mut literals = String::new();
@@ -517,7 +604,8 @@ impl Tables {
             let _ = writeln!(classes, "{class:?},");
         }
         Ok(format!(
-            "pub(super) static TEXT: &str = {text:?};\n\
+            "pub(crate) const FACTOR: u32 = {};\n\
+             pub(super) static TEXT: &str = {text:?};\n\
              pub(super) static PATTERNS: [Pattern; {}] = [\n{}];\n\
              pub(super) static EXAMPLES: &[Text] = &[\n{}];\n\
              pub(super) static SHAPES: [Shape; {}] = [\n{}];\n\
@@ -525,7 +613,9 @@ impl Tables {
              pub(super) static CLASSES: [Class; {}] = [\n{classes}];\n\
              pub(super) static LITERALS: [Literal; {}] = [\n{literals}];\n\
              pub(super) static ENTRIES: [Entry; {count}] = [\n{entries}];\n\
+             pub(super) static GROUPS: [u16; {}] = {groups:?};\n\
              pub(super) static NEAR: &[(Text, u16)] = &[\n{near}];\n",
+            self.factor,
             self.count,
             self.patterns,
             self.examples,
@@ -535,6 +625,7 @@ impl Tables {
             self.steps,
             self.classes.len(),
             self.anchors.len(),
+            groups.len(),
         ))
     }
 }

@@ -15,6 +15,7 @@ fn promise(row: Row) -> Truth {
         Row::Allowed => Truth::Runs,
         Row::Write | Row::Shell | Row::SubAgent | Row::Mcp | Row::Off | Row::OffManaged => Truth::Denied,
         Row::Rewrite => Truth::Rewritten,
+        Row::SecretOutput | Row::SecretRead | Row::SecretFailing | Row::Email => Truth::Redacted,
         Row::Missing | Row::Crash | Row::Hang => Truth::Fails,
     }
 }
@@ -39,6 +40,11 @@ const EXCEPTIONS: &[(&str, Row, Truth)] = &[
     // It takes no changed input from a hook.
     ("qwen", Row::Rewrite, Truth::Hint),
     ("pi", Row::SubAgent, Truth::None),
+    // It takes no changed output either: what would show a secret is stopped, what would show an address is not.
+    ("qwen", Row::SecretOutput, Truth::Denied),
+    ("qwen", Row::SecretRead, Truth::Denied),
+    ("qwen", Row::SecretFailing, Truth::Denied),
+    ("qwen", Row::Email, Truth::Open),
 ];
 
 #[cfg(test)]

@@ -14,10 +14,22 @@ use crate::gate::{Gate, Scope};
 
 /// What ends our reason for a denial: the policy. The model must have read it.
 const REASON: &str = "[outside-scope]";
+/// What ends our reason where something would show a secret in a host that cannot take it out again.
+const SECRET_REASON: &str = "[secret-shown]";
 /// A file in the worktree.
 const INSIDE: &str = "inside.txt";
 /// What the work inside of the worktree writes.
 const TEXT: &str = "written in the rehearsal\n";
+/// A file in the worktree that holds something which the model must not see.
+const NOTES: &str = "notes.txt";
+/// What stands around it.
+const AROUND: [&str; 2] = ["what stands before", "what stands behind"];
+/// A token in the shape of a real one.
+const TOKEN: &str = concat!("ghp_", "7Hq2mW9xKc4RtV8bNz3Y", "Lp6Jd1Fs5GaQe0Uo");
+/// An address of nobody, on no safe list.
+const EMAIL: &str = concat!("jane.doe", "@", "quarry-lane.io");
+/// In every mark.
+const MARK: &str = "REDACTED";
 /// So long a client may wait for a gate that hangs; most give up before.
 const PATIENCE: Duration = Duration::from_secs(25);
 
@@ -36,6 +48,14 @@ pub(crate) enum Row {
     SubAgent,
     /// So is a tool of an MCP server.
     Mcp,
+    /// The model does not see a secret that a command prints.
+    SecretOutput,
+    /// Nor one in a file that it reads.
+    SecretRead,
+    /// Nor one that a command prints before it fails.
+    SecretFailing,
+    /// Nor an email address.
+    Email,
     /// Without the binary nothing runs.
     Missing,
     /// With a binary that crashes nothing runs.
@@ -49,13 +69,17 @@ pub(crate) enum Row {
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [Row; 11] = [
+pub(crate) const ROWS: [Row; 15] = [
     Row::Allowed,
     Row::Write,
     Row::Shell,
     Row::Rewrite,
     Row::SubAgent,
     Row::Mcp,
+    Row::SecretOutput,
+    Row::SecretRead,
+    Row::SecretFailing,
+    Row::Email,
     Row::Missing,
     Row::Crash,
     Row::Hang,
@@ -72,6 +96,8 @@ pub(crate) enum Truth {
     Denied,
     /// It was done from the root.
     Rewritten,
+    /// It was done, and the model saw all of it but what it must not see.
+    Redacted,
     /// It was not done, and the model was told how to write it.
     Hint,
     /// It was not done, and the model was told that something failed.
@@ -100,6 +126,10 @@ impl Row {
             Row::Rewrite => "rewrite",
             Row::SubAgent => "sub-agent",
             Row::Mcp => "mcp",
+            Row::SecretOutput => "secret-output",
+            Row::SecretRead => "secret-read",
+            Row::SecretFailing => "secret-failing",
+            Row::Email => "email",
             Row::Missing => "missing",
             Row::Crash => "crash",
             Row::Hang => "hang",
@@ -117,6 +147,10 @@ impl Row {
             Row::Rewrite => "rewriting",
             Row::SubAgent => "sub-agent outside",
             Row::Mcp => "MCP tool outside",
+            Row::SecretOutput => "secret in output",
+            Row::SecretRead => "secret in a file read",
+            Row::SecretFailing => "secret of a failing command",
+            Row::Email => "email in output",
             Row::Missing => "gate missing",
             Row::Crash => "gate crashes",
             Row::Hang => "gate hangs",
@@ -148,8 +182,16 @@ impl Row {
         match self {
             Row::Rewrite => {
                 fs::create_dir(self.start(stage))?;
-                let settings = stage.home().join(".config/toolgate/toolgate.toml");
-                stage.write(&settings, "relative = \"rewrite\"\n")
+                stage.write(&settings(stage), "relative = \"rewrite\"\n")
+            }
+            Row::SecretOutput | Row::SecretRead | Row::SecretFailing | Row::Email => {
+                let [before, behind] = AROUND;
+                let notes = format!("{before}\n{}\n{behind}\n", self.planted());
+                stage.write(&notes_of(stage), notes)?;
+                if self == Row::SecretFailing {
+                    stage.write(&settings(stage), "[redaction]\nwrap = true\n")?;
+                }
+                Ok(())
             }
             Row::Off | Row::OffManaged => {
                 for (file, text) in client.disarm() {
@@ -159,6 +201,11 @@ impl Row {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What the model must not see.
+    fn planted(self) -> &'static str {
+        if self == Row::Email { EMAIL } else { TOKEN }
     }
 
     /// What befalls the gate once it is registered.
@@ -176,6 +223,7 @@ impl Row {
         let (inside, outside) = (inside(stage), outside(stage));
         let all = |acts: &[Act<'_>]| acts.iter().flat_map(|act| client.turns(*act)).collect::<Vec<_>>();
         let (write_inside, write_outside) = (Act::Write(&inside, TEXT), Act::Write(&outside, TEXT));
+        let notes = notes_of(stage);
         let prompt = format!("{SUB_AGENT} Do your part.");
         let (main, sub) = match self {
             Row::Allowed => {
@@ -187,6 +235,9 @@ impl Row {
             Row::Rewrite => (vec![Act::Shell("pwd > where.txt")], vec![]),
             Row::SubAgent => (vec![Act::Delegate(&prompt)], vec![write_outside, write_inside]),
             Row::Mcp => (vec![Act::Touch(&outside), Act::Touch(&inside)], vec![]),
+            Row::SecretOutput | Row::Email => (vec![Act::Shell("cat notes.txt")], vec![]),
+            Row::SecretRead => (vec![Act::Read(&notes)], vec![]),
+            Row::SecretFailing => (vec![Act::Shell("cat notes.txt; exit 1")], vec![]),
             Row::Missing | Row::Crash | Row::Hang => (vec![write_inside], vec![]),
         };
         let script = Script { main: all(&main), sub: all(&sub) };
@@ -231,6 +282,17 @@ impl Row {
                     broken("the command did not run, and no hint was given", seen, ran)
                 }
             }
+            Row::SecretOutput | Row::SecretRead | Row::SecretFailing | Row::Email => {
+                if seen.was_shown(self.planted()) {
+                    Truth::Open
+                } else if seen.result_says(MARK) && AROUND.iter().all(|text| seen.result_says(text)) {
+                    Truth::Redacted
+                } else if seen.result_says(SECRET_REASON) {
+                    Truth::Denied
+                } else {
+                    broken("the model saw neither the rest of it nor a reason", seen, ran)
+                }
+            }
             Row::Missing | Row::Crash | Row::Hang if inside.exists() => Truth::Open,
             Row::Missing | Row::Crash | Row::Hang => {
                 if !seen.results.is_empty() {
@@ -249,6 +311,15 @@ impl Row {
 
 fn inside(stage: &Stage) -> PathBuf {
     stage.worktree().join(INSIDE)
+}
+
+fn notes_of(stage: &Stage) -> PathBuf {
+    stage.worktree().join(NOTES)
+}
+
+/// The person's settings of the gate.
+fn settings(stage: &Stage) -> PathBuf {
+    stage.home().join(".config/toolgate/toolgate.toml")
 }
 
 fn outside(stage: &Stage) -> PathBuf {

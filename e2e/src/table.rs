@@ -57,7 +57,7 @@ impl fmt::Display for Cell {
             Verdict::Skip => "SKIP",
         };
         let (row, seconds) = (self.row.id(), self.took.as_secs_f32());
-        write!(f, "{verdict} {:12} {row:12} {seconds:5.1} s  {}", self.host, words(self.row, &self.truth))?;
+        write!(f, "{verdict} {:12} {row:14} {seconds:5.1} s  {}", self.host, words(self.row, &self.truth))?;
         if self.verdict() != Verdict::Fail {
             return Ok(());
         }
@@ -68,16 +68,19 @@ impl fmt::Display for Cell {
 /// A finding in the words of the table.
 fn words(row: Row, truth: &Truth) -> String {
     let off = matches!(row, Row::Off | Row::OffManaged);
+    let shows = matches!(row, Row::SecretOutput | Row::SecretRead | Row::SecretFailing | Row::Email);
     match truth {
         Truth::Runs => "runs",
         Truth::Denied if off => "holds",
         Truth::Denied => "denied",
         Truth::Rewritten => "rewritten",
+        Truth::Redacted => "redacted",
         Truth::Hint => "denied, with a hint",
         Truth::Fails => "does not run",
         Truth::Waits => "waits, does not run",
         Truth::Refuses => "does not start",
         Truth::Open if off => "off",
+        Truth::Open if shows => "shown",
         Truth::Open => "open: runs",
         Truth::None => "has none",
         Truth::Skipped(why) => return format!("not rehearsed: {why}"),
@@ -157,7 +160,7 @@ mod tests {
         );
         assert!(line.ends_with("| off (managed holds) |"), "{line}");
         let columns = table.lines().map(|line| line.matches('|').count()).collect::<Vec<_>>();
-        assert_eq!(columns, [12; 3]);
+        assert_eq!(columns, [16; 3]);
 
         let file = std::env::temp_dir().join(format!("e2e-table-{}.md", std::process::id()));
         fs::write(&file, "before\n<!-- e2e -->\nold\n<!-- /e2e -->\nafter\n").unwrap();

@@ -7,6 +7,8 @@
 //! - `"allow"` skips the user's own prompt; silence leaves it. A verdict that only has no objection is silent.
 //! - `updatedInput` replaces the whole input, so a rewrite repeats every member.
 //! - A change of settings is refused with exit 2 alone.
+//! - `updatedToolOutput` counts only where the tool did not fail. With `[redaction] wrap = true` a shell command is sent
+//!   through toolgate, so that its output is without secrets however it ends.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -177,6 +179,10 @@ impl Host for ClaudeCode {
 
     fn changes_output(&self, _: &str) -> bool {
         true
+    }
+
+    fn keeps_failed_output(&self, tool: &str) -> bool {
+        tool == "Bash"
     }
 
     fn phase(&self, event: &str) -> Phase {

@@ -38,6 +38,11 @@ pub trait Host: Sync {
         let _ = tool;
         false
     }
+    /// Whether what this tool gives back stays as it is where the tool fails, although it could be changed otherwise.
+    fn keeps_failed_output(&self, tool: &str) -> bool {
+        let _ = tool;
+        false
+    }
     /// Where in a call's life an event of this name stands.
     fn phase(&self, event: &str) -> Phase;
     /// Reads one event. `event` is its name where the registration says it.

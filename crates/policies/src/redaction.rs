@@ -26,8 +26,9 @@ pub struct Redaction {
     pub keep_examples: bool,
     /// What stands where a secret stood.
     pub marks: Marks,
-    /// Whether shell commands are run through `toolgate scrub` in hosts that never let the output of a command that fails
-    /// be changed (Claude Code).
+    /// Whether shell commands are run through toolgate in hosts that never let the output of a command that fails be changed
+    /// (Claude Code). A command then gets a first line before it. The host shows that line in its prompts and cannot compare
+    /// such a command with its own rules (`Bash(git status:*)`): it asks about each, unless its mode or `grant` answers.
     pub wrap: bool,
 }
 

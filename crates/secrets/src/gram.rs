@@ -1,21 +1,20 @@
 //! Three bytes as a number, and that number's slot in a table. Shared by the build, which fills the table, and by the
 //! search.
 
-/// The table has a bit for each slot, and is as large as the cache that is nearest to a core.
-pub(crate) const BITS: u32 = 18;
-/// The size of the table in bytes.
-pub(crate) const SIZE: usize = 1 << (BITS - 3);
+/// The table has a byte for each slot.
+pub(crate) const SLOTS: usize = 1 << 16;
 
-/// Three bytes as a number, the last of them the highest.
-pub(crate) fn of(bytes: [u8; 3]) -> u64 {
-    let [a, b, c] = bytes.map(u64::from);
-    a | b << 8 | c << 16
-}
-
-/// The slot of the three lowest bytes.
+/// The slot of the three lowest bytes. The factor is the build's choice, and a multiple of 256: that takes the fourth out.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "the innermost loop is made of this")]
-#[allow(clippy::cast_possible_truncation, reason = "18 bits are left; the build does not mind")]
-pub(crate) fn slot(gram: u64) -> usize {
-    ((gram << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BITS)) as usize
+pub(crate) fn slot(gram: u32, factor: u32) -> usize {
+    (gram.wrapping_mul(factor) >> 16) as usize
+}
+
+/// Slots in use are few; so many groups hold one or none of them each.
+pub(crate) const GROUPS: usize = 1 << 12;
+
+/// The group of a slot.
+pub(crate) fn group(slot: usize) -> usize {
+    slot % GROUPS
 }

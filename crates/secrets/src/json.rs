@@ -3,13 +3,18 @@
 use memchr::{memchr, memchr2};
 
 use crate::lens::Lens;
-use crate::names::secret_member;
+use crate::scrub::settle;
+use crate::values::secret_member;
 use crate::{Found, Marks, Rules, Scrubbed, find};
 
 /// JSON without the secrets in its strings; `None` where it has none.
 ///
 /// Whether it is JSON at all is its sender's business: what stands outside of strings is not looked at.
 pub fn scrub_json(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>> {
+    settle(|again: Option<&String>| once(again.map_or(json, String::as_str), rules, marks))
+}
+
+fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>> {
     let raw = json.as_bytes();
     let mut out = Vec::new();
     let (mut at, mut kept, mut count) = (0, 0, 0);

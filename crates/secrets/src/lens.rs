@@ -59,8 +59,8 @@ impl Lens {
         }
     }
 
-    /// The text without the escapes of a terminal; `None` where it has none.
-    pub(crate) fn without_colours(raw: &[u8]) -> Option<Lens> {
+    /// The text with something else, or nothing, in the place of a terminal's escapes; `None` where it has none.
+    pub(crate) fn without_colours(raw: &[u8], instead: &[u8]) -> Option<Lens> {
         memchr(0x1b, raw)?;
         let mut lens = Lens::new(raw);
         let mut kept = 0;
@@ -68,9 +68,12 @@ impl Lens {
             if at < kept {
                 continue;
             }
-            lens.copy(raw, kept, at);
-            lens.decoded(at, &[]);
-            kept = at + terminal_escape(raw.get(at..).unwrap_or_default());
+            let length = terminal_escape(raw.get(at..).unwrap_or_default());
+            if length > 0 {
+                lens.copy(raw, kept, at);
+                lens.decoded(at, instead);
+                kept = at + length;
+            }
         }
         lens.copy(raw, kept, raw.len());
         Some(lens)
@@ -124,24 +127,24 @@ fn unicode(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     Some((character.to_string().into_bytes(), length))
 }
 
-/// How long the escape is that begins here.
+/// How long the escape is that begins here; nothing where none does. What an escape carries for people to read, as the
+/// title of a window, is no part of it.
 fn terminal_escape(rest: &[u8]) -> usize {
-    const LONGEST: usize = 256;
+    const LONGEST: usize = 64;
     let near = rest.get(..rest.len().min(LONGEST)).unwrap_or_default();
     match near.get(1) {
         Some(b'[') => {
             let body = near.get(2..).unwrap_or_default();
-            let end = body.iter().position(|byte| !matches!(byte, 0x20..=0x3f));
-            2 + end.map_or(body.len(), |end| end + 1)
+            let parameters = body.iter().take_while(|byte| matches!(byte, 0x30..=0x3f)).count();
+            let between = body.iter().skip(parameters).take_while(|byte| matches!(byte, 0x20..=0x2f)).count();
+            match body.get(parameters + between) {
+                Some(0x40..=0x7e) => 3 + parameters + between,
+                _ => 0,
+            }
         }
-        Some(b']') => {
-            let end = near.iter().position(|byte| *byte == 7);
-            let other = memchr::memmem::find(near.get(2..).unwrap_or_default(), b"\x1b\\").map(|at| at + 4);
-            end.map(|end| end + 1).into_iter().chain(other).min().unwrap_or(2)
-        }
-        Some(b'(' | b')') => near.len().min(3),
-        Some(_) => 2,
-        None => 1,
+        Some(b'(' | b')') if near.len() > 2 => 3,
+        Some(0x40..=0x5a | 0x5c..=0x5f) => 2,
+        _ => 0,
     }
 }
 
@@ -243,9 +246,9 @@ mod tests {
     #[test]
     fn colours_are_not_seen() {
         let raw = b"a\x1b[1;32mb\x1b[0mc\x1b]0;title\x07d\x1b(Be";
-        let lens = Lens::without_colours(raw).unwrap();
-        assert_eq!(lens.bytes(), b"abcde");
+        let lens = Lens::without_colours(raw, b"").unwrap();
+        assert_eq!(lens.bytes(), b"abc0;title\x07de");
         assert_eq!((lens.raw(1, false), lens.raw(2, true)), (8, 9));
-        assert!(Lens::without_colours(b"abc").is_none());
+        assert!(Lens::without_colours(b"abc", b"").is_none());
     }
 }

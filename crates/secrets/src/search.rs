@@ -1,7 +1,7 @@
 //! Where literals stand: the one pass over a text in which nearly all time is spent.
 
-use crate::gram::{of, slot};
-use crate::tables::{Anchor, GRAMS, entries};
+use crate::gram;
+use crate::tables::{Anchor, FACTOR, GRAMS, entries};
 
 /// So far the loop goes at a time. Every second byte of these is sampled.
 const STRIDE: usize = 12;
@@ -11,46 +11,65 @@ const WINDOW: usize = STRIDE + 2;
 /// Tells of every literal in the text: where it begins, how long it is, and what it may be the anchor of.
 pub(crate) fn anchors(text: &[u8], visit: &mut impl FnMut(usize, usize, Anchor)) {
     let mut at = 0;
-    for window in text.windows(WINDOW).step_by(STRIDE) {
-        let (Some(low), Some(high)) = (window.first_chunk(), window.last_chunk()) else { continue };
-        let (low, high) = (u64::from_le_bytes(*low), u64::from_le_bytes(*high));
-        let samples = [low, low >> 16, low >> 32, high, high >> 16, high >> 32];
-        // Without a branch for each: nearly always there is nothing.
-        if samples.iter().fold(false, |any, gram| any | is_used(slot(*gram))) {
-            for (number, gram) in samples.into_iter().enumerate() {
-                if is_used(slot(gram)) {
-                    resolve(text, at + 2 * number, slot(gram), visit);
-                }
-            }
+    while let Some(found) = next(text, at) {
+        let window = text.get(found..found + WINDOW).unwrap_or_default();
+        for (number, bytes) in window.windows(4).enumerate().step_by(2) {
+            resolve(text, found + number, bytes, visit);
         }
-        at += STRIDE;
+        at = found + STRIDE;
     }
     // The rest is shorter than a window. What is not there reads as zeros, which no literal has.
+    let at = text.len().saturating_sub(WINDOW - STRIDE) / STRIDE * STRIDE;
     let rest = text.get(at..).unwrap_or_default();
-    let mut padded = [0; WINDOW + 2];
+    let mut padded = [0; WINDOW + 3];
     for (to, from) in padded.iter_mut().zip(rest) {
         *to = *from;
     }
-    for (number, gram) in padded.windows(3).enumerate().step_by(2).take(rest.len().div_ceil(2)) {
-        if let [a, b, c] = *gram {
-            let slot = slot(of([a, b, c]));
-            if is_used(slot) {
-                resolve(text, at + number, slot, visit);
-            }
-        }
+    for (number, bytes) in padded.windows(4).enumerate().step_by(2).take(rest.len().div_ceil(2)) {
+        resolve(text, at + number, bytes, visit);
     }
 }
 
-/// Whether some literal has a gram of this slot.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "the innermost loop is made of this")]
-fn is_used(slot: usize) -> bool {
-    GRAMS.get(slot >> 3).is_some_and(|bits| bits >> (slot & 7) & 1 == 1)
+/// The next step from `at` on in which a gram is in use. A function of its own, so that the loop has all registers.
+#[inline(never)]
+fn next(text: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    for window in text.get(from..)?.windows(WINDOW).step_by(STRIDE) {
+        let window: &[u8; WINDOW] = window.try_into().ok()?;
+        // Without a branch for each: nearly always there is nothing.
+        if [0, 2, 4, 6, 8, 10].map(|at| is_used(four(window, at))).into_iter().fold(0, |any, one| any | one)
+            != 0
+        {
+            return Some(at);
+        }
+        at += STRIDE;
+    }
+    None
 }
 
-#[inline(never)]
-fn resolve(text: &[u8], at: usize, slot: usize, visit: &mut impl FnMut(usize, usize, Anchor)) {
-    for entry in entries(slot) {
+/// Four bytes as a number.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "with a known place it is one instruction")]
+fn four(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Whether some literal has a gram of the same slot; not zero if so.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the innermost loop is made of this")]
+fn is_used(gram: u32) -> u8 {
+    GRAMS.get(gram::slot(gram, FACTOR)).copied().unwrap_or_default()
+}
+
+/// Looks closer at four bytes.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "nearly always its first test is its last")]
+fn resolve(text: &[u8], at: usize, bytes: &[u8], visit: &mut impl FnMut(usize, usize, Anchor)) {
+    let bytes = four(bytes, 0);
+    if is_used(bytes) == 0 {
+        return;
+    }
+    for entry in entries(gram::slot(bytes, FACTOR), bytes) {
         let (Some(from), Some(literal)) = (at.checked_sub(entry.offset.into()), entry.literal()) else {
             continue;
         };

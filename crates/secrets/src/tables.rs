@@ -43,6 +43,8 @@ pub(crate) struct Shape {
     pub(crate) kept: u8,
     /// How far its anchor lies from its beginning.
     pub(crate) lead: u16,
+    /// Its anchor is so short that chance writes it.
+    pub(crate) is_short: bool,
 }
 
 impl Shape {
@@ -98,9 +100,10 @@ pub(crate) struct Literal {
     pub(crate) anchor: Anchor,
 }
 
-/// A gram's slot, and a literal that has such a gram.
+/// A gram and the byte behind it, as far as both are the literal's, and the literal.
 pub(crate) struct Entry {
-    slot: u32,
+    bytes: u32,
+    mask: u32,
     anchor: u16,
     pub(crate) offset: u8,
 }
@@ -112,7 +115,7 @@ impl Entry {
 }
 
 /// Which slots of grams are in use.
-pub(crate) static GRAMS: &[u8; crate::gram::SIZE] = include_bytes!(concat!(env!("OUT_DIR"), "/grams.bin"));
+pub(crate) static GRAMS: &[u8; crate::gram::SLOTS] = include_bytes!(concat!(env!("OUT_DIR"), "/grams.bin"));
 
 #[expect(clippy::unreadable_literal, reason = "the build writes them, nobody reads them")]
 mod made {
@@ -120,7 +123,11 @@ mod made {
 
     include!(concat!(env!("OUT_DIR"), "/patterns.rs"));
 }
-use made::{CLASSES, ENTRIES, EXAMPLES, LITERALS, NEAR, PATTERNS, SHAPES, STEPS, TEXT};
+use made::{CLASSES, ENTRIES, EXAMPLES, GROUPS, LITERALS, NEAR, PATTERNS, SHAPES, STEPS, TEXT};
+pub(crate) use made::{
+    ENDINGS, FACTOR, HARMLESS, LONG_DOMAINS, NO_DOMAINS, PASSWORDS, PLACEHOLDER_PARTS, PLACEHOLDERS,
+    REFERENCES, SAFE_DOMAINS, SAFE_LOCALS, SECRETS, URL_PLACEHOLDERS,
+};
 
 pub(crate) fn shape(number: u16) -> Option<&'static Shape> {
     SHAPES.get(usize::from(number))
@@ -140,12 +147,15 @@ pub(crate) fn patterns() -> &'static [Pattern] {
 
 /// Whether a maker prints this very text in its manual.
 pub(crate) fn is_example(text: &[u8]) -> bool {
+    // AWS writes the word into all of its own.
     EXAMPLES.iter().any(|example| example.as_str().as_bytes() == text)
+        || memchr::memmem::find(text, b"EXAMPLE").is_some()
 }
 
-/// The literals that have a gram of this slot.
-pub(crate) fn entries(slot: usize) -> impl Iterator<Item = &'static Entry> {
-    let first = ENTRIES.partition_point(|entry| (entry.slot as usize) < slot);
-    let rest = ENTRIES.get(first..).unwrap_or_default();
-    rest.iter().take_while(move |entry| entry.slot as usize == slot)
+/// The literals that may have these four bytes, whose gram has this slot.
+pub(crate) fn entries(slot: usize, bytes: u32) -> impl Iterator<Item = &'static Entry> {
+    let group = crate::gram::group(slot);
+    let bound = |number: usize| GROUPS.get(number).copied().map_or(0, usize::from);
+    let group = ENTRIES.get(bound(group)..bound(group + 1)).unwrap_or_default();
+    group.iter().filter(move |entry| bytes & entry.mask == entry.bytes)
 }

@@ -412,7 +412,7 @@ fn occurs_once(input: &Json<'_>, key: &str) -> bool {
 }
 
 /// The member of the input that is the command, as it stands.
-fn command_member<'c>(call: &'c Call<'_>) -> Option<(&'c str, &'c str)> {
+pub(crate) fn command_member<'c>(call: &'c Call<'_>) -> Option<(&'c str, &'c str)> {
     let (Action::Shell { command: Some(command), .. }, Json::Object(members)) = (&call.action, &call.input)
     else {
         return None;

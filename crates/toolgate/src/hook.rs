@@ -26,6 +26,7 @@ use toolgate_model::{
     Verdict, World, shorten,
 };
 
+use toolgate_policies::Settings;
 use toolgate_secrets::redact;
 
 use crate::dirs::{Dirs, FROM_PASSWD};
@@ -38,6 +39,7 @@ use crate::register;
 use crate::session::{self, Registered};
 use crate::settings::{SettingsError, Wanted};
 use crate::store::forget_old;
+use crate::wrap::Wrap;
 
 /// From start to answer. The registration gives the host's time-out more than that.
 pub const DEADLINE: Duration = Duration::from_secs(5);
@@ -226,6 +228,10 @@ pub(crate) fn answer(host: &dyn Host, line: &Line, event: &[u8], deadline: Insta
                     .ok()
                     .and_then(|cwd| cwd.to_str().map(|cwd| cwd.to_owned().into()));
             }
+            if host.keeps_failed_output(&call.tool) {
+                let wrap = Wrap::of_session(&line.dirs.state, call.session.as_deref());
+                call = wrap.and_then(|wrap| wrap.opened(&call)).unwrap_or(call);
+            }
             decide(host, line, &call, event, deadline)
                 .unwrap_or_else(|failure| refuse_on_record(host, line, Some(&call), &failure, deadline))
         }
@@ -365,9 +371,34 @@ impl Line {
     ) -> Result<(Verdict, Ground), Failure> {
         let judged = self.under(host, call, world, env, |known| {
             let marker = Marker::new(&self.dirs.state, call.session.as_deref());
-            gate::judge(call, known).redacting(redaction::redacted(call, known.layers, &marker))
+            let verdict = gate::judge(call, known);
+            self.wrapping(host, call, known.layers, verdict).redacting(redaction::redacted(
+                call,
+                known.layers,
+                &marker,
+            ))
         });
         judged.map(|(verdict, ground)| (verdict.concealing(holds_secret), ground))
+    }
+
+    /// The same verdict, the command sent through `toolgate shell` where the settings want that.
+    fn wrapping(&self, host: &dyn Host, call: &Call<'_>, layers: &[Settings], verdict: Verdict) -> Verdict {
+        if call.phase != Phase::Before || !host.keeps_failed_output(&call.tool) {
+            return verdict;
+        }
+        let wanted = redaction::wanted(layers);
+        let wrap = Wrap::of_session(&self.dirs.state, call.session.as_deref()).filter(|_| wanted.wrap);
+        let (Some(wrap), Some((param, command))) = (wrap, gate::command_member(call)) else { return verdict };
+        // It may have been bound to a directory already.
+        let bound = verdict.rewrites().iter().find(|(changed, _)| changed == param);
+        let command = bound.map_or(command, |(_, text)| text);
+        match wrap.around(command, &wanted) {
+            Some(text) => {
+                let rewrites = vec![(param.to_owned(), text)];
+                verdict.rewriting(rewrites)
+            }
+            None => verdict,
+        }
     }
 
     /// Judges a call likewise, and says what each part of it has to do with the verdict.

@@ -81,18 +81,27 @@ pub fn rules(wanted: &policies::Redaction) -> Rules {
     }
 }
 
+/// The marks that these words stand for.
+pub fn marks<'m>(wanted: &policies::Redaction, end: &'m dyn Fn(&[u8]) -> u16) -> Marks<'m> {
+    match wanted.marks {
+        policies::Marks::Plain => Marks::Plain,
+        policies::Marks::Compat => Marks::Compat,
+        policies::Marks::Same => Marks::Same(end),
+    }
+}
+
+/// What all layers want.
+pub fn wanted(layers: &[Settings]) -> policies::Redaction {
+    policies::Redaction::of_all(layers.iter().map(|layer| &layer.redaction))
+}
+
 /// What the model is to see instead of a call's output; `None` where that may stay as it is. Without any layer, by
 /// default rules: an output is never shown unread because settings cannot be.
 pub fn redacted(call: &Call<'_>, layers: &[Settings], marker: &Marker<'_>) -> Option<Redaction> {
     let output = call.output.as_deref()?;
-    let wanted = policies::Redaction::of_all(layers.iter().map(|layer| &layer.redaction));
+    let wanted = wanted(layers);
     let end = |secret: &[u8]| marker.end(secret);
-    let marks = match wanted.marks {
-        policies::Marks::Plain => Marks::Plain,
-        policies::Marks::Compat => Marks::Compat,
-        policies::Marks::Same => Marks::Same(&end),
-    };
-    let scrubbed = scrub_json(output, &rules(&wanted), marks)?;
+    let scrubbed = scrub_json(output, &rules(&wanted), marks(&wanted, &end))?;
     Some(Redaction { output: scrubbed.text, count: scrubbed.count })
 }
 

@@ -108,12 +108,33 @@ pub struct Seen {
     pub sub_agent: bool,
     /// Requests that no wire understood.
     pub strange: Vec<String>,
+    /// All that was sent, as it came.
+    pub bodies: Vec<String>,
 }
 
 impl Seen {
     /// One of the results contains the text.
     pub fn result_says(&self, text: &str) -> bool {
         self.results.iter().any(|result| result.contains(text))
+    }
+
+    /// Anything that was sent contains the text: as it came, in a string, or in a string of JSON that is itself one.
+    pub fn was_shown(&self, text: &str) -> bool {
+        self.bodies.iter().any(|body| body.contains(text) || says(&Value::String(body.clone()), text))
+    }
+}
+
+fn says(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(string) => {
+            let inner = || serde_json::from_str::<Value>(string).ok().filter(|inner| !inner.is_number());
+            string.contains(text) || inner().is_some_and(|inner| says(&inner, text))
+        }
+        Value::Array(values) => values.iter().any(|value| says(value, text)),
+        Value::Object(members) => {
+            members.iter().any(|(name, value)| name.contains(text) || says(value, text))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -212,6 +233,8 @@ impl Drop for Model {
 
 fn serve(stream: &TcpStream, script: &Script, seen: &Mutex<Seen>) -> io::Result<()> {
     let request = http::read(stream)?;
+    let body = String::from_utf8_lossy(&request.body).into_owned();
+    seen.lock().unwrap_or_else(PoisonError::into_inner).bodies.push(body);
     let answer = answer(&request, script, seen);
     http::write(stream, &answer)
 }

@@ -188,3 +188,15 @@ fn a_body_in_chunks_is_put_together_and_a_strange_request_is_kept() {
     stream.read_to_string(&mut answer).unwrap();
     assert_eq!(model.seen().strange, ["GET /v1/else"]);
 }
+
+#[test]
+fn what_was_sent_is_looked_through_in_every_form() {
+    let seen = |body: Value| Seen { bodies: vec![body.to_string()], ..Seen::default() };
+    let inner = json!({ "output": "a \"b\"\nc" }).to_string();
+    assert!(seen(json!({ "text": "x a \"b\"\nc x" })).was_shown("a \"b\"\nc"));
+    assert!(seen(json!([{ "part": inner }])).was_shown("a \"b\"\nc"));
+    assert!(seen(json!({ "text": inner })).was_shown("output"));
+    assert!(!seen(json!({ "text": "a b c" })).was_shown("a \"b\"\nc"));
+    let escaped = Seen { bodies: vec![r#"{"text":"jane\u0040x.org"}"#.to_owned()], ..Seen::default() };
+    assert!(escaped.was_shown("jane@x.org"));
+}

@@ -11,6 +11,7 @@ mod ledger;
 mod policies;
 mod scan;
 mod scrub;
+mod shell;
 mod test;
 mod trust;
 
@@ -82,6 +83,9 @@ enum Command {
     Test(test::Test),
     /// Play a session of two agents in a scratch repository
     Demo(demo::Demo),
+    /// Run a shell's command and show its output without secrets; written into commands by the hook
+    #[command(hide = true)]
+    Shell(shell::Shell),
     /// Print the JSON schema of toolgate.toml
     Schema,
     /// Print shell completions
@@ -220,6 +224,7 @@ pub fn run() -> ExitCode {
         Command::Trust(command) => command.run(&mut out),
         Command::Test(command) => command.run(&mut out),
         Command::Demo(command) => command.run(&mut out),
+        Command::Shell(command) => command.run(),
         Command::Schema => out.line(schema()).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => out.line(completions(shell).trim_end()).map(|()| ExitCode::SUCCESS),
         Command::Man => out.line(man_page().trim_end()).map(|()| ExitCode::SUCCESS),

@@ -1,0 +1,311 @@
+//! `toolgate shell`: a host's shell, its output without secrets. See `wrap.rs` for the line that leads here.
+//!
+//! This process is the one that the host has started and waits for. It ends with the shell, as the shell ended, once all
+//! that was written by then is passed on. Background jobs may go on writing: their pipe goes to a process that stays as
+//! long as they do.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, ErrorKind, PipeReader, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::{self, JoinHandle};
+
+use clap::Args;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::fstat;
+use rustix::io::{Errno, ioctl_fionread};
+use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use toolgate_policies::Redaction;
+use toolgate_secrets::Stream;
+
+use crate::redaction::{Marker, marks, rules};
+use crate::wrap;
+
+/// What a shell or its jobs send to their whole process group. They are the shell's to obey.
+const FOR_THE_SHELL: [i32; 7] = [SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+/// The most that is taken at once: what a pipe holds.
+const PIECE: usize = 64 * 1024;
+
+/// Run a shell's command and show its output without secrets
+#[derive(Debug, Args)]
+pub(super) struct Shell {
+    /// The directory of the key behind the marks
+    #[arg(long, value_name = "DIR")]
+    state: PathBuf,
+    /// The host's id of the session
+    #[arg(long)]
+    session: String,
+    /// What is taken out, as in the settings, in JSON
+    #[arg(long, value_name = "JSON", value_parser = redaction)]
+    redaction: Option<Redaction>,
+    /// The shell, the name that it was started by, its options, and its text; without them, stdin is passed on
+    #[arg(last = true, num_args = 4)]
+    run: Vec<OsString>,
+}
+
+fn redaction(json: &str) -> Result<Redaction, serde_json::Error> {
+    serde_json::from_str(json)
+}
+
+impl Shell {
+    pub(super) fn run(self) -> Result<ExitCode, String> {
+        let text = |error: io::Error| error.to_string();
+        let wanted = self.redaction.clone().unwrap_or_default();
+        let (rules, marker) = (rules(&wanted), Marker::new(&self.state, Some(&self.session)));
+        let end = |secret: &[u8]| marker.end(secret);
+        let stream = || Stream::new(&rules, marks(&wanted, &end));
+        let [shell, name, options, script] = self.run.as_slice() else {
+            return outlive_signals()
+                .and_then(|()| pass_stdin_on(stream()))
+                .map(|()| ExitCode::SUCCESS)
+                .map_err(text);
+        };
+        let script = wrap::without_line(script.as_bytes()).ok_or(
+            "the shell was given another text than its hook wrote; set `wrap = false` in [redaction]",
+        )?;
+        let mut command = Command::new(shell);
+        command.arg0(name).args(is_login(options).then_some("-l"));
+        command.arg("-c").arg(OsString::from_vec(script));
+        let (status, left) = watch(command, stream).map_err(text)?;
+        for source in left {
+            // Should that fail, the jobs hear of it when they write. It is not the shell's fault.
+            let _ = source.leave_behind();
+        }
+        Ok(end_like(status))
+    }
+}
+
+/// bash lists what is on, by names; zsh by letters.
+fn is_login(options: &OsStr) -> bool {
+    let options = options.to_string_lossy();
+    options.split(':').any(|option| option == "login_shell")
+        || (!options.contains(':') && options.contains('l'))
+}
+
+/// Runs the shell, and passes on what it writes until it ends. What is left are pipes that background jobs hold.
+fn watch<'r>(
+    mut command: Command,
+    stream: impl Fn() -> Stream<'r>,
+) -> io::Result<(ExitStatus, Vec<Source<'r>>)> {
+    let (pipe, writer) = io::pipe()?;
+    let mut sources = vec![Source { pipe, stream: stream(), sink: Sink::Out, open: true }];
+    if is_one()? {
+        command.stderr(writer.try_clone()?);
+    } else {
+        let (pipe, writer) = io::pipe()?;
+        command.stderr(writer);
+        sources.push(Source { pipe, stream: stream(), sink: Sink::Err, open: true });
+    }
+    command.stdout(writer);
+    outlive_signals()?;
+    let child = command.spawn()?;
+    // It holds our own ends of the pipes: with them open, nothing would end.
+    drop(command);
+    let (ended, shell) = wait_aside(child)?;
+    while !sources.is_empty() && !pass_on_ready(&mut sources, &ended)? {
+        for Source { stream, sink, .. } in sources.extract_if(.., |source| !source.open) {
+            let _ = sink.end(stream);
+        }
+    }
+    let status = shell.join().map_err(|_| io::Error::other("the shell is lost"))??;
+    for source in &mut sources {
+        // What background jobs write from now on is not waited for.
+        let mut written = usize::try_from(ioctl_fionread(&source.pipe)?).unwrap_or(usize::MAX);
+        while written > 0 && source.open {
+            written -= source.pass_on(written);
+        }
+    }
+    Ok((status, sources))
+}
+
+/// Whoever ends the process group ends those who write, and we end with them, but not before. A shell that we start has
+/// these signals as we had them: a handler does not outlast a start, and what is ignored stays so.
+fn outlive_signals() -> io::Result<()> {
+    let noted = Arc::new(AtomicBool::new(false));
+    let ignored = ignored_signals();
+    for signal in FOR_THE_SHELL.into_iter().filter(|signal| (ignored >> (signal - 1)) & 1 == 0) {
+        signal_hook::flag::register(signal, Arc::clone(&noted))?;
+    }
+    Ok(())
+}
+
+/// The signals that are ignored, a bit each, where the system tells.
+fn ignored_signals() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Waits until something has come or the shell has ended, and passes on what has come. Whether the shell has ended.
+fn pass_on_ready(sources: &mut [Source<'_>], ended: &PipeReader) -> io::Result<bool> {
+    let pipes = sources.iter().map(|source| &source.pipe).chain([ended]);
+    let mut polled: Vec<PollFd<'_>> = pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+    match poll(&mut polled, None) {
+        Ok(_) => {}
+        Err(Errno::INTR) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    let ready: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
+    for (source, _) in sources.iter_mut().zip(&ready).filter(|(_, ready)| **ready) {
+        source.pass_on(PIECE);
+    }
+    Ok(ready.last() == Some(&true))
+}
+
+/// Whether both outputs lead to the same file. Then they share a pipe, and what is written stays in its order.
+fn is_one() -> io::Result<bool> {
+    let (out, err) = (fstat(io::stdout())?, fstat(io::stderr())?);
+    Ok((out.st_dev, out.st_ino) == (err.st_dev, err.st_ino))
+}
+
+/// Waits for the shell in a thread; the pipe can be read from when it has ended.
+fn wait_aside(mut child: Child) -> io::Result<(PipeReader, JoinHandle<io::Result<ExitStatus>>)> {
+    let (ended, writer) = io::pipe()?;
+    let waiter = thread::Builder::new().spawn(move || {
+        let status = child.wait();
+        drop(writer);
+        status
+    })?;
+    Ok((ended, waiter))
+}
+
+/// What the shell writes, and where it goes.
+struct Source<'r> {
+    pipe: PipeReader,
+    stream: Stream<'r>,
+    sink: Sink,
+    /// Somebody may still write to it, and somebody reads what is passed on.
+    open: bool,
+}
+
+impl Source<'_> {
+    /// Reads once, so many bytes at most, and passes on what can be said by now. How many were read.
+    fn pass_on(&mut self, most: usize) -> usize {
+        let mut piece = vec![0; most.min(PIECE)];
+        let read = match self.pipe.read(&mut piece) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => return 0,
+            read => read.unwrap_or(0),
+        };
+        piece.truncate(read);
+        let mut said = Vec::new();
+        self.stream.push(&piece, &mut said);
+        // Nobody listens: then whoever writes has to hear of it.
+        self.open = read > 0 && self.sink.say(&said).is_ok();
+        read
+    }
+
+    /// Passes on what was held back, and leaves the pipe to another process if anybody can still write to it.
+    fn leave_behind(self) -> io::Result<()> {
+        let Source { pipe, stream, sink, open } = self;
+        let said = sink.end(stream);
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut polled = [PollFd::new(&pipe, PollFlags::IN)];
+        let looked = poll(&mut polled, Some(&now));
+        let [polled] = polled;
+        if !open || said.is_err() || (looked.is_ok() && polled.revents() == PollFlags::HUP) {
+            return Ok(());
+        }
+        let options = std::env::args_os().skip(1).take_while(|word| word != "--");
+        Command::new(std::env::current_exe()?)
+            .args(options)
+            .stdin(pipe)
+            .stdout(sink.descriptor()?)
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(())
+    }
+}
+
+/// One of our own outputs.
+#[derive(Clone, Copy)]
+enum Sink {
+    Out,
+    Err,
+}
+
+impl Sink {
+    fn say(self, text: &[u8]) -> io::Result<()> {
+        fn all(mut to: impl Write, text: &[u8]) -> io::Result<()> {
+            to.write_all(text)?;
+            to.flush()
+        }
+        match self {
+            Sink::Out => all(io::stdout(), text),
+            Sink::Err => all(io::stderr(), text),
+        }
+    }
+
+    /// Says what was held back.
+    fn end(self, stream: Stream<'_>) -> io::Result<()> {
+        let mut said = Vec::new();
+        stream.finish(&mut said);
+        self.say(&said)
+    }
+
+    fn descriptor(self) -> io::Result<OwnedFd> {
+        match self {
+            Sink::Out => io::stdout().as_fd().try_clone_to_owned(),
+            Sink::Err => io::stderr().as_fd().try_clone_to_owned(),
+        }
+    }
+}
+
+/// Passes stdin on until its end, for background jobs.
+fn pass_stdin_on(mut stream: Stream<'_>) -> io::Result<()> {
+    let (mut stdin, mut piece) = (io::stdin(), vec![0; PIECE]);
+    loop {
+        let read = match stdin.read(&mut piece) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        if read == 0 {
+            return Sink::Out.end(stream);
+        }
+        let mut said = Vec::new();
+        stream.push(piece.get(..read).unwrap_or_default(), &mut said);
+        Sink::Out.say(&said)?;
+    }
+}
+
+/// Ends as the shell has: by the same signal, if it was one.
+fn end_like(status: ExitStatus) -> ExitCode {
+    let code = match (status.code(), status.signal()) {
+        (Some(code), _) => code,
+        (None, Some(signal)) => {
+            // One core dump is enough.
+            let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+            if signal == SIGKILL {
+                let _ = kill_process(getpid(), Signal::KILL);
+            }
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+            128 + signal
+        }
+        (None, None) => 1,
+    };
+    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_shell_is_known_by_its_options() {
+        for (options, login) in [
+            ("checkwinsize:cmdhist:login_shell:promptvars", true),
+            ("checkwinsize:cmdhist:promptvars", false),
+            ("569Xl", true),
+            ("569X", false),
+            ("", false),
+        ] {
+            assert_eq!(is_login(options.as_ref()), login, "{options}");
+        }
+    }
+}
