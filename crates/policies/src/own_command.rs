@@ -15,8 +15,19 @@ use crate::destructive::shown;
 pub(crate) struct OwnCommand;
 
 /// Commands that only read, check or print.
-const READING: &[&str] =
-    &["check", "completions", "demo", "doctor", "explain", "ledger", "man", "policies", "schema", "test"];
+const READING: &[&str] = &[
+    "check",
+    "completions",
+    "demo",
+    "doctor",
+    "explain",
+    "ledger",
+    "man",
+    "policies",
+    "scan",
+    "schema",
+    "test",
+];
 
 /// Options of changing commands with which they only say what they would do.
 const SAYING: &[&str] = &["--help", "-h", "--version", "-V", "--dry-run", "--print", "--status"];

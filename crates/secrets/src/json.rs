@@ -1,10 +1,10 @@
 //! JSON without the secrets in its strings, otherwise byte for byte as it came: numbers, blanks, order, doubled keys.
 
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr2, memmem};
 
 use crate::lens::Lens;
 use crate::names::secret_member;
-use crate::{Found, Marks, Rules, Scrubbed, find};
+use crate::{Found, Marks, Rules, Scrubbed, find, pem};
 
 /// JSON without the secrets in its strings; `None` where it has none.
 ///
@@ -14,6 +14,7 @@ pub fn scrub_json(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbe
     let mut out = Vec::new();
     let (mut at, mut kept, mut count) = (0, 0, 0);
     let mut key: Vec<u8> = Vec::new();
+    let mut open: Option<OpenKey> = None;
     while let Some(quote) = raw.get(at..).and_then(|rest| memchr(b'"', rest)) {
         let from = at + quote + 1;
         // A name tells of the values up to the next name, but not beyond its object.
@@ -31,9 +32,15 @@ pub fn scrub_json(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbe
         if is_key {
             key.clear();
             key.extend_from_slice(text);
-        } else if found.is_empty() && !key.is_empty() && !rules.core_only {
-            let telling = secret_member(&key, text, rules.every_assignment, rules.entropy);
-            found.extend(telling.map(|telling| Found::of(telling.into(), 0, text.len())));
+        } else {
+            // An address in a password is a part of it.
+            if !key.is_empty() && !rules.core_only && found.iter().all(|found| found.pattern == "email") {
+                let telling = secret_member(&key, text, rules.every_assignment, rules.entropy);
+                if let Some(telling) = telling {
+                    found = vec![Found::of(telling.into(), 0, text.len())];
+                }
+            }
+            open = OpenKey::behind(open, text, &mut found);
         }
         count += found.len();
         for secret in found {
@@ -53,6 +60,33 @@ pub fn scrub_json(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbe
     Some(Scrubbed { text, count })
 }
 
+/// A private key of which each line is a string: the lines of a patch, the results of a search.
+struct OpenKey {
+    begin: Found,
+    /// How many values have come since its last line: a line may have its number and its file beside it.
+    others: usize,
+}
+
+impl OpenKey {
+    const MOST_OTHERS: usize = 3;
+
+    /// What is open behind this value. A line of the key is found.
+    fn behind(open: Option<OpenKey>, text: &[u8], found: &mut Vec<Found>) -> Option<OpenKey> {
+        if let Some(key) = found.iter().rfind(|found| found.pattern == "private-key") {
+            let begins = memmem::rfind(text, b"-----BEGIN")?;
+            let ends = memmem::rfind(text, b"-----END").is_some_and(|end| end > begins);
+            return (!ends).then_some(OpenKey { begin: *key, others: 0 });
+        }
+        let open = open?;
+        if pem::is_line(text) {
+            *found = vec![Found { from: 0, to: text.len(), ..open.begin }];
+            return Some(OpenKey { others: 0, ..open });
+        }
+        let others = open.others + 1;
+        (others <= Self::MOST_OTHERS).then_some(OpenKey { others, ..open })
+    }
+}
+
 /// Where the quote stands that ends the string.
 fn end_of_string(raw: &[u8], from: usize) -> usize {
     let mut at = from;
@@ -63,4 +97,44 @@ fn end_of_string(raw: &[u8], from: usize) -> usize {
         }
     }
     raw.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scrubbed(json: &str) -> String {
+        scrub_json(json, &Rules::default(), Marks::Plain).map_or_else(|| json.to_owned(), |done| done.text)
+    }
+
+    #[test]
+    fn a_key_whose_lines_are_strings_is_taken_out_whole() {
+        let line = "Ab3d".repeat(16);
+        let begin = concat!("-----BEGIN RSA PRIVATE", " KEY-----");
+        let end = concat!("-----END RSA PRIVATE", " KEY-----");
+        let mark = "[PRIVATE_KEY REDACTED]";
+        for (json, wanted) in [
+            (
+                format!(r#"["a","+{begin}","+{line}","+{line}","+Ab3dAb3dAb3dAb3d=","+{end}","{line}"]"#),
+                format!(r#"["a","+{mark}","{mark}","{mark}","{mark}","{mark}","{line}"]"#),
+            ),
+            (
+                format!(r#"[{{"f":"a","n":1,"t":"{begin}"}},{{"f":"a","n":2,"t":"{line}"}}]"#),
+                format!(r#"[{{"f":"a","n":1,"t":"{mark}"}},{{"f":"a","n":2,"t":"{mark}"}}]"#),
+            ),
+            (
+                format!(r#"["{begin}","is how it begins","and","then","more","{line}"]"#),
+                format!(r#"["{mark}","is how it begins","and","then","more","{line}"]"#),
+            ),
+        ] {
+            assert_eq!(scrubbed(&json), wanted);
+        }
+    }
+
+    #[test]
+    fn a_password_goes_with_the_address_in_it() {
+        let json = concat!(r#"{"password":"Xq7zz!"#, r#"me@corp.io#q9Zz"}"#);
+        assert_eq!(scrubbed(json), r#"{"password":"[PASSWORD REDACTED]"}"#);
+        assert_eq!(scrubbed(r#"{"contact":"me@corp.io"}"#), r#"{"contact":"[EMAIL REDACTED]"}"#);
+    }
 }

@@ -21,7 +21,11 @@ pub(crate) fn block(text: &[u8], from: usize, end: Option<usize>) -> Option<usiz
     }
     let Some(end) = end else {
         let first_line = 5 + dashes + label.get(dashes..)?.iter().take_while(|byte| **byte == b'-').count();
-        return Some(from + first_line + body(rest, first_line));
+        // What belongs to the next block is not this one's. Without this, a text full of beginnings would be read to its end
+        // from each of them.
+        let own =
+            memmem::find(rest.get(first_line..)?, b"-----BEGIN").map_or(rest.len(), |next| first_line + next);
+        return Some(from + first_line + body(rest.get(..own)?, first_line));
     };
     // Behind the dashes that close the last line; they may have been cut off.
     let last = text.get(end + 8..)?;
@@ -92,6 +96,12 @@ fn body(near: &[u8], from: usize) -> usize {
 /// Whether a line may be one of a key's, of at least this many characters of base64 in a row.
 pub(crate) fn is_body(line: &[u8], least: usize) -> bool {
     longest_run(line) >= least
+}
+
+/// Whether a text of its own is a line of a key: of base64, but for what a tool puts before it.
+pub(crate) fn is_line(text: &[u8]) -> bool {
+    let run = longest_run(text);
+    run >= 2 * BODY || (run >= BODY && run + 1 >= text.trim_ascii().len())
 }
 
 fn longest_run(line: &[u8]) -> usize {
