@@ -100,6 +100,10 @@ impl Found {
         Found { from, to, pattern: id, mark, about, rank }
     }
 
+    pub(crate) fn private_key(from: usize, to: usize) -> Found {
+        Found::of(PRIVATE_KEY, from, to)
+    }
+
     fn shaped(pattern: &'static Pattern, rank: u8, from: usize, to: usize) -> Found {
         let [id, mark, about] = [pattern.id, pattern.mark, pattern.about].map(tables::Text::as_str);
         Found { from, to, pattern: id, mark, about, rank }
@@ -279,7 +283,8 @@ impl Finder<'_> {
             |back: usize| at.checked_sub(back).and_then(|at| self.text.get(at)).copied().unwrap_or(b' ');
         !self.text.get(at).copied().is_some_and(is_word)
             || !is_word(before(1))
-            || (before(2) == b'\\' && matches!(before(1), b'n' | b't' | b'r' | b'b' | b'f' | b'v' | b'a' | b'0' | b'e'))
+            || (before(2) == b'\\'
+                && matches!(before(1), b'n' | b't' | b'r' | b'b' | b'f' | b'v' | b'a' | b'0' | b'e'))
     }
 
     /// Whether a shape fits from here on. Returns what of it is secret.

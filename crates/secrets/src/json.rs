@@ -5,7 +5,7 @@ use memchr::{memchr, memchr2};
 use crate::lens::Lens;
 use crate::scrub::settle;
 use crate::values::secret_member;
-use crate::{Found, Marks, Rules, Scrubbed, find};
+use crate::{Found, Marks, Rules, Scrubbed, find, pem};
 
 /// JSON without the secrets in its strings; `None` where it has none.
 ///
@@ -19,6 +19,7 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
     let mut out = Vec::new();
     let (mut at, mut kept, mut count) = (0, 0, 0);
     let mut key: Vec<u8> = Vec::new();
+    let mut open: Option<OpenKey> = None;
     while let Some(quote) = raw.get(at..).and_then(|rest| memchr(b'"', rest)) {
         let from = at + quote + 1;
         // A name tells of the values up to the next name, but not beyond its object.
@@ -36,9 +37,15 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
         if is_key {
             key.clear();
             key.extend_from_slice(text);
-        } else if found.is_empty() && !key.is_empty() && !rules.core_only {
-            let telling = secret_member(&key, text, rules.every_assignment, rules.entropy);
-            found.extend(telling.map(|telling| Found::of(telling.into(), 0, text.len())));
+        } else {
+            // An address in a password is a part of it.
+            if !key.is_empty() && !rules.core_only && found.iter().all(|found| found.pattern == "email") {
+                let telling = secret_member(&key, text, rules.every_assignment, rules.entropy);
+                if let Some(telling) = telling {
+                    found = vec![Found::of(telling.into(), 0, text.len())];
+                }
+            }
+            open = OpenKey::behind(open, text, &mut found);
         }
         count += found.len();
         for secret in found {
@@ -58,6 +65,30 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
     Some(Scrubbed { text, count })
 }
 
+/// A private key of which each line is a string: the lines of a patch, the results of a search.
+struct OpenKey {
+    /// How many values have come since its last line: a line may have its number and its file beside it.
+    others: usize,
+}
+
+impl OpenKey {
+    const MOST_OTHERS: usize = 3;
+
+    /// What is open behind this value. A line of the key is found.
+    fn behind(open: Option<OpenKey>, text: &[u8], found: &mut Vec<Found>) -> Option<OpenKey> {
+        if pem::is_open(text) {
+            return Some(OpenKey { others: 0 });
+        }
+        let open = open?;
+        if pem::is_line(text) {
+            *found = vec![Found::private_key(0, text.len())];
+            return Some(OpenKey { others: 0 });
+        }
+        let others = open.others + 1;
+        (others <= Self::MOST_OTHERS).then_some(OpenKey { others })
+    }
+}
+
 /// Where the quote stands that ends the string.
 fn end_of_string(raw: &[u8], from: usize) -> usize {
     let mut at = from;
@@ -68,4 +99,46 @@ fn end_of_string(raw: &[u8], from: usize) -> usize {
         }
     }
     raw.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scrubbed(json: &str) -> String {
+        scrub_json(json, &Rules::default(), Marks::Plain).map_or_else(|| json.to_owned(), |done| done.text)
+    }
+
+    #[test]
+    fn a_key_whose_lines_are_strings_is_taken_out_whole() {
+        let line = "Ab3d".repeat(16);
+        let begin = concat!("-----BEGIN RSA PRIVATE", " KEY-----");
+        let end = concat!("-----END RSA PRIVATE", " KEY-----");
+        let mark = "[PRIVATE_KEY REDACTED]";
+        for (json, wanted) in [
+            (
+                format!(
+                    r#"["a","+{begin}","+{line}","+{line}","+Ab3dAb3dAb3dAb3d=","+{end}","b","c","d","{line}"]"#
+                ),
+                format!(r#"["a","+{begin}","{mark}","{mark}","{mark}","+{end}","b","c","d","{line}"]"#),
+            ),
+            (
+                format!(r#"[{{"f":"a","n":1,"t":"{begin}"}},{{"f":"a","n":2,"t":"{line}"}}]"#),
+                format!(r#"[{{"f":"a","n":1,"t":"{begin}"}},{{"f":"a","n":2,"t":"{mark}"}}]"#),
+            ),
+            (
+                format!(r#"["{begin}","is how it begins","and","then","more","{line}"]"#),
+                format!(r#"["{begin}","is how it begins","and","then","more","{line}"]"#),
+            ),
+        ] {
+            assert_eq!(scrubbed(&json), wanted);
+        }
+    }
+
+    #[test]
+    fn a_password_goes_with_the_address_in_it() {
+        let json = concat!(r#"{"password":"Xq7zz!"#, r#"me@corp.io#q9Zz"}"#);
+        assert_eq!(scrubbed(json), r#"{"password":"[PASSWORD REDACTED]"}"#);
+        assert_eq!(scrubbed(r#"{"contact":"me@corp.io"}"#), r#"{"contact":"[EMAIL REDACTED]"}"#);
+    }
 }

@@ -3,7 +3,7 @@
 //! The output of a tool is often text in text: coloured by a terminal, a string in JSON, percent codes of an address. A
 //! secret is split or changed by that, and stays one.
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memchr2_iter};
 
 use crate::Found;
 
@@ -148,7 +148,8 @@ fn terminal_escape(rest: &[u8]) -> usize {
     }
 }
 
-/// The parts of a text that hold percent codes or `\u0041`, `\x41`, `\/`: where each begins, and how it reads.
+/// The parts of a text that hold percent codes or `\u0041`, `\x41`, `\/`, colours written as `\e[1m`: where each begins, and
+/// how it reads.
 pub(crate) fn escaped_parts(text: &[u8]) -> Vec<(usize, Lens)> {
     let mut parts = Vec::new();
     let mut done = 0;
@@ -162,7 +163,7 @@ pub(crate) fn escaped_parts(text: &[u8]) -> Vec<(usize, Lens)> {
     }
     let mut done = 0;
     for at in memchr_iter(b'\\', text) {
-        if at >= done && matches!(text.get(at + 1), Some(b'u' | b'x' | b'/')) {
+        if at >= done && backslash(text.get(at + 1..).unwrap_or_default()).is_some() {
             let (from, to) = word_around(text, at, done);
             parts.push((from, backslashes(text.get(from..to).unwrap_or_default())));
             done = to;
@@ -184,13 +185,19 @@ fn word_around(text: &[u8], at: usize, least: usize) -> (usize, usize) {
 fn percent(raw: &[u8]) -> Lens {
     let mut lens = Lens::new(raw);
     let mut kept = 0;
-    for at in memchr_iter(b'%', raw) {
+    // In a form a plus is a blank; elsewhere it is itself, and a token may hold one.
+    let is_form = memchr::memmem::find(raw, b"PRIVATE+KEY").is_some();
+    for at in memchr2_iter(b'%', b'+', raw) {
+        let found = match raw.get(at) {
+            Some(b'+') => is_form.then_some((b' ', 1)),
+            _ => hex(raw, at + 1).map(|byte| (byte, 3)),
+        };
         if at >= kept
-            && let Some(byte) = hex(raw, at + 1)
+            && let Some((byte, length)) = found
         {
             lens.copy(raw, kept, at);
             lens.decoded(at, &[byte]);
-            kept = at + 3;
+            kept = at + length;
         }
     }
     lens.copy(raw, kept, raw.len());
@@ -204,21 +211,32 @@ fn backslashes(raw: &[u8]) -> Lens {
         if at < kept {
             continue;
         }
-        let rest = raw.get(at + 1..).unwrap_or_default();
-        let found = match rest.first() {
-            Some(b'u') => unicode(rest),
-            Some(b'x') => hex(raw, at + 2).map(|byte| (vec![byte], 4)),
-            Some(b'/') => Some((vec![b'/'], 2)),
-            _ => None,
-        };
-        if let Some((bytes, length)) = found {
+        if let Some((bytes, length)) = backslash(raw.get(at + 1..).unwrap_or_default()) {
             lens.copy(raw, kept, at);
-            lens.decoded(at, &bytes);
             kept = at + length;
+            if bytes == [0x1b] {
+                // A colour, as a terminal would take it from here on: text in text keeps its colours.
+                lens.decoded(at, &[]);
+                kept += terminal_escape(raw.get(kept - 1..).unwrap_or_default()).saturating_sub(1);
+            } else {
+                lens.decoded(at, &bytes);
+            }
         }
     }
     lens.copy(raw, kept, raw.len());
     lens
+}
+
+/// What a backslash and what follows it stand for; how long both are.
+fn backslash(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
+    match rest {
+        [b'u', ..] => unicode(rest),
+        [b'x', ..] => hex(rest, 1).map(|byte| (vec![byte], 4)),
+        [b'/', ..] => Some((vec![b'/'], 2)),
+        [b'e', b'[', ..] => Some((vec![0x1b], 2)),
+        [b'0', b'3', b'3', b'[', ..] => Some((vec![0x1b], 4)),
+        _ => None,
+    }
 }
 
 /// The byte that two hexadecimal digits stand for.
@@ -241,6 +259,25 @@ mod tests {
         assert_eq!((lens.raw(2, false), lens.raw(3, true)), (2, 4), "the line end");
         assert_eq!((lens.raw(3, false), lens.raw(6, true)), (4, 12), "cdA");
         assert_eq!(lens.raw(lens.bytes().len(), true), raw.len());
+    }
+
+    #[test]
+    fn colours_that_are_written_out_are_not_seen() {
+        for raw in
+            [r"\u001b[1;32mab\u001b[0m", r"\x1b[1;32mab\x1b[0m", r"\033[1;32mab\033[0m", r"\e[1;32mab\e[0m"]
+        {
+            let [(0, lens)] = &*escaped_parts(raw.as_bytes()) else { panic!("{raw}") };
+            assert_eq!(lens.bytes(), b"ab");
+            assert_eq!(raw.get(lens.raw(0, false)..lens.raw(2, true)), Some("ab"));
+        }
+        assert!(escaped_parts(br"\end{x} \0 \n").is_empty());
+        assert_eq!(backslashes(br"\x1b").bytes(), b"");
+    }
+
+    #[test]
+    fn a_plus_is_a_blank_in_a_form_with_a_key() {
+        assert_eq!(percent(b"BEGIN+PRIVATE+KEY%2B%0A").bytes(), b"BEGIN PRIVATE KEY+\n");
+        assert_eq!(percent(b"a+b%2B").bytes(), b"a+b+");
     }
 
     #[test]

@@ -75,6 +75,18 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
+/// Whether a private key begins in this text and does not end there.
+pub(crate) fn is_open(text: &[u8]) -> bool {
+    let begin = memmem::rfind(text, b"-----BEGIN ").filter(|begin| label(text, begin + 5).is_some());
+    begin.is_some_and(|begin| memmem::find(text.get(begin..).unwrap_or_default(), b"-----END").is_none())
+}
+
+/// Whether a text of its own is a line of an open key, the last of which may be short.
+pub(crate) fn is_line(text: &[u8]) -> bool {
+    let (run, text) = (longest_run(text), text.trim_ascii());
+    is_body(text) || (run + 1 >= text.len() && (run >= 16 || (run >= 4 && text.ends_with(b"="))))
+}
+
 /// Whether a line may be one of a key's.
 pub(crate) fn is_body(line: &[u8]) -> bool {
     let line = line.get(..line.len().min(LONGEST_LINE)).unwrap_or_default();

@@ -221,6 +221,11 @@ fn is_quote(byte: u8) -> bool {
 /// A name without the quote that closes it.
 fn without_quote(name: &[u8]) -> &[u8] {
     match name.split_last() {
+        // In prose a backtick closes a command (`gh auth token`: …), and only around one word a name.
+        Some((b'`', name)) => {
+            let word = name.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
+            name.get(name.len() - word..).filter(|word| word.contains(&b'`')).unwrap_or_default()
+        }
         Some((&byte, name)) if is_quote(byte) => {
             let backslashes = name.iter().rev().take_while(|&&byte| byte == b'\\').count();
             name.get(..name.len() - backslashes).unwrap_or_default()
@@ -265,6 +270,7 @@ mod tests {
             ("export API_KEY='a b c d e f'; ls", "export API_KEY='[SECRET REDACTED]'; ls"),
             ("password = \"hunter2\"", "password = \"[SECRET REDACTED]\""),
             ("Token := `hunter2`", "Token := `[SECRET REDACTED]`"),
+            ("the `API_TOKEN`: hunter2", "the `API_TOKEN`: [SECRET REDACTED]"),
             ("secret: hunter2\nuser: bob", "secret: [SECRET REDACTED]\nuser: bob"),
             ("{\"token\":\"abcdef\",\"n\":1}", "{\"token\":\"[SECRET REDACTED]\",\"n\":1}"),
             (
@@ -320,6 +326,7 @@ mod tests {
             "Authorization: Bearer",
             "a: b = c",
             "/home/u/token",
+            "`gh auth token`: prints the person's token",
         ] {
             assert_eq!(redact(text), text);
         }
