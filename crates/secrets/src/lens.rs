@@ -68,9 +68,10 @@ impl Lens {
             if at < kept {
                 continue;
             }
+            let escape = raw.get(at..).unwrap_or_default();
             lens.copy(raw, kept, at);
-            lens.decoded(at, &[]);
-            kept = at + terminal_escape(raw.get(at..).unwrap_or_default());
+            lens.decoded(at, shown(escape));
+            kept = at + terminal_escape(escape);
         }
         lens.copy(raw, kept, raw.len());
         Some(lens)
@@ -124,6 +125,15 @@ fn unicode(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     Some((character.to_string().into_bytes(), length))
 }
 
+/// What an escape leaves to be seen. Where the title of a window or the address of a link begins or ends, its text is read on
+/// as any other, since the model reads it too, but apart from what stands around it.
+fn shown(escape: &[u8]) -> &'static [u8] {
+    match escape.get(1) {
+        Some(b']' | b'P' | b'X' | b'^' | b'_' | b'\\') => b"\x07",
+        _ => b"",
+    }
+}
+
 /// How long the escape is that begins here.
 fn terminal_escape(rest: &[u8]) -> usize {
     const LONGEST: usize = 256;
@@ -133,11 +143,6 @@ fn terminal_escape(rest: &[u8]) -> usize {
             let body = near.get(2..).unwrap_or_default();
             let end = body.iter().position(|byte| !matches!(byte, 0x20..=0x3f));
             2 + end.map_or(body.len(), |end| end + 1)
-        }
-        Some(b']') => {
-            let end = near.iter().position(|byte| *byte == 7);
-            let other = memchr::memmem::find(near.get(2..).unwrap_or_default(), b"\x1b\\").map(|at| at + 4);
-            end.map(|end| end + 1).into_iter().chain(other).min().unwrap_or(2)
         }
         Some(b'(' | b')') => near.len().min(3),
         Some(_) => 2,
@@ -213,8 +218,9 @@ fn backslashes(raw: &[u8]) -> Lens {
             kept = at + length;
             if bytes == [0x1b] {
                 // A colour, as a terminal would take it from here on: text in text keeps its colours.
-                lens.decoded(at, &[]);
-                kept += terminal_escape(raw.get(kept - 1..).unwrap_or_default()) - 1;
+                let escape = raw.get(kept - 1..).unwrap_or_default();
+                lens.decoded(at, shown(escape));
+                kept += terminal_escape(escape) - 1;
             } else {
                 lens.decoded(at, &bytes);
             }
@@ -279,10 +285,12 @@ mod tests {
 
     #[test]
     fn colours_are_not_seen() {
-        let raw = b"a\x1b[1;32mb\x1b[0mc\x1b]0;title\x07d\x1b(Be";
+        let raw = b"a\x1b[1;32mb\x1b[0mc\x1b(Bd";
         let lens = Lens::without_colours(raw).unwrap();
-        assert_eq!(lens.bytes(), b"abcde");
+        assert_eq!(lens.bytes(), b"abcd");
         assert_eq!((lens.raw(1, false), lens.raw(2, true)), (8, 9));
         assert!(Lens::without_colours(b"abc").is_none());
+        let link = Lens::without_colours(b"\x1b]8;;x:y\x1b\\z\x1b]8;;\x1b\\\x1b]0;title\x07a").unwrap();
+        assert_eq!(link.bytes(), b"\x078;;x:y\x07z\x078;;\x07\x070;title\x07a");
     }
 }
