@@ -50,6 +50,40 @@ struct Source {
 #[serde(deny_unknown_fields)]
 struct Names {
     anchors: Vec<String>,
+    passwords: Vec<String>,
+    secrets: Vec<String>,
+    harmless: Vec<String>,
+    endings: Vec<String>,
+    placeholders: Vec<String>,
+    placeholder_parts: Vec<String>,
+    references: Vec<String>,
+    url_placeholders: Vec<String>,
+    no_domains: Vec<String>,
+    long_domains: Vec<String>,
+    safe_domains: Vec<String>,
+    safe_locals: Vec<String>,
+}
+
+impl Names {
+    /// The lists that are searched as they are.
+    fn code(&self) -> String {
+        [
+            ("PASSWORDS", &self.passwords),
+            ("SECRETS", &self.secrets),
+            ("HARMLESS", &self.harmless),
+            ("ENDINGS", &self.endings),
+            ("PLACEHOLDERS", &self.placeholders),
+            ("PLACEHOLDER_PARTS", &self.placeholder_parts),
+            ("REFERENCES", &self.references),
+            ("URL_PLACEHOLDERS", &self.url_placeholders),
+            ("NO_DOMAINS", &self.no_domains),
+            ("LONG_DOMAINS", &self.long_domains),
+            ("SAFE_DOMAINS", &self.safe_domains),
+            ("SAFE_LOCALS", &self.safe_locals),
+        ]
+        .map(|(name, words)| format!("pub(crate) static {name}: &[&str] = &{words:?};\n"))
+        .concat()
+    }
 }
 
 /// 256 bits, one for each byte.
@@ -295,7 +329,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = env::var("OUT_DIR")?;
     let out = Path::new(&out);
     fs::write(out.join("grams.bin"), tables.grams())?;
-    fs::write(out.join("patterns.rs"), tables.code()?)?;
+    fs::write(out.join("patterns.rs"), tables.code()? + &names.code())?;
     fs::write(out.join("trials.rs"), format!("&[\n{}]", tables.trials))?;
     Ok(())
 }
@@ -390,16 +424,17 @@ impl Tables {
             let _ = writeln!(self.steps, "{code},");
         }
         self.step_count += steps.len();
-        let mut lead = 0;
+        let (mut lead, mut is_short) = (0, false);
         if source.near.is_empty() {
             let (literal, follows);
             (lead, literal, follows) = anchor(&steps)?;
+            is_short = literal.len() < 4;
             let code = format!("Anchor::Shape({})", self.shape_count);
             self.anchors.push(Anchor { literal, follows, code });
         }
         let _ = writeln!(
             self.shapes,
-            "Shape {{ pattern: {}, steps: ({from}, {}), kept: {}, lead: {lead} }},",
+            "Shape {{ pattern: {}, steps: ({from}, {}), kept: {}, lead: {lead}, is_short: {is_short} }},",
             self.count,
             self.step_count,
             before.len()

@@ -56,6 +56,10 @@ fn only_reads(run: &Run) -> bool {
     match words.as_slice() {
         [] | ["--help" | "-h" | "--version" | "-V", ..] => run.program != "toolgate-hook",
         [command, ..] if READING.contains(command) => true,
+        // With a session's marks it would answer guesses at what is behind a mark.
+        ["scrub", rest @ ..] => {
+            !rest.iter().any(|word| word.starts_with("--session") || word.starts_with("--state"))
+        }
         ["init" | "uninstall" | "trust", rest @ ..] => rest.iter().any(|word| SAYING.contains(word)),
         _ => false,
     }

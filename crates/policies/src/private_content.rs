@@ -5,8 +5,9 @@
 //! Settings: each `[[policy.private-content.guard]]` has `paths` (patterns as in `[[scope]]`), `secrets` and `emails`
 //! (whether these are meant; both are unless one is `false`), `decision` = `deny` (default) or `ask`, and a `message`
 //! of your own. `safe-emails` = addresses (`team@corp.com`) and domains (`@corp.com`) that may be written, beside those
-//! that always may: `noreply@github.com`, the addresses of `users.noreply.github.com` bots, all of `example.com`. What
-//! counts as a secret is said by `[redaction]`. Without a guard nothing is looked at.
+//! that always may: `noreply@…`, all of `users.noreply.github.com` and of `example.com`. The `safe-emails` of `[redaction]`
+//! are for reading and do not count here. What counts as a secret is said by `[redaction]`. Without a guard nothing is
+//! looked at.
 //!
 //! Sees through: edits, patches, notebooks, MCP tools; in shell commands heredocs, here-strings, `echo`, `tee`, `sed -i`
 //! and texts that are put together from pieces: the whole text of a command that writes there counts.

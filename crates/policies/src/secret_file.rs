@@ -100,6 +100,7 @@ const PLACES: &[&str] = &[
     "~/.docker/config.json",
     "~/.config/containers/auth.json",
     "~/.vault-token",
+    "~/.local/state/toolgate/marks.key",
     "~/.config/sops",
     // Forges and the network.
     "~/.config/gh/hosts.yml",

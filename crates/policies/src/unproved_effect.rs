@@ -1,5 +1,4 @@
-//! Asks about effects that cannot be named: code that is only known when it runs, paths that a variable holds, tools
-//! that nobody listed.
+//! Asks about effects that cannot be named: code and paths that are only known when they run, tools that nobody listed.
 //!
 //! Why: what is not understood is not thereby harmless. It is put to a person, or refused where there is none.
 //!

@@ -1,121 +1,10 @@
 //! Email addresses, and which of them are nobody's.
 
 use crate::Emails;
+use crate::tables::{LONG_DOMAINS, NO_DOMAINS, SAFE_DOMAINS, SAFE_LOCALS};
 
 const LONGEST_LOCAL: usize = 64;
 const LONGEST_DOMAIN: usize = 253;
-
-/// The ends of file names that would pass for a top-level domain: `logo@2x.png`.
-const NO_DOMAINS: &[&str] = &[
-    "png", "jpg", "jpeg", "gif", "webp", "svg", "ico", "bmp", "js", "jsx", "tsx", "mjs", "cjs", "css",
-    "scss", "less", "htm", "html", "json", "yaml", "yml", "toml", "lock", "log", "txt", "xml", "csv", "pdf",
-    "exe", "dll", "map", "wasm", "jar", "tgz", "tar", "gz", "bz2", "deb", "rpm", "whl", "woff", "ttf", "otf",
-    "eot", "mp3", "mp4", "wav", "env", "conf", "cfg", "ini", "bak", "tmp", "diff", "vue", "java", "kt",
-    "cpp", "hpp", "test", "spec", "len", "get", "map", "fmt", "into", "self", "add", "sub", "dot", "sum",
-    "max", "min", "abs", "new", "shape", "size", "value",
-];
-
-/// Top-level domains of more than four letters that people write to.
-const LONG_DOMAINS: &[&str] = &[
-    "agency",
-    "academy",
-    "africa",
-    "amsterdam",
-    "berlin",
-    "business",
-    "capital",
-    "center",
-    "cloud",
-    "coffee",
-    "community",
-    "company",
-    "consulting",
-    "design",
-    "digital",
-    "domains",
-    "education",
-    "email",
-    "engineer",
-    "engineering",
-    "estate",
-    "events",
-    "expert",
-    "finance",
-    "games",
-    "global",
-    "group",
-    "guide",
-    "health",
-    "hosting",
-    "house",
-    "industries",
-    "institute",
-    "international",
-    "internal",
-    "local",
-    "localdomain",
-    "london",
-    "market",
-    "marketing",
-    "media",
-    "mobile",
-    "money",
-    "museum",
-    "network",
-    "ninja",
-    "online",
-    "partners",
-    "photography",
-    "photos",
-    "press",
-    "properties",
-    "rocks",
-    "school",
-    "science",
-    "services",
-    "social",
-    "software",
-    "solutions",
-    "space",
-    "store",
-    "studio",
-    "support",
-    "swiss",
-    "systems",
-    "technology",
-    "tokyo",
-    "tools",
-    "travel",
-    "university",
-    "ventures",
-    "video",
-    "watch",
-    "website",
-    "works",
-    "world",
-    "paris",
-    "vienna",
-    "wien",
-    "clinic",
-    "legal",
-    "security",
-    "corporate",
-    "intranet",
-    "private",
-];
-
-/// Domains that are nobody's, and all below them.
-const SAFE_DOMAINS: &[&str] = &[
-    "example.com",
-    "example.org",
-    "example.net",
-    "example",
-    "invalid",
-    "localhost",
-    "users.noreply.github.com",
-];
-
-const SAFE_LOCALS: &[&str] = &["noreply", "no-reply", "donotreply", "do-not-reply"];
 
 fn is_local(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'%' | b'+' | b'-')
@@ -160,10 +49,23 @@ pub(crate) fn around(text: &[u8], at: usize) -> Option<(usize, usize)> {
         if head.is_empty() || head.split(|byte| *byte == b'.').any(<[u8]>::is_empty) {
             return None;
         }
-        if is_top_level(label) {
+        // No top-level domain holds a hyphen or a digit: what follows is not the address's.
+        let letters = label.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        if is_top_level(label.get(..letters)?) {
+            domain = domain.get(..dot + 1 + letters)?;
             break;
         }
         domain = head;
+    }
+    // `name@1.2.rc` is a version.
+    let numbers =
+        |head: &[u8]| head.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.') && head.contains(&b'.');
+    if domain.iter().rposition(|byte| *byte == b'.').and_then(|dot| domain.get(..dot)).is_some_and(numbers) {
+        return None;
+    }
+    // The end of a mark is no name.
+    if before.get(..from)?.ends_with(b"]#") {
+        return None;
     }
     let first = text.get(from..at)?;
     let url = before.get(..from).is_some_and(|before| before.ends_with(b"//"));

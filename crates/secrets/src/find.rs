@@ -5,7 +5,7 @@ use memchr::{memchr_iter, memmem};
 use crate::lens::{Lens, escaped_parts};
 use crate::names::{self, Telling};
 use crate::tables::{self, Anchor, CLASS_COUNT, Pattern, Shape, Step};
-use crate::{Emails, email, pem, search, url};
+use crate::{Emails, email, pem, search, url, values};
 
 /// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +100,10 @@ impl Found {
         Found { from, to, pattern: id, mark, about, rank }
     }
 
+    pub(crate) fn private_key(from: usize, to: usize) -> Found {
+        Found::of(PRIVATE_KEY, from, to)
+    }
+
     fn shaped(pattern: &'static Pattern, rank: u8, from: usize, to: usize) -> Found {
         let [id, mark, about] = [pattern.id, pattern.mark, pattern.about].map(tables::Text::as_str);
         Found { from, to, pattern: id, mark, about, rank }
@@ -108,12 +112,14 @@ impl Found {
 
 /// All secrets in a text, in order; none touches another.
 pub fn find(text: &[u8], rules: &Rules) -> Vec<Found> {
-    let found = match Lens::without_colours(text) {
-        Some(lens) => {
-            let inside = escaped_and_plain(lens.bytes(), rules);
-            inside.into_iter().map(|found| lens.back(found)).collect()
-        }
-        None => escaped_and_plain(text, rules),
+    // A colour may split a secret, and it may part one from a word.
+    let lenses = [&b""[..], b" "].map(|instead| Lens::without_colours(text, instead));
+    let found = match lenses {
+        [Some(one), Some(other)] => [one, other]
+            .iter()
+            .flat_map(|lens| escaped_and_plain(lens.bytes(), rules).into_iter().map(|found| lens.back(found)))
+            .collect(),
+        _ => escaped_and_plain(text, rules),
     };
     apart(found)
 }
@@ -144,7 +150,7 @@ fn apart(mut found: Vec<Found>) -> Vec<Found> {
         match apart.last_mut() {
             Some(last) if next.from < last.to => {
                 let (from, to) = (last.from, last.to.max(next.to));
-                // What only looks random or like an address gives way to what is known: the rest is harmless.
+                // What only looks random or like an address gives way to what is known.
                 match (last.rank >= RANDOM.rank, next.rank >= RANDOM.rank) {
                     (true, false) => {
                         *last = next;
@@ -172,20 +178,24 @@ fn plain(text: &[u8], rules: &Rules) -> Vec<Found> {
         runs: [(0, 0); CLASS_COUNT],
         named: 0,
         effort: 8 * text.len() + 64 * 1024,
+        keyed: 0,
         no_end: 0,
     };
     search::anchors(text, &mut |from, length, anchor| finder.visit(from, length, anchor));
     let mut found = finder.found;
+    // Behind an `@` that ends no password, none begins before it.
+    let mut least = 0;
     for at in memchr_iter(b'@', text) {
         if let Some((from, to)) = email::around(text, at)
             && !email::is_safe(text.get(from..to).unwrap_or_default(), rules.emails, &rules.safe_emails)
         {
             found.push(Found::of(EMAIL, from, to));
         }
-        if !rules.core_only
-            && let Some((from, to)) = url::password(text, at, rules.every_assignment)
-        {
-            found.push(Found::of(URL_PASSWORD, from, to));
+        if !rules.core_only {
+            match url::password(text, at, least, rules.every_assignment) {
+                Some((from, to)) => found.push(Found::of(URL_PASSWORD, from, to)),
+                None => least = at,
+            }
         }
     }
     found
@@ -202,6 +212,8 @@ struct Finder<'t> {
     named: usize,
     /// How many bytes of values may still be looked at: values lie in values (`a=b=c=…`).
     effort: usize,
+    /// Where the last private key ends.
+    keyed: usize,
     /// Before this there is no end of a key that has not been seen.
     no_end: usize,
 }
@@ -214,8 +226,9 @@ impl Finder<'_> {
             Anchor::PemBegin => self.private_key(from),
             Anchor::PemEnd => self.rest_of_private_key(from),
             Anchor::Putty => {
-                if let Some(to) = pem::putty(self.text, from) {
+                if let Some(to) = pem::putty(self.text, from).filter(|_| from >= self.keyed) {
                     self.found.push(Found::of(PRIVATE_KEY, from, to));
+                    self.keyed = to;
                 }
             }
             Anchor::Name if !core => self.name(from, length),
@@ -234,12 +247,23 @@ impl Finder<'_> {
             return;
         };
         let Some(begin) = anchor.checked_sub(shape.lead.into()) else { return };
-        if !self.begins_word(begin) {
+        // In base64 a short beginning stands by chance.
+        let by_chance = |at: Option<usize>| {
+            shape.is_short
+                && at.and_then(|at| self.text.get(at)).is_some_and(|byte| matches!(byte, b'+' | b'/' | b'-'))
+        };
+        if by_chance(begin.checked_sub(1)) {
             return;
         }
         let Some((from, to)) = self.fit(shape, pattern, begin) else { return };
         let behind = self.text.get(to).copied().unwrap_or(b' ');
-        if behind.is_ascii_alphanumeric() || behind == b'_' {
+        if behind.is_ascii_alphanumeric() || (shape.is_short && matches!(behind, b'+' | b'/')) {
+            return;
+        }
+        // In the middle of a word only what no name looks like: `_ghp_…_`, `[31mghp_…`.
+        let apart = self.begins_word(begin) && behind != b'_';
+        if !apart && (shape.is_short || !values::is_random(self.text.get(from..to).unwrap_or_default(), true))
+        {
             return;
         }
         if !self.is_kept(from, to) {
@@ -259,7 +283,8 @@ impl Finder<'_> {
             |back: usize| at.checked_sub(back).and_then(|at| self.text.get(at)).copied().unwrap_or(b' ');
         !self.text.get(at).copied().is_some_and(is_word)
             || !is_word(before(1))
-            || (before(2) == b'\\' && matches!(before(1), b'n' | b't' | b'r'))
+            || (before(2) == b'\\'
+                && matches!(before(1), b'n' | b't' | b'r' | b'b' | b'f' | b'v' | b'a' | b'0' | b'e'))
     }
 
     /// Whether a shape fits from here on. Returns what of it is secret.
@@ -307,9 +332,9 @@ impl Finder<'_> {
         );
         let random = || {
             let bytes: Vec<u8> = bytes().copied().collect();
-            names::entropy(&bytes) * 100.0 >= f32::from(pattern.entropy)
+            values::entropy(&bytes) * 100.0 >= f32::from(pattern.entropy)
         };
-        let satisfied = satisfied || names::is_mixed(bytes().copied());
+        let satisfied = satisfied || values::is_mixed(bytes().copied());
         (satisfied && (pattern.entropy == 0 || random())).then_some((from, at))
     }
 
@@ -333,7 +358,7 @@ impl Finder<'_> {
         const SHORTEST: usize = 16;
         let (value, end) = found.value;
         let text = self.text;
-        if end - value < SHORTEST || names::is_reference(text.get(value..end)?) {
+        if end - value < SHORTEST || values::is_reference(text.get(value..end)?) {
             return None;
         }
         let plain = names::Plain::of(text.get(found.name.0..found.name.1)?);
@@ -363,7 +388,7 @@ impl Finder<'_> {
         self.effort = self.effort.saturating_sub(found.value.1 - found.value.0);
         let Rules { every_assignment, entropy, .. } = *self.rules;
         let secret = self.near(&found).or_else(|| {
-            let telling = names::secret(self.text, &found, every_assignment, entropy)?;
+            let telling = values::secret(self.text, &found, every_assignment, entropy)?;
             Some(Found::of(telling.into(), found.value.0, found.value.1))
         });
         if let Some(secret) = secret.filter(|secret| !self.is_kept(secret.from, secret.to)) {
@@ -372,6 +397,9 @@ impl Finder<'_> {
     }
 
     fn private_key(&mut self, from: usize) {
+        if from < self.keyed {
+            return;
+        }
         // A text full of beginnings must not be searched to its end from each of them.
         let near = from + pem::LONGEST.min(self.text.len().saturating_sub(from));
         let searched = from.max(self.no_end.min(near));
@@ -383,16 +411,16 @@ impl Finder<'_> {
         }
         if let Some(to) = pem::block(self.text, from, end.map(|end| searched + end)) {
             self.found.push(Found::of(PRIVATE_KEY, from, to));
+            self.keyed = to;
         }
     }
 
     fn rest_of_private_key(&mut self, end_line: usize) {
-        let done =
-            self.found.iter().rev().find(|found| found.mark == PRIVATE_KEY.mark).map_or(0, |found| found.to);
-        if end_line >= done
-            && let Some((from, to)) = pem::headless(self.text, end_line, done)
+        if end_line >= self.keyed
+            && let Some((from, to)) = pem::headless(self.text, end_line, self.keyed)
         {
             self.found.push(Found::of(PRIVATE_KEY, from, to));
+            self.keyed = to;
         }
     }
 }

@@ -1,15 +1,20 @@
 //! JSON without the secrets in its strings, otherwise byte for byte as it came: numbers, blanks, order, doubled keys.
 
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr, memchr2};
 
 use crate::lens::Lens;
-use crate::names::secret_member;
+use crate::scrub::settle;
+use crate::values::secret_member;
 use crate::{Found, Marks, Rules, Scrubbed, find, pem};
 
 /// JSON without the secrets in its strings; `None` where it has none.
 ///
 /// Whether it is JSON at all is its sender's business: what stands outside of strings is not looked at.
 pub fn scrub_json(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>> {
+    settle(|again: Option<&String>| once(again.map_or(json, String::as_str), rules, marks))
+}
+
+fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>> {
     let raw = json.as_bytes();
     let mut out = Vec::new();
     let (mut at, mut kept, mut count) = (0, 0, 0);
@@ -62,7 +67,6 @@ pub fn scrub_json(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbe
 
 /// A private key of which each line is a string: the lines of a patch, the results of a search.
 struct OpenKey {
-    begin: Found,
     /// How many values have come since its last line: a line may have its number and its file beside it.
     others: usize,
 }
@@ -72,18 +76,16 @@ impl OpenKey {
 
     /// What is open behind this value. A line of the key is found.
     fn behind(open: Option<OpenKey>, text: &[u8], found: &mut Vec<Found>) -> Option<OpenKey> {
-        if let Some(key) = found.iter().rfind(|found| found.pattern == "private-key") {
-            let begins = memmem::rfind(text, b"-----BEGIN")?;
-            let ends = memmem::rfind(text, b"-----END").is_some_and(|end| end > begins);
-            return (!ends).then_some(OpenKey { begin: *key, others: 0 });
+        if pem::is_open(text) {
+            return Some(OpenKey { others: 0 });
         }
         let open = open?;
         if pem::is_line(text) {
-            *found = vec![Found { from: 0, to: text.len(), ..open.begin }];
-            return Some(OpenKey { others: 0, ..open });
+            *found = vec![Found::private_key(0, text.len())];
+            return Some(OpenKey { others: 0 });
         }
         let others = open.others + 1;
-        (others <= Self::MOST_OTHERS).then_some(OpenKey { others, ..open })
+        (others <= Self::MOST_OTHERS).then_some(OpenKey { others })
     }
 }
 
@@ -115,16 +117,18 @@ mod tests {
         let mark = "[PRIVATE_KEY REDACTED]";
         for (json, wanted) in [
             (
-                format!(r#"["a","+{begin}","+{line}","+{line}","+Ab3dAb3dAb3dAb3d=","+{end}","{line}"]"#),
-                format!(r#"["a","+{mark}","{mark}","{mark}","{mark}","{mark}","{line}"]"#),
+                format!(
+                    r#"["a","+{begin}","+{line}","+{line}","+Ab3dAb3dAb3dAb3d=","+{end}","b","c","d","{line}"]"#
+                ),
+                format!(r#"["a","+{begin}","{mark}","{mark}","{mark}","+{end}","b","c","d","{line}"]"#),
             ),
             (
                 format!(r#"[{{"f":"a","n":1,"t":"{begin}"}},{{"f":"a","n":2,"t":"{line}"}}]"#),
-                format!(r#"[{{"f":"a","n":1,"t":"{mark}"}},{{"f":"a","n":2,"t":"{mark}"}}]"#),
+                format!(r#"[{{"f":"a","n":1,"t":"{begin}"}},{{"f":"a","n":2,"t":"{mark}"}}]"#),
             ),
             (
                 format!(r#"["{begin}","is how it begins","and","then","more","{line}"]"#),
-                format!(r#"["{mark}","is how it begins","and","then","more","{line}"]"#),
+                format!(r#"["{begin}","is how it begins","and","then","more","{line}"]"#),
             ),
         ] {
             assert_eq!(scrubbed(&json), wanted);

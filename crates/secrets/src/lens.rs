@@ -59,8 +59,8 @@ impl Lens {
         }
     }
 
-    /// The text without the escapes of a terminal; `None` where it has none.
-    pub(crate) fn without_colours(raw: &[u8]) -> Option<Lens> {
+    /// The text with something else, or nothing, in the place of a terminal's escapes; `None` where it has none.
+    pub(crate) fn without_colours(raw: &[u8], instead: &[u8]) -> Option<Lens> {
         memchr(0x1b, raw)?;
         let mut lens = Lens::new(raw);
         let mut kept = 0;
@@ -68,10 +68,12 @@ impl Lens {
             if at < kept {
                 continue;
             }
-            let escape = raw.get(at..).unwrap_or_default();
-            lens.copy(raw, kept, at);
-            lens.decoded(at, shown(escape));
-            kept = at + terminal_escape(escape);
+            let length = terminal_escape(raw.get(at..).unwrap_or_default());
+            if length > 0 {
+                lens.copy(raw, kept, at);
+                lens.decoded(at, instead);
+                kept = at + length;
+            }
         }
         lens.copy(raw, kept, raw.len());
         Some(lens)
@@ -125,28 +127,24 @@ fn unicode(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     Some((character.to_string().into_bytes(), length))
 }
 
-/// What an escape leaves to be seen. Where the title of a window or the address of a link begins or ends, its text is read on
-/// as any other, since the model reads it too, but apart from what stands around it.
-fn shown(escape: &[u8]) -> &'static [u8] {
-    match escape.get(1) {
-        Some(b']' | b'P' | b'X' | b'^' | b'_' | b'\\') => b"\x07",
-        _ => b"",
-    }
-}
-
-/// How long the escape is that begins here.
+/// How long the escape is that begins here; nothing where none does. What an escape carries for people to read, as the
+/// title of a window, is no part of it.
 fn terminal_escape(rest: &[u8]) -> usize {
-    const LONGEST: usize = 256;
+    const LONGEST: usize = 64;
     let near = rest.get(..rest.len().min(LONGEST)).unwrap_or_default();
     match near.get(1) {
         Some(b'[') => {
             let body = near.get(2..).unwrap_or_default();
-            let end = body.iter().position(|byte| !matches!(byte, 0x20..=0x3f));
-            2 + end.map_or(body.len(), |end| end + 1)
+            let parameters = body.iter().take_while(|byte| matches!(byte, 0x30..=0x3f)).count();
+            let between = body.iter().skip(parameters).take_while(|byte| matches!(byte, 0x20..=0x2f)).count();
+            match body.get(parameters + between) {
+                Some(0x40..=0x7e) => 3 + parameters + between,
+                _ => 0,
+            }
         }
-        Some(b'(' | b')') => near.len().min(3),
-        Some(_) => 2,
-        None => 1,
+        Some(b'(' | b')') if near.len() > 2 => 3,
+        Some(0x40..=0x5a | 0x5c..=0x5f) => 2,
+        _ => 0,
     }
 }
 
@@ -218,9 +216,8 @@ fn backslashes(raw: &[u8]) -> Lens {
             kept = at + length;
             if bytes == [0x1b] {
                 // A colour, as a terminal would take it from here on: text in text keeps its colours.
-                let escape = raw.get(kept - 1..).unwrap_or_default();
-                lens.decoded(at, shown(escape));
-                kept += terminal_escape(escape) - 1;
+                lens.decoded(at, &[]);
+                kept += terminal_escape(raw.get(kept - 1..).unwrap_or_default()).saturating_sub(1);
             } else {
                 lens.decoded(at, &bytes);
             }
@@ -285,12 +282,10 @@ mod tests {
 
     #[test]
     fn colours_are_not_seen() {
-        let raw = b"a\x1b[1;32mb\x1b[0mc\x1b(Bd";
-        let lens = Lens::without_colours(raw).unwrap();
-        assert_eq!(lens.bytes(), b"abcd");
+        let raw = b"a\x1b[1;32mb\x1b[0mc\x1b]0;title\x07d\x1b(Be";
+        let lens = Lens::without_colours(raw, b"").unwrap();
+        assert_eq!(lens.bytes(), b"abc0;title\x07de");
         assert_eq!((lens.raw(1, false), lens.raw(2, true)), (8, 9));
-        assert!(Lens::without_colours(b"abc").is_none());
-        let link = Lens::without_colours(b"\x1b]8;;x:y\x1b\\z\x1b]8;;\x1b\\\x1b]0;title\x07a").unwrap();
-        assert_eq!(link.bytes(), b"\x078;;x:y\x07z\x078;;\x07\x070;title\x07a");
+        assert!(Lens::without_colours(b"abc", b"").is_none());
     }
 }

@@ -28,6 +28,7 @@ mod search;
 mod stream;
 mod tables;
 mod url;
+mod values;
 
 pub use find::{Found, Rules, find};
 pub use json::scrub_json;

@@ -1,6 +1,6 @@
 //! Secrets that are known by their names: `DB_PASSWORD=…`, `"client_secret": "…"`, `--token …`, `Authorization: …`.
 //!
-//! Two degrees. A name in capitals that ends in `PASSWORD`, `SECRET`, `TOKEN` or `API_KEY` is a variable of the
+//! Two degrees (`values` judges). A name in capitals that ends in `PASSWORD`, `SECRET`, `TOKEN` or `API_KEY` is a variable of the
 //! environment, and its value is a secret whatever it looks like. Any other telling name stands in source code far more
 //! often than in a file of secrets (`token = next_token()`, `password: "test"`), so there the value has to look like
 //! one too.
@@ -8,18 +8,25 @@
 //! Reads text in any language, so it reads it as none of them. A reference (`$TOKEN`, `${{ secrets.X }}`, `<token>`), a
 //! placeholder (`changeme`) and code are no secrets.
 
+use memchr::memmem;
+
+use crate::tables::{ENDINGS, HARMLESS, PASSWORDS, SECRETS};
+use crate::values::{has_digit, is_mixed, is_path, is_placeholder, is_random, is_reference};
+
 /// A name and the value that it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Assignment {
     pub(crate) name: (usize, usize),
     pub(crate) value: (usize, usize),
-    form: Form,
+    pub(crate) form: Form,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(crate) enum Form {
     /// A value in quotes.
     Quoted,
+    /// `name="value"`
+    TightQuoted,
     /// `name=value`
     Tight,
     /// `name = value`, up to the end of the line.
@@ -44,8 +51,10 @@ pub(crate) enum Telling {
 }
 
 const LONGEST_NAME: usize = 64;
-const LONGEST_VALUE: usize = 4096;
+pub(crate) const LONGEST_VALUE: usize = 4096;
 const MOST_BLANKS: usize = 16;
+/// A quote in a string in a string in a string has so many backslashes before it.
+const MOST_ESCAPES: usize = 7;
 
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
@@ -85,7 +94,7 @@ pub(crate) fn assignment(text: &[u8], from: usize, to: usize) -> Option<Assignme
     let byte = |at: usize| text.get(at).copied();
     let mut at = to;
     // The quote that closes the name, perhaps escaped, and the bracket around it.
-    let escapes = count(text, at, 3, |byte| byte == b'\\');
+    let escapes = count(text, at, MOST_ESCAPES, |byte| byte == b'\\');
     let quoted_name = byte(at + escapes).is_some_and(is_quote);
     if quoted_name {
         at += escapes + 1;
@@ -114,7 +123,8 @@ pub(crate) fn assignment(text: &[u8], from: usize, to: usize) -> Option<Assignme
             let next = byte(at + before + 1)?;
             // Without a blank, `a:b` is rather a ratio, a port or a path.
             let parted = is_blank(next) || is_quote(next) || (next == b'\\' && quoted_name);
-            if !parted {
+            let password = || text.get(from..to).and_then(telling) == Some(Telling::Password);
+            if !parted && (matches!(next, b':' | b'/' | b'\n' | b'\r') || !password()) {
                 return None;
             }
             yaml = true;
@@ -126,7 +136,7 @@ pub(crate) fn assignment(text: &[u8], from: usize, to: usize) -> Option<Assignme
             return some(name, value, value + length, Form::Other);
         }
         _ if option && before > 0 && !quoted_name => at + before,
-        _ => return None,
+        _ => value_beside(text, at)?,
     };
     at += count(text, at, MOST_BLANKS, is_blank);
     if yaml && let Some(behind) = behind_type(text, at) {
@@ -137,23 +147,29 @@ pub(crate) fn assignment(text: &[u8], from: usize, to: usize) -> Option<Assignme
     if letters > 0 && byte(at + letters).is_some_and(is_quote) {
         at += letters;
     }
-    let escapes = count(text, at, 3, |byte| byte == b'\\');
+    let escapes = count(text, at, MOST_ESCAPES, |byte| byte == b'\\');
     match byte(at + escapes) {
         Some(quote) if is_quote(quote) => {
             let begin = at + escapes + 1;
             let end = closing_quote(text, begin, quote, escapes);
-            some(name, begin, end, Form::Quoted)
+            let tight = before == 0 && operator == b'=' && !quoted_name;
+            some(name, begin, end, if tight { Form::TightQuoted } else { Form::Quoted })
         }
         _ => {
             let tight = before == 0 && operator == b'=';
             let end = at
                 + count(text, at, LONGEST_VALUE, |byte| {
-                    !byte.is_ascii_whitespace()
-                        && !is_quote(byte)
-                        && !matches!(byte, b'\\' | b'<' | b'>' | 0x1b)
+                    !byte.is_ascii_whitespace() && !byte.is_ascii_control() && !is_quote(byte)
                 });
-            let last = text.get(at..end)?.iter().rev().take_while(|byte| matches!(byte, b',' | b';')).count();
+            // What stands behind a comma or a semicolon is code, or the next value.
+            let whole = text.get(at..end)?;
+            let first = whole.iter().position(|byte| matches!(byte, b',' | b';')).unwrap_or(whole.len());
+            let last = whole.len() - first;
             let ends_line = matches!(byte(end), None | Some(b'\n' | b'\r')) && last == 0;
+            // `{"name": value}`: a variable of a program.
+            if quoted_name && yaml {
+                return None;
+            }
             let form = match (option && operator != b'=', tight, ends_line) {
                 (true, ..) => Form::Other,
                 (_, true, _) => Form::Tight,
@@ -164,6 +180,20 @@ pub(crate) fn assignment(text: &[u8], from: usize, to: usize) -> Option<Assignme
             some(name, at, end - last, form)
         }
     }
+}
+
+/// `"name": "DB_PASSWORD", "value": "…"` and the like: where the value begins.
+fn value_beside(text: &[u8], at: usize) -> Option<usize> {
+    const WORD: &[u8] = b"value";
+    let between =
+        count(text, at, 80, |byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b'"' | b'\'' | b'\\'));
+    let at = at + between;
+    if between == 0 || !text.get(at..at + WORD.len())?.eq_ignore_ascii_case(WORD) {
+        return None;
+    }
+    let at = at + WORD.len();
+    let at = at + count(text, at, 4, |byte| is_quote(byte) || matches!(byte, b'\\' | b' '));
+    matches!(text.get(at), Some(b':' | b'=')).then_some(at + 1)
 }
 
 fn some(name: (usize, usize), from: usize, to: usize, form: Form) -> Option<Assignment> {
@@ -195,79 +225,6 @@ fn closing_quote(text: &[u8], from: usize, quote: u8, escapes: usize) -> usize {
     }
     from + length - backslashes.min(escapes)
 }
-
-/// The ends of names that are no secrets, though they hold such a word.
-const HARMLESS: &[&str] = &[
-    "nexttoken",
-    "pagetoken",
-    "synctoken",
-    "continuationtoken",
-    "canceltoken",
-    "cancellationtoken",
-    "publickey",
-    "pubkey",
-    "publishablekey",
-    "primarykey",
-    "foreignkey",
-    "cachekey",
-    "sortkey",
-    "partitionkey",
-    "routingkey",
-    "rowkey",
-    "hotkey",
-    "idempotencykey",
-    "sitekey",
-    "id",
-    "secretname",
-    "tokentype",
-    "keytype",
-    "keyname",
-    "tokenname",
-    "hash",
-    "digest",
-    "checksum",
-    "fingerprint",
-    "sha",
-    "sha1",
-    "sha256",
-    "integrity",
-    "author",
-    "authors",
-    "authority",
-    "url",
-    "uri",
-    "path",
-    "file",
-    "dir",
-    "endpoint",
-    "address",
-    "arn",
-    "pub",
-    "thumbprint",
-];
-
-/// What may stand behind a telling word and says nothing.
-const ENDINGS: &[&str] =
-    &["base64", "b64", "value", "prod", "production", "dev", "test", "staging", "live", "old", "new"];
-
-const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "passcode", "passwort"];
-const SECRETS: &[&str] = &[
-    "secret",
-    "token",
-    "apikey",
-    "secretkey",
-    "accesskey",
-    "privatekey",
-    "authkey",
-    "masterkey",
-    "signingkey",
-    "encryptionkey",
-    "secretkeybase",
-    "appkey",
-    "clientkey",
-    "licensekey",
-    "servicekey",
-];
 
 /// A name in small letters, without what separates its words.
 pub(crate) struct Plain {
@@ -302,27 +259,49 @@ pub(crate) fn is_header(name: &[u8]) -> bool {
     end.eq_ignore_ascii_case(END) && matches!(head.last(), None | Some(b'-' | b'_' | b'.'))
 }
 
+/// `DB_PASS`, `dbpass`, `pwd`, but not `bypass`, nor the variable of the working directory.
+fn is_pass(name: &[u8], plain: &[u8]) -> bool {
+    const WHOLE: [&[u8]; 9] = [
+        b"pass",
+        b"pwd",
+        b"dbpass",
+        b"userpass",
+        b"adminpass",
+        b"rootpass",
+        b"smtppass",
+        b"mysqlpwd",
+        b"dbpwd",
+    ];
+    let ends = |word: &[u8]| {
+        name.len()
+            .checked_sub(word.len())
+            .is_some_and(|at| name.get(at..).is_some_and(|end| end.eq_ignore_ascii_case(word)))
+    };
+    let parted = || [&b"_pass"[..], b"-pass", b".pass", b"_pwd", b"-pwd", b".pwd"].into_iter().any(ends);
+    name != b"PWD" && name != b"OLDPWD" && (WHOLE.contains(&plain) || parted())
+}
+
 /// What the name says; `None` where it says nothing.
 pub(crate) fn telling(name: &[u8]) -> Option<Telling> {
     let whole = Plain::of(name);
     let mut plain = whole.bytes();
-    if HARMLESS.iter().any(|end| plain.ends_with(end.as_bytes())) {
+    let is_harmless = |plain: &[u8]| HARMLESS.iter().any(|end| plain.ends_with(end.as_bytes()));
+    if is_harmless(plain) || memmem::find(plain, b"public").is_some() {
         return None;
     }
     while let [rest @ .., b'0'..=b'9'] = plain {
         plain = rest;
     }
+    if is_harmless(plain) {
+        return None;
+    }
     for ending in ENDINGS {
         plain = plain.strip_suffix(ending.as_bytes()).unwrap_or(plain);
     }
     let ends = |words: &[&str]| words.iter().any(|word| plain.ends_with(word.as_bytes()));
-    let short = |word: &[u8]| {
-        name.len() > word.len()
-            && name.get(name.len() - word.len()..).is_some_and(|end| end.eq_ignore_ascii_case(word))
-    };
     if is_header(name) {
         Some(Telling::Header)
-    } else if ends(PASSWORDS) || short(b"_pass") || short(b"-pass") || short(b"_pwd") {
+    } else if ends(PASSWORDS) || is_pass(name, plain) {
         Some(Telling::Password)
     } else if ends(SECRETS) {
         Some(Telling::Secret)
@@ -331,55 +310,11 @@ pub(crate) fn telling(name: &[u8]) -> Option<Telling> {
     }
 }
 
-/// Whether the value of an assignment is a secret, by its name and by its looks.
-pub(crate) fn secret(text: &[u8], found: &Assignment, all: bool, entropy: bool) -> Option<Telling> {
-    let name = text.get(found.name.0..found.name.1)?;
-    let telling = telling(name)?;
-    let (from, to) = found.value;
-    let value = text.get(from..to)?;
-    if is_reference(value) || is_mark(value) {
-        return None;
-    }
-    let is_secret = match telling {
-        Telling::Header => false,
-        Telling::Weak => entropy && is_random(value, false),
-        Telling::Password | Telling::Secret => {
-            is_variable(name, value, found.form)
-                || (all && is_literal(value, found.form))
-                || (entropy && is_random(value, true))
-                || is_strong(value, found.form)
-                || (telling == Telling::Password && is_set(name, value, found.form))
-        }
-    };
-    is_secret.then_some(telling)
-}
-
-/// Whether the value of a member of this name is a secret, where both are known to be just that.
-pub(crate) fn secret_member(name: &[u8], value: &[u8], all: bool, entropy: bool) -> Option<Telling> {
-    let telling = telling(name).filter(|telling| *telling != Telling::Weak || entropy)?;
-    if is_reference(value) || is_mark(value) {
-        return None;
-    }
-    let form = Form::Quoted;
-    let strong = || {
-        is_variable(name, value, form)
-            || (all && is_literal(value, form))
-            || (entropy && is_random(value, true))
-            || is_strong(value, form)
-    };
-    match telling {
-        Telling::Header => header_value(value, 0).is_some(),
-        Telling::Weak => is_random(value, false),
-        Telling::Password | Telling::Secret => strong(),
-    }
-    .then_some(telling)
-}
-
 const SCHEMES: &[&[u8]] = &[b"bearer ", b"basic ", b"token ", b"apikey ", b"digest ", b"negotiate "];
 
 /// The credentials of an `Authorization` header whose name ends here.
 pub(crate) fn header(text: &[u8], name_end: usize) -> Option<(usize, usize)> {
-    let escapes = count(text, name_end, 3, |byte| byte == b'\\');
+    let escapes = count(text, name_end, MOST_ESCAPES, |byte| byte == b'\\');
     let quote = text.get(name_end + escapes).copied().is_some_and(is_quote);
     let mut at = if quote { name_end + escapes + 1 } else { name_end };
     at += count(text, at, MOST_BLANKS, |byte| is_blank(byte) || byte == b']');
@@ -391,19 +326,27 @@ pub(crate) fn header(text: &[u8], name_end: usize) -> Option<(usize, usize)> {
 }
 
 /// The credentials that begin here, perhaps behind a scheme.
-fn header_value(text: &[u8], mut at: usize) -> Option<(usize, usize)> {
+pub(crate) fn header_value(text: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let rest = text.get(at..)?;
     let scheme = SCHEMES.iter().find(|scheme| starts_with(rest, scheme));
     at += scheme.map_or(0, |scheme| scheme.len());
     let length = count(text, at, LONGEST_VALUE, is_credential);
     let value = text.get(at..at + length)?;
     let enough = match scheme {
-        Some(_) => value.len() >= 6,
-        None => value.len() >= 8 && has_digit(value),
+        Some(scheme) if scheme.starts_with(b"basic") => value.len() >= 8 && is_base64(value),
+        Some(_) => value.len() >= 6 && (has_digit(value) || is_mixed(value.iter().copied())),
+        None => is_random(value, true),
     };
     let behind = text.get(at + length).copied().unwrap_or(b' ');
-    let ends = !matches!(behind, b'(' | b'{' | b'$');
-    (enough && ends && !is_placeholder(value) && !is_reference(value)).then_some((at, at + length))
+    let is_code =
+        matches!(behind, b'(' | b'{' | b'$') || memmem::find(value, b"://").is_some() || is_path(value);
+    (enough && !is_code && !is_placeholder(value) && !is_reference(value)).then_some((at, at + length))
+}
+
+/// Not a word: `Basic authentication`.
+fn is_base64(value: &[u8]) -> bool {
+    let both = || value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
+    value.ends_with(b"=") || has_digit(value) || (value.len().is_multiple_of(4) && both())
 }
 
 fn is_credential(byte: u8) -> bool {
@@ -419,298 +362,11 @@ pub(crate) fn credentials(text: &[u8], from: usize, to: usize) -> Option<(usize,
     let length = count(text, to, LONGEST_VALUE, is_credential);
     let value = text.get(to..to + length)?;
     let letters = value.iter().any(u8::is_ascii_alphabetic);
-    let alike = value.len() >= 16 && has_digit(value) && letters && !is_placeholder(value);
-    alike.then_some((to, to + length))
+    let alike = value.len() >= 16 && (has_digit(value) && letters || is_mixed(value.iter().copied()));
+    let is_code = memmem::find(value, b"://").is_some() || is_path(value) || is_placeholder(value);
+    (alike && !is_code).then_some((to, to + length))
 }
 
 fn starts_with(value: &[u8], word: &[u8]) -> bool {
     value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
-}
-
-fn has_digit(value: &[u8]) -> bool {
-    value.iter().any(u8::is_ascii_digit)
-}
-
-/// `DB_PASSWORD=…`: a variable of the environment, which holds what it says.
-fn is_variable(name: &[u8], value: &[u8], form: Form) -> bool {
-    let letters = || name.iter().filter(|byte| byte.is_ascii_alphabetic());
-    matches!(form, Form::Tight | Form::Quoted | Form::Yaml | Form::Line)
-        && letters().all(u8::is_ascii_uppercase)
-        && letters().count() > 2
-        && value.len() >= 4
-        && is_literal(value, form)
-        && (form == Form::Tight || has_digit(value) || form == Form::Yaml && value.len() >= 8)
-}
-
-/// `password: hunter2` alone on its line, or `password=hunter2`: a file of settings, not a program.
-fn is_set(name: &[u8], value: &[u8], form: Form) -> bool {
-    let plain = !value.iter().any(|byte| matches!(byte, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b','));
-    matches!(form, Form::Tight | Form::Yaml | Form::Line)
-        && plain
-        && value.len() >= 6
-        && has_digit(value)
-        && value.iter().any(u8::is_ascii_alphabetic)
-        && is_literal(value, form)
-        && !name.contains(&b'(')
-        && !holds_word(value)
-}
-
-/// A password that nobody writes into an example: letters, digits, and signs or both cases.
-fn is_strong(value: &[u8], form: Form) -> bool {
-    let any = |fits: fn(&u8) -> bool| value.iter().any(fits);
-    let signs = value
-        .iter()
-        .filter(|byte| matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'?'))
-        .count();
-    let kinds =
-        [any(u8::is_ascii_lowercase), any(u8::is_ascii_uppercase), any(u8::is_ascii_digit), signs > 0];
-    value.len() >= 8
-        && value.len() <= 64
-        && value.iter().all(u8::is_ascii_graphic)
-        && kinds.into_iter().filter(|kind| *kind).count() >= 3
-        && any(u8::is_ascii_digit)
-        && signs > 0
-        && signs <= value.len() / 3
-        && is_literal(value, form)
-        && !holds_word(value)
-}
-
-/// Whether a value is text that stands for itself: no code, no placeholder.
-fn is_literal(value: &[u8], form: Form) -> bool {
-    let any = |bytes: &[u8]| value.iter().any(|byte| bytes.contains(byte));
-    let is_code = match form {
-        Form::Quoted => value.contains(&b' '),
-        _ => any(b"({[") || value.first().is_some_and(|first| b"&*./|-!@~+?".contains(first)),
-    };
-    value.len() >= 4 && !is_code && !value.contains(&b'\n') && !is_placeholder(value)
-}
-
-const WORDS: &[&str] = &["token", "secret", "passw", "key", "credential"];
-
-fn holds_word(value: &[u8]) -> bool {
-    let lower = value.to_ascii_lowercase();
-    WORDS.iter().any(|word| memchr::memmem::find(&lower, word.as_bytes()).is_some())
-}
-
-/// What stands in manuals where a secret is meant.
-const PLACEHOLDERS: &[&str] = &[
-    "null",
-    "none",
-    "nil",
-    "true",
-    "false",
-    "undefined",
-    "string",
-    "str",
-    "text",
-    "bytes",
-    "number",
-    "integer",
-    "boolean",
-    "object",
-    "optional",
-    "required",
-    "password",
-    "passwd",
-    "pass",
-    "pwd",
-    "secret",
-    "token",
-    "apikey",
-    "api_key",
-    "key",
-    "value",
-    "test",
-    "todo",
-    "empty",
-    "default",
-    "user",
-    "username",
-    "admin",
-    "root",
-    "hidden",
-    "masked",
-    "redacted",
-    "unset",
-    "default_value",
-    "any",
-    "char",
-    "varchar",
-    "yes",
-    "read",
-    "write",
-    "auto",
-    "vault",
-    "prompt",
-    "xxx",
-];
-const PARTS: &[&str] = &[
-    "change",
-    "example",
-    "your",
-    "placeholder",
-    "xxxx",
-    "****",
-    "....",
-    "dummy",
-    "replace",
-    "insert",
-    "redacted",
-    "foobar",
-    "____",
-    "----",
-    "####",
-    "n/a",
-    "not-a-",
-    "not_a_",
-    "todo",
-];
-
-fn is_placeholder(value: &[u8]) -> bool {
-    let lower = value.get(..value.len().min(64)).unwrap_or_default().to_ascii_lowercase();
-    let trimmed = lower.trim_ascii();
-    PLACEHOLDERS.iter().any(|word| trimmed == word.as_bytes())
-        || PARTS.iter().any(|part| memchr::memmem::find(trimmed, part.as_bytes()).is_some())
-        || value.iter().all(|byte| Some(byte) == value.first())
-}
-
-/// A value that is looked up somewhere else: `$X`, `${X}`, `$(…)`, `{{x}}`, `<x>`, `%X%`, `%s`, `process.env.X`.
-pub(crate) fn is_reference(value: &[u8]) -> bool {
-    const SOURCES: &[&[u8]] = &[
-        b"process.env",
-        b"os.environ",
-        b"os.getenv",
-        b"env.",
-        b"env(",
-        b"ENV[",
-        b"import.meta",
-        b"secrets.",
-        b"vault:",
-        b"ssm:",
-        b"op://",
-        b"sops",
-        b"ENC[",
-        b"ref+",
-        b"!Ref",
-        b"!Sub",
-        b"arn:",
-        b"var.",
-        b"local.",
-        b"data.",
-    ];
-    match value {
-        [] => true,
-        [b'$', second, ..] => second.is_ascii_alphabetic() || matches!(second, b'{' | b'(' | b'_' | b'$'),
-        [b'{' | b'#' | b'@', b'{', ..] | [b'<', ..] => true,
-        [b'%', rest @ ..] => rest.ends_with(b"%") || rest.len() < 3,
-        [b'{', rest @ ..] => rest.ends_with(b"}"),
-        _ => {
-            SOURCES.iter().any(|source| value.starts_with(source))
-                || memchr::memmem::find(value, b"${").is_some()
-                || memchr::memmem::find(value, b"{{").is_some()
-                || memchr::memmem::find(value, b"$(").is_some()
-        }
-    }
-}
-
-/// Whether a mark of ours stands at the beginning.
-pub(crate) fn is_mark(value: &[u8]) -> bool {
-    let Some(rest) = value.strip_prefix(b"[") else { return false };
-    let near = rest.get(..rest.len().min(48)).unwrap_or_default();
-    near.starts_with(b"REDACTED")
-        || near.starts_with(b"EMAIL_REDACTED]")
-        || memchr::memmem::find(near, b" REDACTED]").is_some()
-}
-
-/// Whether a value looks as if nobody had thought it up. `sure` says that the name leaves no doubt: then hexadecimal
-/// digits count too, which are a hash elsewhere.
-pub(crate) fn is_random(value: &[u8], sure: bool) -> bool {
-    const FEWEST: usize = 16;
-    const MOST: usize = 512;
-    let value = value.strip_suffix(b"==").or_else(|| value.strip_suffix(b"=")).unwrap_or(value);
-    if value.len() < FEWEST || value.len() > MOST || is_placeholder(value) {
-        return false;
-    }
-    let fits = |byte: &u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'-' | b'.' | b'~' | b'=')
-    };
-    if !value.iter().all(fits) {
-        return false;
-    }
-    let count = |fits: fn(&u8) -> bool| value.iter().filter(|byte| fits(byte)).count();
-    let (digits, lowers, uppers) =
-        (count(u8::is_ascii_digit), count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));
-    if digits < 2 || lowers + uppers == 0 {
-        return false;
-    }
-    let separators = value.len() - digits - lowers - uppers;
-    if value.iter().all(u8::is_ascii_hexdigit) || is_uuid(value) {
-        let hash = matches!(value.len(), 40 | 64 | 96 | 128);
-        return sure && !hash && value.len() >= 20 && entropy(value) > 2.8;
-    }
-    // Names and versions have few changes between letters and digits, and many signs between words.
-    let kind = |byte: u8| {
-        if byte.is_ascii_digit() {
-            0
-        } else if byte.is_ascii_lowercase() {
-            1
-        } else if byte.is_ascii_uppercase() {
-            2
-        } else {
-            3
-        }
-    };
-    let changes = value
-        .windows(2)
-        .filter(|pair| matches!(pair, [one, other] if kind(*one) != kind(*other) && kind(*one) < 3 && kind(*other) < 3))
-        .count();
-    let climbs = value.windows(2).filter(|pair| matches!(pair, [one, other] if one + 1 == *other)).count();
-    let mixed = lowers > 0 && uppers > 0;
-    let needed = if mixed { 35 } else { 22 };
-    changes * 100 >= needed * (value.len() - separators)
-        && separators * 5 <= value.len()
-        && climbs * 3 <= value.len()
-        && entropy(value) >= if sure { 3.0 } else { 3.5 }
-}
-
-/// Letters in both cases as only chance mixes them: a token of twenty characters may well have no digit.
-pub(crate) fn is_mixed(bytes: impl Iterator<Item = u8>) -> bool {
-    const FEWEST: usize = 16;
-    let (mut lowers, mut uppers, mut changes, mut was_upper) = (0, 0, 0, None);
-    for byte in bytes.filter(u8::is_ascii_alphabetic) {
-        let upper = byte.is_ascii_uppercase();
-        *if upper { &mut uppers } else { &mut lowers } += 1;
-        changes += usize::from(was_upper.is_some_and(|was| was != upper));
-        was_upper = Some(upper);
-    }
-    let letters = lowers + uppers;
-    letters >= FEWEST
-        && uppers * 10 >= letters * 3
-        && lowers * 10 >= letters * 3
-        && changes * 10 >= letters * 3
-}
-
-fn is_uuid(value: &[u8]) -> bool {
-    value.len() == 36
-        && value.iter().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => *byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
-}
-
-/// Shannon's, in bits for each byte.
-#[expect(clippy::cast_precision_loss, reason = "lengths are small")]
-pub(crate) fn entropy(bytes: &[u8]) -> f32 {
-    let mut counts = [0_u16; 256];
-    for byte in bytes.iter().take(LONGEST_VALUE) {
-        if let Some(count) = counts.get_mut(usize::from(*byte)) {
-            *count += 1;
-        }
-    }
-    let length = bytes.len().min(LONGEST_VALUE) as f32;
-    let bits = |count: u16| {
-        let part = f32::from(count) / length;
-        -part * part.log2()
-    };
-    counts.into_iter().filter(|count| *count > 0).map(bits).sum()
 }

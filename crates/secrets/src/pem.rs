@@ -1,110 +1,168 @@
 //! Private keys in blocks: from `-----BEGIN … PRIVATE KEY-----` to its `-----END`, whatever stands between: line ends,
-//! `\n` as text, line numbers of a tool, colours.
+//! `\n` as text, line numbers of a tool, colours. A block without base64 in it is a word about keys, not one.
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 /// Real keys have less than 16 KiB; with numbers and prefixes before each line they are longer.
 pub(crate) const LONGEST: usize = 64 * 1024;
 /// `OPENSSH`, `RSA`, `ENCRYPTED`, `PGP … BLOCK` and what may come.
 const LONGEST_LABEL: usize = 64;
-/// A line of a key that is cut off has at least this many characters of base64 in a row.
-const BODY: usize = 16;
+/// A key has at least this many characters of base64 in a row.
+const BODY: usize = 24;
+/// A line with this many in a row is one of a key's, whatever stands before them.
+const LINE: usize = 40;
+/// More of a line is not looked at.
+const LONGEST_LINE: usize = 512;
 
 /// The end of the block that begins here; `end` is where the next `-----END` stands, if one is near.
 pub(crate) fn block(text: &[u8], from: usize, end: Option<usize>) -> Option<usize> {
-    let rest = text.get(from..)?;
-    let rest = rest.get(..rest.len().min(LONGEST))?;
-    let label = rest.get(5..rest.len().min(LONGEST_LABEL))?;
-    let dashes = memmem::find(label, b"---")?;
-    if !is_private(label.get(..dashes)?) {
+    let first_line = label(text, from + 5)?;
+    let Some(end) = end else {
+        let to = first_line + body(text.get(first_line..text.len().min(from + LONGEST))?);
+        return (to > first_line).then_some(to);
+    };
+    let inside = text.get(first_line..end)?;
+    if longest_run(inside) < BODY && !is_short_body(inside) {
         return None;
     }
-    let Some(end) = end else {
-        let first_line = 5 + dashes + label.get(dashes..)?.iter().take_while(|byte| **byte == b'-').count();
-        // What belongs to the next block is not this one's. Without this, a text full of beginnings would be read to its end
-        // from each of them.
-        let own =
-            memmem::find(rest.get(first_line..)?, b"-----BEGIN").map_or(rest.len(), |next| first_line + next);
-        return Some(from + first_line + body(rest.get(..own)?, first_line));
-    };
     // Behind the dashes that close the last line; they may have been cut off.
-    let last = text.get(end + 8..)?;
-    let last = last.get(..last.len().min(LONGEST_LABEL))?;
-    let line = last.get(..memchr::memchr(b'\n', last).unwrap_or(last.len()))?;
-    let label = memmem::find(line, b"---").unwrap_or_else(|| line.trim_ascii_end().len());
-    let dashes = line.get(label..)?.iter().take_while(|byte| **byte == b'-').count();
-    Some(end + 8 + label + dashes)
+    Some(label(text, end + 8).unwrap_or(end + 8))
 }
 
-/// The beginning of the block that ends here, where its first line has been cut off: the lines above that look like one.
-/// `done` is where the key before it ends.
+/// The block that ends here, where its first line has been cut off: the lines above that look like one. `done` is where
+/// the key before it ends.
 pub(crate) fn headless(text: &[u8], end_line: usize, done: usize) -> Option<(usize, usize)> {
-    let rest = text.get(end_line..)?;
-    let label = rest.get(9..rest.len().min(LONGEST_LABEL))?;
-    let length = memmem::find(label, b"---")?;
-    if !is_private(label.get(..length)?) {
-        return None;
-    }
+    let to = label(text, end_line + 8)?;
     let mut from = end_line;
     let above = text.get(end_line.saturating_sub(LONGEST).max(done)..end_line)?;
-    // The last piece is empty where the line before ends in a line end.
-    let mut lines = above.split_inclusive(|byte| *byte == b'\n').rev();
-    for line in &mut lines {
-        if longest_run(line) < BODY && line.trim_ascii().len() > 4 {
+    for line in above.split_inclusive(|byte| *byte == b'\n').rev() {
+        // The last line of a key may be short.
+        if !is_body(line) && (from < end_line || longest_run(line) < 4 || !is_mostly_base64(line)) {
             break;
         }
         from -= line.len();
     }
-    let to = end_line + 9 + length;
-    let dashes = text.get(to..).unwrap_or_default().iter().take_while(|byte| **byte == b'-').count();
-    Some((from, to + dashes))
+    (longest_run(text.get(from..end_line)?) >= BODY).then_some((from, to))
 }
 
 /// The end of a PuTTY key that begins here: behind its last line, the MAC.
 pub(crate) fn putty(text: &[u8], from: usize) -> Option<usize> {
     let near = text.get(from..text.len().min(from + LONGEST))?;
-    let private = memmem::find(near, b"Private-Lines:")?;
-    let tail = near.get(private..)?;
-    let mac = memmem::find(tail, b"Private-MAC:").map_or_else(
-        || body(tail, 16) + 16,
-        |mac| {
-            let line = tail.get(mac..).unwrap_or_default();
-            mac + memchr::memchr(b'\n', line).unwrap_or(line.len())
-        },
-    );
-    Some(from + private + mac)
+    let private = memmem::find(near, b"Private-Lines: ")? + 15;
+    let digits = near.get(private..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let lines = near.get(private + digits..)?;
+    let length = body(lines);
+    if digits == 0 || length == 0 {
+        return None;
+    }
+    let rest = lines.get(length..)?;
+    let mac = memmem::find(rest.get(..rest.len().min(128))?, b"Private-MAC:").map_or(0, |mac| {
+        let line = rest.get(mac..).unwrap_or_default();
+        mac + memchr(b'\n', line).unwrap_or(line.len())
+    });
+    Some(from + private + digits + length + mac)
 }
 
-fn is_private(label: &[u8]) -> bool {
-    memmem::find(label, b"PRIVATE KEY").is_some()
+/// Nothing but a few letters on a line of their own: an example, or a key cut short.
+fn is_short_body(inside: &[u8]) -> bool {
+    let inside = inside.strip_prefix(b"\\n").or_else(|| inside.strip_prefix(b"\n")).unwrap_or_default();
+    let inside = inside.strip_suffix(b"\\n").unwrap_or(inside).trim_ascii();
+    !inside.is_empty()
+        && inside.iter().all(|byte| is_base64(*byte) || byte.is_ascii_whitespace() || *byte == b'\\')
 }
 
-/// How far, from here on, lines of a key go whose end has been cut off.
-fn body(near: &[u8], from: usize) -> usize {
-    let mut length = 0;
-    for line in near.get(from..).unwrap_or_default().split_inclusive(|byte| *byte == b'\n') {
-        let is_header = memmem::find(line, b": ").is_some() && line.len() < 80 && length < 256;
-        if longest_run(line) < BODY && !is_header && line.trim_ascii().len() > 4 {
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+/// Whether a private key begins in this text and does not end there.
+pub(crate) fn is_open(text: &[u8]) -> bool {
+    let begin = memmem::rfind(text, b"-----BEGIN ").filter(|begin| label(text, begin + 5).is_some());
+    begin.is_some_and(|begin| memmem::find(text.get(begin..).unwrap_or_default(), b"-----END").is_none())
+}
+
+/// Whether a text of its own is a line of an open key, the last of which may be short.
+pub(crate) fn is_line(text: &[u8]) -> bool {
+    let (run, text) = (longest_run(text), text.trim_ascii());
+    is_body(text) || (run + 1 >= text.len() && (run >= 16 || (run >= 4 && text.ends_with(b"="))))
+}
+
+/// Whether a line may be one of a key's.
+pub(crate) fn is_body(line: &[u8]) -> bool {
+    let line = line.get(..line.len().min(LONGEST_LINE)).unwrap_or_default();
+    let run = longest_run(line);
+    run >= LINE || (run >= BODY && is_mostly_base64(line))
+}
+
+fn is_mostly_base64(line: &[u8]) -> bool {
+    longest_run(line) * 10 >= line.trim_ascii().len() * 7
+}
+
+/// The end of a label that begins here and its dashes, if it is that of a private key.
+fn label(text: &[u8], from: usize) -> Option<usize> {
+    let rest = text.get(from..)?;
+    let line = rest.get(..rest.len().min(LONGEST_LABEL))?;
+    let line = line.get(..memchr(b'\n', line).unwrap_or(line.len()))?;
+    let dashes = memmem::find(line, b"---")?;
+    memmem::find(line.get(..dashes)?, b"PRIVATE KEY")?;
+    let closing = rest.get(dashes..)?.iter().take(5).take_while(|byte| **byte == b'-').count();
+    Some(from + dashes + closing)
+}
+
+/// How far the lines of a key go whose end has been cut off.
+fn body(rest: &[u8]) -> usize {
+    let (mut length, mut sure) = (0, 0);
+    for line in rest.split_inclusive(|byte| *byte == b'\n') {
+        let is_header = length < 256 && line.len() < 80 && memmem::find(line, b": ").is_some();
+        let blank = line.trim_ascii().len() < 2;
+        length += line.len();
+        if is_body(line) {
+            sure = length;
+        } else if !is_header && !blank {
             break;
         }
-        length += line.len();
     }
-    let whole = near.get(from..from + length).unwrap_or_default();
-    whole.trim_ascii_end().len()
+    rest.get(..sure).unwrap_or_default().trim_ascii_end().len()
 }
 
-/// Whether a line may be one of a key's, of at least this many characters of base64 in a row.
-pub(crate) fn is_body(line: &[u8], least: usize) -> bool {
-    longest_run(line) >= least
+fn longest_run(text: &[u8]) -> usize {
+    text.split(|byte| !is_base64(*byte)).map(<[u8]>::len).max().unwrap_or_default()
 }
 
-/// Whether a text of its own is a line of a key: of base64, but for what a tool puts before it.
-pub(crate) fn is_line(text: &[u8]) -> bool {
-    let run = longest_run(text);
-    run >= 2 * BODY || (run >= BODY && run + 1 >= text.trim_ascii().len())
-}
+#[cfg(test)]
+mod tests {
+    use crate::{Marks, Rules, scrub};
 
-fn longest_run(line: &[u8]) -> usize {
-    let base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-    line.split(|byte| !base64(byte)).map(<[u8]>::len).max().unwrap_or_default()
+    fn scrubbed(text: &str) -> String {
+        scrub(text.as_bytes(), &Rules::default(), Marks::Plain)
+            .map_or_else(|| text.to_owned(), |scrubbed| String::from_utf8(scrubbed.text).unwrap())
+    }
+
+    #[test]
+    fn a_key_is_hidden_whole() {
+        let line = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtz";
+        let begin = "-----BEGIN OPENSSH PRIVATE KEY-----";
+        let end = "-----END OPENSSH PRIVATE KEY-----";
+        for (key, left) in [
+            (format!("a\n{begin}\n{line}\n{line}\nAbc=\n{end}\nb"), "a\n[PRIVATE_KEY REDACTED]\nb"),
+            (format!("\"{begin}\\n{line}\\n{end}\\n\""), "\"[PRIVATE_KEY REDACTED]\\n\""),
+            (format!("k:1:{begin}\nk:2:{line}\nk:3:{end}\nb"), "k:1:[PRIVATE_KEY REDACTED]\nb"),
+            (format!("{begin}\n{line}\n{line}\nthen it was cut"), "[PRIVATE_KEY REDACTED]\nthen it was cut"),
+            (format!("above\n{line}\n{line}\nAbc=\n{end}\nb"), "above\n[PRIVATE_KEY REDACTED]\nb"),
+        ] {
+            assert_eq!(scrubbed(&key), left);
+        }
+    }
+
+    #[test]
+    fn a_word_about_keys_stays() {
+        for text in [
+            "keyRegex = /-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----/s",
+            "(\"-----BEGIN PRIVATE KEY-----\", \"-----END PRIVATE KEY-----\")",
+            "if (pkcs8.indexOf(\"-----BEGIN PRIVATE KEY-----\") !== 0) {\n    someVeryLongIdentifierOfAFunction();\n",
+            "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n-----END CERTIFICATE-----",
+        ] {
+            assert_eq!(scrubbed(text), text);
+        }
+    }
 }

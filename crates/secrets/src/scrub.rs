@@ -36,6 +36,10 @@ pub struct Scrubbed<T> {
 
 /// The text without its secrets; `None` where it has none.
 pub fn scrub(text: &[u8], rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<Vec<u8>>> {
+    settle(|again: Option<&Vec<u8>>| once(again.map_or(text, Vec::as_slice), rules, marks))
+}
+
+fn once(text: &[u8], rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<Vec<u8>>> {
     let found = find(text, rules);
     if found.is_empty() {
         return None;
@@ -43,6 +47,20 @@ pub fn scrub(text: &[u8], rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<Ve
     let mut out = Vec::with_capacity(text.len() + 32 * found.len());
     write(text, 0, text.len(), &found, marks, &mut out);
     Some(Scrubbed { text: out, count: found.len() })
+}
+
+/// A mark may let something be seen that it stood before (`<token>-TOKEN=x`), so what was changed is looked at again
+/// until it stays as it is. Every round replaces text by marks; a few are enough.
+pub(crate) fn settle<T>(mut round: impl FnMut(Option<&T>) -> Option<Scrubbed<T>>) -> Option<Scrubbed<T>> {
+    const MOST_ROUNDS: usize = 8;
+    let mut scrubbed = round(None)?;
+    for _ in 1..MOST_ROUNDS {
+        match round(Some(&scrubbed.text)) {
+            Some(more) => scrubbed = Scrubbed { text: more.text, count: scrubbed.count + more.count },
+            None => break,
+        }
+    }
+    Some(scrubbed)
 }
 
 /// Writes `from..to` of a text with marks in the place of what was found there.

@@ -14,8 +14,6 @@ const LOOKAHEAD: usize = pem::LONGEST + 8 * 1024;
 const CONTEXT: usize = 256;
 /// Without a line end in it, a piece is not worth a look before there is this much more.
 const WORTH: usize = 4 * 1024;
-/// A line of a key that has lost its beginning.
-const BODY: usize = 40;
 
 /// A text that comes in pieces.
 pub struct Stream<'r> {
@@ -58,7 +56,11 @@ impl<'r> Stream<'r> {
 
     fn found(&self) -> Vec<Found> {
         let mut found = find(&self.held, self.rules);
-        found.retain(|found| found.from >= self.said);
+        // What begins in the part that has been said is hidden from there on.
+        found.retain(|found| found.to > self.said);
+        for found in &mut found {
+            found.from = found.from.max(self.said);
+        }
         found
     }
 
@@ -80,7 +82,7 @@ impl<'r> Stream<'r> {
         }
         let certain_lines = lines.get(..certain).unwrap_or_default();
         for line in certain_lines.split_inclusive(|byte| *byte == b'\n').rev() {
-            if !pem::is_body(line, BODY) {
+            if !pem::is_body(line) {
                 break;
             }
             certain -= line.len();

@@ -43,6 +43,8 @@ pub(crate) struct Shape {
     pub(crate) kept: u8,
     /// How far its anchor lies from its beginning.
     pub(crate) lead: u16,
+    /// Its anchor is so short that chance writes it.
+    pub(crate) is_short: bool,
 }
 
 impl Shape {
@@ -121,8 +123,11 @@ mod made {
 
     include!(concat!(env!("OUT_DIR"), "/patterns.rs"));
 }
-pub(crate) use made::FACTOR;
 use made::{CLASSES, ENTRIES, EXAMPLES, GROUPS, LITERALS, NEAR, PATTERNS, SHAPES, STEPS, TEXT};
+pub(crate) use made::{
+    ENDINGS, FACTOR, HARMLESS, LONG_DOMAINS, NO_DOMAINS, PASSWORDS, PLACEHOLDER_PARTS, PLACEHOLDERS,
+    REFERENCES, SAFE_DOMAINS, SAFE_LOCALS, SECRETS, URL_PLACEHOLDERS,
+};
 
 pub(crate) fn shape(number: u16) -> Option<&'static Shape> {
     SHAPES.get(usize::from(number))
@@ -142,7 +147,9 @@ pub(crate) fn patterns() -> &'static [Pattern] {
 
 /// Whether a maker prints this very text in its manual.
 pub(crate) fn is_example(text: &[u8]) -> bool {
+    // AWS writes the word into all of its own.
     EXAMPLES.iter().any(|example| example.as_str().as_bytes() == text)
+        || memchr::memmem::find(text, b"EXAMPLE").is_some()
 }
 
 /// The literals that may have these four bytes, whose gram has this slot.

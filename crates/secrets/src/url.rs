@@ -1,57 +1,50 @@
 //! Passwords in addresses: `scheme://user:password@host`.
 
-use crate::names::{is_mark, is_reference};
+use crate::tables::URL_PLACEHOLDERS;
+use crate::values::{is_mark, is_reference};
 
 const LONGEST: usize = 1024;
 
-/// The password before this `@`. `every` one, or only those that nobody writes into a manual.
-pub(crate) fn password(text: &[u8], at: usize, every: bool) -> Option<(usize, usize)> {
+/// The password before this `@`. `every` one, or only those that nobody writes into a manual. Before `least` it does not
+/// begin.
+pub(crate) fn password(text: &[u8], at: usize, least: usize, every: bool) -> Option<(usize, usize)> {
     let inside = |byte: &&u8| {
         !byte.is_ascii_whitespace()
             && !byte.is_ascii_control()
             && !matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|' | b',')
     };
-    let before = text.get(at.saturating_sub(LONGEST)..at)?;
+    let before = text.get(at.saturating_sub(LONGEST).max(least)..at)?;
     let length = before.iter().rev().take_while(inside).count();
     let (head, authority) = before.split_at_checked(before.len() - length)?;
     if !head.ends_with(b"://") {
         return None;
     }
+    let host = text.get(at + 1..).unwrap_or_default();
+    let host = host.get(..host.iter().take(LONGEST).take_while(|byte| is_host(**byte)).count())?;
     // A password may hold an `@` that nobody has escaped: then the last one counts, and finds the whole.
     let colon = authority.iter().position(|byte| *byte == b':')?;
     let (user, secret) = (authority.get(..colon)?, authority.get(colon + 1..)?);
     let harmless = secret.is_empty() || is_reference(secret) || is_mark(secret);
-    (!harmless && (every || !is_of_a_manual(user, secret))).then_some((at - secret.len(), at))
+    (!harmless && (every || !is_of_a_manual(user, secret, host))).then_some((at - secret.len(), at))
 }
 
-/// `user:password@`, `postgres:postgres@`, `user:***@`
-fn is_of_a_manual(user: &[u8], secret: &[u8]) -> bool {
-    const WORDS: &[&str] = &[
-        "password",
-        "passwd",
-        "pass",
-        "pwd",
-        "pw",
-        "secret",
-        "token",
-        "key",
-        "apikey",
-        "changeme",
-        "xxx",
-        "xxxx",
-        "your_password",
-        "yourpassword",
-        "your-password",
-        "mypassword",
-        "dbpass",
-        "dbpassword",
-        "example",
-        "redacted",
-    ];
+fn is_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-')
+}
+
+/// `user:password@`, `postgres:postgres@`, `user:***@`, `DB_USER:DB_PASS@`, anything at `example.com`.
+fn is_of_a_manual(user: &[u8], secret: &[u8], host: &[u8]) -> bool {
     let same = |one: &[u8], other: &[u8]| one.eq_ignore_ascii_case(other);
-    (same(user, secret) && !user.is_empty())
-        || WORDS.iter().any(|word| same(secret, word.as_bytes()))
+    let plain = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'_';
+    let example = |host: &[u8]| {
+        host.split(|byte| *byte == b'.').any(|label| same(label, b"example") || same(label, b"somehost"))
+    };
+    secret.len() < 3
+        || (same(user, secret) && !user.is_empty())
+        || URL_PLACEHOLDERS.iter().any(|word| same(secret, word.as_bytes()))
         || secret.iter().all(|byte| matches!(byte, b'*' | b'x' | b'X' | b'.'))
-        || secret.contains(&b'{')
-        || secret.contains(&b'[')
+        || secret.iter().all(plain)
+        || secret.iter().any(|byte| matches!(byte, b'{' | b'[' | b']' | b';'))
+        || secret.starts_with(b"pserver:")
+        || example(host)
 }

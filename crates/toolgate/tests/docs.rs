@@ -64,6 +64,7 @@ fn generated_documents_are_up_to_date() {
         ("docs/policies.md", policies()),
         ("docs/profiles.md", profiles()),
         ("docs/hosts.md", hosts()),
+        ("docs/secrets.md", secrets()),
         ("docs/residual-risk.md", residual_risk()),
         ("docs/toolgate.schema.json", cli::schema()),
         ("docs/toolgate.1", cli::man_page()),
@@ -191,6 +192,67 @@ fn hosts() -> String {
             };
             writeln!(page, "| {name} | {judged} |").unwrap();
         }
+    }
+    page
+}
+
+/// Every kind of secret, and which hosts let it be taken out.
+fn secrets() -> String {
+    let mut page = format!("{GENERATED}\n# Secrets\n\n");
+    page.push_str(
+        "What is taken out of a tool's output, out of what `toolgate scrub` copies and out of the record (there any \
+         value\nbehind a telling name), what `toolgate scan` reports, and what `private-content`, `mcp-secret` and `secret-shown` mean by a secret. \
+         `[redaction]` in the\n[README](../README.md#secrets) says which of it; a new kind is a file in\n\
+         [crates/secrets/patterns](../crates/secrets/patterns/README.md).\n\n\
+         A secret is found as it is written, and through what tools put around it: the escapes of JSON (a whole \
+         key block in one\nstring), percent codes, `\\u0041` and `\\x41`, the colours of a terminal. Not through \
+         base64, compression or encryption.\n\n\
+         What stays: commit hashes, UUIDs, the digests of lock files, minified code; public halves (`pk_live_…`, account \
+         ids);\nreferences (`$TOKEN`, `${{ secrets.X }}`), placeholders (`changeme`, `<token>`); values behind names in \
+         source code that\ndo not look random (`token = next_token()`); the user of a repository's address \
+         (`git@github.com:a/b`); addresses that are\nnobody's: `example.com`, `example.org`, `example.net`, \
+         `users.noreply.github.com` and all below them, `noreply@…` and the like.\n\n\
+         ## Hosts\n\n\
+         Where an output cannot be changed, `secret-shown` asks before a file that holds a secret is read. \
+         [hosts.md](hosts.md) says\nwhat each client was seen to do.\n\n\
+         | host | a tool's output | of a command that fails |\n|---|---|---|\n",
+    );
+    for host in HOSTS {
+        let tools = tools_like(host.id());
+        let shell = tools.listed.iter().find(|(_, tool)| matches!(tool, Tool::Shell(_) | Tool::ShellIn(..)));
+        let shell = shell.map_or("bash", |(name, _)| name);
+        let output = match (host.changes_output(shell), host.changes_output("MCP:tool")) {
+            (true, _) => "changed",
+            (false, true) => "changed where a tool of an MCP server gave it, otherwise shown",
+            (false, false) => "shown",
+        };
+        let failing = match (host.changes_output(shell), host.keeps_failed_output(shell)) {
+            (true, false) => "changed",
+            (true, true) => "shown; changed with `wrap = true`",
+            (false, _) => "shown",
+        };
+        writeln!(page, "| {} | {output} | {failing} |", host.id()).unwrap();
+    }
+    let file = |id: &str| format!("crates/secrets/patterns/{id}.toml");
+    let is_shape = |id: &str| repository().join(file(id)).is_file();
+    page.push_str(
+        "\n## Known by more than a shape\n\nThe marks `PASSWORD` and `SECRET` tell what the name before them said.\n\n\
+         | kind | mark | what it is |\n|---|---|---|\n",
+    );
+    for kind in toolgate_secrets::patterns().filter(|kind| !is_shape(kind.id)) {
+        writeln!(page, "| {} | `[{} REDACTED]` | {} |", kind.id, kind.mark, kind.about).unwrap();
+    }
+    let shapes: Vec<_> = toolgate_secrets::patterns().filter(|kind| is_shape(kind.id)).collect();
+    writeln!(
+        page,
+        "\n## Known by a shape\n\n{} kinds, each a file with examples of what is found and of what is left alone.\n\n\
+         | kind | mark | what it is |\n|---|---|---|",
+        shapes.len()
+    )
+    .unwrap();
+    for kind in shapes {
+        let file = file(kind.id);
+        writeln!(page, "| [{}](../{file}) | `[{} REDACTED]` | {} |", kind.id, kind.mark, kind.about).unwrap();
     }
     page
 }

@@ -9,6 +9,7 @@
 mod agent_world;
 mod map;
 pub mod measure;
+mod redaction;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -79,6 +80,10 @@ struct Context {
 struct ProductPolicy {
     #[serde(rename = "blockedCommands")]
     blocked_commands: Option<Vec<String>>,
+    #[serde(rename = "scrubPii")]
+    scrub_pii: Option<bool>,
+    #[serde(rename = "scrubSecrets")]
+    scrub_secrets: Option<bool>,
 }
 
 /// What else has to hold.
@@ -90,6 +95,17 @@ struct Detail {
     log_contains: Vec<String>,
     wire: Option<serde_json::Map<String, serde_json::Value>>,
     policy: Option<String>,
+    /// The whole output.
+    output: Option<serde_json::Value>,
+    /// Parts of the output, by their path in it.
+    values: BTreeMap<String, serde_json::Value>,
+    /// Texts in it, or pairs of a path and a text there.
+    contains: Vec<serde_json::Value>,
+    not_contains: Vec<serde_json::Value>,
+    /// How many secrets were taken out.
+    redactions: Option<usize>,
+    /// What the model is told beside it.
+    additional_context: Option<String>,
 }
 
 /// A case that we do not follow on purpose.
@@ -214,6 +230,9 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
         return expect(case, "allow", "the gate is not asked");
     }
     let settings = settings(case)?;
+    if redaction::is_meant(case) {
+        return redaction::run(case, &settings);
+    }
     let call = call(case);
     let ground = ground(case);
     let known = Circumstances {
@@ -314,6 +333,7 @@ fn settings(case: &Case<'_>) -> Result<Settings, Trouble> {
     if let Some(glob) = &context.protected_glob {
         text.push_str(&format!("\n[[scope]]\npath = {glob:?}\nrights = \"none\"\n"));
     }
+    text.push_str(&redaction::settings(case));
     let layer = read(&text).map_err(|error| Trouble::Wrong(format!("settings: {}", error.what)))?;
     stack(Some(name), name, &[&layer]).map_err(|error| Trouble::Wrong(format!("settings: {}", error.what)))
 }

@@ -85,9 +85,9 @@ The same with the pre-commit framework, in .pre-commit-config.yaml:
           language: system
           pass_filenames: false
 
-A false alarm: write `toolgate: not-a-secret` on its line, or keep a report of it and name that with --baseline. A
-report holds nothing of a secret; so a secret that takes the place of a known one, on a line that is otherwise the
-same, is known too.
+A false alarm: write `toolgate: not-a-secret` on its line, or keep a report of it and name that
+with --baseline. A report holds nothing of a secret; so a secret that takes the place of a known
+one, on a line that is otherwise the same, is known too.
 
 Not looked at: what git keeps in .git, links, files with a NUL byte in their first 8 KiB.
 

@@ -21,9 +21,7 @@ const PIECE: usize = 64 * 1024;
 
 /// Copy stdin to stdout with a mark in place of every secret
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  make deploy 2>&1 | toolgate scrub\n  toolgate scrub --count < server.log > clean.log\n\nWhat is not said here is taken from [redaction] in the user's toolgate.toml. A file of any size and of any bytes\npasses; what holds no secret stays as it is.\n\nExit code: 0 done, 1 could not be read or written."
-)]
+#[command(after_help = HELP)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct Scrub {
     /// Which email addresses are taken out
@@ -44,7 +42,7 @@ pub(super) struct Scrub {
     /// Say on stderr how many secrets there were
     #[arg(long)]
     count: bool,
-    /// The session within which the same secret has the same mark, where the settings want that
+    /// End marks in four digits that are the same for the same secret within this session
     #[arg(long, value_name = "ID", hide_short_help = true)]
     session: Option<String>,
     /// The profile whose settings hold
@@ -60,6 +58,16 @@ pub(super) struct Scrub {
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     state: Option<PathBuf>,
 }
+
+const HELP: &str = "\
+Examples:
+  make deploy 2>&1 | toolgate scrub
+  toolgate scrub --count < server.log > clean.log
+
+What is not said here is taken from [redaction] in your toolgate.toml. Any size and any bytes
+pass; what holds no secret stays as it is. docs/secrets.md lists what is taken out.
+
+Exit code: 0 done, 1 could not be read or written.";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Emails {

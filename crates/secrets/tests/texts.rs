@@ -1,0 +1,172 @@
+//! Texts as tools print them: what goes, and what stays.
+
+use toolgate_secrets::{Emails, Marks, Rules, scrub};
+
+fn scrubbed(text: &str) -> String {
+    match scrub(text.as_bytes(), &Rules::default(), Marks::Plain) {
+        Some(scrubbed) => String::from_utf8_lossy(&scrubbed.text).into_owned(),
+        None => text.to_owned(),
+    }
+}
+
+#[test]
+fn secrets_go() {
+    let mut wrong = Vec::new();
+    for (text, wanted) in [
+        ("DB_PASSWORD=hunter2", "DB_PASSWORD=[PASSWORD REDACTED]"),
+        ("export API_SECRET=\"correct horse\"", "export API_SECRET=\"[SECRET REDACTED]\""),
+        ("DB_PASSWORD=hunter2\0NEXT={1}\0", "DB_PASSWORD=[PASSWORD REDACTED]\0NEXT={1}\0"),
+        ("DB_PASSWORD=!Xy7#pq9Lm", "DB_PASSWORD=[PASSWORD REDACTED]"),
+        ("DB_PASSWORD=$Xy7#pq9Lm", "DB_PASSWORD=[PASSWORD REDACTED]"),
+        ("DB_PASSWORD=a[b]c9#Qw!", "DB_PASSWORD=[PASSWORD REDACTED]"),
+        ("docker run -e DB_PASSWORD=s3cr3t app", "docker run -e DB_PASSWORD=[PASSWORD REDACTED] app"),
+        (
+            "\"Env\": [\"DB_PASSWORD=hunter2\", \"A=b\"]",
+            "\"Env\": [\"DB_PASSWORD=[PASSWORD REDACTED]\", \"A=b\"]",
+        ),
+        ("  password: hunter2\n", "  password: [PASSWORD REDACTED]\n"),
+        ("password:hunter2\n", "password:[PASSWORD REDACTED]\n"),
+        ("Server=db;User=a;Pwd=hunter2x;", "Server=db;User=a;Pwd=[PASSWORD REDACTED];"),
+        ("\"password\": \"Tr0ub4dor&3\"", "\"password\": \"[PASSWORD REDACTED]\""),
+        (
+            "{\"name\": \"DB_PASSWORD\", \"value\": \"hunter2\"}",
+            "{\"name\": \"DB_PASSWORD\", \"value\": \"[PASSWORD REDACTED]\"}",
+        ),
+        ("- name: DB_PASSWORD\n  value: hunter2\n", "- name: DB_PASSWORD\n  value: [PASSWORD REDACTED]\n"),
+        (
+            "<add key=\"DB_PASSWORD\" value=\"hunter2\"/>",
+            "<add key=\"DB_PASSWORD\" value=\"[PASSWORD REDACTED]\"/>",
+        ),
+        ("const apiKey = \"q8Zr1LmW0xTfB6uYc3Vd\";", "const apiKey = \"[SECRET REDACTED]\";"),
+        ("let token: &str = \"q8Zr1LmW0xTfB6uYc3Vd\";", "let token: &str = \"[SECRET REDACTED]\";"),
+        ("Authorization: Bearer abc123def456", "Authorization: Bearer [AUTHORIZATION REDACTED]"),
+        ("authorization: Basic dXNlcjpwYXNz", "authorization: Basic [AUTHORIZATION REDACTED]"),
+        (
+            "> curl -H 'Authorization: token 12ab34cd56'",
+            "> curl -H 'Authorization: token [AUTHORIZATION REDACTED]'",
+        ),
+        ("postgres://app:h4nter2@db.corp/main", "postgres://app:[PASSWORD REDACTED]@db.corp/main"),
+        ("redis://:myp4ssw0rd@cache:6379", "redis://:[PASSWORD REDACTED]@cache:6379"),
+        ("mongodb%3A%2F%2Fapp%3Ah4nter2%40db.corp", "mongodb%3A%2F%2Fapp%3A[PASSWORD REDACTED]%40db.corp"),
+        ("Author: Jane Doe <jane.doe+x@corp.co.uk>", "Author: Jane Doe <[EMAIL REDACTED]>"),
+        ("jane@example.com.evil.io", "[EMAIL REDACTED]"),
+        ("jane@badexample.com", "[EMAIL REDACTED]"),
+        ("mail jane@163.com, or joe@a.b.io.", "mail [EMAIL REDACTED], or [EMAIL REDACTED]."),
+        ("{\"a\":\"x\\njane@corp.io\"}", "{\"a\":\"x\\n[EMAIL REDACTED]\"}"),
+    ] {
+        let got = scrubbed(text);
+        if got != wanted {
+            wrong.push(format!("{text:?}\n   gives {got:?}\n  wanted {wanted:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn ordinary_text_stays() {
+    let mut wrong = Vec::new();
+    for text in [
+        // Code.
+        "let token = self.next_token()?;",
+        "token = token2",
+        "password: string;",
+        "password = getpass.getpass()",
+        "const TOKEN: &str = concat!(\"a\", \"b\");",
+        "if password == other.password {",
+        "U_UNEXPECTED_TOKEN=0x10100,",
+        "SQL_COPT_SS_ACCESS_TOKEN = 1256",
+        "ERROR_WRONG_PASSWORD: Final = 1323",
+        "CHARS_PER_TOKEN=4;function x(){}",
+        "A[\"INVALID_HEADER_TOKEN\"]=10]=\"X\"",
+        "{\"MYSQL_PWD\": password}",
+        "AWS_SESSION_TOKEN: creds.Token",
+        "ERRORTOKEN: TokenType = native_token_type.ERRORTOKEN",
+        "PULP_PASSWORD=pulp_password",
+        "X_AWS_EC2_METADATA_TOKEN=\"x-aws-ec2-metadata-token\"",
+        "TOKEN: Final = r\"[!#$%&'*+]{1,}\"",
+        "RegEnumKey = win32api.RegEnumKey",
+        "unitKey=\"heightOfGeoidAboveWGS84Units\"",
+        "opts.headers.Authorization = r3.headers.Authorization;",
+        "pub Authorization: WINBIO_PRESENCE_0,",
+        "login(user, password=pass1)",
+        "expect(password: \"test\").toBe(1)",
+        // References and placeholders.
+        "DB_PASSWORD=${DB_PASSWORD}",
+        "password: ${{ secrets.PASSWORD }}",
+        "export API_KEY=<your key>",
+        "ANTHROPIC_API_KEY=sk-ant-...",
+        "SLACK_TOKEN=xoxb-xxx",
+        "API_KEY=changeme",
+        "TOKEN=$(gh auth token)",
+        "SECRET_FILE=/run/secrets/db",
+        "PWD=/home/someone/src/app2",
+        "Authorization: Bearer $TOKEN",
+        "postgres://user:password@localhost/db",
+        "postgres://postgres:postgres@localhost:5432/app",
+        "http://evil:thing9@example.com",
+        // Hashes, ids, lock files.
+        "commit 5a1f0f3c1f7c3a5b9d2e4f60718293a4b5c6d7e8",
+        "checksum = \"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"",
+        "\"integrity\": \"sha512-z1QzZl3hZ2m5Y2FkZmVmZ2hpamtsbW5vcHFyc3R1dnd4eXoxMjM0NTY3ODkwYWJjZGVmZ2hpamtsbW5vcA==\"",
+        "cache_key: d41d8cd98f00b204e9800998ecf8427e",
+        "\"LockToken\": \"447e55ac-2396-4c6d-b9f9-86b67c17f8b5\"",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKb8mPq3Zt0u7W5xYv1n2Qh6Lr9Jd4Sf8Gk1Tc3VbNzX",
+        "publicKey: \"MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE1Qw2Er3Ty4Ui5Op6As7Df8Gh9Jk0\"",
+        "path,sha256=qaN-fw_htIgKUVXoAuAEVgKxQu3tZ9qE2eiKkWIS7LA,160",
+        // Addresses that are nobody's, and what only looks like one.
+        "git@github.com:foo/bar.git",
+        "ssh://git@gitlab.com/foo/bar",
+        "jane@example.com",
+        "noreply@github.com",
+        "41898282+github-actions[bot]@users.noreply.github.com",
+        "react@18.2.0, @types/node@20.1.0-rc.1",
+        "logo@2x.png",
+        "getty@tty1.service",
+        "a@b",
+        "@app.route(\"/\")",
+        "x = A@B.shape",
+    ] {
+        let got = scrubbed(text);
+        if got != text {
+            wrong.push(format!("{text:?}\n   gives {got:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn which_addresses_is_a_setting() {
+    let count = |text: &str, emails, safe: &[&str]| {
+        let safe_emails = safe.iter().map(|safe| (*safe).to_owned()).collect();
+        let rules = Rules { emails, safe_emails, ..Rules::default() };
+        scrub(text.as_bytes(), &rules, Marks::Plain).map_or(0, |scrubbed| scrubbed.count)
+    };
+    assert_eq!(count("jane@example.com", Emails::All, &[]), 1);
+    assert_eq!(count("jane@example.com", Emails::Unlisted, &[]), 0);
+    assert_eq!(count("jane@corp.com", Emails::None, &[]), 0);
+    assert_eq!(count("jane@corp.com", Emails::Unlisted, &["@corp.com"]), 0);
+    assert_eq!(count("jane@corp.com.evil.io", Emails::Unlisted, &["@corp.com"]), 1);
+    assert_eq!(count("Jane@Corp.com", Emails::Unlisted, &["jane@corp.com"]), 0);
+    assert_eq!(count("joe@corp.com", Emails::Unlisted, &["jane@corp.com"]), 1);
+}
+
+/// A token at any place, whatever stands around: the search looks at every second byte.
+#[test]
+fn tokens_are_found_at_every_place() {
+    let tokens = [
+        concat!("gh", "p_0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R"),
+        concat!("AK", "IA2B3C4D5E6F7G8H9J"),
+        concat!("xo", "xb-123456789012-abcDEF"),
+    ];
+    for token in tokens {
+        for before in 0..40 {
+            for after in ["", " ", "\n", "\"", ",", "é", "\u{1b}[0m", "日本"] {
+                for sign in [" ", "=", "\"", "é", "\u{1b}[31m", "\\n", "\0"] {
+                    let text = format!("{}{sign}{token}{after}", "x".repeat(before));
+                    assert!(!scrubbed(&text).contains(token), "{text:?}");
+                }
+            }
+        }
+    }
+}
