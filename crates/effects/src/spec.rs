@@ -52,7 +52,7 @@ pub(crate) enum Kind {
     Form,
     /// Commands of a debugger; in a reading `Code`, or left out where they only look.
     Debug,
-    /// `host:container`; in a reading `WriteTree`, and prose.
+    /// `host:container`; in a reading `ReadTree` and `WriteTree`, and prose.
     Mount,
     /// A program for `jq` or `yq`; in a reading what it loads.
     Filter,
@@ -1069,7 +1069,10 @@ mod tests {
             ("sqlite3 a .schema", &["code:other .schema", "read a", "write a"]),
             ("sqlite3 'file:/etc/x?mode=rw'", &["read /etc/x", "write /etc/x"]),
             ("docker run -v /a:/b:ro x cat /c", &["connect", "foreign", "read-tree /a"]),
-            ("docker run --mount type=bind,source=/a,target=/b x", &["connect", "foreign", "write-tree /a"]),
+            (
+                "docker run --mount type=bind,source=/a,target=/b x",
+                &["connect", "foreign", "read-tree /a", "write-tree /a"],
+            ),
             ("timeout -k 1 5 nice -5 env A=b rm -r x", &["delete-tree x"]),
             ("flock l -c x", &["run -c", "write l"]),
             (

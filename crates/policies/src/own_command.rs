@@ -76,6 +76,8 @@ mod tests {
             ("toolgate --version", true),
             ("/usr/local/bin/toolgate check bash ls", true),
             ("toolgate ledger show --json", true),
+            ("toolgate scan --staged", true),
+            ("toolgate scrub --session x", false),
             ("toolgate trust", false),
             ("toolgate trust --status", true),
             ("toolgate init --print", true),

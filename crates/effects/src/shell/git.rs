@@ -54,6 +54,16 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
             shell.touch(Access::Read, Reach::Exact, operand);
         }
     }
+    if sub == "grep" && has(&["--no-index"]) && !has(&["-l", "-L", "-c", "-q", "--name-only"]) {
+        // Without an index there is nothing that leaves a file of settings out.
+        let pathspecs = operands.get(1..).unwrap_or_default();
+        let named: Vec<Text> =
+            pathspecs.iter().filter(|path| !path.raw().starts_with(':')).cloned().collect();
+        if named.len() == pathspecs.len() {
+            let all = [Text::known(".")];
+            shell.secrets_printed(if named.is_empty() { &all } else { &named });
+        }
+    }
     shell.git_reads(reading, &operands, arguments);
     let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
     if sub == "remote"

@@ -39,7 +39,8 @@ pub(super) fn handler(
             Some(shell.invoke_program(&name, arguments, None, &[]))
         }
         "grep" | "egrep" | "fgrep" | "zgrep" | "zegrep" | "zfgrep" | "bzgrep" | "xzgrep" | "zstdgrep"
-        | "ggrep" | "gegrep" | "gfgrep" | "rg" | "ag" | "ack" | "ack-grep" => {
+        | "ggrep" | "gegrep" | "gfgrep" | "rg" | "ag" | "ack" | "ack-grep" | "diff" | "gdiff"
+        | "colordiff" => {
             let outcome = shell.apply(program, reading, words);
             shell.searched(program, reading, arguments);
             Some(outcome)
@@ -450,6 +451,9 @@ impl Interpreter<'_, '_> {
                         .unwrap_or(rest.len());
                     let command = rest.get(..length).unwrap_or_default().to_vec();
                     at += length + 1;
+                    if !is_sifted(&expression) && command.first().is_some_and(prints_files) {
+                        self.secrets_printed(&roots);
+                    }
                     for found in &below {
                         let words: Vec<Text> = command
                             .iter()
@@ -1045,6 +1049,33 @@ impl Interpreter<'_, '_> {
     pub(super) fn connect(&mut self) {
         self.emit(Effect::Connect);
     }
+}
+
+/// Whether an expression of find chooses files by their names, or not all that are there.
+fn is_sifted(expression: &[Text]) -> bool {
+    const TESTS: [&str; 11] = [
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-iwholename",
+        "-regex",
+        "-iregex",
+        "-not",
+        "!",
+        "-prune",
+    ];
+    expression.iter().any(|word| TESTS.contains(&word.raw()))
+}
+
+/// Whether this program prints the files that it is given as they are.
+fn prints_files(program: &Text) -> bool {
+    const PRINTERS: [&str; 14] = [
+        "cat", "head", "tail", "bat", "batcat", "nl", "tac", "more", "less", "xxd", "od", "hexdump",
+        "strings", "base64",
+    ];
+    program.whole().is_some_and(|program| PRINTERS.contains(&toolgate_model::base_name(program)))
 }
 
 /// An item of xargs with its own quotes off.

@@ -15,6 +15,16 @@ const QUIET: [&str; 9] =
     ["-l", "-L", "-c", "-q", "--files", "--files-without-match", "--count-matches", "--type-list", "-f"];
 
 impl Interpreter<'_, '_> {
+    /// Tells the files of secrets below these directories, all of which are printed.
+    pub(super) fn secrets_printed(&mut self, places: &[Text]) {
+        let sift = Sift { hidden: true, ignored: true, ..Sift::default() };
+        for place in places.iter().filter_map(|place| self.one_place(place)).collect::<Vec<_>>() {
+            for found in secrets_below(self.scene.world, Path::new(&place), &sift) {
+                self.touch_place(Access::Search, Reach::Exact, found);
+            }
+        }
+    }
+
     /// Tells the files of secrets that a search below directories would read.
     pub(super) fn searched(&mut self, program: &str, reading: &Reading, arguments: &[Text]) {
         let is_grep = program.ends_with("grep") && program != "ack-grep";
@@ -22,6 +32,7 @@ impl Interpreter<'_, '_> {
         // `-f` is a file of patterns for all but `ack`, and `-L` follows links for `rg`.
         let quiet = QUIET.iter().any(|name| match (program, *name) {
             ("rg", "-L") => false,
+            ("diff" | "gdiff" | "colordiff", name) => name == "-q" && has(name),
             ("ack" | "ack-grep", _) => has(name) || has("-g"),
             ("ag", _) => (*name != "-f" && has(name)) || has("-g"),
             (_, name) => name != "-f" && has(name),
@@ -35,7 +46,16 @@ impl Interpreter<'_, '_> {
                 .filter_map(|given| Some(slot_text(arguments, &given.value?).unglobbed().raw().to_owned()))
                 .collect()
         };
-        let sift = if is_grep {
+        let sift = if program.ends_with("diff") {
+            let without = values(&["-x"]);
+            Sift {
+                hidden: true,
+                ignored: true,
+                without_directories: without.clone(),
+                without,
+                ..Sift::default()
+            }
+        } else if is_grep {
             Sift {
                 hidden: true,
                 ignored: true,

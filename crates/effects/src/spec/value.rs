@@ -82,21 +82,26 @@ pub(super) fn each(text: &str) -> Vec<(Kind, Part)> {
 }
 
 /// The side of this machine in `host:container`, or in `type=bind,source=host,target=container`.
-pub(super) fn mount(text: &str, known: bool) -> Option<(Kind, Part)> {
+pub(super) fn mount(text: &str, known: bool) -> Vec<(Kind, Part)> {
     let keyed = ["source=", "src="].iter().find_map(|key| {
         let at = if text.starts_with(key) { 0 } else { text.find(&format!(",{key}"))? + 1 };
         Some(at + key.len())
     });
     let start = match keyed {
         Some(start) => start,
-        None if text.contains("type=") => return None,
+        None if text.contains("type=") => return Vec::new(),
         None => 0,
     };
     let host = text.get(start..).unwrap_or_default();
     let end = host.find([':', ',']).map(|at| start + at);
     let place = host.starts_with(['/', '.', '~']) || (host.is_empty() && !known);
-    let reads = [":ro", ",ro", ",readonly"].iter().any(|end| text.ends_with(end));
-    place.then_some((if reads { Kind::ReadTree } else { Kind::WriteTree }, Part { start, end }))
+    let only_reads = [":ro", ",ro", ",readonly"].iter().any(|end| text.ends_with(end));
+    let kinds: &[Kind] = match (place, only_reads) {
+        (false, _) => &[],
+        (true, true) => &[Kind::ReadTree],
+        (true, false) => &[Kind::ReadTree, Kind::WriteTree],
+    };
+    kinds.iter().map(|kind| (*kind, Part { start, end })).collect()
 }
 
 /// Files that a program for `jq` or `yq` loads, by an absolute path or one that climbs. A program that is nothing but such
