@@ -115,10 +115,14 @@ pub fn find(text: &[u8], rules: &Rules) -> Vec<Found> {
     // A colour may split a secret, and it may part one from a word.
     let lenses = [&b""[..], b" "].map(|instead| Lens::without_colours(text, instead));
     let found = match lenses {
-        [Some(one), Some(other)] => [one, other]
-            .iter()
-            .flat_map(|lens| escaped_and_plain(lens.bytes(), rules).into_iter().map(|found| lens.back(found)))
-            .collect(),
+        [Some(one), Some(other)] => {
+            let mut found = escaped_and_plain(text, rules);
+            for lens in [one, other] {
+                let inside = escaped_and_plain(lens.bytes(), rules);
+                found.extend(inside.into_iter().map(|found| lens.back(found)));
+            }
+            found
+        }
         _ => escaped_and_plain(text, rules),
     };
     apart(found)
@@ -200,6 +204,9 @@ fn plain(text: &[u8], rules: &Rules) -> Vec<Found> {
     }
     found
 }
+
+/// So much of a token is looked at to see whether it is random.
+const ENOUGH: usize = 256;
 
 struct Finder<'t> {
     text: &'t [u8],
@@ -320,9 +327,10 @@ impl Finder<'_> {
                 }
             }
         }
+        // Its beginning says enough of a long one.
         let bytes = || {
             let parts = parts.iter().take(part);
-            parts.flat_map(|(from, to)| self.text.get(*from..*to).unwrap_or_default())
+            parts.flat_map(|(from, to)| self.text.get(*from..*to).unwrap_or_default()).take(ENOUGH)
         };
         let any = |fits: fn(&u8) -> bool| bytes().any(fits);
         let satisfied = pattern.is_satisfied_by(

@@ -19,12 +19,15 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
     let mut out = Vec::new();
     let (mut at, mut kept, mut count) = (0, 0, 0);
     let mut key: Vec<u8> = Vec::new();
+    // What `{"name": …, "value": …}` calls its value.
+    let mut name: Vec<u8> = Vec::new();
     let mut open: Option<OpenKey> = None;
     while let Some(quote) = raw.get(at..).and_then(|rest| memchr(b'"', rest)) {
         let from = at + quote + 1;
         // A name tells of the values up to the next name, but not beyond its object.
         if raw.get(at..from).is_some_and(|between| memchr(b'}', between).is_some()) {
             key.clear();
+            name.clear();
         }
         let to = end_of_string(raw, from);
         let string = raw.get(from..to).unwrap_or_default();
@@ -38,6 +41,11 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
             key.clear();
             key.extend_from_slice(text);
         } else {
+            if key.eq_ignore_ascii_case(b"name") || key.eq_ignore_ascii_case(b"key") {
+                name = text.to_vec();
+            } else if key.eq_ignore_ascii_case(b"value") && !name.is_empty() {
+                key.clone_from(&name);
+            }
             // An address in a password is a part of it.
             if !key.is_empty() && !rules.core_only && found.iter().all(|found| found.pattern == "email") {
                 let telling = secret_member(&key, text, rules.every_assignment, rules.entropy);
@@ -133,6 +141,14 @@ mod tests {
         ] {
             assert_eq!(scrubbed(&json), wanted);
         }
+    }
+
+    #[test]
+    fn a_value_may_have_its_name_beside_it() {
+        let json = r#"[{"name":"DB_PASSWORD","value":"hunter2"},{"name":"PORT","value":"hunter2"}]"#;
+        let wanted =
+            r#"[{"name":"DB_PASSWORD","value":"[PASSWORD REDACTED]"},{"name":"PORT","value":"hunter2"}]"#;
+        assert_eq!(scrubbed(json), wanted);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 use memchr::memmem;
 
 use crate::tables::{ENDINGS, HARMLESS, PASSWORDS, SECRETS};
-use crate::values::{has_digit, is_mixed, is_path, is_placeholder, is_random, is_reference};
+use crate::values::{has_digit, is_mark, is_mixed, is_path, is_placeholder, is_random, is_reference};
 
 /// A name and the value that it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,6 +147,9 @@ pub(crate) fn assignment(text: &[u8], from: usize, to: usize) -> Option<Assignme
     if letters > 0 && byte(at + letters).is_some_and(is_quote) {
         at += letters;
     }
+    if text.get(at..).is_some_and(is_mark) {
+        return None;
+    }
     let escapes = count(text, at, MOST_ESCAPES, |byte| byte == b'\\');
     match byte(at + escapes) {
         Some(quote) if is_quote(quote) => {
@@ -161,11 +164,21 @@ pub(crate) fn assignment(text: &[u8], from: usize, to: usize) -> Option<Assignme
                 + count(text, at, LONGEST_VALUE, |byte| {
                     !byte.is_ascii_whitespace() && !byte.is_ascii_control() && !is_quote(byte)
                 });
-            // What stands behind a comma or a semicolon is code, or the next value.
+            // A line end that is written out ends it too.
             let whole = text.get(at..end)?;
-            let first = whole.iter().position(|byte| matches!(byte, b',' | b';')).unwrap_or(whole.len());
+            let escaped = |pair: &[u8]| matches!(pair, [b'\\', b'n' | b'r' | b't' | b'"' | b'\'']);
+            let written = whole.windows(2).position(escaped);
+            let whole = whole.get(..written.unwrap_or(whole.len()))?;
+            let end = at + whole.len();
+            // What stands behind a comma or a semicolon is code, or the next value.
+            let parted = |byte: &u8| matches!(byte, b',' | b';') || (tight && *byte == b'&');
+            let first = match whole.iter().position(parted) {
+                Some(first) if tight || whole.ends_with(b",") || whole.ends_with(b";") => first,
+                _ => whole.len(),
+            };
             let last = whole.len() - first;
-            let ends_line = matches!(byte(end), None | Some(b'\n' | b'\r')) && last == 0;
+            let ends_line =
+                (matches!(byte(end), None | Some(b'\n' | b'\r')) || written.is_some()) && last == 0;
             // `{"name": value}`: a variable of a program.
             if quoted_name && yaml {
                 return None;
@@ -335,7 +348,8 @@ pub(crate) fn header_value(text: &[u8], mut at: usize) -> Option<(usize, usize)>
     let enough = match scheme {
         Some(scheme) if scheme.starts_with(b"basic") => value.len() >= 8 && is_base64(value),
         Some(_) => value.len() >= 6 && (has_digit(value) || is_mixed(value.iter().copied())),
-        None => is_random(value, true),
+        // What AWS writes first is the name of a method; the signature behind it has a shape of its own.
+        None => is_random(value, true) && !value.starts_with(b"AWS4-"),
     };
     let behind = text.get(at + length).copied().unwrap_or(b' ');
     let is_code =

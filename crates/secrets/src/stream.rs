@@ -6,7 +6,7 @@
 use memchr::{memmem, memrchr};
 
 use crate::scrub::write;
-use crate::{Found, Marks, Rules, find, pem};
+use crate::{Found, Marks, Rules, find, pem, scrub};
 
 /// Whatever begins before this much of the end is seen whole.
 const LOOKAHEAD: usize = pem::LONGEST + 8 * 1024;
@@ -93,8 +93,19 @@ impl<'r> Stream<'r> {
     fn say(&mut self, cut: usize, found: &[Found], out: &mut Vec<u8>) {
         let certain = found.partition_point(|found| found.to <= cut);
         let found = found.get(..certain).unwrap_or_default();
-        write(&self.held, self.said, cut, found, self.marks, out);
         self.count += found.len();
+        if found.is_empty() {
+            out.extend_from_slice(self.held.get(self.said..cut).unwrap_or_default());
+        } else {
+            let mut piece = Vec::new();
+            write(&self.held, self.said, cut, found, self.marks, &mut piece);
+            // As a whole text is: a mark may let something be seen that it stands before.
+            if let Some(more) = scrub(&piece, self.rules, self.marks) {
+                self.count += more.count;
+                piece = more.text;
+            }
+            out.append(&mut piece);
+        }
         let drop = cut.saturating_sub(CONTEXT);
         self.held.drain(..drop);
         self.said = cut - drop;

@@ -33,6 +33,7 @@ fn judge(name: &[u8], value: &[u8], form: Form, every: bool, entropy: bool) -> O
         Telling::Weak => entropy && is_random(value, false),
         Telling::Password | Telling::Secret => {
             is_variable(name, value, form)
+                || (telling == Telling::Password && form == Form::Tight && is_pin(value))
                 || (every && is_literal(value, form))
                 || (entropy && sure && is_random(value, true))
                 || is_strong(value, form)
@@ -50,7 +51,7 @@ fn is_variable(name: &[u8], value: &[u8], form: Form) -> bool {
     form != Form::Other
         && letters.clone().count() > 2
         && letters.all(u8::is_ascii_uppercase)
-        && if tight { is_set_by_a_shell(value) } else { is_literal(value, form) && odd(value) && !holds_word(value) }
+        && if tight { is_set_by_a_shell(value) } else { is_literal(value, form) && odd(value) }
         // `optional-secret`
         && (has_digit(value) || !holds_word(value))
 }
@@ -85,13 +86,13 @@ fn is_set(value: &[u8], form: Form) -> bool {
 /// A password that nobody writes into an example: letters, digits and signs.
 fn is_strong(value: &[u8], form: Form) -> bool {
     let any = |fits: fn(&u8) -> bool| value.iter().any(fits);
-    let signs = value.iter().filter(|byte| b"!@#$%^&*?".contains(byte)).count();
+    let signs = value.iter().filter(|byte| byte.is_ascii_punctuation() && !b"_-./".contains(byte)).count();
     (8..=64).contains(&value.len())
         && value.iter().all(u8::is_ascii_graphic)
         && any(u8::is_ascii_alphabetic)
         && any(u8::is_ascii_digit)
         && signs > 0
-        && signs <= value.len() / 3
+        && signs <= value.len() / 2
         && is_literal(value, form)
         && !holds_word(value)
 }
@@ -102,6 +103,8 @@ fn is_literal(value: &[u8], form: Form) -> bool {
     let is_code = match form {
         // A sentence, or a pattern for a program.
         Form::Quoted | Form::TightQuoted => value.contains(&b' ') || (any(b"([{") && any(b")]}")),
+        // `&` and `*` name another value in YAML, `!` its type, `|` and `>` a text of several lines.
+        Form::Yaml => any(b"(){}[]") || value.first().is_some_and(|first| b"&*|>!".contains(first)),
         _ => any(b"(){}[]") || value.first().is_some_and(|first| b"&*./|-!@~+?".contains(first)),
     };
     value.len() >= 4 && !is_code && !value.contains(&b'\n') && !is_number(value) && !is_placeholder(value)
@@ -115,6 +118,11 @@ fn is_number(value: &[u8]) -> bool {
         && digits.iter().all(|byte| {
             byte.is_ascii_digit() || matches!(byte, b'.' | b'_') || (hex && byte.is_ascii_hexdigit())
         })
+}
+
+/// A password of digits alone.
+fn is_pin(value: &[u8]) -> bool {
+    (6..=32).contains(&value.len()) && value.iter().all(u8::is_ascii_digit) && !is_placeholder(value)
 }
 
 /// `creds.Token`, `win32api.RegEnumKey`: names of a program, joined by dots.
@@ -165,7 +173,10 @@ pub(crate) fn is_reference(value: &[u8]) -> bool {
     };
     match value {
         [] | [b'$', b'{' | b'(' | b'$', ..] | [b'{' | b'#' | b'@', b'{', ..] => true,
-        [b'$', rest @ ..] => is_name(rest),
+        [b'$', rest @ ..] => {
+            let name = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+            name > 0 && rest.get(name).is_none_or(|behind| b"&;,)/\\ .:-".contains(behind))
+        }
         [b'<', rest @ .., b'>'] | [b'{', rest @ .., b'}'] | [b'%', rest @ .., b'%'] => is_name(rest),
         [b'<', rest @ ..] => is_name(rest),
         [b'%', rest @ ..] => rest.len() < 3,
@@ -228,11 +239,16 @@ pub(crate) fn is_random(value: &[u8], sure: bool) -> bool {
         value.windows(2).filter(|pair| matches!(pair, [one, other] if changed(*one, *other))).count();
     let climbs = value.windows(2).filter(|pair| matches!(pair, [one, other] if one + 1 == *other)).count();
     let separators = value.len() - digits - lowers - uppers;
-    let needed = if lowers > 0 && uppers > 0 { 35 } else { 22 };
+    let both = lowers > 0 && uppers > 0;
+    let needed = match (both, sure) {
+        (true, _) => 35,
+        (false, true) => 14,
+        (false, false) => 22,
+    };
     changes * 100 >= needed * (value.len() - separators)
         && separators * 5 <= value.len()
         && climbs * 3 <= value.len()
-        && wordiness(value) < 50
+        && (!both || wordiness(value) < 50)
         && entropy(value) >= if sure { 3.0 } else { 3.5 }
 }
 

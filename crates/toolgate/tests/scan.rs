@@ -167,7 +167,7 @@ fn what_cannot_be_looked_at_is_no_success() {
         &["--git-history", ".", "."],
         &["--format", "xml"],
     ] {
-        let answer = run(&scan(&machine, &top).env("GIT_CEILING_DIRECTORIES", "/"), args);
+        let answer = run(&scan(&machine, &top).env("GIT_DIR", "/nonexistent"), args);
         assert_eq!(answer.code(), Some(2), "{args:?}: {answer:?}");
         assert!(!answer.stderr.is_empty());
     }
