@@ -115,9 +115,11 @@ pub fn find(text: &[u8], rules: &Rules) -> Vec<Found> {
     // A colour may split a secret, and it may part one from a word.
     let lenses = [&b""[..], b" "].map(|instead| Lens::without_colours(text, instead));
     let found = match lenses {
-        [Some(one), Some(other)] => {
-            let mut found = escaped_and_plain(text, rules);
-            for lens in [one, other] {
+        [Some(joined), Some(parted)] => {
+            // The letters of an escape are no name of somebody.
+            let tokens = Rules { emails: Emails::None, ..rules.clone() };
+            let mut found = escaped_and_plain(text, &tokens);
+            for (lens, rules) in [(joined, rules), (parted, &tokens)] {
                 let inside = escaped_and_plain(lens.bytes(), rules);
                 found.extend(inside.into_iter().map(|found| lens.back(found)));
             }
