@@ -114,6 +114,11 @@ fn bytes_of(class: &Class) -> Vec<u8> {
     (0..=255).filter(|byte| has(class, *byte)).collect()
 }
 
+/// Three bytes as a number.
+fn number([a, b, c]: [u8; 3]) -> u32 {
+    u32::from_le_bytes([a, b, c, 0])
+}
+
 /// Reads a shape; alternatives make several.
 fn shapes(text: &str) -> Result<Vec<Vec<Step>>> {
     let mut done: Vec<Vec<Step>> = vec![Vec::new()];
@@ -328,7 +333,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     tables.choose_factor();
     let out = env::var("OUT_DIR")?;
     let out = Path::new(&out);
-    fs::write(out.join("grams.bin"), tables.grams())?;
+    fs::write(out.join("grams.bin"), tables.table())?;
     fs::write(out.join("patterns.rs"), tables.code()? + &names.code())?;
     fs::write(out.join("trials.rs"), format!("&[\n{}]", tables.trials))?;
     Ok(())
@@ -476,70 +481,67 @@ impl Tables {
 
     /// Looks for a factor that lets few common grams fall into the slots of those that are sought.
     fn choose_factor(&mut self) {
-        const TRIES: u32 = 400;
-        let stray = |tables: &Tables| {
-            let slots = tables.slots();
-            let weight = |(rank, gram): (usize, &Vec<u8>)| match gram[..] {
-                [a, b, c]
-                    if slots.contains_key(&gram::slot(u32::from_le_bytes([a, b, c, 0]), tables.factor)) =>
-                {
-                    1_000_000 / (rank + 20)
-                }
-                _ => 0,
-            };
-            tables.common.iter().enumerate().map(weight).sum::<usize>()
-        };
+        const TRIES: u32 = 3000;
+        let sought: BTreeSet<u32> = self.grams().into_iter().map(|(gram, ..)| gram).collect();
+        let common: Vec<(u32, usize)> = self
+            .common
+            .iter()
+            .enumerate()
+            .map(|(rank, gram)| (number([gram[0], gram[1], gram[2]]), 1_000_000 / (rank + 20)))
+            .filter(|(gram, _)| !sought.contains(gram))
+            .collect();
+        let mut used = vec![0; gram::SLOTS];
         let mut best = (usize::MAX, 0);
-        for number in 0..TRIES {
-            self.factor = ((number + 1).wrapping_mul(0x9e37_79b9) | 1) << 8;
-            best = best.min((stray(self), self.factor));
+        for number in 1..=TRIES {
+            let factor = (number.wrapping_mul(0x9e37_79b9) | 1) << 8;
+            for gram in &sought {
+                used[gram::slot(*gram, factor)] = number;
+            }
+            let stray = common.iter().filter(|(gram, _)| used[gram::slot(*gram, factor)] == number);
+            best = best.min((stray.map(|(_, weight)| weight).sum(), factor));
         }
         self.factor = best.1;
     }
 
-    /// Which anchors a gram may belong to, by the gram's slot: the anchor and how far behind its beginning.
+    /// The grams by which literals are found: each with its literal, and how far behind the literal's beginning it lies.
+    fn grams(&self) -> Vec<(u32, usize, usize)> {
+        let common: BTreeMap<&[u8], usize> = self
+            .common
+            .iter()
+            .enumerate()
+            .map(|(rank, gram)| (gram.as_slice(), self.common.len() - rank))
+            .collect();
+        let mut grams = BTreeSet::new();
+        for (anchor, Anchor { literal, follows, .. }) in self.anchors.iter().enumerate() {
+            if let [a, b, c] = literal[..] {
+                grams.insert((number([a, b, c]), anchor, 0));
+                grams.extend(follows.iter().map(|d| (number([b, c, *d]), anchor, 1)));
+                continue;
+            }
+            // The four bytes in a row that are met least.
+            let met = |at: usize| common.get(&literal[at..at + 3]).copied().unwrap_or_default();
+            let rarest = (0..literal.len().saturating_sub(3)).min_by_key(|at| met(*at) + met(at + 1));
+            for at in rarest.into_iter().flat_map(|at| [at, at + 1]) {
+                grams.insert((number([literal[at], literal[at + 1], literal[at + 2]]), anchor, at));
+            }
+        }
+        grams.into_iter().collect()
+    }
+
+    /// Which anchors a gram may belong to, by the gram's slot.
     fn slots(&self) -> BTreeMap<usize, Vec<(usize, usize)>> {
         let mut slots: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
-        let mut enter = |bytes: [u8; 3], anchor, offset| {
-            let entries = slots
-                .entry(gram::slot(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], 0]), self.factor))
-                .or_default();
+        for (gram, anchor, offset) in self.grams() {
+            let entries = slots.entry(gram::slot(gram, self.factor)).or_default();
             if !entries.contains(&(anchor, offset)) {
                 entries.push((anchor, offset));
-            }
-        };
-        for (number, anchor) in self.anchors.iter().enumerate() {
-            match anchor.literal.as_slice() {
-                [a, b, c] => {
-                    enter([*a, *b, *c], number, 0);
-                    anchor.follows.iter().for_each(|d| enter([*b, *c, *d], number, 1));
-                }
-                literal => {
-                    // The four bytes in a row that are met least.
-                    let rarest = (0..literal.len().saturating_sub(3)).min_by_key(|at| {
-                        let common = |from: usize| {
-                            let gram = &literal[from..from + 3];
-                            self.common
-                                .iter()
-                                .position(|known| known == gram)
-                                .map_or(0, |at| self.common.len() - at)
-                        };
-                        common(*at) + common(at + 1)
-                    });
-                    if let Some(at) = rarest
-                        && let [a, b, c, d] = literal[at..at + 4]
-                    {
-                        enter([a, b, c], number, at);
-                        enter([b, c, d], number, at + 1);
-                    }
-                }
             }
         }
         slots
     }
 
     /// The first table: which slots are in use.
-    fn grams(&self) -> Vec<u8> {
+    fn table(&self) -> Vec<u8> {
         let mut grams = vec![0; gram::SLOTS];
         for slot in self.slots().keys() {
             grams[*slot] = 1;

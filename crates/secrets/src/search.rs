@@ -11,10 +11,11 @@ const WINDOW: usize = STRIDE + 2;
 /// Tells of every literal in the text: where it begins, how long it is, and what it may be the anchor of.
 pub(crate) fn anchors(text: &[u8], visit: &mut impl FnMut(usize, usize, Anchor)) {
     let mut at = 0;
-    while let Some(found) = next(text, at) {
-        let window = text.get(found..found + WINDOW).unwrap_or_default();
-        for (number, bytes) in window.windows(4).enumerate().step_by(2) {
-            resolve(text, found + number, bytes, visit);
+    while let Some((found, mut hits)) = next(text, at) {
+        while hits != 0 {
+            let at = found + 2 * hits.trailing_zeros() as usize;
+            resolve(text, at, four(text, at), visit);
+            hits &= hits - 1;
         }
         at = found + STRIDE;
     }
@@ -25,22 +26,26 @@ pub(crate) fn anchors(text: &[u8], visit: &mut impl FnMut(usize, usize, Anchor))
     for (to, from) in padded.iter_mut().zip(rest) {
         *to = *from;
     }
-    for (number, bytes) in padded.windows(4).enumerate().step_by(2).take(rest.len().div_ceil(2)) {
-        resolve(text, at + number, bytes, visit);
+    for number in (0..rest.len()).step_by(2) {
+        let bytes = four(&padded, number);
+        if is_used(bytes) != 0 {
+            resolve(text, at + number, bytes, visit);
+        }
     }
 }
 
-/// The next step from `at` on in which a gram is in use. A function of its own, so that the loop has all registers.
+/// The next step from `at` on in which grams are in use: where it begins, and which of its samples they are. A function of
+/// its own, so that the loop has all registers.
 #[inline(never)]
-fn next(text: &[u8], from: usize) -> Option<usize> {
+fn next(text: &[u8], from: usize) -> Option<(usize, u32)> {
     let mut at = from;
     for window in text.get(from..)?.windows(WINDOW).step_by(STRIDE) {
         let window: &[u8; WINDOW] = window.try_into().ok()?;
+        let used = [0, 2, 4, 6, 8, 10].map(|at| is_used(four(window, at)));
         // Without a branch for each: nearly always there is nothing.
-        if [0, 2, 4, 6, 8, 10].map(|at| is_used(four(window, at))).into_iter().fold(0, |any, one| any | one)
-            != 0
-        {
-            return Some(at);
+        if used.into_iter().fold(0, |any, one| any | one) != 0 {
+            let hits = used.into_iter().rev().fold(0, |hits, one| hits << 1 | u32::from(one));
+            return Some((at, hits));
         }
         at += STRIDE;
     }
@@ -54,21 +59,15 @@ fn four(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Whether some literal has a gram of the same slot; not zero if so.
+/// Whether some literal has a gram of the same slot: 1 or 0.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "the innermost loop is made of this")]
 fn is_used(gram: u32) -> u8 {
     GRAMS.get(gram::slot(gram, FACTOR)).copied().unwrap_or_default()
 }
 
-/// Looks closer at four bytes.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "nearly always its first test is its last")]
-fn resolve(text: &[u8], at: usize, bytes: &[u8], visit: &mut impl FnMut(usize, usize, Anchor)) {
-    let bytes = four(bytes, 0);
-    if is_used(bytes) == 0 {
-        return;
-    }
+/// Looks closer at four bytes whose gram is in use.
+fn resolve(text: &[u8], at: usize, bytes: u32, visit: &mut impl FnMut(usize, usize, Anchor)) {
     for entry in entries(gram::slot(bytes, FACTOR), bytes) {
         let (Some(from), Some(literal)) = (at.checked_sub(entry.offset.into()), entry.literal()) else {
             continue;
