@@ -1,5 +1,5 @@
 //! Any bytes are scrubbed without a panic, and a second time changes nothing; a token that is put anywhere into them as
-//! a word of its own is gone; in pieces they come out as in one.
+//! a word of its own is gone, in one piece and in many; in pieces, too, what holds no secret comes out as it is.
 
 #![no_main]
 
@@ -49,22 +49,28 @@ fuzz_target!(|input: &[u8]| {
         assert!(once == twice, "a second time changes\n  {}\nto\n  {}", shown(&once), shown(&twice));
     }
 
+    let in_pieces = |text: &[u8]| {
+        let rules = Rules::default();
+        let mut stream = Stream::new(&rules, Marks::Plain);
+        let mut out = Vec::new();
+        for piece in text.chunks(1 + usize::from(*piece) * 16) {
+            stream.push(piece, &mut out);
+        }
+        stream.finish(&mut out);
+        out
+    };
+    if scrub(text, &Rules::default(), Marks::Plain).is_none() {
+        let out = in_pieces(text);
+        assert!(out == text, "in pieces\n  {}\nis not\n  {}", shown(&out), shown(text));
+    }
+
     let token = TOKENS[usize::from(*token) % TOKENS.len()];
     if !holds(text, token) {
         let place = usize::from(u16::from_be_bytes([*high, *low])) % (text.len() + 1);
         let (head, tail) = text.split_at(place);
         let planted = [head, b" ", token.as_bytes(), b" ", tail].concat();
-        let out = scrubbed(&planted, Marks::Plain);
-        assert!(!holds(&out, token), "{token} is still in\n  {}", shown(&out));
+        for out in [scrubbed(&planted, Marks::Plain), in_pieces(&planted)] {
+            assert!(!holds(&out, token), "{token} is still in\n  {}", shown(&out));
+        }
     }
-
-    let rules = Rules::default();
-    let mut stream = Stream::new(&rules, Marks::Plain);
-    let mut out = Vec::new();
-    for piece in text.chunks(1 + usize::from(*piece) * 16) {
-        stream.push(piece, &mut out);
-    }
-    stream.finish(&mut out);
-    let whole = scrubbed(text, Marks::Plain);
-    assert!(out == whole, "in pieces\n  {}\nin one\n  {}", shown(&out), shown(&whole));
 });
