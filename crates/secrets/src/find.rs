@@ -112,21 +112,15 @@ impl Found {
 
 /// All secrets in a text, in order; none touches another.
 pub fn find(text: &[u8], rules: &Rules) -> Vec<Found> {
-    // A colour may split a secret, and it may part one from a word.
-    let lenses = [&b""[..], b" "].map(|instead| Lens::without_colours(text, instead));
-    let found = match lenses {
-        [Some(joined), Some(parted)] => {
-            // The letters of an escape are no name of somebody.
-            let tokens = Rules { emails: Emails::None, ..rules.clone() };
-            let mut found = escaped_and_plain(text, &tokens);
-            for (lens, rules) in [(joined, rules), (parted, &tokens)] {
-                let inside = escaped_and_plain(lens.bytes(), rules);
-                found.extend(inside.into_iter().map(|found| lens.back(found)));
-            }
-            found
-        }
-        _ => escaped_and_plain(text, rules),
-    };
+    let Some(joined) = Lens::without_colours(text, b"") else { return apart(escaped_and_plain(text, rules)) };
+    // A colour may split a secret, and it may part one from a word. The letters of an escape are no name of somebody.
+    let tokens = Rules { emails: Emails::None, ..rules.clone() };
+    let mut found = escaped_and_plain(text, &tokens);
+    let parted = Lens::without_colours(text, b" ").map(|parted| (parted, &tokens));
+    for (lens, rules) in [(joined, rules)].into_iter().chain(parted) {
+        let inside = escaped_and_plain(lens.bytes(), rules);
+        found.extend(inside.into_iter().map(|found| lens.back(found)));
+    }
     apart(found)
 }
 
@@ -192,7 +186,8 @@ fn plain(text: &[u8], rules: &Rules) -> Vec<Found> {
     // Behind an `@` that ends no password, none begins before it.
     let mut least = 0;
     for at in memchr_iter(b'@', text) {
-        if let Some((from, to)) = email::around(text, at)
+        if rules.emails != Emails::None
+            && let Some((from, to)) = email::around(text, at)
             && !email::is_safe(text.get(from..to).unwrap_or_default(), rules.emails, &rules.safe_emails)
         {
             found.push(Found::of(EMAIL, from, to));

@@ -228,7 +228,7 @@ pub(crate) fn answer(host: &dyn Host, line: &Line, event: &[u8], deadline: Insta
                     .ok()
                     .and_then(|cwd| cwd.to_str().map(|cwd| cwd.to_owned().into()));
             }
-            if host.keeps_failed_output(&call.tool) {
+            if host.keeps_failed_output(&call.tool) && Wrap::may_be_on(&call) {
                 let wrap = Wrap::of_session(&line.dirs.state, call.session.as_deref());
                 call = wrap.and_then(|wrap| wrap.opened(&call)).unwrap_or(call);
             }
@@ -387,7 +387,10 @@ impl Line {
             return verdict;
         }
         let wanted = redaction::wanted(layers);
-        let wrap = Wrap::of_session(&self.dirs.state, call.session.as_deref()).filter(|_| wanted.wrap);
+        if !wanted.wrap {
+            return verdict;
+        }
+        let wrap = Wrap::of_session(&self.dirs.state, call.session.as_deref());
         let (Some(wrap), Some((param, command))) = (wrap, gate::command_member(call)) else { return verdict };
         // It may have been bound to a directory already.
         let bound = verdict.rewrites().iter().find(|(changed, _)| changed == param);

@@ -69,10 +69,16 @@ impl Wrap {
         (self.around(command, &wanted)? == text).then_some(command)
     }
 
+    /// Whether this may be a later event of a call that we have changed. Most are not, and need not know who we are.
+    pub fn may_be_on(call: &Call<'_>) -> bool {
+        matches!(call.phase, Phase::Permission | Phase::After)
+            && command_member(call).is_some_and(|(_, text)| text.starts_with(HEAD))
+    }
+
     /// The call as it was before we changed it, where this is a later event of one that we have.
     pub fn opened<'a>(&self, call: &Call<'a>) -> Option<Call<'a>> {
         let Action::Shell { directory, .. } = &call.action else { return None };
-        if !matches!(call.phase, Phase::Permission | Phase::After) {
+        if !Wrap::may_be_on(call) {
             return None;
         }
         let (param, text) = command_member(call)?;
