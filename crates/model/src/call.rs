@@ -33,6 +33,8 @@ pub struct Call<'a> {
     pub action: Action<'a>,
     /// What the tool gave back: JSON, as it came. Only in [`Phase::After`].
     pub output: Option<Cow<'a, str>>,
+    /// What the user said. Only in [`Phase::Prompt`], and as the answer to a question in [`Phase::After`].
+    pub said: Option<Cow<'a, str>>,
 }
 
 impl<'a> Call<'a> {
@@ -52,6 +54,7 @@ impl<'a> Call<'a> {
             input: Json::Null,
             action: Action::Nothing,
             output: None,
+            said: None,
         }
     }
 
@@ -95,8 +98,21 @@ pub enum Phase {
     Config,
     /// A session begins: the root is pinned now.
     Start,
+    /// The user has said something: a turn begins.
+    Prompt,
+    /// A session ends.
+    End,
+    /// Something failed in the host.
+    Error,
     /// Anything else: passes, and is recorded.
     Other,
+}
+
+impl Phase {
+    /// Whether an answer can still stop something.
+    pub fn stops(self) -> bool {
+        matches!(self, Phase::Before | Phase::Permission | Phase::Config)
+    }
 }
 
 /// What a tool is asked to do, as far as its name and parameters say.
@@ -117,8 +133,10 @@ pub enum Action<'a> {
     Run(Vec<String>),
     /// Fetches an address.
     Fetch,
-    /// Bookkeeping inside the host (a task list, a question): nothing outside it changes.
+    /// Bookkeeping inside the host (a task list): nothing outside it changes.
     Internal,
+    /// Asks the user something.
+    Question,
     /// A tool that its host's page does not list.
     Unlisted {
         /// Offered by an MCP server that the user has added.
@@ -152,6 +170,8 @@ pub enum Access {
     Search,
     /// A link is made that leads there.
     Link,
+    /// Something is added at its end; it is made where it is not there.
+    Append,
     /// It is made or changed.
     Write,
     /// It is taken away.
@@ -161,7 +181,12 @@ pub enum Access {
 impl Access {
     /// Whether something is made, changed or taken away.
     pub fn changes(self) -> bool {
-        matches!(self, Access::Write | Access::Delete)
+        matches!(self, Access::Append | Access::Write | Access::Delete)
+    }
+
+    /// Whether something comes to stand there.
+    pub fn fills(self) -> bool {
+        matches!(self, Access::Append | Access::Write)
     }
 
     /// As a verb, for messages.
@@ -172,6 +197,7 @@ impl Access {
             Access::Read => "reads",
             Access::Search => "searches",
             Access::Link => "links to",
+            Access::Append => "adds to",
             Access::Write => "writes",
             Access::Delete => "deletes",
         }

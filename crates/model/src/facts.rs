@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Access, Agent, Ground, Origin, Place, Reach, Run, Trouble, Unknown};
+use crate::{Access, Agent, Ground, Origin, Place, Reach, Run, Team, Trouble, Unknown};
 
 /// Everything that a policy may know.
 #[derive(Debug)]
@@ -11,6 +11,10 @@ pub struct Facts<'a> {
     pub tool: &'a str,
     /// Who is calling, in the host's own words.
     pub agent: &'a Agent<'a>,
+    /// Who is calling, as people know it, and what the team and the session have come to.
+    pub team: &'a Team,
+    /// Whether the call asks the user something.
+    pub asks_user: bool,
     /// The text of a shell command, for lists that go by its first words. What the command does is an effect.
     pub command: Option<&'a str>,
     /// The ground that the session stands on.
@@ -53,8 +57,32 @@ pub struct Use<'a> {
     pub private: Vec<Private>,
     /// Its name leaves open whether it holds a secret, and what stands in it says that it does.
     pub holds_secret: bool,
+    /// What the call makes of the file. Looked for only where the settings ask for it.
+    pub change: Option<Change>,
     /// What in a shell command leads to it.
     pub origin: Option<Origin>,
+}
+
+/// What a call makes of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What stands in it now; `None` where it is not there.
+    pub before: Option<String>,
+    /// What would stand in it then.
+    pub after: After,
+}
+
+/// What would stand in a file after a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum After {
+    /// This.
+    Text(String),
+    /// What is there now and more.
+    More,
+    /// What is there now with each first text replaced by the second. That the first stands there is not known.
+    Replaced(Vec<(String, String)>),
+    /// Nobody can say.
+    Unknown,
 }
 
 impl Use<'_> {

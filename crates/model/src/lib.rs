@@ -14,19 +14,21 @@ mod json;
 mod patch;
 mod resolve;
 mod secret_name;
+mod team;
 mod tool_rule;
 mod verdict;
 mod world;
 
 pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase, quoted};
 pub use effect::{Effect, Gap, Origin, Reach, Run, Target, Unknown, Via, base_name};
-pub use facts::{ConfigChange, DirectoryChange, ExpandedTarget, Facts, Private, Standing, Use};
+pub use facts::{After, Change, ConfigChange, DirectoryChange, ExpandedTarget, Facts, Private, Standing, Use};
 pub use ground::{Ground, Spot, below};
 pub use host::{DecodeError, HooksStart, Host, Reply};
 pub use json::{Json, MAX_DEPTH};
 pub use patch::{added, patched};
 pub use resolve::{Place, Resolver, Trouble, clean, has_dotdot};
 pub use secret_name::{SECRET_LOOK, SecretName, holds_secret, secret_name, secret_pattern};
+pub use team::{COORDINATOR, History, Lockout, Member, Team, TeamPhase, plain_name};
 pub use tool_rule::{ToolAccess, ToolRule};
 pub use verdict::{
     Decision, Finding, Kind, MAX_MESSAGE, Policy, Redaction, Ruleset, Verdict, Wording, shorten,

@@ -75,6 +75,30 @@ pub enum Kind {
     Failure,
     /// The gate has stepped back, as its profile says; the floor still holds.
     Inactive,
+    /// A coordinator that does the work itself.
+    Coordinator,
+    /// A file that is another's to write.
+    NotOwner,
+    /// A file that is another's to read.
+    NotReader,
+    /// An artifact whose author was rejected.
+    LockedOut,
+    /// A file that may only grow.
+    AppendOnly,
+    /// A log that may only be made, not changed.
+    Log,
+    /// An agent's own charter.
+    Charter,
+    /// The team's decisions.
+    Decisions,
+    /// A name that stays reserved.
+    Registry,
+    /// A team that its user has not agreed to.
+    TeamPhase,
+    /// A question too many.
+    Question,
+    /// Too much in a short time.
+    Limit,
 }
 
 impl Kind {
@@ -100,6 +124,18 @@ impl Kind {
             Kind::Unproved => "unproved",
             Kind::Failure => "failure",
             Kind::Inactive => "inactive",
+            Kind::Coordinator => "coordinator",
+            Kind::NotOwner => "not-owner",
+            Kind::NotReader => "not-reader",
+            Kind::LockedOut => "locked-out",
+            Kind::AppendOnly => "append-only",
+            Kind::Log => "log",
+            Kind::Charter => "charter",
+            Kind::Decisions => "decisions",
+            Kind::Registry => "registry",
+            Kind::TeamPhase => "team-phase",
+            Kind::Question => "question",
+            Kind::Limit => "limit",
         }
     }
 }
@@ -121,6 +157,12 @@ pub struct Finding {
     pub reason: String,
     /// What to do instead.
     pub instead: String,
+    /// A list or a count, for profiles that word their messages themselves.
+    pub detail: String,
+    /// What a question is answered with in the user's stead, where the host can do that.
+    pub answer: Option<String>,
+    /// Whether the user is told of it at once, and not only once it has happened again and again.
+    pub urgent: bool,
     /// The whole message, where a profile words it itself.
     pub wording: Option<String>,
 }
@@ -143,6 +185,9 @@ impl Finding {
             path: nothing(),
             reason: nothing(),
             instead: nothing(),
+            detail: nothing(),
+            answer: None,
+            urgent: false,
             wording: None,
         }
     }
@@ -163,6 +208,24 @@ impl Finding {
     #[must_use]
     pub fn instead(self, instead: impl Into<String>) -> Finding {
         Finding { instead: instead.into(), ..self }
+    }
+
+    /// A list or a count, for profiles that word their messages themselves.
+    #[must_use]
+    pub fn detail(self, detail: impl Into<String>) -> Finding {
+        Finding { detail: detail.into(), ..self }
+    }
+
+    /// What a question is answered with in the user's stead.
+    #[must_use]
+    pub fn answering(self, answer: impl Into<String>) -> Finding {
+        Finding { answer: Some(answer.into()), ..self }
+    }
+
+    /// The user is told of it at once.
+    #[must_use]
+    pub fn urgent(self) -> Finding {
+        Finding { urgent: true, ..self }
     }
 
     /// The text that the agent gets.
@@ -254,7 +317,7 @@ impl Ruleset<'_> {
         // Having no objection to what is not understood is one thing, vouching for it another.
         let vouches = |layer: &Ruleset<'_>| layer.grants && layer.facts.unknown.is_empty();
         let granted = decision == Decision::Allow && layers.iter().all(vouches);
-        Verdict { decision, granted, findings, rewrites: Vec::new(), redaction: None }
+        Verdict { decision, granted, findings, ..Verdict::none() }
     }
 }
 
@@ -267,6 +330,9 @@ pub struct Verdict {
     findings: Vec<Finding>,
     rewrites: Vec<(String, String)>,
     redaction: Option<Redaction>,
+    notice: Option<String>,
+    context: Option<String>,
+    said: Option<String>,
 }
 
 /// What is shown to the model instead of what a tool gave back.
@@ -294,7 +360,42 @@ impl Verdict {
             findings: Vec::new(),
             rewrites: Vec::new(),
             redaction: None,
+            notice: None,
+            context: None,
+            said: None,
         }
+    }
+    /// What the user is told, and the model is not.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
+    }
+    /// The same verdict with something that the user is told.
+    pub fn noticing(mut self, notice: Option<String>) -> Verdict {
+        self.notice = notice;
+        self
+    }
+    /// What the model is told besides: at the start of a session who it is, later what it had better do.
+    pub fn context(&self) -> Option<&str> {
+        self.context.as_deref()
+    }
+    /// The same verdict with something that the model is told besides.
+    pub fn telling(mut self, context: Option<String>) -> Verdict {
+        self.context = context;
+        self
+    }
+    /// What a question is answered with in the user's stead: only where that is all that is objected to it.
+    pub fn answer(&self) -> Option<&str> {
+        let denied = self.findings.iter().filter(|finding| finding.decision == Decision::Deny);
+        denied.map(|finding| finding.answer.as_deref()).reduce(Option::and).flatten()
+    }
+    /// What the user is taken to have said, where that is more than the words themselves.
+    pub fn said(&self) -> Option<&str> {
+        self.said.as_deref()
+    }
+    /// The same verdict with the user's words as they are passed on.
+    pub fn saying(mut self, said: Option<String>) -> Verdict {
+        self.said = said;
+        self
     }
     /// What is shown to the model instead of the tool's output; `None` where that stays as it is.
     pub fn redaction(&self) -> Option<&Redaction> {
