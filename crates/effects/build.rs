@@ -414,8 +414,8 @@ impl Tables {
 }
 
 /// Kinds of paths, which an effect may have too.
-const PATHS: [&str; 8] =
-    ["read", "read-tree", "list", "write", "write-tree", "delete", "delete-tree", "enter"];
+const PATHS: [&str; 9] =
+    ["read", "read-tree", "list", "append", "write", "write-tree", "delete", "delete-tree", "enter"];
 
 fn kinds(names: &str) -> Result<String> {
     let mut list = names.split('+').map(kind).collect::<Result<Vec<_>>>()?;
@@ -428,11 +428,12 @@ fn kinds(names: &str) -> Result<String> {
 
 /// The Rust name of a kind.
 fn kind(name: &str) -> Result<String> {
-    const SIMPLE: [&str; 28] = [
+    const SIMPLE: [&str; 29] = [
         "text",
         "read",
         "read-tree",
         "list",
+        "append",
         "write",
         "write-tree",
         "delete",

@@ -33,7 +33,7 @@ pub fn effects<'a>(
 ) -> Vec<Effect<'a>> {
     let ruled = rule_for(rules, &call.tool);
     let mut effects = match &call.action {
-        Action::Nothing | Action::Internal | Action::Configure(_) => Vec::new(),
+        Action::Nothing | Action::Internal | Action::Question | Action::Configure(_) => Vec::new(),
         Action::Fetch => vec![Effect::Connect],
         Action::Run(words) => vec![Effect::Run(Run::of(words.clone()))],
         Action::Shell { command: Some(command), directory } => {

@@ -27,6 +27,7 @@ pub(crate) enum Kind {
     Read,
     ReadTree,
     List,
+    Append,
     Write,
     WriteTree,
     Delete,
@@ -835,7 +836,7 @@ impl Reader<'_, '_> {
         };
         match kind {
             Kind::Text | Kind::Prose => Vec::new(),
-            Kind::Read | Kind::Write if text == "-" && known => Vec::new(),
+            Kind::Read | Kind::Append | Kind::Write if text == "-" && known => Vec::new(),
             Kind::At => value::at(text, known).into_iter().map(within).collect(),
             Kind::Form => value::form(text, known).into_iter().map(within).collect(),
             Kind::Mount => value::mount(text, known).into_iter().map(within).collect(),
@@ -867,7 +868,7 @@ impl Kind {
     /// Whether the word names a file or a directory.
     fn is_path(self) -> bool {
         match self {
-            Kind::Read | Kind::ReadTree | Kind::List | Kind::Write | Kind::WriteTree => true,
+            Kind::Read | Kind::ReadTree | Kind::List | Kind::Append | Kind::Write | Kind::WriteTree => true,
             Kind::Delete
             | Kind::DeleteTree
             | Kind::Enter
@@ -891,7 +892,11 @@ impl Kind {
 
     /// Whether what the word names is made, changed or taken away.
     fn changes(self) -> bool {
-        matches!(self, Kind::Write | Kind::WriteTree | Kind::Delete | Kind::DeleteTree | Kind::Beside)
+        match self {
+            Kind::Append | Kind::Write | Kind::WriteTree => true,
+            Kind::Delete | Kind::DeleteTree | Kind::Beside => true,
+            _ => false,
+        }
     }
 }
 

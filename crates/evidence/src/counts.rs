@@ -67,19 +67,7 @@ fn name(kind: Kind) -> &'static str {
             "outside_directory"
         }
         Kind::InvalidPath => "invalid_path",
-        Kind::Secret
-        | Kind::Tampering
-        | Kind::GitInternals
-        | Kind::Tool
-        | Kind::Role
-        | Kind::Rule
-        | Kind::Directory
-        | Kind::Destructive
-        | Kind::DirectoryChange
-        | Kind::Expansion
-        | Kind::Unproved
-        | Kind::Failure
-        | Kind::Inactive => kind.word(),
+        _ => kind.word(),
     }
 }
 

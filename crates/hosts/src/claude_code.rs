@@ -212,7 +212,9 @@ impl Host for ClaudeCode {
             (Phase::Config, Decision::Ask | Decision::Deny) => Reply::blocking(message.unwrap_or_default()),
             (Phase::After, _) => after(call, verdict),
             // What has happened cannot be stopped; it is in the record.
-            (Phase::Config | Phase::Start | Phase::Other, _) => Reply::silent(),
+            (Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other, _) => {
+                Reply::silent()
+            }
         }
     }
 
@@ -225,7 +227,7 @@ impl Host for ClaudeCode {
             Some(Phase::Config) => Reply::blocking(message),
             // After a call the output is shown all the same: the client takes another one only in the very shape of
             // that which could not be read, and a block hides nothing.
-            Some(Phase::After | Phase::Start | Phase::Other) => {
+            Some(Phase::After | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => {
                 print(&Answer { system_message: Some(message), hook_specific_output: None })
             }
         }

@@ -164,7 +164,9 @@ impl Host for Codex {
                 Some(redaction) => print(&block(&readable(redaction, READ))),
             },
             // What has happened cannot be stopped; it is in the record.
-            (Phase::Config | Phase::Start | Phase::Other, _) => Reply::silent(),
+            (Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other, _) => {
+                Reply::silent()
+            }
         }
     }
 
@@ -174,7 +176,7 @@ impl Host for Codex {
             Some(Phase::Permission) => print_denial(&permission("deny", Some(message)), message),
             Some(Phase::Config) => Reply::blocking(message),
             Some(Phase::After) => print_denial(&block(message), message),
-            Some(Phase::Start | Phase::Other) => Reply::silent(),
+            Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }
 }

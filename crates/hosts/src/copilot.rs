@@ -253,7 +253,9 @@ impl Host for Copilot {
                 Some(redaction) => after(redaction, redacted(verdict)),
             },
             // What has happened cannot be stopped; it is in the record.
-            (Phase::Config | Phase::Start | Phase::Other, _) => Reply::silent(),
+            (Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other, _) => {
+                Reply::silent()
+            }
         }
     }
 
@@ -272,7 +274,7 @@ impl Host for Copilot {
             Some(Phase::Permission) => print(&Permission { behavior: "deny", message: Some(message) }),
             Some(Phase::Config) => Reply::blocking(message),
             Some(Phase::After) => print(&block(message)),
-            Some(Phase::Start | Phase::Other) => Reply::silent(),
+            Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }
 }

@@ -241,7 +241,7 @@ impl Host for Cursor {
                 updated_mcp_tool_output: McpOutput { content: [McpText { r#type: "text", text: message }] },
                 additional_context: None,
             }),
-            Some(Phase::Start | Phase::Other) => Reply::silent(),
+            Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }
 }

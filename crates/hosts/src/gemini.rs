@@ -164,7 +164,16 @@ impl Host for Gemini {
                 }
             },
             // What has happened cannot be stopped; it is in the record.
-            (Phase::Permission | Phase::Config | Phase::Start | Phase::Other, _) => Reply::silent(),
+            (
+                Phase::Permission
+                | Phase::Config
+                | Phase::Start
+                | Phase::Prompt
+                | Phase::End
+                | Phase::Error
+                | Phase::Other,
+                _,
+            ) => Reply::silent(),
         }
     }
 
@@ -173,7 +182,7 @@ impl Host for Gemini {
             None | Some(Phase::Before | Phase::Permission | Phase::Config | Phase::After) => {
                 print_denial(&Answer { decision: "deny", reason: message }, message)
             }
-            Some(Phase::Start | Phase::Other) => Reply::silent(),
+            Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }
 }

@@ -47,7 +47,9 @@ impl Host for Mpm {
 
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
         match (call.phase, verdict.decision()) {
-            (Phase::After | Phase::Start | Phase::Other, _) => print(&Answer::Continue),
+            (Phase::After | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other, _) => {
+                print(&Answer::Continue)
+            }
             (_, Decision::Allow) => match rewrite_hint(verdict) {
                 None => print(&Answer::Continue),
                 Some(hint) => print(&Answer::Block { error: &hint }),
@@ -60,7 +62,9 @@ impl Host for Mpm {
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         match phase {
-            Some(Phase::After | Phase::Start | Phase::Other) => print(&Answer::Continue),
+            Some(Phase::After | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => {
+                print(&Answer::Continue)
+            }
             None | Some(Phase::Before | Phase::Permission | Phase::Config) => {
                 print(&Answer::Block { error: message })
             }

@@ -32,7 +32,10 @@ struct Answer<'a> {
 
 /// Says the verdict. What has happened cannot be stopped, only shown in another form; it is in the record.
 pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict) -> Reply {
-    if matches!(call.phase, Phase::After | Phase::Start | Phase::Other) {
+    if matches!(
+        call.phase,
+        Phase::After | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other
+    ) {
         let output = redacted(verdict);
         let note = verdict.redaction().map(Redaction::note);
         return print(&Answer { decision: "allow", output, note, ..Answer::default() });
@@ -54,7 +57,7 @@ pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict) -> Reply {
 /// nothing is let pass, and the person told.
 pub(crate) fn refuse(phase: Option<Phase>, message: &str) -> Reply {
     match phase {
-        Some(Phase::Start | Phase::Other) => {
+        Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => {
             print(&Answer { decision: "allow", notice: Some(message), ..Answer::default() })
         }
         None | Some(Phase::Before | Phase::Permission | Phase::Config | Phase::After) => {

@@ -100,9 +100,17 @@ impl Host for Qwen {
             }
             (Phase::Permission, Decision::Deny) => Reply::blocking(&message),
             // What has happened cannot be stopped; it is in the record.
-            (Phase::Permission | Phase::Config | Phase::After | Phase::Start | Phase::Other, _) => {
-                Reply::silent()
-            }
+            (
+                Phase::Permission
+                | Phase::Config
+                | Phase::After
+                | Phase::Start
+                | Phase::Prompt
+                | Phase::End
+                | Phase::Error
+                | Phase::Other,
+                _,
+            ) => Reply::silent(),
         }
     }
 
@@ -110,7 +118,9 @@ impl Host for Qwen {
         match phase {
             None | Some(Phase::Before) => print_denial(&before("deny", message), message),
             Some(Phase::Permission | Phase::Config) => Reply::blocking(message),
-            Some(Phase::After | Phase::Start | Phase::Other) => Reply::silent(),
+            Some(Phase::After | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => {
+                Reply::silent()
+            }
         }
     }
 }

@@ -68,7 +68,9 @@ impl Dialect {
                 (tool, input, action)
             }
             Phase::Config => (Cow::Borrowed(""), Json::Null, Action::Configure(event.file_path)),
-            Phase::Start | Phase::Other => (Cow::Borrowed(""), Json::Null, Action::Nothing),
+            Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other => {
+                (Cow::Borrowed(""), Json::Null, Action::Nothing)
+            }
         };
         Ok(Call {
             session: event.session_id,

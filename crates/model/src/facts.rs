@@ -25,6 +25,8 @@ pub struct Facts<'a> {
     pub uses: Vec<Use<'a>>,
     /// Programs that it would start.
     pub runs: Vec<Run>,
+    /// Whether it would talk to another machine.
+    pub connects: bool,
     /// What could not be named.
     pub unknown: Vec<Unknown<'a>>,
     /// Changes of the working directory in a shell command, as they are written.

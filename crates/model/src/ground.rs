@@ -65,6 +65,9 @@ pub struct Ground {
     pub agent_dir: Option<Spot>,
     /// Where the host keeps this session's transcript.
     pub transcripts: Option<Spot>,
+    /// Where a team of agents keeps its files: `.squad` or `.ai-team`, in the worktree and in the main checkout, whether
+    /// they are there yet or not.
+    pub team: Vec<Spot>,
     /// toolgate's own files: settings, state, binary. No agent writes them.
     pub own: Vec<Spot>,
     /// When the session began, in seconds and nanoseconds; `None` where that is not known.

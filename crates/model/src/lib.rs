@@ -21,7 +21,9 @@ mod world;
 
 pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase, quoted};
 pub use effect::{Effect, Gap, Origin, Reach, Run, Target, Unknown, Via, base_name};
-pub use facts::{After, Change, ConfigChange, DirectoryChange, ExpandedTarget, Facts, Private, Standing, Use};
+pub use facts::{
+    After, Change, ConfigChange, DirectoryChange, ExpandedTarget, Facts, Private, Standing, Use,
+};
 pub use ground::{Ground, Spot, below};
 pub use host::{DecodeError, HooksStart, Host, Reply};
 pub use json::{Json, MAX_DEPTH};

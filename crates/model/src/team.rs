@@ -22,6 +22,10 @@ pub struct Member {
     pub role: String,
     /// The agent whose session it was started from, where that is another one: what binds that one binds it too.
     pub acts_for: Option<String>,
+    /// Globs below the root, all that it may write; `None` where that is left to its role.
+    pub may_write: Option<Vec<String>>,
+    /// Globs below the root that it may read although they are another's: what it was handed with its work.
+    pub may_read: Vec<String>,
 }
 
 impl Member {
@@ -43,12 +47,18 @@ impl Member {
 
     /// Its name and that of the agent that it acts for.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        [Some(self.name.as_str()), self.acts_for.as_deref()].into_iter().flatten().filter(|name| !name.is_empty())
+        [Some(self.name.as_str()), self.acts_for.as_deref()]
+            .into_iter()
+            .flatten()
+            .filter(|name| !name.is_empty())
     }
 
     /// What to call it in a message.
     pub fn called(&self) -> &str {
-        [&self.name, &self.role].into_iter().find(|word| !word.is_empty()).map_or("this agent", String::as_str)
+        [&self.name, &self.role]
+            .into_iter()
+            .find(|word| !word.is_empty())
+            .map_or("this agent", String::as_str)
     }
 }
 
@@ -89,7 +99,9 @@ impl TeamPhase {
 
     /// The phase of this word.
     pub fn of(word: &str) -> Option<TeamPhase> {
-        [TeamPhase::Proposed, TeamPhase::Agreed, TeamPhase::Working].into_iter().find(|phase| phase.word() == word)
+        [TeamPhase::Proposed, TeamPhase::Agreed, TeamPhase::Working]
+            .into_iter()
+            .find(|phase| phase.word() == word)
     }
 }
 

@@ -60,6 +60,11 @@ const DENIED: &[&str] = &[
     "**/.pi/git",
     "**/.pi/npm",
     "~/.pi/agent",
+    // Who may not revise what, and what was denied: a team's own record, kept by toolgate.
+    "**/.squad/lockout.json",
+    "**/.squad/security-audit.log",
+    "**/.ai-team/lockout.json",
+    "**/.ai-team/security-audit.log",
 ];
 
 /// What hosts load and run by themselves, and people do have agents write now and then.

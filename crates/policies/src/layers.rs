@@ -15,20 +15,24 @@ macro_rules! profiles {
     };
 }
 profiles!(
+    "ask-user-limit",
     "ittybitty",
     "ittybitty-compat",
     "main-checkout",
     "pi-worktree",
     "pii-scrub",
     "read-only-roles",
+    "reviewer-lockout",
     "secret-read-guard",
     "secret-scrub",
     "shell-blocklist",
+    "squad",
     "tool-list",
     "worktree",
     "worktree-strict",
     "write-guard",
     "write-guard-resolve",
+    "write-paths",
 );
 
 /// The text of a shipped profile.

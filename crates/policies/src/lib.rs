@@ -2,8 +2,13 @@
 //!
 //! A newcomer adds a policy here: one file, one line in [`POLICIES`], one field in [`Settings`].
 
+mod append_only;
+mod ask_user_limit;
 mod command;
+mod coordinator_write;
+mod create_only_log;
 mod custom_rule;
+mod decision_inbox;
 mod destructive;
 mod directory_change;
 mod directory_read;
@@ -12,27 +17,39 @@ mod gate_tampering;
 mod git_internals_write;
 mod grant;
 mod hooks_off;
+mod init_phase;
 mod invalid_path;
 #[cfg(feature = "files")]
 mod layers;
 mod mcp_secret;
 mod orchestrator_command;
 mod outside_scope;
+mod own_charter;
 mod own_command;
+mod ownership;
 mod packs;
 mod path_traversal;
 mod private_content;
+mod rate_limit;
 mod read_only_role;
+mod read_scope;
 mod redaction;
+mod registry_names;
+mod reviewer_lockout;
+mod role_scope;
 mod secret_file;
 mod secret_shown;
 mod settings;
 mod shared_temporary;
+mod team;
+mod team_settings;
 mod unlisted_tool;
 mod unproved_effect;
 mod worktree_removal;
 
+mod glob;
 mod pattern;
+mod project;
 
 pub use custom_rule::Rule;
 pub use destructive::CommandRule;
@@ -44,7 +61,9 @@ pub use mcp_secret::hard_coded;
 pub use outside_scope::{Rights, ScopeEntry};
 pub use packs::PACKS;
 pub use redaction::{Emails, Marks, Redaction, Secrets};
+pub use reviewer_lockout::locked_out;
 pub use settings::{Activation, Boundary, Lists, Relative, Settings, Sought, SteppedBack};
+pub use team::{FileRule, Limit, LimitKind, Role, Roles, RosterEntry, TeamSettings};
 
 /// A policy and its manual, which is the head of its own file.
 pub struct Entry {
@@ -76,7 +95,12 @@ macro_rules! entry {
 
 /// Every policy, by id.
 pub const POLICIES: &[Entry] = &[
+    entry!(append_only, "append-only", floor: false),
+    entry!(ask_user_limit, "ask-user-limit", floor: false),
+    entry!(coordinator_write, "coordinator-write", floor: false),
+    entry!(create_only_log, "create-only-log", floor: false),
     entry!(custom_rule, "custom-rule", floor: false),
+    entry!(decision_inbox, "decision-inbox", floor: false),
     entry!(destructive, "destructive", floor: false),
     entry!(directory_change, "directory-change", floor: false),
     entry!(directory_read, "directory-read", floor: false),
@@ -84,17 +108,26 @@ pub const POLICIES: &[Entry] = &[
     entry!(gate_tampering, "gate-tampering", floor: true),
     entry!(git_internals_write, "git-internals-write", floor: false),
     entry!(hooks_off, "hooks-off", floor: true),
+    entry!(init_phase, "init-phase", floor: false),
     entry!(invalid_path, "invalid-path", floor: false),
     entry!(mcp_secret, "mcp-secret", floor: false),
     entry!(orchestrator_command, "orchestrator-command", floor: false),
     entry!(outside_scope, "outside-scope", floor: false),
+    entry!(own_charter, "own-charter", floor: false),
     entry!(own_command, "own-command", floor: true),
+    entry!(ownership, "ownership", floor: false),
     entry!(path_traversal, "path-traversal", floor: false),
     entry!(private_content, "private-content", floor: false),
+    entry!(rate_limit, "rate-limit", floor: false),
     entry!(read_only_role, "read-only-role", floor: false),
+    entry!(read_scope, "read-scope", floor: false),
+    entry!(registry_names, "registry-names", floor: false),
+    entry!(reviewer_lockout, "reviewer-lockout", floor: false),
+    entry!(role_scope, "role-scope", floor: false),
     entry!(secret_file, "secret-file", floor: true),
     entry!(secret_shown, "secret-shown", floor: false),
     entry!(shared_temporary, "shared-temporary", floor: false),
+    entry!(team_settings, "team-settings", floor: true),
     entry!(unlisted_tool, "unlisted-tool", floor: false),
     entry!(unproved_effect, "unproved-effect", floor: false),
     entry!(worktree_removal, "worktree-removal", floor: false),

@@ -14,7 +14,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, Decision, Facts, Finding, Ground, Kind, Place, Policy, shorten};
+use toolgate_model::{Decision, Facts, Finding, Ground, Kind, Place, Policy, shorten};
 
 use crate::pattern::Probe;
 
@@ -54,7 +54,7 @@ impl McpSecret {
 
 impl Policy for McpSecret {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        let written = facts.uses.iter().filter(|used| used.access == Access::Write);
+        let written = facts.uses.iter().filter(|used| used.access.fills());
         for used in written.filter(|used| !used.private.is_empty()) {
             let (Ok(place), Some(secret)) = (&used.place, used.private.iter().find(|found| !found.email))
             else {

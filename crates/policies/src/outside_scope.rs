@@ -78,7 +78,7 @@ impl Policy for OutsideScope<'_> {
                 }
                 Access::Enter | Access::List | Access::Read | Access::Search => Rights::Read,
                 Access::Link => self.needs.links,
-                Access::Write | Access::Delete => Rights::Write,
+                Access::Append | Access::Write | Access::Delete => Rights::Write,
             };
             if needed == Rights::None {
                 continue;

@@ -3,7 +3,8 @@
 //! Why: what an agent runs through its shell must not loosen the gate. `toolgate trust` is a person's word, `toolgate
 //! uninstall` takes the hook out, and `toolgate hook` writes into the record.
 //!
-//! Settings: none. This is the floor; no file opens it.
+//! Settings: none. This is the floor; no file opens it. An agent that `reviewers` of `[team]` name may lock an author out
+//! (`toolgate lockout add`), which only ever closes something.
 //!
 //! Sees through: paths to the program, wrappers, scripts, options before the sub-command.
 //! Does not see: a copy of the program under another name. `toolgate trust` itself asks for a terminal.
@@ -11,8 +12,12 @@
 use toolgate_model::{Decision, Facts, Finding, Kind, Policy, Run};
 
 use crate::destructive::shown;
+use crate::team::lists;
 
-pub(crate) struct OwnCommand;
+pub(crate) struct OwnCommand<'s> {
+    /// Names and roles of those who may lock an author out.
+    pub(crate) reviewers: &'s [String],
+}
 
 /// Commands that only read, check or print.
 const READING: &[&str] = &[
@@ -32,9 +37,11 @@ const READING: &[&str] = &[
 /// Options of changing commands with which they only say what they would do.
 const SAYING: &[&str] = &["--help", "-h", "--version", "-V", "--dry-run", "--print", "--status"];
 
-impl Policy for OwnCommand {
+impl Policy for OwnCommand<'_> {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        for run in facts.runs.iter().filter(|run| is_ours(&run.program) && !only_reads(run)) {
+        let reviews = lists(self.reviewers, &facts.team.member, None);
+        let open = |run: &&Run| only_reads(run) || (reviews && adds_lockout(run));
+        for run in facts.runs.iter().filter(|run| is_ours(&run.program) && !open(run)) {
             findings.push(
                 Finding::new("own-command", Decision::Deny, Kind::Tampering)
                     .because(format!("{} changes the gate that judges this session", shown(run)))
@@ -50,6 +57,15 @@ fn is_ours(program: &str) -> bool {
     matches!(program, "toolgate" | "toolgate-cli" | "toolgate-hook" | "toolgate.exe")
 }
 
+fn adds_lockout(run: &Run) -> bool {
+    let mut words = run.words.iter().skip(1).map(String::as_str);
+    // Another state directory, or another team's, is not a reviewer's business.
+    let plain = |word: &str| {
+        !["--state", "--home", "--config", "--root"].iter().any(|option| word.starts_with(option))
+    };
+    (words.next(), words.next()) == (Some("lockout"), Some("add")) && words.all(plain)
+}
+
 fn only_reads(run: &Run) -> bool {
     let words: Vec<&str> = run.words.iter().skip(1).map(String::as_str).collect();
     // INVARIANT: the sub-command is the first word. A word before it could hide which one it is.
@@ -59,6 +75,9 @@ fn only_reads(run: &Run) -> bool {
         // With a session's marks it would answer guesses at what is behind a mark.
         ["scrub", rest @ ..] => {
             !rest.iter().any(|word| word.starts_with("--session") || word.starts_with("--state"))
+        }
+        ["lockout" | "agent" | "phase", "list" | "show", ..] | ["prompt", "audit", ..] => {
+            !words.iter().any(|word| word.starts_with("--write"))
         }
         ["init" | "uninstall" | "trust", rest @ ..] => rest.iter().any(|word| SAYING.contains(word)),
         _ => false,

@@ -1,6 +1,6 @@
 //! Path patterns: how settings and rules name places.
 //!
-//! `{worktree}`, `{main}`, `{git}`, `{home}` or `~`, `{siblings}`, `{agents}`, `{agent-dir}`, `{transcripts}`
+//! `{worktree}`, `{main}`, `{git}`, `{home}` or `~`, `{siblings}`, `{agents}`, `{agent-dir}`, `{transcripts}`, `{team}`
 //! stand for places of the session's ground; one that the session does not have matches nothing. Then names,
 //! divided by `/`; a `*` in a name stands for any part of it; a leading `**/` for any directories before.
 //! A pattern covers the place that it names and everything below.
@@ -195,6 +195,7 @@ const BASES: &[(&str, Find)] = &[
     ("{agents}", |ground| ground.agents.as_slice()),
     ("{agent-dir}", |ground| ground.agent_dir.as_slice()),
     ("{transcripts}", |ground| ground.transcripts.as_slice()),
+    ("{team}", |ground| &ground.team),
 ];
 
 /// The places of the ground that a pattern begins with, and what follows; none for a pattern that begins at the

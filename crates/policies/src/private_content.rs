@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, Decision, Facts, Finding, Ground, Kind, Place, Policy, Private, shorten};
+use toolgate_model::{Decision, Facts, Finding, Ground, Kind, Place, Policy, Private, shorten};
 
 use crate::pattern::{self, Probe};
 
@@ -111,7 +111,7 @@ impl PrivateContent {
 
 impl Policy for PrivateContent {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        let written = facts.uses.iter().filter(|used| used.access == Access::Write);
+        let written = facts.uses.iter().filter(|used| used.access.fills());
         for used in written.filter(|used| !used.private.is_empty()) {
             let Ok(place) = &used.place else { continue };
             for guard in self.guard.iter().filter(|guard| guard.covers(place, facts.ground)) {

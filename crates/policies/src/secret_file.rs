@@ -303,7 +303,7 @@ fn reads(used: &Use<'_>) -> bool {
         Access::Read => used.reach == Reach::Exact,
         Access::Search => used.reach == Reach::Exact || used.origin.is_some(),
         Access::Link => true,
-        Access::Enter | Access::List | Access::Write | Access::Delete => false,
+        Access::Enter | Access::List | Access::Append | Access::Write | Access::Delete => false,
     }
 }
 
@@ -317,7 +317,7 @@ fn is_secret_name(used: &Use<'_>, path: &str) -> bool {
 
 fn finding(used: &Use<'_>, named: &str, path: &str, secret: Secret, facts: &Facts<'_>) -> Finding {
     let verb = match used.access {
-        Access::Write | Access::Delete => "writes",
+        Access::Append | Access::Write | Access::Delete => "writes",
         Access::Link => "links to",
         _ => "reads",
     };

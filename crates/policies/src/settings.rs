@@ -5,11 +5,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{
-    Access, Decision, Facts, Finding, Ground, Kind, Policy, Ruleset, ToolAccess, ToolRule, Use, Wording,
-    shorten,
+    Decision, Facts, Finding, Ground, Kind, Policy, Ruleset, ToolAccess, ToolRule, Use, Wording, shorten,
 };
 
+use crate::append_only::{AppendOnly, GrowingFiles};
+use crate::ask_user_limit::AskUserLimit;
+use crate::coordinator_write::CoordinatorWrite;
+use crate::create_only_log::CreateOnlyLog;
 use crate::custom_rule::{CustomRules, Rule};
+use crate::decision_inbox::DecisionInbox;
 use crate::destructive::{CommandRule, Destructive, DiskFloor, OwnRules};
 use crate::directory_change::DirectoryChange;
 use crate::directory_read::DirectoryRead;
@@ -18,19 +22,30 @@ use crate::gate_tampering::GateTampering;
 use crate::git_internals_write::GitInternalsWrite;
 use crate::grant::Grant;
 use crate::hooks_off::HooksOff;
+use crate::init_phase::InitPhase;
 use crate::invalid_path::InvalidPath;
 use crate::mcp_secret::McpSecret;
 use crate::orchestrator_command::OrchestratorCommand;
 use crate::outside_scope::{Needs, OutsideScope, ScopeEntry};
+use crate::own_charter::OwnCharter;
 use crate::own_command::OwnCommand;
+use crate::ownership::{Owners, Ownership};
 use crate::path_traversal::PathTraversal;
 use crate::pattern;
 use crate::private_content::PrivateContent;
+use crate::project::team_path;
+use crate::rate_limit::{RateLimits, kinds};
 use crate::read_only_role::ReadOnlyRole;
+use crate::read_scope::{ReadScope, Readers};
 use crate::redaction::Redaction;
+use crate::registry_names::RegistryNames;
+use crate::reviewer_lockout::{Lockouts, ReviewerLockout};
+use crate::role_scope::RoleScope;
 use crate::secret_file::SecretFile;
 use crate::secret_shown::SecretShown;
 use crate::shared_temporary::SharedTemporary;
+use crate::team::{Limit, LimitKind, Role, Roles, TeamSettings};
+use crate::team_settings::TeamFiles;
 use crate::unlisted_tool::UnlistedTool;
 use crate::unproved_effect::UnprovedEffect;
 use crate::worktree_removal::WorktreeRemoval;
@@ -63,10 +78,20 @@ pub struct Settings {
     pub tools: BTreeMap<String, ToolRule>,
     /// What is taken out of a tool's output before the model sees it.
     pub redaction: Redaction,
+    /// Who works here, and whose the team's files are.
+    pub team: TeamSettings,
+    /// What agents in a role may do, by the role's name.
+    pub role: Roles,
+    /// What single agents may do, by name.
+    pub agent: Roles,
+    /// No more than so many calls of a kind in a minute.
+    pub limit: Vec<Limit>,
+    /// When the user is told of denials.
+    pub telling: Telling,
     /// Settings of single policies.
     pub(crate) policy: Policies,
     /// Messages in words of your own, by the kind of objection. `{path}`, `{root}`, `{tool}`, `{noun}`,
-    /// `{reason}` and `{instead}` are filled in.
+    /// `{agent}`, `{detail}`, `{reason}` and `{instead}` are filled in.
     pub messages: BTreeMap<Kind, String>,
 }
 
@@ -92,6 +117,37 @@ pub(crate) struct Policies {
     mcp_secret: McpSecret,
     secret_shown: SecretShown,
     secret_file: SecretFile,
+    coordinator_write: CoordinatorWrite,
+    own_charter: OwnCharter,
+    decision_inbox: DecisionInbox,
+    create_only_log: CreateOnlyLog,
+    append_only: AppendOnly,
+    registry_names: RegistryNames,
+    init_phase: InitPhase,
+    ownership: Ownership,
+    read_scope: ReadScope,
+    reviewer_lockout: ReviewerLockout,
+    ask_user_limit: AskUserLimit,
+}
+
+/// `[telling]`: an agent that is denied tries another way, and its user need not know, unless it does not get on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Telling {
+    /// Denials by one policy within a turn after which the user is told; 0: never.
+    pub after: u32,
+    /// Tries by one policy within a turn after which the agent is told to leave it to the user; 0: never.
+    pub retries: u32,
+    /// Denials of one agent within a minute that the user is told of as a burst; 0: never.
+    pub burst: u32,
+    /// Whether the user is told when an agent writes to a directory for the first time.
+    pub new_directories: bool,
+}
+
+impl Default for Telling {
+    fn default() -> Self {
+        Telling { after: 2, retries: 3, burst: 10, new_directories: false }
+    }
 }
 
 /// What the boundary is.
@@ -134,15 +190,27 @@ impl Settings {
         // Every call pays for every entry; more than this are a mistake or an attack on the deadline.
         const MOST: usize = 1000;
         let private = self.policy.private_content.len();
-        let most = [self.scope.len(), self.rule.len(), self.command.len(), self.tools.len(), private]
-            .into_iter()
-            .max();
+        let most = [
+            self.scope.len(),
+            self.rule.len(),
+            self.command.len(),
+            self.tools.len(),
+            self.team.len(),
+            self.role.len(),
+            self.agent.len(),
+            self.limit.len(),
+            private,
+        ]
+        .into_iter()
+        .max();
         if most > Some(MOST) {
             return Err(format!("more than {MOST} entries of one kind"));
         }
         self.policy.destructive.check()?;
         self.policy.private_content.check()?;
         self.policy.secret_file.check()?;
+        self.team.check()?;
+        self.role.values().chain(self.agent.values()).try_for_each(Role::check)?;
         for rule in &self.command {
             if rule.message.is_empty() || rule.command.iter().all(|command| command.trim().is_empty()) {
                 return Err(format!(
@@ -207,8 +275,14 @@ impl Settings {
     /// The policies of these settings, ready to be asked.
     pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, lists: &'s Lists<'s>, grants: bool) -> Ruleset<'s> {
         // INVARIANT: the floor comes first and nothing above this line can leave it out.
-        let mut policies: Vec<&dyn Policy> =
-            vec![&GateTampering, &self.policy.secret_file, &HooksOff, &OwnCommand, &DiskFloor];
+        let mut policies: Vec<&dyn Policy> = vec![
+            &GateTampering,
+            &TeamFiles,
+            &self.policy.secret_file,
+            &HooksOff,
+            &lists.own_commands,
+            &DiskFloor,
+        ];
         let stepped_back = self.inactive(facts);
         if let Some(stepped_back) = stepped_back {
             policies.push(stepped_back);
@@ -232,8 +306,34 @@ impl Settings {
                 mcp_secret,
                 secret_shown,
                 secret_file: _,
+                coordinator_write,
+                own_charter,
+                decision_inbox,
+                create_only_log,
+                append_only: _,
+                registry_names,
+                init_phase,
+                ownership: _,
+                read_scope: _,
+                reviewer_lockout: _,
+                ask_user_limit,
             } = &self.policy;
-            let settable: [&dyn Policy; 19] = [
+            let settable: [&dyn Policy; 32] = [
+                // Of the team's policies the one that says most about a file comes first: its message is the one that
+                // the agent reads.
+                init_phase,
+                coordinator_write,
+                own_charter,
+                decision_inbox,
+                create_only_log,
+                &lists.growing,
+                registry_names,
+                &lists.owners,
+                &lists.lockouts,
+                &lists.readers,
+                ask_user_limit,
+                &lists.roles,
+                &lists.limits,
                 invalid_path,
                 path_traversal,
                 &lists.scope,
@@ -270,13 +370,19 @@ impl Settings {
     pub fn sought(&self, used: &Use<'_>, ground: &Ground, shown: bool) -> Sought {
         let Ok(place) = &used.place else { return Sought::default() };
         let Policies { private_content, mcp_secret, secret_shown, .. } = &self.policy;
-        if used.access != Access::Write {
+        if !used.access.fills() {
             let secrets = shown && secret_shown.seeks(used, place, ground);
             return Sought { secrets, ..Sought::default() };
         }
         let hard_coded = mcp_secret.seeks(place, ground);
         let (secrets, emails) = private_content.seeks(place, ground);
-        Sought { secrets: secrets || hard_coded, emails, hard_coded }
+        let Policies { create_only_log, append_only, registry_names, .. } = &self.policy;
+        let change = place.paths().filter_map(|path| team_path(path, ground)).any(|below| {
+            create_only_log.seeks(&below)
+                || append_only.seeks(&below, &self.team.file)
+                || registry_names.seeks(&below)
+        });
+        Sought { secrets: secrets || hard_coded, emails, hard_coded, change }
     }
 
     /// Email addresses and domains that may be written to guarded places.
@@ -290,7 +396,36 @@ impl Settings {
             scope: OutsideScope { entries: &self.scope, needs: &self.policy.outside_scope },
             rules: CustomRules(&self.rule),
             commands: OwnRules(&self.command),
+            own_commands: OwnCommand { reviewers: &self.team.reviewers },
+            growing: GrowingFiles { settings: &self.policy.append_only, files: &self.team.file },
+            owners: Owners { settings: &self.policy.ownership, files: &self.team.file, agents: &self.agent },
+            readers: Readers { settings: &self.policy.read_scope, files: &self.team.file },
+            lockouts: Lockouts { settings: &self.policy.reviewer_lockout, roster: &self.team.roster },
+            roles: RoleScope { roles: &self.role, agents: &self.agent },
+            limits: RateLimits(&self.limit),
         }
+    }
+
+    /// Whether it has to be known who may not revise what.
+    pub fn asks_lockouts(&self) -> bool {
+        self.policy.reviewer_lockout.stands()
+    }
+
+    /// Whether it has to be known what has happened in the session before a call of this kind is judged.
+    pub fn asks_history(&self, question: bool) -> bool {
+        (question && self.policy.ask_user_limit.counts())
+            || !self.limit.is_empty()
+            || self.telling.new_directories
+    }
+
+    /// What is counted of a call, for limits.
+    pub fn counted(&self, facts: &Facts<'_>) -> Vec<LimitKind> {
+        if self.limit.is_empty() { Vec::new() } else { kinds(facts) }
+    }
+
+    /// A brief answer of the user as it is passed on; `None` where it stays as it is.
+    pub fn spelled_out(&self, answer: &str) -> Option<String> {
+        self.policy.ask_user_limit.spelled_out(answer)
     }
 }
 
@@ -303,6 +438,8 @@ pub struct Sought {
     pub emails: bool,
     /// Values that are secrets by their names, as [`hard_coded`](crate::hard_coded) finds them.
     pub hard_coded: bool,
+    /// What the file holds now and what it would hold then.
+    pub change: bool,
 }
 
 /// Says in the verdict, and with it in the record, that the gate has stepped back: not standing is a state that one
@@ -323,6 +460,13 @@ pub struct Lists<'s> {
     scope: OutsideScope<'s>,
     rules: CustomRules<'s>,
     commands: OwnRules<'s>,
+    own_commands: OwnCommand<'s>,
+    growing: GrowingFiles<'s>,
+    owners: Owners<'s>,
+    readers: Readers<'s>,
+    lockouts: Lockouts<'s>,
+    roles: RoleScope<'s>,
+    limits: RateLimits<'s>,
 }
 
 impl Wording for Settings {
@@ -342,6 +486,8 @@ impl Wording for Settings {
             .replace("{root}", &shorten(&root, 90))
             .replace("{tool}", tool)
             .replace("{noun}", noun)
+            .replace("{agent}", facts.team.member.called())
+            .replace("{detail}", &finding.detail)
             .replace("{reason}", &finding.reason)
             .replace("{instead}", &finding.instead)
             .replace("{path}", &shorten(given.as_deref().unwrap_or(&finding.path), 90));

@@ -86,7 +86,7 @@ impl UnprovedEffect {
             Gap::Name => self.name,
             Gap::Path(Access::Enter) => self.enter,
             Gap::Path(Access::List | Access::Read | Access::Search) => self.read,
-            Gap::Path(Access::Link | Access::Write | Access::Delete) => self.write,
+            Gap::Path(Access::Link | Access::Append | Access::Write | Access::Delete) => self.write,
             Gap::Program => self.program,
             Gap::Option => self.option,
             Gap::Project => self.opaque,

@@ -65,6 +65,7 @@ fn check(event: String) -> impl Fn() -> Decision {
             layers: std::slice::from_ref(&YARD.settings),
             ground: &YARD.ground,
             standing: Standing::default(),
+            team: &toolgate_model::Team::default(),
             config: None,
             tmp: None,
             unset: &|_| true,

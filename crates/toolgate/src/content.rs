@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use toolgate_model::{Access, Action, Call, Json, Private, Run, Use, World, added, base_name, shorten};
+use toolgate_model::{Action, Call, Json, Private, Run, Use, World, added, base_name, shorten};
 use toolgate_policies::{Settings, Sought, hard_coded};
 use toolgate_secrets::{Emails, Rules, find};
 
@@ -41,7 +41,7 @@ impl<'c> Content<'c> {
         if sought == Sought::default() {
             return Vec::new();
         }
-        if used.access != Access::Write {
+        if !used.access.fills() {
             let place = used.place.as_ref().ok().filter(|_| shows(used, self.runs));
             // What we may not read, the tool may not either.
             let file = place.and_then(|place| self.world.read(&place.physical, MOST_SHOWN).ok());
@@ -143,7 +143,7 @@ fn written<'c>(call: &'c Call<'_>, runs: &'c [Run]) -> Vec<Cow<'c, str>> {
             new_texts(&call.input, &names, &mut texts);
         }
         Action::Unlisted { .. } => all_texts(&call.input, &mut texts),
-        Action::Nothing | Action::Fetch | Action::Internal | Action::Configure(_) => {}
+        Action::Nothing | Action::Fetch | Action::Internal | Action::Question | Action::Configure(_) => {}
     }
     // As bash would pass them on: a token in two pieces is whole here.
     texts.extend(runs.iter().flat_map(|run| &run.words).map(|word| Cow::Borrowed(word.as_str())));

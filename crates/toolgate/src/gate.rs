@@ -14,10 +14,11 @@ use toolgate_hosts::host;
 use toolgate_model::{
     Access, Action, Call, ConfigChange, DirectoryChange, Effect, ExpandedTarget, Facts, Ground, Json,
     LookError, NodeId, NodeKind, PathArg, Place, Reach, Resolver, Ruleset, SECRET_LOOK, SecretName, Spot,
-    Standing, Target, Use, Verdict, World, holds_secret, secret_name,
+    Standing, Target, Team, Use, Verdict, World, holds_secret, secret_name,
 };
-use toolgate_policies::{Boundary, Relative, Settings, denied_names};
+use toolgate_policies::{Boundary, Relative, Settings, Sought, denied_names};
 
+use crate::change::change;
 use crate::content::Content;
 
 /// What the gate knows besides the call.
@@ -30,6 +31,8 @@ pub struct Circumstances<'c> {
     pub ground: &'c Ground,
     /// The host's word on trust and mode.
     pub standing: Standing,
+    /// Who is calling, and what the team and the session have come to.
+    pub team: &'c Team,
     /// What a change of the host's settings would do to us.
     pub config: Option<ConfigChange>,
     /// The directory for temporary files that the host's environment names.
@@ -196,7 +199,7 @@ fn layer_ground<'k>(call: &Call<'_>, known: &'k Circumstances<'_>, layer: &Setti
 /// Looks up what the call would do.
 fn observe<'a>(
     call: &'a Call<'a>,
-    known: &Circumstances<'_>,
+    known: &'a Circumstances<'_>,
     layer: &Settings,
     ground: &'a Ground,
     rewriting: bool,
@@ -211,6 +214,8 @@ fn observe<'a>(
     let mut facts = Facts {
         tool: &call.tool,
         agent: &call.agent,
+        team: known.team,
+        asks_user: matches!(call.action, Action::Question),
         command: match &call.action {
             Action::Shell { command, .. } => command.as_deref(),
             _ => None,
@@ -219,6 +224,7 @@ fn observe<'a>(
         standing: known.standing.clone(),
         uses: Vec::new(),
         runs: Vec::new(),
+        connects: false,
         unknown: Vec::new(),
         config: known.config.clone(),
         changes: command.map(|command| command.changes.clone()).unwrap_or_default(),
@@ -235,7 +241,10 @@ fn observe<'a>(
                 facts.runs.push(run);
                 continue;
             }
-            Effect::Connect => continue,
+            Effect::Connect => {
+                facts.connects = true;
+                continue;
+            }
             Effect::Unknown(unknown) => {
                 facts.unknown.push(unknown);
                 continue;
@@ -259,7 +268,12 @@ fn observe<'a>(
     let shown = host(call.host).is_some_and(|host| !host.changes_output(&call.tool));
     let mut content = Content::new(call, &facts.runs, layer, known.world);
     for used in &mut facts.uses {
-        used.private = content.private(used, layer.sought(used, ground, shown));
+        let sought = layer.sought(used, ground, shown);
+        used.private = content.private(used, Sought { change: false, ..sought });
+        used.change = match &used.place {
+            Ok(place) if sought.change => Some(change(call, used, place, known.world)),
+            _ => None,
+        };
     }
     facts
 }
@@ -307,6 +321,7 @@ fn look_up<'a>(
         alias_of_own,
         foreign,
         private: Vec::new(),
+        change: None,
         holds_secret,
         origin: target.origin,
     }

@@ -23,7 +23,7 @@ use toolgate_evidence::{Ledger, LedgerError};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
     Action, Call, ConfigChange, DecodeError, Ground, HooksStart, Host, MAX_MESSAGE, Phase, Reply, Standing,
-    Verdict, World, shorten,
+    Team, Verdict, World, shorten,
 };
 
 use toolgate_policies::Settings;
@@ -458,6 +458,7 @@ impl Line {
         let config: Option<ConfigChange> = None;
         #[cfg(feature = "cli")]
         let config = self.config_change(call, world);
+        let team = Team::default();
         let tmp = std::env::var("TMPDIR").ok().filter(|tmp| tmp.starts_with('/'));
         let known = Circumstances {
             world,
@@ -467,6 +468,7 @@ impl Line {
                 trusted: self.standing.trusted.or(call.standing.trusted),
                 mode: self.standing.mode.clone().or_else(|| call.standing.mode.clone()),
             },
+            team: &team,
             config,
             tmp: tmp.as_deref(),
             unset: &|name| std::env::var_os(name).is_none(),

@@ -4,6 +4,7 @@
 
 #[cfg(feature = "cli")]
 pub mod cases;
+mod change;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod content;

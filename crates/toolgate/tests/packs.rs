@@ -82,6 +82,7 @@ impl Place {
             layers: std::slice::from_ref(settings),
             ground: &self.ground,
             standing: Standing::default(),
+            team: &toolgate_model::Team::default(),
             config: None,
             tmp: None,
             unset: &|_| true,

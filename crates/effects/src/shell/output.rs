@@ -21,7 +21,7 @@ impl Interpreter<'_, '_> {
                 let flow = self.input_of(reading, arguments);
                 if program == "tee" {
                     for (kind, slot) in &reading.uses {
-                        if *kind == Kind::Write
+                        if matches!(kind, Kind::Append | Kind::Write)
                             && let Some(place) = self.one_place(&slot_text(arguments, slot))
                         {
                             self.state.write(&place, flow.clone());

@@ -741,7 +741,9 @@ impl Interpreter<'_, '_> {
             return;
         };
         let suffix = slot_text(arguments, &slot);
-        for (kind, slot) in reading.uses.iter().filter(|(kind, _)| matches!(kind, Kind::Read | Kind::Write)) {
+        for (kind, slot) in
+            reading.uses.iter().filter(|(kind, _)| matches!(kind, Kind::Read | Kind::Append | Kind::Write))
+        {
             let _ = kind;
             let file = slot_text(arguments, slot);
             let (above, name) = file.raw().rsplit_once('/').unwrap_or((".", file.raw()));

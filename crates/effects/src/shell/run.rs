@@ -474,7 +474,7 @@ impl<'t> Interpreter<'t, '_> {
     fn fixed(&mut self, program: &str, fixed: &Fixed) {
         match fixed {
             // A toolchain's store is its own to fill; what it puts there is as much the project's as what it builds.
-            Fixed::Use(Kind::Write | Kind::WriteTree, path) if is_store(path) => {
+            Fixed::Use(Kind::Append | Kind::Write | Kind::WriteTree, path) if is_store(path) => {
                 self.unknown(Gap::Project, &format!("{program} fills {path}"));
             }
             Fixed::Use(kind, path) => {
@@ -947,6 +947,7 @@ pub(super) fn access_of(kind: Kind) -> Option<(Access, Reach)> {
         Kind::Read => (Access::Read, Reach::Exact),
         Kind::ReadTree => (Access::Search, Reach::Below),
         Kind::List => (Access::List, Reach::Exact),
+        Kind::Append => (Access::Append, Reach::Exact),
         Kind::Write => (Access::Write, Reach::Exact),
         Kind::WriteTree => (Access::Write, Reach::Below),
         Kind::Delete => (Access::Delete, Reach::Exact),

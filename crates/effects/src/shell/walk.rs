@@ -753,11 +753,15 @@ impl<'t> Interpreter<'t, '_> {
             return;
         }
         if writes {
-            self.touch_spelled(Access::Write, target, word);
+            let access = match redirect.operator {
+                Op::Append | Op::AppendBoth => Access::Append,
+                _ => Access::Write,
+            };
+            self.touch_spelled(access, target, word);
             // A shell that does not match patterns here takes the name as it is.
             let literal = target.unglobbed();
             if literal != *target {
-                self.touch(Access::Write, Reach::Exact, &literal);
+                self.touch(access, Reach::Exact, &literal);
             }
         }
         if reads {

@@ -12,7 +12,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use toolgate_effects::{Scene, effects};
 use toolgate_hosts::tools_like;
-use toolgate_model::{Call, Decision, Effect, Ground, Json, Run, Standing, Unknown, Verdict, base_name};
+use toolgate_model::{
+    Call, Decision, Effect, Ground, Json, Run, Standing, Team, Unknown, Verdict, base_name,
+};
 use toolgate_policies::{Settings, read, stack};
 
 use super::map::Map;
@@ -148,6 +150,7 @@ impl Gate {
             layers: std::slice::from_ref(&self.settings),
             ground: &self.ground,
             standing: Standing::default(),
+            team: &Team::default(),
             config: None,
             tmp: Some(agent_world::TMPDIR),
             unset: &|_| true,

@@ -10,6 +10,7 @@ mod agent_world;
 mod map;
 pub mod measure;
 mod redaction;
+mod team;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -72,6 +73,8 @@ struct Context {
     subagent_type: Option<String>,
     trusted: Option<bool>,
     mode: Option<String>,
+    #[serde(flatten)]
+    team: team::TeamContext,
 }
 
 /// Settings in the words of the product that a case comes from.
@@ -84,6 +87,10 @@ struct ProductPolicy {
     scrub_pii: Option<bool>,
     #[serde(rename = "scrubSecrets")]
     scrub_secrets: Option<bool>,
+    #[serde(rename = "allowedWritePaths")]
+    allowed_write_paths: Option<Vec<String>>,
+    #[serde(rename = "maxAskUserPerSession")]
+    max_ask_user: Option<u32>,
 }
 
 /// What else has to hold.
@@ -106,6 +113,12 @@ struct Detail {
     redactions: Option<usize>,
     /// What the model is told beside it.
     additional_context: Option<String>,
+    /// Who is locked out.
+    agents: Option<Vec<String>>,
+    /// Words of which the reason has one.
+    reason_matches: Vec<String>,
+    /// What the agent gets for an answer.
+    answer: Option<String>,
 }
 
 /// A case that we do not follow on purpose.
@@ -233,13 +246,17 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
     if redaction::is_meant(case) {
         return redaction::run(case, &settings);
     }
-    let call = call(case);
     let ground = ground(case);
+    if team::is_meant(case) {
+        return team::run(case, &settings, &ground);
+    }
+    let call = call(case);
     let known = Circumstances {
         world: &world(case),
         layers: std::slice::from_ref(&settings),
         ground: &ground,
         standing: Standing { trusted: case.context.trusted, mode: case.context.mode.clone() },
+        team: &team::team(case),
         config: None,
         tmp: None,
         unset: &|_| true,
@@ -248,6 +265,7 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
     let verdict = judge(&call, &known);
     let word = match verdict.decision() {
         Decision::Allow if !verdict.rewrites().is_empty() && case.expect == "rewrite" => "rewrite",
+        Decision::Deny if verdict.answer().is_some() && case.expect == "answer" => "answer",
         decision => decision.word(),
     };
     expect(case, word, &verdict.explanation())?;
@@ -268,6 +286,15 @@ fn details(case: &Case<'_>, call: &Call<'_>, verdict: &Verdict, ground: &Ground)
         if !why.to_lowercase().contains(&text.to_lowercase()) {
             return wrong(format!("the reason lacks `{text}`: {why}"));
         }
+    }
+    let matches = &case.detail.reason_matches;
+    if !matches.is_empty() && !matches.iter().any(|text| why.to_lowercase().contains(&text.to_lowercase())) {
+        return wrong(format!("the reason has none of {matches:?}: {why}"));
+    }
+    if let Some(answer) = &case.detail.answer
+        && verdict.answer() != Some(answer)
+    {
+        return wrong(format!("answered with {:?}", verdict.answer()));
     }
     if let Some(policy) = &case.detail.policy
         && !verdict.findings().iter().any(|finding| finding.policy == policy)
@@ -317,6 +344,7 @@ fn settings(case: &Case<'_>) -> Result<Settings, Trouble> {
         "worktree-main" => "main-checkout",
         "tool-allowlist" => "tool-list",
         "permission-policy" => "read-only-roles",
+        "squad-policy" => "squad",
         other => other,
     };
     if toolgate_policies::profile(name).is_none() {
@@ -333,6 +361,7 @@ fn settings(case: &Case<'_>) -> Result<Settings, Trouble> {
     if let Some(glob) = &context.protected_glob {
         text.push_str(&format!("\n[[scope]]\npath = {glob:?}\nrights = \"none\"\n"));
     }
+    text.push_str(&team::settings(case));
     text.push_str(&redaction::settings(case));
     let layer = read(&text).map_err(|error| Trouble::Wrong(format!("settings: {}", error.what)))?;
     stack(Some(name), name, &[&layer]).map_err(|error| Trouble::Wrong(format!("settings: {}", error.what)))
@@ -350,7 +379,7 @@ fn call<'c>(case: &'c Case<'c>) -> Call<'c> {
     // A style is also a host where the case says one, so that what that host cannot do counts.
     let host = host(&case.host_style).map_or("case", toolgate_model::Host::id);
     Call {
-        cwd: text(&case.cwd),
+        cwd: text(team::or_of_team(case, &case.cwd)),
         agent: Agent {
             id: case.context.agent_id.as_deref().map(Into::into),
             kind: case.context.subagent_type.as_deref().map(Into::into),
@@ -363,10 +392,11 @@ fn ground(case: &Case<'_>) -> Ground {
     let context = &case.context;
     let home = if context.home.is_empty() { "/home/someone" } else { &context.home };
     let spot = |path: &PathBuf| Spot::plain(path.clone());
+    let root = team::or_of_team(case, &case.root);
     Ground {
         since: None,
-        root: (!case.root.is_empty()).then(|| Spot::plain(&case.root)),
-        project: (!case.root.is_empty()).then(|| Spot::plain(&case.root)),
+        root: (!root.is_empty()).then(|| Spot::plain(root)),
+        project: (!root.is_empty()).then(|| Spot::plain(root)),
         main: context.main_repo.as_ref().map(spot),
         git: context.main_repo.as_ref().map(|main| Spot::plain(main.join(".git"))),
         siblings: context.siblings.iter().map(spot).collect(),
@@ -374,6 +404,7 @@ fn ground(case: &Case<'_>) -> Ground {
         agents: context.agents_dir.as_ref().map(spot),
         agent_dir: context.agent_dir.as_ref().map(spot),
         transcripts: None,
+        team: [".squad", ".ai-team"].map(|name| Spot::plain(Path::new(root).join(name))).into(),
         own: vec![
             Spot::plain(Path::new(home).join(".config/toolgate")),
             Spot::plain(Path::new(home).join(".local/state/toolgate")),
@@ -392,6 +423,9 @@ fn world(case: &Case<'_>) -> Map {
     context.dirs.iter().for_each(|path| map.dir(path));
     context.files.iter().for_each(|path| map.file(path, ""));
     context.contents.iter().for_each(|(path, text)| map.file(path, text));
+    if let (Some(text), Some(Json::Text(path))) = (&context.team.file, case.input.get("path")) {
+        map.file(Path::new(team::or_of_team(case, &case.root)).join(&**path), text);
+    }
     context.symlinks.iter().for_each(|(path, target)| map.link(path, target));
     if !context.tracked.is_empty() {
         map.file(Path::new(&case.root).join(".git/index"), &index(&context.tracked));

@@ -268,6 +268,7 @@ fn access_word(access: Access) -> &'static str {
         Access::Read => "read",
         Access::Search => "search",
         Access::Link => "link",
+        Access::Append => "append",
         Access::Write => "write",
         Access::Delete => "delete",
     }
@@ -281,7 +282,7 @@ fn gap_word(gap: Gap) -> &'static str {
         Gap::Name => "name",
         Gap::Path(Access::Enter) => "enter",
         Gap::Path(Access::List | Access::Read | Access::Search) => "read",
-        Gap::Path(Access::Link | Access::Write | Access::Delete) => "write",
+        Gap::Path(Access::Link | Access::Append | Access::Write | Access::Delete) => "write",
         Gap::Program => "program",
         Gap::Option => "option",
         Gap::Project => "opaque",

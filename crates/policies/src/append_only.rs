@@ -1,0 +1,107 @@
+//! Denies everything but adding at the end of files that may only grow.
+//!
+//! Why: what was decided and learned must stay as it was written; an entry that somebody rewrote afterwards is a lie about
+//! the past.
+//!
+//! Settings: `enabled` = whether it stands, `paths` = files and directories, by names below the team's directory (`*` stands
+//! for any part of a name), `message` of your own. Entries of `[[team.file]]` with `append-only = true` count too.
+//!
+//! Sees through: edits and whole new contents, compared with what stands in the file now; in shell commands `>>` and `tee -a`
+//! pass, and `>`, `sed -i`, `cp`, `mv`, `rm` and the like do not, whatever they would write.
+//! Does not see: what a merge or a checkout of git brings in.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Access, After, Change, Decision, Facts, Finding, Kind, Policy, Reach, Use, shorten};
+
+use crate::project::{changed_in_project, team_path};
+use crate::team::FileRule;
+
+/// `[policy.append-only]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AppendOnly {
+    /// Whether it stands.
+    enabled: bool,
+    /// Files and directories that may only grow.
+    paths: Vec<String>,
+}
+
+impl Default for AppendOnly {
+    fn default() -> Self {
+        let paths = ["decisions.md", "agents/*/history.md", "casting/history.json"];
+        AppendOnly { enabled: false, paths: paths.map(str::to_owned).into() }
+    }
+}
+
+impl AppendOnly {
+    /// Whether this path below the team's directory may only grow.
+    pub(crate) fn seeks(&self, below: &str, files: &[FileRule]) -> bool {
+        let named =
+            |path: &String| FileRule { path: path.clone(), ..FileRule::default() }.about(below).is_some();
+        let ruled = |rule: &FileRule| rule.append_only && rule.about(below).is_some();
+        self.enabled && (self.paths.iter().any(named) || files.iter().any(ruled))
+    }
+}
+
+/// The policy over its settings and the team's table.
+pub(crate) struct GrowingFiles<'s> {
+    pub(crate) settings: &'s AppendOnly,
+    pub(crate) files: &'s [FileRule],
+}
+
+impl GrowingFiles<'_> {
+    /// Whether a tree holds a file that may only grow, as far as its names say that.
+    fn holds(&self, below: &str) -> bool {
+        let files = self.files.iter().filter(|rule| rule.append_only).map(|rule| &rule.path);
+        let mut paths = self.settings.paths.iter().chain(files);
+        below.is_empty()
+            || paths
+                .any(|path| FileRule { path: below.to_owned(), ..FileRule::default() }.about(path).is_some())
+    }
+}
+
+/// Whether a change only adds at the end.
+fn grows(used: &Use<'_>) -> bool {
+    match (&used.access, &used.change) {
+        (Access::Append, _) => true,
+        (Access::Write, Some(Change { before, after })) => match (before, after) {
+            (_, After::More) => true,
+            (None, After::Text(_)) => true,
+            (Some(before), After::Text(after)) => after.starts_with(before.as_str()),
+            // The file is not there, or does not hold the text: the edit will fail. Should it not, this is what it does.
+            (_, After::Replaced(pairs)) => pairs.iter().all(|(old, new)| new.starts_with(old.as_str())),
+            (before, After::Unknown) => before.is_none(),
+        },
+        _ => false,
+    }
+}
+
+impl Policy for GrowingFiles<'_> {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        if !self.settings.enabled {
+            return;
+        }
+        for (used, place) in changed_in_project(facts) {
+            let mut below = place.paths().filter_map(|path| team_path(path, facts.ground));
+            let is_meant = below.any(|below| {
+                self.settings.seeks(&below, self.files)
+                    || (used.reach == Reach::Below || used.access == Access::Delete) && self.holds(&below)
+            });
+            if is_meant && !grows(used) {
+                let path = place.lexical.to_string_lossy();
+                findings.push(
+                    Finding::new("append-only", Decision::Deny, Kind::AppendOnly)
+                        .because(format!(
+                            "{} {} `{}`, which is append-only: what stands in it stays",
+                            facts.tool,
+                            used.access.verb(),
+                            shorten(&path, 120)
+                        ))
+                        .at(&used.param, path)
+                        .instead("add at its end: an edit that keeps all that is there, or `>>`"),
+                );
+            }
+        }
+    }
+}

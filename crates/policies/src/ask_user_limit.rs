@@ -1,0 +1,101 @@
+//! Denies questions to the user beyond a number, or answers them in the user's stead.
+//!
+//! Why: an agent that asks about everything is no help, and a user who answers everything stops reading.
+//!
+//! Settings: `max` = questions in a session (left out: any number), `answer` = what is answered after that, in hosts that can do it
+//! and as the reason of a denial in others; `shortest` = an answer of fewer letters counts as brief, and `brief` is added to it.
+//! `over` = `answer` or `deny`.
+//!
+//! Sees through: the question tools of all hosts; the count is the session's, survives restarts and is exact where calls come at
+//! the same time.
+//! Does not see: questions that an agent writes into its text.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy};
+
+/// `[policy.ask-user-limit]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AskUserLimit {
+    /// Questions in a session.
+    max: Option<u32>,
+    /// What becomes of one more.
+    over: Over,
+    /// What it is answered with.
+    answer: String,
+    /// An answer of fewer letters is brief.
+    shortest: u32,
+    /// What is added to a brief answer.
+    brief: String,
+}
+
+/// What becomes of a question too many.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Over {
+    /// It is answered in the user's stead.
+    #[default]
+    Answer,
+    /// It is denied.
+    Deny,
+}
+
+impl Default for AskUserLimit {
+    fn default() -> Self {
+        AskUserLimit {
+            max: None,
+            over: Over::Answer,
+            answer: "Proceed with your best judgment \u{2014} question limit reached.".into(),
+            shortest: 0,
+            brief: " (brief response \u{2014} proceed with best judgment if ambiguous)".into(),
+        }
+    }
+}
+
+impl AskUserLimit {
+    /// Whether questions are counted at all.
+    pub(crate) fn counts(&self) -> bool {
+        self.max.is_some()
+    }
+
+    /// A brief answer as it is passed on; `None` where it stays as it is.
+    pub(crate) fn spelled_out(&self, answer: &str) -> Option<String> {
+        let brief =
+            !self.brief.is_empty() && answer.chars().count() < usize::try_from(self.shortest).unwrap_or(0);
+        (brief && !answer.ends_with(&self.brief)).then(|| format!("{answer}{}", self.brief))
+    }
+}
+
+impl Policy for AskUserLimit {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        let (true, Some(max)) = (facts.asks_user, self.max) else { return };
+        let asked = facts.team.history.asked;
+        if asked < max {
+            return;
+        }
+        let finding = Finding::new("ask-user-limit", Decision::Deny, Kind::Question)
+            .because(format!("the user was asked {asked} questions in this session, and {max} are the limit"))
+            .instead(self.answer.clone())
+            .detail(format!("{asked}/{max}"));
+        findings.push(match self.over {
+            Over::Answer => finding.answering(self.answer.clone()),
+            Over::Deny => finding,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brief_answers_are_spelled_out_once() {
+        let limit = AskUserLimit { shortest: 10, ..AskUserLimit::default() };
+        let whole = limit.spelled_out("yes").unwrap();
+        assert_eq!(whole, "yes (brief response \u{2014} proceed with best judgment if ambiguous)");
+        assert_eq!(limit.spelled_out(&whole), None);
+        assert_eq!(limit.spelled_out("use postgres"), None);
+        assert_eq!(AskUserLimit::default().spelled_out(""), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! Denies a coordinator writing what its agents are there to write: everything in the project but the team's own files.
+//!
+//! Why: an agent that hands out work and also does it reviews nobody, keeps no record of who did what, and fills its
+//! context with details that are not its own.
+//!
+//! Settings: `enabled` = whether it stands.
+//!
+//! Sees through: the shell, links, `..`; a sub-agent that no roster knows still acts for the coordinator only where it was
+//! not given a role of its own.
+//! Does not see: what it puts into a sub-agent's prompt.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+
+use crate::project::changed_in_project;
+
+/// `[policy.coordinator-write]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct CoordinatorWrite {
+    /// Whether it stands.
+    enabled: bool,
+}
+
+impl Policy for CoordinatorWrite {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        if !self.enabled || !facts.team.member.is_coordinator() {
+            return;
+        }
+        for (used, place) in changed_in_project(facts) {
+            if place.paths().all(|path| facts.ground.team.iter().any(|team| team.holds(path))) {
+                continue;
+            }
+            let path = place.lexical.to_string_lossy();
+            findings.push(
+                Finding::new("coordinator-write", Decision::Deny, Kind::Coordinator)
+                    .because(format!(
+                        "{} {} `{}`, and a coordinator does not do the work itself",
+                        facts.tool,
+                        used.access.verb(),
+                        shorten(&path, 120)
+                    ))
+                    .at(&used.param, path)
+                    .instead("hand the work to an agent; the team's own files are open"),
+            );
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Denies agents writing the team's decisions themselves; their proposals go into the inbox beside them.
+//!
+//! Why: several agents that write one file overwrite each other, and a decision is one only once the coordinator has
+//! recorded it.
+//!
+//! Settings: `enabled` = whether it stands.
+//!
+//! Sees through: the shell, links, other letter case.
+//! Does not see: what a merge brings in from another branch.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+
+use crate::project::{changed_in_project, team_path};
+
+/// `[policy.decision-inbox]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct DecisionInbox {
+    /// Whether it stands.
+    enabled: bool,
+    /// Names and roles, beside the coordinator, that may add to the decisions: who merges the inbox.
+    keepers: Vec<String>,
+}
+
+impl Policy for DecisionInbox {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        let member = &facts.team.member;
+        let keeps = member.is_coordinator() || self.keepers.iter().any(|keeper| member.is(keeper));
+        if !self.enabled || !member.is_worker() || keeps {
+            return;
+        }
+        for (used, place) in changed_in_project(facts) {
+            let mut below = place.paths().filter_map(|path| team_path(path, facts.ground));
+            if below.any(|below| below == "decisions.md") {
+                let path = place.lexical.to_string_lossy();
+                findings.push(
+                    Finding::new("decision-inbox", Decision::Deny, Kind::Decisions)
+                        .because(format!(
+                            "{} {} `{}`, which the coordinator keeps",
+                            facts.tool,
+                            used.access.verb(),
+                            shorten(&path, 120)
+                        ))
+                        .at(&used.param, path)
+                        .instead("write a file of your own to decisions/inbox/ instead"),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Denies writing anything in the project until the user has agreed to the team that was proposed.
+//!
+//! Why: a team that nobody wanted is hard to get rid of once its files are in the repository.
+//!
+//! Settings: `enabled` = whether it stands. The phase is set by `toolgate phase`, by `--phase` in the hook's line, or, with
+//! `init = true` in `[team]`, follows from there being no roster; what the user then says in the session agrees, unless it
+//! begins with a word that asks for a change.
+//!
+//! Sees through: the shell, MCP tools, links. Reading is open.
+//! Does not see: files outside of the project, which other policies judge.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, TeamPhase, shorten};
+
+use crate::project::changed_in_project;
+
+/// `[policy.init-phase]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct InitPhase {
+    /// Whether it stands.
+    enabled: bool,
+}
+
+impl Policy for InitPhase {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        if !self.enabled || facts.team.phase != TeamPhase::Proposed {
+            return;
+        }
+        for (used, place) in changed_in_project(facts) {
+            let path = place.lexical.to_string_lossy();
+            findings.push(
+                Finding::new("init-phase", Decision::Deny, Kind::TeamPhase)
+                    .because(format!(
+                        "{} {} `{}` before the user has agreed to the team",
+                        facts.tool,
+                        used.access.verb(),
+                        shorten(&path, 120)
+                    ))
+                    .at(&used.param, path)
+                    .instead("propose the team and wait for the user's answer"),
+            );
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Denies an agent writing files that are not its own: by the list it was registered with, and by the team's table.
+//!
+//! Why: agents that work side by side undo each other's work where nobody says whose a file is.
+//!
+//! Settings: `enabled` = whether it stands. `[[team.file]]` = the table: a path below the team's directory, `write` = names and
+//! roles (`owner` is the agent named by `{name}` in the path, `everyone` any agent). The entry that names the most of a path
+//! counts, and what no entry names there is the coordinator's. Elsewhere in the project an agent writes what
+//! it was registered for (`toolgate agent add --write`), or everything where it was registered without a list.
+//! `also-write` of `[agent.<name>]` opens more. The team's `team.md`, the table of its governance file and its
+//! `policies.json` add to these.
+//!
+//! Sees through: the shell, links, `..`, other letter case, Windows' dividers; a sub-agent acts for the agent that started it.
+//! Does not see: what git brings in from another branch.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, Reach, plain_name, shorten};
+
+use crate::glob::Names;
+use crate::project::{changed_in_project, team_path};
+use crate::team::{FileRule, Roles, lists};
+
+/// `[policy.ownership]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Ownership {
+    /// Whether it stands.
+    enabled: bool,
+}
+
+/// The policy over its settings, the team's table and what single agents are given besides.
+pub(crate) struct Owners<'s> {
+    pub(crate) settings: &'s Ownership,
+    pub(crate) files: &'s [FileRule],
+    pub(crate) agents: &'s Roles,
+}
+
+impl Policy for Owners<'_> {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        let member = &facts.team.member;
+        if !self.settings.enabled || member.is_coordinator() {
+            return;
+        }
+        for (used, place) in changed_in_project(facts) {
+            let open = |path: &Path| self.is_open(path, used.reach, facts);
+            if place.paths().all(open) {
+                continue;
+            }
+            let allowed = match &member.may_write {
+                Some(list) => list.join(", "),
+                None => self.own_files(facts).join(", "),
+            };
+            let path = place.lexical.to_string_lossy();
+            findings.push(
+                Finding::new("ownership", Decision::Deny, Kind::NotOwner)
+                    .because(format!(
+                        "{} {} `{}`, which is not {}'s to write",
+                        facts.tool,
+                        used.access.verb(),
+                        shorten(&path, 120),
+                        member.called()
+                    ))
+                    .at(&used.param, path)
+                    .instead(format!("write to {}, or hand it to its owner", shorten(&allowed, 120)))
+                    .detail(shorten(&allowed, 200)),
+            );
+        }
+    }
+}
+
+impl Owners<'_> {
+    fn is_open(&self, path: &Path, reach: Reach, facts: &Facts<'_>) -> bool {
+        let member = &facts.team.member;
+        let names = Names::of(path, facts.ground);
+        let given = |name: &str| self.agents.iter().find(|(known, _)| plain_name(known) == name);
+        let mut more = member.names().filter_map(given).flat_map(|(_, agent)| &agent.also_write);
+        if more.any(|glob| names.covered_by(glob)) {
+            return true;
+        }
+        if let Some(list) = &member.may_write {
+            return list.iter().any(|glob| names.covered_by(glob));
+        }
+        let Some(below) = team_path(path, facts.ground) else { return true };
+        if !member.is_worker() {
+            return true;
+        }
+        let ruled = self.files.iter().filter_map(|rule| Some((rule, rule.about(&below)?)));
+        let most = ruled.max_by_key(|(_, (_, count))| *count);
+        // A tree holds others' files too, unless it is all one's own.
+        let whole = reach == Reach::Exact || below.starts_with(&format!("agents/{}", member.name));
+        whole && most.is_some_and(|(rule, (owner, _))| lists(&rule.write, member, owner))
+    }
+
+    /// The paths of the table that this member may write, for people.
+    fn own_files(&self, facts: &Facts<'_>) -> Vec<String> {
+        let member = &facts.team.member;
+        let own = self.files.iter().filter(|rule| lists(&rule.write, member, Some(&member.name)));
+        own.map(|rule| rule.path.replace("{name}", &member.name)).collect()
+    }
+}

@@ -1,0 +1,62 @@
+//! Denies calls beyond so many of a kind in a minute, for each agent.
+//!
+//! Why: an agent in a loop, or one that was talked into something, does the same thing very often. A limit turns hours of that
+//! into a minute.
+//!
+//! Settings: each `[[limit]]` has a `kind` (`call`, `read`, `write`, `run`, `connect`), `per-minute`, and `agents` (names and roles;
+//! left out: each agent by itself). Without any nothing is counted.
+//!
+//! Sees through: calls of one session that come at the same time, and restarts of the host.
+//! Does not see: the same agent in another session.
+
+use toolgate_model::{Access, Decision, Facts, Finding, Kind, Policy};
+
+use crate::team::{Limit, LimitKind, lists};
+
+pub(crate) struct RateLimits<'s>(pub(crate) &'s [Limit]);
+
+/// What a call counts as.
+pub(crate) fn kinds(facts: &Facts<'_>) -> Vec<LimitKind> {
+    let mut kinds = vec![LimitKind::Call];
+    let reads = |access: Access| matches!(access, Access::Read | Access::Search);
+    if facts.uses.iter().any(|used| reads(used.access)) {
+        kinds.push(LimitKind::Read);
+    }
+    if facts.uses.iter().any(|used| used.writes() && !crate::project::is_device(used)) {
+        kinds.push(LimitKind::Write);
+    }
+    if !facts.runs.is_empty() {
+        kinds.push(LimitKind::Run);
+    }
+    if facts.connects {
+        kinds.push(LimitKind::Connect);
+    }
+    kinds
+}
+
+impl Policy for RateLimits<'_> {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        if self.0.is_empty() {
+            return;
+        }
+        let kinds = kinds(facts);
+        for limit in self.0.iter().filter(|limit| kinds.contains(&limit.kind)) {
+            let meant = limit.agents.is_empty() || lists(&limit.agents, &facts.team.member, None);
+            let word = limit.kind.word();
+            let count = facts.team.history.recently(word);
+            if meant && count >= limit.per_minute {
+                let what = if word == "call" { "calls".to_owned() } else { format!("calls that {word}") };
+                findings.push(
+                    Finding::new("rate-limit", Decision::Deny, Kind::Limit)
+                        .because(format!(
+                            "{} has made {count} {what} within a minute, and {} are the limit",
+                            facts.team.member.called(),
+                            limit.per_minute
+                        ))
+                        .instead("wait a minute, and do more with each call")
+                        .detail(format!("{count}/{}", limit.per_minute)),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Denies an agent reading what another agent keeps for itself: its charter and its notes.
+//!
+//! Why: an agent that reads everybody's notes takes their tasks and their mistakes for its own, and pays for the
+//! reading on every turn.
+//!
+//! Settings: `enabled` = whether it stands. `read` of `[[team.file]]` entries whose path has a `{name}`: names and roles of those
+//! who may read besides its owner and the coordinator; without it everyone may. What an agent was handed with its work is
+//! open (`toolgate agent add --read`).
+//!
+//! Sees through: the shell, links, `..`, searches that start in the team's directory.
+//! Does not see: a search of the whole worktree, which would fail far too often for it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Access, Decision, Facts, Finding, Kind, Policy, Reach, plain_name, shorten};
+
+use crate::glob::Names;
+use crate::project::team_path;
+use crate::team::{FileRule, lists};
+
+/// `[policy.read-scope]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ReadScope {
+    /// Whether it stands.
+    enabled: bool,
+}
+
+/// The policy over its settings and the team's table.
+pub(crate) struct Readers<'s> {
+    pub(crate) settings: &'s ReadScope,
+    pub(crate) files: &'s [FileRule],
+}
+
+impl Policy for Readers<'_> {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        let member = &facts.team.member;
+        if !self.settings.enabled || !member.is_worker() {
+            return;
+        }
+        let reads = |access: Access| matches!(access, Access::Read | Access::Search | Access::Link);
+        for used in facts.uses.iter().filter(|used| reads(used.access)) {
+            let Ok(place) = &used.place else { continue };
+            let closed = place.paths().find_map(|path| {
+                let names = Names::of(path, facts.ground);
+                let handed = member.may_read.iter().any(|glob| names.covered_by(glob));
+                let below = team_path(path, facts.ground).filter(|_| !handed)?;
+                self.closed(&below, used.reach, facts)
+            });
+            if let Some(whose) = closed {
+                let path = place.lexical.to_string_lossy();
+                findings.push(
+                    Finding::new("read-scope", Decision::Deny, Kind::NotReader)
+                        .because(format!(
+                            "{} {} `{}`, which {whose} keeps for itself",
+                            facts.tool,
+                            used.access.verb(),
+                            shorten(&path, 120)
+                        ))
+                        .at(&used.param, path)
+                        .instead("read your own files and decisions.md, or ask for what you need to be handed to you"),
+                );
+            }
+        }
+    }
+}
+
+impl Readers<'_> {
+    /// Whose it is, where that is another's.
+    fn closed(&self, below: &str, reach: Reach, facts: &Facts<'_>) -> Option<String> {
+        let member = &facts.team.member;
+        let is_own = |owner: &str| member.names().any(|name| name == plain_name(owner));
+        for rule in self.files {
+            let Some(readers) = &rule.read else { continue };
+            if let Some((Some(owner), _)) = rule.about(below) {
+                let may = is_own(owner) || lists(readers, member, Some(owner));
+                if !may {
+                    return Some(owner.to_owned());
+                }
+            } else if reach == Reach::Below && is_above(below, &rule.path) && !lists(readers, member, None) {
+                let names = below.split('/').nth(1);
+                if !names.is_some_and(is_own) {
+                    return Some("another agent".to_owned());
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Whether a directory holds files of the rule.
+fn is_above(below: &str, path: &str) -> bool {
+    let mut wanted = path.split('/');
+    let fits = |name: &str| wanted.next().is_some_and(|wanted| wanted == "{name}" || wanted == name);
+    path.contains("{name}") && below.split('/').filter(|name| !name.is_empty()).all(fits)
+}

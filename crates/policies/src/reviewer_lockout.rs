@@ -1,0 +1,147 @@
+//! Denies an agent revising an artifact that a reviewer has rejected: another agent makes the next version.
+//!
+//! Why: whoever made a thing that was rejected tends to defend it. A second pair of hands is the point of a review.
+//!
+//! Settings: `enabled` = whether it stands, `escalate-after` = so many agents locked out of one artifact make the user be told at
+//! each further try. Lockouts are added by `toolgate lockout add` and taken back by `toolgate lockout clear`; they are kept in
+//! `lockout.json` of the team's directory and in toolgate's own state. An entry is a path below the root, a directory, a glob, or
+//! the bare name of an artifact (`auth` is `src/auth.ts` and `src/auth/`).
+//!
+//! Sees through: every tool that writes, `sed -i`, `>`, `mv`, `rm -r` of a directory above, links to the artifact, other spellings of
+//! its path; restarts of the host; a sub-agent acts for the agent that started it.
+//! Does not see: what git brings in from another branch; a formatter that is run over the whole worktree.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+use toolgate_model::{
+    Access, Decision, Facts, Finding, Kind, Lockout, Place, Policy, Reach, Use, plain_name, shorten,
+};
+
+use crate::glob::Names;
+use crate::team::RosterEntry;
+
+/// `[policy.reviewer-lockout]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(crate) struct ReviewerLockout {
+    /// Whether it stands.
+    enabled: bool,
+    /// So many locked out of one artifact make the user be told.
+    escalate_after: usize,
+}
+
+impl Default for ReviewerLockout {
+    fn default() -> Self {
+        ReviewerLockout { enabled: false, escalate_after: 3 }
+    }
+}
+
+impl ReviewerLockout {
+    /// Whether lockouts are asked for at all.
+    pub(crate) fn stands(&self) -> bool {
+        self.enabled
+    }
+}
+
+/// The policy over its settings and the team's roster.
+pub(crate) struct Lockouts<'s> {
+    pub(crate) settings: &'s ReviewerLockout,
+    pub(crate) roster: &'s [RosterEntry],
+}
+
+/// Whether an artifact is this path, or holds it.
+fn covers(artifact: &str, names: &Names) -> bool {
+    let is_bare = !artifact.contains(['/', '\\', '.', '*', '?']);
+    names.covered_by(artifact) || (is_bare && names.hold(artifact))
+}
+
+/// Whether a use changes the artifact, or makes a way to do so later.
+fn revises(used: &Use<'_>, path: &Path, artifact: &str, facts: &Facts<'_>) -> bool {
+    let names = Names::of(path, facts.ground);
+    let changes = used.writes() || used.access == Access::Link;
+    let tree = used.access == Access::Delete || (used.reach == Reach::Below && !names.are_root());
+    changes && (covers(artifact, &names) || (used.writes() && tree && names.are_above(artifact)))
+}
+
+impl Policy for Lockouts<'_> {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        let team = facts.team;
+        if !self.settings.enabled {
+            return;
+        }
+        let writes = || facts.uses.iter().filter(|used| used.writes() || used.access == Access::Link);
+        if let Some(why) = &team.unreadable
+            && let Some((used, place)) = writes().find_map(|used| Some((used, used.place.as_ref().ok()?)))
+            && !crate::project::is_device(used)
+        {
+            findings.push(
+                Finding::new("reviewer-lockout", Decision::Deny, Kind::LockedOut)
+                    .at(&used.param, place.lexical.to_string_lossy())
+                    .because(format!("who may revise what cannot be read: {why}"))
+                    .instead("a person has to mend the file")
+                    .urgent(),
+            );
+            return;
+        }
+        let held = |lockout: &&Lockout| team.member.names().any(|name| plain_name(&lockout.agent) == name);
+        for used in writes() {
+            let Ok(place) = &used.place else { continue };
+            let mut own = team.lockouts.iter().filter(held);
+            let Some(lockout) =
+                own.find(|lockout| place.paths().any(|path| revises(used, path, &lockout.artifact, facts)))
+            else {
+                continue;
+            };
+            findings.push(self.finding(used, place, lockout, facts));
+        }
+    }
+}
+
+impl Lockouts<'_> {
+    fn finding(&self, used: &Use<'_>, place: &Place, lockout: &Lockout, facts: &Facts<'_>) -> Finding {
+        let names: Vec<Names> = place.paths().map(|path| Names::of(path, facts.ground)).collect();
+        let about = |other: &&Lockout| {
+            other.artifact == lockout.artifact || names.iter().any(|names| covers(&other.artifact, names))
+        };
+        let mut locked: Vec<String> =
+            facts.team.lockouts.iter().filter(about).map(|lockout| plain_name(&lockout.agent)).collect();
+        locked.sort();
+        locked.dedup();
+        let workers =
+            self.roster.iter().filter(|entry| plain_name(&entry.role) != toolgate_model::COORDINATOR);
+        let mut workers = workers.map(|entry| plain_name(&entry.name)).peekable();
+        let deadlock = workers.peek().is_some() && workers.all(|name| locked.contains(&name));
+        let path = place.lexical.to_string_lossy();
+        let who = facts.team.member.called();
+        let finding = Finding::new("reviewer-lockout", Decision::Deny, Kind::LockedOut)
+            .because(format!(
+                "{who} is locked out of `{}`, since a reviewer rejected what it made of `{}`",
+                shorten(&path, 100),
+                shorten(&lockout.artifact, 60)
+            ))
+            .at(&used.param, path)
+            .detail(lockout.artifact.clone());
+        if deadlock {
+            // Nobody is left who could go on: only the user can.
+            return finding
+                .instead("every agent is locked out of it; ask the user to run `toolgate lockout clear`")
+                .urgent();
+        }
+        let finding = finding.instead("another agent makes the next version");
+        if locked.len() >= self.settings.escalate_after { finding.urgent() } else { finding }
+    }
+}
+
+/// Whether this agent is locked out of this artifact, and who is.
+pub fn locked_out<'l>(
+    lockouts: &'l [Lockout],
+    artifact: &str,
+    ground: &toolgate_model::Ground,
+) -> Vec<&'l str> {
+    let root = ground.root.as_ref().map(|root| root.lexical.as_path()).unwrap_or(Path::new("/"));
+    let names = Names::of(&toolgate_model::clean(&root.join(artifact)), ground);
+    let about = |lockout: &&Lockout| lockout.artifact == artifact || covers(&lockout.artifact, &names);
+    lockouts.iter().filter(about).map(|lockout| lockout.agent.as_str()).collect()
+}

@@ -1,0 +1,122 @@
+//! Denies what an agent's role leaves out: files, tools, commands.
+//!
+//! Why: a reviewer needs no push and a documentation agent no `src`; what a role does not need it should not be able to do.
+//!
+//! Settings: `[role.<name>]` and `[agent.<name>]`, both of which have to be content: `write` and `read` (globs below the root, all
+//! that is open), `tools`, `commands` (`git diff`: all that may be run), and `not-write`, `not-read`, `not-tools`, `not-commands`.
+//! What is left out is not limited. An agent has its role by registration (`toolgate agent add`, `--role`), by
+//! `[agent.<name>] role`, or by the team's roster.
+//!
+//! Sees through: the shell, wrappers and scripts, links, `..`; a sub-agent that nobody registered acts for the one that
+//! started it.
+//! Does not see: what a command that may be run does besides, where that cannot be known; see `unproved-effect`.
+
+use toolgate_model::{Access, Decision, Facts, Finding, Kind, Place, Policy, Run, Use, plain_name, shorten};
+
+use crate::glob::Names;
+use crate::project::is_device;
+use crate::team::{Role, Roles};
+
+pub(crate) struct RoleScope<'s> {
+    pub(crate) roles: &'s Roles,
+    pub(crate) agents: &'s Roles,
+}
+
+impl RoleScope<'_> {
+    /// What limits this member: by its name, by its role, and by those of the one that it acts for.
+    fn limits<'r>(&'r self, facts: &Facts<'_>) -> Vec<(&'r str, &'r Role)> {
+        let member = &facts.team.member;
+        let named = |name: &str, list: &'r Roles| {
+            let found = list.iter().find(|(known, _)| plain_name(known) == name && !name.is_empty());
+            found.map(|(known, role)| (known.as_str(), role))
+        };
+        let by_name = member.names().filter_map(|name| named(name, self.agents));
+        by_name.chain(named(&member.role, self.roles)).collect()
+    }
+}
+
+impl Policy for RoleScope<'_> {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        if self.roles.is_empty() && self.agents.is_empty() {
+            return;
+        }
+        for (name, role) in self.limits(facts) {
+            let object = |what: String, instead: &str| {
+                Finding::new("role-scope", Decision::Deny, Kind::Role)
+                    .because(format!("{what}, which `{name}` may not"))
+                    .instead(instead.to_owned())
+            };
+            for used in facts.uses.iter().filter(|used| !is_device(used)) {
+                let Ok(place) = &used.place else { continue };
+                let nothing: &[String] = &[];
+                let (list, more, not) = match used.access {
+                    Access::Append | Access::Write | Access::Delete => {
+                        (&role.write, role.also_write.as_slice(), &role.not_write)
+                    }
+                    Access::Read | Access::Search => (&role.read, nothing, &role.not_read),
+                    Access::Enter | Access::List | Access::Link => continue,
+                };
+                if is_closed(used, place, facts, list.as_deref(), more, not) {
+                    let path = place.lexical.to_string_lossy();
+                    let what = format!("{} {} `{}`", facts.tool, used.access.verb(), shorten(&path, 120));
+                    let open = list.as_deref().map(|list| shorten(&list.join(", "), 120)).unwrap_or_default();
+                    let instead = "hand it to an agent whose role it is";
+                    findings.push(object(what, instead).at(&used.param, path).detail(open));
+                }
+            }
+            let fits = |pattern: &String| match pattern.strip_suffix('*') {
+                Some(start) => facts.tool.starts_with(start),
+                None => facts.tool == pattern,
+            };
+            let open = role.tools.as_ref().is_none_or(|tools| tools.iter().any(fits));
+            if !facts.tool.is_empty() && (!open || role.not_tools.iter().any(fits)) {
+                findings.push(object(
+                    format!("uses the tool `{}`", facts.tool),
+                    "use one of the tools that the role has",
+                ));
+            }
+            for run in &facts.runs {
+                let open =
+                    role.commands.as_ref().is_none_or(|list| list.iter().any(|words| is_run(run, words)));
+                if !open || role.not_commands.iter().any(|words| is_run(run, words)) {
+                    let words = shorten(&run.words.join(" "), 120);
+                    findings
+                        .push(object(format!("runs `{words}`"), "run one of the commands that the role has"));
+                }
+            }
+        }
+    }
+}
+
+/// Whether a file is not open to the role. A list is about the project; what lies elsewhere is judged by the scopes.
+fn is_closed(
+    used: &Use<'_>,
+    place: &Place,
+    facts: &Facts<'_>,
+    list: Option<&[String]>,
+    more: &[String],
+    not: &[String],
+) -> bool {
+    let root = facts.ground.root.as_ref();
+    place.paths().any(|path| {
+        let names = Names::of(path, facts.ground);
+        let inside = root.is_some_and(|root| root.holds(path));
+        let open = list.is_none_or(|list| list.iter().chain(more).any(|glob| names.covered_by(glob)));
+        let whole_search = used.access == Access::Search && names.are_root();
+        (inside && !open && !whole_search) || not.iter().any(|glob| names.covered_by(glob))
+    })
+}
+
+/// Whether a program and its first words are these.
+fn is_run(run: &Run, words: &str) -> bool {
+    let mut words = words.split_whitespace();
+    let program = words.next().is_some_and(|name| name == run.program || name == "*");
+    let given: Vec<&str> =
+        run.sub.iter().map(String::as_str).chain(run.operands.iter().flatten().map(String::as_str)).collect();
+    let rest: Vec<&str> = words.collect();
+    program
+        && rest.iter().all(|word| match word.strip_prefix('-') {
+            Some(_) => run.has(word),
+            None => given.contains(word),
+        })
+}

@@ -1,0 +1,47 @@
+//! Denies agents the files that say who is on the team, in what role, and which rules it has; only its coordinator keeps them.
+//!
+//! Why: an agent that can write the roster or the rules can make itself anyone and allow itself anything.
+//!
+//! Settings: none. This is the floor; no file opens it. It stands for agents that have a name or a role.
+//!
+//! Sees through: the shell, links, other letter case, deleting a directory above.
+//! Does not see: what git brings in from another branch.
+
+use toolgate_model::{Access, Decision, Facts, Finding, Kind, Policy, Reach, shorten};
+
+use crate::project::{changed_in_project, team_path};
+
+pub(crate) struct TeamFiles;
+
+/// By names below the team's directory.
+const FILES: &[&str] = &["config", "team.md"];
+
+impl Policy for TeamFiles {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        let member = &facts.team.member;
+        if !member.is_worker() {
+            return;
+        }
+        for (used, place) in changed_in_project(facts) {
+            let meant = |below: String| {
+                let tree = used.access == Access::Delete || used.reach == Reach::Below;
+                FILES.iter().any(|file| below == *file || below.starts_with(&format!("{file}/")))
+                    || (tree && below.is_empty())
+            };
+            if place.paths().filter_map(|path| team_path(path, facts.ground)).any(meant) {
+                let path = place.lexical.to_string_lossy();
+                findings.push(
+                    Finding::new("team-settings", Decision::Deny, Kind::Tampering)
+                        .because(format!(
+                            "{} {} `{}`, which says who is on the team and by which rules it works",
+                            facts.tool,
+                            used.access.verb(),
+                            shorten(&path, 120)
+                        ))
+                        .at(&used.param, path)
+                        .instead("ask the coordinator, or a person"),
+                );
+            }
+        }
+    }
+}
