@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use toolgate_model::{Call, Decision, DecodeError, Host, Json, Phase, Redaction, Reply, Verdict};
 
-use crate::tools::Tool::{Fetch, Internal, InternalReading, Mcp, Read, Search, Shell, Write};
+use crate::tools::Tool::{Fetch, Internal, InternalReading, Mcp, Question, Read, Search, Shell, Write};
 use crate::tools::{Toolset, is_mcp_name};
 use crate::wire::{Dialect, print, redacted, rewritten};
 
@@ -25,7 +25,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
     is_added: is_mcp_name,
     listed: &[
         ("Agent", InternalReading("cwd")),
-        ("AskUserQuestion", Internal),
+        ("AskUserQuestion", Question),
         ("Bash", Shell("command")),
         ("BashOutput", Internal),
         ("CronCreate", Internal),

@@ -20,7 +20,7 @@ use toolgate_model::{
 
 use crate::members::Members;
 use crate::readable::readable;
-use crate::tools::Tool::{Fetch, Internal, Patch, Read, Search, Shell, Write};
+use crate::tools::Tool::{Fetch, Internal, Patch, Question, Read, Search, Shell, Write};
 use crate::tools::Toolset;
 use crate::wire::{print, print_denial, redacted, rewritten};
 
@@ -37,7 +37,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
         ("Read", Read("path")),
         ("Write", Write("path")),
         ("apply_patch", Patch("patch")),
-        ("ask_user", Internal),
+        ("ask_user", Question),
         ("bash", Shell("command")),
         ("create", Write("path")),
         ("edit", Write("path")),

@@ -18,7 +18,7 @@ use toolgate_model::{
 };
 
 use crate::readable::readable;
-use crate::tools::Tool::{Fetch, Internal, Read, Search, ShellIn, Write};
+use crate::tools::Tool::{Fetch, Internal, Question, Read, Search, ShellIn, Write};
 use crate::tools::Toolset;
 use crate::wire::{Dialect, print, print_denial, rewritten};
 
@@ -29,7 +29,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
     is_added: |tool| tool.starts_with("mcp_"),
     listed: &[
         ("activate_skill", Internal),
-        ("ask_user", Internal),
+        ("ask_user", Question),
         ("codebase_investigator", Internal),
         ("complete_task", Internal),
         ("enter_plan_mode", Internal),

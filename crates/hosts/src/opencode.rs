@@ -9,7 +9,7 @@ use toolgate_model::{Action, Call, DecodeError, HooksStart, Host, Json, Phase, R
 
 use crate::members::Members;
 use crate::plain;
-use crate::tools::Tool::{Fetch, Internal, Patch, Read, Search, ShellIn, Write};
+use crate::tools::Tool::{Fetch, Internal, Patch, Question, Read, Search, ShellIn, Write};
 use crate::tools::Toolset;
 
 pub(crate) struct OpenCode;
@@ -31,7 +31,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
         ("patch", Patch("patchText")),
         ("plan_enter", Internal),
         ("plan_exit", Internal),
-        ("question", Internal),
+        ("question", Question),
         ("read", Read("filePath")),
         ("skill", Internal),
         ("task", Internal),

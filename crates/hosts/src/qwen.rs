@@ -8,7 +8,7 @@ use serde::Serialize;
 use toolgate_model::{Call, Decision, DecodeError, Host, Phase, Reply, Verdict};
 
 use crate::claude_code::phase_of_kin as phase;
-use crate::tools::Tool::{Fetch, Internal, Read, Search, ShellIn, Write};
+use crate::tools::Tool::{Fetch, Internal, Question, Read, Search, ShellIn, Write};
 use crate::tools::{Toolset, is_mcp_name};
 use crate::wire::{Dialect, print, print_denial, rewrite_hint};
 
@@ -19,7 +19,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
     is_added: is_mcp_name,
     listed: &[
         ("agent", Internal),
-        ("ask_user_question", Internal),
+        ("ask_user_question", Question),
         ("edit", Write("file_path")),
         ("exit_plan_mode", Internal),
         ("glob", Search("path", Some("pattern"))),

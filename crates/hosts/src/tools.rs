@@ -30,6 +30,8 @@ pub enum Tool {
     Mcp,
     /// Bookkeeping inside the host.
     Internal,
+    /// Asks the user something.
+    Question,
     /// Bookkeeping inside the host, with a file read where this parameter is given.
     InternalReading(&'static str),
 }
@@ -58,6 +60,7 @@ pub(crate) const TOOLSETS: &[(&str, Toolset)] = &[
 
 /// The tools of this host; none for one that has none of its own.
 pub fn tools_like(host: &str) -> Toolset {
+    let host = if host == "copilot-sdk" { "copilot" } else { host };
     let own = TOOLSETS.iter().find(|(id, _)| *id == host).map(|(_, tools)| *tools);
     own.unwrap_or(Toolset { listed: &[], is_added: is_mcp_name })
 }
@@ -94,7 +97,7 @@ impl Tool {
             | Tool::Shell(param)
             | Tool::ShellIn(param, _)
             | Tool::Fetch(param) => Some(param),
-            Tool::Search(..) | Tool::Mcp | Tool::Internal | Tool::InternalReading(_) => None,
+            Tool::Search(..) | Tool::Mcp | Tool::Internal | Tool::Question | Tool::InternalReading(_) => None,
         }
     }
 
@@ -151,6 +154,7 @@ impl Tool {
             },
             Tool::Mcp => Action::Unlisted { mcp: true },
             Tool::InternalReading(param) if input.get(param).is_some() => file(Access::Read, param),
+            Tool::Question => Action::Question,
             Tool::Internal | Tool::InternalReading(_) => Action::Internal,
         }
     }

@@ -2,19 +2,24 @@
 //!
 //! Why: an agent that can write the roster or the rules can make itself anyone and allow itself anything.
 //!
-//! Settings: none. This is the floor; no file opens it. It stands for agents that have a name or a role.
+//! Settings: none. This is the floor; no file opens it. It stands for agents that have a name or a role. The roster, and nothing
+//! else of these, is open to an agent that a person has registered for it by name (`toolgate agent add --write`).
 //!
 //! Sees through: the shell, links, other letter case, deleting a directory above.
 //! Does not see: what git brings in from another branch.
 
+use std::path::Path;
+
 use toolgate_model::{Access, Decision, Facts, Finding, Kind, Policy, Reach, shorten};
 
+use crate::glob::Names;
 use crate::project::{changed_in_project, team_path};
 
 pub(crate) struct TeamFiles;
 
 /// By names below the team's directory.
-const FILES: &[&str] = &["config", "team.md"];
+const RULES: &str = "config";
+const ROSTER: &str = "team.md";
 
 impl Policy for TeamFiles {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
@@ -23,12 +28,19 @@ impl Policy for TeamFiles {
             return;
         }
         for (used, place) in changed_in_project(facts) {
-            let meant = |below: String| {
-                let tree = used.access == Access::Delete || used.reach == Reach::Below;
-                FILES.iter().any(|file| below == *file || below.starts_with(&format!("{file}/")))
-                    || (tree && below.is_empty())
+            let handed = |path: &Path| {
+                let names = Names::of(path, facts.ground);
+                member.may_write.iter().flatten().any(|glob| names.covered_by(glob))
             };
-            if place.paths().filter_map(|path| team_path(path, facts.ground)).any(meant) {
+            let tree = used.access == Access::Delete || used.reach == Reach::Below;
+            let meant = |path: &Path| {
+                team_path(path, facts.ground).is_some_and(|below| match below.as_str() {
+                    "" => tree,
+                    ROSTER => !handed(path),
+                    below => below.split('/').next() == Some(RULES),
+                })
+            };
+            if place.paths().any(meant) {
                 let path = place.lexical.to_string_lossy();
                 findings.push(
                     Finding::new("team-settings", Decision::Deny, Kind::Tampering)

@@ -137,17 +137,20 @@ fn starts(text: &str, words: &str) -> bool {
 mod tests {
     use super::*;
     use crate::command::tests::runs;
-    use toolgate_model::{Agent, Ground, Standing};
+    use toolgate_model::{Agent, Ground, Standing, Team};
 
-    fn facts<'a>(command: &'a str, ground: &'a Ground, agent: &'a Agent<'a>) -> Facts<'a> {
+    fn facts<'a>(command: &'a str, ground: &'a Ground, agent: &'a Agent<'a>, team: &'a Team) -> Facts<'a> {
         Facts {
             tool: "Bash",
             agent,
+            team,
+            asks_user: false,
             command: Some(command),
             ground,
             standing: Standing::default(),
             uses: Vec::new(),
             runs: command.split("; ").flat_map(runs).collect(),
+            connects: false,
             unknown: Vec::new(),
             changes: Vec::new(),
             expanded: Vec::new(),
@@ -170,9 +173,13 @@ mod tests {
             ("echo hi", false),
             ("gitk", false),
         ] {
-            assert_eq!(covers(&list, &facts(command, &ground, &agent)), covered, "{command}");
+            assert_eq!(
+                covers(&list, &facts(command, &ground, &agent, &Team::default())),
+                covered,
+                "{command}"
+            );
         }
-        assert!(denies("Bash(curl:*)", &facts("git status; curl x", &ground, &agent)));
-        assert!(!denies("Bash(curl:*)", &facts("echo curl", &ground, &agent)));
+        assert!(denies("Bash(curl:*)", &facts("git status; curl x", &ground, &agent, &Team::default())));
+        assert!(!denies("Bash(curl:*)", &facts("echo curl", &ground, &agent, &Team::default())));
     }
 }
