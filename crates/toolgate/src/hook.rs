@@ -23,7 +23,7 @@ use toolgate_evidence::{Ledger, LedgerError};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
     Action, Call, ConfigChange, DecodeError, Ground, HooksStart, Host, MAX_MESSAGE, Phase, Reply, Standing,
-    Team, Verdict, World, shorten,
+    Team, TeamPhase, Verdict, World, shorten,
 };
 
 use toolgate_policies::Settings;
@@ -301,6 +301,7 @@ impl Line {
         let (mut home, mut config, mut state) = (None, None, None);
         let (mut profile, mut agent, mut root) = (None, None, None);
         let (mut mode, mut trusted, mut event) = (None, None, None);
+        let (mut role, mut phase) = (None, None);
         while let Some(name) = args.next() {
             let slot = match name.to_str() {
                 Some("--home") => &mut home,
@@ -308,6 +309,8 @@ impl Line {
                 Some("--state") => &mut state,
                 Some("--profile") => &mut profile,
                 Some("--agent") => &mut agent,
+                Some("--role") => &mut role,
+                Some("--phase") => &mut phase,
                 Some("--root") => &mut root,
                 Some("--mode") => &mut mode,
                 Some("--trusted") => &mut trusted,
@@ -328,6 +331,12 @@ impl Line {
             Some("yes") => Some(true),
             Some("no") => Some(false),
             Some(_) => return Err(Failure::Line("`--trusted` takes yes or no".into())),
+        };
+        let phase = match text(phase).as_deref() {
+            None => None,
+            Some(word) => Some(TeamPhase::of(word).ok_or_else(|| {
+                Failure::Line("`--phase` takes init-phase-1, init-phase-2 or team-mode".into())
+            })?),
         };
         let standing = Standing { trusted, mode: text(mode) };
         let place = |value: Option<OsString>| match value.map(PathBuf::from) {
@@ -355,7 +364,7 @@ impl Line {
         Ok(Line {
             dirs,
             profile: text(profile),
-            registered: Registered { root: place(root)?, agent: text(agent) },
+            registered: Registered { root: place(root)?, agent: text(agent), role: text(role), phase },
             standing,
             event: text(event),
         })

@@ -25,7 +25,7 @@ use crate::dirs::Dirs;
 use crate::hook::Line;
 use crate::session::Registered;
 use toolgate_hosts::HOSTS;
-use toolgate_model::Standing;
+use toolgate_model::{Standing, TeamPhase};
 
 pub use generate::{completions, man_page, schema};
 
@@ -106,6 +106,12 @@ struct LineArgs {
     /// The orchestrator's id of the agent
     #[arg(long)]
     agent: Option<String>,
+    /// The agent's role: coordinator, reviewer, or one of your own
+    #[arg(long)]
+    role: Option<String>,
+    /// How far the team has come
+    #[arg(long, value_parser = ["init-phase-1", "init-phase-2", "team-mode"], hide_short_help = true)]
+    phase: Option<String>,
     /// The directory that the agent is confined to
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -146,7 +152,12 @@ impl LineArgs {
         Ok(Line {
             dirs: self.dirs()?,
             profile: self.profile.clone(),
-            registered: Registered { root, agent: self.agent.clone() },
+            registered: Registered {
+                root,
+                agent: self.agent.clone(),
+                role: self.role.clone(),
+                phase: self.phase.as_deref().and_then(TeamPhase::of),
+            },
             standing: Standing {
                 trusted: self.trusted.as_deref().map(|word| word == "yes"),
                 mode: self.mode.clone(),
