@@ -17,7 +17,9 @@ mod digest;
 mod entry;
 mod error;
 mod files;
+mod kept;
 mod ledger;
+mod lockout;
 mod read;
 pub mod render;
 mod verify;
@@ -26,6 +28,10 @@ pub use counts::Counts;
 pub use digest::Digest;
 pub use entry::{Draft, Entry, FindingEntry, MAX_LINE, REPAIR};
 pub use error::LedgerError;
+pub use kept::{FileError, MAX_TEXT, TextError};
 pub use ledger::Ledger;
+pub use lockout::{
+    Added, Cleared, Locked, LockoutError, LockoutFiles, Lockouts, NewLockout, TeamCopy, Which,
+};
 pub use read::{Entries, entries, tail};
 pub use verify::{Fault, Problem, Report, verify};
