@@ -10,8 +10,11 @@
 //!
 //! No secret is written: texts of a call enter a [`Draft`] only as [`toolgate_secrets::Redacted`].
 //!
+//! Beside the ledger: [`Lockouts`], who may not revise what, and [`Agents`], who is who.
+//!
 //! Reading order: [`Entry`] → [`Ledger`] → [`verify()`].
 
+mod agents;
 mod counts;
 mod digest;
 mod entry;
@@ -24,6 +27,7 @@ mod read;
 pub mod render;
 mod verify;
 
+pub use agents::{Agent, Agents, AgentsError};
 pub use counts::Counts;
 pub use digest::Digest;
 pub use entry::{Draft, Entry, FindingEntry, MAX_LINE, REPAIR};

@@ -306,6 +306,10 @@ fn what_others_write_is_honoured() {
             "",
         ),
         ("{\"artifact\":\"a\",\"agent\":\"ripley\"}", "a ripley"),
+        // What clears nothing.
+        ("{\"artifact\":\"a\",\"agent\":\"ripley\"}\n{\"clear\":\"\"}\n", "a ripley"),
+        ("{\"id\":\"\",\"artifact\":\"a\",\"agents\":[\"ripley\"]}\n{\"clear\":[\"\",\"x\"]}\n", "a ripley"),
+        ("{\"id\":\"x\",\"artifact\":\"a\",\"agent\":\"ripley\"}\n{\"clear\":[]}\n", "a ripley"),
         ("{\"artifact\":\"a\",\"agent\":\"ripley\",\"reason\":\"one\\ntwo\\u001b[2J\"}\n", "a ripley"),
         // Documents.
         ("{\"src/auth.ts\": [\"ripley\", \"dallas\"]}", "src/auth.ts dallas, src/auth.ts ripley"),

@@ -94,28 +94,29 @@ impl Content {
             return None;
         }
         let artifacts: Vec<String> = [line.artifact, line.path, line.file].into_iter().flatten().collect();
-        let lists = [line.agents, line.locked_agents].into_iter().flatten().flat_map(Names::into_list);
-        let agents: Vec<String> = line.agent.into_iter().chain(lists).collect();
         if artifacts.is_empty() {
             return None;
         }
-        let id = line.id.map(Shown::into_text).filter(|id| !id.is_empty());
-        let [time, by, reason] = [line.time, line.by, line.reason].map(|text| text.map(Shown::into_text));
+        let lists = [line.agents, line.locked_agents].into_iter().flatten().flat_map(Names::into_list);
+        let agents: Vec<String> = line.agent.into_iter().chain(lists).collect();
         let is_sole = artifacts.len() == 1 && agents.len() == 1;
+        let text = |shown: &Option<Shown<'_>>| shown.as_ref().map(Shown::text).unwrap_or_default();
         for artifact in &artifacts {
             for agent in &agents {
                 let mut locked = Locked {
-                    id: String::new(),
+                    id: text(&line.id),
                     lockout: lockout(artifact, agent)?,
-                    time: time.clone().unwrap_or_default(),
-                    by: by.clone().unwrap_or_default(),
-                    reason: reason.clone().unwrap_or_default(),
+                    time: text(&line.time),
+                    by: text(&line.by),
+                    reason: text(&line.reason),
                 };
-                let line = id.clone().filter(|_| !is_sole);
-                locked.id = match &id {
-                    Some(id) if is_sole => id.clone(),
-                    _ => derived_id(&locked, line.as_deref().unwrap_or_default()),
-                };
+                let mut line = None;
+                if locked.id.is_empty() {
+                    locked.id = derived_id(&locked, "");
+                } else if !is_sole {
+                    let own_id = derived_id(&locked, &locked.id);
+                    line = Some(std::mem::replace(&mut locked.id, own_id));
+                }
                 self.locked.push(Stated { locked, line });
             }
         }
@@ -216,9 +217,9 @@ enum Shown<'a> {
 }
 
 impl Shown<'_> {
-    fn into_text(self) -> String {
+    fn text(&self) -> String {
         match self {
-            Shown::Text(text) if is_plain(&text) => text.into_owned(),
+            Shown::Text(text) if is_plain(text) => text.clone().into_owned(),
             Shown::Text(text) => text.replace(crate::render::unsafe_in_line, " "),
             Shown::Other(_) => String::new(),
         }
