@@ -10,22 +10,32 @@
 //!
 //! No secret is written: texts of a call enter a [`Draft`] only as [`toolgate_secrets::Redacted`].
 //!
+//! Beside the ledger: [`Lockouts`], who may not revise what, and [`Agents`], who is who.
+//!
 //! Reading order: [`Entry`] → [`Ledger`] → [`verify()`].
 
+mod agents;
 mod counts;
 mod digest;
 mod entry;
 mod error;
 mod files;
+mod kept;
 mod ledger;
+mod lockout;
 mod read;
 pub mod render;
 mod verify;
 
+pub use agents::{Agent, Agents, AgentsError};
 pub use counts::Counts;
 pub use digest::Digest;
 pub use entry::{Draft, Entry, FindingEntry, MAX_LINE, REPAIR};
 pub use error::LedgerError;
+pub use kept::{FileError, MAX_TEXT, TextError};
 pub use ledger::Ledger;
+pub use lockout::{
+    Added, Cleared, Locked, LockoutError, LockoutFiles, Lockouts, NewLockout, TeamCopy, Which,
+};
 pub use read::{Entries, entries, tail};
 pub use verify::{Fault, Problem, Report, verify};
