@@ -406,6 +406,20 @@ impl Settings {
         }
     }
 
+    /// Whether it has to be known who is calling.
+    pub fn has_team(&self) -> bool {
+        let Policies { ownership, ask_user_limit, .. } = &self.policy;
+        let listed = !self.role.is_empty() || !self.agent.is_empty() || !self.team.roster.is_empty();
+        listed
+            || !self.team.main.is_empty()
+            || !self.team.reviewers.is_empty()
+            || !self.limit.is_empty()
+            || self.telling.new_directories
+            || self.asks_lockouts()
+            || ask_user_limit.counts()
+            || ownership.stands()
+    }
+
     /// Whether it has to be known who may not revise what.
     pub fn asks_lockouts(&self) -> bool {
         self.policy.reviewer_lockout.stands()

@@ -24,4 +24,6 @@ pub mod serve;
 pub mod session;
 pub mod settings;
 pub mod store;
+pub mod team;
+mod telling;
 pub mod wrap;

@@ -41,6 +41,7 @@ impl Trust {
             dirs: &line.dirs,
             root: Some(root),
             repository: repository.as_deref(),
+            team: &team,
             fixed: None,
             default: "worktree",
         };
