@@ -92,7 +92,7 @@ impl Host for Pi {
             session: ctx.text("sessionId")?,
             cwd: ctx.text("cwd")?,
             transcript: ctx.text("sessionFile")?,
-            standing: Standing { trusted, mode: ctx.text("mode")?.map(Cow::into_owned) },
+            standing: Standing { trusted, mode: ctx.text("mode")?.map(Cow::into_owned), paused: false },
             tool,
             input,
             action,

@@ -258,10 +258,14 @@ impl Settings {
         const TRUST: &SteppedBack =
             &SteppedBack("the project is not trusted, and this profile stands in trusted ones only");
         const ROOT: &SteppedBack = &SteppedBack("the variable that names the root is not set to a directory");
+        const PAUSED: &SteppedBack =
+            &SteppedBack("a person has switched the gate off for a while (`toolgate pause`)");
         let activation = &self.activation;
         let standing = &facts.standing;
         let other_mode = |mode: &String| !activation.modes.is_empty() && !activation.modes.contains(mode);
-        if standing.mode.as_ref().is_some_and(other_mode) {
+        if standing.paused {
+            Some(PAUSED)
+        } else if standing.mode.as_ref().is_some_and(other_mode) {
             Some(MODE)
         } else if activation.skip_untrusted && standing.trusted == Some(false) {
             Some(TRUST)

@@ -32,6 +32,7 @@ use toolgate_secrets::redact;
 use crate::dirs::{Dirs, FROM_PASSWD};
 use crate::disk::{Disk, read_regular};
 use crate::gate::{self, Circumstances, Judged};
+use crate::pause;
 use crate::record;
 use crate::redaction::{self, Marker};
 #[cfg(feature = "cli")]
@@ -353,7 +354,7 @@ impl Line {
                 Failure::Line("`--phase` takes init-phase-1, init-phase-2 or team-mode".into())
             })?),
         };
-        let standing = Standing { trusted, mode: text(mode) };
+        let standing = Standing { trusted, mode: text(mode), paused: false };
         let place = |value: Option<OsString>| match value.map(PathBuf::from) {
             Some(path) if !path.is_absolute() => {
                 Err(Failure::Line(format!("`{}` is not an absolute path", path.display())))
@@ -515,6 +516,7 @@ impl Line {
             standing: Standing {
                 trusted: self.standing.trusted.or(call.standing.trusted),
                 mode: self.standing.mode.clone().or_else(|| call.standing.mode.clone()),
+                paused: pause::until(&self.dirs, &ground, SystemTime::now()).is_some(),
             },
             team: &team,
             config,

@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod gate;
 pub mod git;
 pub mod hook;
+pub mod pause;
 pub mod record;
 pub mod redaction;
 #[cfg(feature = "cli")]

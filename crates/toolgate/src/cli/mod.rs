@@ -3,11 +3,16 @@
 //! stdout holds what was asked for, stderr what went wrong. Colours only on a terminal, and not where
 //! `NO_COLOR` is set. Exit codes: 0 fine or allowed, 1 could not be done, 2 denied, 3 asked; `scan` has its own.
 
+mod agent;
 mod check;
 mod demo;
 mod generate;
 mod install;
 mod ledger;
+mod lockout;
+mod pause;
+mod people;
+mod phase;
 mod policies;
 mod scan;
 mod scrub;
@@ -79,6 +84,14 @@ enum Command {
     Scan(scan::Scan),
     /// Let this project's toolgate.toml loosen rules, in its present form
     Trust(trust::Trust),
+    /// Say who works where, and in what role
+    Agent(agent::Agent),
+    /// Keep the author of rejected work from revising it
+    Lockout(lockout::Lockout),
+    /// Say how far the team of this repository has come
+    Phase(phase::Phase),
+    /// Switch the gate off in this worktree for a while; only for a person at a terminal
+    Pause(pause::Pause),
     /// Run case files
     Test(test::Test),
     /// Play a session of two agents in a scratch repository
@@ -161,6 +174,7 @@ impl LineArgs {
             standing: Standing {
                 trusted: self.trusted.as_deref().map(|word| word == "yes"),
                 mode: self.mode.clone(),
+                paused: false,
             },
             event: self.event.clone(),
         })
@@ -233,6 +247,10 @@ pub fn run() -> ExitCode {
         Command::Scrub(command) => command.run(&mut out),
         Command::Scan(command) => Ok(command.run(&mut out)),
         Command::Trust(command) => command.run(&mut out),
+        Command::Agent(command) => command.run(&mut out),
+        Command::Lockout(command) => command.run(&mut out),
+        Command::Phase(command) => command.run(&mut out),
+        Command::Pause(command) => command.run(&mut out),
         Command::Test(command) => command.run(&mut out),
         Command::Demo(command) => command.run(&mut out),
         Command::Shell(command) => command.run(),
