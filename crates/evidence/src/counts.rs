@@ -79,7 +79,19 @@ fn name(kind: Kind) -> &'static str {
         | Kind::Expansion
         | Kind::Unproved
         | Kind::Failure
-        | Kind::Inactive => kind.word(),
+        | Kind::Inactive
+        | Kind::Coordinator
+        | Kind::NotOwner
+        | Kind::NotReader
+        | Kind::LockedOut
+        | Kind::AppendOnly
+        | Kind::Log
+        | Kind::Charter
+        | Kind::Decisions
+        | Kind::Registry
+        | Kind::TeamPhase
+        | Kind::Question
+        | Kind::Limit => kind.word(),
     }
 }
 

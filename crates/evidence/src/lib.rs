@@ -10,7 +10,10 @@
 //!
 //! No secret is written: texts of a call enter a [`Draft`] only as [`toolgate_secrets::Redacted`].
 //!
-//! Reading order: [`Entry`] → [`Ledger`] → [`verify()`].
+//! What a session has come to so far is counted from its records, in a [`Tally`], so that a call need not read
+//! them all.
+//!
+//! Reading order: [`Entry`] → [`Ledger`] → [`verify()`] → [`SessionCounts`] → [`Tally`].
 
 mod counts;
 mod digest;
@@ -20,12 +23,14 @@ mod files;
 mod ledger;
 mod read;
 pub mod render;
+mod tally;
 mod verify;
 
 pub use counts::Counts;
 pub use digest::Digest;
-pub use entry::{Draft, Entry, FindingEntry, MAX_LINE, REPAIR};
+pub use entry::{Counted, Draft, Entry, FindingEntry, MAX_LINE, REPAIR};
 pub use error::LedgerError;
 pub use ledger::Ledger;
 pub use read::{Entries, entries, tail};
+pub use tally::{DENIED, Denials, SessionCounts, Tally};
 pub use verify::{Fault, Problem, Report, verify};
