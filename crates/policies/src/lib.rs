@@ -41,6 +41,8 @@ mod secret_file;
 mod secret_shown;
 mod settings;
 mod shared_temporary;
+#[cfg(feature = "files")]
+pub mod squad;
 mod team;
 mod team_settings;
 mod unlisted_tool;
