@@ -155,7 +155,8 @@ impl std::error::Error for TextError {}
 
 /// Whether a text can stand on a line and be shown as it is.
 pub(crate) fn is_plain(text: &str) -> bool {
-    !text.contains(unsafe_in_line)
+    // Nearly all of them are ASCII, which needs no decoding.
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(unsafe_in_line)
 }
 
 /// Checks a text that may be empty.
