@@ -18,7 +18,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         digest.update(&bytes);
         fs::write(Path::new(&out).join(name), &bytes)?;
         let has_team = settings.has_team();
-        writeln!(table, "    (\"{name}\", {has_team}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\"))),")?;
+        writeln!(
+            table,
+            "    (\"{name}\", {has_team}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\"))),"
+        )?;
     }
     table.push(']');
     fs::write(Path::new(&out).join("profiles.rs"), table)?;

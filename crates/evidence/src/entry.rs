@@ -380,7 +380,7 @@ impl<'a> Link<'a> {
 }
 
 /// A clock that stands before 1970 or after 9999 is wrong; what can be shown of it is the nearest end.
-pub(crate) fn rfc3339(time: SystemTime) -> String {
+pub fn rfc3339(time: SystemTime) -> String {
     const LAST_SECOND: Duration = Duration::from_secs(253_402_300_799);
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().min(LAST_SECOND);
     humantime::format_rfc3339_millis(SystemTime::UNIX_EPOCH + since).to_string()

@@ -207,17 +207,20 @@ impl Settings {
             return Err(format!("more than {MOST} entries of one kind"));
         }
         self.policy.destructive.check()?;
+        self.redaction.pattern.iter().try_for_each(|own| check_pattern(&own.pattern))?;
         self.policy.private_content.check()?;
         self.policy.secret_file.check()?;
         self.team.check()?;
         self.role.values().chain(self.agent.values()).try_for_each(Role::check)?;
         for rule in &self.command {
-            if rule.message.is_empty() || rule.command.iter().all(|command| command.trim().is_empty()) {
+            let names_none = rule.command.iter().all(|command| command.trim().is_empty());
+            if rule.message.is_empty() || (names_none && rule.pattern.is_empty()) {
                 return Err(format!(
-                    "the command rule `{}` needs `message` and `command`",
+                    "the command rule `{}` needs `message`, and `command` or `pattern`",
                     shorten(&rule.message, 60)
                 ));
             }
+            check_pattern(&rule.pattern)?;
         }
         for (name, tool) in &self.tools {
             if tool.access != ToolAccess::None && tool.paths.is_empty() {
@@ -444,6 +447,16 @@ impl Settings {
     /// A brief answer of the user as it is passed on; `None` where it stays as it is.
     pub fn spelled_out(&self, answer: &str) -> Option<String> {
         self.policy.ask_user_limit.spelled_out(answer)
+    }
+}
+
+/// Says what is wrong with a regular expression.
+fn check_pattern(pattern: &str) -> Result<(), String> {
+    // One that takes long to try would be an attack on the deadline.
+    const LARGEST: usize = 1 << 18;
+    match regex_lite::RegexBuilder::new(pattern).size_limit(LARGEST).build() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("the pattern `{}` cannot be used: {error}", shorten(pattern, 60))),
     }
 }
 

@@ -118,7 +118,8 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
 /// What is wrong with `toolgate.toml`, the person's or the project's. Every call is denied until it is mended.
 fn own_settings(subject: &Subject<'_>) -> Option<Check> {
     let (dirs, root) = (subject.dirs, subject.places.project.as_deref());
-    let layers = Wanted { dirs, root, repository: None, team: &[], fixed: None, default: "worktree" }.layers();
+    let layers =
+        Wanted { dirs, root, repository: None, team: &[], fixed: None, default: "worktree" }.layers();
     let check = |error| Check::new("toolgate.toml", Status::Fail, format!("{error}"));
     layers.err().map(|error| check(error).help("mend that line; `toolgate schema` knows all that can be set"))
 }

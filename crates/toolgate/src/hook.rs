@@ -407,16 +407,15 @@ impl Line {
         env: impl Fn(&str) -> Option<OsString>,
         books: &mut Books,
     ) -> Result<Heard<'h>, Failure> {
-        let (judged, Stood { ground, layers, team }) = self.under(host, call, world, env, books, |known| {
-            let marker = Marker::new(&self.dirs.state, call.session.as_deref());
-            let Judged { verdict, counted, directories } = gate::judge_and_count(call, known);
-            let verdict = self.wrapping(host, call, known.layers, verdict).redacting(redaction::redacted(
-                call,
-                known.layers,
-                &marker,
-            ));
-            Judged { verdict: verdict.concealing(holds_secret), counted, directories }
-        })?;
+        let (judged, Stood { ground, layers, team }) =
+            self.under(host, call, world, env, books, |known| {
+                let marker = Marker::new(&self.dirs.state, call.session.as_deref());
+                let Judged { verdict, counted, directories } = gate::judge_and_count(call, known);
+                let verdict = self
+                    .wrapping(host, call, known.layers, verdict)
+                    .redacting(redaction::redacted(call, known.layers, &marker));
+                Judged { verdict: verdict.concealing(holds_secret), counted, directories }
+            })?;
         let Judged { verdict, counted, directories } = judged;
         Ok(Heard { call, layers, ground, team, verdict, counted, directories })
     }

@@ -274,12 +274,16 @@ impl Wanted<'_> {
                 Err(SettingsError::new(file.clone(), None, "is larger than 1 MiB; make it smaller".into()))
             }
             Ok(bytes) => self.stays_inside(file).map(|()| Some(bytes)),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(None)
+            }
             Err(_) => Err(unreadable(file)),
         };
         let (mut roster, mut rules, mut governance) = (None, None, None);
         for [roster_file, rules_file, governance_file] in &self.team_files() {
-            for (known, file) in [(&mut roster, roster_file), (&mut rules, rules_file), (&mut governance, governance_file)] {
+            for (known, file) in
+                [(&mut roster, roster_file), (&mut rules, rules_file), (&mut governance, governance_file)]
+            {
                 if known.is_none() {
                     *known = read(file)?.map(|bytes| (file.clone(), bytes));
                 }
@@ -290,11 +294,7 @@ impl Wanted<'_> {
         };
         let known = squad::team_layer(text(&roster).as_deref(), text(&governance).as_deref());
         let rules = rules.map(|(file, bytes)| {
-            let text = String::from_utf8_lossy(&bytes);
-            let config = squad::PolicyConfig::read(&text).map_err(|LayerError { at, what }| {
-                let line = at.and_then(|at| text.get(..at)).map(|before| before.matches('\n').count() + 1);
-                SettingsError::new(file.clone(), line, what)
-            })?;
+            let config = team_rules(&file, &bytes)?;
             Ok(Rules { table: squad::policies_layer(&config), trusted: self.is_trusted(&bytes) })
         });
         Ok((Some(known), rules.transpose()?))
@@ -317,12 +317,31 @@ impl Wanted<'_> {
         if inside { Ok(()) } else { Err(SettingsError::new(file.into(), None, what.into())) }
     }
 
+    /// Says what is wrong with a file of the project's own settings.
+    #[cfg(feature = "cli")]
+    pub fn check(&self, file: &Path, bytes: &[u8]) -> Result<(), SettingsError> {
+        match file.extension().is_some_and(|ending| ending == "json") {
+            true => team_rules(file, bytes).map(|_| ()),
+            false => read_layer(file, bytes).map(|_| ()),
+        }
+    }
+
     /// Whether a person has trusted these bytes of the project's file.
     pub fn is_trusted(&self, bytes: &[u8]) -> bool {
         let Ok(note) = read_regular(&self.trust_note(), MAX_FILE) else { return false };
         let digest = digest(bytes);
         String::from_utf8_lossy(&note).lines().any(|line| line == digest)
     }
+}
+
+/// Reads a team's own rules.
+#[cfg(feature = "cli")]
+pub fn team_rules(file: &Path, bytes: &[u8]) -> Result<squad::PolicyConfig, SettingsError> {
+    let text = String::from_utf8_lossy(bytes);
+    squad::PolicyConfig::read(&text).map_err(|LayerError { at, what }| {
+        let line = at.and_then(|at| text.get(..at)).map(|before| before.matches('\n').count() + 1);
+        SettingsError::new(file.into(), line, what)
+    })
 }
 
 /// A team's own rules as a layer, and whether a person has trusted them.

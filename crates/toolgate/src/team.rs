@@ -36,7 +36,8 @@ impl Sources<'_> {
         if !self.layers.iter().any(Settings::has_team) {
             return Ok(Team::default());
         }
-        let agents = Agents::read(&self.dirs.state).map_err(|error| TeamError::Registry(error.to_string()))?;
+        let agents =
+            Agents::read(&self.dirs.state).map_err(|error| TeamError::Registry(error.to_string()))?;
         let member = self.member(call, &agents);
         let (mut lockouts, mut unreadable) = (Vec::new(), None);
         if call.phase.stops() && self.layers.iter().any(Settings::asks_lockouts) {
@@ -48,7 +49,11 @@ impl Sources<'_> {
         let question = matches!(call.action, toolgate_model::Action::Question);
         let proposed = self.layers.iter().any(|layer| layer.team.init && layer.team.roster.is_empty());
         let asks = self.layers.iter().any(|layer| layer.asks_history(question)) || proposed;
-        let counts = if asks { counts().map_err(TeamError::Counts)?.unwrap_or_default() } else { SessionCounts::default() };
+        let counts = if asks {
+            counts().map_err(TeamError::Counts)?.unwrap_or_default()
+        } else {
+            SessionCounts::default()
+        };
         let phase = self.phase(proposed, &counts);
         let history = self.history(&member, &counts);
         Ok(Team { member, phase, lockouts, unreadable, history })
@@ -86,7 +91,8 @@ impl Sources<'_> {
     fn main_member(&self, call: &Call<'_>, agents: &Agents) -> Member {
         let Registered { agent, role, .. } = self.registered;
         if agent.is_some() || role.is_some() {
-            let mut member = agent.as_deref().map(|name| self.named(&plain_name(name), agents)).unwrap_or_default();
+            let mut member =
+                agent.as_deref().map(|name| self.named(&plain_name(name), agents)).unwrap_or_default();
             if let Some(role) = role {
                 member.role = plain_name(role);
             }
@@ -98,7 +104,8 @@ impl Sources<'_> {
         match registered {
             Some(agent) => self.registered_as(agent),
             None => {
-                let role = self.layers.iter().map(|layer| layer.team.main.as_str()).find(|role| !role.is_empty());
+                let role =
+                    self.layers.iter().map(|layer| layer.team.main.as_str()).find(|role| !role.is_empty());
                 Member { role: role.map(plain_name).unwrap_or_default(), ..Member::default() }
             }
         }
@@ -128,7 +135,11 @@ impl Sources<'_> {
     /// The role that the settings or the roster give this name.
     fn role_of(&self, name: &str) -> String {
         let of = |layer: &Settings| {
-            let own = layer.agent.iter().find(|(known, _)| plain_name(known) == name).map(|(_, agent)| &*agent.role);
+            let own = layer
+                .agent
+                .iter()
+                .find(|(known, _)| plain_name(known) == name)
+                .map(|(_, agent)| &*agent.role);
             own.filter(|role| !role.is_empty()).or_else(|| layer.team.role_of(name)).map(plain_name)
         };
         self.layers.iter().find_map(of).unwrap_or_default()
@@ -202,10 +213,11 @@ pub fn team_directory(ground: &Ground) -> Option<&Path> {
 /// somebody who goes on to a task has agreed.
 pub(crate) fn agrees(said: &str) -> bool {
     const CHANGES: &[&str] = &[
-        "no", "not", "don't", "dont", "nope", "never", "stop", "wait", "hold", "cancel", "add", "change", "remove", "replace",
-        "rename", "swap", "without", "drop", "instead", "what", "why", "who", "how",
+        "no", "not", "don't", "dont", "nope", "never", "stop", "wait", "hold", "cancel", "add", "change",
+        "remove", "replace", "rename", "swap", "without", "drop", "instead", "what", "why", "who", "how",
     ];
-    let first = said.split(|letter: char| !letter.is_alphanumeric() && letter != '\'').find(|word| !word.is_empty());
+    let first =
+        said.split(|letter: char| !letter.is_alphanumeric() && letter != '\'').find(|word| !word.is_empty());
     first.is_some_and(|first| !CHANGES.contains(&first.to_lowercase().as_str()))
 }
 
@@ -227,13 +239,17 @@ pub(crate) fn introduction(team: &Team, layers: &[Settings]) -> Option<String> {
     if let Some(list) = &member.may_write {
         lines.push(format!("You may write: {}.", list.join(", ")));
     }
-    let own = team.lockouts.iter().filter(|lockout| member.names().any(|name| plain_name(&lockout.agent) == name));
+    let own =
+        team.lockouts.iter().filter(|lockout| member.names().any(|name| plain_name(&lockout.agent) == name));
     let locked: Vec<&str> = own.map(|lockout| lockout.artifact.as_str()).take(20).collect();
     if !locked.is_empty() {
         lines.push(format!("You are locked out of: {}. Another agent revises these.", locked.join(", ")));
     }
     if team.phase == TeamPhase::Proposed {
-        lines.push("The user has not agreed to a team yet: propose one and wait, nothing is written before.".to_owned());
+        lines.push(
+            "The user has not agreed to a team yet: propose one and wait, nothing is written before."
+                .to_owned(),
+        );
     }
     Some(redact(&lines.join(" ")).into_string())
 }
@@ -244,7 +260,8 @@ mod tests {
 
     #[test]
     fn a_task_agrees_and_a_wish_for_a_change_does_not() {
-        for yes in ["yes", "Yes, hire this team", "looks good", "Build the login page", "ok!", "\u{1f44d} go"] {
+        for yes in ["yes", "Yes, hire this team", "looks good", "Build the login page", "ok!", "\u{1f44d} go"]
+        {
             assert!(agrees(yes), "{yes}");
         }
         for no in ["No", "add someone for DevOps", "Change a role", "don't", "", "  ", "not yet", "wait"] {

@@ -11,7 +11,9 @@ use std::time::{Instant, SystemTime};
 
 use rustix::fs::OFlags;
 use toolgate_evidence::{Counted, DENIED, Draft, Ledger, LedgerError, SessionCounts, Tally};
-use toolgate_model::{Action, Call, Decision, Finding, Ground, Kind, Phase, Team, TeamPhase, Verdict, shorten};
+use toolgate_model::{
+    Action, Call, Decision, Finding, Ground, Kind, Phase, Team, TeamPhase, Verdict, shorten,
+};
 use toolgate_policies::{LimitKind, Settings, Telling};
 use toolgate_secrets::{Redacted, redact};
 
@@ -93,7 +95,9 @@ impl Heard<'_> {
         let mut notices = Vec::new();
         match self.call.phase {
             Phase::Before => {
-                if matches!(self.call.action, Action::Question) && self.layers.iter().any(|layer| layer.asks_history(true)) {
+                if matches!(self.call.action, Action::Question)
+                    && self.layers.iter().any(|layer| layer.asks_history(true))
+                {
                     draft = draft.counting(Counted::Question);
                 }
                 for kind in &self.counted {
@@ -103,7 +107,11 @@ impl Heard<'_> {
                     let directory = redact(&directory.to_string_lossy());
                     let new = books.counts()?.is_some_and(|counts| !counts.knows(&agent, &directory));
                     if new && verdict.decision() == Decision::Allow {
-                        notices.push(format!("{} writes to `{}` for the first time", self.called(), directory.as_str()));
+                        notices.push(format!(
+                            "{} writes to `{}` for the first time",
+                            self.called(),
+                            directory.as_str()
+                        ));
                     }
                     draft = draft.counting(Counted::In(directory));
                 }
@@ -122,7 +130,8 @@ impl Heard<'_> {
                     draft = draft.counting(Counted::Phase(TeamPhase::Agreed));
                 }
                 let said = self.call.said.as_deref();
-                let spelled = said.and_then(|said| self.layers.iter().find_map(|layer| layer.spelled_out(said)));
+                let spelled =
+                    said.and_then(|said| self.layers.iter().find_map(|layer| layer.spelled_out(said)));
                 verdict = verdict.saying(spelled);
             }
             Phase::Start => verdict = verdict.telling(introduction(&self.team, &self.layers)),
@@ -184,12 +193,16 @@ impl Heard<'_> {
             (0, some) | (some, 0) => some,
             (one, other) => one.min(other),
         };
-        self.layers.iter().map(|layer| layer.telling.clone()).reduce(|one, other| Telling {
-            after: least(one.after, other.after),
-            retries: least(one.retries, other.retries),
-            burst: least(one.burst, other.burst),
-            new_directories: one.new_directories || other.new_directories,
-        }).unwrap_or_default()
+        self.layers
+            .iter()
+            .map(|layer| layer.telling.clone())
+            .reduce(|one, other| Telling {
+                after: least(one.after, other.after),
+                retries: least(one.retries, other.retries),
+                burst: least(one.burst, other.burst),
+                new_directories: one.new_directories || other.new_directories,
+            })
+            .unwrap_or_default()
     }
 
     /// What to call the agent in a sentence for its user.
@@ -203,7 +216,8 @@ impl Heard<'_> {
     }
 
     fn attempt(&self, first: &Finding) -> String {
-        let what = if first.path.is_empty() { String::new() } else { format!(" on {}", shorten(&first.path, 120)) };
+        let what =
+            if first.path.is_empty() { String::new() } else { format!(" on {}", shorten(&first.path, 120)) };
         format!("{}{what}", self.call.tool)
     }
 
@@ -217,7 +231,12 @@ impl Heard<'_> {
     fn audit(&self, first: &Finding, agent: &Redacted) {
         let grave = matches!(
             first.kind,
-            Kind::Secret | Kind::Destructive | Kind::Tampering | Kind::Coordinator | Kind::LockedOut | Kind::NotOwner
+            Kind::Secret
+                | Kind::Destructive
+                | Kind::Tampering
+                | Kind::Coordinator
+                | Kind::LockedOut
+                | Kind::NotOwner
         );
         if !grave || !self.layers.iter().any(|layer| layer.team.audit) {
             return;
@@ -262,8 +281,6 @@ fn counted(kind: LimitKind) -> Counted {
 fn summary(counts: &SessionCounts) -> String {
     format!(
         "toolgate: {} denied, {} question(s) asked, {} prompt(s) in this session",
-        counts.denied(),
-        counts.asked,
-        counts.prompts
+        counts.denied, counts.asked, counts.prompts
     )
 }

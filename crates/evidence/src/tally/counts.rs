@@ -33,6 +33,8 @@ pub struct SessionCounts {
     pub asked: u32,
     /// How often the user spoke.
     pub prompts: u32,
+    /// How often something was denied.
+    pub denied: u32,
     /// The team's phase, where it was set.
     pub phase: Option<TeamPhase>,
     denials: Newest<Denials>,
@@ -83,6 +85,7 @@ impl SessionCounts {
             }
         }
         if denied {
+            self.denied = self.denied.saturating_add(1);
             let first = entry.findings.iter().find(|finding| finding.decision == Decision::Deny);
             let policy = first.map_or("", |finding| finding.policy.as_str());
             self.denials.renew(key(&entry.agent, policy), MAX_DENIALS, |denials| {

@@ -7,8 +7,8 @@ use std::time::Instant;
 use clap::{Args, Subcommand};
 use toolgate_evidence::{Agent as Entry, Agents};
 
-use super::people::{PlaceArgs, record};
 use super::Out;
+use super::people::{PlaceArgs, record};
 use crate::hook::DEADLINE;
 use crate::register::visible;
 
@@ -91,8 +91,9 @@ impl Agent {
             }
             Command::Remove { name, place } => {
                 let dirs = place.dirs()?;
-                let gone = Agents::update(&dirs.state, Instant::now() + DEADLINE, |agents| Ok(agents.remove(&name)))
-                    .map_err(|error| error.to_string())?;
+                let gone =
+                    Agents::update(&dirs.state, Instant::now() + DEADLINE, |agents| Ok(agents.remove(&name)))
+                        .map_err(|error| error.to_string())?;
                 if gone.is_empty() {
                     return Err(format!("no agent `{}` is registered", visible(&name)));
                 }
@@ -106,7 +107,10 @@ impl Agent {
 
 fn worktree(place: &PlaceArgs) -> Result<PathBuf, String> {
     let ground = place.ground(&place.dirs()?)?;
-    ground.root.map(|root| root.physical).ok_or_else(|| "there is no worktree here; name one with --root".to_owned())
+    ground
+        .root
+        .map(|root| root.physical)
+        .ok_or_else(|| "there is no worktree here; name one with --root".to_owned())
 }
 
 fn line(agent: &Entry) -> String {

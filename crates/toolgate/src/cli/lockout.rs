@@ -10,8 +10,8 @@ use clap::{Args, Subcommand};
 use toolgate_evidence::{Lockouts, NewLockout, TeamCopy, Which};
 use toolgate_model::Ground;
 
-use super::people::{PlaceArgs, confirmed, person, record};
 use super::Out;
+use super::people::{PlaceArgs, confirmed, person, record};
 use crate::hook::DEADLINE;
 use crate::register::visible;
 use crate::team::lockout_files;
@@ -69,7 +69,9 @@ impl Lockout {
                 add(out, &artifact, &agent, &by.unwrap_or_else(person), &reason, &place)
             }
             Command::List { json, place } => list(out, json, &place),
-            Command::Clear { artifact, agent, place } => clear(out, artifact.as_deref(), agent.as_deref(), &place),
+            Command::Clear { artifact, agent, place } => {
+                clear(out, artifact.as_deref(), agent.as_deref(), &place)
+            }
         }
     }
 }
@@ -102,8 +104,8 @@ fn add(
 
 fn list(out: &mut Out, json: bool, place: &PlaceArgs) -> Result<ExitCode, String> {
     let dirs = place.dirs()?;
-    let lockouts =
-        Lockouts::read(&lockout_files(&dirs, &place.ground(&dirs)?).all()).map_err(|error| error.to_string())?;
+    let lockouts = Lockouts::read(&lockout_files(&dirs, &place.ground(&dirs)?).all())
+        .map_err(|error| error.to_string())?;
     if json {
         out.json(&lockouts.iter().collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
@@ -120,7 +122,12 @@ fn list(out: &mut Out, json: bool, place: &PlaceArgs) -> Result<ExitCode, String
     Ok(ExitCode::SUCCESS)
 }
 
-fn clear(out: &mut Out, artifact: Option<&str>, agent: Option<&str>, place: &PlaceArgs) -> Result<ExitCode, String> {
+fn clear(
+    out: &mut Out,
+    artifact: Option<&str>,
+    agent: Option<&str>,
+    place: &PlaceArgs,
+) -> Result<ExitCode, String> {
     let dirs = place.dirs()?;
     let ground = place.ground(&dirs)?;
     let files = lockout_files(&dirs, &ground);
@@ -144,7 +151,10 @@ fn clear(out: &mut Out, artifact: Option<&str>, agent: Option<&str>, place: &Pla
     let cleared = Lockouts::clear(&files, which, &person(), SystemTime::now(), Instant::now() + DEADLINE)
         .map_err(|error| error.to_string())?;
     if cleared.locked.is_empty() {
-        return Err(format!("there are no lockouts like this; `toolgate lockout list` shows all ({})", visible(&what)));
+        return Err(format!(
+            "there are no lockouts like this; `toolgate lockout list` shows all ({})",
+            visible(&what)
+        ));
     }
     for locked in &cleared.locked {
         let (artifact, agent) = (&locked.lockout.artifact, &locked.lockout.agent);
@@ -166,14 +176,20 @@ fn about_team(out: &mut Out, team: &TeamCopy) -> Result<(), String> {
 
 /// A file or directory that is there by its names below the root; anything else as it was given.
 fn below_root(artifact: &str, ground: &Ground) -> Result<String, String> {
-    let Some(root) = &ground.root else { return Err("there is no worktree here; name one with --root".into()) };
+    let Some(root) = &ground.root else {
+        return Err("there is no worktree here; name one with --root".into());
+    };
     let is_pattern = artifact.contains(['*', '?']);
     let here = std::path::absolute(artifact).map_err(|error| error.to_string())?;
     let path = toolgate_model::clean(&here);
     let below = path.strip_prefix(&root.physical).or_else(|_| path.strip_prefix(&root.lexical));
     let (true, Ok(below)) = (!is_pattern && path.exists(), below) else {
         let leads_out = Path::new(artifact).components().any(|part| part == Component::ParentDir);
-        return if leads_out { Err(format!("{artifact} is not in this worktree")) } else { Ok(artifact.to_owned()) };
+        return if leads_out {
+            Err(format!("{artifact} is not in this worktree"))
+        } else {
+            Ok(artifact.to_owned())
+        };
     };
     let below = below.to_str().filter(|below| !below.is_empty()).ok_or("an artifact has a name")?;
     // A bare name would stand for every artifact of this name.

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 
-use super::people::{PlaceArgs, confirmed, record};
 use super::Out;
+use super::people::{PlaceArgs, confirmed, record};
 use crate::pause;
 
 /// Switch the gate off in this worktree for a while; only for a person at a terminal

@@ -1,7 +1,7 @@
 //! What the commands have in common that only people run: where they are about, who runs them, and that somebody is there.
 
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use clap::Args;
@@ -30,6 +30,11 @@ pub(super) struct PlaceArgs {
 }
 
 impl PlaceArgs {
+    /// This worktree, with everything else as usual.
+    pub(super) fn at(root: &Path) -> PlaceArgs {
+        PlaceArgs { root: Some(root.to_path_buf()), ..PlaceArgs::default() }
+    }
+
     pub(super) fn dirs(&self) -> Result<Dirs, String> {
         let mut dirs = match &self.home {
             Some(home) => Dirs::of_home(home),
@@ -41,18 +46,24 @@ impl PlaceArgs {
 
     /// The ground that a session in this worktree would stand on.
     pub(super) fn ground(&self, dirs: &Dirs) -> Result<Ground, String> {
-        let root = self.root.as_ref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?;
+        let root =
+            self.root.as_ref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?;
         let here = std::env::current_dir().map_err(|error| error.to_string())?;
         let cwd = root.unwrap_or(here);
-        let call = Call { cwd: cwd.to_str().map(Into::into), ..Call::event("toolgate", "command".into(), Phase::Other) };
-        session::ground(&Disk::default(), dirs, &Registered::default(), &call, None).map_err(|error| error.to_string())
+        let call = Call {
+            cwd: cwd.to_str().map(Into::into),
+            ..Call::event("toolgate", "command".into(), Phase::Other)
+        };
+        session::ground(&Disk::default(), dirs, &Registered::default(), &call, None)
+            .map_err(|error| error.to_string())
     }
 }
 
 /// Who runs the command, as the system knows it.
 pub(super) fn person() -> String {
     let name = ["SUDO_USER", "USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
+    name.filter(|name| !name.is_empty())
+        .unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
 }
 
 /// Has somebody at the terminal say yes. An agent has no terminal to answer from.

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use toolgate_model::TeamPhase;
 
-use super::people::{PlaceArgs, confirmed, record};
 use super::Out;
+use super::people::{PlaceArgs, confirmed, record};
 use crate::store::write_private;
 use crate::team::phase_file;
 
