@@ -17,6 +17,7 @@ mod policies;
 mod scan;
 mod scrub;
 mod shell;
+mod team_rules;
 mod test;
 mod trust;
 
