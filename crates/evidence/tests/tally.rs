@@ -19,7 +19,7 @@ use toolgate_model::{Decision, Kind, TeamPhase};
 use toolgate_secrets::{Redacted, redact};
 
 fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(60)
+    Instant::now() + Duration::from_mins(1)
 }
 
 fn session() -> Redacted {
@@ -41,7 +41,7 @@ fn draft(name: &str, number: u64) -> Draft {
         3 => draft.counting(Counted::Write).counting(Counted::In(redact(&format!("/w/{}", number % 40)))),
         4 => draft.counting(Counted::Run),
         _ => draft.decision(Decision::Deny).finding(
-            if number % 2 == 0 { "even" } else { "odd" },
+            if number.is_multiple_of(2) { "even" } else { "odd" },
             Kind::Rule,
             Decision::Deny,
             redact(""),
@@ -227,7 +227,9 @@ fn a_torn_page_costs_nothing_and_two_are_counted_anew() {
     let second = 128 + 32 + 128 * 1024;
     let spoil = |places: &[usize]| {
         let mut bytes = whole.clone();
-        places.iter().for_each(|&at| bytes[at] ^= 1);
+        for &at in places {
+            bytes[at] ^= 1;
+        }
         fs::write(tally_file(dir), bytes).unwrap();
     };
     for offset in [0, 9, 17, 25, 40] {
