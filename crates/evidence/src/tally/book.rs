@@ -155,8 +155,9 @@ impl Header {
     fn content<T: DeserializeOwned>(self, bytes: &[u8]) -> Option<(u64, T)> {
         let content = bytes.get(HEADER..self.end())?;
         let is_whole = checksum(self.generation, content) == self.checksum;
-        let content = is_whole.then(|| postcard::from_bytes(content).ok()).flatten()?;
-        Some((self.generation, content))
+        let (content, rest) = is_whole.then(|| postcard::take_from_bytes(content).ok()).flatten()?;
+        // What another build has written may end elsewhere.
+        rest.is_empty().then_some((self.generation, content))
     }
 }
 
