@@ -1,7 +1,7 @@
-//! What a query and an append cost after 10 and after 1,000,000 calls of the session, in one run:
+//! What a query and an append cost after 10, 10,000 and 1,000,000 calls of the session, in one run:
 //! `cargo bench -p toolgate-evidence --bench tally`
 //!
-//! The two are measured in turns, so that what else the machine does meets both. A process of its own is measured
+//! They are measured in turns, so that what else the machine does meets all of them. A process of its own is measured
 //! beside one that does nothing.
 
 #![expect(
@@ -21,7 +21,8 @@ use toolgate_evidence::{Counted, Digest, Draft, Ledger, Tally, verify};
 use toolgate_model::{Decision, Kind};
 use toolgate_secrets::{Redacted, redact};
 
-const LENGTHS: [u64; 2] = [10, 1_000_000];
+/// After 10,000 calls all that is counted has reached its limits; from there on only the ledger grows.
+const LENGTHS: [u64; 3] = [10, 10_000, 1_000_000];
 const RUNS: usize = 500;
 const PROCESSES: usize = 200;
 /// A file of the ledger is full at this size.
@@ -29,9 +30,10 @@ const FULL_AT: u64 = 64 * 1024 * 1024;
 
 fn main() {
     if let Some(dir) = std::env::args().skip_while(|arg| arg != "once").nth(1) {
-        return if dir != "nothing" {
-            query_and_append(Path::new(&dir))
-        };
+        if dir != "nothing" {
+            query_and_append(Path::new(&dir));
+        }
+        return;
     }
     let dirs = LENGTHS.map(|length| {
         let dir = tempfile::tempdir().expect("a directory");
@@ -47,16 +49,16 @@ fn main() {
         );
         dir
     });
-    println!("\n{:34} {:>10} {:>10}", "", "minimum", "median");
+    println!("\n{:42} {:>10} {:>10}", "", "minimum", "median");
     compare("query and append", RUNS, &dirs, query_and_append);
     compare("query alone", RUNS, &dirs, query);
     compare("append without a tally", RUNS, &dirs, append_alone);
-    compare("process that queries and appends", PROCESSES, &dirs, |dir| process(dir.as_os_str().as_ref()));
+    compare("process that queries and appends", PROCESSES, &dirs, |dir| process(dir.as_os_str()));
     let mut times: Vec<_> = (0..PROCESSES).map(|_| timed(|| process("nothing".as_ref()))).collect();
     report("process that does nothing", &mut times);
 }
 
-fn compare(name: &str, runs: usize, dirs: &[tempfile::TempDir; 2], work: impl Fn(&Path)) {
+fn compare(name: &str, runs: usize, dirs: &[tempfile::TempDir; 3], work: impl Fn(&Path)) {
     let mut times = LENGTHS.map(|_| Vec::with_capacity(runs));
     for _ in 0..runs {
         for (dir, times) in dirs.iter().zip(&mut times) {
@@ -89,7 +91,7 @@ fn timed(work: impl FnOnce()) -> Duration {
 }
 
 fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(60)
+    Instant::now() + Duration::from_mins(1)
 }
 
 fn session() -> Redacted {

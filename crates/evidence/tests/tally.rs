@@ -19,7 +19,7 @@ use toolgate_model::{Decision, Kind, TeamPhase};
 use toolgate_secrets::{Redacted, redact};
 
 fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(60)
+    Instant::now() + Duration::from_mins(1)
 }
 
 fn session() -> Redacted {
@@ -41,7 +41,7 @@ fn draft(name: &str, number: u64) -> Draft {
         3 => draft.counting(Counted::Write).counting(Counted::In(redact(&format!("/w/{}", number % 40)))),
         4 => draft.counting(Counted::Run),
         _ => draft.decision(Decision::Deny).finding(
-            if number % 2 == 0 { "even" } else { "odd" },
+            if number.is_multiple_of(2) { "even" } else { "odd" },
             Kind::Rule,
             Decision::Deny,
             redact(""),
@@ -85,6 +85,9 @@ fn tally_file(dir: &Path) -> PathBuf {
 
 const DIR: &str = "TALLY_TEST_DIR";
 const COUNT: &str = "TALLY_TEST_COUNT";
+
+/// More records than a process that is to be killed gets round to; it ends all the same should its test fail.
+const ENDLESS: u64 = 20_000;
 
 /// This test binary, in a process of its own, appending so many records.
 fn process(dir: &Path, count: u64) -> Child {
@@ -130,7 +133,7 @@ fn a_crowd_of_which_some_are_killed() {
     // Another session writes at the same time.
     let other = redact("other");
     for round in 0..4_u64 {
-        let mut doomed: Vec<_> = (0..16).map(|_| process(dir, u64::MAX)).collect();
+        let mut doomed: Vec<_> = (0..16).map(|_| process(dir, ENDLESS)).collect();
         let survivors: Vec<_> = (0..16).map(|_| process(dir, 6)).collect();
         let wanted: Vec<_> = survivors.iter().map(Child::id).collect();
         for (number, child) in doomed.iter_mut().enumerate() {
@@ -157,7 +160,7 @@ fn killed_again_and_again() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
     for round in 0..60_u64 {
-        let mut children = [process(dir, u64::MAX), process(dir, u64::MAX)];
+        let mut children = [process(dir, ENDLESS), process(dir, ENDLESS)];
         thread::sleep(Duration::from_micros(8000 + round * 7919 % 9000));
         for child in &mut children {
             child.kill().unwrap();
@@ -227,7 +230,9 @@ fn a_torn_page_costs_nothing_and_two_are_counted_anew() {
     let second = 128 + 32 + 128 * 1024;
     let spoil = |places: &[usize]| {
         let mut bytes = whole.clone();
-        places.iter().for_each(|&at| bytes[at] ^= 1);
+        for &at in places {
+            bytes[at] ^= 1;
+        }
         fs::write(tally_file(dir), bytes).unwrap();
     };
     for offset in [0, 9, 17, 25, 40] {

@@ -27,7 +27,7 @@ const MARK: u64 = 0;
 const PAGES: [u64; 2] = [128, 128 + (HEADER + LARGEST) as u64];
 
 /// What is read of a page at once: nearly always all of it.
-const WINDOW: usize = 4096;
+const WINDOW: usize = 8 * 1024;
 
 /// The record that was about to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +100,7 @@ pub(super) fn write_mark(file: &File, generation: u64, mark: Mark) -> io::Result
 /// Writes the counts of this generation, in the place of the one before the last.
 pub(super) fn write_page(file: &File, generation: u64, counts: &SessionCounts) -> io::Result<()> {
     let [even, odd] = PAGES;
-    file.write_all_at(&framed(generation, counts)?, if generation % 2 == 0 { even } else { odd })
+    file.write_all_at(&framed(generation, counts)?, if generation.is_multiple_of(2) { even } else { odd })
 }
 
 /// Begins again with these counts. Until they stand there, the file is not empty and cannot be read, so that nobody
@@ -155,8 +155,9 @@ impl Header {
     fn content<T: DeserializeOwned>(self, bytes: &[u8]) -> Option<(u64, T)> {
         let content = bytes.get(HEADER..self.end())?;
         let is_whole = checksum(self.generation, content) == self.checksum;
-        let content = is_whole.then(|| postcard::from_bytes(content).ok()).flatten()?;
-        Some((self.generation, content))
+        let (content, rest) = is_whole.then(|| postcard::take_from_bytes(content).ok()).flatten()?;
+        // What another build has written may end elsewhere.
+        rest.is_empty().then_some((self.generation, content))
     }
 }
 

@@ -39,6 +39,7 @@ pub struct SessionCounts {
     pub phase: Option<TeamPhase>,
     denials: Newest<Denials>,
     paces: Newest<Pace>,
+    #[serde(with = "keys_alone")]
     directories: Newest<()>,
 }
 
@@ -194,6 +195,24 @@ impl<T: Default> Newest<T> {
 
     fn each(&mut self, mut change: impl FnMut(&mut T)) {
         self.0.iter_mut().for_each(|(_, value)| change(value));
+    }
+}
+
+/// Keys without values, as one piece of bytes: they are the largest part of full counts, and each call reads and
+/// writes them.
+mod keys_alone {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Newest;
+
+    pub(super) fn serialize<S: Serializer>(keys: &Newest<()>, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes: Vec<u8> = keys.0.iter().flat_map(|(key, ())| *key).collect();
+        serializer.serialize_bytes(&bytes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Newest<()>, D::Error> {
+        let (keys, _) = <&[u8]>::deserialize(deserializer)?.as_chunks();
+        Ok(Newest(keys.iter().map(|key| (*key, ())).collect()))
     }
 }
 
