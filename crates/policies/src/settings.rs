@@ -462,6 +462,7 @@ fn check_pattern(pattern: &str) -> Result<(), String> {
 
 /// What is to be looked for in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent things to look for")]
 pub struct Sought {
     /// Secrets that are known by their looks.
     pub secrets: bool,

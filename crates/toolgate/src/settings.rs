@@ -180,19 +180,19 @@ impl Wanted<'_> {
     fn team_files(&self) -> Vec<[PathBuf; 3]> {
         let of = |team: &Spot| {
             let governance = team.lexical.parent().unwrap_or(Path::new("/")).join(GOVERNANCE);
-            [team.lexical.join("team.md"), self.rules_of(team), governance]
+            [team.lexical.join("team.md"), Wanted::rules_of(team), governance]
         };
         self.team.iter().map(of).collect()
     }
 
     /// The team's own rules, in its product's words.
-    fn rules_of(&self, team: &Spot) -> PathBuf {
+    fn rules_of(team: &Spot) -> PathBuf {
         team.lexical.join("config/policies.json")
     }
 
     /// The rules of the first team that has any.
     pub fn team_rules(&self) -> Option<PathBuf> {
-        self.team.iter().map(|team| self.rules_of(team)).find(|file| file.is_file())
+        self.team.iter().map(Wanted::rules_of).find(|file| file.is_file())
     }
 
     fn team_stamps(&self) -> Result<Vec<Stamp>, SettingsError> {
@@ -320,9 +320,10 @@ impl Wanted<'_> {
     /// Says what is wrong with a file of the project's own settings.
     #[cfg(feature = "cli")]
     pub fn check(&self, file: &Path, bytes: &[u8]) -> Result<(), SettingsError> {
-        match file.extension().is_some_and(|ending| ending == "json") {
-            true => team_rules(file, bytes).map(|_| ()),
-            false => read_layer(file, bytes).map(|_| ()),
+        if file.extension().is_some_and(|ending| ending == "json") {
+            team_rules(file, bytes).map(|_| ())
+        } else {
+            read_layer(file, bytes).map(|_| ())
         }
     }
 

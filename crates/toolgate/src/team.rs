@@ -153,10 +153,7 @@ impl Sources<'_> {
         if let Some(phase) = self.registered.phase {
             return phase;
         }
-        match proposed {
-            true => set().or(counts.phase).unwrap_or(TeamPhase::Proposed),
-            false => TeamPhase::Working,
-        }
+        if proposed { set().or(counts.phase).unwrap_or(TeamPhase::Proposed) } else { TeamPhase::Working }
     }
 
     fn history(&self, member: &Member, counts: &SessionCounts) -> History {
