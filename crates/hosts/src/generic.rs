@@ -13,6 +13,7 @@ use toolgate_model::{
 use crate::members::Members;
 use crate::plain;
 use crate::tools::{TOOLSETS, Tool, Toolset, and_as_written, is_mcp_name};
+use crate::wire::once;
 
 pub(crate) struct Generic;
 
@@ -166,7 +167,7 @@ impl Host for Generic {
                     Some(action) => action_by_word(action)?,
                     None => action_by_name(&tool, &input),
                 };
-                (tool, input, action)
+                (tool, input, once(phase, action))
             }
             _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
         };

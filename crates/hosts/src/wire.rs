@@ -72,7 +72,7 @@ impl Dialect {
                 if !matches!(input, Json::Object(_)) {
                     return Err(DecodeError::WrongField("tool_input"));
                 }
-                let action = self.tools.action(&tool, &input);
+                let action = once(phase, self.tools.action(&tool, &input));
                 (tool, input, action)
             }
             Phase::Config => (Cow::Borrowed(""), Json::Null, Action::Configure(event.file_path)),
@@ -114,6 +114,14 @@ fn worktree_entered<'a>(response: &RawValue) -> Option<Cow<'a, str>> {
         worktree: String,
     }
     serde_json::from_str(response.get()).ok().map(|Response { worktree }| Cow::Owned(worktree))
+}
+
+/// A question is judged, and counted, before it is asked: the permission that some hosts ask for besides is not one more.
+pub(crate) fn once(phase: Phase, action: Action<'_>) -> Action<'_> {
+    match action {
+        Action::Question if phase == Phase::Permission => Action::Internal,
+        action => action,
+    }
 }
 
 /// Hosts raise the event of a prompt also for what no user has said, a sub-agent's task for one: that begins no turn.

@@ -296,14 +296,19 @@ fn sessions_end_and_errors_are_told() {
     assert_eq!(seen, expected.map(str::to_owned).into());
 }
 
-/// A call of `ask_user` is told twice by the SDK, and is one question.
+/// A question is told several times, as a call, as what the application is handed, and as a permission: it is one.
 #[test]
-fn the_question_of_the_sdk_is_counted_once() {
-    let questions = payloads("copilot-sdk").into_iter().filter(|Payload { event, bytes, .. }| {
-        let call = host("copilot-sdk").unwrap().decode(Some(event), bytes).unwrap();
-        matches!(call.action, Action::Question)
-    });
-    assert_eq!(questions.map(|one| one.event).collect::<Vec<_>>(), ["onUserInputRequest"]);
+fn a_question_is_judged_once() {
+    for (directory, expected) in [("copilot-sdk", "onUserInputRequest"), ("claude-code", "PreToolUse")] {
+        let questions = payloads(directory).into_iter().filter(|Payload { event, bytes, .. }| {
+            let call = host(directory).unwrap().decode(Some(event), bytes).unwrap();
+            matches!(call.action, Action::Question) && call.phase.stops()
+        });
+        assert_eq!(questions.map(|one| one.event).collect::<Vec<_>>(), [expected]);
+    }
+    let permission = br#"{"event":"permission","cwd":"/w","tool":"ask_user","input":{}}"#;
+    let call = host("generic").unwrap().decode(None, permission).unwrap();
+    assert!(matches!(call.action, Action::Internal));
 }
 
 #[test]
