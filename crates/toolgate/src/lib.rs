@@ -14,6 +14,8 @@ pub mod doctor;
 pub mod gate;
 pub mod git;
 pub mod hook;
+#[cfg(feature = "cli")]
+pub mod prompt;
 pub mod record;
 pub mod redaction;
 #[cfg(feature = "cli")]

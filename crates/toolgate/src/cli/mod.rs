@@ -9,6 +9,7 @@ mod generate;
 mod install;
 mod ledger;
 mod policies;
+mod prompt;
 mod scan;
 mod scrub;
 mod shell;
@@ -77,6 +78,8 @@ enum Command {
     Scrub(scrub::Scrub),
     /// Look for secrets in files, in what is staged, in a history
     Scan(scan::Scan),
+    /// Look through the prompts of agents
+    Prompt(prompt::Prompt),
     /// Let this project's toolgate.toml loosen rules, in its present form
     Trust(trust::Trust),
     /// Run case files
@@ -221,6 +224,7 @@ pub fn run() -> ExitCode {
         Command::Ledger(command) => command.run(&mut out),
         Command::Scrub(command) => command.run(&mut out),
         Command::Scan(command) => Ok(command.run(&mut out)),
+        Command::Prompt(command) => command.run(&mut out),
         Command::Trust(command) => command.run(&mut out),
         Command::Test(command) => command.run(&mut out),
         Command::Demo(command) => command.run(&mut out),

@@ -1,0 +1,395 @@
+//! What is known of the rules that prompts state: `inventory.toml`, read and made ready for the search.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::markdown::split;
+use super::words::{Word, stems, words};
+
+const SOURCE: &str = include_str!("inventory.toml");
+
+/// What becomes of a rule in a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// toolgate enforces it: it can leave the prompt.
+    Enforced,
+    /// toolgate enforces it, and the model does better if it knows: a short form stays.
+    Hybrid,
+    /// It shapes how the model thinks; no tool call shows it. It stays.
+    Guidance,
+}
+
+impl Kind {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Enforced => "enforced",
+            Kind::Hybrid => "hybrid",
+            Kind::Guidance => "guidance",
+        }
+    }
+}
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    common: String,
+    label: String,
+    refers: String,
+    voids: String,
+    group: BTreeMap<String, String>,
+    entry: Vec<Written>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    id: String,
+    kind: Kind,
+    policy: Option<String>,
+    about: String,
+    #[serde(default)]
+    forms: Vec<String>,
+    /// The entry with which it is stated, where it has no forms of its own.
+    of: Option<String>,
+    #[serde(default)]
+    knows: String,
+    keep: Option<String>,
+}
+
+/// One rule that prompts state.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its number in the inventory.
+    pub id: String,
+    /// What becomes of it.
+    pub kind: Kind,
+    /// The policy that enforces it; none for guidance.
+    pub policy: Option<String>,
+    /// What it says.
+    pub about: String,
+    /// What stays in its place, where it is hybrid.
+    pub keep: Option<String>,
+    /// Each form is groups that must all be there.
+    forms: Vec<Vec<Group>>,
+    /// The entry with which it is stated.
+    of: Option<usize>,
+    /// Every word that may stand in a sentence that says this and nothing else.
+    knows: BTreeSet<String>,
+}
+
+impl Entry {
+    /// The sentences of what stays.
+    pub(super) fn kept(&self) -> impl Iterator<Item = &str> {
+        self.keep.iter().flat_map(|keep| split(keep).into_iter().filter_map(|span| keep.get(span)))
+    }
+}
+
+/// Phrases of which one must be there.
+#[derive(Debug)]
+struct Group {
+    phrases: Vec<usize>,
+    from: From,
+}
+
+/// Where a group may be found besides the sentence itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    /// Nowhere.
+    Sentence,
+    /// In what stands above the sentence: its heading, the line that leads into its list.
+    Above,
+    /// There, and in the sentence before.
+    Around,
+}
+
+/// All that is known, ready for the search.
+#[derive(Debug)]
+pub struct Inventory {
+    entries: Vec<Entry>,
+    common: BTreeSet<String>,
+    label: BTreeSet<String>,
+    refers: BTreeSet<String>,
+    phrases: Phrases,
+    not: Vec<usize>,
+    voids: Vec<usize>,
+}
+
+/// Phrases by their first word, so that a text is gone through once.
+#[derive(Debug, Default)]
+struct Phrases {
+    by_first: BTreeMap<String, Vec<(usize, Vec<String>)>>,
+    count: usize,
+}
+
+/// The words of a text and the phrases that occur in it.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    words: Vec<Word>,
+    /// Each with the clause that it begins in.
+    phrases: BTreeSet<(usize, usize)>,
+}
+
+impl Seen {
+    /// The clauses that one of these phrases begins in.
+    fn clauses(&self, phrases: &[usize]) -> impl Iterator<Item = usize> {
+        let of = |phrase: &usize| self.phrases.range((*phrase, 0)..=(*phrase, usize::MAX));
+        phrases.iter().flat_map(of).map(|(_, clause)| *clause)
+    }
+
+    fn has(&self, phrases: &[usize]) -> bool {
+        self.clauses(phrases).next().is_some()
+    }
+
+    /// What stands above a section: the phrases of its heading and of those in rank above it.
+    pub(super) fn below(mut self, above: Option<&Seen>) -> Seen {
+        self.words.clear();
+        self.phrases.extend(above.into_iter().flat_map(|seen| &seen.phrases));
+        self
+    }
+}
+
+/// What stands around a sentence.
+pub(super) struct Surroundings<'a> {
+    pub(super) heading: &'a Seen,
+    pub(super) lead: &'a Seen,
+    pub(super) before: &'a Seen,
+}
+
+impl Inventory {
+    /// The inventory that is shipped.
+    pub fn shipped() -> Result<Inventory, String> {
+        Inventory::read(SOURCE)
+    }
+
+    fn read(text: &str) -> Result<Inventory, String> {
+        let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+        let mut phrases = Phrases::default();
+        let mut entries = Vec::new();
+        for written in file.entry {
+            let mut knows: BTreeSet<String> = stems(&written.knows).into_iter().collect();
+            let mut forms = Vec::new();
+            for form in &written.forms {
+                let mut groups = Vec::new();
+                for group in form.split(" & ") {
+                    groups.push(phrases.group(group.trim(), &file.group, &mut knows)?);
+                }
+                forms.push(groups);
+            }
+            let told = match written.kind {
+                Kind::Enforced => written.policy.is_some() && written.keep.is_none(),
+                Kind::Hybrid => written.policy.is_some() && written.keep.is_some(),
+                Kind::Guidance => written.policy.is_none() && written.keep.is_none(),
+            };
+            let of = written.of.as_ref();
+            let of =
+                of.map(|id| entries.iter().position(|entry: &Entry| entry.id == *id).ok_or(id)).transpose();
+            let of = of.map_err(|id| format!("there is no entry `{id}` above `{}`", written.id))?;
+            if !told || (forms.is_empty() && of.is_none()) {
+                return Err(format!("entry `{}` says too much or too little for its kind", written.id));
+            }
+            entries.push(Entry {
+                id: written.id,
+                kind: written.kind,
+                policy: written.policy,
+                about: written.about,
+                keep: written.keep,
+                forms,
+                of,
+                knows,
+            });
+        }
+        let not = file.group.get("not").ok_or("there is no group `not`")?;
+        let mut plain = |written: &str| phrases.group(written, &BTreeMap::new(), &mut BTreeSet::new());
+        let not = plain(not)?.phrases;
+        let voids = plain(&file.voids)?.phrases;
+        let set = |text: &str| stems(text).into_iter().collect();
+        Ok(Inventory {
+            entries,
+            common: set(&file.common),
+            label: set(&file.label),
+            refers: set(&file.refers),
+            phrases,
+            not,
+            voids,
+        })
+    }
+
+    /// Every entry, in the file's order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(super) fn entry(&self, number: usize) -> Option<&Entry> {
+        self.entries.get(number)
+    }
+
+    pub(super) fn see(&self, text: &str) -> Seen {
+        let words = words(text);
+        let phrases = self.phrases.within(&words);
+        Seen { words, phrases }
+    }
+
+    /// The numbers of the entries that a text states, where it stands.
+    pub(super) fn stated(&self, text: &Seen, around: &Surroundings<'_>) -> BTreeSet<usize> {
+        let mut stated = BTreeSet::new();
+        if text.has(&self.voids) {
+            return stated;
+        }
+        for (number, entry) in self.entries.iter().enumerate() {
+            if entry.of.is_some_and(|of| stated.contains(&of))
+                || entry.forms.iter().any(|form| is_said(form, text, around))
+            {
+                stated.insert(number);
+            }
+        }
+        stated
+    }
+
+    /// The words of a text that none of these entries explains. A sentence without any says nothing else.
+    pub(super) fn unexplained<'a>(&self, text: &'a Seen, entries: &BTreeSet<usize>) -> Vec<&'a str> {
+        self.foreign(text, entries).map(|word| word.written.as_str()).collect()
+    }
+
+    fn foreign<'a>(&self, text: &'a Seen, entries: &BTreeSet<usize>) -> impl Iterator<Item = &'a Word> {
+        text.words.iter().filter(|Word { stem, .. }| {
+            let explains =
+                |entry: &usize| self.entries.get(*entry).is_some_and(|entry| entry.knows.contains(stem));
+            !self.common.contains(stem) && !entries.iter().any(explains)
+        })
+    }
+
+    /// Whether a heading, or a line that leads into a list, says nothing that would be missed without what followed.
+    pub(super) fn is_label(&self, text: &Seen, entries: &BTreeSet<usize>) -> bool {
+        self.foreign(text, entries).all(|word| self.label.contains(&word.stem))
+    }
+
+    /// Whether a sentence points at the one before it, by its first word or by saying nothing of its own.
+    pub(super) fn refers_back(&self, text: &Seen) -> bool {
+        let first = text.words.first();
+        first.is_none_or(|word| self.refers.contains(&word.stem)) || self.says_nothing(text)
+    }
+
+    /// Whether a sentence has no word of its own: "No exceptions."
+    pub(super) fn says_nothing(&self, text: &Seen) -> bool {
+        self.foreign(text, &BTreeSet::new()).next().is_none()
+    }
+
+    pub(super) fn negates(&self, text: &Seen) -> bool {
+        text.has(&self.not)
+    }
+}
+
+/// Whether all groups of a form are there.
+fn is_said(form: &[Group], text: &Seen, around: &Surroundings<'_>) -> bool {
+    let above = |group: &Group| around.heading.has(&group.phrases) || around.lead.has(&group.phrases);
+    let mut groups = form.iter();
+    groups.all(|group| match group.from {
+        From::Sentence => text.has(&group.phrases),
+        From::Around => text.has(&group.phrases) || above(group) || around.before.has(&group.phrases),
+        // "Write to the file, never to the inbox" does not forbid to write to the file.
+        From::Above => {
+            let others = || form.iter().filter(|other| !std::ptr::eq(*other, group));
+            let forbidden = |clause: usize| {
+                others().any(|other| text.clauses(&other.phrases).any(|there| there == clause))
+            };
+            text.clauses(&group.phrases).any(forbidden) || above(group)
+        }
+    })
+}
+
+impl Phrases {
+    /// Reads `write|edit a file`, `^reviewer` (may stand around the sentence), `{not}` (a named group, may stand above it).
+    fn group(
+        &mut self,
+        written: &str,
+        named: &BTreeMap<String, String>,
+        knows: &mut BTreeSet<String>,
+    ) -> Result<Group, String> {
+        let (from, written) = match (written.strip_prefix('^'), written.strip_prefix('{')) {
+            (Some(rest), _) => (From::Around, rest),
+            (_, Some(name)) => {
+                let name = name.trim_end_matches('}');
+                let group = named.get(name).ok_or_else(|| format!("there is no group `{name}`"))?;
+                (From::Above, group.as_str())
+            }
+            (None, None) => (From::Sentence, written),
+        };
+        let mut numbers = Vec::new();
+        for phrase in written.split('|') {
+            let stems = stems(phrase);
+            knows.extend(stems.iter().cloned());
+            let Some((first, rest)) = stems.split_first() else {
+                return Err(format!("an empty phrase in `{written}`"));
+            };
+            numbers.push(self.number(first, rest));
+        }
+        Ok(Group { phrases: numbers, from })
+    }
+
+    fn number(&mut self, first: &str, rest: &[String]) -> usize {
+        let known = self.by_first.entry(first.to_owned()).or_default();
+        if let Some((number, _)) = known.iter().find(|(_, there)| there == rest) {
+            return *number;
+        }
+        let number = self.count;
+        self.count += 1;
+        known.push((number, rest.to_vec()));
+        number
+    }
+
+    fn within(&self, words: &[Word]) -> BTreeSet<(usize, usize)> {
+        let mut found = BTreeSet::new();
+        let mut left = words;
+        while let Some((first, rest)) = left.split_first() {
+            let follows = |after: &[String]| {
+                after.len() <= rest.len() && after.iter().zip(rest).all(|(wanted, word)| *wanted == word.stem)
+            };
+            let begun = self.by_first.get(&first.stem).into_iter().flatten();
+            found
+                .extend(begun.filter(|(_, after)| follows(after)).map(|(number, _)| (*number, first.clause)));
+            left = rest;
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_inventory_holds_the_whole_list() {
+        let inventory = Inventory::shipped().unwrap();
+        let ids: BTreeSet<_> = inventory.entries().iter().map(|entry| entry.id.as_str()).collect();
+        assert_eq!(ids.len(), inventory.entries().len(), "an id stands there twice");
+        let wanted = [("P", 18), ("B", 17), ("H", 5)];
+        for id in wanted.iter().flat_map(|(kind, last)| (1..=*last).map(move |n| format!("{kind}{n}"))) {
+            assert!(ids.contains(id.as_str()), "{id} is missing");
+        }
+    }
+
+    #[test]
+    fn a_kind_must_have_what_it_needs() {
+        let file = |entry: &str| {
+            format!(
+                "common = ''\nlabel = ''\nrefers = ''\nvoids = 'not only'\n[group]\nnot = 'not'\n[[entry]]\n{entry}"
+            )
+        };
+        let read = |entry: &str| Inventory::read(&file(entry)).map(|_| ());
+        assert_eq!(read("id = 'a'\nkind = 'guidance'\nabout = ''\nforms = ['x & y|z']"), Ok(()));
+        for wrong in [
+            "id = 'a'\nkind = 'enforced'\nabout = ''\nforms = ['x']",
+            "id = 'a'\nkind = 'hybrid'\npolicy = 'p'\nabout = ''\nforms = ['x']",
+            "id = 'a'\nkind = 'guidance'\nkeep = 'k'\nabout = ''\nforms = ['x']",
+            "id = 'a'\nkind = 'guidance'\nabout = ''\nforms = []",
+            "id = 'a'\nkind = 'guidance'\nabout = ''\nforms = ['{nobody}']",
+            "id = 'a'\nkind = 'guidance'\nabout = ''\nforms = ['x|']",
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}
