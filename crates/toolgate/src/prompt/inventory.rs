@@ -39,8 +39,8 @@ struct File {
     common: String,
     label: String,
     refers: String,
+    not: String,
     voids: String,
-    group: BTreeMap<String, String>,
     entry: Vec<Written>,
 }
 
@@ -57,6 +57,7 @@ struct Written {
     of: Option<String>,
     #[serde(default)]
     knows: String,
+    phrases: Option<String>,
     keep: Option<String>,
 }
 
@@ -77,8 +78,10 @@ pub struct Entry {
     forms: Vec<Vec<Group>>,
     /// The entry with which it is stated.
     of: Option<usize>,
-    /// Every word that may stand in a sentence that says this and nothing else.
+    /// Words that may stand in a sentence that says this and nothing else.
     knows: BTreeSet<String>,
+    /// Phrases that may stand there, by number.
+    phrases: Vec<usize>,
 }
 
 impl Entry {
@@ -92,17 +95,17 @@ impl Entry {
 #[derive(Debug)]
 struct Group {
     phrases: Vec<usize>,
-    from: From,
+    sense: Sense,
 }
 
-/// Where a group may be found besides the sentence itself.
+/// How a group must be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum From {
-    /// Nowhere.
-    Sentence,
-    /// In what stands above the sentence: its heading, the line that leads into its list.
-    Above,
-    /// There, and in the sentence before.
+enum Sense {
+    /// In the sentence itself.
+    Said,
+    /// There, and forbidden.
+    Forbidden,
+    /// In the sentence or around it: in its heading, in the line that leads into its list, in the sentence before.
     Around,
 }
 
@@ -114,6 +117,8 @@ pub struct Inventory {
     label: BTreeSet<String>,
     refers: BTreeSet<String>,
     phrases: Phrases,
+    /// The entries that want a phrase in the sentence itself, by phrase: of the others there is nothing to ask.
+    asked: BTreeMap<usize, BTreeSet<usize>>,
     not: Vec<usize>,
     voids: Vec<usize>,
 }
@@ -122,14 +127,15 @@ pub struct Inventory {
 #[derive(Debug, Default)]
 struct Phrases {
     by_first: BTreeMap<String, Vec<(usize, Vec<String>)>>,
-    count: usize,
+    /// How many words each has.
+    lengths: Vec<usize>,
 }
 
 /// The words of a text and the phrases that occur in it.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     words: Vec<Word>,
-    /// Each with the clause that it begins in.
+    /// Each with the number of its first word.
     phrases: BTreeSet<(usize, usize)>,
 }
 
@@ -137,7 +143,7 @@ impl Seen {
     /// The clauses that one of these phrases begins in.
     fn clauses(&self, phrases: &[usize]) -> impl Iterator<Item = usize> {
         let of = |phrase: &usize| self.phrases.range((*phrase, 0)..=(*phrase, usize::MAX));
-        phrases.iter().flat_map(of).map(|(_, clause)| *clause)
+        phrases.iter().flat_map(of).map(|(_, first)| self.words.get(*first).map_or(0, |word| word.clause))
     }
 
     fn has(&self, phrases: &[usize]) -> bool {
@@ -169,16 +175,28 @@ impl Inventory {
         let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
         let mut phrases = Phrases::default();
         let mut entries = Vec::new();
+        let mut asked: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for written in file.entry {
             let mut knows: BTreeSet<String> = stems(&written.knows).into_iter().collect();
             let mut forms = Vec::new();
             for form in &written.forms {
                 let mut groups = Vec::new();
                 for group in form.split(" & ") {
-                    groups.push(phrases.group(group.trim(), &file.group, &mut knows)?);
+                    groups.push(phrases.group(group.trim(), &mut knows)?);
+                }
+                let own = |group: &&Group| group.sense != Sense::Around;
+                let Some(own) = groups.iter().find(own) else {
+                    return Err(format!("`{form}` asks for nothing in the sentence itself"));
+                };
+                for phrase in &own.phrases {
+                    asked.entry(*phrase).or_default().insert(entries.len());
                 }
                 forms.push(groups);
             }
+            let may_stand = match &written.phrases {
+                Some(written) => phrases.group(written, &mut BTreeSet::new())?.phrases,
+                None => Vec::new(),
+            };
             let told = match written.kind {
                 Kind::Enforced => written.policy.is_some() && written.keep.is_none(),
                 Kind::Hybrid => written.policy.is_some() && written.keep.is_some(),
@@ -200,12 +218,11 @@ impl Inventory {
                 forms,
                 of,
                 knows,
+                phrases: may_stand,
             });
         }
-        let not = file.group.get("not").ok_or("there is no group `not`")?;
-        let mut plain = |written: &str| phrases.group(written, &BTreeMap::new(), &mut BTreeSet::new());
-        let not = plain(not)?.phrases;
-        let voids = plain(&file.voids)?.phrases;
+        let not = phrases.group(&file.not, &mut BTreeSet::new())?.phrases;
+        let voids = phrases.group(&file.voids, &mut BTreeSet::new())?.phrases;
         let set = |text: &str| stems(text).into_iter().collect();
         Ok(Inventory {
             entries,
@@ -213,6 +230,7 @@ impl Inventory {
             label: set(&file.label),
             refers: set(&file.refers),
             phrases,
+            asked,
             not,
             voids,
         })
@@ -239,14 +257,45 @@ impl Inventory {
         if text.has(&self.voids) {
             return stated;
         }
+        let near: BTreeSet<_> =
+            text.phrases.iter().filter_map(|(phrase, _)| self.asked.get(phrase)).flatten().collect();
         for (number, entry) in self.entries.iter().enumerate() {
             if entry.of.is_some_and(|of| stated.contains(&of))
-                || entry.forms.iter().any(|form| is_said(form, text, around))
+                || (near.contains(&number)
+                    && entry.forms.iter().any(|form| self.is_said(form, entry.kind, text, around)))
             {
                 stated.insert(number);
             }
         }
         stated
+    }
+
+    /// Whether all groups of a form are there, in the sense that it wants.
+    fn is_said(&self, form: &[Group], kind: Kind, text: &Seen, around: &Surroundings<'_>) -> bool {
+        let above = |phrases: &[usize]| around.heading.has(phrases) || around.lead.has(phrases);
+        let negated: BTreeSet<usize> = text.clauses(&self.not).collect();
+        let forbids = form.iter().any(|group| group.sense == Sense::Forbidden);
+        // Guidance may be put either way. A rule that is said under "you may not" is meant the other way round.
+        let either_way = forbids || kind == Kind::Guidance;
+        if !either_way && above(&self.not) {
+            return false;
+        }
+        form.iter().all(|group| {
+            let mut clauses = text.clauses(&group.phrases).peekable();
+            match group.sense {
+                Sense::Around => {
+                    clauses.peek().is_some() || above(&group.phrases) || around.before.has(&group.phrases)
+                }
+                Sense::Said if either_way => clauses.peek().is_some(),
+                // "Never redact" is not "redact".
+                Sense::Said => clauses.peek().is_some() && clauses.all(|clause| !negated.contains(&clause)),
+                // "Write to the file, never to the inbox" does not forbid to write to the file.
+                Sense::Forbidden if !negated.is_empty() => {
+                    clauses.peek().is_some() && clauses.all(|clause| negated.contains(&clause))
+                }
+                Sense::Forbidden => clauses.peek().is_some() && above(&self.not),
+            }
+        })
     }
 
     /// The words of a text that none of these entries explains. A sentence without any says nothing else.
@@ -255,11 +304,20 @@ impl Inventory {
     }
 
     fn foreign<'a>(&self, text: &'a Seen, entries: &BTreeSet<usize>) -> impl Iterator<Item = &'a Word> {
-        text.words.iter().filter(|Word { stem, .. }| {
-            let explains =
-                |entry: &usize| self.entries.get(*entry).is_some_and(|entry| entry.knows.contains(stem));
-            !self.common.contains(stem) && !entries.iter().any(explains)
-        })
+        let entries: Vec<&Entry> = entries.iter().filter_map(|entry| self.entries.get(*entry)).collect();
+        let mut covered = BTreeSet::new();
+        for phrase in entries.iter().flat_map(|entry| &entry.phrases) {
+            let length = self.phrases.lengths.get(*phrase).copied().unwrap_or_default();
+            let found = text.phrases.range((*phrase, 0)..=(*phrase, usize::MAX));
+            covered.extend(found.flat_map(|(_, first)| *first..first + length));
+        }
+        let explained = move |(number, word): &(usize, &Word)| {
+            covered.contains(number)
+                || self.common.contains(&word.stem)
+                || entries.iter().any(|entry| entry.knows.contains(&word.stem))
+        };
+        let words = text.words.iter().enumerate().filter(|word| !explained(word)).map(|(_, word)| word);
+        words.collect::<Vec<_>>().into_iter()
     }
 
     /// Whether a heading, or a line that leads into a list, says nothing that would be missed without what followed.
@@ -283,40 +341,13 @@ impl Inventory {
     }
 }
 
-/// Whether all groups of a form are there.
-fn is_said(form: &[Group], text: &Seen, around: &Surroundings<'_>) -> bool {
-    let above = |group: &Group| around.heading.has(&group.phrases) || around.lead.has(&group.phrases);
-    let mut groups = form.iter();
-    groups.all(|group| match group.from {
-        From::Sentence => text.has(&group.phrases),
-        From::Around => text.has(&group.phrases) || above(group) || around.before.has(&group.phrases),
-        // "Write to the file, never to the inbox" does not forbid to write to the file.
-        From::Above => {
-            let others = || form.iter().filter(|other| !std::ptr::eq(*other, group));
-            let forbidden = |clause: usize| {
-                others().any(|other| text.clauses(&other.phrases).any(|there| there == clause))
-            };
-            text.clauses(&group.phrases).any(forbidden) || above(group)
-        }
-    })
-}
-
 impl Phrases {
-    /// Reads `write|edit a file`, `^reviewer` (may stand around the sentence), `{not}` (a named group, may stand above it).
-    fn group(
-        &mut self,
-        written: &str,
-        named: &BTreeMap<String, String>,
-        knows: &mut BTreeSet<String>,
-    ) -> Result<Group, String> {
-        let (from, written) = match (written.strip_prefix('^'), written.strip_prefix('{')) {
-            (Some(rest), _) => (From::Around, rest),
-            (_, Some(name)) => {
-                let name = name.trim_end_matches('}');
-                let group = named.get(name).ok_or_else(|| format!("there is no group `{name}`"))?;
-                (From::Above, group.as_str())
-            }
-            (None, None) => (From::Sentence, written),
+    /// Reads `write|edit a file`, `!write` (forbidden), `^reviewer` (may stand around the sentence).
+    fn group(&mut self, written: &str, knows: &mut BTreeSet<String>) -> Result<Group, String> {
+        let (sense, written) = match (written.strip_prefix('^'), written.strip_prefix('!')) {
+            (Some(rest), _) => (Sense::Around, rest),
+            (_, Some(rest)) => (Sense::Forbidden, rest),
+            (None, None) => (Sense::Said, written),
         };
         let mut numbers = Vec::new();
         for phrase in written.split('|') {
@@ -327,7 +358,7 @@ impl Phrases {
             };
             numbers.push(self.number(first, rest));
         }
-        Ok(Group { phrases: numbers, from })
+        Ok(Group { phrases: numbers, sense })
     }
 
     fn number(&mut self, first: &str, rest: &[String]) -> usize {
@@ -335,23 +366,21 @@ impl Phrases {
         if let Some((number, _)) = known.iter().find(|(_, there)| there == rest) {
             return *number;
         }
-        let number = self.count;
-        self.count += 1;
+        let number = self.lengths.len();
+        self.lengths.push(rest.len() + 1);
         known.push((number, rest.to_vec()));
         number
     }
 
     fn within(&self, words: &[Word]) -> BTreeSet<(usize, usize)> {
         let mut found = BTreeSet::new();
-        let mut left = words;
-        while let Some((first, rest)) = left.split_first() {
+        for (number, first) in words.iter().enumerate() {
+            let rest = words.get(number + 1..).unwrap_or_default();
             let follows = |after: &[String]| {
                 after.len() <= rest.len() && after.iter().zip(rest).all(|(wanted, word)| *wanted == word.stem)
             };
             let begun = self.by_first.get(&first.stem).into_iter().flatten();
-            found
-                .extend(begun.filter(|(_, after)| follows(after)).map(|(number, _)| (*number, first.clause)));
-            left = rest;
+            found.extend(begun.filter(|(_, after)| follows(after)).map(|(phrase, _)| (*phrase, number)));
         }
         found
     }
@@ -376,7 +405,7 @@ mod tests {
     fn a_kind_must_have_what_it_needs() {
         let file = |entry: &str| {
             format!(
-                "common = ''\nlabel = ''\nrefers = ''\nvoids = 'not only'\n[group]\nnot = 'not'\n[[entry]]\n{entry}"
+                "common = ''\nlabel = ''\nrefers = ''\nvoids = 'not only'\nnot = 'not'\n[[entry]]\n{entry}"
             )
         };
         let read = |entry: &str| Inventory::read(&file(entry)).map(|_| ());
@@ -386,8 +415,9 @@ mod tests {
             "id = 'a'\nkind = 'hybrid'\npolicy = 'p'\nabout = ''\nforms = ['x']",
             "id = 'a'\nkind = 'guidance'\nkeep = 'k'\nabout = ''\nforms = ['x']",
             "id = 'a'\nkind = 'guidance'\nabout = ''\nforms = []",
-            "id = 'a'\nkind = 'guidance'\nabout = ''\nforms = ['{nobody}']",
             "id = 'a'\nkind = 'guidance'\nabout = ''\nforms = ['x|']",
+            "id = 'a'\nkind = 'guidance'\nabout = ''\nforms = ['^x']",
+            "id = 'a'\nkind = 'guidance'\nabout = ''\nof = 'b'",
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

@@ -7,9 +7,15 @@ pub(super) struct Word {
     pub(super) stem: String,
     /// As it stands there, in small letters.
     pub(super) written: String,
-    /// Which clause it stands in: commas, colons, semicolons and dashes end one.
+    /// Which clause it stands in.
     pub(super) clause: usize,
 }
+
+/// Words that may stand between a comma and the word that makes a clause of what follows.
+const JOINTS: [&str; 12] =
+    ["and", "or", "but", "you", "they", "it", "do", "must", "may", "can", "should", "will"];
+/// Words behind a comma that turn the sense of what came before. Another comma goes on with a list.
+const TURNS: [&str; 9] = ["not", "never", "no", "nor", "neither", "none", "nobody", "nothing", "only"];
 
 /// The stems of a text's words.
 pub(super) fn stems(text: &str) -> Vec<String> {
@@ -18,14 +24,14 @@ pub(super) fn stems(text: &str) -> Vec<String> {
 
 /// The words of a text: small, without markup, each with its stem. A path becomes its parts, a number `#`.
 pub(super) fn words(text: &str) -> Vec<Word> {
-    let mut found = Vec::new();
+    let mut found: Vec<Word> = Vec::new();
     let mut clause = 0;
+    // The first words behind commas.
+    let mut behind_commas = Vec::new();
     let inside =
         |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '$' | '{' | '}' | '@' | '\'' | '’');
-    for raw in text.split_inclusive(|c: char| !inside(c)) {
-        let here = clause;
-        clause += usize::from(raw.ends_with([',', ';', ':', '—', '–']));
-        let raw = raw.trim_end_matches(|c| !inside(c)).replace('’', "'").to_lowercase();
+    for piece in text.split_inclusive(|c: char| !inside(c)) {
+        let raw = piece.trim_end_matches(|c| !inside(c)).replace('’', "'").to_lowercase();
         let word = raw.trim_end_matches(['.', '-', '_', '\'']).trim_start_matches(['-', '_', '\'']);
         let word = if word.chars().nth(1).is_some_and(char::is_alphanumeric) {
             word
@@ -33,7 +39,7 @@ pub(super) fn words(text: &str) -> Vec<Word> {
             word.trim_start_matches('.')
         };
         let word = word.strip_suffix("'s").unwrap_or(word);
-        let mut add = |stem: String| found.push(Word { stem, written: word.to_owned(), clause: here });
+        let mut add = |stem: String| found.push(Word { stem, written: word.to_owned(), clause });
         match word {
             "" => {}
             "cannot" | "can't" => ["can", "not"].map(str::to_owned).into_iter().for_each(add),
@@ -45,8 +51,30 @@ pub(super) fn words(text: &str) -> Vec<Word> {
             _ if word.chars().all(|c| c.is_ascii_digit()) => add("#".to_owned()),
             _ => add(stem(word)),
         }
+        clause += usize::from(piece.ends_with([';', ':', '—', '–', '(', ')']));
+        if piece.ends_with(',') {
+            behind_commas.push(found.len());
+        }
     }
+    part_at_commas(&mut found, &behind_commas);
     found
+}
+
+/// A comma ends a clause where what follows turns the sense: "write to this, never to that".
+fn part_at_commas(words: &mut [Word], behind_commas: &[usize]) {
+    let turns = |start: usize| {
+        let mut after = words.get(start..).unwrap_or_default().iter().map(|word| word.stem.as_str()).take(5);
+        after.find(|word| !JOINTS.contains(word)).is_some_and(|word| TURNS.contains(&word))
+            || words.get(start).is_some_and(|word| word.stem == "but")
+    };
+    let starts: Vec<usize> = behind_commas.iter().copied().filter(|start| turns(*start)).collect();
+    let mut passed = 0;
+    for (number, word) in words.iter_mut().enumerate() {
+        while starts.get(passed).is_some_and(|start| *start <= number) {
+            passed += 1;
+        }
+        word.clause += passed;
+    }
 }
 
 /// Cuts the endings of English off, roughly; what two forms of a word have in common is enough. Never so much that
@@ -91,6 +119,16 @@ mod tests {
             assert_eq!(stems(one), stems(other));
         }
         assert_ne!(stems("note"), stems("not"));
+    }
+
+    #[test]
+    fn clauses_end_where_the_sense_turns() {
+        let last = |text: &str| words(text).last().unwrap().clause;
+        assert_eq!(last("Never read, write or copy it"), 0);
+        assert_eq!(last("write to this, never to that"), 1);
+        assert_eq!(last("run this, and you must not run that"), 1);
+        assert_eq!(last("Never run this; run that, but gently"), 2);
+        assert_eq!(last("Never run this, only that"), 1);
     }
 
     #[test]
