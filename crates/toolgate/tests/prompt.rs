@@ -350,6 +350,22 @@ fn the_example_is_worth_it_and_loses_no_guidance() {
     assert!(short.contains("Never edit decisions.md directly."), "what is code stays");
 }
 
+/// The page shows what the tool says.
+#[test]
+fn the_excerpt_in_the_manual_is_true() {
+    let repository = example("").parent().unwrap().to_path_buf();
+    let page = fs::read_to_string(repository.join("docs/prompt-audit.md")).unwrap();
+    let excerpt = page.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+    let said = Machine::new()
+        .toolgate()
+        .cwd(repository)
+        .args(["prompt", "audit", "examples/squad-coordinator.md"])
+        .run("");
+    for line in excerpt.lines().filter(|line| *line != "…") {
+        assert!(said.stdout.lines().any(|there| there == line), "the tool does not say {line:?}");
+    }
+}
+
 #[test]
 fn the_report_the_diff_and_the_errors() {
     let machine = Machine::new();
