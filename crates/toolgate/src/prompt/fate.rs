@@ -158,7 +158,9 @@ impl<'a> Deciding<'a> {
             let Some(list) = self.led.pop() else { break };
             let items: Vec<_> = self.items(list).collect();
             if items.iter().all(|number| self.goes(*number)) {
-                items.into_iter().for_each(|number| self.keep(number, Why::LeantOn));
+                for number in items {
+                    self.keep(number, Why::LeantOn);
+                }
             }
         }
     }

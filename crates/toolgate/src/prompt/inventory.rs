@@ -39,6 +39,7 @@ struct File {
     common: String,
     label: String,
     refers: String,
+    acts: String,
     not: String,
     voids: String,
     entry: Vec<Written>,
@@ -89,6 +90,20 @@ impl Entry {
     pub(super) fn kept(&self) -> impl Iterator<Item = &str> {
         self.keep.iter().flat_map(|keep| split(keep).into_iter().filter_map(|span| keep.get(span)))
     }
+
+    /// The clauses that state the rule in a form that forbids nothing.
+    fn ruled(&self, text: &Seen) -> BTreeSet<usize> {
+        let mut ruled = BTreeSet::new();
+        for form in self.forms.iter().filter(|form| form.iter().all(|group| group.sense != Sense::Forbidden))
+        {
+            let mut said = form.iter().filter(|group| group.sense == Sense::Said);
+            let clauses = |group: &Group| text.clauses(&group.phrases).collect::<BTreeSet<_>>();
+            if let Some(first) = said.next() {
+                ruled.extend(said.fold(clauses(first), |all, group| &all & &clauses(group)));
+            }
+        }
+        ruled
+    }
 }
 
 /// Phrases of which one must be there.
@@ -116,6 +131,7 @@ pub struct Inventory {
     common: BTreeSet<String>,
     label: BTreeSet<String>,
     refers: BTreeSet<String>,
+    acts: BTreeSet<String>,
     phrases: Phrases,
     /// The entries that want a phrase in the sentence itself, by phrase: of the others there is nothing to ask.
     asked: BTreeMap<usize, BTreeSet<usize>>,
@@ -177,12 +193,12 @@ impl Inventory {
         let mut entries = Vec::new();
         let mut asked: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for written in file.entry {
-            let mut knows: BTreeSet<String> = stems(&written.knows).into_iter().collect();
+            let knows: BTreeSet<String> = stems(&written.knows).into_iter().collect();
             let mut forms = Vec::new();
             for form in &written.forms {
                 let mut groups = Vec::new();
                 for group in form.split(" & ") {
-                    groups.push(phrases.group(group.trim(), &mut knows)?);
+                    groups.push(phrases.group(group.trim())?);
                 }
                 let own = |group: &&Group| group.sense != Sense::Around;
                 let Some(own) = groups.iter().find(own) else {
@@ -194,7 +210,7 @@ impl Inventory {
                 forms.push(groups);
             }
             let may_stand = match &written.phrases {
-                Some(written) => phrases.group(written, &mut BTreeSet::new())?.phrases,
+                Some(written) => phrases.group(written)?.phrases,
                 None => Vec::new(),
             };
             let told = match written.kind {
@@ -221,14 +237,15 @@ impl Inventory {
                 phrases: may_stand,
             });
         }
-        let not = phrases.group(&file.not, &mut BTreeSet::new())?.phrases;
-        let voids = phrases.group(&file.voids, &mut BTreeSet::new())?.phrases;
+        let not = phrases.group(&file.not)?.phrases;
+        let voids = phrases.group(&file.voids)?.phrases;
         let set = |text: &str| stems(text).into_iter().collect();
         Ok(Inventory {
             entries,
             common: set(&file.common),
             label: set(&file.label),
             refers: set(&file.refers),
+            acts: set(&file.acts),
             phrases,
             asked,
             not,
@@ -298,31 +315,51 @@ impl Inventory {
         })
     }
 
-    /// The words of a text that none of these entries explains. A sentence without any says nothing else.
-    pub(super) fn unexplained<'a>(&self, text: &'a Seen, entries: &BTreeSet<usize>) -> Vec<&'a str> {
-        self.foreign(text, entries).map(|word| word.written.as_str()).collect()
+    /// The words of a text that none of these entries explains. A sentence without any says nothing else. Where what
+    /// stands above it forbids what it says, that counts as its own "not".
+    pub(super) fn unexplained<'a>(
+        &self,
+        text: &'a Seen,
+        entries: &BTreeSet<usize>,
+        forbidden_above: bool,
+    ) -> Vec<&'a Word> {
+        let entries: Vec<&Entry> = entries.iter().filter_map(|entry| self.entries.get(*entry)).collect();
+        let negated: BTreeSet<usize> = text.clauses(&self.not).collect();
+        let ruled: BTreeSet<usize> = entries.iter().flat_map(|entry| entry.ruled(text)).collect();
+        let forbidden = forbidden_above && negated.is_empty();
+        let by_form = self.covered(
+            text,
+            entries.iter().flat_map(|entry| entry.forms.iter().flatten()).flat_map(|group| &group.phrases),
+        );
+        let by_phrase = self.covered(text, entries.iter().flat_map(|entry| &entry.phrases));
+        let explained = |number: usize, word: &Word| {
+            // What is to be done, beside what is not, is a rule of its own: "never force it; push to a branch".
+            let told = self.acts.contains(&word.stem)
+                && !(forbidden || negated.contains(&word.clause) || ruled.contains(&word.clause));
+            by_phrase.contains(&number)
+                || (!told
+                    && (by_form.contains(&number)
+                        || self.common.contains(&word.stem)
+                        || entries.iter().any(|entry| entry.knows.contains(&word.stem))))
+        };
+        let words = text.words.iter().enumerate();
+        words.filter(|(number, word)| !explained(*number, word)).map(|(_, word)| word).collect()
     }
 
-    fn foreign<'a>(&self, text: &'a Seen, entries: &BTreeSet<usize>) -> impl Iterator<Item = &'a Word> {
-        let entries: Vec<&Entry> = entries.iter().filter_map(|entry| self.entries.get(*entry)).collect();
+    /// The numbers of the words that these phrases cover.
+    fn covered<'a>(&self, text: &Seen, phrases: impl Iterator<Item = &'a usize>) -> BTreeSet<usize> {
         let mut covered = BTreeSet::new();
-        for phrase in entries.iter().flat_map(|entry| &entry.phrases) {
+        for phrase in phrases {
             let length = self.phrases.lengths.get(*phrase).copied().unwrap_or_default();
             let found = text.phrases.range((*phrase, 0)..=(*phrase, usize::MAX));
             covered.extend(found.flat_map(|(_, first)| *first..first + length));
         }
-        let explained = move |(number, word): &(usize, &Word)| {
-            covered.contains(number)
-                || self.common.contains(&word.stem)
-                || entries.iter().any(|entry| entry.knows.contains(&word.stem))
-        };
-        let words = text.words.iter().enumerate().filter(|word| !explained(word)).map(|(_, word)| word);
-        words.collect::<Vec<_>>().into_iter()
+        covered
     }
 
     /// Whether a heading, or a line that leads into a list, says nothing that would be missed without what followed.
     pub(super) fn is_label(&self, text: &Seen, entries: &BTreeSet<usize>) -> bool {
-        self.foreign(text, entries).all(|word| self.label.contains(&word.stem))
+        self.unexplained(text, entries, true).iter().all(|word| self.label.contains(&word.stem))
     }
 
     /// Whether a sentence points at the one before it, by its first word or by saying nothing of its own.
@@ -333,7 +370,7 @@ impl Inventory {
 
     /// Whether a sentence has no word of its own: "No exceptions."
     pub(super) fn says_nothing(&self, text: &Seen) -> bool {
-        self.foreign(text, &BTreeSet::new()).next().is_none()
+        text.words.iter().all(|word| self.common.contains(&word.stem))
     }
 
     pub(super) fn negates(&self, text: &Seen) -> bool {
@@ -343,7 +380,7 @@ impl Inventory {
 
 impl Phrases {
     /// Reads `write|edit a file`, `!write` (forbidden), `^reviewer` (may stand around the sentence).
-    fn group(&mut self, written: &str, knows: &mut BTreeSet<String>) -> Result<Group, String> {
+    fn group(&mut self, written: &str) -> Result<Group, String> {
         let (sense, written) = match (written.strip_prefix('^'), written.strip_prefix('!')) {
             (Some(rest), _) => (Sense::Around, rest),
             (_, Some(rest)) => (Sense::Forbidden, rest),
@@ -352,7 +389,6 @@ impl Phrases {
         let mut numbers = Vec::new();
         for phrase in written.split('|') {
             let stems = stems(phrase);
-            knows.extend(stems.iter().cloned());
             let Some((first, rest)) = stems.split_first() else {
                 return Err(format!("an empty phrase in `{written}`"));
             };
@@ -377,7 +413,11 @@ impl Phrases {
         for (number, first) in words.iter().enumerate() {
             let rest = words.get(number + 1..).unwrap_or_default();
             let follows = |after: &[String]| {
-                after.len() <= rest.len() && after.iter().zip(rest).all(|(wanted, word)| *wanted == word.stem)
+                after.len() <= rest.len()
+                    && after
+                        .iter()
+                        .zip(rest)
+                        .all(|(wanted, word)| *wanted == word.stem && word.clause == first.clause)
             };
             let begun = self.by_first.get(&first.stem).into_iter().flatten();
             found.extend(begun.filter(|(_, after)| follows(after)).map(|(phrase, _)| (*phrase, number)));
@@ -405,7 +445,7 @@ mod tests {
     fn a_kind_must_have_what_it_needs() {
         let file = |entry: &str| {
             format!(
-                "common = ''\nlabel = ''\nrefers = ''\nvoids = 'not only'\nnot = 'not'\n[[entry]]\n{entry}"
+                "common = ''\nlabel = ''\nrefers = ''\nacts = ''\nvoids = 'not only'\nnot = 'not'\n[[entry]]\n{entry}"
             )
         };
         let read = |entry: &str| Inventory::read(&file(entry)).map(|_| ());

@@ -510,9 +510,10 @@ fn ends_word(before: &str) -> bool {
     let separates = |c: &char| c.is_whitespace() || matches!(c, '(' | '*' | '_');
     let backwards: String = before.chars().rev().take(10).take_while(|c| !separates(c)).collect();
     let word = backwards.chars().rev().collect::<String>().to_lowercase();
-    !SHORTENED.contains(&word.as_str())
-        && !(word.chars().count() == 1 && word.chars().all(char::is_alphabetic))
-        && !(before == word && word.chars().all(|c| c.is_ascii_digit()))
+    let letter = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
+    let number = before == word && word.chars().all(|c| c.is_ascii_digit());
+    let shortened = SHORTENED.contains(&word.as_str());
+    !(letter || number || shortened)
 }
 
 /// Only a letter, or what may stand before it, begins a sentence: nothing that would mean something else at the
@@ -530,6 +531,7 @@ fn begins_sentence(rest: &str) -> bool {
 
 /// What has been opened and not closed yet.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark that opens and closes by itself")]
 struct Open {
     code: bool,
     brackets: usize,
@@ -575,6 +577,7 @@ impl Open {
 }
 
 #[cfg(test)]
+#[expect(clippy::string_slice, reason = "a test may fail")]
 mod tests {
     use super::*;
 

@@ -97,9 +97,9 @@ impl<'a> Reading<'a> {
         if stated.is_empty() {
             return Fate::Stays(Why::Unknown);
         }
-        let more = self.inventory.unexplained(seen, stated);
+        let more = self.inventory.unexplained(seen, stated, !self.takes_reminder(number));
         if !more.is_empty() {
-            return Fate::Stays(Why::More(more.into_iter().map(str::to_owned).collect()));
+            return Fate::Stays(Why::More(more.into_iter().map(|word| word.written.clone()).collect()));
         }
         if sentence.pinned || self.ends_in_colon(sentence) {
             return Fate::Stays(Why::LeantOn);

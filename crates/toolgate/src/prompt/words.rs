@@ -51,7 +51,7 @@ pub(super) fn words(text: &str) -> Vec<Word> {
             _ if word.chars().all(|c| c.is_ascii_digit()) => add("#".to_owned()),
             _ => add(stem(word)),
         }
-        clause += usize::from(piece.ends_with([';', ':', '—', '–', '(', ')']));
+        clause += usize::from(piece.ends_with([';', ':', '—', '–']));
         if piece.ends_with(',') {
             behind_commas.push(found.len());
         }
