@@ -6,7 +6,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    clippy::string_slice,
+    clippy::print_stderr,
     reason = "a helper of a test may fail the test"
 )]
 
@@ -505,5 +505,5 @@ fn time_grows_with_the_length_only() {
         look(&text);
         assert!(one.elapsed() < Duration::from_secs(20), "{shape:?} took {:?}", one.elapsed());
     }
-    assert!(began.elapsed() < Duration::from_secs(300));
+    assert!(began.elapsed() < Duration::from_mins(5));
 }
