@@ -165,7 +165,8 @@ impl Heard<'_> {
         let Telling { after, retries, burst, .. } = self.telling();
         let turn = counts.denials(agent, first.policy).turn;
         let mut notices = Vec::new();
-        let given_up = retries > 0 && turn > retries;
+        // Where the host never says that its user has spoken, nobody knows where a turn ends.
+        let given_up = retries > 0 && turn > retries && counts.prompts > 0;
         if first.urgent || (after > 0 && turn == after) || given_up {
             notices.push(format!(
                 "\u{26a0}\u{fe0f} {} attempted {} but was blocked: {}. Routing to an alternative.",
