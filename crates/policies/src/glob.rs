@@ -3,71 +3,141 @@
 //! `*` and `?` stand for letters within a name, `**` for any number of names. One without any of these covers what it names
 //! and everything below. Backslashes divide names too, since such lists come from teams on Windows as well.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use toolgate_model::Ground;
 
-/// The names of a path below the root, or of the whole path where it lies elsewhere.
+/// The names of a path.
 pub(crate) struct Names {
-    /// As the path is.
-    own: Vec<String>,
-    /// With backslashes taken for dividers, where there are any.
+    /// Below the root, or below the directory that the team's lies in, which may be the main checkout; `None` where the
+    /// path lies elsewhere.
+    below: Option<Vec<String>>,
+    /// All of them.
+    whole: Vec<String>,
+    /// The same as the first, with backslashes taken for dividers, where there are any.
     divided: Option<Vec<String>>,
-    /// Whether the path lies below the root.
-    below: bool,
 }
 
 impl Names {
     /// INVARIANT: `path` is absolute and clean, as every path of a `Place` is.
     pub(crate) fn of(path: &Path, ground: &Ground) -> Names {
-        let base = ground.root.iter().flat_map(|root| [&root.physical, &root.lexical]);
-        let rest = base.into_iter().find_map(|base| path.strip_prefix(base).ok());
-        let text = rest.unwrap_or(path).to_string_lossy();
-        let divided = text.contains('\\').then(|| split(&text.replace('\\', "/"))).filter(|names| {
-            // On a system that divides by it, this would lead elsewhere.
-            !names.iter().any(|name| name == "..")
-        });
-        Names { own: split(&text), divided, below: rest.is_some() }
+        let mut root = ground.root.iter().flat_map(|root| [&root.physical, &root.lexical]);
+        let mut teams = ground
+            .team
+            .iter()
+            .filter(|team| team.holds(path))
+            .flat_map(|team| [&team.physical, &team.lexical])
+            .filter_map(|team| team.parent());
+        let rest = root
+            .find_map(|base| path.strip_prefix(base).ok())
+            .or_else(|| teams.find_map(|base| path.strip_prefix(base).ok()));
+        let below = rest.map(|rest| rest.to_string_lossy());
+        let divided =
+            below.as_ref().filter(|text| text.contains('\\')).map(|text| split(&text.replace('\\', "/")));
+        Names {
+            // On a system that divides by backslashes, this would lead elsewhere.
+            divided: divided.filter(|names| !names.iter().any(|name| name == "..")),
+            below: below.map(|text| split(&text)),
+            whole: split(&path.to_string_lossy()),
+        }
     }
 
-    /// Whether the glob covers the path.
+    /// Whether a glob that opens covers the path.
     pub(crate) fn covered_by(&self, glob: &str) -> bool {
-        let glob = glob.replace('\\', "/");
-        let absolute = glob.starts_with('/');
-        if absolute == self.below {
-            return false;
-        }
-        let is_plain = !glob.contains(['*', '?']);
-        let wanted = split(glob.trim_start_matches("./"));
-        let wanted: Vec<&str> = wanted.iter().map(String::as_str).filter(|name| *name != ".").collect();
-        let fits = |names: &[String]| {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            if is_plain { names.starts_with(&wanted) } else { covers(&wanted, &names) }
-        };
-        fits(&self.own) || self.divided.as_deref().is_some_and(fits)
+        let wanted = Wanted::of(glob);
+        self.spelled(&wanted).any(|names| wanted.covers(names))
+    }
+
+    /// Whether a glob that forbids covers the path: letters in either case count as the same, as some file systems have
+    /// it.
+    pub(crate) fn forbidden_by(&self, glob: &str) -> bool {
+        let wanted = Wanted::of(&glob.to_lowercase());
+        self.spelled(&wanted).any(|names| wanted.covers(&lower(names)))
     }
 
     /// Whether one of the names, with or without its ending, is this bare word.
     pub(crate) fn hold(&self, word: &str) -> bool {
+        let word = word.to_lowercase();
         let is_named = |name: &String| {
-            name == word || name.split_once('.').is_some_and(|(stem, _)| stem == word && !stem.is_empty())
+            let name = name.to_lowercase();
+            name == word || (!word.is_empty() && name.split('.').next() == Some(&word))
         };
-        self.own.iter().any(is_named)
+        self.below.iter().chain(&self.divided).flatten().any(is_named)
     }
 
-    /// Whether the glob could cover something below the path.
+    /// Whether something that a forbidding glob covers may lie below the path, so that who moves it away moves that
+    /// along, to a name that the glob does not cover.
     pub(crate) fn are_above(&self, glob: &str) -> bool {
-        let wanted = split(&glob.replace('\\', "/"));
-        let literal: Vec<&String> = wanted.iter().take_while(|name| !name.contains(['*', '?'])).collect();
-        self.below
-            && self.own.len() < literal.len()
-            && self.own.iter().zip(literal).all(|(name, wanted)| name == wanted)
+        let wanted = Wanted::of(&glob.to_lowercase());
+        self.spelled(&wanted).any(|names| leads_below(&wanted.names, &lower(names)))
     }
 
     /// Whether the path is the root itself.
     pub(crate) fn are_root(&self) -> bool {
-        self.below && self.own.is_empty()
+        self.below.as_ref().is_some_and(Vec::is_empty)
     }
+
+    /// The names to compare with the glob, in each spelling.
+    fn spelled(&self, wanted: &Wanted) -> impl Iterator<Item = &[String]> {
+        let below = self.below.iter().chain(&self.divided).filter(|_| !wanted.absolute);
+        below.chain(wanted.absolute.then_some(&self.whole)).map(Vec::as_slice)
+    }
+}
+
+/// A glob, taken apart.
+struct Wanted {
+    names: Vec<String>,
+    absolute: bool,
+    /// Without a placeholder it covers everything below, too.
+    plain: bool,
+}
+
+impl Wanted {
+    fn of(glob: &str) -> Wanted {
+        let glob = glob.trim().replace('\\', "/");
+        let mut names = Vec::new();
+        for name in split(&glob) {
+            match name.as_str() {
+                "." => {}
+                ".." => drop(names.pop()),
+                _ => names.push(name),
+            }
+        }
+        Wanted { names, absolute: glob.starts_with('/'), plain: !glob.contains(['*', '?']) }
+    }
+
+    fn covers(&self, names: &[String]) -> bool {
+        if self.plain { names.starts_with(&self.names) } else { covers(&self.names, names) }
+    }
+}
+
+fn lower(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| name.to_lowercase()).collect()
+}
+
+/// Whether the names are the beginning of what a glob covers, by names that it spells out: what `**` alone leads to lies
+/// below everything. Follows all ways at once, so that no glob makes it slow.
+fn leads_below(glob: &[String], names: &[String]) -> bool {
+    let is_any = |at: usize| glob.get(at).is_some_and(|name| name == "**");
+    // Where in the glob one may stand, and whether a name that it spells out led there.
+    let mut ways = BTreeSet::from([(0, names.is_empty())]);
+    let skip = |ways: &mut BTreeSet<(usize, bool)>| {
+        for at in 0..glob.len() {
+            let here: Vec<bool> =
+                ways.iter().filter(|way| way.0 == at && is_any(at)).map(|way| way.1).collect();
+            ways.extend(here.into_iter().map(|spelled| (at + 1, spelled)));
+        }
+    };
+    skip(&mut ways);
+    for name in names {
+        let stay = ways.iter().filter(|way| is_any(way.0)).copied();
+        let fits = |way: &&(usize, bool)| glob.get(way.0).is_some_and(|wanted| letters(wanted, name));
+        let step = ways.iter().filter(fits).filter(|way| !is_any(way.0)).map(|way| (way.0 + 1, true));
+        ways = stay.chain(step).collect();
+        skip(&mut ways);
+    }
+    ways.iter().any(|(at, spelled)| *spelled && *at < glob.len())
 }
 
 fn split(path: &str) -> Vec<String> {
@@ -75,12 +145,12 @@ fn split(path: &str) -> Vec<String> {
 }
 
 /// Linear in each run of names between two `**`, since only the last one of these is ever tried again.
-fn covers(glob: &[&str], names: &[&str]) -> bool {
+fn covers(glob: &[String], names: &[String]) -> bool {
     let (mut g, mut n) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     loop {
         match (glob.get(g), names.get(n)) {
-            (Some(&"**"), _) => {
+            (Some(any), _) if any == "**" => {
                 retry = Some((g + 1, n));
                 g += 1;
             }

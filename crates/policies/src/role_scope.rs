@@ -9,12 +9,13 @@
 //!
 //! Sees through: the shell, wrappers and scripts, links, `..`; a sub-agent that nobody registered acts for the one that
 //! started it.
-//! Does not see: what a command that may be run does besides, where that cannot be known; see `unproved-effect`.
+//! Does not see: what a command that may be run does besides, where that cannot be known; see `unproved-effect`. What
+//! lies below a directory that is searched from the root.
 
 use toolgate_model::{Access, Decision, Facts, Finding, Kind, Place, Policy, Run, Use, plain_name, shorten};
 
 use crate::glob::Names;
-use crate::project::is_device;
+use crate::project::{is_device, takes_tree};
 use crate::team::{Role, Roles};
 
 pub(crate) struct RoleScope<'s> {
@@ -103,20 +104,22 @@ fn is_closed(
         let inside = root.is_some_and(|root| root.holds(path));
         let open = list.is_none_or(|list| list.iter().chain(more).any(|glob| names.covered_by(glob)));
         let whole_search = used.access == Access::Search && names.are_root();
-        (inside && !open && !whole_search) || not.iter().any(|glob| names.covered_by(glob))
+        let tree = takes_tree(used) && !names.are_root();
+        let closed = |glob: &String| names.forbidden_by(glob) || (tree && names.are_above(glob));
+        (inside && !open && !whole_search) || not.iter().any(closed)
     })
 }
 
-/// Whether a program and its first words are these.
+/// Whether a program and its first words are these, options left aside: `git diff` is `git -C a diff --stat`, and no
+/// `git push diff`.
 fn is_run(run: &Run, words: &str) -> bool {
     let mut words = words.split_whitespace();
-    let program = words.next().is_some_and(|name| name == run.program || name == "*");
-    let given: Vec<&str> =
-        run.sub.iter().map(String::as_str).chain(run.operands.iter().flatten().map(String::as_str)).collect();
-    let rest: Vec<&str> = words.collect();
-    program
-        && rest.iter().all(|word| match word.strip_prefix('-') {
-            Some(_) => run.has(word),
-            None => given.contains(word),
-        })
+    let is_program = words.next().is_some_and(|name| name == run.program || name == "*");
+    let (options, wanted): (Vec<&str>, Vec<&str>) = words.clone().partition(|word| word.starts_with('-'));
+    let operands = run.operands.iter().map(|operand| operand.as_deref().unwrap_or_default());
+    let given: Vec<&str> = run.sub.iter().map(String::as_str).chain(operands).collect();
+    let read = options.iter().all(|option| run.has(option)) && given.starts_with(&wanted);
+    // Or word for word, for what is an option's value: `python -m pytest`.
+    let spelled = run.words.iter().skip(1).map(String::as_str).take(words.clone().count());
+    is_program && (read || spelled.eq(words))
 }

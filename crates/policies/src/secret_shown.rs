@@ -93,6 +93,7 @@ mod tests {
                 alias_of_own: false,
                 foreign: false,
                 private: Vec::new(),
+                change: None,
                 holds_secret: false,
                 origin: None,
             };
