@@ -54,8 +54,9 @@ impl CreateOnlyLog {
 }
 
 /// Whether it makes a file that is not there, or puts one into a directory.
-fn makes(used: &Use<'_>, place: &Place) -> bool {
-    let edits = matches!(&used.change, Some(Change { after: After::Replaced(_), .. }));
+fn makes(used: &Use<'_>, place: &Place, tool: &str) -> bool {
+    let replaces = matches!(&used.change, Some(Change { after: After::Replaced(_), .. }));
+    let edits = replaces || tool.eq_ignore_ascii_case("edit");
     let is_file = place.node.as_ref().is_some_and(|node| node.kind != NodeKind::Directory);
     used.access != Access::Delete && !edits && !is_file
 }
@@ -68,8 +69,9 @@ impl Policy for CreateOnlyLog {
         for (used, place) in changed_in_project(facts) {
             let mut below = place.paths().filter_map(|path| team_path(path, facts.ground));
             let old_tree = takes_old_tree(used, place);
-            let is_log = below
-                .any(|below| (self.seeks(&below) && !makes(used, place)) || (old_tree && self.holds(&below)));
+            let is_log = below.any(|below| {
+                (self.seeks(&below) && !makes(used, place, facts.tool)) || (old_tree && self.holds(&below))
+            });
             if is_log {
                 let path = place.lexical.to_string_lossy();
                 findings.push(

@@ -4,7 +4,7 @@
 //!
 //! Settings: `enabled` = whether it stands. `[[team.file]]` = the table: a path below the team's directory, `write` = names and
 //! roles (`owner` is the agent named by `{name}` in the path, `everyone` any agent). The entry that names the most of a path
-//! counts, and what no entry names there is the coordinator's. Elsewhere in the project an agent writes everything. An agent
+//! counts, and what no entry of a table names there is the coordinator's. Elsewhere in the project an agent writes everything. An agent
 //! that was registered with a list (`toolgate agent add --write`) writes what that covers, in the team's directory too, and
 //! nothing else. `also-write` of `[agent.<name>]` opens more. The team's `team.md`, the table of its governance file and its
 //! `policies.json` add to these.
@@ -84,7 +84,7 @@ impl Owners<'_> {
             return list.iter().any(|glob| names.covered_by(glob));
         }
         let Some(below) = team_path(path, facts.ground) else { return true };
-        if !member.is_worker() {
+        if !member.is_worker() || self.files.is_empty() {
             return true;
         }
         let ruled = self.files.iter().filter_map(|rule| Some((rule, rule.about(&below)?)));

@@ -3,7 +3,7 @@
 //! Why: a reviewer needs no push and a documentation agent no `src`; what a role does not need it should not be able to do.
 //!
 //! Settings: `[role.<name>]` and `[agent.<name>]`, both of which have to be content: `write` and `read` (globs below the root, all
-//! that is open), `tools`, `commands` (`git diff`: all that may be run), and `not-write`, `not-read`, `not-tools`, `not-commands`.
+//! that is open), `tools`, `commands` (`git diff`: all that may be run; `cd`, `echo` and the like need not be named), and `not-write`, `not-read`, `not-tools`, `not-commands`.
 //! What is left out is not limited. An agent has its role by registration (`toolgate agent add`, `--role`), by
 //! `[agent.<name>] role`, or by the team's roster.
 //!
@@ -77,8 +77,8 @@ impl Policy for RoleScope<'_> {
                 ));
             }
             for run in &facts.runs {
-                let open =
-                    role.commands.as_ref().is_none_or(|list| list.iter().any(|words| is_run(run, words)));
+                let listed = |list: &Vec<String>| list.iter().any(|words| is_run(run, words));
+                let open = role.commands.as_ref().is_none_or(listed) || is_of_shell(run);
                 if !open || role.not_commands.iter().any(|words| is_run(run, words)) {
                     let words = shorten(&run.words.join(" "), 120);
                     findings
@@ -108,6 +108,15 @@ fn is_closed(
         let closed = |glob: &String| names.forbidden_by(glob) || (tree && names.are_above(glob));
         (inside && !open && !whole_search) || not.iter().any(closed)
     })
+}
+
+/// Whether it is a word of the shell itself that starts nothing. Files that it is redirected to are judged as files.
+fn is_of_shell(run: &Run) -> bool {
+    const WORDS: &[&str] = &[
+        ":", "[", "[[", "cd", "echo", "exit", "export", "false", "local", "popd", "printf", "pushd", "pwd",
+        "read", "return", "set", "shift", "test", "true", "unset",
+    ];
+    WORDS.contains(&run.program.as_str())
 }
 
 /// Whether a program and its first words are these, options left aside: `git diff` is `git -C a diff --stat`, and no
