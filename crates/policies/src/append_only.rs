@@ -9,7 +9,7 @@
 //! Sees through: edits and whole new contents, compared with what stands in the file now; in shell commands `>>` and `tee -a`
 //! pass, and `>`, `sed -i`, `cp`, `mv`, `rm` and the like do not, whatever they would write.
 //! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
-//! writes.
+//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

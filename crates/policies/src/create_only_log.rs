@@ -6,7 +6,7 @@
 //!
 //! Sees through: the shell (`>`, `>>`, `sed -i`, `mv`, `rm`), links, other letter case.
 //! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
-//! writes.
+//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

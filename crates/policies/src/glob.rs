@@ -3,7 +3,6 @@
 //! `*` and `?` stand for letters within a name, `**` for any number of names. One without any of these covers what it names
 //! and everything below. Backslashes divide names too, since such lists come from teams on Windows as well.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use toolgate_model::Ground;
@@ -119,25 +118,25 @@ fn lower(names: &[String]) -> Vec<String> {
 /// Whether the names are the beginning of what a glob covers, by names that it spells out: what `**` alone leads to lies
 /// below everything. Follows all ways at once, so that no glob makes it slow.
 fn leads_below(glob: &[String], names: &[String]) -> bool {
-    let is_any = |at: usize| glob.get(at).is_some_and(|name| name == "**");
-    // Where in the glob one may stand, and whether a name that it spells out led there.
-    let mut ways = BTreeSet::from([(0, names.is_empty())]);
-    let skip = |ways: &mut BTreeSet<(usize, bool)>| {
-        for at in 0..glob.len() {
-            let here: Vec<bool> =
-                ways.iter().filter(|way| way.0 == at && is_any(at)).map(|way| way.1).collect();
-            ways.extend(here.into_iter().map(|spelled| (at + 1, spelled)));
-        }
+    // For each place in the glob: whether one may stand before it, and whether a name that it spells out led there.
+    let mut passed = Some(names.is_empty());
+    let first = |wanted: &String| {
+        let at = passed;
+        passed = at.filter(|_| wanted == "**");
+        at
     };
-    skip(&mut ways);
+    let mut ways: Vec<Option<bool>> = glob.iter().map(first).collect();
     for name in names {
-        let stay = ways.iter().filter(|way| is_any(way.0)).copied();
-        let fits = |way: &&(usize, bool)| glob.get(way.0).is_some_and(|wanted| letters(wanted, name));
-        let step = ways.iter().filter(fits).filter(|way| !is_any(way.0)).map(|way| (way.0 + 1, true));
-        ways = stay.chain(step).collect();
-        skip(&mut ways);
+        let (mut stepped, mut passed) = (None, None);
+        for (wanted, way) in glob.iter().zip(&mut ways) {
+            let any = wanted == "**";
+            let at = way.filter(|_| any).max(stepped).max(passed);
+            stepped = way.filter(|_| !any && letters(wanted, name)).map(|_| true);
+            passed = at.filter(|_| any);
+            *way = at;
+        }
     }
-    ways.iter().any(|(at, spelled)| *spelled && *at < glob.len())
+    ways.contains(&Some(true))
 }
 
 fn split(path: &str) -> Vec<String> {
@@ -255,6 +254,56 @@ mod tests {
     }
 
     #[test]
+    fn whole_paths_and_the_teams_directory_elsewhere_are_meant_too() {
+        let ground = Ground {
+            root: Some(Spot::plain("/r")),
+            team: vec![Spot::plain("/r/.squad"), Spot::plain("/main/.squad")],
+            ..Ground::default()
+        };
+        for (glob, path, fits) in [
+            ("/r/src/**", "/r/src/a", true),
+            ("/r/src", "/r/src/a", true),
+            ("/x/src/**", "/r/src/a", false),
+            ("./src/x/../a", "/r/src/a", true),
+            ("src/./a", "/r/src/a", true),
+            (".squad/log/**", "/main/.squad/log/a", true),
+            ("src/**", "/main/src/a", false),
+            ("Src/**", "/r/src/a", false),
+        ] {
+            assert_eq!(Names::of(Path::new(path), &ground).covered_by(glob), fits, "{glob} {path}");
+        }
+        let names = |path: &str| Names::of(Path::new(path), &ground);
+        assert!(names("/r/SRC/A").forbidden_by("src/a") && names("/r/src/a").forbidden_by("Src/*"));
+        assert!(names("/r").are_root() && !names("/r/a").are_root() && !names("/x").are_root());
+    }
+
+    #[test]
+    fn what_lies_below_a_directory() {
+        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
+        for (glob, path, below) in [
+            ("src/auth.ts", "/r/src", true),
+            ("src/auth.ts", "/r", true),
+            ("src/auth.ts", "/r/SRC", true),
+            ("src/auth.ts", "/r/src/auth.ts", false),
+            ("src/auth.ts", "/r/lib", false),
+            ("/r/src/auth.ts", "/r/src", true),
+            ("src/**/*.ts", "/r/src", true),
+            ("src/**/*.ts", "/r/src/a/b", true),
+            ("**/auth.ts", "/r/src", false),
+            ("**/auth/*.ts", "/r/src/auth", true),
+            ("**/auth/*.ts", "/r/src/lib", false),
+            ("src/auth.ts", "/elsewhere/src", false),
+        ] {
+            assert_eq!(Names::of(Path::new(path), &ground).are_above(glob), below, "{glob} {path}");
+        }
+        // No glob makes it slow.
+        let deep = format!("/r/{}", "a/".repeat(200));
+        let glob = format!("{}b", "**/a/".repeat(80));
+        assert!(!Names::of(Path::new(&deep), &ground).covered_by(&glob));
+        assert!(Names::of(Path::new(&deep), &ground).are_above(&glob));
+    }
+
+    #[test]
     fn bare_words_name_artifacts() {
         let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
         for (word, path, fits) in [
@@ -263,6 +312,9 @@ mod tests {
             ("auth", "/r/src/author.ts", false),
             ("auth", "/r/src/oauth.ts", false),
             ("env", "/r/.env", false),
+            ("Auth", "/r/src/AUTH.ts", true),
+            ("auth", "/r/src\\auth.ts", true),
+            ("", "/r/.env", false),
         ] {
             assert_eq!(Names::of(Path::new(path), &ground).hold(word), fits, "{word} {path}");
         }

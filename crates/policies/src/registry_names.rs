@@ -7,7 +7,7 @@
 //! Sees through: edits and whole new contents, both read as JSON with what stands in the file now; a name that is moved
 //! elsewhere in the file is taken out, one that is given to another entry too. A shell command that writes it is denied, since nobody can say what it leaves.
 //! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
-//! writes.
+//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
 
 use std::collections::BTreeSet;
 

@@ -9,8 +9,8 @@
 //!
 //! Sees through: every tool that writes, `sed -i`, `>`, `mv`, `rm -r` of a directory above, links to the artifact, other spellings of
 //! its path; restarts of the host; a sub-agent acts for the agent that started it.
-//! Does not see: what git brings in from another branch or a patch; a formatter that is run over the whole worktree; a new
-//! file of another name that does the same.
+//! Does not see: what git brings in from another branch or a patch; what a program makes of the whole worktree (a formatter,
+//! `tar x`); a new file of another name that does the same.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

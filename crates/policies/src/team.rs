@@ -245,4 +245,49 @@ mod tests {
         assert_eq!(history.is_below("log"), None);
         assert!(rule("").check().is_err() && rule("a/../b").check().is_err());
     }
+
+    #[test]
+    fn what_cannot_be_meant_is_told() {
+        let many = |count: usize| vec!["x".to_owned(); count];
+        assert!(Role { not_tools: many(1000), ..Role::default() }.check().is_ok());
+        assert!(Role { not_tools: many(1001), ..Role::default() }.check().is_err());
+        assert!(Role { commands: Some(many(1001)), ..Role::default() }.check().is_err());
+        assert!(Role { write: Some(vec!["../x".into()]), ..Role::default() }.check().is_err());
+        assert!(Role { also_write: vec![" ".into()], ..Role::default() }.check().is_err());
+        let team = TeamSettings {
+            file: vec![FileRule { path: "**".into(), ..FileRule::default() }],
+            roster: vec![
+                RosterEntry { name: "Backend Dev".into(), role: "lead".into() },
+                RosterEntry { name: "x".into(), role: String::new() },
+            ],
+            ..TeamSettings::default()
+        };
+        assert!(team.check().is_err());
+        assert_eq!(
+            (team.len(), team.role_of("backend-dev"), team.role_of("nobody")),
+            (2, Some("lead"), None)
+        );
+    }
+
+    /// The sentences that a squad's agents and its manual know, to the letter.
+    #[test]
+    #[cfg(feature = "files")]
+    fn a_squad_is_told_in_its_own_words() {
+        let squad = crate::profile("squad").unwrap();
+        for sentence in [
+            "Coordinator cannot write domain artifacts. Route to an agent via task tool.",
+            "{agent} is not authorized to write to {path}. Allowed paths: {detail}",
+            "Agents cannot modify their own charter. Request changes via the coordinator.",
+            "Orchestration logs and session logs are append-only. Use create, not edit.",
+            "{agent} is locked out from revising {path} due to a reviewer rejection. A different agent must produce the \
+             revision.",
+            "Init Phase 1: File creation blocked until user confirms the team roster.",
+            "{path} is append-only. Edits must only add content, not modify or remove existing entries.",
+            "Write to decisions/inbox/ instead.",
+            "Email address detected in content being written to .squad/. PII must not be committed to repository files. \
+             Remove the email and retry.",
+        ] {
+            assert!(squad.contains(sentence), "{sentence}");
+        }
+    }
 }

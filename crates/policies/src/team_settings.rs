@@ -7,7 +7,7 @@
 //!
 //! Sees through: the shell, links, other letter case, deleting a directory above.
 //! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
-//! writes.
+//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
 
 use std::path::Path;
 
