@@ -27,10 +27,10 @@ async function* lines(): AsyncGenerator<string> {
   }
 }
 
-/** The first member called `answer`, however deep. */
+/** The first object called `answer`, however deep. */
 function planted(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return undefined;
-  if ("answer" in value) return value.answer;
+  if ("answer" in value && typeof value.answer === "object") return value.answer;
   return Object.values(value).map(planted).find((found) => found !== undefined);
 }
 
@@ -46,6 +46,10 @@ for await (const line of lines()) {
       break;
     case "arguments":
       say({ id, answer: { decision: "deny", reason: JSON.stringify(process.argv.slice(2)) } });
+      break;
+    case "one before":
+      held.push(JSON.stringify({ event, payload }));
+      say({ id, answer: { decision: "deny", reason: held.at(-2) ?? "the first" } });
       break;
     case "pid":
       say({ id, answer: { decision: "deny", reason: String(process.pid) } });
@@ -63,6 +67,13 @@ for await (const line of lines()) {
       break;
     case "crash on crash":
       if (event === "crash") process.exit(1);
+      say(answer);
+      break;
+    case "brief":
+      say(event === "onUserInputResponse" ? answer : { id, answer: { decision: "allow" } });
+      break;
+    case "first only":
+      if (id > 1) process.exit(1);
       say(answer);
       break;
     case "hang":

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { type Answer, Gate, replaceMembers } from "./gate.ts";
+import { type Answer, Gate, Notices, replaceMembers, warning } from "./gate.ts";
 
 const FAKE = join(import.meta.dirname, "fake-toolgate.ts");
 
@@ -61,6 +61,17 @@ test("an answer comes back as it was given", async () => {
     output: null,
     note: "one redacted",
   });
+  const besides = { notice: "tried twice", context: "You are Fenster." };
+  const answered = { decision: "deny", reason: "no", answer: "Decide." };
+  for (const whole of [
+    { decision: "allow", granted: false, text: "yes", summary: "none", handling: "retry", ...besides },
+    { decision: "ask", reason: "sure?", ...besides },
+    { ...answered, ...besides },
+  ]) {
+    assert.deepEqual(await judged(whole), whole);
+  }
+  const strange = { text: 7, summary: null, handling: "again", notice: {}, context: [] };
+  assert.deepEqual(await judged({ decision: "allow", ...strange }), { decision: "allow", granted: false });
   assert.deepEqual(await judged({ decision: "ask", reason: "sure?" }), { decision: "ask", reason: "sure?" });
   assert.deepEqual(await judged({ decision: "deny", reason: "no" }), { decision: "deny", reason: "no" });
   assert.deepEqual(await judged({ decision: "deny", reason: "ä €\u2028 😀\n" }), {
@@ -280,4 +291,15 @@ test("an input is replaced member by member, in the same object", () => {
     assert.throws(() => replaceMembers(bad, {}), /no object/);
   }
   assert.throws(() => replaceMembers(Object.freeze({ a: 1 }), { a: 2 }));
+});
+
+test("what one answer after another says is shown once, and again after one that does not", () => {
+  const notices = new Notices();
+  const said = (notice?: string) => notices.next({ decision: "deny", reason: "no", ...(notice && { notice }) });
+  assert.deepEqual([said("a"), said("a"), said("b"), said("b"), said(), said("b")], [
+    ...["a", undefined, "b", undefined, undefined, "b"],
+  ]);
+  assert.equal(warning({ decision: "allow", granted: false }), undefined);
+  assert.equal(warning({ decision: "allow", granted: false, notice: "n" }), "n");
+  assert.equal(warning({ decision: "deny", reason: "broken" }), "broken");
 });

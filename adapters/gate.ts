@@ -7,12 +7,22 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { isAbsolute } from "node:path";
 
-/** What is to become of a call. */
-export type Answer =
+/** What is to become of a call, or of an event that stops none. */
+export type Answer = Besides & Decided;
+
+/** What comes with any decision. */
+interface Besides {
+  /** For the person and not for the model: that an agent tries the same again and again, that the gate has stepped back. */
+  readonly notice?: string;
+  /** For the model besides: at the start of a session who it is. */
+  readonly context?: string;
+}
+
+type Decided =
   /**
    * No objection. `granted`: the gate vouches for it, the host need not ask. `input`: run it with this instead.
-   * `output`: show the model this instead of what the tool gave back, and `note` beside it. `notice`: something that the
-   * person should know, such as that the gate has stepped back.
+   * `output`: show the model this instead of what the tool gave back, and `note` beside it. `text`: the user's answer as
+   * the model is to get it. `summary`: what the session came to. `handling`: what to do about an error of the host.
    */
   | {
       readonly decision: "allow";
@@ -20,12 +30,21 @@ export type Answer =
       readonly input?: unknown;
       readonly output?: unknown;
       readonly note?: string;
-      readonly notice?: string;
+      readonly text?: string;
+      readonly summary?: string;
+      readonly handling?: Handling;
     }
   /** A person has to agree. Where nobody can be asked, it is a denial. */
   | { readonly decision: "ask"; readonly reason: string; readonly input?: unknown }
-  /** Do not run it; if it has run, do not show what it gave back. The reason is for the model, word for word. */
-  | { readonly decision: "deny"; readonly reason: string };
+  /**
+   * Do not run it; if it has run, do not show what it gave back. The reason is for the model, word for word. `answer`: what
+   * a question is answered with in the user's stead.
+   */
+  | { readonly decision: "deny"; readonly reason: string; readonly answer?: string };
+
+const HANDLINGS = ["retry", "skip", "abort"] as const;
+
+export type Handling = (typeof HANDLINGS)[number];
 
 export interface GateOptions {
   /**
@@ -78,6 +97,22 @@ export class Gate {
 /** The denial for a call that could not be judged. */
 export function cannotJudge(why: string): Answer & { decision: "deny" } {
   return { decision: "deny", reason: `toolgate cannot judge this call, so it is denied: ${why}` };
+}
+
+/** What a person is to be told of an event that stops nothing, be it that the gate does not work. */
+export function warning(answer: Answer): string | undefined {
+  return answer.decision === "allow" ? answer.notice : answer.reason;
+}
+
+/** What a person is shown of each answer: what one answer after another says, only once. */
+export class Notices {
+  #last: string | undefined;
+
+  next({ notice }: Answer): string | undefined {
+    const isNew = notice !== this.#last;
+    this.#last = notice;
+    return isNew ? notice : undefined;
+  }
 }
 
 /** What the model reads instead of an output that nobody could look through. */
@@ -225,21 +260,27 @@ function decode(line: string): { id: number; answer: Answer } {
   if (!isRecord(message) || typeof message["id"] !== "number" || !isRecord(message["answer"])) {
     throw new Error("its answer has no id or no decision");
   }
-  const { decision, granted = false, reason = "toolgate gives no reason", note = "", notice, ...rest } = message["answer"];
+  const { decision, granted = false, reason = "toolgate gives no reason", note = "", ...rest } = message["answer"];
   if (typeof granted !== "boolean" || typeof reason !== "string" || typeof note !== "string") {
     throw new Error("its answer is malformed");
   }
   const input = "input" in rest ? { input: rest["input"] } : {};
   const output = "output" in rest ? { output: rest["output"], note } : {};
-  const told = typeof notice === "string" ? { notice } : {};
+  const texts = (...names: string[]) =>
+    Object.fromEntries(names.flatMap((name) => (typeof rest[name] === "string" ? [[name, rest[name]]] : [])));
+  const besides = texts("notice", "context");
+  const handling = HANDLINGS.find((word) => word === rest["handling"]);
   const id = message["id"];
   switch (decision) {
     case "allow":
-      return { id, answer: { decision, granted, ...input, ...output, ...told } };
+      return {
+        id,
+        answer: { decision, granted, ...input, ...output, ...texts("text", "summary"), ...(handling && { handling }), ...besides },
+      };
     case "ask":
-      return { id, answer: { decision, reason, ...input } };
+      return { id, answer: { decision, reason, ...input, ...besides } };
     case "deny":
-      return { id, answer: { decision, reason } };
+      return { id, answer: { decision, reason, ...texts("answer"), ...besides } };
     default:
       throw new Error(`it decided \`${String(decision)}\`, which is not known here`);
   }

@@ -87,18 +87,22 @@ test("before a tool: whatever goes wrong denies", async () => {
 });
 
 test("callback, input, session, agent and role go out", async () => {
-  const agent = buildHooksForAgent(fake("echo", { role: { name: "code-reviewer" } }));
+  const agent = buildHooksForAgent(fake("echo", { role: { name: "code-reviewer" }, phase: "team-mode" }));
   const output = await agent.hooks.onPreToolUse?.(call({}), INVOCATION);
   assert.deepEqual(JSON.parse(output?.permissionDecisionReason ?? ""), {
     event: "onPreToolUse",
     payload: {
-      input: { ...call({}), timestamp: "1970-01-01T00:00:00.000Z", agentType: "code-reviewer" },
+      input: { ...call({}), timestamp: "1970-01-01T00:00:00.000Z" },
       invocation: INVOCATION,
     },
   });
   agent.close();
-  const started = await pre(fake("arguments"), {});
-  assert.deepEqual(JSON.parse(started?.permissionDecisionReason ?? ""), ["arguments", "--agent", "fenster"]);
+  const started = async (more: Partial<AgentOptions>) =>
+    JSON.parse((await pre(fake("arguments", more), {}))?.permissionDecisionReason ?? "");
+  assert.deepEqual(await started({}), ["arguments", "--agent", "fenster"]);
+  assert.deepEqual(await started({ role: { name: "code-reviewer" }, phase: "init-phase-1" }), [
+    ...["arguments", "--agent", "fenster", "--role", "code-reviewer", "--phase", "init-phase-1"],
+  ]);
 });
 
 test("the app's own hook comes first, and the stricter one counts", async () => {
@@ -266,42 +270,128 @@ test("a permission request that cannot be judged, or would be changed, is reject
   });
 });
 
-test("an agent may ask a few questions in each session, and then has to decide", async () => {
+/** The agent asks, and `judged` is what the fake answers to that. */
+async function ask(options: AgentOptions, judged: object) {
   let asked = 0;
   const onUserInputRequest = () => {
     asked += 1;
-    return { answer: "the green one, please", wasFreeform: true };
+    return { answer: "blue", wasFreeform: false };
   };
-  const limit = { answer: "Proceed with your best judgment — question limit reached.", wasFreeform: true };
-  const agent = buildHooksForAgent(fake("answer", { onUserInputRequest }));
-  const ask = async (sessionId: string) => agent.onUserInputRequest?.({ question: "Which?" }, { sessionId });
-  for (let i = 0; i < 5; i += 1) assert.equal((await ask("s1"))?.answer, "the green one, please");
-  assert.deepEqual(await ask("s1"), limit);
-  assert.deepEqual(await ask("s1"), limit);
-  assert.equal((await ask("s2"))?.answer, "the green one, please");
-  assert.equal(asked, 6);
+  const agent = buildHooksForAgent({ ...options, onUserInputRequest });
+  const request = { question: "Which?", answer: judged };
+  const { answer, wasFreeform } = (await agent.onUserInputRequest?.(request, INVOCATION)) ?? {};
   agent.close();
+  return { answer, wasFreeform, asked };
+}
 
-  const mute = buildHooksForAgent(fake("answer", { onUserInputRequest, maxQuestions: 0 }));
-  assert.deepEqual(await mute.onUserInputRequest?.({ question: "Which?" }, INVOCATION), limit);
-  mute.close();
+test("a question is asked, or answered in the user's stead as toolgate says, or denied", async () => {
+  const blue = { answer: "blue", wasFreeform: false, asked: 1 };
+  assert.deepEqual(await ask(fake("answer"), { decision: "allow" }), blue);
+  assert.deepEqual(await ask(fake("answer"), { decision: "ask", reason: "sure?" }), blue);
+  const limit = { decision: "deny", reason: "too many", answer: "Proceed with your best judgment." };
+  assert.deepEqual(await ask(fake("answer"), limit), {
+    answer: "Proceed with your best judgment.",
+    wasFreeform: true,
+    asked: 0,
+  });
+  const denied = await ask(fake("answer"), { decision: "deny", reason: "not now" });
+  assert.deepEqual(denied, { answer: "not now", wasFreeform: true, asked: 0 });
+  for (const options of [MISSING, fake("garbage")]) {
+    const { answer, asked } = await ask(options, {});
+    assert.match(answer ?? "", /^toolgate cannot judge/);
+    assert.equal(asked, 0);
+  }
 });
 
-test("a short answer gets a note, a denied question gets the reason", async () => {
-  const answered = async (answer: string, behaviour = "answer") => {
-    const onUserInputRequest = () => ({ answer, wasFreeform: false });
+test("the user's answer is passed on as toolgate says, and whatever becomes of the gate as it was given", async () => {
+  const brief = { decision: "allow", text: "blue (brief response)" };
+  const onUserInputRequest = () => ({ answer: "blue", wasFreeform: false, ...{ told: { answer: brief } } });
+  const passed = async (behaviour: string) => {
     const agent = buildHooksForAgent(fake(behaviour, { onUserInputRequest }));
     const response = await agent.onUserInputRequest?.({ question: "Which?" }, INVOCATION);
     agent.close();
-    return response;
+    return [response?.answer, response?.wasFreeform];
   };
-  assert.deepEqual(await answered("blue"), {
-    answer: "blue (brief response — proceed with best judgment if ambiguous)",
-    wasFreeform: false,
-  });
-  assert.equal((await answered("123456789"))?.answer.length, 9 + 59);
-  assert.deepEqual(await answered("1234567890"), { answer: "1234567890", wasFreeform: false });
-  assert.match((await answered("blue", "garbage"))?.answer ?? "", /^toolgate cannot judge/);
+  assert.deepEqual(await passed("brief"), ["blue (brief response)", false]);
+  assert.deepEqual(await passed("first only"), ["blue", false]);
+});
+
+test("the user is told what the gate has for them, the model is not, and no trouble of the app stops a call", async () => {
+  const notices: string[] = [];
+  const agent = buildHooksForAgent(fake("answer", { onNotice: (text) => notices.push(text) }));
+  const judged = (answer: object) => agent.hooks.onPreToolUse?.(call(answer), INVOCATION);
+  const denial = { decision: "deny", reason: "no", notice: "tried twice" };
+  assert.deepEqual(await judged(denial), { permissionDecision: "deny", permissionDecisionReason: "no" });
+  await judged(denial);
+  assert.equal(await judged({ decision: "allow" }), undefined);
+  await judged(denial);
+  assert.deepEqual(notices, ["tried twice", "tried twice"], "not again and again, but again");
+  agent.close();
+
+  const broken: string[] = [];
+  const gone = buildHooksForAgent({ ...MISSING, onNotice: (text) => broken.push(text) });
+  await gone.hooks.onSessionStart?.({ ...at, source: "new" }, INVOCATION);
+  assert.match(broken.join(), /cannot be run/, "a gate that does not work is told of");
+  const onNotice = () => {
+    throw new Error("no screen");
+  };
+  const throwing = buildHooksForAgent(fake("answer", { onNotice }));
+  assert.equal(await throwing.hooks.onPreToolUse?.(call({ decision: "allow", notice: "n" }), INVOCATION), undefined);
+  throwing.close();
+});
+
+test("the model is told who it is, a session ends with its summary, an error is handled; the app's own word stands", async () => {
+  const ends = { ...at, reason: "complete" } as const;
+  const fails = { ...at, error: "it broke", errorContext: "system", recoverable: false } as const;
+  const silent = buildHooksForAgent(fake("answer"));
+  const talking = buildHooksForAgent(
+    fake("answer", {
+      hooks: {
+        onSessionStart: () => ({ additionalContext: "app" }),
+        onUserPromptSubmitted: () => ({ modifiedPrompt: "do it well" }),
+        onSessionEnd: () => ({ sessionSummary: "the app's" }),
+        onErrorOccurred: () => ({ errorHandling: "skip" }),
+      },
+    }),
+  );
+  const context = { answer: { decision: "allow", context: "You are Fenster." } };
+  const summary = { answer: { decision: "allow", summary: "3 denied" } };
+  const abort = { answer: { decision: "allow", handling: "abort", notice: "it ends" } };
+  for (const [agent, expected] of [
+    [
+      silent,
+      [
+        { additionalContext: "You are Fenster." },
+        { additionalContext: "You are Fenster." },
+        { sessionSummary: "3 denied" },
+        { errorHandling: "abort", userNotification: "it ends" },
+        { additionalContext: "You are Fenster." },
+      ],
+    ],
+    [
+      talking,
+      [
+        { additionalContext: "app\nYou are Fenster." },
+        { modifiedPrompt: "do it well", additionalContext: "You are Fenster." },
+        { sessionSummary: "the app's" },
+        { errorHandling: "skip", userNotification: "it ends" },
+        { additionalContext: "You are Fenster." },
+      ],
+    ],
+  ] as const) {
+    const { hooks } = agent;
+    assert.deepEqual(
+      [
+        await hooks.onSessionStart?.({ ...at, source: "new", ...context }, INVOCATION),
+        await hooks.onUserPromptSubmitted?.({ ...at, prompt: "do it", ...context }, INVOCATION),
+        await hooks.onSessionEnd?.({ ...ends, ...summary }, INVOCATION),
+        await hooks.onErrorOccurred?.({ ...fails, ...abort }, INVOCATION),
+        await hooks.onPreToolUse?.(call(context.answer), INVOCATION),
+      ],
+      expected,
+    );
+    agent.close();
+  }
 });
 
 test("a session's configuration gets the gate and the agent's role", async () => {

@@ -13,7 +13,17 @@ import type {
   SystemMessageConfig,
 } from "@github/copilot-sdk";
 
-import { type Answer, Gate, type GateOptions, cannotJudge, isRecord, messageOf, withheld } from "./gate.ts";
+import {
+  type Answer,
+  Gate,
+  type GateOptions,
+  Notices,
+  cannotJudge,
+  isRecord,
+  messageOf,
+  warning,
+  withheld,
+} from "./gate.ts";
 
 /** Types that the SDK uses and does not export. */
 type UserInputHandler = NonNullable<SessionConfig["onUserInputRequest"]>;
@@ -25,7 +35,7 @@ type PreToolUseHookOutput = Exclude<Awaited<ReturnType<PreToolUseHandler>>, void
 
 /** What an agent is there for. Several agents may have the same role. */
 export interface Role {
-  /** The kind of agent that toolgate's policies know it by, as in `roles = ["code-reviewer"]`. */
+  /** What toolgate's policies know it by. toolgate is started with `--role <name>` at the end of `command`. */
   readonly name: string;
   /** Added to the system message: the agent's charter. */
   readonly systemMessage?: string;
@@ -39,8 +49,10 @@ export interface AgentOptions extends GateOptions {
   /** The agent's name. toolgate is started with `--agent <name>` at the end of `command`. */
   readonly agent: string;
   readonly role?: Role;
-  /** So many questions may one agent ask in one session. */
-  readonly maxQuestions?: number;
+  /** How far the agent's team has come, where the app knows it: `--phase`. */
+  readonly phase?: "init-phase-1" | "init-phase-2" | "team-mode";
+  /** How the app tells its user what the gate has to say to them. The model is not told. */
+  readonly onNotice?: (text: string) => void;
   /** The app's own hooks. They come first; the gate judges what they leave, and the stricter one counts. */
   readonly hooks?: SessionHooks;
   /** How the app asks a person. Without it, what has to be asked is rejected. */
@@ -58,29 +70,44 @@ export interface GatedAgent {
   close(): void;
 }
 
-const MAX_QUESTIONS = 5;
-const SHORT_ANSWER = 10;
-const LIMIT_REACHED = "Proceed with your best judgment — question limit reached.";
-const BRIEF = " (brief response — proceed with best judgment if ambiguous)";
-
 /** Of these kinds a grant of toolgate is enough. The kind "hook" is not among them: it is how the SDK asks a person. */
 const JUDGED_KINDS: readonly string[] = ["shell", "write", "read", "mcp", "url", "memory", "custom-tool"];
 
 /** The callbacks of one agent, for `createSession` and `resumeSession`. */
 export function buildHooksForAgent(options: AgentOptions): GatedAgent {
-  const gate = new Gate({ ...options, command: [...options.command, "--agent", options.agent] });
-  // The app's word on the kind of agent goes for its sub-agents too: a reviewer's helper is no writer.
-  const kind = options.role && { agentType: options.role.name };
-  const judge: Judge = (event, input, invocation) => gate.judge(event, { input: { ...input, ...kind }, invocation });
+  const { agent, command, onNotice, phase, role } = options;
+  const named = [...command, "--agent", agent];
+  if (role) named.push("--role", role.name);
+  if (phase) named.push("--phase", phase);
+  const gate = new Gate({ ...options, command: named });
+  const judge: Judge = (event, input, invocation) => gate.judge(event, { input, invocation });
+  const told = noticing(judge, onNotice);
   const own = options.onUserInputRequest;
-  const maxQuestions = options.maxQuestions ?? MAX_QUESTIONS;
   return {
-    hooks: buildHooks(judge, options.hooks ?? {}),
-    onPermissionRequest: buildPermissionHandler(judge, options.onPermissionRequest),
-    ...(own && { onUserInputRequest: buildUserInputHandler(judge, own, maxQuestions) }),
+    hooks: buildHooks(judge, told, options.hooks ?? {}),
+    onPermissionRequest: buildPermissionHandler(told, options.onPermissionRequest),
+    ...(own && { onUserInputRequest: buildUserInputHandler(told, own) }),
     close: () => gate.close(),
   };
 }
+
+/** The same, and the user is told what the answer has for them. */
+function noticing(judge: Judge, onNotice: AgentOptions["onNotice"]): Judge {
+  const notices = new Notices();
+  return async (event, input, invocation) => {
+    const answer = await judge(event, input, invocation);
+    const notice = notices.next(STOPS.includes(event) ? answer : { ...answer, ...given({ notice: warning(answer) }) });
+    try {
+      if (notice !== undefined) onNotice?.(notice);
+    } catch {
+      // The app's own trouble must not become that of a call.
+    }
+    return answer;
+  };
+}
+
+/** The events whose denial the model reads; that of any other is for the user. */
+const STOPS: readonly string[] = ["onPreToolUse", "onPostToolUse", "onPermissionRequest", "onUserInputRequest"];
 
 /**
  * A session's configuration with the gate and the agent's role in it. Hooks and handlers that it has already are taken
@@ -111,7 +138,8 @@ export function gateSession<Config extends Omit<SessionConfig, "sessionId" | "cl
 
 type Judge = (event: string, input: object, invocation: object) => Promise<Answer>;
 
-function buildHooks(judge: Judge, own: SessionHooks): SessionHooks {
+/** `told` is `judge`, and the user is told of what it has for them. */
+function buildHooks(judge: Judge, told: Judge, own: SessionHooks): SessionHooks {
   return {
     ...own,
     onPreToolUse: async (input, invocation) => {
@@ -119,38 +147,60 @@ function buildHooks(judge: Judge, own: SessionHooks): SessionHooks {
         const output = (await own.onPreToolUse?.(input, invocation)) ?? {};
         if (output.permissionDecision === "deny") return output;
         const toolArgs = output.modifiedArgs ?? input.toolArgs;
-        return strictest(output, await judge("onPreToolUse", { ...input, toolArgs }, invocation));
+        return strictest(output, await told("onPreToolUse", { ...input, toolArgs }, invocation));
       } catch (error) {
         return denied(cannotJudge(messageOf(error)).reason);
       }
     },
-    onPreMcpToolCall: telling("onPreMcpToolCall", judge, own.onPreMcpToolCall),
+    onPreMcpToolCall: telling("onPreMcpToolCall", told, own.onPreMcpToolCall, () => ({})),
     onPostToolUse: async (input, invocation) => {
       try {
         const output = (await own.onPostToolUse?.(input, invocation)) ?? undefined;
         const toolResult = output?.modifiedResult ?? input.toolResult;
-        return shownInstead(output, await judge("onPostToolUse", { ...input, toolResult }, invocation));
+        return shownInstead(output, await told("onPostToolUse", { ...input, toolResult }, invocation));
       } catch (error) {
         return hidden(messageOf(error));
       }
     },
     // What a tool that failed gave back cannot be changed.
-    onPostToolUseFailure: telling("onPostToolUseFailure", judge, own.onPostToolUseFailure),
-    onUserPromptSubmitted: telling("onUserPromptSubmitted", judge, own.onUserPromptSubmitted),
-    onSessionStart: telling("onSessionStart", judge, own.onSessionStart),
-    onSessionEnd: telling("onSessionEnd", judge, own.onSessionEnd),
-    onErrorOccurred: telling("onErrorOccurred", judge, own.onErrorOccurred),
+    onPostToolUseFailure: telling("onPostToolUseFailure", told, own.onPostToolUseFailure, withContext),
+    onUserPromptSubmitted: telling("onUserPromptSubmitted", told, own.onUserPromptSubmitted, withContext),
+    onSessionStart: telling("onSessionStart", told, own.onSessionStart, withContext),
+    onSessionEnd: telling("onSessionEnd", told, own.onSessionEnd, (answer, output) =>
+      answer.decision === "allow" ? given({ sessionSummary: output?.sessionSummary ?? answer.summary }) : {},
+    ),
+    // The SDK has a way of its own to tell the user of an error.
+    onErrorOccurred: telling("onErrorOccurred", judge, own.onErrorOccurred, (answer, output) =>
+      answer.decision === "allow"
+        ? given({
+            errorHandling: output?.errorHandling ?? answer.handling,
+            userNotification: output?.userNotification ?? answer.notice,
+          })
+        : {},
+    ),
   };
+}
+
+/** What the model is told besides, behind what the app's own hook tells it. */
+function withContext(answer: Answer, own: { additionalContext?: string } | undefined): { additionalContext?: string } {
+  const additionalContext = joined(own?.additionalContext, answer.context);
+  return given({ additionalContext });
+}
+
+/** Each in lines of its own; nothing where there is nothing. */
+function joined(...texts: (string | undefined)[]): string | undefined {
+  const said = texts.filter((text) => text !== undefined && text !== "");
+  return said.length === 0 ? undefined : said.join("\n");
 }
 
 /** What the SDK is to take for what the tool gave back, and the app's own answer beside it. */
 function shownInstead(own: PostToolUseHookOutput | undefined, answer: Answer): PostToolUseHookOutput | undefined {
   if (answer.decision !== "allow") return hidden(answer.reason);
-  if (!("output" in answer)) return own;
-  const { output, note = "" } = answer;
-  if (!isToolResult(output)) return hidden("toolgate changed it to what the SDK cannot show.");
-  const additionalContext = [own?.additionalContext ?? "", note].filter((text) => text !== "").join("\n");
-  return { ...own, modifiedResult: output, ...(additionalContext !== "" && { additionalContext }) };
+  const additionalContext = joined(own?.additionalContext, answer.note, answer.context);
+  const told = given({ additionalContext });
+  if (!("output" in answer)) return additionalContext === undefined ? own : { ...own, ...told };
+  if (!isToolResult(answer.output)) return hidden("toolgate changed it to what the SDK cannot show.");
+  return { ...own, modifiedResult: answer.output, ...told };
 }
 
 /** Any other shape would be passed over, and the output shown. */
@@ -162,22 +212,26 @@ function hidden(reason: string): PostToolUseHookOutput {
   return { modifiedResult: { textResultForLlm: withheld(reason), resultType: "success" } };
 }
 
-/** A hook that only tells. The gate stops nothing here; what the app's own hook answers is the answer. */
-function telling<Input extends object, Invocation extends object, Output>(
+/** A hook that only tells: the gate stops nothing here, and `adding` says what it adds to what the app's own hook answers. */
+function telling<Input extends object, Invocation extends object, Output extends object>(
   event: keyof SessionHooks,
   judge: Judge,
   own: ((input: Input, invocation: Invocation) => Promise<Output | void> | Output | void) | undefined,
+  adding: (answer: Answer, own: Output | undefined) => Partial<Output>,
 ): (input: Input, invocation: Invocation) => Promise<Output | void> {
   return async (input, invocation) => {
-    await judge(event, input, invocation);
-    return await own?.(input, invocation);
+    const answer = await judge(event, input, invocation);
+    const output = (await own?.(input, invocation)) ?? undefined;
+    const added = adding(answer, output);
+    return Object.keys(added).length === 0 ? output : ({ ...output, ...added } as Output);
   };
 }
 
 /** No objection is silence: "allow" would skip the permission requests, and with them the app's own rules. */
 function strictest(own: PreToolUseHookOutput, answer: Answer): PreToolUseHookOutput | undefined {
-  if (answer.decision === "deny") return denied(answer.reason);
-  const output = "input" in answer ? { ...own, modifiedArgs: answer.input } : { ...own };
+  if (answer.decision === "deny") return { ...denied(answer.reason), ...withContext(answer, undefined) };
+  const changed = "input" in answer ? { modifiedArgs: answer.input } : {};
+  const output = { ...own, ...changed, ...withContext(answer, own) };
   if (answer.decision === "ask") {
     output.permissionDecision = "ask";
     output.permissionDecisionReason = answer.reason;
@@ -226,20 +280,17 @@ function rejected(feedback: string): PermissionRequestResult {
 }
 
 /**
- * Lets an agent ask a person a few times in a session; after that it has to decide. What the app's own handler throws
- * goes to the SDK as it is: it fails the `ask_user` tool and lets nothing through.
+ * Lets an agent ask a person as often as toolgate's settings allow it; after that, toolgate answers. What the app's own
+ * handler throws goes to the SDK as it is: it fails the `ask_user` tool and lets nothing through.
  */
-function buildUserInputHandler(judge: Judge, own: UserInputHandler, maxQuestions: number): UserInputHandler {
-  const asked = new Map<string, number>();
+function buildUserInputHandler(judge: Judge, own: UserInputHandler): UserInputHandler {
   return async (request, invocation) => {
-    const count = (asked.get(invocation.sessionId) ?? 0) + 1;
-    asked.set(invocation.sessionId, count);
-    if (count > maxQuestions) return { answer: LIMIT_REACHED, wasFreeform: true };
     const verdict = await judge("onUserInputRequest", request, invocation);
-    if (verdict.decision === "deny") return { answer: verdict.reason, wasFreeform: true };
+    if (verdict.decision === "deny") return { answer: verdict.answer ?? verdict.reason, wasFreeform: true };
     const response = await own(request, invocation);
-    if (response.answer.length >= SHORT_ANSWER) return response;
-    return { answer: response.answer + BRIEF, wasFreeform: response.wasFreeform };
+    // An event of our own. Whatever becomes of it, the person has answered.
+    const heard = await judge("onUserInputResponse", response, invocation);
+    return heard.decision === "allow" && heard.text !== undefined ? { ...response, answer: heard.text } : response;
   };
 }
 

@@ -13,12 +13,16 @@ const MISSING: Options = { command: ["/nowhere/toolgate", "serve", "opencode"] }
 /** OpenCode with one plugin in it; `logged` is what the plugin said. */
 async function opencode(options: Options) {
   const logged: string[] = [];
-  const client = { app: { log: async ({ body }: { body: { message: string } }) => logged.push(body.message) } };
+  const toasts: string[] = [];
+  const client = {
+    app: { log: async ({ body }: { body: { message: string } }) => logged.push(body.message) },
+    tui: { showToast: async ({ body }: { body: { message: string } }) => toasts.push(body.message) },
+  };
   const host = { client, directory: "/home/dev/project", worktree: "/home/dev" } as unknown as PluginInput;
   const hooks = await quietly(() => toolgate(options)(host));
   const before = (answer: object, args: unknown = { command: "ls", timeout: 5 }) =>
     hooks["tool.execute.before"]?.({ tool: "bash", sessionID: "s1", callID: "c1" }, { args, ...{ answer } });
-  return { before, hooks, logged };
+  return { before, hooks, logged, toasts };
 }
 
 /** Without what goes to stderr, which is for people. */
@@ -168,10 +172,45 @@ test("a new session is told, and a gate that does not work is told about then", 
   await working.hooks.dispose?.();
 });
 
-test("that the gate steps back is logged once", async () => {
-  const { before, hooks, logged } = await opencode(fake("answer"));
+test("that the gate steps back is shown and logged once", async () => {
+  const { before, hooks, logged, toasts } = await opencode(fake("answer"));
   for (let i = 0; i < 3; i += 1) await before({ decision: "allow", notice: "not a trusted project" });
   assert.deepEqual(logged, ["not a trusted project"]);
+  assert.deepEqual(toasts, ["not a trusted project"]);
+  await hooks.dispose?.();
+});
+
+test("what the person should know is shown with a denial too", async () => {
+  const { before, hooks, toasts } = await opencode(fake("answer"));
+  await assert.rejects(async () => before({ decision: "deny", reason: "no", notice: "tried twice" }), new Error("no"));
+  assert.deepEqual(toasts, ["tried twice"]);
+  await hooks.dispose?.();
+});
+
+type Message = Parameters<NonNullable<Hooks["chat.message"]>>;
+
+test("what the user says is told, without what OpenCode adds and what a sub-agent is told, and never stopped", async () => {
+  const parts = [
+    { type: "text", text: "do it" },
+    { type: "text", text: "a whole file", synthetic: true },
+    { type: "file", url: "data:" },
+  ];
+  const say = (hooks: Hooks, sessionID: string) =>
+    hooks["chat.message"]?.({ sessionID }, { message: {}, parts } as unknown as Message[1]);
+  for (const options of [MISSING, fake("garbage"), fake("hang")]) {
+    const { hooks } = await opencode(options);
+    assert.equal(await say(hooks, "s1"), undefined);
+  }
+  const { before, hooks } = await opencode(fake("one before"));
+  const created = { type: "session.created", properties: { info: { id: "child", parentID: "s1" } } };
+  await quietly(async () => hooks.event?.({ event: created } as unknown as Parameters<NonNullable<Hooks["event"]>>[0]));
+  await say(hooks, "s1");
+  await say(hooks, "child");
+  await assert.rejects(async () => before({}), (error: Error) => {
+    const { event, payload } = JSON.parse(error.message);
+    assert.deepEqual([event, payload.input, payload.output], ["chat.message", { sessionID: "s1" }, { parts: parts.slice(0, 1) }]);
+    return true;
+  });
   await hooks.dispose?.();
 });
 

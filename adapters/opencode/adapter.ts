@@ -8,7 +8,17 @@ import { accessSync, constants } from "node:fs";
 
 import type { Hooks, Plugin, PluginInput, PluginModule } from "@opencode-ai/plugin";
 
-import { type Answer, Gate, type GateOptions, cannotJudge, messageOf, replaceMembers, withheld } from "./gate.ts";
+import {
+  type Answer,
+  Gate,
+  type GateOptions,
+  Notices,
+  cannotJudge,
+  messageOf,
+  replaceMembers,
+  warning,
+  withheld,
+} from "./gate.ts";
 
 export type Options = GateOptions;
 
@@ -29,7 +39,9 @@ export default {
 } satisfies PluginModule;
 
 function hooks(gate: Gate, { client, directory, worktree }: PluginInput): Hooks {
-  const noticed = new Set<string>();
+  const notices = new Notices();
+  /** Sessions of sub-agents: what is said in them, a model has said. */
+  const children = new Set<string>();
   const judge = (event: string, input: unknown, output: unknown = {}): Promise<Answer> =>
     gate.judge(event, { directory, worktree, input, output });
 
@@ -37,6 +49,8 @@ function hooks(gate: Gate, { client, directory, worktree }: PluginInput): Hooks 
     // OpenCode knows one way to block: an error, whose text the model gets.
     "tool.execute.before": async (input, output) => {
       const answer = await judge("tool.execute.before", input, output);
+      const notice = notices.next(answer);
+      if (notice !== undefined) show(client, notice);
       switch (answer.decision) {
         case "deny":
           throw new Error(answer.reason);
@@ -46,10 +60,6 @@ function hooks(gate: Gate, { client, directory, worktree }: PluginInput): Hooks 
               "run it themselves, or allow it in toolgate's settings.",
           );
         case "allow":
-          if (answer.notice !== undefined && !noticed.has(answer.notice)) {
-            noticed.add(answer.notice);
-            log(client, "warn", answer.notice);
-          }
           if ("input" in answer) replaceMembers(output.args, answer.input);
           freeze(output.args);
       }
@@ -64,11 +74,18 @@ function hooks(gate: Gate, { client, directory, worktree }: PluginInput): Hooks 
       addNote(output, answer.note ?? "");
     },
 
+    // What the user says begins a turn. Nobody waits for the record of it; the gate reads what it is told in order.
+    "chat.message": async (input, { parts }) => {
+      if (children.has(input.sessionID)) return;
+      void judge("chat.message", input, { parts: parts.filter((part) => part.type === "text" && !part.synthetic) });
+    },
+
     event: async ({ event }) => {
       if (event.type !== "session.created") return;
-      const answer = await judge(event.type, event.properties);
-      const warning = answer.decision === "allow" ? answer.notice : answer.reason;
-      if (warning !== undefined) warn(client, warning);
+      const { info } = event.properties;
+      if (info?.parentID !== undefined) children.add(info.id);
+      const told = warning(await judge(event.type, event.properties));
+      if (told !== undefined) warn(client, told);
     },
 
     dispose: async () => gate.close(),
@@ -103,6 +120,14 @@ type Client = PluginInput["client"];
 function warn(client: Client, message: string): void {
   process.stderr.write(`${message}\n`);
   log(client, "error", message);
+}
+
+/** On the screen, where there is one, and in OpenCode's log. */
+function show(client: Client, message: string): void {
+  log(client, "warn", message);
+  Promise.resolve()
+    .then(() => client.tui.showToast({ body: { title: "toolgate", message, variant: "warning" } }))
+    .catch(() => {});
 }
 
 function log(client: Client, level: "warn" | "error", message: string): void {

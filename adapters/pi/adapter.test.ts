@@ -268,3 +268,33 @@ test("that the gate steps back is told once, and only on a screen", async () => 
   await host.shutdown();
   await mute.shutdown();
 });
+
+test("what the person should know is shown with a denial too, and the model is told who it is, once", async () => {
+  const host = await pi(answering);
+  const screen = () => host.screen(false, { hasUI: true });
+  await host.send(call({ decision: "deny", reason: "no", notice: "tried twice" }), screen());
+  assert.deepEqual(host.notes, ["tried twice"]);
+  assert.equal(await host.send({ type: "before_agent_start" }), undefined);
+  const start = { type: "session_start", answer: { decision: "allow", context: "You are Fenster." } };
+  assert.equal(await host.send(start, screen()), undefined);
+  assert.deepEqual(await host.send({ type: "before_agent_start" }), {
+    message: { customType: "toolgate", content: "You are Fenster.", display: false },
+  });
+  assert.equal(await host.send({ type: "before_agent_start" }), undefined);
+  assert.deepEqual(host.notes, ["tried twice"]);
+  await host.shutdown();
+});
+
+test("what the user says is told without its images, in order, and never stopped", async () => {
+  const said = { type: "input", text: "do it", source: "interactive", images: ["large"] };
+  for (const options of [MISSING, fake("echo"), fake("garbage"), fake("hang")]) {
+    const host = await pi(options);
+    assert.equal(await host.send(said), undefined);
+  }
+  const host = await pi(fake("one before"));
+  await host.send(said);
+  const { reason } = (await host.send(call({}))) as { reason: string };
+  const { event, payload } = JSON.parse(reason);
+  assert.deepEqual([event, payload.event], ["input", { type: "input", text: "do it", source: "interactive" }]);
+  await host.shutdown();
+});

@@ -17,10 +17,12 @@ import {
   type Answer,
   Gate,
   type GateOptions,
+  Notices,
   cannotJudge,
   isRecord,
   messageOf,
   replaceMembers,
+  warning,
   withheld,
 } from "./gate.ts";
 
@@ -36,15 +38,14 @@ const MAX_SHOWN = 2_000;
 export function toolgate(options: Options): ExtensionFactory {
   return (pi: ExtensionAPI) => {
     const gate = new Gate(options);
-    const noticed = new Set<string>();
+    const notices = new Notices();
+    let introduction: string | undefined;
 
     pi.on("tool_call", async (event, ctx) => {
       try {
         const answer = await gate.judge("tool_call", payload(event, ctx), ctx.signal);
-        if (answer.decision === "allow" && answer.notice !== undefined && !noticed.has(answer.notice)) {
-          noticed.add(answer.notice);
-          if (ctx.hasUI) ctx.ui.notify(shown(answer.notice), "warning");
-        }
+        const notice = notices.next(answer);
+        if (notice !== undefined && ctx.hasUI) ctx.ui.notify(shown(notice), "warning");
         return await obey(answer, event, ctx, options.askTimeoutMs ?? 120_000);
       } catch (error) {
         return block(cannotJudge(messageOf(error)).reason);
@@ -65,10 +66,24 @@ export function toolgate(options: Options): ExtensionFactory {
       void tell(gate, event, ctx);
     });
 
+    // What the user says begins a turn. Nobody waits for the record of it; the gate reads what it is told in order.
+    pi.on("input", ({ type, text, source }, ctx) => {
+      const said = { type, text, source };
+      void tell(gate, said, ctx);
+    });
+
     pi.on("session_start", async (event, ctx) => {
       const answer = await tell(gate, event, ctx);
-      const warning = answer.decision === "allow" ? answer.notice : answer.reason;
-      if (warning !== undefined) warn(warning, ctx);
+      introduction = answer.context;
+      const told = warning(answer);
+      if (told !== undefined) warn(told, ctx);
+    });
+
+    // Who the model is, once, before its first turn.
+    pi.on("before_agent_start", () => {
+      const content = introduction;
+      introduction = undefined;
+      return content === undefined ? undefined : { message: { customType: "toolgate", content, display: false } };
     });
 
     pi.on("session_shutdown", async (event, ctx) => {

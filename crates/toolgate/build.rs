@@ -17,7 +17,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let bytes = postcard::to_allocvec(&settings)?;
         digest.update(&bytes);
         fs::write(Path::new(&out).join(name), &bytes)?;
-        writeln!(table, "    (\"{name}\", include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\"))),")?;
+        let has_team = settings.has_team();
+        writeln!(
+            table,
+            "    (\"{name}\", {has_team}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\"))),"
+        )?;
     }
     table.push(']');
     fs::write(Path::new(&out).join("profiles.rs"), table)?;

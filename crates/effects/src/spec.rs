@@ -892,11 +892,8 @@ impl Kind {
 
     /// Whether what the word names is made, changed or taken away.
     fn changes(self) -> bool {
-        match self {
-            Kind::Append | Kind::Write | Kind::WriteTree => true,
-            Kind::Delete | Kind::DeleteTree | Kind::Beside => true,
-            _ => false,
-        }
+        let fills = matches!(self, Kind::Append | Kind::Write | Kind::WriteTree | Kind::Beside);
+        fills || matches!(self, Kind::Delete | Kind::DeleteTree)
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 /// The SHA-256 of some bytes.
 ///
 /// Shows whether two inputs were the same, not what they were. Who can guess a short input can check the
 /// guess.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
@@ -18,6 +19,11 @@ impl Digest {
     /// Of these bytes.
     pub fn of(bytes: &[u8]) -> Digest {
         Digest(Sha256::digest(bytes).into())
+    }
+
+    /// Its first eight bytes: enough to tell some hundred things apart, whoever chose their names.
+    pub(crate) fn short(self) -> [u8; 8] {
+        self.0.first_chunk().copied().unwrap_or_default()
     }
 
     /// 64 hexadecimal digits.

@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Kind, Verdict, shorten};
+use toolgate_model::{Decision, Kind, TeamPhase, Verdict, shorten};
 use toolgate_secrets::{Redacted, redact};
 
 use crate::Digest;
@@ -66,6 +66,9 @@ pub struct Entry {
     /// All objections, the strictest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingEntry>,
+    /// What the call counts as in its session: the words of [`Counted`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<String>,
     /// The digest of the tool's input: `sha256:…`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub input: String,
@@ -94,6 +97,49 @@ pub struct FindingEntry {
     /// What the agent was told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+}
+
+/// What a call counts as in its session; see [`crate::SessionCounts`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Counted {
+    /// `question`: the user was asked.
+    Question,
+    /// `prompt`: the user spoke, and a turn begins.
+    Prompt,
+    /// `phase:` and its word: the team's phase was set.
+    Phase(TeamPhase),
+    /// `read`: something was read.
+    Read,
+    /// `write`: something was written.
+    Write,
+    /// `run`: a command was run.
+    Run,
+    /// `connect`: something was sent or fetched.
+    Connect,
+    /// `call`: a tool was called.
+    Call,
+    /// `in:` and the directory: something in it was written.
+    In(Redacted),
+}
+
+/// What the words begin with that are more than a word.
+pub(crate) const PHASE: &str = "phase:";
+pub(crate) const IN: &str = "in:";
+
+impl Counted {
+    fn word(self) -> Cow<'static, str> {
+        match self {
+            Counted::Question => "question".into(),
+            Counted::Prompt => "prompt".into(),
+            Counted::Phase(phase) => format!("{PHASE}{}", phase.word()).into(),
+            Counted::Read => "read".into(),
+            Counted::Write => "write".into(),
+            Counted::Run => "run".into(),
+            Counted::Connect => "connect".into(),
+            Counted::Call => "call".into(),
+            Counted::In(directory) => format!("{IN}{directory}").into(),
+        }
+    }
 }
 
 /// A record before it has its place in the chain.
@@ -182,6 +228,19 @@ impl Draft {
         self
     }
 
+    /// What the call counts as; once, however often it is said.
+    pub fn counting(mut self, counted: Counted) -> Draft {
+        let is_directory = matches!(counted, Counted::In(_));
+        let word = counted.word();
+        let words = &mut self.entry.counted;
+        if !words.iter().any(|known| *known == word) {
+            // Directories come last: a list that is too long is cut at its end.
+            let others = words.iter().take_while(|known| !known.starts_with(IN)).count();
+            words.insert(if is_directory { words.len() } else { others }, word.into_owned());
+        }
+        self
+    }
+
     /// The digest of the tool's input as it came.
     pub fn input(mut self, digest: Digest) -> Draft {
         self.entry.input = digest.to_string();
@@ -218,8 +277,12 @@ impl Draft {
 /// that JSON writes six bytes for fits.
 const LIMITS: [usize; 5] = [4096, 1024, 256, 64, 8];
 
-/// How many arguments and how many findings are kept.
+/// How many arguments, findings and counted words are kept.
 const MAX_LIST: usize = 32;
+
+/// How many characters the names of a session and of an agent may have. They have their own limit: what is counted
+/// by them must not slip to another name because the rest of the call is long.
+pub(crate) const MAX_NAME: usize = 128;
 
 impl Entry {
     /// A record that says nothing yet, with the longest number, so that a length that is checked is the
@@ -238,6 +301,7 @@ impl Entry {
             decision: Decision::Allow,
             granted: false,
             findings: Vec::new(),
+            counted: Vec::new(),
             input: String::new(),
             micros: None,
             shortened: false,
@@ -257,19 +321,26 @@ impl Entry {
         Ok(())
     }
 
-    /// Shortens every text to `limit` characters, and says how many bytes they have then.
+    /// Shortens every text to `limit` characters, and says how many bytes they have then. Names keep their own
+    /// limit, and our own words stay as they are.
     fn shorten(&mut self, limit: usize) -> usize {
         let mut bytes = 0;
-        let mut cut = self.args.len() > MAX_LIST || self.findings.len() > MAX_LIST;
+        let mut cut =
+            [self.args.len(), self.findings.len(), self.counted.len()].iter().any(|&n| n > MAX_LIST);
         self.args.truncate(MAX_LIST);
         self.findings.truncate(MAX_LIST);
-        let own = [&mut self.event, &mut self.session, &mut self.agent, &mut self.tool, &mut self.root];
-        let args = self.args.iter_mut().flat_map(|(name, value)| [name, value]);
-        let findings = self
-            .findings
-            .iter_mut()
-            .flat_map(|finding| [&mut finding.policy, &mut finding.path, &mut finding.message]);
-        for text in own.into_iter().chain(args).chain(findings) {
+        self.counted.truncate(MAX_LIST);
+        let names = [&mut self.session, &mut self.agent].map(|text| (text, MAX_NAME));
+        let own = [&mut self.event, &mut self.tool, &mut self.root].map(|text| (text, limit));
+        let args = self.args.iter_mut().flat_map(|(name, value)| [(name, limit), (value, limit)]);
+        let findings = self.findings.iter_mut().flat_map(|finding| {
+            [(&mut finding.policy, usize::MAX), (&mut finding.path, limit), (&mut finding.message, limit)]
+        });
+        let counted = self.counted.iter_mut().map(|word| {
+            let limit = if word.starts_with(IN) { limit } else { usize::MAX };
+            (word, limit)
+        });
+        for (text, limit) in names.into_iter().chain(own).chain(args).chain(findings).chain(counted) {
             // Bytes are never fewer than characters: most texts need no count.
             if text.len() > limit && text.chars().count() > limit {
                 *text = shorten(text, limit);
@@ -309,7 +380,7 @@ impl<'a> Link<'a> {
 }
 
 /// A clock that stands before 1970 or after 9999 is wrong; what can be shown of it is the nearest end.
-fn rfc3339(time: SystemTime) -> String {
+pub fn rfc3339(time: SystemTime) -> String {
     const LAST_SECOND: Duration = Duration::from_secs(253_402_300_799);
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().min(LAST_SECOND);
     humantime::format_rfc3339_millis(SystemTime::UNIX_EPOCH + since).to_string()
@@ -388,9 +459,11 @@ mod tests {
             .root(long.clone())
             .input(Digest::of(b""))
             .took(Duration::MAX)
-            .decision(Decision::Deny);
-        for _ in 0..100 {
-            draft = draft.arg(long.clone(), long.clone()).finding(
+            .decision(Decision::Deny)
+            .counting(Counted::Phase(TeamPhase::Proposed));
+        for number in 0..100 {
+            let directory = redact(&format!("{number}{}", "\u{1}".repeat(100_000)));
+            draft = draft.counting(Counted::In(directory)).arg(long.clone(), long.clone()).finding(
                 "a-policy-with-a-rather-long-name",
                 Kind::GitInternals,
                 Decision::Allow,
@@ -403,7 +476,29 @@ mod tests {
         entry.append_to(&mut line).unwrap();
         assert!(line.len() <= MAX_LINE, "{}", line.len());
         assert!(entry.shortened);
-        assert_eq!((entry.args.len(), entry.findings.len()), (32, 32));
+        assert_eq!((entry.args.len(), entry.findings.len(), entry.counted.len()), (32, 32, 32));
+        assert_eq!(entry.session.chars().count(), MAX_NAME);
+        assert_eq!(entry.agent.chars().count(), MAX_NAME);
+        assert_eq!(entry.findings[0].policy, "a-policy-with-a-rather-long-name");
+        assert_eq!(entry.counted[0], "phase:init-phase-1");
+        assert!(entry.counted[1].starts_with(IN));
+    }
+
+    #[test]
+    fn a_word_counts_once_and_directories_come_last() {
+        let entry = draft()
+            .counting(Counted::In(redact("/w/a")))
+            .counting(Counted::Call)
+            .counting(Counted::In(redact("/w/a")))
+            .counting(Counted::Write)
+            .counting(Counted::In(redact("PASSWORD=hunter2")))
+            .counting(Counted::Call)
+            .fitted()
+            .unwrap();
+        assert_eq!(entry.counted, ["call", "write", "in:/w/a", "in:PASSWORD=[PASSWORD REDACTED]"]);
+        let json = serde_json::to_string(&entry).unwrap();
+        assert!(json.contains(r#""granted":false,"counted":["call","write","#), "{json}");
+        assert_eq!(serde_json::from_str::<Entry>(&json).unwrap(), entry);
     }
 
     #[test]

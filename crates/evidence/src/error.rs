@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub enum LedgerError {
     /// Others held the lock until the deadline.
     Busy {
-        /// The ledger.
+        /// The ledger, or a tally.
         path: PathBuf,
     },
     /// The disk, the quota or the largest size of a file is used up.
@@ -68,7 +68,7 @@ impl fmt::Display for LedgerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LedgerError::Busy { path } => {
-                write!(f, "the ledger `{}` was locked by others for too long", path.display())
+                write!(f, "`{}` was locked by others for too long", path.display())
             }
             LedgerError::Full { path } => write!(f, "no room is left to write `{}`", path.display()),
             LedgerError::Refused { path } => {

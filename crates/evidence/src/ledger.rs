@@ -10,7 +10,7 @@
 //! Cost of a call: open, lock, two looks at the file's state, one read of its end, one write, close.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -31,7 +31,7 @@ pub struct Ledger {
 const FULL_AT: u64 = 64 * 1024 * 1024;
 
 /// How often the file may be found renamed before we give up. Once is normal, after a rotation.
-const ATTEMPTS: usize = 32;
+pub(crate) const ATTEMPTS: usize = 32;
 
 impl Ledger {
     /// The ledger of this state directory, which need not exist yet.
@@ -47,7 +47,22 @@ impl Ledger {
 
     /// Writes one record and returns its number. Waits for others until the deadline.
     pub fn append(&self, draft: Draft, deadline: Instant) -> Result<u64, LedgerError> {
-        let mut entry = draft.fitted().map_err(|error| self.failed(error.into()))?;
+        self.append_entry(&mut self.fitted(draft)?, deadline, |_, _| Ok(()))
+    }
+
+    /// The record as it will be written.
+    pub(crate) fn fitted(&self, draft: Draft) -> Result<Entry, LedgerError> {
+        draft.fitted().map_err(|error| self.failed(error.into()))
+    }
+
+    /// Writes a record that fits, after `announce` has been told where which line will stand. Nothing is written
+    /// where that fails.
+    pub(crate) fn append_entry(
+        &self,
+        entry: &mut Entry,
+        deadline: Instant,
+        announce: impl Fn(u64, &[u8]) -> Result<(), LedgerError>,
+    ) -> Result<u64, LedgerError> {
         for _ in 0..ATTEMPTS {
             let file = self.open()?;
             files::lock(&self.path, deadline, || file.try_lock())?;
@@ -60,9 +75,43 @@ impl Ledger {
             if length >= self.full_at && end.good == length && self.rotate(&file, &end)? {
                 continue;
             }
-            return self.write(&file, length, end, &mut entry);
+            return self.write(&file, length, end, entry, announce);
         }
         Err(LedgerError::Busy { path: self.path.clone() })
+    }
+
+    /// The record whose whole line has this digest and stands at this offset of one of the files; the growing one
+    /// first, since a file that is full in the meantime is one of the others then. A record that this version cannot
+    /// read is none, as it is for everybody who counts.
+    pub(crate) fn find(
+        &self,
+        offset: u64,
+        length: usize,
+        digest: Digest,
+    ) -> Result<Option<Entry>, LedgerError> {
+        let mut line = vec![0; length.min(MAX_LINE)];
+        let mut stands_in = |path: &Path| {
+            let read = File::open(path).and_then(|file| file.read_exact_at(&mut line, offset));
+            match read {
+                Ok(()) => Ok(Digest::of(&line) == digest),
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::UnexpectedEof) => {
+                    Ok(false)
+                }
+                Err(error) => Err(LedgerError::about(path, error)),
+            }
+        };
+        let mut found = stands_in(&self.path)?;
+        if !found {
+            for older in files::older(&self.state_dir)?.iter().rev() {
+                found = found || stands_in(&older.path)?;
+            }
+        }
+        Ok(found.then(|| serde_json::from_slice(&line).ok()).flatten())
+    }
+
+    /// The directory that all of it lies in.
+    pub(crate) fn state_dir(&self) -> &Path {
+        &self.state_dir
     }
 
     fn failed(&self, error: io::Error) -> LedgerError {
@@ -74,7 +123,7 @@ impl Ledger {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600);
         match options.open(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 make_dir(&self.state_dir)?;
                 options.open(&self.path).map_err(|error| self.failed(error))
             }
@@ -82,7 +131,14 @@ impl Ledger {
         }
     }
 
-    fn write(&self, file: &File, length: u64, end: End, entry: &mut Entry) -> Result<u64, LedgerError> {
+    fn write(
+        &self,
+        file: &File,
+        length: u64,
+        end: End,
+        entry: &mut Entry,
+        announce: impl Fn(u64, &[u8]) -> Result<(), LedgerError>,
+    ) -> Result<u64, LedgerError> {
         let (seq, digest) = match end.last {
             Some(last) => (last.seq, last.digest),
             None => self.last_of_older()?,
@@ -94,7 +150,9 @@ impl Ledger {
             let mut repair = self.put_aside(file, &torn, &entry.time)?;
             chain.push(&mut repair).map_err(failed)?;
         }
+        let before = chain.lines.len();
         chain.push(entry).map_err(failed)?;
+        announce(end.good + before as u64, chain.lines.get(before..).unwrap_or_default())?;
         if let Err(error) = (&mut &*file).write_all(&chain.lines) {
             // A part may have been written before the disk was full. Should taking it away fail as well, it
             // is a torn end like any other.
@@ -150,7 +208,7 @@ impl Ledger {
         let older = files::older_path(&self.state_dir, first_seq);
         match fs::symlink_metadata(&older) {
             Ok(_) => Ok(false),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 fs::rename(&self.path, &older).map_err(|error| self.failed(error))?;
                 Ok(true)
             }
@@ -200,6 +258,6 @@ struct Torn {
 }
 
 /// For us alone: the ledger tells what people do.
-fn make_dir(dir: &Path) -> Result<(), LedgerError> {
+pub(crate) fn make_dir(dir: &Path) -> Result<(), LedgerError> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| LedgerError::about(dir, error))
 }

@@ -231,12 +231,14 @@ fn path(entry: &Entry) -> &str {
     found.filter(|path| !path.is_empty()).or(named).unwrap_or_default()
 }
 
+/// Whether a terminal acts on it, breaks the line at it or turns the line around.
+pub(crate) fn unsafe_in_line(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// The text on one line, with nothing in it that a terminal acts on.
 fn plain(text: &str) -> Cow<'_, str> {
-    let unsafe_in_line = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
     if !text.contains(unsafe_in_line) {
         return Cow::Borrowed(text);
     }

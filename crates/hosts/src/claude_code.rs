@@ -7,6 +7,8 @@
 //! - `"allow"` skips the user's own prompt; silence leaves it. A verdict that only has no objection is silent.
 //! - `updatedInput` replaces the whole input, so a rewrite repeats every member.
 //! - A change of settings is refused with exit 2 alone.
+//! - `systemMessage` is shown to the user and not to the model; `additionalContext` is for the model, beside a denial too.
+//!   The event of a prompt also comes for a task in the background that has ended, with a notice of that in place of the prompt.
 //! - `updatedToolOutput` counts only where the tool did not fail. With `[redaction] wrap = true` a shell command is sent
 //!   through toolgate, so that its output is without secrets however it ends.
 
@@ -16,7 +18,7 @@ use toolgate_model::{Call, Decision, DecodeError, Host, Json, Phase, Redaction, 
 
 use crate::tools::Tool::{Fetch, Internal, InternalReading, Mcp, Question, Read, Search, Shell, Write};
 use crate::tools::{Toolset, is_mcp_name};
-use crate::wire::{Dialect, print, redacted, rewritten};
+use crate::wire::{Dialect, joined, print, redacted, rewritten};
 
 pub(crate) struct ClaudeCode;
 
@@ -89,6 +91,8 @@ pub(crate) fn phase(event: &str) -> Phase {
         "PostToolUse" | "PostToolUseFailure" => Phase::After,
         "ConfigChange" => Phase::Config,
         "SessionStart" => Phase::Start,
+        "UserPromptSubmit" => Phase::Prompt,
+        "SessionEnd" => Phase::End,
         _ => Phase::Other,
     }
 }
@@ -96,6 +100,7 @@ pub(crate) fn phase(event: &str) -> Phase {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer<'a> {
+    /// For the user, and not for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     system_message: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,45 +132,62 @@ struct Permission<'a> {
     message: Option<&'a str>,
 }
 
-fn before(decision: &str, reason: Option<&str>, updated_input: Option<Json<'_>>) -> Reply {
-    print(&Answer {
-        system_message: None,
-        hook_specific_output: Some(Output {
-            hook_event_name: "PreToolUse",
-            permission_decision: (!decision.is_empty()).then_some(decision),
-            permission_decision_reason: reason,
-            updated_input,
-            ..Output::default()
-        }),
+fn say(system_message: Option<&str>, hook_specific_output: Option<Output<'_>>) -> Reply {
+    if system_message.is_none() && hook_specific_output.is_none() {
+        return Reply::silent();
+    }
+    print(&Answer { system_message, hook_specific_output })
+}
+
+fn denial(reason: Option<&str>) -> Output<'_> {
+    Output {
+        hook_event_name: "PreToolUse",
+        permission_decision: Some(Decision::Deny.word()),
+        permission_decision_reason: reason,
+        ..Output::default()
+    }
+}
+
+fn before<'a>(call: &Call<'a>, verdict: &Verdict, message: Option<&'a str>) -> Option<Output<'a>> {
+    let (word, updated_input) = match verdict.decision() {
+        Decision::Allow => (verdict.granted().then_some("allow"), rewritten(call, verdict)),
+        decision @ (Decision::Ask | Decision::Deny) => (Some(decision.word()), None),
+    };
+    let told = told("PreToolUse", verdict.context());
+    if word.is_none() && updated_input.is_none() {
+        return told;
+    }
+    Some(Output {
+        permission_decision: word,
+        permission_decision_reason: message,
+        updated_input,
+        ..told.unwrap_or(Output { hook_event_name: "PreToolUse", ..Output::default() })
     })
 }
 
-fn permission(behavior: &str, message: Option<&str>) -> Reply {
-    print(&Answer {
-        system_message: None,
-        hook_specific_output: Some(Output {
-            hook_event_name: "PermissionRequest",
-            decision: Some(Permission { behavior, message }),
-            ..Output::default()
-        }),
-    })
+fn permission<'a>(behavior: &'a str, message: Option<&'a str>) -> Output<'a> {
+    Output {
+        hook_event_name: "PermissionRequest",
+        decision: Some(Permission { behavior, message }),
+        ..Output::default()
+    }
+}
+
+/// What the model is told at this event.
+fn told<'a>(event: &'a str, context: Option<&str>) -> Option<Output<'a>> {
+    let context = context?.to_owned();
+    Some(Output { hook_event_name: event, additional_context: Some(context), ..Output::default() })
 }
 
 /// What a tool gave back is replaced by the same without its secrets. The client takes it only in the very shape in which it
 /// came, and of a tool that failed not at all.
-fn after(call: &Call<'_>, verdict: &Verdict) -> Reply {
-    match (call.event.as_ref(), redacted(verdict)) {
-        ("PostToolUse", Some(output)) => print(&Answer {
-            system_message: None,
-            hook_specific_output: Some(Output {
-                hook_event_name: "PostToolUse",
-                updated: Some(output),
-                additional_context: verdict.redaction().map(Redaction::note),
-                ..Output::default()
-            }),
-        }),
-        _ => Reply::silent(),
+fn after<'a>(call: &'a Call<'_>, verdict: &'a Verdict) -> Option<Output<'a>> {
+    if call.event != "PostToolUse" {
+        return None;
     }
+    let note = verdict.redaction().map(Redaction::note);
+    let context = joined(note.as_deref(), verdict.context());
+    Some(Output { updated: redacted(verdict), ..told("PostToolUse", context.as_deref())? })
 }
 
 impl Host for ClaudeCode {
@@ -196,39 +218,34 @@ impl Host for ClaudeCode {
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
         let message = verdict.message();
         let message = message.as_deref();
-        match (call.phase, verdict.decision()) {
-            (Phase::Before, Decision::Allow) => match (verdict.granted(), rewritten(call, verdict)) {
-                (false, None) => Reply::silent(),
-                (true, rewritten) => before("allow", None, rewritten),
-                (false, rewritten) => before("", None, rewritten),
-            },
-            (Phase::Before, decision @ (Decision::Ask | Decision::Deny)) => {
-                before(decision.word(), message, None)
-            }
-            (Phase::Permission, Decision::Allow) if verdict.granted() => permission("allow", None),
+        let output = match (call.phase, verdict.decision()) {
+            (Phase::Before, _) => before(call, verdict, message),
+            (Phase::Permission, Decision::Allow) if verdict.granted() => Some(permission("allow", None)),
             // The host is about to ask its user anyway.
-            (Phase::Permission, Decision::Allow | Decision::Ask) => Reply::silent(),
-            (Phase::Permission, Decision::Deny) => permission("deny", message),
-            (Phase::Config, Decision::Ask | Decision::Deny) => Reply::blocking(message.unwrap_or_default()),
+            (Phase::Permission, Decision::Allow | Decision::Ask) => None,
+            (Phase::Permission, Decision::Deny) => Some(permission("deny", message)),
+            (Phase::Config, Decision::Ask | Decision::Deny) => {
+                return Reply::blocking(message.unwrap_or_default());
+            }
             (Phase::After, _) => after(call, verdict),
             // What has happened cannot be stopped; it is in the record.
-            (Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other, _) => {
-                Reply::silent()
-            }
-        }
+            (Phase::Start | Phase::Prompt, _) => told(&call.event, verdict.context()),
+            (Phase::Config | Phase::End | Phase::Error | Phase::Other, _) => None,
+        };
+        say(verdict.notice(), output)
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         match phase {
             // Not knowing the event, answer the one where a wrong answer costs: for any other one the
             // client drops it as not its own.
-            None | Some(Phase::Before) => before("deny", Some(message), None),
-            Some(Phase::Permission) => permission("deny", Some(message)),
+            None | Some(Phase::Before) => say(None, Some(denial(Some(message)))),
+            Some(Phase::Permission) => say(None, Some(permission("deny", Some(message)))),
             Some(Phase::Config) => Reply::blocking(message),
             // After a call the output is shown all the same: the client takes another one only in the very shape of
             // that which could not be read, and a block hides nothing.
             Some(Phase::After | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => {
-                print(&Answer { system_message: Some(message), hook_specific_output: None })
+                say(Some(message), None)
             }
         }
     }

@@ -5,6 +5,7 @@
 //!   denial is exit 2 with the reason on stderr, which wins over all else, and its JSON has the known fields only.
 //! - It cannot ask: what would be asked is denied. Only the prompt that it is about to show anyway can be answered.
 //! - A rewrite is taken only beside `"allow"`, which grants nothing here: its own approvals come after.
+//! - `systemMessage` is a warning to the user, read only where the hook ends with 0; `additionalContext` is for the model.
 //! - What a tool gave back cannot be changed, but a block after the call shows its reason instead. Partial output of a
 //!   shell that still runs, results that an MCP server calls errors and failed patches are not told.
 //! - `cwd` is the directory that the call names, which an agent chooses; the hook itself starts in the session's.
@@ -14,7 +15,7 @@ use toolgate_model::{Call, Decision, DecodeError, HooksStart, Host, Json, Phase,
 
 use crate::claude_code::phase_of_kin as phase;
 use crate::readable::readable;
-use crate::tools::Tool::{Fetch, Internal, Mcp, Patch, Read, Shell, ShellIn};
+use crate::tools::Tool::{Fetch, Internal, Mcp, Patch, Question, Read, Shell, ShellIn};
 use crate::tools::{Toolset, is_mcp_name};
 use crate::wire::{Dialect, print, print_denial, rewritten};
 
@@ -45,7 +46,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
         ("multi_agent_v1spawn_agent", Internal),
         ("multi_agent_v1wait_agent", Internal),
         ("read_mcp_resource", Mcp),
-        ("request_user_input", Internal),
+        ("request_user_input", Question),
         ("resume_agent", Internal),
         ("send_input", Internal),
         ("spawn_agent", Internal),
@@ -62,10 +63,14 @@ pub(crate) const TOOLS: Toolset = Toolset {
 
 const DIALECT: Dialect = Dialect { host: "codex", tools: TOOLS, phase };
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer<'a> {
-    hook_specific_output: Output<'a>,
+    /// For the user, and not for the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_specific_output: Option<Output<'a>>,
 }
 
 #[derive(Serialize)]
@@ -82,6 +87,9 @@ enum Output<'a> {
     },
     #[serde(rename_all = "camelCase")]
     Permission { hook_event_name: &'static str, decision: Behaviour<'a> },
+    /// What the model is told: alone, since earlier versions take no decision beside it.
+    #[serde(rename_all = "camelCase")]
+    Told { hook_event_name: &'a str, additional_context: &'a str },
 }
 
 #[derive(Serialize)]
@@ -91,20 +99,34 @@ struct Behaviour<'a> {
     message: Option<&'a str>,
 }
 
-fn before<'a>(decision: &'static str, reason: Option<&'a str>, input: Option<Json<'a>>) -> Answer<'a> {
-    Answer {
-        hook_specific_output: Output::Before {
-            hook_event_name: "PreToolUse",
-            permission_decision: decision,
-            permission_decision_reason: reason,
-            updated_input: input,
-        },
+fn before<'a>(decision: &'static str, reason: Option<&'a str>, input: Option<Json<'a>>) -> Output<'a> {
+    Output::Before {
+        hook_event_name: "PreToolUse",
+        permission_decision: decision,
+        permission_decision_reason: reason,
+        updated_input: input,
     }
 }
 
-fn permission<'a>(behavior: &'static str, message: Option<&'a str>) -> Answer<'a> {
+fn permission<'a>(behavior: &'static str, message: Option<&'a str>) -> Output<'a> {
     let decision = Behaviour { behavior, message };
-    Answer { hook_specific_output: Output::Permission { hook_event_name: "PermissionRequest", decision } }
+    Output::Permission { hook_event_name: "PermissionRequest", decision }
+}
+
+fn told<'a>(call: &'a Call<'_>, verdict: &'a Verdict) -> Option<Output<'a>> {
+    let additional_context = verdict.context()?;
+    Some(Output::Told { hook_event_name: &call.event, additional_context })
+}
+
+fn alone(output: Output<'_>) -> Answer<'_> {
+    Answer { hook_specific_output: Some(output), ..Answer::default() }
+}
+
+fn say(system_message: Option<&str>, hook_specific_output: Option<Output<'_>>) -> Reply {
+    if system_message.is_none() && hook_specific_output.is_none() {
+        return Reply::silent();
+    }
+    print(&Answer { system_message, hook_specific_output })
 }
 
 /// What the model reads instead of what the tool gave back. Any other member would make it void.
@@ -148,35 +170,44 @@ impl Host for Codex {
 
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
         let message = verdict.message().unwrap_or_default();
+        let notice = verdict.notice();
         match (call.phase, verdict.decision()) {
             (Phase::Before, Decision::Allow) => match rewritten(call, verdict) {
-                None => Reply::silent(),
-                Some(input) => print(&before("allow", None, Some(input))),
+                None => say(notice, told(call, verdict)),
+                Some(input) => say(notice, Some(before("allow", None, Some(input)))),
             },
-            (Phase::Permission, Decision::Allow) if verdict.granted() => print(&permission("allow", None)),
+            // Beside exit 2 the client reads no JSON, and so would not show the notice.
+            (Phase::Before, Decision::Ask | Decision::Deny)
+                if notice.is_some() && !message.trim().is_empty() =>
+            {
+                say(notice, Some(before("deny", Some(&message), None)))
+            }
+            (Phase::Permission, Decision::Allow) if verdict.granted() => {
+                print(&alone(permission("allow", None)))
+            }
             // The host is about to ask its user anyway.
             (Phase::Permission, Decision::Allow | Decision::Ask) => Reply::silent(),
             (Phase::Before | Phase::Permission | Phase::Config, Decision::Ask | Decision::Deny) => {
                 self.refuse(Some(call.phase), &message)
             }
             (Phase::After, _) => match verdict.redaction() {
-                None => Reply::silent(),
+                None => say(notice, told(call, verdict)),
                 Some(redaction) => print(&block(&readable(redaction, READ))),
             },
             // What has happened cannot be stopped; it is in the record.
-            (Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other, _) => {
-                Reply::silent()
-            }
+            (Phase::Start | Phase::Prompt, _) => say(notice, told(call, verdict)),
+            (Phase::Config | Phase::End | Phase::Error | Phase::Other, _) => Reply::silent(),
         }
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         match phase {
-            None | Some(Phase::Before) => print_denial(&before("deny", Some(message), None), message),
-            Some(Phase::Permission) => print_denial(&permission("deny", Some(message)), message),
+            None | Some(Phase::Before) => print_denial(&alone(before("deny", Some(message), None)), message),
+            Some(Phase::Permission) => print_denial(&alone(permission("deny", Some(message))), message),
             Some(Phase::Config) => Reply::blocking(message),
             Some(Phase::After) => print_denial(&block(message), message),
-            Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
+            Some(Phase::Start | Phase::Prompt) => say(Some(message), None),
+            Some(Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }
 }

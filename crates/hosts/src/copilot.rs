@@ -9,20 +9,19 @@
 //!   event; in any other it is passed over, and the output shown. `decision: "block"` shows its reason instead, also
 //!   beside exit 2. Of a tool that failed nothing can be changed.
 //! - A patch is one text, not an object.
+//! - `additionalContext` is for the model. There is nothing that its user would be shown, and the model not.
 
 use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use toolgate_model::{
-    Action, Agent, Call, Decision, DecodeError, Host, Json, Phase, Redaction, Reply, Verdict,
-};
+use toolgate_model::{Action, Agent, Call, Decision, DecodeError, Host, Json, Phase, Reply, Verdict};
 
 use crate::members::Members;
 use crate::readable::readable;
 use crate::tools::Tool::{Fetch, Internal, Patch, Question, Read, Search, Shell, Write};
 use crate::tools::Toolset;
-use crate::wire::{print, print_denial, redacted, rewritten};
+use crate::wire::{joined, print, print_denial, redacted, rewritten, spoken};
 
 pub(crate) struct Copilot;
 
@@ -83,6 +82,9 @@ pub(crate) fn phase(event: &str) -> Phase {
         "permissionRequest" | "PermissionRequest" => Phase::Permission,
         "postToolUse" | "PostToolUse" | "postToolUseFailure" | "PostToolUseFailure" => Phase::After,
         "sessionStart" | "SessionStart" => Phase::Start,
+        "userPromptSubmitted" | "UserPromptSubmit" => Phase::Prompt,
+        "sessionEnd" | "SessionEnd" => Phase::End,
+        "errorOccurred" | "ErrorOccurred" => Phase::Error,
         _ => Phase::Other,
     }
 }
@@ -96,6 +98,8 @@ struct Before<'a> {
     permission_decision_reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     modified_args: Option<Json<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_context: Option<&'a str>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     block: Option<Block<'a>>,
 }
@@ -114,8 +118,10 @@ fn block(reason: &str) -> Block<'_> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct After<'a> {
-    modified_result: ToolResult<'a>,
-    additional_context: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modified_result: Option<ToolResult<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_context: Option<String>,
 }
 
 /// What the tool gave back, in the spelling that is taken.
@@ -147,11 +153,25 @@ impl Serialize for ToolResult<'_> {
     }
 }
 
-fn after(redaction: &Redaction, result: Option<&RawValue>) -> Reply {
-    match result.and_then(ToolResult::read) {
-        Some(modified_result) => print(&After { modified_result, additional_context: redaction.note() }),
+fn after(verdict: &Verdict) -> Reply {
+    let Some(redaction) = verdict.redaction() else { return told(verdict) };
+    match redacted(verdict).and_then(ToolResult::read) {
+        Some(result) => print(&After {
+            modified_result: Some(result),
+            additional_context: joined(Some(&redaction.note()), verdict.context()),
+        }),
         // Passed over, another form would show what it should hide.
         None => print(&block(&readable(redaction, &[]))),
+    }
+}
+
+/// What the model is told at an event that stops nothing.
+fn told(verdict: &Verdict) -> Reply {
+    match verdict.context() {
+        None => Reply::silent(),
+        Some(context) => {
+            print(&After { modified_result: None, additional_context: Some(context.to_owned()) })
+        }
     }
 }
 
@@ -193,7 +213,8 @@ impl Host for Copilot {
             .first_text(&["hook_event_name", "hookName"])?
             .or(event.map(Cow::Borrowed))
             .ok_or(DecodeError::MissingField("hook_event_name"))?;
-        let phase = phase(&name);
+        let agent = Agent { id: told.text("agentId")?, kind: told.text("agentType")? };
+        let phase = spoken(phase(&name), agent.id.is_none());
         let (tool, input, action) = match phase {
             Phase::Before | Phase::Permission | Phase::After => {
                 let tool = told.first_text(&["toolName", "tool_name"])?;
@@ -215,10 +236,11 @@ impl Host for Copilot {
             session: told.text("parentAgentId")?.or(own),
             cwd: told.text("cwd")?,
             transcript: told.text("transcriptPath")?,
-            agent: Agent { id: told.text("agentId")?, kind: told.text("agentType")? },
+            agent,
             tool,
             input,
             action,
+            said: told.said("prompt", phase)?,
             output: told.output("toolResult", phase).or_else(|| told.output("tool_result", phase)),
             ..Call::event(self.id(), name, phase)
         })
@@ -228,16 +250,18 @@ impl Host for Copilot {
         let message = verdict.message().unwrap_or_default();
         match (call.phase, verdict.decision()) {
             (Phase::Before, Decision::Allow) => match (verdict.granted(), rewritten(call, verdict)) {
-                (false, None) => Reply::silent(),
+                (false, None) => told(verdict),
                 (granted, modified_args) => print(&Before {
                     permission_decision: granted.then_some("allow"),
                     modified_args,
+                    additional_context: verdict.context(),
                     ..Before::default()
                 }),
             },
             (Phase::Before, Decision::Ask) => print(&Before {
                 permission_decision: Some("ask"),
                 permission_decision_reason: Some(&message),
+                additional_context: verdict.context(),
                 ..Before::default()
             }),
             (Phase::Permission, Decision::Allow) if verdict.granted() => {
@@ -248,14 +272,10 @@ impl Host for Copilot {
             (Phase::Before | Phase::Permission | Phase::Config, Decision::Ask | Decision::Deny) => {
                 self.refuse(Some(call.phase), &message)
             }
-            (Phase::After, _) => match verdict.redaction() {
-                None => Reply::silent(),
-                Some(redaction) => after(redaction, redacted(verdict)),
-            },
+            (Phase::After, _) => after(verdict),
             // What has happened cannot be stopped; it is in the record.
-            (Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other, _) => {
-                Reply::silent()
-            }
+            (Phase::Start | Phase::Prompt, _) => told(verdict),
+            (Phase::Config | Phase::End | Phase::Error | Phase::Other, _) => Reply::silent(),
         }
     }
 

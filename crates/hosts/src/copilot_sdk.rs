@@ -2,7 +2,8 @@
 //!
 //! What the SDK does, as observed on 1.0.14: a permission request has a shape for each kind; a custom tool is the
 //! application's own, told by its name only; `"allow"` skips the application's permission handler. Of a tool that failed nothing can be
-//! changed.
+//! changed. A call of `ask_user` is told twice, as a call and as the question that the application is handed.
+//! `onUserInputResponse` is no event of the SDK: the adapter tells by it what the user answered.
 
 use std::borrow::Cow;
 
@@ -11,11 +12,25 @@ use toolgate_model::{Action, Agent, Call, DecodeError, HooksStart, Host, Json, P
 use crate::members::Members;
 use crate::tools::Tool::{Fetch, Internal, Read, Shell, Write};
 use crate::tools::{Tool, Toolset};
+use crate::wire::spoken;
 use crate::{copilot, plain};
 
 pub(crate) struct CopilotSdk;
 
 const TOOLS: Toolset = Toolset { is_added: |_| true, ..copilot::TOOLS };
+
+/// Its tool by which an agent asks the user.
+const ASK_USER: &str = "ask_user";
+
+/// What a tool is asked to do. Its question is judged, and counted, where the application is handed it: there it can also
+/// be answered in the user's stead.
+fn action<'a>(tool: &str, input: &Json<'a>) -> Action<'a> {
+    if tool == ASK_USER { Action::Internal } else { TOOLS.action(tool, input) }
+}
+
+fn is_user_input(event: &str) -> bool {
+    matches!(event, "onUserInputRequest" | "onUserInputResponse")
+}
 
 /// The kinds of permission that name what they are for in a parameter of their own.
 const KINDS: &[(&str, Tool)] = &[
@@ -42,7 +57,7 @@ fn asked(mut told: Members<'_>) -> Result<(Cow<'_, str>, Json<'_>, Action<'_>), 
         _ => told.rest()?,
     };
     let action = match &*kind {
-        "hook" => TOOLS.action(&tool, &input),
+        "hook" => action(&tool, &input),
         "mcp" | "custom-tool" => Action::Unlisted { mcp: true },
         _ => Action::Unlisted { mcp: false },
     };
@@ -75,7 +90,12 @@ impl Host for CopilotSdk {
             "onPreToolUse" => Phase::Before,
             "onPermissionRequest" => Phase::Permission,
             "onPostToolUse" | "onPostToolUseFailure" => Phase::After,
+            "onUserInputRequest" => Phase::Before,
+            "onUserInputResponse" => Phase::After,
             "onSessionStart" => Phase::Start,
+            "onUserPromptSubmitted" => Phase::Prompt,
+            "onSessionEnd" => Phase::End,
+            "onErrorOccurred" => Phase::Error,
             _ => Phase::Other,
         }
     }
@@ -83,21 +103,36 @@ impl Host for CopilotSdk {
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
         let mut payload = Members::read(stdin)?;
         let name = event.ok_or(DecodeError::MissingField("event"))?;
-        let phase = self.phase(name);
         let (mut told, mut invocation) = (payload.object("input")?, payload.object("invocation")?);
         let own = told.text("sessionId")?;
-        let session = invocation.text("sessionId")?.or(own);
+        let whole = invocation.text("sessionId")?;
+        // A sub-agent's events have its own id there.
+        let by_main = own.is_none() || whole.is_none() || own == whole;
+        let session = whole.or(own);
         let cwd = told.first_text(&["workingDirectory", "cwd"])?;
         let agent = Agent { id: told.text("agentId")?, kind: told.text("agentType")? };
+        let phase = spoken(self.phase(name), by_main && agent.id.is_none());
         let output = told.output("toolResult", phase);
+        let said = match name {
+            "onUserInputResponse" => told.text("answer")?,
+            _ => told.said("prompt", phase)?,
+        };
         let (tool, input, action) = match phase {
+            Phase::Before | Phase::After if is_user_input(name) => {
+                (Cow::Borrowed(ASK_USER), told.rest()?, Action::Question)
+            }
+            Phase::Error => {
+                let recoverable = told.take("recoverable")?;
+                let recoverable = recoverable.map(|value| (Cow::Borrowed("recoverable"), value));
+                (Cow::Borrowed(""), Json::Object(recoverable.into_iter().collect()), Action::Nothing)
+            }
             Phase::Before | Phase::After => {
                 let tool = told.text("toolName")?.ok_or(DecodeError::MissingField("input.toolName"))?;
                 let input = told.take("toolArgs")?.ok_or(DecodeError::MissingField("input.toolArgs"))?;
                 if !matches!(input, Json::Object(_) | Json::Text(_)) {
                     return Err(DecodeError::WrongField("input.toolArgs"));
                 }
-                let action = TOOLS.action(&tool, &input);
+                let action = action(&tool, &input);
                 (tool, input, action)
             }
             Phase::Permission => asked(told)?,
@@ -111,6 +146,7 @@ impl Host for CopilotSdk {
             input,
             action,
             output,
+            said,
             ..Call::event(self.id(), Cow::Borrowed(name), phase)
         })
     }

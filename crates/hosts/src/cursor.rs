@@ -3,7 +3,8 @@
 //! The client is closed and was not driven here; this follows its documentation. `preToolUse` takes `"ask"` and
 //! does not obey it, and so does `subagentStart`: there what would be asked is denied. The events for shell and MCP
 //! calls do ask. An object without `permission` has no objection. Only what the tool of an MCP server gave back can be
-//! changed, and only in `postToolUse`, which has it as JSON inside of a text.
+//! changed, and only in `postToolUse`, which has it as JSON inside of a text. `user_message` is for the user;
+//! `additional_context` is for the model, after a tool and at the start of a session, and at no other event.
 
 use std::borrow::Cow;
 
@@ -17,7 +18,7 @@ use toolgate_model::{
 use crate::members::Members;
 use crate::tools::Tool::{Delete, Fetch, Internal, Read, Search, Shell, ShellIn, Write};
 use crate::tools::Toolset;
-use crate::wire::{print, print_denial, redacted, rewrite_hint, rewritten};
+use crate::wire::{joined, print, print_denial, redacted, rewrite_hint, rewritten};
 
 pub(crate) struct Cursor;
 
@@ -41,28 +42,37 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     permission: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    user_message: Option<&'a str>,
+    user_message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_message: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     updated_input: Option<Json<'a>>,
 }
 
-fn objection<'a>(permission: &'static str, message: &'a str) -> Answer<'a> {
+fn objection<'a>(permission: &'static str, message: &'a str, notice: Option<&str>) -> Answer<'a> {
     Answer {
         permission: Some(permission),
-        user_message: Some(message),
+        user_message: joined(Some(message), notice),
         agent_message: Some(message),
         updated_input: None,
     }
 }
 
-/// What is shown instead of what the tool of an MCP server gave back.
+/// What is shown instead of what the tool of an MCP server gave back, and what the model is told.
 #[derive(Serialize)]
-struct After<'a, Output> {
-    updated_mcp_tool_output: Output,
+struct After<Output> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    additional_context: Option<&'a str>,
+    updated_mcp_tool_output: Option<Output>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_context: Option<String>,
+}
+
+/// A prompt goes on, whatever becomes of us.
+#[derive(Serialize)]
+struct Prompt<'a> {
+    r#continue: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_message: Option<&'a str>,
 }
 
 /// The form of every MCP server's answer.
@@ -104,6 +114,17 @@ fn read_with_attachments<'a>(told: &mut Members<'a>) -> Result<(Json<'a>, Action
     Ok((input, Action::Files(uses)))
 }
 
+/// What stands in the place of an MCP server's output, and what the model is told: at the two events that take it.
+fn told(call: &Call<'_>, verdict: &Verdict) -> Reply {
+    let heard = matches!(&*call.event, "postToolUse" | "sessionStart");
+    let output = redacted(verdict).filter(|_| call.event == "postToolUse" && is_mcp(&call.tool));
+    let note = verdict.redaction().filter(|_| output.is_some()).map(Redaction::note);
+    match joined(note.as_deref(), verdict.context().filter(|_| heard)) {
+        None => Reply::silent(),
+        context => print(&After { updated_mcp_tool_output: output, additional_context: context }),
+    }
+}
+
 impl Host for Cursor {
     fn id(&self) -> &'static str {
         "cursor"
@@ -132,6 +153,8 @@ impl Host for Cursor {
             | "afterFileEdit"
             | "afterTabFileEdit" => Phase::After,
             "sessionStart" => Phase::Start,
+            "beforeSubmitPrompt" => Phase::Prompt,
+            "sessionEnd" => Phase::End,
             _ => Phase::Other,
         }
     }
@@ -157,6 +180,7 @@ impl Host for Cursor {
         let transcript = told.text("transcript_path")?;
         let tool = told.text("tool_name")?;
         let output = output(&mut told, phase);
+        let said = told.said("prompt", phase)?;
         let (tool, input, action) = match &*name {
             "preToolUse" | "postToolUse" | "postToolUseFailure" => {
                 let tool = tool.ok_or(DecodeError::MissingField("tool_name"))?;
@@ -201,20 +225,22 @@ impl Host for Cursor {
             input,
             action,
             output,
+            said,
             ..Call::event(self.id(), name, phase)
         })
     }
 
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
+        let notice = verdict.notice();
+        match call.phase {
+            Phase::Before => {}
+            Phase::After | Phase::Start => return told(call, verdict),
+            Phase::Prompt => return print(&Prompt { r#continue: true, user_message: notice }),
+            Phase::Permission | Phase::Config | Phase::End | Phase::Error | Phase::Other => {
+                return Reply::silent();
+            }
+        }
         let message = verdict.message().unwrap_or_default();
-        if let Some(output) = redacted(verdict).filter(|_| call.event == "postToolUse" && is_mcp(&call.tool))
-        {
-            let note = verdict.redaction().map(Redaction::note);
-            return print(&After { updated_mcp_tool_output: output, additional_context: note.as_deref() });
-        }
-        if call.phase != Phase::Before {
-            return Reply::silent();
-        }
         let asks = matches!(&*call.event, "beforeShellExecution" | "beforeMCPExecution");
         match verdict.decision() {
             Decision::Allow => match rewrite_hint(verdict) {
@@ -222,26 +248,30 @@ impl Host for Cursor {
                 Some(hint) if call.event != "preToolUse" => self.refuse(Some(call.phase), &hint),
                 _ => print(&Answer {
                     permission: verdict.granted().then_some("allow"),
+                    user_message: notice.map(str::to_owned),
                     updated_input: rewritten(call, verdict),
                     ..Answer::default()
                 }),
             },
-            Decision::Ask if asks => print(&objection("ask", &message)),
-            Decision::Ask | Decision::Deny => self.refuse(Some(call.phase), &message),
+            Decision::Ask if asks => print(&objection("ask", &message, notice)),
+            Decision::Ask | Decision::Deny => print_denial(&objection("deny", &message, notice), &message),
         }
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         match phase {
             None | Some(Phase::Before | Phase::Permission | Phase::Config) => {
-                print_denial(&objection("deny", message), message)
+                print_denial(&objection("deny", message, None), message)
             }
             // Of another tool than an MCP server's it changes nothing.
             Some(Phase::After) => print(&After {
-                updated_mcp_tool_output: McpOutput { content: [McpText { r#type: "text", text: message }] },
+                updated_mcp_tool_output: Some(McpOutput {
+                    content: [McpText { r#type: "text", text: message }],
+                }),
                 additional_context: None,
             }),
-            Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
+            Some(Phase::Prompt) => print(&Prompt { r#continue: true, user_message: Some(message) }),
+            Some(Phase::Start | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! - An unknown word for the decision lets the call run.
 //! - A rewrite is merged over the arguments, and the model is told of it.
 //! - A denial after the call shows its reason instead of what the tool gave back.
+//! - `systemMessage` is for the user. `additionalContext` is for the model, at every event but the one before a tool.
 //! - `"ask"` shows a dialog; where nobody is there the client ends without running the tool.
 //! - Its tools take `@a` for `a` where there is no `@a`, and `replace` looks for a file that is not there in the whole
 //!   workspace: any whose path ends in the same letters.
@@ -61,27 +62,51 @@ fn phase(event: &str) -> Phase {
         "BeforeTool" => Phase::Before,
         "AfterTool" => Phase::After,
         "SessionStart" => Phase::Start,
+        "BeforeAgent" => Phase::Prompt,
+        "SessionEnd" => Phase::End,
         _ => Phase::Other,
     }
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Answer<'a> {
-    decision: &'static str,
-    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    /// For the user, and not for the model.
+    #[serde(rename = "systemMessage", skip_serializing_if = "Option::is_none")]
+    notice: Option<&'a str>,
+    #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
+    output: Option<Output<'a>>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Rewrite<'a> {
-    hook_specific_output: NewInput<'a>,
-}
-
-#[derive(Serialize)]
-struct NewInput<'a> {
+#[derive(Default, Serialize)]
+struct Output<'a> {
     #[serde(rename = "hookEventName")]
-    event: &'static str,
-    tool_input: Json<'a>,
+    event: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_input: Option<Json<'a>>,
+    #[serde(rename = "additionalContext", skip_serializing_if = "Option::is_none")]
+    context: Option<&'a str>,
+}
+
+fn objection<'a>(decision: &'static str, reason: &'a str, notice: Option<&'a str>) -> Answer<'a> {
+    Answer { decision: Some(decision), reason: Some(reason), notice, output: None }
+}
+
+/// No objection, and what goes with it.
+fn say(notice: Option<&str>, output: Option<Output<'_>>) -> Reply {
+    if notice.is_none() && output.is_none() {
+        return Reply::silent();
+    }
+    print(&Answer { notice, output, ..Answer::default() })
+}
+
+/// What the model is told at this event.
+fn told<'a>(call: &'a Call<'_>, verdict: &'a Verdict) -> Option<Output<'a>> {
+    let context = Some(verdict.context()?);
+    Some(Output { event: &call.event, context, ..Output::default() })
 }
 
 /// Settings that decide whether hooks run, and that `replace` finds by the end of their path.
@@ -146,43 +171,39 @@ impl Host for Gemini {
 
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
         let message = verdict.message().unwrap_or_default();
+        let notice = verdict.notice();
         match (call.phase, verdict.decision()) {
-            (Phase::Before, Decision::Allow) => match rewritten(call, verdict) {
-                None => Reply::silent(),
-                Some(tool_input) => {
-                    print(&Rewrite { hook_specific_output: NewInput { event: "BeforeTool", tool_input } })
-                }
-            },
-            (Phase::Before, Decision::Ask) => print(&Answer { decision: "ask", reason: &message }),
+            (Phase::Before, Decision::Allow) => {
+                let rewrite = rewritten(call, verdict).map(|input| Output {
+                    event: "BeforeTool",
+                    tool_input: Some(input),
+                    ..Output::default()
+                });
+                say(notice, rewrite)
+            }
+            (Phase::Before, Decision::Ask) => print(&objection("ask", &message, notice)),
             (Phase::Before | Phase::Permission | Phase::Config, Decision::Ask | Decision::Deny) => {
-                self.refuse(Some(call.phase), &message)
+                print_denial(&objection("deny", &message, notice), &message)
             }
             (Phase::After, _) => match verdict.redaction() {
-                None => Reply::silent(),
-                Some(redaction) => {
-                    print(&Answer { decision: "deny", reason: &readable(redaction, &["llmContent"]) })
-                }
+                None => say(notice, told(call, verdict)),
+                Some(redaction) => print(&objection("deny", &readable(redaction, &["llmContent"]), notice)),
             },
             // What has happened cannot be stopped; it is in the record.
-            (
-                Phase::Permission
-                | Phase::Config
-                | Phase::Start
-                | Phase::Prompt
-                | Phase::End
-                | Phase::Error
-                | Phase::Other,
-                _,
-            ) => Reply::silent(),
+            (Phase::Start | Phase::Prompt, _) => say(notice, told(call, verdict)),
+            (Phase::Permission | Phase::Config | Phase::End | Phase::Error | Phase::Other, _) => {
+                Reply::silent()
+            }
         }
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         match phase {
             None | Some(Phase::Before | Phase::Permission | Phase::Config | Phase::After) => {
-                print_denial(&Answer { decision: "deny", reason: message }, message)
+                print_denial(&objection("deny", message, None), message)
             }
-            Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
+            Some(Phase::Start | Phase::Prompt) => say(Some(message), None),
+            Some(Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }
 }

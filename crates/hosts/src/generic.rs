@@ -13,6 +13,7 @@ use toolgate_model::{
 use crate::members::Members;
 use crate::plain;
 use crate::tools::{TOOLSETS, Tool, Toolset, and_as_written, is_mcp_name};
+use crate::wire::once;
 
 pub(crate) struct Generic;
 
@@ -91,6 +92,21 @@ fn action_by_word(action: Json<'_>) -> Result<Action<'_>, DecodeError> {
     if uses.is_empty() { Err(WRONG) } else { Ok(Action::Files(uses)) }
 }
 
+/// The question, as the tools that ask one have it.
+fn asked<'a>(told: &mut Members<'a>) -> Result<Json<'a>, DecodeError> {
+    let question = told.text("text")?.map(|text| (Cow::Borrowed("question"), Json::Text(text)));
+    Ok(Json::Object(question.into_iter().collect()))
+}
+
+/// What failed in the host.
+fn failed<'a>(told: &mut Members<'a>) -> Result<Json<'a>, DecodeError> {
+    let mut members = Vec::new();
+    for name in ["message", "recoverable"] {
+        members.extend(told.take(name)?.map(|value| (Cow::Borrowed(name), value)));
+    }
+    Ok(Json::Object(members))
+}
+
 impl Host for Generic {
     fn id(&self) -> &'static str {
         "generic"
@@ -108,8 +124,11 @@ impl Host for Generic {
         match event {
             "permission" => Phase::Permission,
             "after" => Phase::After,
+            "answer" => Phase::After,
             "start" => Phase::Start,
-            "end" => Phase::Other,
+            "prompt" => Phase::Prompt,
+            "end" => Phase::End,
+            "error" => Phase::Error,
             // Whoever misspells an event gets the answer that stops a call.
             _ => Phase::Before,
         }
@@ -120,7 +139,7 @@ impl Host for Generic {
         let name =
             told.text("event")?.or(event.map(Cow::Borrowed)).ok_or(DecodeError::MissingField("event"))?;
         let phase = self.phase(&name);
-        if phase == Phase::Before && name != "before" {
+        if phase == Phase::Before && name != "before" && name != "question" {
             return Err(DecodeError::WrongField("event"));
         }
         let cwd = told.text("cwd")?;
@@ -132,7 +151,15 @@ impl Host for Generic {
         }
         let mut agent = told.object("agent")?;
         let agent = Agent { id: agent.text("id")?, kind: agent.text("kind")? };
+        let said = match &*name {
+            "prompt" | "answer" => Some(told.text("text")?.ok_or(DecodeError::MissingField("text"))?),
+            _ => None,
+        };
         let (tool, input, action) = match phase {
+            Phase::Before | Phase::After if matches!(&*name, "question" | "answer") => {
+                (Cow::Borrowed("ask_user"), asked(&mut told)?, Action::Question)
+            }
+            Phase::Error => (Cow::Borrowed(""), failed(&mut told)?, Action::Nothing),
             Phase::Before | Phase::Permission | Phase::After => {
                 let tool = told.text("tool")?.ok_or(DecodeError::MissingField("tool"))?;
                 let input = told.take("input")?.ok_or(DecodeError::MissingField("input"))?;
@@ -140,7 +167,7 @@ impl Host for Generic {
                     Some(action) => action_by_word(action)?,
                     None => action_by_name(&tool, &input),
                 };
-                (tool, input, action)
+                (tool, input, once(phase, action))
             }
             _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
         };
@@ -152,6 +179,7 @@ impl Host for Generic {
             input,
             action,
             output: told.output("output", phase),
+            said,
             ..Call::event(self.id(), name, phase)
         })
     }

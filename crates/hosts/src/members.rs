@@ -44,6 +44,15 @@ impl<'a> Members<'a> {
         Some(Cow::Borrowed(output.get()))
     }
 
+    /// What the user said: of an event that tells it.
+    pub(crate) fn said(
+        &mut self,
+        name: &'static str,
+        phase: Phase,
+    ) -> Result<Option<Cow<'a, str>>, DecodeError> {
+        if phase == Phase::Prompt { self.text(name) } else { Ok(None) }
+    }
+
     /// The member of this name.
     pub(crate) fn take(&mut self, name: &'static str) -> Result<Option<Json<'a>>, DecodeError> {
         let read = |value: &'a RawValue| serde_json::from_str(value.get());

@@ -1,7 +1,7 @@
 //! OpenCode: its plugin hands on each event with the directory that the session stands in.
 //!
 //! What the client does, as observed on 1.18.33: a plugin stops a call by throwing, changes it in place, and has
-//! no way to ask anybody. The tools of MCP servers and of plugins are told by their names only: `server_tool`.
+//! no way to ask anybody. It is told neither the end of a session nor what the user answers to a question. The tools of MCP servers and of plugins are told by their names only: `server_tool`.
 
 use std::borrow::Cow;
 
@@ -43,6 +43,18 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
+/// The user's words, without what the client itself adds to them.
+fn spoken<'a>(mut told: Members<'a>) -> Result<Option<Cow<'a, str>>, DecodeError> {
+    let parts = match told.take("parts")? {
+        Some(Json::List(parts)) => parts,
+        _ => Vec::new(),
+    };
+    let own = |part: &&Json<'_>| part.get("synthetic") != Some(&Json::Bool(true));
+    let texts: Vec<&str> =
+        parts.iter().filter(own).filter_map(|part| part.get("text").and_then(Json::text)).collect();
+    Ok((!texts.is_empty()).then(|| Cow::Owned(texts.join("\n"))))
+}
+
 impl Host for OpenCode {
     fn id(&self) -> &'static str {
         "opencode"
@@ -65,6 +77,7 @@ impl Host for OpenCode {
             "tool.execute.before" => Phase::Before,
             "tool.execute.after" => Phase::After,
             "session.created" => Phase::Start,
+            "chat.message" => Phase::Prompt,
             _ => Phase::Other,
         }
     }
@@ -100,6 +113,7 @@ impl Host for OpenCode {
             input,
             action,
             output,
+            said: if phase == Phase::Prompt { spoken(payload.object("output")?)? } else { None },
             ..Call::event(self.id(), Cow::Borrowed(name), phase)
         })
     }

@@ -13,6 +13,7 @@ use crate::members::Members;
 use crate::plain;
 use crate::tools::Tool::{Internal, Read, Search, Shell, Write};
 use crate::tools::{Toolset, is_mcp_name};
+use crate::wire::spoken;
 
 pub(crate) struct Pi;
 
@@ -59,6 +60,8 @@ impl Host for Pi {
             "tool_call" => Phase::Before,
             "tool_result" => Phase::After,
             "session_start" => Phase::Start,
+            "input" => Phase::Prompt,
+            "session_shutdown" => Phase::End,
             _ => Phase::Other,
         }
     }
@@ -68,7 +71,8 @@ impl Host for Pi {
         let (mut told, mut ctx) = (payload.object("event")?, payload.object("ctx")?);
         let name =
             told.text("type")?.or(event.map(Cow::Borrowed)).ok_or(DecodeError::MissingField("event.type"))?;
-        let phase = self.phase(&name);
+        let by_user = told.text("source")?.is_none_or(|source| source != "extension");
+        let phase = spoken(self.phase(&name), by_user);
         let (tool, input, action) = match phase {
             Phase::Before | Phase::After => {
                 let tool = told.text("toolName")?.ok_or(DecodeError::MissingField("event.toolName"))?;
@@ -92,10 +96,11 @@ impl Host for Pi {
             session: ctx.text("sessionId")?,
             cwd: ctx.text("cwd")?,
             transcript: ctx.text("sessionFile")?,
-            standing: Standing { trusted, mode: ctx.text("mode")?.map(Cow::into_owned) },
+            standing: Standing { trusted, mode: ctx.text("mode")?.map(Cow::into_owned), paused: false },
             tool,
             input,
             action,
+            said: told.said("text", phase)?,
             output: (phase == Phase::After).then(|| output(&mut told)).flatten(),
             ..Call::event(self.id(), name, phase)
         })

@@ -2,12 +2,13 @@
 //!
 //! What the client does, as observed on 0.24.4: it ignores a changed input and runs the original, so a rewrite is
 //! a denial that says what to write instead; exit 2 without text lets the call run. What a tool gave back can be neither
-//! changed nor hidden: a block after the call leaves it where it is.
+//! changed nor hidden: a block after the call leaves it where it is. `additionalContext` after a call is for the model. That
+//! `systemMessage` is shown beside exit 2 has not been seen.
 
 use serde::Serialize;
 use toolgate_model::{Call, Decision, DecodeError, Host, Phase, Reply, Verdict};
 
-use crate::claude_code::phase_of_kin as phase;
+use crate::claude_code::phase_of_kin;
 use crate::tools::Tool::{Fetch, Internal, Question, Read, Search, ShellIn, Write};
 use crate::tools::{Toolset, is_mcp_name};
 use crate::wire::{Dialect, print, print_denial, rewrite_hint};
@@ -42,28 +43,53 @@ pub(crate) const TOOLS: Toolset = Toolset {
 
 const DIALECT: Dialect = Dialect { host: "qwen", tools: TOOLS, phase };
 
-#[derive(Serialize)]
+/// Where its events stand.
+fn phase(event: &str) -> Phase {
+    match phase_of_kin(event) {
+        // It comes before every request to the model and not only when the user has spoken: it begins no turn.
+        Phase::Prompt => Phase::Other,
+        phase => phase,
+    }
+}
+
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer<'a> {
-    hook_specific_output: Output<'a>,
+    /// For the user, and not for the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_specific_output: Option<Output<'a>>,
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Output<'a> {
-    hook_event_name: &'static str,
-    permission_decision: &'static str,
-    permission_decision_reason: &'a str,
+#[serde(untagged)]
+enum Output<'a> {
+    #[serde(rename_all = "camelCase")]
+    Before {
+        hook_event_name: &'static str,
+        permission_decision: &'static str,
+        permission_decision_reason: &'a str,
+    },
+    /// What the model is told.
+    #[serde(rename_all = "camelCase")]
+    Told { hook_event_name: &'a str, additional_context: &'a str },
 }
 
-fn before<'a>(decision: &'static str, reason: &'a str) -> Answer<'a> {
-    Answer {
-        hook_specific_output: Output {
-            hook_event_name: "PreToolUse",
-            permission_decision: decision,
-            permission_decision_reason: reason,
-        },
+fn before<'a>(decision: &'static str, reason: &'a str, system_message: Option<&'a str>) -> Answer<'a> {
+    let output = Output::Before {
+        hook_event_name: "PreToolUse",
+        permission_decision: decision,
+        permission_decision_reason: reason,
+    };
+    Answer { system_message, hook_specific_output: Some(output) }
+}
+
+fn say(system_message: Option<&str>, hook_specific_output: Option<Output<'_>>) -> Reply {
+    if system_message.is_none() && hook_specific_output.is_none() {
+        return Reply::silent();
     }
+    print(&Answer { system_message, hook_specific_output })
 }
 
 impl Host for Qwen {
@@ -89,26 +115,22 @@ impl Host for Qwen {
 
     fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
         let message = verdict.message().unwrap_or_default();
+        let notice = verdict.notice();
+        let told = |context| Output::Told { hook_event_name: &call.event, additional_context: context };
         match (call.phase, verdict.decision()) {
             (Phase::Before, Decision::Allow) => match rewrite_hint(verdict) {
-                None => Reply::silent(),
-                Some(hint) => self.refuse(Some(Phase::Before), &hint),
+                None => say(notice, None),
+                Some(hint) => print_denial(&before("deny", &hint, notice), &hint),
             },
-            (Phase::Before, Decision::Ask) => print(&before("ask", &message)),
-            (Phase::Before | Phase::Config, Decision::Deny) | (Phase::Config, Decision::Ask) => {
-                self.refuse(Some(call.phase), &message)
+            (Phase::Before, Decision::Ask) => print(&before("ask", &message, notice)),
+            (Phase::Before, Decision::Deny) => print_denial(&before("deny", &message, notice), &message),
+            (Phase::Config, Decision::Ask | Decision::Deny) | (Phase::Permission, Decision::Deny) => {
+                Reply::blocking(&message)
             }
-            (Phase::Permission, Decision::Deny) => Reply::blocking(&message),
             // What has happened cannot be stopped; it is in the record.
+            (Phase::After | Phase::Start, _) => say(notice, verdict.context().map(told)),
             (
-                Phase::Permission
-                | Phase::Config
-                | Phase::After
-                | Phase::Start
-                | Phase::Prompt
-                | Phase::End
-                | Phase::Error
-                | Phase::Other,
+                Phase::Permission | Phase::Config | Phase::Prompt | Phase::End | Phase::Error | Phase::Other,
                 _,
             ) => Reply::silent(),
         }
@@ -116,11 +138,10 @@ impl Host for Qwen {
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         match phase {
-            None | Some(Phase::Before) => print_denial(&before("deny", message), message),
+            None | Some(Phase::Before) => print_denial(&before("deny", message, None), message),
             Some(Phase::Permission | Phase::Config) => Reply::blocking(message),
-            Some(Phase::After | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => {
-                Reply::silent()
-            }
+            Some(Phase::Start) => say(Some(message), None),
+            Some(Phase::After | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! events and tools.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -42,6 +43,8 @@ struct Event<'a> {
     file_path: Option<Cow<'a, str>>,
     #[serde(borrow)]
     tool_response: Option<&'a RawValue>,
+    #[serde(borrow)]
+    prompt: Option<Json<'a>>,
 }
 
 impl Dialect {
@@ -56,7 +59,12 @@ impl Dialect {
             .hook_event_name
             .or(named.map(Cow::Borrowed))
             .ok_or(DecodeError::MissingField("hook_event_name"))?;
-        let phase = (self.phase)(&name);
+        let prompt = match event.prompt {
+            Some(Json::Text(prompt)) => Some(prompt),
+            _ => None,
+        };
+        let by_user = event.agent_id.is_none() && !prompt.as_deref().is_some_and(is_notification);
+        let phase = spoken((self.phase)(&name), by_user);
         let (tool, input, action) = match phase {
             Phase::Before | Phase::Permission | Phase::After => {
                 let tool = event.tool_name.ok_or(DecodeError::MissingField("tool_name"))?;
@@ -64,7 +72,7 @@ impl Dialect {
                 if !matches!(input, Json::Object(_)) {
                     return Err(DecodeError::WrongField("tool_input"));
                 }
-                let action = self.tools.action(&tool, &input);
+                let action = once(phase, self.tools.action(&tool, &input));
                 (tool, input, action)
             }
             Phase::Config => (Cow::Borrowed(""), Json::Null, Action::Configure(event.file_path)),
@@ -81,6 +89,11 @@ impl Dialect {
                 .flatten()
                 .and_then(worktree_entered),
             agent: Agent { id: event.agent_id, kind: event.agent_type },
+            said: match phase {
+                Phase::Prompt => prompt,
+                Phase::After if matches!(action, Action::Question) => event.tool_response.and_then(answered),
+                _ => None,
+            },
             tool,
             input,
             action,
@@ -101,6 +114,34 @@ fn worktree_entered<'a>(response: &RawValue) -> Option<Cow<'a, str>> {
         worktree: String,
     }
     serde_json::from_str(response.get()).ok().map(|Response { worktree }| Cow::Owned(worktree))
+}
+
+/// A question is judged, and counted, before it is asked: the permission that some hosts ask for besides is not one more.
+pub(crate) fn once(phase: Phase, action: Action<'_>) -> Action<'_> {
+    match action {
+        Action::Question if phase == Phase::Permission => Action::Internal,
+        action => action,
+    }
+}
+
+/// Hosts raise the event of a prompt also for what no user has said, a sub-agent's task for one: that begins no turn.
+pub(crate) fn spoken(phase: Phase, by_user: bool) -> Phase {
+    if phase == Phase::Prompt && !by_user { Phase::Other } else { phase }
+}
+
+/// Whether a prompt is the client's own notice that a task in the background has ended.
+fn is_notification(prompt: &str) -> bool {
+    prompt.starts_with("<task-notification>")
+}
+
+/// What the user answered to the questions of a tool, each answer in lines of its own.
+fn answered<'a>(response: &RawValue) -> Option<Cow<'a, str>> {
+    #[derive(Deserialize)]
+    struct Response {
+        answers: BTreeMap<String, String>,
+    }
+    let Response { answers } = serde_json::from_str(response.get()).ok()?;
+    Some(Cow::Owned(answers.into_values().collect::<Vec<_>>().join("\n")))
 }
 
 /// Where in an event something stands that cannot be read.
@@ -126,6 +167,12 @@ pub(crate) fn print(answer: &impl Serialize) -> Reply {
 /// A denial in every form that some version of a host obeys: its own JSON, exit 2, and the reason on stderr.
 pub(crate) fn print_denial(answer: &impl Serialize, message: &str) -> Reply {
     Reply { stdout: print(answer).stdout, ..Reply::blocking(message) }
+}
+
+/// What is told together, each in lines of its own; `None` where there is nothing.
+pub(crate) fn joined(first: Option<&str>, second: Option<&str>) -> Option<String> {
+    let told: Vec<&str> = first.into_iter().chain(second).collect();
+    (!told.is_empty()).then(|| told.join("\n"))
 }
 
 /// The whole input with the verdict's changes in it; `None` where there are none.

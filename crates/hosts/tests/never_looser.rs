@@ -92,10 +92,14 @@ fn codex(event: &str, reply: &Reply) -> Obeyed {
         "permissionDecisionReason",
         "updatedInput",
         "decision",
+        "systemMessage",
+        "additionalContext",
     ];
     let strange = |value: &Value| value.as_object().unwrap().keys().any(|key| !known.contains(&key.as_str()));
-    let output = &answer["hookSpecificOutput"];
-    if strange(&answer) || strange(output) {
+    let Some(output) = answer.get("hookSpecificOutput") else { return Obeyed::runs() };
+    // Earlier versions take no decision beside what the model is told.
+    let decides = output.get("permissionDecision").is_some() && output.get("additionalContext").is_some();
+    if strange(&answer) || strange(output) || decides {
         return Obeyed::runs();
     }
     if event == "PermissionRequest" {
@@ -234,22 +238,38 @@ fn events() -> Vec<(&'static str, Payload)> {
     let plain = json!({"cwd": "/w", "tool": "bash", "input": {"command": "ls"}});
     let cursor =
         ["preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile", "subagentStart"];
-    for (id, names, payload) in
-        [("cursor", cursor, shell), ("generic", ["before", "permission", "after", "start", "end"], plain)]
-    {
-        events.extend(names.map(|event| {
-            let place = format!("{id} {event}");
-            (id, Payload { place, event: event.to_owned(), bytes: payload.to_string().into_bytes() })
-        }));
-    }
+    let made_up = |id: &'static str, event: &str, payload: &Value| {
+        let place = format!("{id} {event}");
+        (id, Payload { place, event: event.to_owned(), bytes: payload.to_string().into_bytes() })
+    };
+    events.extend(cursor.map(|event| made_up("cursor", event, &shell)));
+    events.extend(
+        ["before", "permission", "after", "start", "end"].map(|event| made_up("generic", event, &plain)),
+    );
+    let said = json!({"cwd": "/w", "session": "s", "text": "yes", "message": "m", "recoverable": true});
+    events.extend(["question", "answer", "prompt", "error"].map(|event| made_up("generic", event, &said)));
+    let prompt = json!({"conversation_id": "s", "prompt": "yes"});
+    let start = json!({"conversation_id": "s", "workspace_roots": ["/w"]});
+    events.push(made_up("cursor", "beforeSubmitPrompt", &prompt));
+    events.extend(["sessionStart", "sessionEnd"].map(|event| made_up("cursor", event, &start)));
+    let answered = json!({"input": {"answer": "yes", "wasFreeform": true}, "invocation": {"sessionId": "s"}});
+    events.push(made_up("copilot-sdk", "onUserInputResponse", &answered));
     events
 }
 
-struct Objects(Decision, String);
+struct Objects<'a> {
+    decision: Decision,
+    message: &'a str,
+    answer: Option<&'a str>,
+}
 
-impl Policy for Objects {
+impl Policy for Objects<'_> {
     fn judge(&self, _: &Facts<'_>, findings: &mut Vec<Finding>) {
-        findings.push(Finding::new("p", self.0, Kind::Outside).because(self.1.clone()));
+        let finding = Finding::new("p", self.decision, Kind::Outside).because(self.message);
+        findings.push(match self.answer {
+            Some(answer) => finding.answering(answer),
+            None => finding,
+        });
     }
 }
 
@@ -262,7 +282,7 @@ impl Wording for OwnWords {
 }
 
 /// A verdict of this kind.
-fn verdict(decision: Decision, message: &str, granted: bool, rewrites: &[(String, String)]) -> Verdict {
+fn verdict(objects: &Objects<'_>, granted: bool, rewrites: &[(String, String)]) -> Verdict {
     let (agent, ground) = (Agent::default(), Ground::default());
     let facts = Facts {
         tool: "t",
@@ -280,9 +300,8 @@ fn verdict(decision: Decision, message: &str, granted: bool, rewrites: &[(String
         expanded: Vec::new(),
         config: None,
     };
-    let objects = Objects(decision, message.to_owned());
     let ruleset = Ruleset {
-        policies: vec![&objects],
+        policies: vec![objects],
         can_ask: true,
         grants: granted,
         wording: &OwnWords,
@@ -294,27 +313,34 @@ fn verdict(decision: Decision, message: &str, granted: bool, rewrites: &[(String
 const MESSAGES: [&str; 6] =
     ["no", "", "say \"no\"\n{}\n", "null", "\u{1b}[31mrot\u{0}", "\u{feff}ümläut \u{2028} 🙂 \\u0000"];
 
-fn check(
-    id: &str,
-    event: &str,
-    call: &Call<'_>,
-    decision: Decision,
-    message: &str,
+/// What a verdict carries besides its decision.
+#[derive(Debug, Clone, Copy, Default)]
+struct Besides<'a> {
     granted: bool,
     rewriting: bool,
-) {
+    notice: Option<&'a str>,
+    context: Option<&'a str>,
+    answer: Option<&'a str>,
+    said: Option<&'a str>,
+}
+
+fn check(id: &str, event: &str, call: &Call<'_>, decision: Decision, message: &str, besides: Besides<'_>) {
     let sent = serde_json::to_value(&call.input).unwrap();
     let member = sent.as_object().and_then(|input| input.iter().find(|(_, value)| value.is_string()));
     let rewrites: Vec<_> = member
         .iter()
-        .filter(|_| rewriting)
+        .filter(|_| besides.rewriting)
         .map(|(name, _)| ((*name).clone(), "changed".to_owned()))
         .collect();
-    let verdict = verdict(decision, message, granted, &rewrites);
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let objects = Objects { decision, message, answer: besides.answer };
+    let verdict = verdict(&objects, besides.granted, &rewrites)
+        .noticing(owned(besides.notice))
+        .telling(owned(besides.context))
+        .saying(owned(besides.said));
     let reply = host(id).unwrap().encode(call, &verdict);
     assert!(!reply.stdout.contains('\n'), "{id} {event}: more than a line: {reply:?}");
-    let what =
-        format!("{id} {event} {decision:?} {message:?} granted={granted} rewriting={rewriting}: {reply:?}");
+    let what = format!("{id} {event} {decision:?} {message:?} {besides:?}: {reply:?}");
     let obeyed = obeyed(id, event, &sent, &reply);
     // A prompt that the host shows anyway is the asking.
     let asked_anyway = call.phase == Phase::Permission && decision != Decision::Deny;
@@ -335,6 +361,8 @@ fn check(
 #[test]
 fn no_answer_is_looser_than_its_verdict() {
     let mut seen = 0;
+    let notice = Some("notice {\"decision\":\"allow\"}\nof two lines");
+    let all = Besides { notice, context: Some("context"), answer: Some("answer"), ..Besides::default() };
     for (id, Payload { place, event, bytes }) in events() {
         let call = host(id).unwrap().decode(Some(&event), &bytes);
         let call = call.unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -345,12 +373,163 @@ fn no_answer_is_looser_than_its_verdict() {
         for decision in [Decision::Allow, Decision::Ask, Decision::Deny] {
             for message in MESSAGES {
                 for (granted, rewriting) in [(false, false), (false, true), (true, false), (true, true)] {
-                    check(id, &event, &call, decision, message, granted, rewriting);
+                    for besides in [
+                        Besides::default(),
+                        Besides { notice, ..Besides::default() },
+                        Besides { context: Some("context"), ..Besides::default() },
+                        Besides { said: Some("said"), ..all },
+                    ] {
+                        let besides = Besides { granted, rewriting, ..besides };
+                        check(id, &event, &call, decision, message, besides);
+                    }
                 }
             }
         }
     }
     assert!(seen >= 150, "only {seen} events");
+}
+
+/// What the client shows its user, of an answer to this event; empty where it shows nothing.
+fn shown_to_user(host: &str, event: &str, reply: &Reply) -> String {
+    let Some(said) = answer(reply) else { return String::new() };
+    let member = match host {
+        "claude-code" | "gemini" | "qwen" => "/systemMessage",
+        "codex" if reply.code == 0 => "/systemMessage",
+        "cursor" if event != "sessionStart" => "/user_message",
+        "copilot-sdk" | "generic" | "opencode" | "pi" => "/notice",
+        _ => return String::new(),
+    };
+    text(&said, member).unwrap_or_default().to_owned()
+}
+
+/// What the client tells its model besides, of an answer to this event; empty where it tells nothing.
+fn told_to_model(host: &str, event: &str, reply: &Reply) -> String {
+    let Some(said) = answer(reply) else { return String::new() };
+    let named = said["hookSpecificOutput"]["hookEventName"] == event;
+    let member = match host {
+        "claude-code" | "codex" | "qwen" if named => "/hookSpecificOutput/additionalContext",
+        "gemini" if named && event != "BeforeTool" => "/hookSpecificOutput/additionalContext",
+        "copilot" => "/additionalContext",
+        "cursor" => "/additional_context",
+        "copilot-sdk" | "generic" | "opencode" | "pi" => "/context",
+        _ => return String::new(),
+    };
+    text(&said, member).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_user_and_the_model_are_told_where_the_client_can_do_it() {
+    let mut begun = HashSet::new();
+    for (id, Payload { place, event, bytes }) in events() {
+        let host = host(id).unwrap();
+        let call = host.decode(Some(&event), &bytes).unwrap();
+        let telling = |decision| {
+            let objects = Objects { decision, message: "no", answer: None };
+            let verdict = match call.phase {
+                Phase::Before => verdict(&objects, false, &[]),
+                _ => Verdict::none(),
+            };
+            host.encode(
+                &call,
+                &verdict.noticing(Some("for the user".into())).telling(Some("for the model".into())),
+            )
+        };
+        for decision in [Decision::Allow, Decision::Deny] {
+            let reply = telling(decision);
+            let (user, model) = (shown_to_user(id, &event, &reply), told_to_model(id, &event, &reply));
+            let whole = format!("{}{}", reply.stdout, reply.stderr);
+            assert_eq!(
+                whole.matches("for the user").count(),
+                usize::from(!user.is_empty()),
+                "{place}: {reply:?}"
+            );
+            assert!(!model.contains("for the user") && !user.contains("for the model"), "{place}: {reply:?}");
+            let shows = !matches!(id, "copilot" | "mpm");
+            let expected = shows && matches!(call.phase, Phase::Before | Phase::Prompt);
+            assert!(user.contains("for the user") || !expected, "{place}: {reply:?}");
+            let begins = matches!(call.phase, Phase::Start | Phase::Prompt);
+            let heard = id != "mpm" && !(id == "cursor" && call.phase == Phase::Prompt);
+            assert!(model == "for the model" || !begins || !heard, "{place}: {reply:?}");
+            if begins && !model.is_empty() {
+                begun.insert(id);
+            }
+        }
+    }
+    assert_eq!(begun.len(), HOSTS.len() - 2, "all but mpm, and qwen, of which no start was seen: {begun:?}");
+}
+
+#[test]
+fn an_event_that_stops_nothing_passes_whatever_becomes_of_us() {
+    for (id, Payload { place, event, bytes }) in events() {
+        let host = host(id).unwrap();
+        let call = host.decode(Some(&event), &bytes).unwrap();
+        if !matches!(call.phase, Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) {
+            continue;
+        }
+        for reply in [host.refuse(Some(host.phase(&event)), "broken"), host.encode(&call, &Verdict::none())] {
+            assert_eq!(reply.code, 0, "{place}: {reply:?}");
+            assert_eq!(reply.stderr, "", "{place}: {reply:?}");
+            let said = answer(&reply).unwrap_or_default();
+            let stops = ["block", "deny", "ask"].map(Value::from);
+            assert!(!stops.contains(&said["decision"]) && said["continue"] != false, "{place}: {reply:?}");
+            assert!(said["action"] != "block", "{place}: {reply:?}");
+        }
+    }
+}
+
+#[test]
+fn a_question_is_answered_and_an_answer_passed_on_in_the_plain_protocol() {
+    let encode = |id: &str, event: &str, payload: &str, verdict: &Verdict| {
+        let host = host(id).unwrap();
+        let call = host.decode(Some(event), payload.as_bytes()).unwrap();
+        let reply = host.encode(&call, verdict);
+        answer(&reply).unwrap()
+    };
+    let objects = Objects { decision: Decision::Deny, message: "too many", answer: Some("Decide.") };
+    let denied = verdict(&objects, false, &[]);
+    let said = Verdict::none().saying(Some("yes (brief)".into()));
+    let (asked, told) = (
+        json!({"decision": "deny", "reason": "Decide.", "answer": "Decide."}),
+        json!({"decision": "allow", "text": "yes (brief)"}),
+    );
+    for (id, event, payload, verdict, expected) in [
+        ("generic", "question", r#"{"cwd":"/w","text":"Which?"}"#, &denied, &asked),
+        ("generic", "answer", r#"{"text":"yes"}"#, &said, &told),
+        ("copilot-sdk", "onUserInputRequest", r#"{"input":{"question":"Which?"}}"#, &denied, &asked),
+        ("copilot-sdk", "onUserInputResponse", r#"{"input":{"answer":"yes"}}"#, &said, &told),
+    ] {
+        assert_eq!(&encode(id, event, payload, verdict), expected, "{id} {event}");
+    }
+}
+
+#[test]
+fn a_session_ends_with_a_summary_and_an_error_is_handled() {
+    let verdict = Verdict::none().noticing(Some("n".into())).telling(Some("c".into()));
+    for (id, event, payload, expected) in [
+        ("generic", "end", "{}", json!({"decision": "allow", "summary": "c", "notice": "n"})),
+        (
+            "copilot-sdk",
+            "onSessionEnd",
+            r#"{"input":{}}"#,
+            json!({"decision": "allow", "summary": "c", "notice": "n"}),
+        ),
+        (
+            "generic",
+            "error",
+            r#"{"message":"m","recoverable":true}"#,
+            json!({"decision": "allow", "context": "c", "handling": "retry", "notice": "n"}),
+        ),
+        (
+            "copilot-sdk",
+            "onErrorOccurred",
+            r#"{"input":{"error":{"message":"m"},"recoverable":false}}"#,
+            json!({"decision": "allow", "context": "c", "handling": "abort", "notice": "n"}),
+        ),
+    ] {
+        let host = host(id).unwrap();
+        let call = host.decode(Some(event), payload.as_bytes()).unwrap();
+        assert_eq!(answer(&host.encode(&call, &verdict)).unwrap(), expected, "{id} {event}");
+    }
 }
 
 #[test]

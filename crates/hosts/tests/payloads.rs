@@ -221,3 +221,114 @@ fn a_host_without_names_in_its_events_refuses_one_that_is_not_named() {
         }
     }
 }
+
+/// What the user said, as the call has it, of every captured event that begins a turn or answers a question.
+#[test]
+fn what_the_user_said_is_taken_and_nothing_else() {
+    let mut said = Vec::new();
+    for (directory, id, _) in CAPTURED {
+        for Payload { place, event, bytes } in &payloads(directory) {
+            let call = host(id).unwrap().decode(Some(event), bytes).unwrap();
+            assert_eq!(call.phase == Phase::Prompt && call.said.is_none(), false, "{place}");
+            if let Some(words) = call.said {
+                said.push(format!("{place}: {words}"));
+            }
+        }
+    }
+    let scripted = "Please do the scripted work.";
+    let expected = [
+        "claude-code/PostToolUse.AskUserQuestion: A".to_owned(),
+        "claude-code/UserPromptSubmit: Use every tool once.".to_owned(),
+        "codex/UserPromptSubmit: Use every tool once.".to_owned(),
+        format!("copilot/userPromptSubmitted: {scripted}"),
+        format!("copilot-pascal-case/UserPromptSubmit: {scripted}"),
+        format!("copilot-sdk/onUserPromptSubmitted: {scripted}"),
+        format!("gemini/BeforeAgent: {scripted}"),
+        format!("opencode/chat.message: \"{scripted}\""),
+        format!("pi/input: {scripted}"),
+        format!("pi-0.73.1/input: {scripted}"),
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn only_the_user_begins_a_turn() {
+    for (id, event, payload) in [
+        ("claude-code", "UserPromptSubmit", r#"{"prompt":"<task-notification>\n<task-id>b</task-id>"}"#),
+        ("codex", "UserPromptSubmit", r#"{"prompt":"yes","agent_id":"a"}"#),
+        ("copilot", "userPromptSubmitted", r#"{"prompt":"yes","agentId":"a"}"#),
+        (
+            "copilot-sdk",
+            "onUserPromptSubmitted",
+            r#"{"input":{"prompt":"yes","sessionId":"a"},"invocation":{"sessionId":"b"}}"#,
+        ),
+        ("pi", "input", r#"{"event":{"type":"input","text":"yes","source":"extension"}}"#),
+        ("qwen", "UserPromptSubmit", r#"{"prompt":"yes"}"#),
+    ] {
+        let call = host(id).unwrap().decode(Some(event), payload.as_bytes()).unwrap();
+        assert_eq!((call.phase, call.said), (Phase::Other, None), "{id} {event}");
+    }
+}
+
+#[test]
+fn sessions_end_and_errors_are_told() {
+    let mut seen = BTreeSet::new();
+    for (directory, id, _) in CAPTURED {
+        for Payload { event, bytes, .. } in &payloads(directory) {
+            let call = host(id).unwrap().decode(Some(event), bytes).unwrap();
+            if matches!(call.phase, Phase::End | Phase::Error) {
+                seen.insert(format!("{directory} {event} {:?}", call.phase));
+            }
+        }
+    }
+    let expected = [
+        "claude-code SessionEnd End",
+        "codex SessionEnd End",
+        "copilot errorOccurred Error",
+        "copilot sessionEnd End",
+        "copilot-pascal-case SessionEnd End",
+        "copilot-sdk onErrorOccurred Error",
+        "copilot-sdk onSessionEnd End",
+        "gemini SessionEnd End",
+        "pi session_shutdown End",
+        "pi-0.73.1 session_shutdown End",
+    ];
+    assert_eq!(seen, expected.map(str::to_owned).into());
+}
+
+/// A question is told several times, as a call, as what the application is handed, and as a permission: it is one.
+#[test]
+fn a_question_is_judged_once() {
+    for (directory, expected) in [("copilot-sdk", "onUserInputRequest"), ("claude-code", "PreToolUse")] {
+        let questions = payloads(directory).into_iter().filter(|Payload { event, bytes, .. }| {
+            let call = host(directory).unwrap().decode(Some(event), bytes).unwrap();
+            matches!(call.action, Action::Question) && call.phase.stops()
+        });
+        assert_eq!(questions.map(|one| one.event).collect::<Vec<_>>(), [expected]);
+    }
+    let permission = br#"{"event":"permission","cwd":"/w","tool":"ask_user","input":{}}"#;
+    let call = host("generic").unwrap().decode(None, permission).unwrap();
+    assert!(matches!(call.action, Action::Internal));
+}
+
+#[test]
+fn the_plain_protocol_says_what_was_said() {
+    let read = |event: &str, payload: &'static str| {
+        host("generic").unwrap().decode(Some(event), payload.as_bytes()).map(|call| {
+            let question = matches!(call.action, Action::Question);
+            (call.phase, question, call.tool.into_owned(), call.said.map(|said| said.into_owned()))
+        })
+    };
+    let none = String::new;
+    let ask = || "ask_user".to_owned();
+    let yes = || Some("yes".to_owned());
+    assert_eq!(read("prompt", r#"{"text":"yes"}"#), Ok((Phase::Prompt, false, none(), yes())));
+    assert_eq!(read("answer", r#"{"text":"yes"}"#), Ok((Phase::After, true, ask(), yes())));
+    assert_eq!(read("question", r#"{"cwd":"/w","text":"yes"}"#), Ok((Phase::Before, true, ask(), None)));
+    assert_eq!(read("end", "{}"), Ok((Phase::End, false, none(), None)));
+    assert_eq!(read("error", r#"{"message":"m"}"#), Ok((Phase::Error, false, none(), None)));
+    for (event, payload) in [("prompt", "{}"), ("answer", r#"{"text":7}"#), ("question", r#"{"text":"yes"}"#)]
+    {
+        assert!(read(event, payload).is_err(), "{event} {payload}");
+    }
+}

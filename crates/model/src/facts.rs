@@ -142,6 +142,8 @@ pub struct Standing {
     pub trusted: Option<bool>,
     /// The host's mode (`tui`, `rpc`, `json`, `print`).
     pub mode: Option<String>,
+    /// A person has switched the gate off for a while.
+    pub paused: bool,
 }
 
 /// What a change of the host's settings would do to our hooks.

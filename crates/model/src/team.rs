@@ -36,7 +36,8 @@ impl Member {
 
     /// Whether it is one of those who do the work.
     pub fn is_worker(&self) -> bool {
-        !self.is_coordinator() && !(self.name.is_empty() && self.role.is_empty())
+        let is_known = !self.name.is_empty() || !self.role.is_empty();
+        is_known && !self.is_coordinator()
     }
 
     /// Whether this name or role is its own.

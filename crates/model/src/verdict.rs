@@ -365,6 +365,17 @@ impl Verdict {
             said: None,
         }
     }
+    /// The same verdict, the agent being told one thing more with the reason.
+    pub fn pressing(mut self, more: &str) -> Verdict {
+        if let Some(first) = self.findings.first_mut() {
+            match &mut first.wording {
+                Some(wording) => *wording = format!("{wording} {more}"),
+                None if first.instead.is_empty() => more.clone_into(&mut first.instead),
+                None => first.instead = format!("{}. {more}", first.instead),
+            }
+        }
+        self
+    }
     /// What the user is told, and the model is not.
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()

@@ -14,6 +14,7 @@
 //! `echo` are no commands.
 //! Does not see: what a program that is not named does, and the same done through an interpreter's own functions.
 
+use regex_lite::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{Decision, Facts, Finding, Gap, Kind, Policy, Run, Unknown, Via, shorten};
@@ -51,6 +52,9 @@ pub struct CommandRule {
     pub instead: String,
     /// Programs with their sub-commands: `git push`, `aws * delete-*`, `systemctl stop|disable`.
     pub command: Vec<String>,
+    /// A regular expression that the text of the call, or one of the commands that it runs, fits. It goes by letters, so
+    /// that a quoted mention counts too: `command` is better where it will do.
+    pub pattern: String,
     /// Options, one of which is given; every spelling is listed, `--prune=now` asks for the value too.
     pub any: Vec<String>,
     /// Options that are all given; `-r|--recursive` is either.
@@ -295,9 +299,33 @@ pub(crate) struct OwnRules<'s>(pub(crate) &'s [CommandRule]);
 
 impl Policy for OwnRules<'_> {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        for rule in self.0.iter().filter(|rule| !rule.pattern.is_empty()) {
+            let fits = match Regex::new(&rule.pattern) {
+                Ok(pattern) => {
+                    let runs = facts.runs.iter().map(|run| run.words.join(" "));
+                    facts.command.is_some_and(|text| pattern.is_match(text))
+                        || runs.into_iter().any(|text| pattern.is_match(&text))
+                }
+                // It was checked when it was written; one that cannot be read now forbids.
+                Err(_) => !facts.runs.is_empty(),
+            };
+            if fits {
+                let decision = if rule.ask { Decision::Ask } else { Decision::Deny };
+                findings.push(
+                    Finding::new("destructive", decision, Kind::Rule)
+                        .because(format!("a rule forbids such a command: {}", shorten(&rule.message, 200)))
+                        .instead(shorten(&rule.instead, 140)),
+                );
+            }
+        }
         for run in &facts.runs {
             let known = canonical(run, None);
-            for rule in self.0.iter().filter(|rule| rule.shape().fits(run) || rule.shape().fits(&known)) {
+            for rule in self
+                .0
+                .iter()
+                .filter(|rule| !rule.command.is_empty())
+                .filter(|rule| rule.shape().fits(run) || rule.shape().fits(&known))
+            {
                 let decision = if rule.ask { Decision::Ask } else { Decision::Deny };
                 findings.push(
                     Finding::new("destructive", decision, Kind::Rule)

@@ -41,6 +41,8 @@ mod secret_file;
 mod secret_shown;
 mod settings;
 mod shared_temporary;
+#[cfg(feature = "files")]
+pub mod squad;
 mod team;
 mod team_settings;
 mod unlisted_tool;
@@ -60,9 +62,9 @@ pub use layers::{LayerError, PROFILES, profile, read, stack};
 pub use mcp_secret::hard_coded;
 pub use outside_scope::{Rights, ScopeEntry};
 pub use packs::PACKS;
-pub use redaction::{Emails, Marks, Redaction, Secrets};
+pub use redaction::{Emails, Marks, OwnPattern, Redaction, Secrets};
 pub use reviewer_lockout::locked_out;
-pub use settings::{Activation, Boundary, Lists, Relative, Settings, Sought, SteppedBack};
+pub use settings::{Activation, Boundary, Lists, Relative, Settings, Sought, SteppedBack, Telling};
 pub use team::{FileRule, Limit, LimitKind, Role, Roles, RosterEntry, TeamSettings};
 
 /// A policy and its manual, which is the head of its own file.

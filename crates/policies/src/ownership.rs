@@ -31,6 +31,13 @@ pub(crate) struct Ownership {
     enabled: bool,
 }
 
+impl Ownership {
+    /// Whether it has to be known who is calling.
+    pub(crate) fn stands(&self) -> bool {
+        self.enabled
+    }
+}
+
 /// The policy over its settings, the team's table and what single agents are given besides.
 pub(crate) struct Owners<'s> {
     pub(crate) settings: &'s Ownership,

@@ -100,7 +100,7 @@ pub(crate) fn team_path(path: &Path, ground: &Ground) -> Option<String> {
         let (parent, name) = (top.parent()?, top.file_name()?);
         let mut rest = named(path).strip_prefix(parent).ok()?.components();
         let first = rest.next()?.as_os_str();
-        first.eq_ignore_ascii_case(name).then(|| rest.as_path())
+        first.eq_ignore_ascii_case(name).then_some(rest.as_path())
     })?;
     Some(rest.to_string_lossy().to_lowercase())
 }

@@ -24,6 +24,8 @@ pub struct Redaction {
     pub every_assignment: bool,
     /// Whether keys stay that their makers print in their manuals.
     pub keep_examples: bool,
+    /// Patterns of your own, each with what stands in the place of what fits.
+    pub pattern: Vec<OwnPattern>,
     /// What stands where a secret stood.
     pub marks: Marks,
     /// Whether shell commands are run through toolgate in hosts that never let the output of a command that fails be changed
@@ -41,10 +43,26 @@ impl Default for Redaction {
             entropy: true,
             every_assignment: false,
             keep_examples: false,
+            pattern: Vec::new(),
             marks: Marks::Same,
             wrap: false,
         }
     }
+}
+
+/// One `[[redaction.pattern]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OwnPattern {
+    /// A regular expression, tried on every text of an output.
+    pub pattern: String,
+    /// What stands in the place of what fits, letter for letter.
+    #[serde(default = "redacted")]
+    pub replacement: String,
+}
+
+fn redacted() -> String {
+    "[REDACTED]".to_owned()
 }
 
 /// Which secrets.
@@ -99,6 +117,12 @@ impl Redaction {
                 entropy: one.entropy || other.entropy,
                 every_assignment: one.every_assignment || other.every_assignment,
                 keep_examples: one.keep_examples && other.keep_examples,
+                pattern: {
+                    let mut all = one.pattern;
+                    all.extend(other.pattern);
+                    all.dedup();
+                    all
+                },
                 marks: one.marks,
                 wrap: one.wrap || other.wrap,
             })

@@ -142,7 +142,7 @@ pub fn locked_out<'l>(
     artifact: &str,
     ground: &toolgate_model::Ground,
 ) -> Vec<&'l str> {
-    let root = ground.root.as_ref().map(|root| root.lexical.as_path()).unwrap_or(Path::new("/"));
+    let root = ground.root.as_ref().map_or(Path::new("/"), |root| root.lexical.as_path());
     let names = Names::of(&toolgate_model::clean(&root.join(artifact)), ground);
     let about = |lockout: &&Lockout| lockout.artifact == artifact || covers(&lockout.artifact, &names);
     lockouts.iter().filter(about).map(|lockout| lockout.agent.as_str()).collect()

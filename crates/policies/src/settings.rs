@@ -207,17 +207,20 @@ impl Settings {
             return Err(format!("more than {MOST} entries of one kind"));
         }
         self.policy.destructive.check()?;
+        self.redaction.pattern.iter().try_for_each(|own| check_pattern(&own.pattern))?;
         self.policy.private_content.check()?;
         self.policy.secret_file.check()?;
         self.team.check()?;
         self.role.values().chain(self.agent.values()).try_for_each(Role::check)?;
         for rule in &self.command {
-            if rule.message.is_empty() || rule.command.iter().all(|command| command.trim().is_empty()) {
+            let names_none = rule.command.iter().all(|command| command.trim().is_empty());
+            if rule.message.is_empty() || (names_none && rule.pattern.is_empty()) {
                 return Err(format!(
-                    "the command rule `{}` needs `message` and `command`",
+                    "the command rule `{}` needs `message`, and `command` or `pattern`",
                     shorten(&rule.message, 60)
                 ));
             }
+            check_pattern(&rule.pattern)?;
         }
         for (name, tool) in &self.tools {
             if tool.access != ToolAccess::None && tool.paths.is_empty() {
@@ -258,10 +261,14 @@ impl Settings {
         const TRUST: &SteppedBack =
             &SteppedBack("the project is not trusted, and this profile stands in trusted ones only");
         const ROOT: &SteppedBack = &SteppedBack("the variable that names the root is not set to a directory");
+        const PAUSED: &SteppedBack =
+            &SteppedBack("a person has switched the gate off for a while (`toolgate pause`)");
         let activation = &self.activation;
         let standing = &facts.standing;
         let other_mode = |mode: &String| !activation.modes.is_empty() && !activation.modes.contains(mode);
-        if standing.mode.as_ref().is_some_and(other_mode) {
+        if standing.paused {
+            Some(PAUSED)
+        } else if standing.mode.as_ref().is_some_and(other_mode) {
             Some(MODE)
         } else if activation.skip_untrusted && standing.trusted == Some(false) {
             Some(TRUST)
@@ -406,6 +413,20 @@ impl Settings {
         }
     }
 
+    /// Whether it has to be known who is calling.
+    pub fn has_team(&self) -> bool {
+        let Policies { ownership, ask_user_limit, .. } = &self.policy;
+        let listed = !self.role.is_empty() || !self.agent.is_empty() || !self.team.roster.is_empty();
+        listed
+            || !self.team.main.is_empty()
+            || !self.team.reviewers.is_empty()
+            || !self.limit.is_empty()
+            || self.telling.new_directories
+            || self.asks_lockouts()
+            || ask_user_limit.counts()
+            || ownership.stands()
+    }
+
     /// Whether it has to be known who may not revise what.
     pub fn asks_lockouts(&self) -> bool {
         self.policy.reviewer_lockout.stands()
@@ -429,8 +450,19 @@ impl Settings {
     }
 }
 
+/// Says what is wrong with a regular expression.
+fn check_pattern(pattern: &str) -> Result<(), String> {
+    // One that takes long to try would be an attack on the deadline.
+    const LARGEST: usize = 1 << 18;
+    match regex_lite::RegexBuilder::new(pattern).size_limit(LARGEST).build() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("the pattern `{}` cannot be used: {error}", shorten(pattern, 60))),
+    }
+}
+
 /// What is to be looked for in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent things to look for")]
 pub struct Sought {
     /// Secrets that are known by their looks.
     pub secrets: bool,

@@ -27,14 +27,20 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_evidence::Lockouts;
+use toolgate_model::{Call, Phase};
 
 use crate::dirs::Dirs;
-use crate::disk::read_regular;
+use crate::disk::{Disk, read_regular};
+use crate::pause;
 use crate::register::{Places, Registrar, Registrations, tolerant, visible};
-use crate::settings::Wanted;
+use crate::session::{self, Registered};
+use crate::settings::{Wanted, team_rules};
+use crate::team::lockout_files;
 
 /// What is examined.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +117,7 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
         }
     };
     checks.extend(own_settings(subject));
+    checks.extend(team(subject));
     let active = live && checks.iter().all(|check| check.status != Status::Fail);
     Diagnosis { host: host.id(), name: host.name(), active, checks }
 }
@@ -118,9 +125,50 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
 /// What is wrong with `toolgate.toml`, the person's or the project's. Every call is denied until it is mended.
 fn own_settings(subject: &Subject<'_>) -> Option<Check> {
     let (dirs, root) = (subject.dirs, subject.places.project.as_deref());
-    let layers = Wanted { dirs, root, repository: None, fixed: None, default: "worktree" }.layers();
+    let layers =
+        Wanted { dirs, root, repository: None, team: &[], fixed: None, default: "worktree" }.layers();
     let check = |error| Check::new("toolgate.toml", Status::Fail, format!("{error}"));
     layers.err().map(|error| check(error).help("mend that line; `toolgate schema` knows all that can be set"))
+}
+
+/// What is to be known of the project's team: its rules, its lockouts, a gate that a person has switched off.
+fn team(subject: &Subject<'_>) -> Vec<Check> {
+    let Some(project) = subject.places.project.as_deref() else { return Vec::new() };
+    let call = Call {
+        cwd: project.to_str().map(Into::into),
+        ..Call::event("toolgate", "doctor".into(), Phase::Other)
+    };
+    let disk = Disk::default();
+    let Ok(ground) = session::ground(&disk, subject.dirs, &Registered::default(), &call, None) else {
+        return Vec::new();
+    };
+    let mut checks = Vec::new();
+    if pause::until(subject.dirs, &ground, SystemTime::now()).is_some() {
+        let text = "a person has switched the gate off in this worktree for a while".to_owned();
+        checks.push(
+            Check::new("paused", Status::Warn, text).help("`toolgate pause --end` switches it on again"),
+        );
+    }
+    let rules = ground.team.iter().map(|team| team.physical.join("config/policies.json"));
+    for file in rules.filter(|file| file.is_file()) {
+        match fs::read(&file)
+            .map_err(|error| error.to_string())
+            .and_then(|bytes| team_rules(&file, &bytes).map_err(|error| error.to_string()))
+        {
+            Ok(config) => checks.extend(
+                config.notes().into_iter().map(|note| Check::new("policies.json", Status::Info, note)),
+            ),
+            Err(error) => checks.push(
+                Check::new("policies.json", Status::Fail, error)
+                    .help("mend it: in the profile `squad` every call is denied until then"),
+            ),
+        }
+    }
+    if let Err(error) = Lockouts::read(&lockout_files(subject.dirs, &ground).all()) {
+        let help = "mend that line: writes are denied until then";
+        checks.push(Check::new("lockouts", Status::Fail, error.to_string()).help(help));
+    }
+    checks
 }
 
 /// One host on one machine.

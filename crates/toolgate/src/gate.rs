@@ -7,7 +7,7 @@
 //! [`judge`] is its middle: from a call to a verdict, asking only the [`World`].
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolgate_effects::{Analysis, Scene, confined, effects, in_directory};
 use toolgate_hosts::host;
@@ -16,7 +16,7 @@ use toolgate_model::{
     LookError, NodeId, NodeKind, PathArg, Place, Reach, Resolver, Ruleset, SECRET_LOOK, SecretName, Spot,
     Standing, Target, Team, Use, Verdict, World, holds_secret, secret_name,
 };
-use toolgate_policies::{Boundary, Relative, Settings, Sought, denied_names};
+use toolgate_policies::{Boundary, LimitKind, Relative, Settings, Sought, denied_names};
 
 use crate::change::change;
 use crate::content::Content;
@@ -45,8 +45,36 @@ pub struct Circumstances<'c> {
 
 /// Decides one call.
 pub fn judge(call: &Call<'_>, known: &Circumstances<'_>) -> Verdict {
+    judge_and_count(call, known).verdict
+}
+
+/// A verdict, and what of the call is counted.
+pub struct Judged {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What limits count it as; empty where there are none.
+    pub counted: Vec<LimitKind>,
+    /// The directories that it writes to; empty where nobody asks.
+    pub directories: Vec<PathBuf>,
+}
+
+/// Decides one call, and says what of it is counted.
+pub fn judge_and_count(call: &Call<'_>, known: &Circumstances<'_>) -> Judged {
     let bench = Bench::of(call, known);
-    bench.decide(bench.commanded().as_ref())
+    let facts = bench.observed(bench.commanded().as_ref());
+    let verdict = bench.verdict(&facts);
+    let layers = || known.layers.iter().zip(&facts);
+    let mut counted: Vec<LimitKind> = layers().flat_map(|(layer, facts)| layer.counted(facts)).collect();
+    counted.sort();
+    counted.dedup();
+    let asks = |(layer, _): &(&Settings, _)| layer.telling.new_directories;
+    let written = layers().filter(asks).flat_map(|(_, facts)| facts.uses.iter().filter(|used| used.writes()));
+    let places = written.filter_map(|used| used.place.as_ref().ok());
+    let mut directories: Vec<PathBuf> =
+        places.filter_map(|place| place.lexical.parent().map(Path::to_path_buf)).collect();
+    directories.sort();
+    directories.dedup();
+    Judged { verdict, counted, directories }
 }
 
 /// A verdict, and what each part of the call has to do with it.
@@ -153,15 +181,24 @@ impl<'j, 'a> Bench<'j, 'a> {
     }
 
     fn decide(&self, command: Option<&Analysis>) -> Verdict {
+        self.verdict(&self.observed(command))
+    }
+
+    /// What is known of the call under each layer of settings.
+    fn observed(&self, command: Option<&Analysis>) -> Vec<Facts<'_>> {
         let Bench { call, known, grounds, rewriting } = self;
         let looks = known
             .layers
             .iter()
             .zip(grounds)
             .map(|(layer, ground)| observe(call, known, layer, ground, *rewriting, command));
-        let facts: Vec<Facts<'_>> = looks.collect();
+        looks.collect()
+    }
+
+    fn verdict(&self, facts: &[Facts<'_>]) -> Verdict {
+        let Bench { call, known, rewriting, .. } = self;
         let lists: Vec<_> = known.layers.iter().map(Settings::lists).collect();
-        let layers = known.layers.iter().zip(&facts).zip(&lists);
+        let layers = known.layers.iter().zip(facts).zip(&lists);
         let overrides = host(call.host).is_some_and(toolgate_model::Host::grant_overrides_user);
         let rulesets: Vec<Ruleset<'_>> = layers
             .map(|((layer, facts), lists)| {
@@ -169,7 +206,7 @@ impl<'j, 'a> Bench<'j, 'a> {
             })
             .collect();
         let verdict = Ruleset::decide(&rulesets);
-        let stands = known.layers.iter().zip(&facts).all(|(layer, facts)| layer.inactive(facts).is_none());
+        let stands = known.layers.iter().zip(facts).all(|(layer, facts)| layer.inactive(facts).is_none());
         match facts.first() {
             Some(facts) if *rewriting && stands => verdict.rewriting(rewrites(call, facts)),
             _ => verdict,

@@ -23,7 +23,7 @@ use toolgate_evidence::{Ledger, LedgerError};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
     Action, Call, ConfigChange, DecodeError, Ground, HooksStart, Host, MAX_MESSAGE, Phase, Reply, Standing,
-    Team, Verdict, World, shorten,
+    Team, TeamPhase, Verdict, World, shorten,
 };
 
 use toolgate_policies::Settings;
@@ -31,7 +31,8 @@ use toolgate_secrets::redact;
 
 use crate::dirs::{Dirs, FROM_PASSWD};
 use crate::disk::{Disk, read_regular};
-use crate::gate::{self, Circumstances};
+use crate::gate::{self, Circumstances, Judged};
+use crate::pause;
 use crate::record;
 use crate::redaction::{self, Marker};
 #[cfg(feature = "cli")]
@@ -39,6 +40,8 @@ use crate::register;
 use crate::session::{self, Registered};
 use crate::settings::{SettingsError, Wanted};
 use crate::store::forget_old;
+use crate::team::{Sources, TeamError};
+use crate::telling::{Books, Heard};
 use crate::wrap::Wrap;
 
 /// From start to answer. The registration gives the host's time-out more than that.
@@ -71,6 +74,13 @@ pub struct Line {
     pub event: Option<String>,
 }
 
+/// What a call was judged by.
+struct Stood {
+    ground: Ground,
+    layers: Vec<Settings>,
+    team: Team,
+}
+
 /// Why no verdict could be reached, and what to do.
 #[derive(Debug)]
 pub enum Failure {
@@ -93,6 +103,8 @@ pub enum Failure {
     Settings(SettingsError),
     /// The session cannot be pinned.
     Pin(PathBuf, io::Error),
+    /// The registry of agents cannot be read.
+    Registry(String),
     /// The record cannot be written.
     Ledger(LedgerError),
     /// Took too long.
@@ -128,6 +140,7 @@ impl fmt::Display for Failure {
                 path.display(),
                 error.kind()
             ),
+            Failure::Registry(what) => write!(f, "{what}; a person has to mend the registry of agents"),
             Failure::Ledger(error) => write!(f, "{error}; a person has to make room or mend its permissions"),
             Failure::Deadline => write!(f, "it took more than {} s; try again", DEADLINE.as_secs()),
             #[cfg(not(feature = "cli"))]
@@ -251,17 +264,20 @@ fn decide(
     event: &[u8],
     deadline: Instant,
 ) -> Result<Reply, Failure> {
-    let (verdict, ground) = match line.judge(host, call, &Disk::default(), |name| std::env::var_os(name)) {
+    let mut books = Books::held(&line.dirs.state, call, deadline);
+    let env = |name: &str| std::env::var_os(name);
+    let heard = match line.heard(host, call, &Disk::default(), env, &mut books) {
         #[cfg(not(feature = "cli"))]
         Err(Failure::Settings(error)) if error.stale => return hand_over(event),
         #[cfg(not(feature = "cli"))]
         Err(Failure::Whole) => return hand_over(event),
         judged => judged?,
     };
-    let draft = record::draft(call, &verdict, &ground, SystemTime::now());
-    Ledger::at(&line.dirs.state).append(draft, deadline).map_err(Failure::Ledger)?;
+    let draft = record::draft(call, &heard.verdict, &heard.ground, SystemTime::now());
+    let (draft, verdict) = heard.told(&mut books, draft).map_err(Failure::Ledger)?;
+    books.append(draft, deadline).map_err(Failure::Ledger)?;
     if call.phase == Phase::Start {
-        for name in ["sessions", "compiled"] {
+        for name in ["sessions", "compiled", "tallies"] {
             forget_old(&line.dirs.state.join(name));
         }
     }
@@ -301,6 +317,7 @@ impl Line {
         let (mut home, mut config, mut state) = (None, None, None);
         let (mut profile, mut agent, mut root) = (None, None, None);
         let (mut mode, mut trusted, mut event) = (None, None, None);
+        let (mut role, mut phase) = (None, None);
         while let Some(name) = args.next() {
             let slot = match name.to_str() {
                 Some("--home") => &mut home,
@@ -308,6 +325,8 @@ impl Line {
                 Some("--state") => &mut state,
                 Some("--profile") => &mut profile,
                 Some("--agent") => &mut agent,
+                Some("--role") => &mut role,
+                Some("--phase") => &mut phase,
                 Some("--root") => &mut root,
                 Some("--mode") => &mut mode,
                 Some("--trusted") => &mut trusted,
@@ -329,7 +348,13 @@ impl Line {
             Some("no") => Some(false),
             Some(_) => return Err(Failure::Line("`--trusted` takes yes or no".into())),
         };
-        let standing = Standing { trusted, mode: text(mode) };
+        let phase = match text(phase).as_deref() {
+            None => None,
+            Some(word) => Some(TeamPhase::of(word).ok_or_else(|| {
+                Failure::Line("`--phase` takes init-phase-1, init-phase-2 or team-mode".into())
+            })?),
+        };
+        let standing = Standing { trusted, mode: text(mode), paused: false };
         let place = |value: Option<OsString>| match value.map(PathBuf::from) {
             Some(path) if !path.is_absolute() => {
                 Err(Failure::Line(format!("`{}` is not an absolute path", path.display())))
@@ -355,7 +380,7 @@ impl Line {
         Ok(Line {
             dirs,
             profile: text(profile),
-            registered: Registered { root: place(root)?, agent: text(agent) },
+            registered: Registered { root: place(root)?, agent: text(agent), role: text(role), phase },
             standing,
             event: text(event),
         })
@@ -369,16 +394,30 @@ impl Line {
         world: &dyn World,
         env: impl Fn(&str) -> Option<OsString>,
     ) -> Result<(Verdict, Ground), Failure> {
-        let judged = self.under(host, call, world, env, |known| {
-            let marker = Marker::new(&self.dirs.state, call.session.as_deref());
-            let verdict = gate::judge(call, known);
-            self.wrapping(host, call, known.layers, verdict).redacting(redaction::redacted(
-                call,
-                known.layers,
-                &marker,
-            ))
-        });
-        judged.map(|(verdict, ground)| (verdict.concealing(holds_secret), ground))
+        let books = &mut Books::seen(&self.dirs.state, call);
+        self.heard(host, call, world, env, books).map(|heard| (heard.verdict, heard.ground))
+    }
+
+    /// Judges a call likewise, and says what of it is counted and told.
+    fn heard<'h>(
+        &self,
+        host: &dyn Host,
+        call: &'h Call<'h>,
+        world: &dyn World,
+        env: impl Fn(&str) -> Option<OsString>,
+        books: &mut Books,
+    ) -> Result<Heard<'h>, Failure> {
+        let (judged, Stood { ground, layers, team }) =
+            self.under(host, call, world, env, books, |known| {
+                let marker = Marker::new(&self.dirs.state, call.session.as_deref());
+                let Judged { verdict, counted, directories } = gate::judge_and_count(call, known);
+                let verdict = self
+                    .wrapping(host, call, known.layers, verdict)
+                    .redacting(redaction::redacted(call, known.layers, &marker));
+                Judged { verdict: verdict.concealing(holds_secret), counted, directories }
+            })?;
+        let Judged { verdict, counted, directories } = judged;
+        Ok(Heard { call, layers, ground, team, verdict, counted, directories })
     }
 
     /// The same verdict, the command sent through `toolgate shell` where the settings want that.
@@ -413,7 +452,9 @@ impl Line {
         world: &dyn World,
         env: impl Fn(&str) -> Option<OsString>,
     ) -> Result<(gate::Account<'a>, Ground), Failure> {
-        let (mut account, ground) = self.under(host, call, world, env, |known| gate::account(call, known))?;
+        let books = &mut Books::seen(&self.dirs.state, call);
+        let (mut account, Stood { ground, .. }) =
+            self.under(host, call, world, env, books, |known| gate::account(call, known))?;
         account.verdict = account.verdict.concealing(holds_secret);
         Ok((account, ground))
     }
@@ -425,8 +466,9 @@ impl Line {
         call: &Call<'_>,
         world: &dyn World,
         env: impl Fn(&str) -> Option<OsString>,
+        books: &mut Books,
         judge: impl FnOnce(&Circumstances<'_>) -> T,
-    ) -> Result<(T, Ground), Failure> {
+    ) -> Result<(T, Stood), Failure> {
         let told = host.project_variable().and_then(&env).map(PathBuf::from);
         let in_place = host.hooks_start() == HooksStart::WithTheSession;
         let start = told.or_else(|| std::env::current_dir().ok().filter(|_| in_place));
@@ -436,6 +478,7 @@ impl Line {
             dirs: &self.dirs,
             root: ground.root.as_ref().map(|root| root.physical.as_path()),
             repository: ground.git.as_ref().map(|git| git.physical.as_path()),
+            team: &ground.team,
             fixed: self.profile.as_deref(),
             default: host.profile(),
         }
@@ -458,7 +501,12 @@ impl Line {
         let config: Option<ConfigChange> = None;
         #[cfg(feature = "cli")]
         let config = self.config_change(call, world);
-        let team = Team::default();
+        let sources =
+            Sources { dirs: &self.dirs, registered: &self.registered, ground: &ground, layers: &layers };
+        let team = sources.team(call, || books.counts()).map_err(|error| match error {
+            TeamError::Registry(what) => Failure::Registry(what),
+            TeamError::Counts(error) => Failure::Ledger(error),
+        })?;
         let tmp = std::env::var("TMPDIR").ok().filter(|tmp| tmp.starts_with('/'));
         let known = Circumstances {
             world,
@@ -467,6 +515,7 @@ impl Line {
             standing: Standing {
                 trusted: self.standing.trusted.or(call.standing.trusted),
                 mode: self.standing.mode.clone().or_else(|| call.standing.mode.clone()),
+                paused: pause::until(&self.dirs, &ground, SystemTime::now()).is_some(),
             },
             team: &team,
             config,
@@ -475,7 +524,7 @@ impl Line {
             env_root: &env_root,
         };
         let judged = judge(&known);
-        Ok((judged, ground))
+        Ok((judged, Stood { ground, layers, team }))
     }
 
     /// What the host's changed settings would do to our hooks.

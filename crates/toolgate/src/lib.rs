@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod gate;
 pub mod git;
 pub mod hook;
+pub mod pause;
 pub mod record;
 pub mod redaction;
 #[cfg(feature = "cli")]
@@ -24,4 +25,6 @@ pub mod serve;
 pub mod session;
 pub mod settings;
 pub mod store;
+pub mod team;
+mod telling;
 pub mod wrap;

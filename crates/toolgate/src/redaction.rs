@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use regex_lite::{NoExpand, Regex};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use toolgate_model::{Call, Redaction};
@@ -101,13 +102,78 @@ pub fn redacted(call: &Call<'_>, layers: &[Settings], marker: &Marker<'_>) -> Op
     let output = call.output.as_deref()?;
     let wanted = wanted(layers);
     let end = |secret: &[u8]| marker.end(secret);
-    let scrubbed = scrub_json(output, &rules(&wanted), marks(&wanted, &end))?;
-    Some(Redaction { output: scrubbed.text, count: scrubbed.count })
+    let scrubbed = scrub_json(output, &rules(&wanted), marks(&wanted, &end));
+    let (text, count) = match &scrubbed {
+        Some(scrubbed) => (scrubbed.text.as_str(), scrubbed.count),
+        None => (output, 0),
+    };
+    if let Some((text, more)) = by_own_patterns(text, &wanted.pattern) {
+        return Some(Redaction { output: text, count: count + more });
+    }
+    scrubbed.map(|scrubbed| Redaction { output: scrubbed.text, count })
+}
+
+/// JSON without what fits the settings' own patterns in its strings, and how much that was; `None` where nothing does. Names of
+/// members stay, since the host needs them.
+fn by_own_patterns(json: &str, patterns: &[policies::OwnPattern]) -> Option<(String, usize)> {
+    if patterns.is_empty() {
+        return None;
+    }
+    // A pattern that cannot be read was refused when the settings were.
+    let readable =
+        |own: &policies::OwnPattern| Some((Regex::new(&own.pattern).ok()?, own.replacement.clone()));
+    let patterns: Vec<(Regex, String)> = patterns.iter().filter_map(readable).collect();
+    let (mut out, mut rest, mut count) = (String::with_capacity(json.len()), json, 0);
+    while let Some(start) = rest.find('"') {
+        let Some((before, string)) = rest.split_at_checked(start) else { break };
+        out.push_str(before);
+        let mut strings = serde_json::Deserializer::from_str(string).into_iter::<String>();
+        let Some(Ok(mut text)) = strings.next() else {
+            return (count > 0).then(|| (format!("{out}{string}"), count));
+        };
+        let (raw, behind) = string.split_at_checked(strings.byte_offset())?;
+        let mut found = 0;
+        if !behind.trim_start().starts_with(':') {
+            for (pattern, replacement) in &patterns {
+                let fits = pattern.find_iter(&text).filter(|found| !found.is_empty()).count();
+                if fits > 0 {
+                    found += fits;
+                    text = pattern.replace_all(&text, NoExpand(replacement)).into_owned();
+                }
+            }
+        }
+        match (found, serde_json::to_string(&text)) {
+            (1.., Ok(changed)) => out.push_str(&changed),
+            _ => out.push_str(raw),
+        }
+        count += found;
+        rest = behind;
+    }
+    out.push_str(rest);
+    (count > 0).then_some((out, count))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn own_patterns_are_replaced_in_values_only() {
+        let own =
+            |pattern: &str| policies::OwnPattern { pattern: pattern.into(), replacement: "[$1 ID]".into() };
+        let patterns = [own("EMP-(\\d+)"), own("x*")];
+        for (json, expected) in [
+            (
+                r#"{"EMP-1": "EMP-2, EMP-3\n", "n": 1.50}"#,
+                Some((r#"{"EMP-1": "[$1 ID], [$1 ID]\n", "n": 1.50}"#, 2)),
+            ),
+            (r#""a \u0045MP-7""#, Some((r#""a [$1 ID]""#, 1))),
+            (r#"{"a":"b","c":[1,null,"d\"e"]}"#, None),
+        ] {
+            let found = by_own_patterns(json, &patterns);
+            assert_eq!(found.as_ref().map(|(text, count)| (text.as_str(), *count)), expected, "{json}");
+        }
+    }
 
     #[test]
     fn the_same_secret_has_the_same_end_within_a_session() {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolgate_model::{Call, Ground, NodeKind, Resolver, Spot, World};
+use toolgate_model::{Call, Ground, NodeKind, Resolver, Spot, TeamPhase, World};
 use toolgate_policies::{asked_names, denied_names};
 
 use crate::dirs::Dirs;
@@ -23,8 +23,12 @@ use crate::store::{checksum, hex, read_checked, write_checked};
 pub struct Registered {
     /// The root.
     pub root: Option<PathBuf>,
-    /// The orchestrator's id of the agent.
+    /// The agent's name: the orchestrator's id of it.
     pub agent: Option<String>,
+    /// The agent's role.
+    pub role: Option<String>,
+    /// How far the team has come.
+    pub phase: Option<TeamPhase>,
 }
 
 /// What is kept of a session between its events.
@@ -39,6 +43,8 @@ struct Pin {
     notes: Vec<(PathBuf, Option<(i64, i64)>)>,
 }
 
+/// Where a team keeps its files, in a worktree or in the main checkout.
+const TEAM_DIRECTORIES: [&str; 2] = [".squad", ".ai-team"];
 /// A pin is a few paths, and one for every sibling.
 const MAX_PIN: usize = 1024 * 1024;
 /// The note of registrations holds every file as it was before, some of them a repository's.
@@ -123,7 +129,7 @@ impl Finder<'_> {
     /// All that the registration says, in one text.
     fn line(&self) -> String {
         let Dirs { home, config, state, managed } = self.dirs;
-        let Registered { root, agent } = self.registered;
+        let Registered { root, agent, .. } = self.registered;
         let root = root.as_deref().unwrap_or(Path::new(""));
         let parts = [home, config, state, managed, root].map(|path| path.to_string_lossy());
         // The name by which we were started: after an installation elsewhere, other files are our own.
@@ -191,6 +197,10 @@ impl Finder<'_> {
             ground.agents = agents.as_deref().map(|agents| self.spot(agents));
         }
         self.protect(&root, &mut ground)?;
+        // The worktree's own first, as a team does that keeps its files with each branch.
+        let tops = std::iter::once(&root).chain(ground.main.as_ref());
+        let team = tops.flat_map(|top| TEAM_DIRECTORIES.map(|name| self.spot(&top.lexical.join(name))));
+        ground.team = team.collect();
         ground.project = Some(root.clone());
         ground.root = Some(root);
         let mut pin = Pin { line, ground, entered: Vec::new(), notes: Vec::new() };

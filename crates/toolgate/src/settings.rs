@@ -9,6 +9,9 @@
 //! | project file that is not trusted | profile + administrator + user |
 //! | always | everything |
 //!
+//! In a project of a team its `team.md` and the table of its governance file say who is who, and its `policies.json` counts like
+//! the project's own file, below it.
+//!
 //! Against whom: a repository brings its own `toolgate.toml`, and an agent may try to write one. Until a person
 //! has run `toolgate trust` on these very bytes, it can only add rules. What opens files of secrets does not count in it
 //! even then.
@@ -23,9 +26,10 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use toolgate_model::Spot;
 use toolgate_policies::Settings;
 #[cfg(feature = "cli")]
-use toolgate_policies::{LayerError, read, stack};
+use toolgate_policies::{LayerError, read, squad, stack};
 
 use crate::dirs::Dirs;
 use crate::disk::{Disk, read_regular};
@@ -35,6 +39,8 @@ use crate::store::{hex, read_checked};
 
 /// The name of a settings file, in each of its places.
 pub const FILE: &str = "toolgate.toml";
+/// Where a team has its table of who may write what.
+const GOVERNANCE: &str = ".github/agents/squad.agent.md";
 /// People write settings by hand.
 const MAX_FILE: usize = 1024 * 1024;
 /// Three layers of them, compiled.
@@ -42,7 +48,8 @@ const MAX_CACHE: usize = 8 * MAX_FILE;
 /// What a compiled cache must have been made by.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("TOOLGATE_PROFILES"));
 
-static PROFILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/profiles.rs"));
+/// Name, whether it is a team's, and what it holds.
+static PROFILES: &[(&str, bool, &[u8])] = include!(concat!(env!("OUT_DIR"), "/profiles.rs"));
 
 /// Which settings a call is judged by.
 #[derive(Debug, Clone)]
@@ -53,6 +60,8 @@ pub struct Wanted<'w> {
     pub root: Option<&'w Path>,
     /// What trust is given to: the repository, so that it holds in all of its worktrees.
     pub repository: Option<&'w Path>,
+    /// Where the project's team may keep its files.
+    pub team: &'w [Spot],
     /// The profile that the registration fixes.
     pub fixed: Option<&'w str>,
     /// The host's own profile.
@@ -102,6 +111,8 @@ struct Compiled {
     build: String,
     key: String,
     stamps: Vec<Stamp>,
+    /// The team's files that count, where the settings are those of a team.
+    team: Vec<Stamp>,
     layers: Vec<Settings>,
 }
 
@@ -111,13 +122,19 @@ impl Wanted<'_> {
         let files = self.files();
         let mut stamps = files.iter().map(|file| stamp(file)).collect::<Result<Vec<_>, _>>()?;
         if stamps.iter().all(|stamp| *stamp == Stamp::Absent) {
-            return self.shipped().map(|settings| vec![settings]);
+            let name = self.fixed.unwrap_or(self.default);
+            let is_team = PROFILES.iter().any(|(known, has_team, _)| *known == name && *has_team);
+            if !is_team {
+                return self.shipped().map(|settings| vec![settings]);
+            }
         }
         stamps.push(stamp(&self.trust_note())?);
         let key = self.key();
         let cache = self.dirs.state.join("compiled").join(hex(&Sha256::digest(key.as_bytes())));
-        if let Some(layers) = cached(&cache, &key, &stamps) {
-            return Ok(layers);
+        if let Some(compiled) = cached(&cache, &key, &stamps)
+            && (compiled.team.is_empty() || compiled.team == self.team_stamps()?)
+        {
+            return Ok(compiled.layers);
         }
         self.compile_anew(&files, key, stamps, &cache)
     }
@@ -143,15 +160,43 @@ impl Wanted<'_> {
         stamps: Vec<Stamp>,
         cache: &Path,
     ) -> Result<Vec<Settings>, SettingsError> {
-        let compiled = Compiled { build: BUILD.to_owned(), key, stamps, layers: self.compile(files)? };
+        // Before they are read: what changes in between is seen the next time.
+        let team = self.team_stamps()?;
+        let layers = self.compile(files)?;
+        let team = if layers.iter().any(Settings::has_team) { team } else { Vec::new() };
+        let compiled = Compiled { build: BUILD.to_owned(), key, stamps, team, layers };
         // A file that changed a moment ago can change again within the same tick of the clock, unseen by its
         // stamp: it is compiled again next time. A cache that cannot be written costs time, not safety.
-        if !compiled.stamps.iter().any(is_fresh)
+        if !compiled.stamps.iter().chain(&compiled.team).any(is_fresh)
             && let Ok(bytes) = postcard::to_allocvec(&compiled)
         {
             let _ = write_checked(cache, bytes);
         }
         Ok(compiled.layers)
+    }
+
+    /// The files in which a team says who it is and how it works, in each place where it may keep them: its roster, its rules, and the
+    /// governance file beside its directory.
+    fn team_files(&self) -> Vec<[PathBuf; 3]> {
+        let of = |team: &Spot| {
+            let governance = team.lexical.parent().unwrap_or(Path::new("/")).join(GOVERNANCE);
+            [team.lexical.join("team.md"), Wanted::rules_of(team), governance]
+        };
+        self.team.iter().map(of).collect()
+    }
+
+    /// The team's own rules, in its product's words.
+    fn rules_of(team: &Spot) -> PathBuf {
+        team.lexical.join("config/policies.json")
+    }
+
+    /// The rules of the first team that has any.
+    pub fn team_rules(&self) -> Option<PathBuf> {
+        self.team.iter().map(Wanted::rules_of).find(|file| file.is_file())
+    }
+
+    fn team_stamps(&self) -> Result<Vec<Stamp>, SettingsError> {
+        self.team_files().iter().flatten().map(|file| stamp(file)).collect()
     }
 
     /// Administrator, user, project.
@@ -168,9 +213,9 @@ impl Wanted<'_> {
 
     fn shipped(&self) -> Result<Settings, SettingsError> {
         let name = self.fixed.unwrap_or(self.default);
-        let bytes = PROFILES.iter().find(|(known, _)| *known == name).map(|(_, bytes)| *bytes);
+        let bytes = PROFILES.iter().find(|(known, ..)| *known == name).map(|(.., bytes)| *bytes);
         bytes.and_then(|bytes| postcard::from_bytes(bytes).ok()).ok_or_else(|| {
-            let names = PROFILES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+            let names = PROFILES.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
             SettingsError::new(
                 "--profile".into(),
                 None,
@@ -206,15 +251,53 @@ impl Wanted<'_> {
             stack(self.fixed, self.default, &present)
                 .map_err(|error| SettingsError::new(project_file.clone(), None, error.what))
         };
-        let mut layers = vec![stack(&[&managed, &user, &project])?];
-        if project.is_some() && !trusted {
-            layers.push(stack(&[&managed, &user])?);
-        }
+        let whole = stack(&[&managed, &user, &project])?;
+        let (known, rules) = if whole.has_team() { self.team_layers()? } else { (None, None) };
+        let trusted_rules = rules.as_ref().is_some_and(|rules| rules.trusted);
+        let rules = rules.map(|rules| rules.table);
+        let mut layers = vec![stack(&[&managed, &user, &known, &rules, &project])?];
+        // What the project says and nobody has trusted can only add to what the others say.
+        let (rules, project) = (rules.filter(|_| trusted_rules), project.filter(|_| trusted));
+        layers.push(stack(&[&managed, &user, &known, &rules, &project])?);
         if managed.is_some() {
-            layers.push(stack(&[&managed])?);
+            layers.push(stack(&[&managed, &known])?);
         }
         layers.dedup();
         Ok(layers)
+    }
+
+    /// What the team's files say, as layers: who is on it and whose its files are, and its own rules.
+    #[cfg(feature = "cli")]
+    fn team_layers(&self) -> Result<(Option<toml::Table>, Option<Rules>), SettingsError> {
+        let read = |file: &PathBuf| match read_regular(file, MAX_FILE + 1) {
+            Ok(bytes) if bytes.len() > MAX_FILE => {
+                Err(SettingsError::new(file.clone(), None, "is larger than 1 MiB; make it smaller".into()))
+            }
+            Ok(bytes) => self.stays_inside(file).map(|()| Some(bytes)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(None)
+            }
+            Err(_) => Err(unreadable(file)),
+        };
+        let (mut roster, mut rules, mut governance) = (None, None, None);
+        for [roster_file, rules_file, governance_file] in &self.team_files() {
+            for (known, file) in
+                [(&mut roster, roster_file), (&mut rules, rules_file), (&mut governance, governance_file)]
+            {
+                if known.is_none() {
+                    *known = read(file)?.map(|bytes| (file.clone(), bytes));
+                }
+            }
+        }
+        let text = |read: &Option<(PathBuf, Vec<u8>)>| {
+            read.as_ref().map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned())
+        };
+        let known = squad::team_layer(text(&roster).as_deref(), text(&governance).as_deref());
+        let rules = rules.map(|(file, bytes)| {
+            let config = team_rules(&file, &bytes)?;
+            Ok(Rules { table: squad::policies_layer(&config), trusted: self.is_trusted(&bytes) })
+        });
+        Ok((Some(known), rules.transpose()?))
     }
 
     /// Where it is noted which bytes of the project's file a person has trusted.
@@ -234,12 +317,39 @@ impl Wanted<'_> {
         if inside { Ok(()) } else { Err(SettingsError::new(file.into(), None, what.into())) }
     }
 
+    /// Says what is wrong with a file of the project's own settings.
+    #[cfg(feature = "cli")]
+    pub fn check(&self, file: &Path, bytes: &[u8]) -> Result<(), SettingsError> {
+        if file.extension().is_some_and(|ending| ending == "json") {
+            team_rules(file, bytes).map(|_| ())
+        } else {
+            read_layer(file, bytes).map(|_| ())
+        }
+    }
+
     /// Whether a person has trusted these bytes of the project's file.
     pub fn is_trusted(&self, bytes: &[u8]) -> bool {
         let Ok(note) = read_regular(&self.trust_note(), MAX_FILE) else { return false };
         let digest = digest(bytes);
         String::from_utf8_lossy(&note).lines().any(|line| line == digest)
     }
+}
+
+/// Reads a team's own rules.
+#[cfg(feature = "cli")]
+pub fn team_rules(file: &Path, bytes: &[u8]) -> Result<squad::PolicyConfig, SettingsError> {
+    let text = String::from_utf8_lossy(bytes);
+    squad::PolicyConfig::read(&text).map_err(|LayerError { at, what }| {
+        let line = at.and_then(|at| text.get(..at)).map(|before| before.matches('\n').count() + 1);
+        SettingsError::new(file.into(), line, what)
+    })
+}
+
+/// A team's own rules as a layer, and whether a person has trusted them.
+#[cfg(feature = "cli")]
+struct Rules {
+    table: toml::Table,
+    trusted: bool,
 }
 
 /// No project opens a file of secrets, trusted or not: those who trust a repository's rules have not thereby handed it
@@ -324,8 +434,8 @@ fn is_fresh(stamp: &Stamp) -> bool {
     }
 }
 
-fn cached(cache: &Path, key: &str, stamps: &[Stamp]) -> Option<Vec<Settings>> {
+fn cached(cache: &Path, key: &str, stamps: &[Stamp]) -> Option<Compiled> {
     let bytes = read_checked(&Disk::default(), cache, MAX_CACHE).ok()??;
     let compiled: Compiled = postcard::from_bytes(&bytes).ok()?;
-    (compiled.build == BUILD && compiled.key == key && compiled.stamps == stamps).then_some(compiled.layers)
+    (compiled.build == BUILD && compiled.key == key && compiled.stamps == stamps).then_some(compiled)
 }

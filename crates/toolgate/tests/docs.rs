@@ -186,6 +186,7 @@ fn hosts() -> String {
                     "hands its parameters to an MCP server; judged by what they look like".to_owned()
                 }
                 Tool::Internal => "bookkeeping inside the host".to_owned(),
+                Tool::Question => "asks the user; how often is limited where the settings say so".to_owned(),
                 Tool::InternalReading(param) => {
                     format!("bookkeeping inside the host; reads `{param}` where it is given")
                 }

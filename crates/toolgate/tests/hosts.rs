@@ -398,6 +398,64 @@ fn one_gate_serves_a_whole_session() {
     assert_eq!(yard.machine.records().len(), 11, "every call is in the record, and every line that is none");
 }
 
+/// The Copilot SDK and the plain protocol, each with its events for a question, the answer to it, an error and the end.
+#[test]
+fn questions_are_limited_answers_passed_on_errors_handled_and_sessions_summed_up() {
+    let yard = Yard::new();
+    write(&yard.machine.user_settings(), "[policy.ask-user-limit]\nmax = 2\nshortest = 10\n");
+    let sdk = |input: Value| json!({ "input": input, "invocation": { "sessionId": "sdk" } });
+    let plain = |members: Value| {
+        let mut payload = json!({ "session": "plain", "cwd": yard.work });
+        payload.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        payload
+    };
+    let tellers: [(&str, [(&str, Value); 5]); 2] = [
+        (
+            "generic",
+            [
+                ("question", plain(json!({ "text": "Which?" }))),
+                ("answer", plain(json!({ "text": "blue" }))),
+                ("error", plain(json!({ "message": "m", "recoverable": true }))),
+                ("error", plain(json!({ "message": "m" }))),
+                ("end", plain(json!({}))),
+            ],
+        ),
+        (
+            "copilot-sdk",
+            [
+                ("onUserInputRequest", sdk(json!({ "question": "Which?" }))),
+                ("onUserInputResponse", sdk(json!({ "answer": "blue", "wasFreeform": true }))),
+                ("onErrorOccurred", sdk(json!({ "error": "m", "recoverable": true }))),
+                ("onErrorOccurred", sdk(json!({ "error": "m", "recoverable": false }))),
+                ("onSessionEnd", sdk(json!({ "reason": "complete" }))),
+            ],
+        ),
+    ];
+    for (host, [question, answer, mild, grave, end]) in tellers {
+        // A new process for each: what is counted outlives them.
+        let ask = |(event, payload): &(&str, Value)| Served::new(&yard, host, &[], &[]).ask(event, payload);
+        assert_eq!(ask(&question)["decision"], "allow", "{host}");
+        let passed = ask(&answer);
+        let text = passed["text"].as_str().unwrap_or_default();
+        assert!(text.starts_with("blue (brief response"), "{host}: {passed}");
+        assert_eq!(ask(&question)["decision"], "allow", "{host}");
+        let denied = ask(&question);
+        let said = "Proceed with your best judgment \u{2014} question limit reached.";
+        assert_eq!(
+            [&denied["decision"], &denied["answer"], &denied["reason"]],
+            ["deny", said, said],
+            "{host}: {denied}"
+        );
+        assert_eq!(ask(&mild)["handling"], "retry", "{host}");
+        assert_eq!(ask(&grave)["handling"], "abort", "{host}");
+        let ended = ask(&end);
+        assert!(ended["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{host}: {ended}");
+    }
+    // The SDK tells of the call as well: it is the same question.
+    let call = sdk(json!({ "toolName": "ask_user", "toolArgs": { "question": "Which?" } }));
+    assert_eq!(Served::new(&yard, "copilot-sdk", &[], &[]).ask("onPreToolUse", &call)["decision"], "allow");
+}
+
 #[test]
 fn only_hosts_whose_code_keeps_a_gate_are_served() {
     let yard = Yard::new();

@@ -255,7 +255,7 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
         world: &world(case),
         layers: std::slice::from_ref(&settings),
         ground: &ground,
-        standing: Standing { trusted: case.context.trusted, mode: case.context.mode.clone() },
+        standing: Standing { trusted: case.context.trusted, mode: case.context.mode.clone(), paused: false },
         team: &team::team(case),
         config: None,
         tmp: None,

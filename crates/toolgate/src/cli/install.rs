@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
-use super::{LineArgs, Out};
+use super::{LineArgs, Out, team_rules};
 use crate::disk::Disk;
 use crate::doctor::{self, Subject};
 use crate::git;
@@ -181,7 +181,13 @@ impl Init {
             }
         }
         let done = "registered; `toolgate doctor` proves that it works";
-        work.carry_out(out, self.dry_run, self.yes, "is registered already", done)
+        let code = work.carry_out(out, self.dry_run, self.yes, "is registered already", done)?;
+        if line.profile.as_deref() == Some("squad")
+            && let Some(project) = places.project.as_deref().filter(|project| project.join(".git").exists())
+        {
+            team_rules::write(out, project, self.dry_run)?;
+        }
+        Ok(code)
     }
 }
 

@@ -3,15 +3,21 @@
 //! stdout holds what was asked for, stderr what went wrong. Colours only on a terminal, and not where
 //! `NO_COLOR` is set. Exit codes: 0 fine or allowed, 1 could not be done, 2 denied, 3 asked; `scan` has its own.
 
+mod agent;
 mod check;
 mod demo;
 mod generate;
 mod install;
 mod ledger;
+mod lockout;
+mod pause;
+mod people;
+mod phase;
 mod policies;
 mod scan;
 mod scrub;
 mod shell;
+mod team_rules;
 mod test;
 mod trust;
 
@@ -25,7 +31,7 @@ use crate::dirs::Dirs;
 use crate::hook::Line;
 use crate::session::Registered;
 use toolgate_hosts::HOSTS;
-use toolgate_model::Standing;
+use toolgate_model::{Standing, TeamPhase};
 
 pub use generate::{completions, man_page, schema};
 
@@ -79,6 +85,14 @@ enum Command {
     Scan(scan::Scan),
     /// Let this project's toolgate.toml loosen rules, in its present form
     Trust(trust::Trust),
+    /// Say who works where, and in what role
+    Agent(agent::Agent),
+    /// Keep the author of rejected work from revising it
+    Lockout(lockout::Lockout),
+    /// Say how far the team of this repository has come
+    Phase(phase::Phase),
+    /// Switch the gate off in this worktree for a while; only for a person at a terminal
+    Pause(pause::Pause),
     /// Run case files
     Test(test::Test),
     /// Play a session of two agents in a scratch repository
@@ -106,6 +120,12 @@ struct LineArgs {
     /// The orchestrator's id of the agent
     #[arg(long)]
     agent: Option<String>,
+    /// The agent's role: coordinator, reviewer, or one of your own
+    #[arg(long)]
+    role: Option<String>,
+    /// How far the team has come
+    #[arg(long, value_parser = ["init-phase-1", "init-phase-2", "team-mode"], hide_short_help = true)]
+    phase: Option<String>,
     /// The directory that the agent is confined to
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -146,10 +166,16 @@ impl LineArgs {
         Ok(Line {
             dirs: self.dirs()?,
             profile: self.profile.clone(),
-            registered: Registered { root, agent: self.agent.clone() },
+            registered: Registered {
+                root,
+                agent: self.agent.clone(),
+                role: self.role.clone(),
+                phase: self.phase.as_deref().and_then(TeamPhase::of),
+            },
             standing: Standing {
                 trusted: self.trusted.as_deref().map(|word| word == "yes"),
                 mode: self.mode.clone(),
+                paused: false,
             },
             event: self.event.clone(),
         })
@@ -222,6 +248,10 @@ pub fn run() -> ExitCode {
         Command::Scrub(command) => command.run(&mut out),
         Command::Scan(command) => Ok(command.run(&mut out)),
         Command::Trust(command) => command.run(&mut out),
+        Command::Agent(command) => command.run(&mut out),
+        Command::Lockout(command) => command.run(&mut out),
+        Command::Phase(command) => command.run(&mut out),
+        Command::Pause(command) => command.run(&mut out),
         Command::Test(command) => command.run(&mut out),
         Command::Demo(command) => command.run(&mut out),
         Command::Shell(command) => command.run(),

@@ -131,7 +131,7 @@ impl Scrub {
     fn wanted(&self, dirs: Option<&Dirs>) -> Redaction {
         let layers = dirs.ok_or_else(|| "HOME is not set".to_owned()).and_then(|dirs| {
             let fixed = self.profile.as_deref();
-            let wanted = Wanted { dirs, root: None, repository: None, fixed, default: "worktree" };
+            let wanted = Wanted { dirs, root: None, repository: None, team: &[], fixed, default: "worktree" };
             wanted.layers().map_err(|error| error.to_string())
         });
         let layers = layers.unwrap_or_else(|error| {

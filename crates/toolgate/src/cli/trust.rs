@@ -4,20 +4,21 @@
 //! from one.
 
 use std::fs;
-use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::Path;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
+use super::people::{PlaceArgs, confirmed};
 use super::{LineArgs, Out};
 use crate::disk::Disk;
 use crate::git;
 use crate::register::visible;
-use crate::settings::{FILE, Wanted, digest, read_layer};
+use crate::settings::{FILE, Wanted, digest};
 use crate::store::write_private;
 
-/// Let this project's toolgate.toml loosen rules, in its present form
+/// Let this project's own settings loosen rules, in their present form: toolgate.toml, and a team's policies.json
 #[derive(Debug, Args)]
 pub(super) struct Trust {
     /// Only say whether it is trusted
@@ -37,48 +38,58 @@ impl Trust {
         let layout = git::layout(&Disk::default(), &here, Some(&line.dirs.home));
         let root = line.registered.root.as_deref().unwrap_or(&layout.top);
         let repository = layout.git.as_deref().and_then(|git| fs::canonicalize(git).ok());
+        let ground = PlaceArgs::at(root).ground(&line.dirs)?;
         let wanted = Wanted {
             dirs: &line.dirs,
             root: Some(root),
             repository: repository.as_deref(),
+            team: &ground.team,
             fixed: None,
             default: "worktree",
         };
-        let file = root.join(FILE);
         if self.revoke {
             return revoke(out, &wanted.trust_note());
         }
-        let bytes = fs::read(&file).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => format!("there is no {}; nothing to trust", file.display()),
-            _ => format!("{}: {error}", file.display()),
-        })?;
-        read_layer(&file, &bytes).map_err(|error| error.to_string())?;
-        let trusted = wanted.is_trusted(&bytes);
-        if self.status || trusted {
-            let word = if trusted { "trusted" } else { "not trusted: it can only add rules" };
-            out.line(format!("{} is {word}", file.display()))?;
-            return Ok(if trusted { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        let own = root.join(FILE);
+        let files: Vec<PathBuf> =
+            Some(own.clone()).filter(|own| own.exists()).into_iter().chain(wanted.team_rules()).collect();
+        if files.is_empty() {
+            return Err(format!("there is no {}; nothing to trust", own.display()));
         }
-        if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-            return Err("only a person can trust a file: run this in a terminal".into());
+        let mut open = Vec::new();
+        for file in files {
+            let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+            wanted.check(&file, &bytes).map_err(|error| error.to_string())?;
+            let trusted = wanted.is_trusted(&bytes);
+            if self.status || trusted {
+                let word = if trusted { "trusted" } else { "not trusted: it can only add rules" };
+                out.line(format!("{} is {word}", file.display()))?;
+            }
+            if !trusted {
+                open.push((file, bytes));
+            }
         }
-        out.line(visible(&String::from_utf8_lossy(&bytes)).trim_end())?;
-        out.line("")?;
-        let _ = write!(
-            out.stdout,
-            "Let {} loosen rules for all worktrees of this repository? Type yes: ",
-            file.display()
-        );
-        let _ = out.stdout.flush();
-        let mut answer = String::new();
-        io::stdin().lock().read_line(&mut answer).map_err(|error| error.to_string())?;
-        if answer.trim() != "yes" {
-            return Err("not trusted".into());
+        if self.status || open.is_empty() {
+            return Ok(if open.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        let mut digests = String::new();
+        for (file, bytes) in &open {
+            if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+                return Err("only a person can trust a file: run this in a terminal".into());
+            }
+            out.line(visible(&String::from_utf8_lossy(bytes)).trim_end())?;
+            out.line("")?;
+            confirmed(
+                out,
+                &format!("Let {} loosen rules for all worktrees of this repository?", file.display()),
+            )
+            .map_err(|_| "not trusted")?;
+            digests.push_str(&digest(bytes));
+            digests.push('\n');
         }
         let note = wanted.trust_note();
         let mut known = fs::read_to_string(&note).unwrap_or_default();
-        known.push_str(&digest(&bytes));
-        known.push('\n');
+        known.push_str(&digests);
         write_private(&note, known.as_bytes()).map_err(|error| format!("{}: {error}", note.display()))?;
         out.line("trusted; a changed file has to be trusted again")?;
         Ok(ExitCode::SUCCESS)

@@ -21,8 +21,8 @@ use super::json::{Members, tolerant};
 use super::line::text_of;
 use super::toml::{Switch, TomlHooks, as_json, parse, table_in};
 use super::{
-    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, not_plain_json,
-    shell_handler,
+    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
+    not_plain_json, shell_handler,
 };
 
 /// Codex CLI.
@@ -35,10 +35,10 @@ pub const FORM: HookForm = HookForm {
         ("PreToolUse", Role::FailsClosed),
         ("PermissionRequest", Role::FailsClosed),
         ("PostToolUse", Role::Withholds),
-        ("UserPromptSubmit", Role::FailsOpen),
-        ("SessionStart", Role::FailsOpen),
-        ("SessionEnd", Role::FailsOpen),
-        ("Stop", Role::FailsOpen),
+        ("UserPromptSubmit", Role::Tells),
+        ("SessionStart", Role::Tells),
+        ("SessionEnd", Role::Tells),
+        ("Stop", Role::Tells),
     ],
     shape: Shape::Groups(None),
     names_event: false,
@@ -51,7 +51,12 @@ const TIMEOUT: u32 = 3600;
 const TIMEOUT_AT_END: u32 = 3;
 
 fn handler(event: &str, role: Role, start: &Start) -> Members {
-    shell_handler(role, start, if event == "SessionEnd" { TIMEOUT_AT_END } else { TIMEOUT })
+    let timeout = match role {
+        Role::Tells if event == "SessionEnd" => TIMEOUT_AT_END,
+        Role::Tells => TIMEOUT_TELLING,
+        Role::FailsClosed | Role::Withholds | Role::FailsOpen => TIMEOUT,
+    };
+    shell_handler(role, start, timeout)
 }
 
 impl Registrar for Codex {

@@ -11,7 +11,10 @@ use serde_json::Value;
 
 use super::content::Wanted;
 use super::json::{Hooks, Members};
-use super::{HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, not_plain_json};
+use super::{
+    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
+    not_plain_json,
+};
 
 /// GitHub Copilot CLI.
 pub struct Copilot;
@@ -23,9 +26,9 @@ pub const FORM: HookForm = HookForm {
         ("preToolUse", Role::FailsClosed),
         ("permissionRequest", Role::FailsClosed),
         ("postToolUse", Role::FailsOpen),
-        ("sessionStart", Role::FailsOpen),
-        ("sessionEnd", Role::FailsOpen),
-        ("userPromptSubmitted", Role::FailsOpen),
+        ("sessionStart", Role::Tells),
+        ("sessionEnd", Role::Tells),
+        ("userPromptSubmitted", Role::Tells),
     ],
     shape: Shape::Flat,
     names_event: true,
@@ -35,12 +38,13 @@ pub const FORM: HookForm = HookForm {
 /// Seconds. Running out of time lets the call run, so a hook that hangs has to mean waiting.
 const TIMEOUT: u32 = 3600;
 
-fn handler(_: &str, _: Role, start: &Start) -> Members {
+fn handler(_: &str, role: Role, start: &Start) -> Members {
+    let timeout = if role == Role::Tells { TIMEOUT_TELLING } else { TIMEOUT };
     vec![
         ("type", Value::from("command")),
         ("exec", Value::from(start.program.as_str())),
         ("args", Value::from(start.args.clone())),
-        ("timeoutSec", Value::from(TIMEOUT)),
+        ("timeoutSec", Value::from(timeout)),
     ]
 }
 

@@ -10,7 +10,10 @@ use serde_json::Value;
 
 use super::content::Wanted;
 use super::json::Members;
-use super::{HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, not_plain_json};
+use super::{
+    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
+    not_plain_json,
+};
 
 /// Cursor.
 pub struct Cursor;
@@ -25,8 +28,9 @@ pub const FORM: HookForm = HookForm {
         ("beforeReadFile", Role::FailsClosed),
         ("subagentStart", Role::FailsClosed),
         ("postToolUse", Role::FailsOpen),
-        ("sessionStart", Role::FailsOpen),
-        ("sessionEnd", Role::FailsOpen),
+        ("beforeSubmitPrompt", Role::Tells),
+        ("sessionStart", Role::Tells),
+        ("sessionEnd", Role::Tells),
     ],
     shape: Shape::Flat,
     names_event: false,
@@ -37,7 +41,8 @@ pub const FORM: HookForm = HookForm {
 const TIMEOUT: u32 = 60;
 
 fn handler(_: &str, role: Role, start: &Start) -> Members {
-    let mut handler = vec![("command", Value::from(start.shell())), ("timeout", Value::from(TIMEOUT))];
+    let timeout = if role == Role::Tells { TIMEOUT_TELLING } else { TIMEOUT };
+    let mut handler = vec![("command", Value::from(start.shell())), ("timeout", Value::from(timeout))];
     if role == Role::FailsClosed {
         handler.push(("failClosed", Value::Bool(true)));
     }

@@ -15,7 +15,8 @@ use super::files::{io_error, locate, read};
 use super::handler::ours_of;
 use super::json::{Members, tolerant};
 use super::{
-    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, shell_handler,
+    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, TIMEOUT_TELLING,
+    shell_handler,
 };
 use crate::store::hex;
 
@@ -28,8 +29,9 @@ pub const FORM: HookForm = HookForm {
     events: &[
         ("BeforeTool", Role::FailsClosed),
         ("AfterTool", Role::Withholds),
-        ("SessionStart", Role::FailsOpen),
-        ("SessionEnd", Role::FailsOpen),
+        ("BeforeAgent", Role::Tells),
+        ("SessionStart", Role::Tells),
+        ("SessionEnd", Role::Tells),
     ],
     shape: Shape::Groups(Some("*")),
     names_event: false,
@@ -40,7 +42,7 @@ pub const FORM: HookForm = HookForm {
 const TIMEOUT: u32 = 3_600_000;
 
 fn handler(_: &str, role: Role, start: &Start) -> Members {
-    shell_handler(role, start, TIMEOUT)
+    shell_handler(role, start, if role == Role::Tells { TIMEOUT_TELLING * 1000 } else { TIMEOUT })
 }
 
 impl Registrar for Gemini {

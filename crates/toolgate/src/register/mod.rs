@@ -97,7 +97,7 @@ pub struct HookForm {
     pub events: &'static [(&'static str, Role)],
     /// How handlers stand in the file.
     pub shape: Shape,
-    /// Whether the line has to name the event, since the event itself does not.
+    /// Whether every line has to name its event, since the event itself does not.
     pub names_event: bool,
     /// The handler for an event.
     pub handler: fn(event: &str, role: Role, start: &Start) -> Members,
@@ -110,8 +110,11 @@ pub enum Role {
     FailsClosed,
     /// The tool has run, and what it gave back is not shown: nobody has looked through it.
     Withholds,
-    /// It passes: it is for the record, or the host does not heed a failure there.
+    /// It passes: the host does not heed a failure there.
     FailsOpen,
+    /// It passes, and soon, since a person waits: it tells of what the user said, or of a session's beginning or end. Its line
+    /// names it, so that even what cannot be read is known to stop nothing.
+    Tells,
 }
 
 impl HookForm {
@@ -122,12 +125,16 @@ impl HookForm {
 
     fn handlers(&self, line: &Line) -> Result<Vec<(&'static str, Members)>, RegisterError> {
         let handler = |&(event, role): &(&'static str, Role)| {
-            let start = line.hook(self.host, self.names_event.then_some(event))?;
+            let named = self.names_event || role == Role::Tells;
+            let start = line.hook(self.host, named.then_some(event))?;
             Ok((event, (self.handler)(event, role, &start)))
         };
         self.events.iter().map(handler).collect()
     }
 }
+
+/// Seconds for an event that only tells: more than our own deadline, and not so long that a person would give up.
+const TIMEOUT_TELLING: u32 = 15;
 
 /// A handler whose line is text for a shell, which answers in our place where we cannot. `timeout` is in the host's
 /// unit.
@@ -135,7 +142,7 @@ fn shell_handler(role: Role, start: &Start, timeout: u32) -> Members {
     let otherwise = match role {
         Role::FailsClosed => line::OR_DENY,
         Role::Withholds => line::OR_WITHHOLD,
-        Role::FailsOpen => line::OR_PASS,
+        Role::FailsOpen | Role::Tells => line::OR_PASS,
     };
     vec![
         ("type", Value::from("command")),

@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::content::Wanted;
 use super::json::Members;
 use super::{
-    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, shell_handler,
+    HookForm, Line, Places, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, TIMEOUT_TELLING,
+    shell_handler,
 };
 
 /// Qwen Code.
@@ -23,10 +24,10 @@ pub const FORM: HookForm = HookForm {
     events: &[
         ("PreToolUse", Role::FailsClosed),
         ("PostToolUse", Role::FailsOpen),
-        ("UserPromptSubmit", Role::FailsOpen),
-        ("SessionStart", Role::FailsOpen),
-        ("SessionEnd", Role::FailsOpen),
-        ("Stop", Role::FailsOpen),
+        ("UserPromptSubmit", Role::Tells),
+        ("SessionStart", Role::Tells),
+        ("SessionEnd", Role::Tells),
+        ("Stop", Role::Tells),
     ],
     shape: Shape::Groups(Some("*")),
     names_event: false,
@@ -37,7 +38,7 @@ pub const FORM: HookForm = HookForm {
 const TIMEOUT: u32 = 3_600_000;
 
 fn handler(_: &str, role: Role, start: &Start) -> Members {
-    shell_handler(role, start, TIMEOUT)
+    shell_handler(role, start, if role == Role::Tells { TIMEOUT_TELLING * 1000 } else { TIMEOUT })
 }
 
 impl Registrar for Qwen {

@@ -18,10 +18,40 @@ fn commands(machine: &Machine, host: &str) -> (String, String) {
         "gemini" => ("BeforeTool", "AfterTool"),
         _ => ("PreToolUse", "PostToolUse"),
     };
+    (command(machine, host, before), command(machine, host, after))
+}
+
+fn command(machine: &Machine, host: &str, event: &str) -> String {
     let settings: Value = serde_json::from_str(&machine.must(&["init", "--print", "--host", host])).unwrap();
-    let command =
-        |event: &str| settings["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap().to_owned();
-    (command(before), command(after))
+    settings["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_prompt_passes_whatever_becomes_of_toolgate() {
+    for (host, event) in
+        [("codex", "UserPromptSubmit"), ("gemini", "BeforeAgent"), ("qwen", "UserPromptSubmit")]
+    {
+        let machine = Machine::new();
+        let prompt = command(&machine, host, event);
+        let passes = |told: &str, what: &str| {
+            let output = start("sh", &machine, &prompt, told);
+            assert_eq!(output.status.code(), Some(0), "{host}, {what}");
+            let said = String::from_utf8(output.stdout).unwrap();
+            let stops = ["deny", "block", "\"continue\":false"].iter().any(|word| said.contains(word));
+            assert!(!stops, "{host}, {what}: {said}");
+        };
+        passes("no JSON at all", "an event that cannot be read");
+        passes(r#"{"prompt":7}"#, "a prompt that is no text");
+        fs::create_dir_all(machine.path("home/.config/toolgate")).unwrap();
+        fs::write(machine.path("home/.config/toolgate/toolgate.toml"), "broken = [").unwrap();
+        passes(r#"{"session_id":"s","cwd":"/","prompt":"do it"}"#, "settings that cannot be read");
+        for body in ["exit 1", "echo reason >&2; exit 2", "kill -KILL $$"] {
+            script(machine.binary(), body);
+            passes("event", body);
+        }
+        fs::remove_file(machine.binary()).unwrap();
+        passes("event", "a program that is not there");
+    }
 }
 
 fn start(shell: &str, machine: &Machine, command: &str, event: &str) -> Output {

@@ -316,7 +316,9 @@ fn each_host_gets_its_own_form_that_fails_closed() {
         "userPromptSubmitted",
     ] {
         let args = json!(["hook", "copilot", "--event", event, "--home", home]);
-        let wanted = json!({ "type": "command", "exec": binary, "args": args, "timeoutSec": 3600 });
+        let tells = event.starts_with("session") || event.starts_with("user");
+        let timeout = if tells { 15 } else { 3600 };
+        let wanted = json!({ "type": "command", "exec": binary, "args": args, "timeoutSec": timeout });
         assert_eq!(copilot["hooks"][event], json!([wanted]), "{event}");
     }
 
@@ -329,10 +331,11 @@ fn each_host_gets_its_own_form_that_fails_closed() {
         |host: &str| shell(host).replace("this call is denied", "what the tool gave back is not shown");
     assert_eq!(gate(&codex, "PostToolUse")["command"], withholding("codex"));
     for event in ["UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"] {
-        let command = format!("{binary} hook codex --home {home} || true");
+        let command = format!("{binary} hook codex --event {event} --home {home} || true");
         assert_eq!(gate(&codex, event)["command"], command, "{event}");
+        let timeout = if event == "SessionEnd" { 3 } else { 15 };
+        assert_eq!(gate(&codex, event)["timeout"], timeout, "{event}");
     }
-    assert_eq!(gate(&codex, "SessionEnd")["timeout"], 3);
     assert_eq!(codex.as_object().unwrap().len(), 1, "any other key makes the client drop the file");
 
     let gemini = machine.json("home/.gemini/settings.json");
@@ -341,8 +344,10 @@ fn each_host_gets_its_own_form_that_fails_closed() {
     assert_eq!((&handler["command"], &handler["timeout"]), (&json!(shell("gemini")), &json!(3_600_000)));
     assert!(handler["name"].as_str().unwrap().len() > 20);
     assert_eq!(gate(&gemini, "AfterTool")["command"], withholding("gemini"));
-    for event in ["SessionStart", "SessionEnd"] {
-        assert!(gate(&gemini, event)["command"].as_str().unwrap().ends_with(" || true"), "{event}");
+    for event in ["BeforeAgent", "SessionStart", "SessionEnd"] {
+        let command = format!("{binary} hook gemini --event {event} --home {home} || true");
+        assert_eq!(gate(&gemini, event)["command"], command, "{event}");
+        assert_eq!(gate(&gemini, event)["timeout"], 15_000, "{event}");
     }
 
     let qwen = machine.json("home/.qwen/settings.json");
@@ -357,6 +362,10 @@ fn each_host_gets_its_own_form_that_fails_closed() {
     {
         let wanted = json!({ "command": command, "timeout": 60, "failClosed": true });
         assert_eq!(cursor["hooks"][event], json!([wanted]), "{event}");
+    }
+    for event in ["beforeSubmitPrompt", "sessionStart", "sessionEnd"] {
+        let command = format!("{binary} hook cursor --event {event} --home {home}");
+        assert_eq!(cursor["hooks"][event], json!([{ "command": command, "timeout": 15 }]), "{event}");
     }
 
     let start = |host: &str| format!("{{ command: {} }}", json!([binary, "serve", host, "--home", home]));

@@ -1,0 +1,72 @@
+//! `toolgate phase`: how far a team has come, where a person says it instead of the session.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use toolgate_model::TeamPhase;
+
+use super::Out;
+use super::people::{PlaceArgs, confirmed, record};
+use crate::store::write_private;
+use crate::team::phase_file;
+
+/// Say how far the team of this repository has come
+#[derive(Debug, Args)]
+pub(super) struct Phase {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say what a person has set
+    Show {
+        #[command(flatten)]
+        place: PlaceArgs,
+    },
+    /// Set it; only for a person at a terminal
+    Set {
+        /// The phase
+        #[arg(value_parser = ["init-phase-1", "init-phase-2", "team-mode"])]
+        phase: String,
+        #[command(flatten)]
+        place: PlaceArgs,
+    },
+    /// Leave it to the sessions again
+    Clear {
+        #[command(flatten)]
+        place: PlaceArgs,
+    },
+}
+
+impl Phase {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        let (Command::Show { place } | Command::Set { place, .. } | Command::Clear { place }) = &self.command;
+        let dirs = place.dirs()?;
+        let file = phase_file(&dirs, &place.ground(&dirs)?);
+        let failed = |error: std::io::Error| format!("{}: {error}", file.display());
+        match &self.command {
+            Command::Show { .. } => {
+                let set = fs::read_to_string(&file).ok().and_then(|text| TeamPhase::of(text.trim()));
+                out.line(set.map_or("not set: each session has its own", TeamPhase::word))?;
+            }
+            Command::Set { phase, .. } => {
+                confirmed(out, &format!("Set the phase of this repository's team to {phase}?"))?;
+                write_private(&file, format!("{phase}\n").as_bytes()).map_err(failed)?;
+                record(&dirs, "phase-set", &[("name", phase)])?;
+                out.line(format!("the team is in {phase}"))?;
+            }
+            Command::Clear { .. } => {
+                match fs::remove_file(&file) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+                    _ => {}
+                }
+                record(&dirs, "phase-clear", &[])?;
+                out.line("not set any more: each session has its own")?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,48 @@
+//! A gate that a person has switched off for a while, to find out whether it is in the way.
+//!
+//! Against whom: an agent that would rather work without. Only somebody at a terminal can do it (`toolgate pause`), the note lies
+//! where no agent writes, it is for one worktree and ends by itself; the floor holds all the same, and every call that is let through
+//! by it is recorded as such.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest, Sha256};
+use toolgate_model::Ground;
+
+use crate::dirs::Dirs;
+use crate::store::{hex, write_private};
+
+/// Nobody switches it off for longer and remembers it.
+pub const LONGEST: Duration = Duration::from_hours(8);
+
+fn note(dirs: &Dirs, root: &Path) -> PathBuf {
+    dirs.state.join("paused").join(hex(&Sha256::digest(root.as_os_str().as_encoded_bytes())))
+}
+
+/// Until when the gate of this session's worktree is switched off. What cannot be read switches nothing off.
+pub fn until(dirs: &Dirs, ground: &Ground, now: SystemTime) -> Option<SystemTime> {
+    let root = ground.root.as_ref()?;
+    let text = fs::read_to_string(note(dirs, &root.physical)).ok()?;
+    let until = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(text.trim().parse().ok()?))?;
+    // A note from the future beyond what can be asked for was not made by us, or the clock was set back.
+    (until > now && until <= now.checked_add(LONGEST)?).then_some(until)
+}
+
+/// Switches the gate of this worktree off for so long.
+pub fn begin(dirs: &Dirs, root: &Path, now: SystemTime, length: Duration) -> io::Result<()> {
+    let until = now.checked_add(length.min(LONGEST)).ok_or(ErrorKind::InvalidInput)?;
+    let seconds = until.duration_since(SystemTime::UNIX_EPOCH).map_err(io::Error::other)?.as_secs();
+    write_private(&note(dirs, root), format!("{seconds}\n").as_bytes())
+}
+
+/// Switches it on again. Whether it was off.
+pub fn end(dirs: &Dirs, root: &Path) -> io::Result<bool> {
+    match fs::remove_file(note(dirs, root)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,268 @@
+//! Who is calling, and what the team has come to: from what people registered, what the host says of its sub-agents, the
+//! team's own files and the record. Never from the agent's own word.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use toolgate_evidence::{Agents, LockoutFiles, Lockouts, SessionCounts};
+use toolgate_model::{COORDINATOR, Call, Ground, History, Member, Spot, Team, TeamPhase, plain_name};
+use toolgate_policies::Settings;
+use toolgate_secrets::redact;
+
+use crate::dirs::Dirs;
+use crate::session::Registered;
+use crate::store::hex;
+
+/// What has to be asked to know the team.
+pub(crate) struct Sources<'s> {
+    /// Where our own files are.
+    pub(crate) dirs: &'s Dirs,
+    /// What the registration line says.
+    pub(crate) registered: &'s Registered,
+    /// Where the session stands.
+    pub(crate) ground: &'s Ground,
+    /// The layers of settings.
+    pub(crate) layers: &'s [Settings],
+}
+
+impl Sources<'_> {
+    /// The team as it is now. `counts` gives what was counted of the session, and is asked only where that matters.
+    pub(crate) fn team<E>(
+        &self,
+        call: &Call<'_>,
+        counts: impl FnOnce() -> Result<Option<SessionCounts>, E>,
+    ) -> Result<Team, TeamError<E>> {
+        if !self.layers.iter().any(Settings::has_team) {
+            return Ok(Team::default());
+        }
+        let agents =
+            Agents::read(&self.dirs.state).map_err(|error| TeamError::Registry(error.to_string()))?;
+        let member = self.member(call, &agents);
+        let (mut lockouts, mut unreadable) = (Vec::new(), None);
+        if call.phase.stops() && self.layers.iter().any(Settings::asks_lockouts) {
+            match Lockouts::read(&lockout_files(self.dirs, self.ground).all()) {
+                Ok(read) => lockouts = read.into_lockouts(),
+                Err(error) => unreadable = Some(error.to_string()),
+            }
+        }
+        let question = matches!(call.action, toolgate_model::Action::Question);
+        let proposed = self.layers.iter().any(|layer| layer.team.init && layer.team.roster.is_empty());
+        let asks = self.layers.iter().any(|layer| layer.asks_history(question)) || proposed;
+        let counts = if asks {
+            counts().map_err(TeamError::Counts)?.unwrap_or_default()
+        } else {
+            SessionCounts::default()
+        };
+        let phase = self.phase(proposed, &counts);
+        let history = self.history(&member, &counts);
+        Ok(Team { member, phase, lockouts, unreadable, history })
+    }
+
+    /// Who is calling.
+    fn member(&self, call: &Call<'_>, agents: &Agents) -> Member {
+        let main = self.main_member(call, agents);
+        let words = [&call.agent.kind, &call.agent.id];
+        let said: Vec<String> = words.into_iter().flatten().map(|word| plain_name(word)).collect();
+        let known = said.iter().find(|name| self.knows(name, agents));
+        let Some(name) = known.or(said.first()).filter(|name| !name.is_empty() && **name != main.name) else {
+            return main;
+        };
+        // A kind that nobody has on a list is a role, not a name: `explore`, `general-purpose`.
+        let mut member = match known {
+            Some(name) => self.named(name, agents),
+            None => Member { role: name.clone(), ..Member::default() },
+        };
+        if main.is_worker() {
+            // Whoever is bound stays bound through helpers of its own, whatever those are called.
+            member.acts_for = Some(main.name.clone()).filter(|name| !name.is_empty());
+            member.may_write = main.may_write.clone().or(member.may_write);
+            if member.is_coordinator() {
+                member.role.clone_from(&main.role);
+            }
+            if known.is_none() {
+                return Member { acts_for: None, ..main };
+            }
+        }
+        member
+    }
+
+    /// Whose session it is.
+    fn main_member(&self, call: &Call<'_>, agents: &Agents) -> Member {
+        let Registered { agent, role, .. } = self.registered;
+        if agent.is_some() || role.is_some() {
+            let mut member =
+                agent.as_deref().map(|name| self.named(&plain_name(name), agents)).unwrap_or_default();
+            if let Some(role) = role {
+                member.role = plain_name(role);
+            }
+            return member;
+        }
+        let by_session = call.session.as_deref().and_then(|session| agents.of_session(session));
+        let roots = self.ground.root.iter().flat_map(|root| [&root.physical, &root.lexical]);
+        let registered = by_session.or_else(|| roots.into_iter().find_map(|root| agents.of_root(root)));
+        match registered {
+            Some(agent) => self.registered_as(agent),
+            None => {
+                let role =
+                    self.layers.iter().map(|layer| layer.team.main.as_str()).find(|role| !role.is_empty());
+                Member { role: role.map(plain_name).unwrap_or_default(), ..Member::default() }
+            }
+        }
+    }
+
+    fn knows(&self, name: &str, agents: &Agents) -> bool {
+        let listed = |layer: &Settings| {
+            layer.team.role_of(name).is_some() || layer.agent.keys().any(|known| plain_name(known) == name)
+        };
+        agents.named(name).next().is_some() || self.layers.iter().any(listed)
+    }
+
+    fn named(&self, name: &str, agents: &Agents) -> Member {
+        match agents.named(name).last() {
+            Some(agent) => self.registered_as(agent),
+            None => Member { name: name.to_owned(), role: self.role_of(name), ..Member::default() },
+        }
+    }
+
+    fn registered_as(&self, agent: &toolgate_evidence::Agent) -> Member {
+        let name = plain_name(&agent.name);
+        let role = agent.role.as_deref().map_or_else(|| self.role_of(&name), plain_name);
+        let may_write = Some(agent.write.clone()).filter(|list| !list.is_empty());
+        Member { name, role, acts_for: None, may_write, may_read: agent.read.clone() }
+    }
+
+    /// The role that the settings or the roster give this name.
+    fn role_of(&self, name: &str) -> String {
+        let of = |layer: &Settings| {
+            let own = layer
+                .agent
+                .iter()
+                .find(|(known, _)| plain_name(known) == name)
+                .map(|(_, agent)| &*agent.role);
+            own.filter(|role| !role.is_empty()).or_else(|| layer.team.role_of(name)).map(plain_name)
+        };
+        self.layers.iter().find_map(of).unwrap_or_default()
+    }
+
+    fn phase(&self, proposed: bool, counts: &SessionCounts) -> TeamPhase {
+        let set = || {
+            let text = fs::read_to_string(phase_file(self.dirs, self.ground)).ok()?;
+            TeamPhase::of(text.trim())
+        };
+        if let Some(phase) = self.registered.phase {
+            return phase;
+        }
+        if proposed { set().or(counts.phase).unwrap_or(TeamPhase::Proposed) } else { TeamPhase::Working }
+    }
+
+    fn history(&self, member: &Member, counts: &SessionCounts) -> History {
+        let (agent, now) = (redact(member.called()), std::time::SystemTime::now());
+        let mut kinds: Vec<&str> =
+            self.layers.iter().flat_map(|layer| &layer.limit).map(|limit| limit.kind.word()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let recent = kinds.into_iter().map(|kind| (kind.to_owned(), counts.recently(&agent, kind, now)));
+        History { asked: counts.asked, recent: recent.collect() }
+    }
+}
+
+/// Why the team cannot be known.
+pub(crate) enum TeamError<E> {
+    /// The registry of agents cannot be read.
+    Registry(String),
+    /// What was counted cannot be read.
+    Counts(E),
+}
+
+/// A name for files about this repository, or about this directory where there is none.
+fn key_of(ground: &Ground) -> String {
+    let place = ground.git.as_ref().or(ground.root.as_ref());
+    let path = place.map_or(Path::new("/"), |spot: &Spot| spot.physical.as_path());
+    hex(&Sha256::digest(path.as_os_str().as_encoded_bytes())).chars().take(32).collect()
+}
+
+/// Where lockouts of this repository are kept.
+pub fn lockout_files(dirs: &Dirs, ground: &Ground) -> LockoutFiles {
+    let mut team: Vec<PathBuf> = ground.team.iter().map(|team| team.physical.join("lockout.json")).collect();
+    // The first is written to: it must be that of the team that is there.
+    if let Some(own) = team_directory(ground).map(|team| team.join("lockout.json")) {
+        team.retain(|file| *file != own);
+        team.insert(0, own);
+    }
+    LockoutFiles { own: dirs.state.join("lockouts").join(format!("{}.jsonl", key_of(ground))), team }
+}
+
+/// Where it is noted how far the team of this repository has come, if a person said so.
+pub fn phase_file(dirs: &Dirs, ground: &Ground) -> PathBuf {
+    dirs.state.join("phases").join(key_of(ground))
+}
+
+/// The team's directory, where there is one: inside the project, and no link out of it.
+pub fn team_directory(ground: &Ground) -> Option<&Path> {
+    let tops = || [&ground.root, &ground.main].into_iter().flatten();
+    let inside = |path: &Path| tops().any(|top| path.starts_with(&top.physical));
+    let there = |path: &&Path| inside(path) && path.is_dir();
+    ground.team.iter().map(|team| team.physical.as_path()).find(there)
+}
+
+/// Whether what a user says in answer to a proposed team agrees to it: anything but a wish for a change, as
+/// somebody who goes on to a task has agreed.
+pub(crate) fn agrees(said: &str) -> bool {
+    const CHANGES: &[&str] = &[
+        "no", "not", "don't", "dont", "nope", "never", "stop", "wait", "hold", "cancel", "add", "change",
+        "remove", "replace", "rename", "swap", "without", "drop", "instead", "what", "why", "who", "how",
+    ];
+    let first =
+        said.split(|letter: char| !letter.is_alphanumeric() && letter != '\'').find(|word| !word.is_empty());
+    first.is_some_and(|first| !CHANGES.contains(&first.to_lowercase().as_str()))
+}
+
+/// What the model is told when its session begins.
+pub(crate) fn introduction(team: &Team, layers: &[Settings]) -> Option<String> {
+    let member = &team.member;
+    if !layers.iter().any(Settings::has_team) || (member.name.is_empty() && member.role.is_empty()) {
+        return None;
+    }
+    let role = match (member.name.as_str(), member.role.as_str()) {
+        ("", role) => format!("You work as {role}."),
+        (name, "") => format!("You are {name}."),
+        (name, role) => format!("You are {name}, {role}."),
+    };
+    let mut lines = vec![role];
+    if member.role == COORDINATOR {
+        lines.push("Writes outside of the team's own files are denied: hand work to an agent.".to_owned());
+    }
+    if let Some(list) = &member.may_write {
+        lines.push(format!("You may write: {}.", list.join(", ")));
+    }
+    let own =
+        team.lockouts.iter().filter(|lockout| member.names().any(|name| plain_name(&lockout.agent) == name));
+    let locked: Vec<&str> = own.map(|lockout| lockout.artifact.as_str()).take(20).collect();
+    if !locked.is_empty() {
+        lines.push(format!("You are locked out of: {}. Another agent revises these.", locked.join(", ")));
+    }
+    if team.phase == TeamPhase::Proposed {
+        lines.push(
+            "The user has not agreed to a team yet: propose one and wait, nothing is written before."
+                .to_owned(),
+        );
+    }
+    Some(redact(&lines.join(" ")).into_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_agrees_and_a_wish_for_a_change_does_not() {
+        for yes in ["yes", "Yes, hire this team", "looks good", "Build the login page", "ok!", "\u{1f44d} go"]
+        {
+            assert!(agrees(yes), "{yes}");
+        }
+        for no in ["No", "add someone for DevOps", "Change a role", "don't", "", "  ", "not yet", "wait"] {
+            assert!(!agrees(no), "{no}");
+        }
+    }
+}
