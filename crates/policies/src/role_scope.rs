@@ -24,7 +24,7 @@ pub(crate) struct RoleScope<'s> {
 }
 
 impl RoleScope<'_> {
-    /// What limits this member: by its name, by its role, and by those of the one that it acts for.
+    /// What limits this member: by its name, by its role, and as the helper of the one that it acts for.
     fn limits<'r>(&'r self, facts: &Facts<'_>) -> Vec<(&'r str, &'r Role)> {
         let member = &facts.team.member;
         let named = |name: &str, list: &'r Roles| {
@@ -32,7 +32,9 @@ impl RoleScope<'_> {
             found.map(|(known, role)| (known.as_str(), role))
         };
         let by_name = member.names().filter_map(|name| named(name, self.agents));
-        by_name.chain(named(&member.role, self.roles)).collect()
+        let by_role =
+            [&member.role, &member.helper_role].into_iter().filter_map(|role| named(role, self.roles));
+        by_name.chain(by_role).collect()
     }
 }
 

@@ -62,6 +62,7 @@ pub(super) fn team(case: &Case<'_>) -> Team {
             acts_for: context.acts_for.as_deref().map(plain_name),
             may_write: context.allowed_write.clone().or(case.context.policy.allowed_write_paths.clone()),
             may_read: context.allowed_read.clone(),
+            ..Member::default()
         },
         phase: context.phase.as_deref().and_then(TeamPhase::of).unwrap_or_default(),
         lockouts: context.lockouts.iter().map(lockout).collect(),
