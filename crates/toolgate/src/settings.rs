@@ -242,6 +242,8 @@ impl Wanted<'_> {
         if let (Some(project), false) = (&mut project, trusted) {
             // Words that nobody trusted do not speak in our name, to a person least of all.
             project.remove("messages");
+            keep_identities(project);
+            without_patterns(project);
         }
         if let Some(project) = &mut project {
             keep_closed(project);
@@ -297,7 +299,11 @@ impl Wanted<'_> {
         let known = squad::team_layer(text(&roster).as_deref(), text(&governance).as_deref());
         let rules = rules.map(|(file, bytes)| {
             let config = team_rules(&file, &bytes)?;
-            Ok(Rules { table: squad::policies_layer(&config), trusted: self.is_trusted(&bytes) })
+            let (mut table, trusted) = (squad::policies_layer(&config), self.is_trusted(&bytes));
+            if !trusted {
+                without_patterns(&mut table);
+            }
+            Ok(Rules { table, trusted })
         });
         Ok((Some(known), rules.transpose()?))
     }
@@ -359,6 +365,33 @@ struct Rules {
 fn keep_closed(project: &mut toml::Table) {
     if let Some(toml::Value::Table(policies)) = project.get_mut("policy") {
         policies.remove("secret-file");
+    }
+}
+
+/// Who is who is no rule that could be added: an untrusted file has no say in it.
+#[cfg(feature = "cli")]
+fn keep_identities(project: &mut toml::Table) {
+    if let Some(toml::Value::Table(team)) = project.get_mut("team") {
+        team.remove("main");
+        team.remove("roster");
+    }
+    if let Some(toml::Value::Table(agents)) = project.get_mut("agent") {
+        for (_, agent) in agents.iter_mut() {
+            if let toml::Value::Table(agent) = agent {
+                agent.remove("role");
+            }
+        }
+    }
+}
+
+/// Regular expressions take their time, and a repository that nobody trusts is not given ours.
+#[cfg(feature = "cli")]
+fn without_patterns(rules: &mut toml::Table) {
+    if let Some(toml::Value::Table(redaction)) = rules.get_mut("redaction") {
+        redaction.remove("pattern");
+    }
+    if let Some(toml::Value::Array(commands)) = rules.get_mut("command") {
+        commands.retain(|command| command.get("pattern").is_none());
     }
 }
 
