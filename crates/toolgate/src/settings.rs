@@ -195,8 +195,22 @@ impl Wanted<'_> {
         self.team.iter().map(Wanted::rules_of).find(|file| file.is_file())
     }
 
+    /// What these files are now, in their order. Most of the directories are not there, and two have the same governance file:
+    /// each look costs every call.
     fn team_stamps(&self) -> Result<Vec<Stamp>, SettingsError> {
-        self.team_files().iter().flatten().map(|file| stamp(file)).collect()
+        let mut stamps = Vec::new();
+        let mut governed: Option<(PathBuf, Stamp)> = None;
+        for (team, [roster, rules, governance]) in self.team.iter().zip(self.team_files()) {
+            let is_there = stamp(&team.lexical)? != Stamp::Absent;
+            for file in [roster, rules] {
+                stamps.push(if is_there { stamp(&file)? } else { Stamp::Absent });
+            }
+            let known = governed.take().filter(|(file, _)| *file == governance);
+            let known = known.map_or_else(|| stamp(&governance).map(|found| (governance, found)), Ok)?;
+            stamps.push(known.1.clone());
+            governed = Some(known);
+        }
+        Ok(stamps)
     }
 
     /// Administrator, user, project.
