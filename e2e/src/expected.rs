@@ -14,6 +14,9 @@ fn promise(row: Row) -> Truth {
     match row {
         Row::Allowed => Truth::Runs,
         Row::Write | Row::Shell | Row::SubAgent | Row::Mcp | Row::Off | Row::OffManaged => Truth::Denied,
+        Row::Coordinator | Row::Lockout => Truth::Denied,
+        Row::AskLimit => Truth::Answered,
+        Row::Told => Truth::Told,
         Row::Rewrite => Truth::Rewritten,
         Row::SecretOutput | Row::SecretRead | Row::SecretFailing | Row::Email => Truth::Redacted,
         Row::Missing | Row::Crash | Row::Hang => Truth::Fails,

@@ -49,6 +49,30 @@ pub enum Act<'a> {
     Touch(&'a Path),
     /// Starts a sub-agent with this prompt, and waits for it.
     Delegate(&'a str),
+    /// Puts other words in the place of those that stand once in a file which it has read.
+    Edit(&'a Path, &'a str, &'a str),
+    /// Asks the user.
+    Ask(&'a str),
+}
+
+/// Who plays, and in which session, for a client that is told so when it is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// The agent's name.
+    pub agent: Option<&'a str>,
+    /// Its role.
+    pub role: Option<&'a str>,
+    /// The session is the one of the part before. Clients that have a tool to ask the user know how.
+    pub goes_on: bool,
+}
+
+/// A sub-agent with a name of its own.
+#[derive(Debug)]
+pub struct Teammate {
+    /// The file of the repository that makes it, and its text.
+    pub file: (String, String),
+    /// The turns in which it is started.
+    pub turns: Vec<Turn>,
 }
 
 /// What a client is set into.
@@ -64,6 +88,10 @@ pub struct Scene<'a> {
     pub installed: &'a Path,
     /// Where our adapters are, for a client that is a program with one of them in it.
     pub adapters: &'a Path,
+    /// The profile of the gate, if not the default one.
+    pub profile: Option<&'a str>,
+    /// Who plays.
+    pub part: Part<'a>,
 }
 
 impl Scene<'_> {
@@ -130,8 +158,13 @@ pub trait Client: Sync {
     /// Adds to the command what makes it work on one prompt and end.
     fn start(&self, scene: &Scene<'_>, prompt: &str, command: &mut Command);
 
-    /// The turns in which a model has it do something: mostly one call.
+    /// The turns in which a model has it do something: mostly one call, and none where it cannot do it.
     fn turns(&self, act: Act<'_>) -> Vec<Turn>;
+
+    /// A sub-agent of this name with this prompt, where a gate is told the name.
+    fn teammate(&self, _name: &str, _prompt: &str) -> Option<Teammate> {
+        None
+    }
 
     /// What a repository commits to be rid of the hooks, or to have its way behind their back: then a write inside of
     /// the worktree ends up outside of it.

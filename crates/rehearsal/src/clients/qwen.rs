@@ -56,6 +56,11 @@ impl Client for Qwen {
                 json!({ "command": command, "description": "a command", "is_background": false }),
             ),
             Act::Touch(path) => Call::json(&format!("mcp__{}__touch", mcp::NAME), json!({ "path": path })),
+            Act::Edit(path, old, new) => {
+                Call::json("edit", json!({ "file_path": path, "old_string": old, "new_string": new }))
+            }
+            // Nobody can be asked in this mode.
+            Act::Ask(_) => return Vec::new(),
             Act::Delegate(prompt) => Call::json(
                 "agent",
                 json!({ "description": "a part", "prompt": prompt, "subagent_type": "general-purpose" }),
