@@ -44,7 +44,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
 };
 
 /// The user's words, without what the client itself adds to them.
-fn spoken<'a>(mut told: Members<'a>) -> Result<Option<Cow<'a, str>>, DecodeError> {
+fn spoken(mut told: Members<'_>) -> Result<Option<Cow<'_, str>>, DecodeError> {
     let parts = match told.take("parts")? {
         Some(Json::List(parts)) => parts,
         _ => Vec::new(),

@@ -8,7 +8,7 @@ use crate::wire::{joined, print, redacted, rewritten};
 
 /// One verdict in words that any program can act on. docs/protocol.md is its manual.
 #[derive(Default, Serialize)]
-struct Answer<'a> {
+struct Said<'a> {
     decision: &'a str,
     /// The gate vouches: the host need not ask either.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -60,7 +60,7 @@ fn decided(call: &Call<'_>, verdict: &Verdict) -> Reply {
     let stepped_back = stepped_back.map(Finding::message);
     let message = verdict.message();
     let answer = verdict.answer();
-    print(&Answer {
+    print(&Said {
         decision: verdict.decision().word(),
         granted: verdict.granted(),
         // A host that cannot answer in the user's stead denies with the same words.
@@ -69,14 +69,14 @@ fn decided(call: &Call<'_>, verdict: &Verdict) -> Reply {
         input: (verdict.decision() == Decision::Allow).then(|| rewritten(call, verdict)).flatten(),
         context: verdict.context(),
         notice: joined(stepped_back.as_deref(), verdict.notice()),
-        ..Answer::default()
+        ..Said::default()
     })
 }
 
 /// What has happened cannot be stopped, only shown in another form; it is in the record.
 fn told(call: &Call<'_>, verdict: &Verdict) -> Reply {
     let ends = call.phase == Phase::End;
-    print(&Answer {
+    print(&Said {
         decision: "allow",
         output: redacted(verdict),
         note: verdict.redaction().map(Redaction::note),
@@ -85,7 +85,7 @@ fn told(call: &Call<'_>, verdict: &Verdict) -> Reply {
         summary: verdict.context().filter(|_| ends),
         handling: (call.phase == Phase::Error).then(|| handling(&call.input)),
         notice: verdict.notice().map(str::to_owned),
-        ..Answer::default()
+        ..Said::default()
     })
 }
 
@@ -102,10 +102,10 @@ fn handling(error: &Json<'_>) -> &'static str {
 pub(crate) fn refuse(phase: Option<Phase>, message: &str) -> Reply {
     match phase {
         Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => {
-            print(&Answer { decision: "allow", notice: Some(message.to_owned()), ..Answer::default() })
+            print(&Said { decision: "allow", notice: Some(message.to_owned()), ..Said::default() })
         }
         None | Some(Phase::Before | Phase::Permission | Phase::Config | Phase::After) => {
-            print(&Answer { decision: "deny", reason: Some(message), ..Answer::default() })
+            print(&Said { decision: "deny", reason: Some(message), ..Said::default() })
         }
     }
 }

@@ -8,6 +8,7 @@
 
 mod support;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -229,7 +230,7 @@ fn what_the_user_said_is_taken_and_nothing_else() {
     for (directory, id, _) in CAPTURED {
         for Payload { place, event, bytes } in &payloads(directory) {
             let call = host(id).unwrap().decode(Some(event), bytes).unwrap();
-            assert_eq!(call.phase == Phase::Prompt && call.said.is_none(), false, "{place}");
+            assert!(call.phase != Phase::Prompt || call.said.is_some(), "{place}");
             if let Some(words) = call.said {
                 said.push(format!("{place}: {words}"));
             }
@@ -316,7 +317,7 @@ fn the_plain_protocol_says_what_was_said() {
     let read = |event: &str, payload: &'static str| {
         host("generic").unwrap().decode(Some(event), payload.as_bytes()).map(|call| {
             let question = matches!(call.action, Action::Question);
-            (call.phase, question, call.tool.into_owned(), call.said.map(|said| said.into_owned()))
+            (call.phase, question, call.tool.into_owned(), call.said.map(Cow::into_owned))
         })
     };
     let none = String::new;

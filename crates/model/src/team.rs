@@ -22,6 +22,8 @@ pub struct Member {
     pub role: String,
     /// The agent whose session it was started from, where that is another one: what binds that one binds it too.
     pub acts_for: Option<String>,
+    /// The role that it has as a helper of that one, which limits it besides and gives it no rights; empty where it has none.
+    pub helper_role: String,
     /// Globs below the root, all that it may write; `None` where that is left to its role.
     pub may_write: Option<Vec<String>>,
     /// Globs below the root that it may read although they are another's: what it was handed with its work.

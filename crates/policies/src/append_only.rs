@@ -8,13 +8,14 @@
 //!
 //! Sees through: edits and whole new contents, compared with what stands in the file now; in shell commands `>>` and `tee -a`
 //! pass, and `>`, `sed -i`, `cp`, `mv`, `rm` and the like do not, whatever they would write.
-//! Does not see: what a merge or a checkout of git brings in.
+//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
+//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, After, Change, Decision, Facts, Finding, Kind, Policy, Reach, Use, shorten};
+use toolgate_model::{Access, After, Change, Decision, Facts, Finding, Kind, Policy, Use, shorten};
 
-use crate::project::{changed_in_project, team_path};
+use crate::project::{changed_in_project, takes_old_tree, team_path};
 use crate::team::FileRule;
 
 /// `[policy.append-only]`
@@ -53,11 +54,10 @@ pub(crate) struct GrowingFiles<'s> {
 impl GrowingFiles<'_> {
     /// Whether a tree holds a file that may only grow, as far as its names say that.
     fn holds(&self, below: &str) -> bool {
-        let files = self.files.iter().filter(|rule| rule.append_only).map(|rule| &rule.path);
-        let mut paths = self.settings.paths.iter().chain(files);
-        below.is_empty()
-            || paths
-                .any(|path| FileRule { path: below.to_owned(), ..FileRule::default() }.about(path).is_some())
+        let named =
+            |path: &String| FileRule { path: path.clone(), ..FileRule::default() }.is_below(below).is_some();
+        let ruled = |rule: &FileRule| rule.append_only && rule.is_below(below).is_some();
+        self.settings.paths.iter().any(named) || self.files.iter().any(ruled)
     }
 }
 
@@ -70,7 +70,10 @@ fn grows(used: &Use<'_>) -> bool {
             (None, After::Text(_)) => true,
             (Some(before), After::Text(after)) => after.starts_with(before.as_str()),
             // The file is not there, or does not hold the text: the edit will fail. Should it not, this is what it does.
-            (_, After::Replaced(pairs)) => pairs.iter().all(|(old, new)| new.starts_with(old.as_str())),
+            // An empty text stands at no end.
+            (before, After::Replaced(pairs)) => pairs
+                .iter()
+                .all(|(old, new)| new.starts_with(old.as_str()) && (before.is_none() || !old.is_empty())),
             (before, After::Unknown) => before.is_none(),
         },
         _ => false,
@@ -85,8 +88,7 @@ impl Policy for GrowingFiles<'_> {
         for (used, place) in changed_in_project(facts) {
             let mut below = place.paths().filter_map(|path| team_path(path, facts.ground));
             let is_meant = below.any(|below| {
-                self.settings.seeks(&below, self.files)
-                    || (used.reach == Reach::Below || used.access == Access::Delete) && self.holds(&below)
+                self.settings.seeks(&below, self.files) || (takes_old_tree(used, place) && self.holds(&below))
             });
             if is_meant && !grows(used) {
                 let path = place.lexical.to_string_lossy();

@@ -6,14 +6,15 @@
 //! Settings: `enabled` = whether it stands.
 //!
 //! Sees through: the shell, links, `..`; a sub-agent that no roster knows still acts for the coordinator only where it was
-//! not given a role of its own.
-//! Does not see: what it puts into a sub-agent's prompt.
+//! not given a role of its own. Commits, branches and merges are open, and so is what a build or a test leaves in `target`,
+//! `node_modules` and the like.
+//! Does not see: what it puts into a sub-agent's prompt, and what a script of the project writes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
 
-use crate::project::changed_in_project;
+use crate::project::{changed_in_project, is_built};
 
 /// `[policy.coordinator-write]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +30,8 @@ impl Policy for CoordinatorWrite {
             return;
         }
         for (used, place) in changed_in_project(facts) {
-            if place.paths().all(|path| facts.ground.team.iter().any(|team| team.holds(path))) {
+            let of_team = place.paths().all(|path| facts.ground.team.iter().any(|team| team.holds(path)));
+            if of_team || is_built(used, place) {
                 continue;
             }
             let path = place.lexical.to_string_lossy();

@@ -5,13 +5,16 @@
 //! Settings: `enabled` = whether it stands, `paths` = the directories of logs, by names below the team's directory.
 //!
 //! Sees through: the shell (`>`, `>>`, `sed -i`, `mv`, `rm`), links, other letter case.
-//! Does not see: what a merge or a checkout of git brings in.
+//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
+//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, After, Change, Decision, Facts, Finding, Kind, Place, Policy, Use, shorten};
+use toolgate_model::{
+    Access, After, Change, Decision, Facts, Finding, Kind, NodeKind, Place, Policy, Use, shorten,
+};
 
-use crate::project::{changed_in_project, team_path};
+use crate::project::{changed_in_project, takes_old_tree, team_path};
 
 /// `[policy.create-only-log]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,18 +35,30 @@ impl Default for CreateOnlyLog {
 impl CreateOnlyLog {
     /// Whether what becomes of this file is to be looked at.
     pub(crate) fn seeks(&self, below: &str) -> bool {
-        let in_log =
-            |log: &String| below.strip_prefix(log.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        let in_log = |log: &String| {
+            below.strip_prefix(log.to_lowercase().as_str()).is_some_and(|rest| rest.starts_with('/'))
+        };
         self.enabled && self.paths.iter().any(in_log)
     }
 
-    /// Whether it makes a file that is not there.
-    fn makes(used: &Use<'_>, place: &Place) -> bool {
-        let edits = matches!(&used.change, Some(Change { after: After::Replaced(_), .. }));
-        let is_directory =
-            place.node.as_ref().is_some_and(|node| node.kind == toolgate_model::NodeKind::Directory);
-        used.access != Access::Delete && !edits && (place.node.is_none() || is_directory)
+    /// Whether a tree is a directory of logs, or holds one.
+    fn holds(&self, below: &str) -> bool {
+        let is_log = |log: &String| {
+            let log = log.to_lowercase();
+            log == below
+                || below.is_empty()
+                || log.strip_prefix(below).is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.paths.iter().any(is_log)
     }
+}
+
+/// Whether it makes a file that is not there, or puts one into a directory.
+fn makes(used: &Use<'_>, place: &Place, tool: &str) -> bool {
+    let replaces = matches!(&used.change, Some(Change { after: After::Replaced(_), .. }));
+    let edits = replaces || tool.eq_ignore_ascii_case("edit");
+    let is_file = place.node.as_ref().is_some_and(|node| node.kind != NodeKind::Directory);
+    used.access != Access::Delete && !edits && !is_file
 }
 
 impl Policy for CreateOnlyLog {
@@ -53,10 +68,11 @@ impl Policy for CreateOnlyLog {
         }
         for (used, place) in changed_in_project(facts) {
             let mut below = place.paths().filter_map(|path| team_path(path, facts.ground));
+            let old_tree = takes_old_tree(used, place);
             let is_log = below.any(|below| {
-                self.seeks(&below) || (used.access == Access::Delete && self.paths.contains(&below))
+                (self.seeks(&below) && !makes(used, place, facts.tool)) || (old_tree && self.holds(&below))
             });
-            if is_log && !CreateOnlyLog::makes(used, place) {
+            if is_log {
                 let path = place.lexical.to_string_lossy();
                 findings.push(
                     Finding::new("create-only-log", Decision::Deny, Kind::Log)

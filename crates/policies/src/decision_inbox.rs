@@ -3,16 +3,17 @@
 //! Why: several agents that write one file overwrite each other, and a decision is one only once the coordinator has
 //! recorded it.
 //!
-//! Settings: `enabled` = whether it stands.
+//! Settings: `enabled` = whether it stands, `keepers` = names and roles, beside the coordinator, that may add to them.
 //!
 //! Sees through: the shell, links, other letter case.
-//! Does not see: what a merge brings in from another branch.
+//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
+//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
 
-use crate::project::{changed_in_project, team_path};
+use crate::project::{changed_in_project, takes_tree, team_path};
 
 /// `[policy.decision-inbox]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +34,8 @@ impl Policy for DecisionInbox {
         }
         for (used, place) in changed_in_project(facts) {
             let mut below = place.paths().filter_map(|path| team_path(path, facts.ground));
-            if below.any(|below| below == "decisions.md") {
+            let tree = takes_tree(used);
+            if below.any(|below| below == "decisions.md" || (tree && below.is_empty())) {
                 let path = place.lexical.to_string_lossy();
                 findings.push(
                     Finding::new("decision-inbox", Decision::Deny, Kind::Decisions)

@@ -7,67 +7,136 @@ use std::path::Path;
 
 use toolgate_model::Ground;
 
-/// The names of a path below the root, or of the whole path where it lies elsewhere.
+/// The names of a path.
 pub(crate) struct Names {
-    /// As the path is.
-    own: Vec<String>,
-    /// With backslashes taken for dividers, where there are any.
+    /// Below the root, or below the directory that the team's lies in, which may be the main checkout; `None` where the
+    /// path lies elsewhere.
+    below: Option<Vec<String>>,
+    /// All of them.
+    whole: Vec<String>,
+    /// The same as the first, with backslashes taken for dividers, where there are any.
     divided: Option<Vec<String>>,
-    /// Whether the path lies below the root.
-    below: bool,
 }
 
 impl Names {
     /// INVARIANT: `path` is absolute and clean, as every path of a `Place` is.
     pub(crate) fn of(path: &Path, ground: &Ground) -> Names {
-        let base = ground.root.iter().flat_map(|root| [&root.physical, &root.lexical]);
-        let rest = base.into_iter().find_map(|base| path.strip_prefix(base).ok());
-        let text = rest.unwrap_or(path).to_string_lossy();
-        let divided = text.contains('\\').then(|| split(&text.replace('\\', "/"))).filter(|names| {
-            // On a system that divides by it, this would lead elsewhere.
-            !names.iter().any(|name| name == "..")
-        });
-        Names { own: split(&text), divided, below: rest.is_some() }
+        let mut root = ground.root.iter().flat_map(|root| [&root.physical, &root.lexical]);
+        let mut teams = ground
+            .team
+            .iter()
+            .filter(|team| team.holds(path))
+            .flat_map(|team| [&team.physical, &team.lexical])
+            .filter_map(|team| team.parent());
+        let rest = root
+            .find_map(|base| path.strip_prefix(base).ok())
+            .or_else(|| teams.find_map(|base| path.strip_prefix(base).ok()));
+        let below = rest.map(|rest| rest.to_string_lossy());
+        let divided =
+            below.as_ref().filter(|text| text.contains('\\')).map(|text| split(&text.replace('\\', "/")));
+        Names {
+            // On a system that divides by backslashes, this would lead elsewhere.
+            divided: divided.filter(|names| !names.iter().any(|name| name == "..")),
+            below: below.map(|text| split(&text)),
+            whole: split(&path.to_string_lossy()),
+        }
     }
 
-    /// Whether the glob covers the path.
+    /// Whether a glob that opens covers the path.
     pub(crate) fn covered_by(&self, glob: &str) -> bool {
-        let glob = glob.replace('\\', "/");
-        let absolute = glob.starts_with('/');
-        if absolute == self.below {
-            return false;
-        }
-        let is_plain = !glob.contains(['*', '?']);
-        let wanted = split(glob.trim_start_matches("./"));
-        let wanted: Vec<&str> = wanted.iter().map(String::as_str).filter(|name| *name != ".").collect();
-        let fits = |names: &[String]| {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            if is_plain { names.starts_with(&wanted) } else { covers(&wanted, &names) }
-        };
-        fits(&self.own) || self.divided.as_deref().is_some_and(fits)
+        let wanted = Wanted::of(glob);
+        self.spelled(&wanted).any(|names| wanted.covers(names))
+    }
+
+    /// Whether a glob that forbids covers the path: letters in either case count as the same, as some file systems have
+    /// it.
+    pub(crate) fn forbidden_by(&self, glob: &str) -> bool {
+        let wanted = Wanted::of(&glob.to_lowercase());
+        self.spelled(&wanted).any(|names| wanted.covers(&lower(names)))
     }
 
     /// Whether one of the names, with or without its ending, is this bare word.
     pub(crate) fn hold(&self, word: &str) -> bool {
+        let word = word.to_lowercase();
         let is_named = |name: &String| {
-            name == word || name.split_once('.').is_some_and(|(stem, _)| stem == word && !stem.is_empty())
+            let name = name.to_lowercase();
+            name == word || (!word.is_empty() && name.split('.').next() == Some(&word))
         };
-        self.own.iter().any(is_named)
+        self.below.iter().chain(&self.divided).flatten().any(is_named)
     }
 
-    /// Whether the glob could cover something below the path.
+    /// Whether something that a forbidding glob covers may lie below the path, so that who moves it away moves that
+    /// along, to a name that the glob does not cover.
     pub(crate) fn are_above(&self, glob: &str) -> bool {
-        let wanted = split(&glob.replace('\\', "/"));
-        let literal: Vec<&String> = wanted.iter().take_while(|name| !name.contains(['*', '?'])).collect();
-        self.below
-            && self.own.len() < literal.len()
-            && self.own.iter().zip(literal).all(|(name, wanted)| name == wanted)
+        let wanted = Wanted::of(&glob.to_lowercase());
+        self.spelled(&wanted).any(|names| leads_below(&wanted.names, &lower(names)))
     }
 
     /// Whether the path is the root itself.
     pub(crate) fn are_root(&self) -> bool {
-        self.below && self.own.is_empty()
+        self.below.as_ref().is_some_and(Vec::is_empty)
     }
+
+    /// The names to compare with the glob, in each spelling.
+    fn spelled(&self, wanted: &Wanted) -> impl Iterator<Item = &[String]> {
+        let below = self.below.iter().chain(&self.divided).filter(|_| !wanted.absolute);
+        below.chain(wanted.absolute.then_some(&self.whole)).map(Vec::as_slice)
+    }
+}
+
+/// A glob, taken apart.
+struct Wanted {
+    names: Vec<String>,
+    absolute: bool,
+    /// Without a placeholder it covers everything below, too.
+    plain: bool,
+}
+
+impl Wanted {
+    fn of(glob: &str) -> Wanted {
+        let glob = glob.trim().replace('\\', "/");
+        let mut names = Vec::new();
+        for name in split(&glob) {
+            match name.as_str() {
+                "." => {}
+                ".." => drop(names.pop()),
+                _ => names.push(name),
+            }
+        }
+        Wanted { names, absolute: glob.starts_with('/'), plain: !glob.contains(['*', '?']) }
+    }
+
+    fn covers(&self, names: &[String]) -> bool {
+        if self.plain { names.starts_with(&self.names) } else { covers(&self.names, names) }
+    }
+}
+
+fn lower(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| name.to_lowercase()).collect()
+}
+
+/// Whether the names are the beginning of what a glob covers, by names that it spells out: what `**` alone leads to lies
+/// below everything. Follows all ways at once, so that no glob makes it slow.
+fn leads_below(glob: &[String], names: &[String]) -> bool {
+    // For each place in the glob: whether one may stand before it, and whether a name that it spells out led there.
+    let mut passed = Some(names.is_empty());
+    let first = |wanted: &String| {
+        let at = passed;
+        passed = at.filter(|_| wanted == "**");
+        at
+    };
+    let mut ways: Vec<Option<bool>> = glob.iter().map(first).collect();
+    for name in names {
+        let (mut stepped, mut passed) = (None, None);
+        for (wanted, way) in glob.iter().zip(&mut ways) {
+            let any = wanted == "**";
+            let at = way.filter(|_| any).max(stepped).max(passed);
+            stepped = way.filter(|_| !any && letters(wanted, name)).map(|_| true);
+            passed = at.filter(|_| any);
+            *way = at;
+        }
+    }
+    ways.contains(&Some(true))
 }
 
 fn split(path: &str) -> Vec<String> {
@@ -75,12 +144,12 @@ fn split(path: &str) -> Vec<String> {
 }
 
 /// Linear in each run of names between two `**`, since only the last one of these is ever tried again.
-fn covers(glob: &[&str], names: &[&str]) -> bool {
+fn covers(glob: &[String], names: &[String]) -> bool {
     let (mut g, mut n) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     loop {
         match (glob.get(g), names.get(n)) {
-            (Some(&"**"), _) => {
+            (Some(any), _) if any == "**" => {
                 retry = Some((g + 1, n));
                 g += 1;
             }
@@ -185,6 +254,56 @@ mod tests {
     }
 
     #[test]
+    fn whole_paths_and_the_teams_directory_elsewhere_are_meant_too() {
+        let ground = Ground {
+            root: Some(Spot::plain("/r")),
+            team: vec![Spot::plain("/r/.squad"), Spot::plain("/main/.squad")],
+            ..Ground::default()
+        };
+        for (glob, path, fits) in [
+            ("/r/src/**", "/r/src/a", true),
+            ("/r/src", "/r/src/a", true),
+            ("/x/src/**", "/r/src/a", false),
+            ("./src/x/../a", "/r/src/a", true),
+            ("src/./a", "/r/src/a", true),
+            (".squad/log/**", "/main/.squad/log/a", true),
+            ("src/**", "/main/src/a", false),
+            ("Src/**", "/r/src/a", false),
+        ] {
+            assert_eq!(Names::of(Path::new(path), &ground).covered_by(glob), fits, "{glob} {path}");
+        }
+        let names = |path: &str| Names::of(Path::new(path), &ground);
+        assert!(names("/r/SRC/A").forbidden_by("src/a") && names("/r/src/a").forbidden_by("Src/*"));
+        assert!(names("/r").are_root() && !names("/r/a").are_root() && !names("/x").are_root());
+    }
+
+    #[test]
+    fn what_lies_below_a_directory() {
+        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
+        for (glob, path, below) in [
+            ("src/auth.ts", "/r/src", true),
+            ("src/auth.ts", "/r", true),
+            ("src/auth.ts", "/r/SRC", true),
+            ("src/auth.ts", "/r/src/auth.ts", false),
+            ("src/auth.ts", "/r/lib", false),
+            ("/r/src/auth.ts", "/r/src", true),
+            ("src/**/*.ts", "/r/src", true),
+            ("src/**/*.ts", "/r/src/a/b", true),
+            ("**/auth.ts", "/r/src", false),
+            ("**/auth/*.ts", "/r/src/auth", true),
+            ("**/auth/*.ts", "/r/src/lib", false),
+            ("src/auth.ts", "/elsewhere/src", false),
+        ] {
+            assert_eq!(Names::of(Path::new(path), &ground).are_above(glob), below, "{glob} {path}");
+        }
+        // No glob makes it slow.
+        let deep = format!("/r/{}", "a/".repeat(200));
+        let glob = format!("{}b", "**/a/".repeat(80));
+        assert!(!Names::of(Path::new(&deep), &ground).covered_by(&glob));
+        assert!(Names::of(Path::new(&deep), &ground).are_above(&glob));
+    }
+
+    #[test]
     fn bare_words_name_artifacts() {
         let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
         for (word, path, fits) in [
@@ -193,6 +312,9 @@ mod tests {
             ("auth", "/r/src/author.ts", false),
             ("auth", "/r/src/oauth.ts", false),
             ("env", "/r/.env", false),
+            ("Auth", "/r/src/AUTH.ts", true),
+            ("auth", "/r/src\\auth.ts", true),
+            ("", "/r/.env", false),
         ] {
             assert_eq!(Names::of(Path::new(path), &ground).hold(word), fits, "{word} {path}");
         }

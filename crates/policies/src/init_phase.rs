@@ -6,8 +6,8 @@
 //! `init = true` in `[team]`, follows from there being no roster; what the user then says in the session agrees, unless it
 //! begins with a word that asks for a change.
 //!
-//! Sees through: the shell, MCP tools, links. Reading is open.
-//! Does not see: files outside of the project, which other policies judge.
+//! Sees through: the shell, MCP tools, links. Reading is open, and so are commits and branches.
+//! Does not see: files outside of the project, which other policies judge; what a script of the project writes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -5,13 +5,14 @@
 //! Settings: `enabled` = whether it stands.
 //!
 //! Sees through: the shell, links, other letter case; a sub-agent acts for the agent that started it.
-//! Does not see: a charter that its host puts together from other files.
+//! Does not see: a charter that its host puts together from other files; what git brings in from another branch or a patch;
+//! what a program makes of the whole worktree (a formatter, `tar x`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, Reach, shorten};
+use toolgate_model::{Decision, Facts, Finding, Kind, Member, Policy, plain_name, shorten};
 
-use crate::project::{changed_in_project, team_path};
+use crate::project::{changed_in_project, takes_tree, team_path};
 
 /// `[policy.own-charter]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +22,16 @@ pub(crate) struct OwnCharter {
     enabled: bool,
 }
 
+/// Whether it is the member's own charter, or a tree that holds it.
+fn is_own(below: &str, tree: bool, member: &Member) -> bool {
+    let mut names = below.split('/').filter(|name| !name.is_empty());
+    let agents = names.next().is_none_or(|name| name == "agents");
+    let owner = names.next().is_none_or(|owner| member.names().any(|name| name == plain_name(owner)));
+    let file = names.next();
+    let named = member.names().next().is_some();
+    named && agents && owner && file.map_or(tree, |file| file == "charter.md")
+}
+
 impl Policy for OwnCharter {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         let member = &facts.team.member;
@@ -28,14 +39,9 @@ impl Policy for OwnCharter {
             return;
         }
         for (used, place) in changed_in_project(facts) {
-            let own = |below: &str| {
-                member.names().any(|name| {
-                    let charter = format!("agents/{name}/charter.md");
-                    below == charter
-                        || (used.reach == Reach::Below && charter.starts_with(&format!("{below}/")))
-                })
-            };
-            if place.paths().filter_map(|path| team_path(path, facts.ground)).any(|below| own(&below)) {
+            let tree = takes_tree(used);
+            let mut below = place.paths().filter_map(|path| team_path(path, facts.ground));
+            if below.any(|below| is_own(&below, tree, member)) {
                 let path = place.lexical.to_string_lossy();
                 findings.push(
                     Finding::new("own-charter", Decision::Deny, Kind::Charter)

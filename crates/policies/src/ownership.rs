@@ -4,22 +4,23 @@
 //!
 //! Settings: `enabled` = whether it stands. `[[team.file]]` = the table: a path below the team's directory, `write` = names and
 //! roles (`owner` is the agent named by `{name}` in the path, `everyone` any agent). The entry that names the most of a path
-//! counts, and what no entry names there is the coordinator's. Elsewhere in the project an agent writes what
-//! it was registered for (`toolgate agent add --write`), or everything where it was registered without a list.
-//! `also-write` of `[agent.<name>]` opens more. The team's `team.md`, the table of its governance file and its
+//! counts, and what no entry of a table names there is the coordinator's. Elsewhere in the project an agent writes everything. An agent
+//! that was registered with a list (`toolgate agent add --write`) writes what that covers, in the team's directory too, and
+//! nothing else. `also-write` of `[agent.<name>]` opens more. The team's `team.md`, the table of its governance file and its
 //! `policies.json` add to these.
 //!
 //! Sees through: the shell, links, `..`, other letter case, Windows' dividers; a sub-agent acts for the agent that started it.
-//! Does not see: what git brings in from another branch.
+//! Does not see: what git brings in from another branch, or, where an agent has no list, from a patch (`git apply`); what a
+//! script of the project writes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, Reach, plain_name, shorten};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, plain_name, shorten};
 
 use crate::glob::Names;
-use crate::project::{changed_in_project, team_path};
+use crate::project::{changed_in_project, is_built, takes_tree, team_path};
 use crate::team::{FileRule, Roles, lists};
 
 /// `[policy.ownership]`
@@ -51,8 +52,8 @@ impl Policy for Owners<'_> {
             return;
         }
         for (used, place) in changed_in_project(facts) {
-            let open = |path: &Path| self.is_open(path, used.reach, facts);
-            if place.paths().all(open) {
+            let open = |path: &Path| self.is_open(path, takes_tree(used), facts);
+            if place.paths().all(open) || is_built(used, place) {
                 continue;
             }
             let allowed = match &member.may_write {
@@ -78,7 +79,7 @@ impl Policy for Owners<'_> {
 }
 
 impl Owners<'_> {
-    fn is_open(&self, path: &Path, reach: Reach, facts: &Facts<'_>) -> bool {
+    fn is_open(&self, path: &Path, tree: bool, facts: &Facts<'_>) -> bool {
         let member = &facts.team.member;
         let names = Names::of(path, facts.ground);
         let given = |name: &str| self.agents.iter().find(|(known, _)| plain_name(known) == name);
@@ -90,14 +91,15 @@ impl Owners<'_> {
             return list.iter().any(|glob| names.covered_by(glob));
         }
         let Some(below) = team_path(path, facts.ground) else { return true };
-        if !member.is_worker() {
+        if !member.is_worker() || self.files.is_empty() {
             return true;
         }
         let ruled = self.files.iter().filter_map(|rule| Some((rule, rule.about(&below)?)));
         let most = ruled.max_by_key(|(_, (_, count))| *count);
-        // A tree holds others' files too, unless it is all one's own.
-        let whole = reach == Reach::Exact || below.starts_with(&format!("agents/{}", member.name));
-        whole && most.is_some_and(|(rule, (owner, _))| lists(&rule.write, member, owner))
+        let mut inside = self.files.iter().filter_map(|rule| Some((rule, rule.is_below(&below)?)));
+        // A tree is open where nothing in it is closed.
+        most.is_some_and(|(rule, (owner, _))| lists(&rule.write, member, owner))
+            && (!tree || inside.all(|(rule, owner)| lists(&rule.write, member, owner)))
     }
 
     /// The paths of the table that this member may write, for people.

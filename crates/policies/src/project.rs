@@ -2,14 +2,33 @@
 
 use std::path::Path;
 
-use toolgate_model::{Facts, Ground, Place, Use};
+use toolgate_model::{Access, Facts, Ground, Place, Reach, Run, Use};
 
-/// What is changed in the project, git's own files left out: those change with every commit and have their own policy.
+/// What is changed in the project, git's own files left out: those change with every commit and have their own policy. Git
+/// works on the whole worktree when it commits, switches branches or merges; that is nobody's writing. What it moves or
+/// deletes by name is told by name.
 pub(crate) fn changed_in_project<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f Use<'f>, &'f Place)> {
     let ground = facts.ground;
     let changed = facts.uses.iter().filter(|used| used.writes() && !is_device(used));
     let placed = changed.filter_map(|used| Some((used, used.place.as_ref().ok()?)));
-    placed.filter(move |(_, place)| place.paths().any(|path| is_in_project(path, ground)))
+    placed.filter(move |(used, place)| {
+        place.paths().any(|path| is_in_project(path, ground)) && !is_git_at_work(used, place, facts)
+    })
+}
+
+fn is_git_at_work(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
+    const PROGRAMS: [&str; 3] = ["git", "gh", "glab"];
+    // These write what a file says that somebody has written.
+    const PATCHES: [&str; 2] = ["apply", "am"];
+    let ground = facts.ground;
+    let mut tops =
+        [&ground.root, &ground.project, &ground.main].into_iter().flatten().chain(&ground.siblings);
+    let is_top = tops.any(|top| top.physical == place.physical || top.lexical == place.lexical);
+    let by_git = |run: &Run| {
+        let patches = run.sub.first().is_some_and(|sub| PATCHES.contains(&sub.as_str()));
+        PROGRAMS.contains(&run.program.as_str()) && run.origin == used.origin && !patches
+    };
+    used.access == Access::Write && used.reach == Reach::Below && is_top && facts.runs.iter().any(by_git)
 }
 
 fn is_in_project(path: &Path, ground: &Ground) -> bool {
@@ -22,6 +41,47 @@ fn is_in_project(path: &Path, ground: &Ground) -> bool {
 
 fn below<'p>(path: &'p Path, top: &Path) -> Option<&'p Path> {
     path.strip_prefix(top).ok()
+}
+
+/// Whether it is where compilers and package managers put what they make: whoever runs the tests has written nothing there.
+pub(crate) fn is_built(used: &Use<'_>, place: &Place) -> bool {
+    const BUILT: &[&str] = &[
+        "target",
+        "node_modules",
+        "__pycache__",
+        ".pytest_cache",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".tox",
+        ".venv",
+        ".next",
+        ".turbo",
+        ".gradle",
+        "coverage",
+    ];
+    let made = place.physical.file_name().and_then(|name| name.to_str());
+    let by_program = used.origin.is_some() && used.reach == Reach::Below && used.access == Access::Write;
+    by_program && made.is_some_and(|name| BUILT.contains(&name))
+}
+
+/// Stands for some of what lies in a directory, where a command does not say which.
+const SOME: &str = "…";
+
+/// Whether what lies below the named place is meant too, all of it or nobody knows which part. Whoever moves a directory
+/// away deletes it, as far as this is concerned.
+pub(crate) fn takes_tree(used: &Use<'_>) -> bool {
+    let some = used.place.as_ref().is_ok_and(|place| place.lexical.ends_with(SOME));
+    used.reach == Reach::Below || used.access == Access::Delete || some
+}
+
+/// Whether a tree may hold something: one that is only now made holds nothing that could be lost.
+pub(crate) fn takes_old_tree(used: &Use<'_>, place: &Place) -> bool {
+    takes_tree(used) && (place.node.is_some() || place.lexical.ends_with(SOME))
+}
+
+/// The path without what stands for some of the names in it.
+pub(crate) fn named(path: &Path) -> &Path {
+    path.parent().filter(|_| path.ends_with(SOME)).unwrap_or(path)
 }
 
 /// Whether it is one of the devices that a command redirects to without meaning a file.
@@ -38,7 +98,7 @@ pub(crate) fn team_path(path: &Path, ground: &Ground) -> Option<String> {
     let rest = tops.into_iter().find_map(|top| {
         // On a file system that folds letters, `.Squad` is the same directory.
         let (parent, name) = (top.parent()?, top.file_name()?);
-        let mut rest = path.strip_prefix(parent).ok()?.components();
+        let mut rest = named(path).strip_prefix(parent).ok()?.components();
         let first = rest.next()?.as_os_str();
         first.eq_ignore_ascii_case(name).then_some(rest.as_path())
     })?;

@@ -8,7 +8,8 @@
 //! open (`toolgate agent add --read`).
 //!
 //! Sees through: the shell, links, `..`, searches that start in the team's directory.
-//! Does not see: a search of the whole worktree, which would fail far too often for it.
+//! Does not see: a search of the whole worktree, which would fail far too often for it; what git shows of its history
+//! (`git show HEAD:FILE`, `git log -p`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,20 +78,15 @@ impl Readers<'_> {
                 if !may {
                     return Some(owner.to_owned());
                 }
-            } else if reach == Reach::Below && is_above(below, &rule.path) && !lists(readers, member, None) {
-                let names = below.split('/').nth(1);
-                if !names.is_some_and(is_own) {
-                    return Some("another agent".to_owned());
+            } else if let Some(owner) =
+                rule.is_below(below).filter(|_| reach == Reach::Below && rule.has_owner())
+            {
+                let may = owner.is_some_and(is_own) || lists(readers, member, owner);
+                if !may {
+                    return Some(owner.unwrap_or("another agent").to_owned());
                 }
             }
         }
         None
     }
-}
-
-/// Whether a directory holds files of the rule.
-fn is_above(below: &str, path: &str) -> bool {
-    let mut wanted = path.split('/');
-    let fits = |name: &str| wanted.next().is_some_and(|wanted| wanted == "{name}" || wanted == name);
-    path.contains("{name}") && below.split('/').filter(|name| !name.is_empty()).all(fits)
 }

@@ -5,16 +5,17 @@
 //! Settings: `enabled` = whether it stands.
 //!
 //! Sees through: edits and whole new contents, both read as JSON with what stands in the file now; a name that is moved
-//! elsewhere in the file is taken out. A shell command that writes it is denied, since nobody can say what it leaves.
-//! Does not see: what a merge or a checkout of git brings in.
+//! elsewhere in the file is taken out, one that is given to another entry too. A shell command that writes it is denied, since nobody can say what it leaves.
+//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
+//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
+
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{
-    Access, After, Change, Decision, Facts, Finding, Json, Kind, Policy, Reach, Use, shorten,
-};
+use toolgate_model::{Access, After, Change, Decision, Facts, Finding, Json, Kind, Policy, Use, shorten};
 
-use crate::project::{changed_in_project, team_path};
+use crate::project::{changed_in_project, takes_old_tree, team_path};
 
 /// `[policy.registry-names]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,13 +46,18 @@ fn lost(used: &Use<'_>) -> Option<String> {
     }
     let after = match after {
         After::Text(after) => after,
-        // The edit will fail: what it looks for is not there.
-        After::Replaced(_) => return None,
-        After::More | After::Unknown => return Some("nobody can say what it leaves".to_owned()),
+        // An edit of what is not there fails in most hosts, and is made to fit in some.
+        After::Replaced(_) | After::More | After::Unknown => {
+            return Some("nobody can say what it leaves".to_owned());
+        }
     };
     let Ok(after) = serde_json::from_str::<Json<'_>>(after) else {
         return Some("it would not be JSON any more".to_owned());
     };
+    // Readers do not agree on which of the two counts.
+    if let Some(name) = twice(&after) {
+        return Some(format!("`{}` would be in it twice", shorten(name, 60)));
+    }
     // What was not JSON before had no names to lose.
     let before = serde_json::from_str::<Json<'_>>(before).ok()?;
     missing(&before, &after)
@@ -65,19 +71,39 @@ fn missing(before: &Json<'_>, after: &Json<'_>) -> Option<String> {
         let Some(kept) = after.get(name) else {
             return Some(format!("`{}` would be gone", shorten(name, 60)));
         };
-        if let Some(lost) = gone(value, kept) {
+        if let Some(lost) = gone(value, kept).or_else(|| renamed(value, kept)) {
             return Some(lost);
         }
     }
     None
 }
 
+/// Whether an entry keeps its place and loses its name.
+fn renamed(entry: &Json<'_>, kept: &Json<'_>) -> Option<String> {
+    let name = given_name(entry).filter(|name| given_name(kept) != Some(name))?;
+    Some(format!("the name `{}` would be another one", shorten(name, 60)))
+}
+
+/// A key that an object has twice.
+fn twice<'j>(json: &'j Json<'_>) -> Option<&'j str> {
+    match json {
+        Json::Object(members) => {
+            let mut seen = BTreeSet::new();
+            let again = members.iter().map(|(name, _)| &**name).find(|name| !seen.insert(*name));
+            again.or_else(|| members.iter().find_map(|(_, value)| twice(value)))
+        }
+        Json::List(entries) => entries.iter().find_map(twice),
+        _ => None,
+    }
+}
+
 fn gone(before: &Json<'_>, after: &Json<'_>) -> Option<String> {
     let lost = |name: &str| format!("the name `{}` would be gone", shorten(name, 60));
     match (before, after) {
-        (Json::Object(members), after) => {
-            members.iter().find(|(name, _)| after.get(name).is_none()).map(|(name, _)| lost(name))
-        }
+        (Json::Object(members), after) => members.iter().find_map(|(name, entry)| match after.get(name) {
+            None => Some(lost(name)),
+            Some(kept) => renamed(entry, kept),
+        }),
         (Json::List(entries), Json::List(kept)) => {
             let mut names = entries.iter().filter_map(name_of);
             names.find(|name| !kept.iter().any(|entry| name_of(entry) == Some(name))).map(lost)
@@ -88,7 +114,11 @@ fn gone(before: &Json<'_>, after: &Json<'_>) -> Option<String> {
 }
 
 fn name_of<'j>(entry: &'j Json<'_>) -> Option<&'j str> {
-    ["persistent_name", "name", "id"].iter().find_map(|key| entry.get(key)?.text()).or(entry.text())
+    given_name(entry).or(entry.text())
+}
+
+fn given_name<'j>(entry: &'j Json<'_>) -> Option<&'j str> {
+    ["persistent_name", "name", "id"].iter().find_map(|key| entry.get(key)?.text())
 }
 
 impl Policy for RegistryNames {
@@ -99,8 +129,7 @@ impl Policy for RegistryNames {
         for (used, place) in changed_in_project(facts) {
             let is_meant = |below: String| {
                 let above = || REGISTRY.starts_with(&format!("{below}/")) || below.is_empty();
-                let tree = used.reach == Reach::Below || used.access == Access::Delete;
-                below == REGISTRY || (tree && above())
+                below == REGISTRY || (takes_old_tree(used, place) && above())
             };
             if !place.paths().filter_map(|path| team_path(path, facts.ground)).any(is_meant) {
                 continue;

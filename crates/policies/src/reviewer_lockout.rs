@@ -9,17 +9,19 @@
 //!
 //! Sees through: every tool that writes, `sed -i`, `>`, `mv`, `rm -r` of a directory above, links to the artifact, other spellings of
 //! its path; restarts of the host; a sub-agent acts for the agent that started it.
-//! Does not see: what git brings in from another branch; a formatter that is run over the whole worktree.
+//! Does not see: what git brings in from another branch or a patch; what a program makes of the whole worktree (a formatter,
+//! `tar x`); a new file of another name that does the same.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 use toolgate_model::{
-    Access, Decision, Facts, Finding, Kind, Lockout, Place, Policy, Reach, Use, plain_name, shorten,
+    Access, Decision, Facts, Finding, Kind, Lockout, Place, Policy, Use, plain_name, shorten,
 };
 
 use crate::glob::Names;
+use crate::project::{is_device, named, takes_tree};
 use crate::team::RosterEntry;
 
 /// `[policy.reviewer-lockout]`
@@ -54,15 +56,15 @@ pub(crate) struct Lockouts<'s> {
 /// Whether an artifact is this path, or holds it.
 fn covers(artifact: &str, names: &Names) -> bool {
     let is_bare = !artifact.contains(['/', '\\', '.', '*', '?']);
-    names.covered_by(artifact) || (is_bare && names.hold(artifact))
+    names.forbidden_by(artifact) || (is_bare && names.hold(artifact))
 }
 
 /// Whether a use changes the artifact, or makes a way to do so later.
 fn revises(used: &Use<'_>, path: &Path, artifact: &str, facts: &Facts<'_>) -> bool {
-    let names = Names::of(path, facts.ground);
-    let changes = used.writes() || used.access == Access::Link;
-    let tree = used.access == Access::Delete || (used.reach == Reach::Below && !names.are_root());
-    changes && (covers(artifact, &names) || (used.writes() && tree && names.are_above(artifact)))
+    let names = Names::of(named(path), facts.ground);
+    // Whoever formats the whole worktree means no file of it.
+    let tree = takes_tree(used) && (used.access == Access::Delete || !names.are_root());
+    covers(artifact, &names) || (used.writes() && tree && names.are_above(artifact))
 }
 
 impl Policy for Lockouts<'_> {
@@ -71,10 +73,10 @@ impl Policy for Lockouts<'_> {
         if !self.settings.enabled {
             return;
         }
-        let writes = || facts.uses.iter().filter(|used| used.writes() || used.access == Access::Link);
+        let changes = |used: &&Use<'_>| (used.writes() || used.access == Access::Link) && !is_device(used);
+        let writes = || facts.uses.iter().filter(changes);
         if let Some(why) = &team.unreadable
             && let Some((used, place)) = writes().find_map(|used| Some((used, used.place.as_ref().ok()?)))
-            && !crate::project::is_device(used)
         {
             findings.push(
                 Finding::new("reviewer-lockout", Decision::Deny, Kind::LockedOut)

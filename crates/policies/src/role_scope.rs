@@ -3,18 +3,19 @@
 //! Why: a reviewer needs no push and a documentation agent no `src`; what a role does not need it should not be able to do.
 //!
 //! Settings: `[role.<name>]` and `[agent.<name>]`, both of which have to be content: `write` and `read` (globs below the root, all
-//! that is open), `tools`, `commands` (`git diff`: all that may be run), and `not-write`, `not-read`, `not-tools`, `not-commands`.
+//! that is open), `tools`, `commands` (`git diff`: all that may be run; `cd`, `echo` and the like need not be named), and `not-write`, `not-read`, `not-tools`, `not-commands`.
 //! What is left out is not limited. An agent has its role by registration (`toolgate agent add`, `--role`), by
 //! `[agent.<name>] role`, or by the team's roster.
 //!
 //! Sees through: the shell, wrappers and scripts, links, `..`; a sub-agent that nobody registered acts for the one that
 //! started it.
-//! Does not see: what a command that may be run does besides, where that cannot be known; see `unproved-effect`.
+//! Does not see: what a command that may be run does besides, where that cannot be known; see `unproved-effect`. What
+//! lies below a directory that is searched from the root.
 
 use toolgate_model::{Access, Decision, Facts, Finding, Kind, Place, Policy, Run, Use, plain_name, shorten};
 
 use crate::glob::Names;
-use crate::project::is_device;
+use crate::project::{is_device, takes_tree};
 use crate::team::{Role, Roles};
 
 pub(crate) struct RoleScope<'s> {
@@ -23,7 +24,7 @@ pub(crate) struct RoleScope<'s> {
 }
 
 impl RoleScope<'_> {
-    /// What limits this member: by its name, by its role, and by those of the one that it acts for.
+    /// What limits this member: by its name, by its role, and as the helper of the one that it acts for.
     fn limits<'r>(&'r self, facts: &Facts<'_>) -> Vec<(&'r str, &'r Role)> {
         let member = &facts.team.member;
         let named = |name: &str, list: &'r Roles| {
@@ -31,7 +32,9 @@ impl RoleScope<'_> {
             found.map(|(known, role)| (known.as_str(), role))
         };
         let by_name = member.names().filter_map(|name| named(name, self.agents));
-        by_name.chain(named(&member.role, self.roles)).collect()
+        let by_role =
+            [&member.role, &member.helper_role].into_iter().filter_map(|role| named(role, self.roles));
+        by_name.chain(by_role).collect()
     }
 }
 
@@ -76,8 +79,8 @@ impl Policy for RoleScope<'_> {
                 ));
             }
             for run in &facts.runs {
-                let open =
-                    role.commands.as_ref().is_none_or(|list| list.iter().any(|words| is_run(run, words)));
+                let listed = |list: &Vec<String>| list.iter().any(|words| is_run(run, words));
+                let open = role.commands.as_ref().is_none_or(listed) || is_of_shell(run);
                 if !open || role.not_commands.iter().any(|words| is_run(run, words)) {
                     let words = shorten(&run.words.join(" "), 120);
                     findings
@@ -103,20 +106,31 @@ fn is_closed(
         let inside = root.is_some_and(|root| root.holds(path));
         let open = list.is_none_or(|list| list.iter().chain(more).any(|glob| names.covered_by(glob)));
         let whole_search = used.access == Access::Search && names.are_root();
-        (inside && !open && !whole_search) || not.iter().any(|glob| names.covered_by(glob))
+        let tree = takes_tree(used) && !names.are_root();
+        let closed = |glob: &String| names.forbidden_by(glob) || (tree && names.are_above(glob));
+        (inside && !open && !whole_search) || not.iter().any(closed)
     })
 }
 
-/// Whether a program and its first words are these.
+/// Whether it is a word of the shell itself that starts nothing. Files that it is redirected to are judged as files.
+fn is_of_shell(run: &Run) -> bool {
+    const WORDS: &[&str] = &[
+        ":", "[", "[[", "cd", "echo", "exit", "export", "false", "local", "popd", "printf", "pushd", "pwd",
+        "read", "return", "set", "shift", "test", "true", "unset",
+    ];
+    WORDS.contains(&run.program.as_str())
+}
+
+/// Whether a program and its first words are these, options left aside: `git diff` is `git -C a diff --stat`, and no
+/// `git push diff`.
 fn is_run(run: &Run, words: &str) -> bool {
     let mut words = words.split_whitespace();
-    let program = words.next().is_some_and(|name| name == run.program || name == "*");
-    let given: Vec<&str> =
-        run.sub.iter().map(String::as_str).chain(run.operands.iter().flatten().map(String::as_str)).collect();
-    let rest: Vec<&str> = words.collect();
-    program
-        && rest.iter().all(|word| match word.strip_prefix('-') {
-            Some(_) => run.has(word),
-            None => given.contains(word),
-        })
+    let is_program = words.next().is_some_and(|name| name == run.program || name == "*");
+    let (options, wanted): (Vec<&str>, Vec<&str>) = words.clone().partition(|word| word.starts_with('-'));
+    let operands = run.operands.iter().map(|operand| operand.as_deref().unwrap_or_default());
+    let given: Vec<&str> = run.sub.iter().map(String::as_str).chain(operands).collect();
+    let read = options.iter().all(|option| run.has(option)) && given.starts_with(&wanted);
+    // Or word for word, for what is an option's value: `python -m pytest`.
+    let spelled = run.words.iter().skip(1).map(String::as_str).take(words.clone().count());
+    is_program && (read || spelled.eq(words))
 }

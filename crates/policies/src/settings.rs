@@ -512,7 +512,13 @@ impl Wording for Settings {
         };
         let root = facts.ground.root.as_ref().map(|root| root.physical.to_string_lossy()).unwrap_or_default();
         // As the agent gave it, which is how older guards show it.
-        let used = facts.uses.iter().find(|used| used.param == finding.param && !used.text.is_empty());
+        let is_it = |used: &&Use<'_>| {
+            let place = used.place.as_ref().ok().map(|place| place.lexical.to_string_lossy());
+            used.param == finding.param
+                && !used.text.is_empty()
+                && place.is_none_or(|path| path == *finding.path)
+        };
+        let used = facts.uses.iter().find(is_it);
         let given = used.map(|used| used.text.escape_debug().to_string());
         let text = template
             .replace("{root}", &shorten(&root, 90))

@@ -132,17 +132,33 @@ impl FileRule {
         let mut count = 0;
         for wanted in self.path.split('/').filter(|name| !name.is_empty()) {
             let part = parts.next()?;
-            if wanted == "{name}" {
-                owner = Some(part);
-            } else if !crate::pattern::wildcard(
-                wanted.to_lowercase().as_bytes(),
-                part.to_lowercase().as_bytes(),
-            ) {
+            if !is_called(wanted, part) {
                 return None;
+            }
+            if wanted == OWNER {
+                owner = Some(part);
             }
             count += 1;
         }
         Some((owner, count))
+    }
+
+    /// Whether a directory of this path below the team's may hold what the rule is about, and whose that is.
+    pub(crate) fn is_below<'p>(&self, below: &'p str) -> Option<Option<&'p str>> {
+        let mut wanted = self.path.split('/').filter(|name| !name.is_empty());
+        let mut owner = None;
+        for part in below.split('/').filter(|name| !name.is_empty()) {
+            let wanted = wanted.next().filter(|wanted| is_called(wanted, part))?;
+            if wanted == OWNER {
+                owner = Some(part);
+            }
+        }
+        wanted.next().map(|_| owner)
+    }
+
+    /// Whether its path names an owner.
+    pub(crate) fn has_owner(&self) -> bool {
+        self.path.split('/').any(|name| name == OWNER)
     }
 
     fn check(&self) -> Result<(), String> {
@@ -152,6 +168,14 @@ impl FileRule {
         }
         Ok(())
     }
+}
+
+/// Stands for the owner's name in a path.
+const OWNER: &str = "{name}";
+
+fn is_called(wanted: &str, name: &str) -> bool {
+    let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
+    wanted == OWNER || crate::pattern::wildcard(wanted.as_bytes(), name.as_bytes())
 }
 
 /// Whether one of these names and roles is the member's.
@@ -181,8 +205,13 @@ impl TeamSettings {
 impl Role {
     pub(crate) fn check(&self) -> Result<(), String> {
         const MOST: usize = 1000;
-        let lists =
-            [self.write.as_deref(), self.read.as_deref(), Some(&self.not_write), Some(&self.not_read)];
+        let lists = [
+            self.write.as_deref(),
+            self.read.as_deref(),
+            Some(&self.also_write),
+            Some(&self.not_write),
+            Some(&self.not_read),
+        ];
         let words = [
             self.tools.as_deref(),
             self.commands.as_deref(),
@@ -209,6 +238,56 @@ mod tests {
         assert_eq!(history.about("agents/ripley/charter.md"), None);
         assert_eq!(history.about("agents"), None);
         assert_eq!(rule("log").about("log/a/b.md"), Some((None, 1)));
+        assert_eq!(history.is_below("agents/Ripley"), Some(Some("Ripley")));
+        assert_eq!(history.is_below("agents"), Some(None));
+        assert_eq!(history.is_below(""), Some(None));
+        assert_eq!(history.is_below("agents/ripley/history.md"), None);
+        assert_eq!(history.is_below("log"), None);
         assert!(rule("").check().is_err() && rule("a/../b").check().is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_told() {
+        let many = |count: usize| vec!["x".to_owned(); count];
+        assert!(Role { not_tools: many(1000), ..Role::default() }.check().is_ok());
+        assert!(Role { not_tools: many(1001), ..Role::default() }.check().is_err());
+        assert!(Role { commands: Some(many(1001)), ..Role::default() }.check().is_err());
+        assert!(Role { write: Some(vec!["../x".into()]), ..Role::default() }.check().is_err());
+        assert!(Role { also_write: vec![" ".into()], ..Role::default() }.check().is_err());
+        let team = TeamSettings {
+            file: vec![FileRule { path: "**".into(), ..FileRule::default() }],
+            roster: vec![
+                RosterEntry { name: "Backend Dev".into(), role: "lead".into() },
+                RosterEntry { name: "x".into(), role: String::new() },
+            ],
+            ..TeamSettings::default()
+        };
+        assert!(team.check().is_err());
+        assert_eq!(
+            (team.len(), team.role_of("backend-dev"), team.role_of("nobody")),
+            (2, Some("lead"), None)
+        );
+    }
+
+    /// The sentences that a squad's agents and its manual know, to the letter.
+    #[test]
+    #[cfg(feature = "files")]
+    fn a_squad_is_told_in_its_own_words() {
+        let squad = crate::profile("squad").unwrap();
+        for sentence in [
+            "Coordinator cannot write domain artifacts. Route to an agent via task tool.",
+            "{agent} is not authorized to write to {path}. Allowed paths: {detail}",
+            "Agents cannot modify their own charter. Request changes via the coordinator.",
+            "Orchestration logs and session logs are append-only. Use create, not edit.",
+            "{agent} is locked out from revising {path} due to a reviewer rejection. A different agent must produce the \
+             revision.",
+            "Init Phase 1: File creation blocked until user confirms the team roster.",
+            "{path} is append-only. Edits must only add content, not modify or remove existing entries.",
+            "Write to decisions/inbox/ instead.",
+            "Email address detected in content being written to .squad/. PII must not be committed to repository files. \
+             Remove the email and retry.",
+        ] {
+            assert!(squad.contains(sentence), "{sentence}");
+        }
     }
 }

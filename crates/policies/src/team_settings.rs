@@ -3,17 +3,18 @@
 //! Why: an agent that can write the roster or the rules can make itself anyone and allow itself anything.
 //!
 //! Settings: none. This is the floor; no file opens it. It stands for agents that have a name or a role. The roster, and nothing
-//! else of these, is open to an agent that a person has registered for it by name (`toolgate agent add --write`).
+//! else of these, is open to an agent that a person has registered with a list that covers it (`toolgate agent add --write`).
 //!
 //! Sees through: the shell, links, other letter case, deleting a directory above.
-//! Does not see: what git brings in from another branch.
+//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
+//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
 
 use std::path::Path;
 
-use toolgate_model::{Access, Decision, Facts, Finding, Kind, Policy, Reach, shorten};
+use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
 
 use crate::glob::Names;
-use crate::project::{changed_in_project, team_path};
+use crate::project::{changed_in_project, takes_tree, team_path};
 
 pub(crate) struct TeamFiles;
 
@@ -32,10 +33,9 @@ impl Policy for TeamFiles {
                 let names = Names::of(path, facts.ground);
                 member.may_write.iter().flatten().any(|glob| names.covered_by(glob))
             };
-            let tree = used.access == Access::Delete || used.reach == Reach::Below;
             let meant = |path: &Path| {
                 team_path(path, facts.ground).is_some_and(|below| match below.as_str() {
-                    "" => tree,
+                    "" => takes_tree(used),
                     ROSTER => !handed(path),
                     below => below.split('/').next() == Some(RULES),
                 })

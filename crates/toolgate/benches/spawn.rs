@@ -11,42 +11,18 @@
     reason = "a benchmark stops when anything is odd"
 )]
 
+mod runner;
+
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
-
-/// One program that is spawned again and again.
-struct Runner {
-    name: String,
-    program: PathBuf,
-    args: Vec<String>,
-    stdin: PathBuf,
-    home: PathBuf,
-    times: Vec<Duration>,
-}
-
-impl Runner {
-    fn run(&self) -> Duration {
-        let stdin = File::open(&self.stdin).expect("the event");
-        let mut command = Command::new(&self.program);
-        command.args(&self.args).stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
-        command.env_clear().env("HOME", &self.home).env("CLAUDE_PROJECT_DIR", self.home.join("alpha"));
-        let started = Instant::now();
-        let status = command.status().expect("the program starts");
-        let took = started.elapsed();
-        assert!(status.success(), "{} failed", self.name);
-        took
-    }
-}
+use runner::{Runner, lay_out, run_in_turns};
 
 fn main() {
-    let rounds: usize = std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1000);
-    let toolgate =
-        std::env::var_os("TOOLGATE_BIN").map_or_else(|| env!("CARGO_BIN_EXE_toolgate").into(), PathBuf::from);
+    let (rounds, toolgate) = (runner::rounds(), runner::toolgate());
     let scratch = tempfile::tempdir().expect("a scratch directory");
     let home = scratch.path().canonicalize().expect("its real path");
     lay_out(&home);
@@ -67,14 +43,6 @@ fn main() {
         program: toolgate.clone(),
         args: vec!["hook".into(), "claude-code".into()],
         stdin,
-        home: home.clone(),
-        times: Vec::new(),
-    };
-    let plain = |name: &str, program: &Path| Runner {
-        name: name.into(),
-        program: program.into(),
-        args: Vec::new(),
-        stdin: "/dev/null".into(),
         home: home.clone(),
         times: Vec::new(),
     };
@@ -102,26 +70,14 @@ fn main() {
         runner.run();
     }
     let memory = getrusage(UsageWho::RUSAGE_CHILDREN).expect("resource usage").max_rss();
-    runners.insert(0, plain("/bin/true", Path::new("/bin/true")));
-    match std::env::var_os("STATIC_TRUE") {
-        Some(program) => runners.insert(1, plain("static musl true", Path::new(&program))),
-        None => println!("no static true to compare with: install musl-gcc and run scripts/bench"),
-    }
-    for _ in 0..rounds {
-        for runner in &mut runners {
-            let took = runner.run();
-            runner.times.push(took);
-        }
-    }
-    report(&mut runners, rounds);
+    runners.splice(0..0, Runner::idle(&home));
+    run_in_turns(&mut runners, rounds);
+    report(&runners, rounds);
     let size = fs::metadata(&toolgate).expect("the binary").len();
     println!("peak memory of a hook {memory} KB, binary {} KB", size / 1024);
 }
 
-fn report(runners: &mut [Runner], rounds: usize) {
-    for runner in runners.iter_mut() {
-        runner.times.sort();
-    }
+fn report(runners: &[Runner], rounds: usize) {
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     let at = |runner: &Runner, part: usize| micros(runner.times[(runner.times.len() - 1) * part / 100]);
     let base = at(&runners[0], 0);
@@ -131,7 +87,7 @@ fn report(runners: &mut [Runner], rounds: usize) {
         "{:<34} {:>8} {:>8} {:>8} {:>8}  {:>11} {:>8}",
         "", "min", "p10", "median", "p90", "x /bin/true", "x static"
     );
-    for runner in runners.iter() {
+    for runner in runners {
         let min = at(runner, 0);
         let ratio = fixed.map_or_else(|| "-".into(), |fixed| format!("{:.2}", min / fixed));
         println!(
@@ -144,19 +100,5 @@ fn report(runners: &mut [Runner], rounds: usize) {
             min / base,
             ratio
         );
-    }
-}
-
-/// A main checkout and two linked worktrees, as git lays them out.
-fn lay_out(home: &Path) {
-    for agent in ["alpha", "beta"] {
-        let own = home.join("main/.git/worktrees").join(agent);
-        let tree = home.join(agent);
-        fs::create_dir_all(&own).expect("the git directory");
-        fs::create_dir_all(tree.join("src")).expect("the worktree");
-        fs::write(own.join("commondir"), "../..\n").expect("commondir");
-        fs::write(own.join("gitdir"), format!("{}\n", tree.join(".git").display())).expect("gitdir");
-        fs::write(tree.join(".git"), format!("gitdir: {}\n", own.display())).expect(".git");
-        fs::write(tree.join("src/main.rs"), "fn main() {}\n").expect("a file");
     }
 }

@@ -4,7 +4,7 @@
 
 use std::io::ErrorKind;
 
-use toolgate_model::{Access, Action, After, Call, Change, Json, NodeKind, Place, Use, World};
+use toolgate_model::{Access, Action, After, Call, Change, Json, NodeKind, Place, Use, World, patched};
 
 /// Nobody compares more. A larger file is taken for one of which nobody can say what becomes of it.
 const MOST: usize = 16 << 20;
@@ -21,39 +21,51 @@ pub(crate) fn change(call: &Call<'_>, used: &Use<'_>, place: &Place, world: &dyn
     };
     let after = match (&call.action, used.access) {
         (_, Access::Append) => After::More,
-        (Action::Files(_), Access::Write) => written(&call.input, before.as_deref()),
+        (Action::Files(_), Access::Write) if used.param == "patch" => {
+            patched_to(&call.input, before.as_deref())
+        }
+        (Action::Files(_), Access::Write) => written(&call.input, &used.text, before.as_deref()),
         _ => After::Unknown,
     };
     Change { before, after }
 }
 
-fn written(input: &Json<'_>, before: Option<&str>) -> After {
+/// What an edit or a whole new content makes of the file of this name. Hosts read only the members that they know: where
+/// there are some of more than one kind of edit, nobody can say which counts.
+fn written(input: &Json<'_>, name: &str, before: Option<&str>) -> After {
     const WHOLE: &[&str] = &["content", "contents", "filetext", "newfilecontents", "text"];
     const LISTS: &[&str] = &["edits", "changes", "replacements"];
-    let Json::Object(members) = input else { return After::Unknown };
-    let plain = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
-    let text = |names: &[&str]| {
-        members
-            .iter()
-            .find_map(|(name, value)| names.contains(&plain(name).as_str()).then(|| value.text())?)
-    };
-    let line = members.iter().find(|(name, _)| matches!(plain(name).as_str(), "insertline" | "line"));
-    let list = members.iter().find(|(name, _)| LISTS.contains(&plain(name).as_str()));
-    if let Some((_, Json::List(edits))) = list {
-        let pairs = edits.iter().map(pair).collect::<Option<Vec<_>>>();
-        return pairs.map_or(After::Unknown, |pairs| replaced(before, pairs));
-    }
-    if let Some(pair) = pair(input) {
-        return replaced(before, vec![pair]);
-    }
-    if let Some((_, Json::Int(line))) = line {
-        let new = text(&["inserttext", "newstr", "newstring", "newtext", "text"]);
-        return match (before, new) {
-            (Some(before), Some(new)) => inserted(before, *line, new),
+    const FILES: &[&str] = &["path", "filepath", "file", "filename", "targetfile"];
+    if let Some(line) = member(input, &["insertline"]) {
+        let new = text(input, &["inserttext", "newstr", "newstring", "newtext", "text"]);
+        return match (before, new, line) {
+            (Some(before), Some(new), Json::Int(line)) if pair(input).is_none() => {
+                inserted(before, *line, new)
+            }
             _ => After::Unknown,
         };
     }
-    text(WHOLE).map_or(After::Unknown, |text| After::Text(text.to_owned()))
+    match (member(input, LISTS), pair(input), text(input, WHOLE)) {
+        (Some(Json::List(edits)), None, None) => {
+            let own = |edit: &&Json<'_>| text(edit, FILES).is_none_or(|file| file == name);
+            let pairs = edits.iter().filter(own).map(pair).collect::<Option<Vec<_>>>();
+            pairs.filter(|pairs| !pairs.is_empty()).map_or(After::Unknown, |pairs| replaced(before, pairs))
+        }
+        (None, Some(pair), None) => replaced(before, vec![pair]),
+        (None, None, Some(text)) => After::Text(text.to_owned()),
+        _ => After::Unknown,
+    }
+}
+
+/// The first member that has one of these names, however it is spelled.
+fn member<'j, 'a>(input: &'j Json<'a>, names: &[&str]) -> Option<&'j Json<'a>> {
+    let Json::Object(members) = input else { return None };
+    let plain = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
+    members.iter().find_map(|(name, value)| names.contains(&plain(name).as_str()).then_some(value))
+}
+
+fn text<'j>(input: &'j Json<'_>, names: &[&str]) -> Option<&'j str> {
+    member(input, names).and_then(Json::text)
 }
 
 /// One text in place of another, and whether everywhere.
@@ -66,17 +78,10 @@ struct Pair {
 fn pair(edit: &Json<'_>) -> Option<Pair> {
     const OLD: &[&str] = &["oldstring", "oldstr", "oldtext", "old", "search"];
     const NEW: &[&str] = &["newstring", "newstr", "newtext", "new", "replace"];
-    let Json::Object(members) = edit else { return None };
-    let plain = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
-    let text = |names: &[&str]| {
-        members
-            .iter()
-            .find_map(|(name, value)| names.contains(&plain(name).as_str()).then(|| value.text())?)
-    };
-    let old = text(OLD)?;
+    let old = text(edit, OLD)?;
     // An edit without its new text takes the old one away.
-    let new = text(NEW).unwrap_or_default();
-    let all = members.iter().any(|(name, value)| plain(name) == "replaceall" && *value == Json::Bool(true));
+    let new = text(edit, NEW).unwrap_or_default();
+    let all = member(edit, &["replaceall"]) == Some(&Json::Bool(true));
     Some(Pair { old: old.to_owned(), new: new.to_owned(), all })
 }
 
@@ -85,7 +90,7 @@ fn replaced(before: Option<&str>, pairs: Vec<Pair>) -> After {
     for Pair { old, new, all } in &pairs {
         text = text.and_then(|text| match (old.is_empty(), *all) {
             // An empty text is no place: hosts take such an edit for the whole content of a new file.
-            (true, _) => text.is_empty().then(|| new.clone()),
+            (true, _) => Some(new.clone()),
             (false, _) if !text.contains(old.as_str()) => None,
             (false, true) => Some(text.replace(old.as_str(), new)),
             (false, false) => Some(text.replacen(old.as_str(), new, 1)),
@@ -109,12 +114,67 @@ fn inserted(before: &str, line: i64, new: &str) -> After {
     After::Text(lines.concat())
 }
 
+/// What a patch between `*** Begin Patch` and `*** End Patch` makes of the one file that it names. Of one that names more,
+/// that moves a file or that has another form, nobody says it here.
+fn patched_to(input: &Json<'_>, before: Option<&str>) -> After {
+    let patch = match input {
+        Json::Object(members) => {
+            members.iter().find_map(|(_, value)| value.text().filter(|text| !patched(text).is_empty()))
+        }
+        input => input.text(),
+    };
+    // Clients do not agree on whether a lone carriage return ends a line.
+    let Some(patch) = patch.filter(|patch| patched(patch).len() == 1 && !patch.contains('\r')) else {
+        return After::Unknown;
+    };
+    let mut hunks: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    let mut adds = false;
+    for line in patch.trim().lines() {
+        // Editors strip the blank of an empty line.
+        match line.split_at_checked(1).unwrap_or((" ", "")) {
+            _ if line.starts_with("*** Add File:") => adds = true,
+            _ if line.starts_with("***") => {}
+            _ if line.starts_with("@@") => hunks.push(Default::default()),
+            (sign @ (" " | "+" | "-"), rest) => {
+                if hunks.is_empty() {
+                    hunks.push(Default::default());
+                }
+                if let Some((old, new)) = hunks.last_mut() {
+                    old.extend((sign != "+").then_some(rest));
+                    new.extend((sign != "-").then_some(rest));
+                }
+            }
+            _ => return After::Unknown,
+        }
+    }
+    if adds {
+        let lines: Vec<&str> = hunks.into_iter().flat_map(|(_, new)| new).collect();
+        return After::Text(lines.join("\n") + "\n");
+    }
+    hunks.retain(|(old, new)| old != new);
+    let made = before.and_then(|before| with_hunks(before, &hunks));
+    made.map_or_else(
+        || After::Replaced(hunks.iter().map(|(old, new)| (old.join("\n"), new.join("\n"))).collect()),
+        After::Text,
+    )
+}
+
+/// The text with each hunk made where its old lines first stand; `None` where they do not, or are none.
+fn with_hunks(before: &str, hunks: &[(Vec<&str>, Vec<&str>)]) -> Option<String> {
+    let mut lines: Vec<&str> = before.lines().collect();
+    for (old, new) in hunks {
+        let at = lines.windows(old.len().max(1)).position(|window| window == old.as_slice())?;
+        lines.splice(at..at + old.len(), new.iter().copied());
+    }
+    Some(lines.join("\n") + "\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn after(input: &str, before: Option<&str>) -> After {
-        written(&serde_json::from_str(input).unwrap(), before)
+        written(&serde_json::from_str(input).unwrap(), "a", before)
     }
 
     #[test]
@@ -137,11 +197,55 @@ mod tests {
             (r#"{"path":"a"}"#, Some("a"), After::Unknown),
             (r#"{"edits":[7]}"#, Some("a"), After::Unknown),
             (r#"{"old_str":"x"}"#, Some("axb"), text("ab")),
+            (r#"{"insert_line":0,"old_str":"x","new_str":"y"}"#, Some("x"), After::Unknown),
+            (r#"{"insert_line":-1,"new_str":"y"}"#, Some("x"), After::Unknown),
+            (r#"{"insert_line":1,"new_str":"y"}"#, None, After::Unknown),
+            // A tool that writes whole files does not look at the edit beside it.
+            (r#"{"content":"b","old_str":"a","new_str":"a b"}"#, Some("a"), After::Unknown),
+            // An edit of another file changes nothing in this one.
+            (
+                r#"{"edits":[{"path":"a","oldText":"x","newText":"y"},{"path":"b","oldText":"y","newText":"x"}]}"#,
+                Some("x"),
+                text("y"),
+            ),
+            (r#"{"edits":[{"path":"b","oldText":"y","newText":"x"}]}"#, Some("x"), After::Unknown),
+            (r#"{"old_str":"","new_str":"b"}"#, Some("a"), text("b")),
+            (r#""text""#, Some("a"), After::Unknown),
         ] {
             assert_eq!(after(input, before), expected, "{input}");
         }
         let pairs = After::Replaced(vec![("x".into(), "y".into())]);
         assert_eq!(after(r#"{"old_str":"x","new_str":"y"}"#, Some("a")), pairs);
         assert_eq!(after(r#"{"old_str":"x","new_str":"y"}"#, None), pairs);
+    }
+
+    #[test]
+    fn patches_are_made() {
+        let text = |text: &str| After::Text(text.to_owned());
+        for (body, before, expected) in [
+            ("*** Update File: a\n@@\n one\n+two\n", Some("one\n"), text("one\ntwo\n")),
+            ("*** Update File: a\n one\n-two\n+three", Some("one\ntwo\n"), text("one\nthree\n")),
+            ("*** Update File: a\n@@\n b\n+c\n", Some("abc\nb\n"), text("abc\nb\nc\n")),
+            (
+                "*** Update File: a\n@@\n one\n+two\n",
+                Some("none"),
+                After::Replaced(vec![("one".into(), "one\ntwo".into())]),
+            ),
+            (
+                "*** Update File: a\n@@\n+two\n",
+                Some("one"),
+                After::Replaced(vec![(String::new(), "two".into())]),
+            ),
+            ("*** Add File: a\n+one\n+two", Some("old"), text("one\ntwo\n")),
+            ("*** Update File: a\n*** Move to: b\n@@\n one\n+two", Some("one\n"), After::Unknown),
+            ("*** Update File: a\n@@\n one\r\n+two", Some("one\n"), After::Unknown),
+            ("*** Update File: a\nodd\n", Some("one\n"), After::Unknown),
+        ] {
+            let patch = format!("*** Begin Patch\n{body}\n*** End Patch");
+            let input = Json::Object(vec![("input".into(), Json::Text(patch.clone().into()))]);
+            assert_eq!(patched_to(&input, before), expected, "{patch}");
+            assert_eq!(patched_to(&Json::Text(patch.clone().into()), before), expected, "{patch}");
+        }
+        assert_eq!(patched_to(&Json::Null, None), After::Unknown);
     }
 }

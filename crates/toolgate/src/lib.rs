@@ -16,6 +16,8 @@ pub mod gate;
 pub mod git;
 pub mod hook;
 pub mod pause;
+#[cfg(feature = "cli")]
+pub mod prompt;
 pub mod record;
 pub mod redaction;
 #[cfg(feature = "cli")]

@@ -235,7 +235,7 @@ impl Wanted<'_> {
         };
         let layer = |loaded: Option<(toml::Table, Vec<u8>)>| loaded.map(|(table, _)| table);
         let (managed, user) = (layer(load(managed_file)?), layer(load(user_file)?));
-        self.stays_inside(project_file)?;
+        stays_inside(project_file, self.root)?;
         let project = load(project_file)?;
         let trusted = project.as_ref().is_some_and(|(_, bytes)| self.is_trusted(bytes));
         let mut project = layer(project);
@@ -269,11 +269,13 @@ impl Wanted<'_> {
     /// What the team's files say, as layers: who is on it and whose its files are, and its own rules.
     #[cfg(feature = "cli")]
     fn team_layers(&self) -> Result<(Option<toml::Table>, Option<Rules>), SettingsError> {
+        // The worktree and the main checkout.
+        let tops = || self.team.iter().filter_map(|team| team.lexical.parent());
         let read = |file: &PathBuf| match read_regular(file, MAX_FILE + 1) {
             Ok(bytes) if bytes.len() > MAX_FILE => {
                 Err(SettingsError::new(file.clone(), None, "is larger than 1 MiB; make it smaller".into()))
             }
-            Ok(bytes) => self.stays_inside(file).map(|()| Some(bytes)),
+            Ok(bytes) => stays_inside(file, tops()).map(|()| Some(bytes)),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Ok(None)
             }
@@ -306,17 +308,6 @@ impl Wanted<'_> {
         self.dirs.state.join("trusted").join(hex(&Sha256::digest(repository.as_os_str().as_encoded_bytes())))
     }
 
-    /// A project's file that is a link out of the project would show another file's words in our messages.
-    #[cfg(feature = "cli")]
-    fn stays_inside(&self, file: &Path) -> Result<(), SettingsError> {
-        let inside = match (fs::canonicalize(file), self.root.map(fs::canonicalize)) {
-            (Ok(file), Some(Ok(root))) => file.starts_with(root),
-            _ => true,
-        };
-        let what = "is a link that leads out of the project; put the file itself there";
-        if inside { Ok(()) } else { Err(SettingsError::new(file.into(), None, what.into())) }
-    }
-
     /// Says what is wrong with a file of the project's own settings.
     #[cfg(feature = "cli")]
     pub fn check(&self, file: &Path, bytes: &[u8]) -> Result<(), SettingsError> {
@@ -333,6 +324,16 @@ impl Wanted<'_> {
         let digest = digest(bytes);
         String::from_utf8_lossy(&note).lines().any(|line| line == digest)
     }
+}
+
+/// A project's file that is a link out of the project would show another file's words in our messages.
+#[cfg(feature = "cli")]
+fn stays_inside<'p>(file: &Path, tops: impl IntoIterator<Item = &'p Path>) -> Result<(), SettingsError> {
+    let mut tops = tops.into_iter().filter_map(|top| fs::canonicalize(top).ok()).peekable();
+    let inside = fs::canonicalize(file)
+        .map_or(true, |file| tops.peek().is_none() || tops.any(|top| file.starts_with(top)));
+    let what = "is a link that leads out of the project; put the file itself there";
+    if inside { Ok(()) } else { Err(SettingsError::new(file.into(), None, what.into())) }
 }
 
 /// Reads a team's own rules.

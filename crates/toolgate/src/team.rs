@@ -69,22 +69,11 @@ impl Sources<'_> {
             return main;
         };
         // A kind that nobody has on a list is a role, not a name: `explore`, `general-purpose`.
-        let mut member = match known {
+        let member = match known {
             Some(name) => self.named(name, agents),
             None => Member { role: name.clone(), ..Member::default() },
         };
-        if main.is_worker() {
-            // Whoever is bound stays bound through helpers of its own, whatever those are called.
-            member.acts_for = Some(main.name.clone()).filter(|name| !name.is_empty());
-            member.may_write = main.may_write.clone().or(member.may_write);
-            if member.is_coordinator() {
-                member.role.clone_from(&main.role);
-            }
-            if known.is_none() {
-                return Member { acts_for: None, ..main };
-            }
-        }
-        member
+        if main.is_worker() { helper_of(main, member) } else { member }
     }
 
     /// Whose session it is.
@@ -129,7 +118,7 @@ impl Sources<'_> {
         let name = plain_name(&agent.name);
         let role = agent.role.as_deref().map_or_else(|| self.role_of(&name), plain_name);
         let may_write = Some(agent.write.clone()).filter(|list| !list.is_empty());
-        Member { name, role, acts_for: None, may_write, may_read: agent.read.clone() }
+        Member { name, role, may_write, may_read: agent.read.clone(), ..Member::default() }
     }
 
     /// The role that the settings or the roster give this name.
@@ -164,6 +153,21 @@ impl Sources<'_> {
         kinds.dedup();
         let recent = kinds.into_iter().map(|kind| (kind.to_owned(), counts.recently(&agent, kind, now)));
         History { asked: counts.asked, recent: recent.collect() }
+    }
+}
+
+/// Whoever is bound stays bound through helpers of its own, whatever those are called: they work in its role, and their own
+/// only limits them besides. An author's helper is no reviewer.
+fn helper_of(main: Member, helper: Member) -> Member {
+    if helper.name.is_empty() {
+        return Member { helper_role: helper.role, ..main };
+    }
+    Member {
+        role: main.role,
+        helper_role: helper.role,
+        acts_for: Some(main.name).filter(|name| !name.is_empty()),
+        may_write: main.may_write.or(helper.may_write),
+        ..helper
     }
 }
 

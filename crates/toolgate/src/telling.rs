@@ -149,7 +149,7 @@ impl Heard<'_> {
             if let Some(pressing) = pressing {
                 verdict = verdict.pressing(&pressing);
             }
-            self.audit(&first, &agent);
+            self.audit(&agent);
         }
         let notice = (!notices.is_empty()).then(|| redact(&notices.join("\n")).into_string());
         Ok((draft, verdict.noticing(notice)))
@@ -165,7 +165,8 @@ impl Heard<'_> {
         let Telling { after, retries, burst, .. } = self.telling();
         let turn = counts.denials(agent, first.policy).turn;
         let mut notices = Vec::new();
-        let given_up = retries > 0 && turn > retries;
+        // Where the host never says that its user has spoken, nobody knows where a turn ends.
+        let given_up = retries > 0 && turn > retries && counts.prompts > 0;
         if first.urgent || (after > 0 && turn == after) || given_up {
             notices.push(format!(
                 "\u{26a0}\u{fe0f} {} attempted {} but was blocked: {}. Routing to an alternative.",
@@ -228,33 +229,38 @@ impl Heard<'_> {
 
     /// Writes a denial that concerns secrets, private data, destruction or another's work to the team's own log. Best effort:
     /// the ledger has it in any case.
-    fn audit(&self, first: &Finding, agent: &Redacted) {
-        let grave = matches!(
-            first.kind,
-            Kind::Secret
-                | Kind::Destructive
-                | Kind::Tampering
-                | Kind::Coordinator
-                | Kind::LockedOut
-                | Kind::NotOwner
-        );
-        if !grave || !self.layers.iter().any(|layer| layer.team.audit) {
+    fn audit(&self, agent: &Redacted) {
+        let is_grave = |finding: &&Finding| {
+            finding.decision == Decision::Deny
+                && matches!(
+                    finding.kind,
+                    Kind::Secret
+                        | Kind::Destructive
+                        | Kind::Tampering
+                        | Kind::Coordinator
+                        | Kind::LockedOut
+                        | Kind::NotOwner
+                )
+        };
+        if !self.layers.iter().any(|layer| layer.team.audit) {
             return;
         }
-        let Some(team) = team_directory(&self.ground) else { return };
+        // A command that destroys may also lead out of the worktree, and that be said first.
+        let grave = self.verdict.findings().iter().find(is_grave);
+        let (Some(grave), Some(team)) = (grave, team_directory(&self.ground)) else { return };
         let text = |text: &str| redact(text).into_string();
         let line = serde_json::json!({
             "time": toolgate_evidence::rfc3339(SystemTime::now()),
             "session": text(self.call.session.as_deref().unwrap_or_default()),
             "agent": agent.as_str(),
             "tool": text(&self.call.tool),
-            "policy": first.policy,
-            "kind": first.kind.word(),
-            "path": text(&first.path),
-            "reason": text(&first.message()),
+            "policy": grave.policy,
+            "kind": grave.kind.word(),
+            "path": text(&grave.path),
+            "reason": text(&grave.message()),
         });
-        // A link that somebody put there would make us write elsewhere.
-        let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+        // A link that somebody put there would make us write elsewhere, and a pipe wait for ever.
+        let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or_default();
         let log = OpenOptions::new()
             .append(true)
             .create(true)

@@ -170,8 +170,8 @@ fn a_command_of_many_lines_has_its_numbers() {
             "2 | hello $(rm -rf ../z)\n  |         ^^^^^^^^^^^ deletes /m/z and all below",
             "\n...\n",
             "7 |   echo x >> /etc/$f\n",
-            "writes /etc/a (outside: denied by outside-scope)",
-            "writes /etc/b (outside: denied by outside-scope)",
+            "adds to /etc/a (outside: denied by outside-scope)",
+            "adds to /etc/b (outside: denied by outside-scope)",
         ],
     );
     assert_eq!(desk.short(&desk.check_with(["-"], command).stdout), drawing, "from stdin");

@@ -29,8 +29,19 @@ const WITHOUT_CASES: &[(&str, &str)] = &[(
 )];
 
 /// Files of the policies crate that are no policy.
-const NO_POLICY: &[&str] =
-    &["command", "grant", "layers", "lib", "packs", "pattern", "redaction", "settings"];
+const NO_POLICY: &[&str] = &[
+    "command",
+    "glob",
+    "grant",
+    "layers",
+    "lib",
+    "packs",
+    "pattern",
+    "project",
+    "redaction",
+    "settings",
+    "team",
+];
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
@@ -305,6 +316,8 @@ fn residual_risk() -> String {
 fn every_policy_file_is_listed() {
     let files: Vec<String> = files_below("crates/policies/src")
         .iter()
+        // What reads a squad's own files is no policy.
+        .filter(|path| !path.contains("/squad/"))
         .map(|path| Path::new(path).file_stem().unwrap().to_string_lossy().into_owned())
         .filter(|name| !NO_POLICY.contains(&name.as_str()))
         .map(|name| name.replace('_', "-"))

@@ -803,7 +803,7 @@ fn an_odd_session_id_is_harmless() {
     let mut state: Vec<_> =
         fs::read_dir(yard.machine.state()).unwrap().map(|at| at.unwrap().file_name()).collect();
     state.sort();
-    assert_eq!(state, ["ledger.jsonl", "sessions"]);
+    assert_eq!(state, ["ledger.jsonl", "sessions", "tallies"]);
     assert!(
         !yard.machine.home().join(".local/x").exists()
             && !yard.machine.home().join(".local/state/x").exists()

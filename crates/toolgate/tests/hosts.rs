@@ -93,7 +93,11 @@ const TELLERS: &[Teller] = &[
         tell: snake,
         shell: "Bash",
         write: None,
-        denies: with_reason,
+        // Where the user is told something too, the client reads it beside exit 0 only.
+        denies: |answer| {
+            let denial = |json: Value| json["hookSpecificOutput"]["permissionDecision"] == "deny";
+            with_reason(answer) || answer.code() == Some(0) && answer.json().is_some_and(denial)
+        },
     },
     Teller {
         host: "qwen",
@@ -493,7 +497,9 @@ fn pi_enforces_in_every_mode_unless_its_own_profile_is_chosen() {
     ] {
         let answer = to_the_letter.ask("tool_call", &pi_call(&yard, "write", &outside, mode, trusted));
         assert_eq!(answer["decision"], decision, "{mode} {trusted}: {answer}");
-        assert_eq!(answer.get("notice").is_some(), decision == "allow", "stepping back is told: {answer}");
+        // That it was denied again and again is told too.
+        let stepped_back = answer.get("notice").is_some_and(|notice| !notice.to_string().contains("blocked"));
+        assert_eq!(stepped_back, decision == "allow", "stepping back is told: {answer}");
     }
     let unset = Served::new(&yard, "pi", &["--profile", "pi-worktree"], &[])
         .ask("tool_call", &pi_call(&yard, "write", &outside, "tui", true));

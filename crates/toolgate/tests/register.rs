@@ -16,7 +16,7 @@ use toolgate::dirs::Dirs;
 use toolgate::doctor::{Diagnosis, Status, Subject, examine};
 use toolgate::register::claude_code::{self, ClaudeCode, FORM, HOST, config_change};
 use toolgate::register::{Line, Places, Plan, RegisterError, Registrar, Registrations, Scope};
-use toolgate_model::ConfigChange;
+use toolgate_model::{ConfigChange, TeamPhase};
 
 const SCOPES: [Scope; 4] = [Scope::User, Scope::Project, Scope::Local, Scope::Managed];
 
@@ -60,6 +60,8 @@ impl Machine {
             everybody: false,
             profile: None,
             agent: None,
+            role: None,
+            phase: None,
             root: None,
         }
     }
@@ -255,6 +257,9 @@ fn the_line_is_in_exec_form_with_the_home_pinned() {
             "args": ["hook", "claude-code", "--home", home],
             "timeout": 15,
         });
+        if ["UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"].contains(&event) {
+            handler["args"] = json!(["hook", "claude-code", "--event", event, "--home", home]);
+        }
         if event == "PreToolUse" {
             handler["onFailure"] = json!("block");
         }
@@ -268,14 +273,18 @@ fn the_line_is_in_exec_form_with_the_home_pinned() {
     line.dirs.state = PathBuf::from("/s");
     line.profile = Some("strict".into());
     line.agent = Some("a \"b\"".into());
+    line.role = Some("reviewer".into());
+    line.phase = Some(TeamPhase::Working);
     line.root = Some(PathBuf::from("/r"));
     let home = line.dirs.home.to_str().unwrap();
     let args =
         ["hook", "claude-code", "--home", home, "--config", "/c", "--state", "/s", "--profile", "strict"];
-    let args = [&args[..], &["--agent", "a \"b\"", "--root", "/r"]].concat();
+    let args =
+        [&args[..], &["--agent", "a \"b\"", "--role", "reviewer", "--phase", "team-mode", "--root", "/r"]]
+            .concat();
     assert_eq!(line.hook(HOST, None).unwrap().args, args);
     let printed: Value = serde_json::from_str(&claude_code::print(&line).unwrap()).unwrap();
-    assert_eq!(printed["hooks"]["Stop"][0]["hooks"][0]["args"], json!(args));
+    assert_eq!(printed["hooks"]["PreToolUse"][0]["hooks"][0]["args"], json!(args));
 }
 
 #[test]

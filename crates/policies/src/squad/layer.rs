@@ -9,7 +9,7 @@ pub fn team_layer(team_md: Option<&str>, governance: Option<&str>) -> Table {
     let roster = team_md.map(roster).unwrap_or_default();
     let members =
         roster.iter().map(|entry| table([("name", text(&entry.name)), ("role", text(&entry.role))]));
-    let mut team = table([("roster", Value::Array(members.map(Value::Table).collect()))]);
+    let members: Vec<Value> = members.map(Value::Table).collect();
     let rules = governance.map(|md| ownership(md, &roster)).unwrap_or_default();
     let files = rules.iter().filter_map(|rule| {
         // What lies elsewhere is no file of the team's directory, and has its own guards.
@@ -28,8 +28,7 @@ pub fn team_layer(team_md: Option<&str>, governance: Option<&str>) -> Table {
         }
         plain.then_some(Value::Table(file))
     });
-    team.insert("file".to_owned(), Value::Array(files.collect()));
-    table([("team", Value::Table(team))])
+    table([("team", Value::Table(lists([("roster", members), ("file", files.collect())])))])
 }
 
 /// The rules of a `policies.json`. What it switches off and the floor keeps on is not in it.
@@ -78,16 +77,23 @@ pub fn policies_layer(config: &PolicyConfig) -> Table {
         ]))
     });
     let safe = pii_scrubbing.exclude_patterns.iter().map(|safe| text(safe));
-    let mut redaction = table([("pattern", Value::Array(scrubbed.collect()))]);
+    let mut redaction = lists([("pattern", scrubbed.collect())]);
     if !pii_scrubbing.exclude_patterns.is_empty() {
         redaction.insert("safe-emails".to_owned(), Value::Array(safe.collect()));
     }
-    table([
+    let mut layer = lists([("command", commands.collect())]);
+    layer.extend(table([
         ("policy", Value::Table(policies)),
         ("agent", Value::Table(agents.collect())),
-        ("command", Value::Array(commands.collect())),
         ("redaction", Value::Table(redaction)),
-    ])
+    ]));
+    layer
+}
+
+/// Lists of entries, to be added to those below. One without any is left out: it would take the place of theirs.
+fn lists<const N: usize>(lists: [(&str, Vec<Value>); N]) -> Table {
+    let present = lists.into_iter().filter(|(_, entries)| !entries.is_empty());
+    present.map(|(name, entries)| (name.to_owned(), Value::Array(entries))).collect()
 }
 
 fn words(writers: &[Writer]) -> Value {

@@ -404,7 +404,7 @@ fn ground(case: &Case<'_>) -> Ground {
         agents: context.agents_dir.as_ref().map(spot),
         agent_dir: context.agent_dir.as_ref().map(spot),
         transcripts: None,
-        team: [".squad", ".ai-team"].map(|name| Spot::plain(Path::new(root).join(name))).into(),
+        team: team::directories(Path::new(root), context.main_repo.as_deref()),
         own: vec![
             Spot::plain(Path::new(home).join(".config/toolgate")),
             Spot::plain(Path::new(home).join(".local/state/toolgate")),

@@ -1,7 +1,9 @@
 //! Cases about a team: who calls in what role, who is locked out of what, how often the user was asked.
 
+use std::path::Path;
+
 use serde::Deserialize;
-use toolgate_model::{Ground, History, Json, Lockout, Member, Team, TeamPhase, plain_name};
+use toolgate_model::{Ground, History, Json, Lockout, Member, Spot, Team, TeamPhase, plain_name};
 use toolgate_policies::{Settings, locked_out};
 
 use super::{Case, Trouble, expect};
@@ -19,6 +21,10 @@ pub(super) struct TeamContext {
     lockouts: Vec<(String, String)>,
     allowed_write: Option<Vec<String>>,
     allowed_read: Vec<String>,
+    /// The agent that started this one.
+    acts_for: Option<String>,
+    /// Why the lockouts cannot be read.
+    unreadable: Option<String>,
     prior_ask_user_calls: u32,
     /// Calls of a kind within the last minute.
     recent: std::collections::BTreeMap<String, u32>,
@@ -37,6 +43,12 @@ pub(super) fn or_of_team<'c>(case: &'c Case<'_>, path: &'c str) -> &'c str {
     if path.is_empty() && OF_TEAMS.contains(&case.context.profile.as_str()) { ROOT } else { path }
 }
 
+/// Where the team's files may be: in the worktree and in the main checkout.
+pub(super) fn directories(root: &Path, main: Option<&Path>) -> Vec<Spot> {
+    let of = |top: &Path| [".squad", ".ai-team"].map(|name| Spot::plain(top.join(name)));
+    std::iter::once(root).chain(main).flat_map(of).collect()
+}
+
 /// What is known of the team in this case.
 pub(super) fn team(case: &Case<'_>) -> Team {
     let context = &case.context.team;
@@ -47,13 +59,14 @@ pub(super) fn team(case: &Case<'_>) -> Team {
         member: Member {
             name: plain(&context.agent),
             role: plain(&context.role),
-            acts_for: None,
+            acts_for: context.acts_for.as_deref().map(plain_name),
             may_write: context.allowed_write.clone().or(case.context.policy.allowed_write_paths.clone()),
             may_read: context.allowed_read.clone(),
+            ..Member::default()
         },
         phase: context.phase.as_deref().and_then(TeamPhase::of).unwrap_or_default(),
         lockouts: context.lockouts.iter().map(lockout).collect(),
-        unreadable: None,
+        unreadable: context.unreadable.clone(),
         history: History {
             asked: context.prior_ask_user_calls,
             recent: context.recent.iter().map(|(kind, count)| (kind.clone(), *count)).collect(),

@@ -124,6 +124,8 @@ impl Where {
             everybody: self.scope() == Some(register::Scope::Managed) && self.line.home.is_none(),
             profile: line.profile,
             agent: line.registered.agent,
+            role: line.registered.role,
+            phase: line.registered.phase,
             root: line.registered.root,
         })
     }

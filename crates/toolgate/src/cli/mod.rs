@@ -14,6 +14,7 @@ mod pause;
 mod people;
 mod phase;
 mod policies;
+mod prompt;
 mod scan;
 mod scrub;
 mod shell;
@@ -83,6 +84,8 @@ enum Command {
     Scrub(scrub::Scrub),
     /// Look for secrets in files, in what is staged, in a history
     Scan(scan::Scan),
+    /// Look through the prompts of agents
+    Prompt(prompt::Prompt),
     /// Let this project's toolgate.toml loosen rules, in its present form
     Trust(trust::Trust),
     /// Say who works where, and in what role
@@ -247,6 +250,7 @@ pub fn run() -> ExitCode {
         Command::Ledger(command) => command.run(&mut out),
         Command::Scrub(command) => command.run(&mut out),
         Command::Scan(command) => Ok(command.run(&mut out)),
+        Command::Prompt(command) => command.run(&mut out),
         Command::Trust(command) => command.run(&mut out),
         Command::Agent(command) => command.run(&mut out),
         Command::Lockout(command) => command.run(&mut out),

@@ -34,7 +34,7 @@ enum Command {
         #[command(flatten)]
         place: PlaceArgs,
     },
-    /// Leave it to the sessions again
+    /// Leave it to the sessions again; only for a person at a terminal
     Clear {
         #[command(flatten)]
         place: PlaceArgs,
@@ -59,6 +59,8 @@ impl Phase {
                 out.line(format!("the team is in {phase}"))?;
             }
             Command::Clear { .. } => {
+                // Whoever said that a team is still to be agreed to has closed something.
+                confirmed(out, "Leave the phase to each session again?")?;
                 match fs::remove_file(&file) {
                     Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
                     _ => {}

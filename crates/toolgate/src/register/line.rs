@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use toolgate_model::TeamPhase;
+
 use super::RegisterError;
 use crate::dirs::{Dirs, FROM_PASSWD};
 
@@ -22,6 +24,10 @@ pub struct Line {
     pub profile: Option<String>,
     /// The agent's name, where an orchestrator starts several.
     pub agent: Option<String>,
+    /// The agent's role, where it is not known by its name.
+    pub role: Option<String>,
+    /// How far the agent's team has come, where an orchestrator knows it.
+    pub phase: Option<TeamPhase>,
     /// The root of the agent's work, where it is not the host's word.
     pub root: Option<PathBuf>,
 }
@@ -95,6 +101,12 @@ impl Line {
         }
         if let Some(agent) = &self.agent {
             flag("--agent", agent);
+        }
+        if let Some(role) = &self.role {
+            flag("--role", role);
+        }
+        if let Some(phase) = self.phase {
+            flag("--phase", phase.word());
         }
         if let Some(root) = &self.root {
             flag("--root", text_of(root)?);
