@@ -29,7 +29,7 @@ use std::thread;
 use std::time::Instant;
 
 use clap::Parser;
-use toolgate_rehearsal::clients::{CLIENTS, Client, Part, Scene};
+use toolgate_rehearsal::clients::{CLIENTS, Client, Scene};
 use toolgate_rehearsal::mcp;
 use toolgate_rehearsal::model::{Model, Script};
 use toolgate_rehearsal::run::run;
@@ -235,22 +235,24 @@ impl<'a> Crew<'a> {
             mcp: &mcp,
             installed: &self.installed,
             adapters: &self.adapters,
-            profile: row.profile(),
-            part: Part::default(),
+            part: None,
         };
         client.configure(&scene).map_err(text)?;
         row.before(&stage, client).map_err(text)?;
         let gate = Gate::put(&stage, &self.toolgate).map_err(text)?;
         if client.registers() {
-            gate.init(client.host(), row.scope(), row.profile())?;
+            let profile = takes.iter().find_map(|take| Some(take.part?.profile));
+            gate.init(client.host(), row.scope(), profile)?;
         }
         row.after(&gate)?;
 
         let mut ran = None;
         for Take { part, script } in takes {
             model.play(script);
-            if client.registers() {
-                team::enter(&gate, part)?;
+            // Others are told when they are started.
+            let registered = part.and_then(|part| part.agent).filter(|_| client.registers());
+            if let Some(name) = registered {
+                gate.tell(&["agent", "add", name])?;
             }
             let program = stage.bin().join(client.program());
             let mut command = match row.scope() {
@@ -260,8 +262,8 @@ impl<'a> Crew<'a> {
             client.start(&Scene { part, ..scene }, "Do what you have to do.", &mut command);
             command.current_dir(row.start(&stage));
             let end = run(&mut command, &stage.tmp(), client.limit(), || row.enough(&gate)).map_err(text)?;
-            if client.registers() {
-                team::leave(&gate, part)?;
+            if let Some(name) = registered {
+                gate.tell(&["agent", "remove", name])?;
             }
             ran = Some(end);
         }

@@ -103,7 +103,7 @@ pub(crate) const ROWS: [Row; 19] = [
 /// One session, and what the model wants in it.
 #[derive(Debug)]
 pub(crate) struct Take {
-    pub(crate) part: Part<'static>,
+    pub(crate) part: Option<Part<'static>>,
     pub(crate) script: Script,
 }
 
@@ -118,7 +118,7 @@ pub(crate) enum Truth {
     Rewritten,
     /// It was done, and the model saw all of it but what it must not see.
     Redacted,
-    /// The model got an answer, and nobody was asked.
+    /// The model got an answer, if only as the reason of a denial, and nobody was asked.
     Answered,
     /// The user was told.
     Told,
@@ -195,14 +195,6 @@ impl Row {
 
     pub(crate) fn scope(self) -> Scope {
         if self == Row::OffManaged { Scope::Managed } else { Scope::User }
-    }
-
-    /// The profile of the gate, if not the default one.
-    pub(crate) fn profile(self) -> Option<&'static str> {
-        match self {
-            Row::Coordinator | Row::Lockout | Row::AskLimit | Row::Told => Some(team::PROFILE),
-            _ => None,
-        }
     }
 
     /// Where the session starts.
@@ -289,7 +281,7 @@ impl Row {
             Row::AskLimit => return team::questions(client),
         };
         let script = Script { main: all(&main), sub: all(&sub) };
-        if script.main.is_empty() { Vec::new() } else { vec![Take { part: Part::default(), script }] }
+        if script.main.is_empty() { Vec::new() } else { vec![Take { part: None, script }] }
     }
 
     /// What became of it.

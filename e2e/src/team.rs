@@ -12,8 +12,9 @@ use toolgate_rehearsal::stage::Stage;
 use crate::gate::Gate;
 use crate::rows::{Take, Truth, broken, holds};
 
-/// The profile of the gate.
-pub(crate) const PROFILE: &str = "squad";
+/// Whoever coordinates, which a client that is not told otherwise does under this profile.
+const COORDINATOR: Part<'static> =
+    Part { profile: "squad", agent: None, role: Some("coordinator"), goes_on: false };
 /// Who is in the team.
 const ROSTER: &str = "# The team
 
@@ -39,6 +40,8 @@ const OTHER: &str = "dallas";
 /// What is rejected. One is revised with the client's tool, the other with a command.
 const REJECTED: [&str; 2] = ["src/auth.ts", "src/login.ts"];
 const BEFORE: &str = "the first version";
+/// What stands in the repository's one file.
+const README: &str = "a repository";
 /// What the coordinator wants to make, with a tool and with a command, and what it may make.
 const WORK: [&str; 2] = ["work.txt", "more.txt"];
 const PLAN: &str = ".squad/plan.md";
@@ -51,7 +54,6 @@ const NOTICE: &str = "but was blocked: Coordinator cannot write domain artifacts
 const QUESTIONS: [&str; 4] = ["Which colour?", "Which size?", "Which name?", "Which day?"];
 const ALLOWED_QUESTIONS: &str = "Which colour?\nWhich size?\n";
 const LIMIT: &str = "Proceed with your best judgment \u{2014} question limit reached.";
-const LIMIT_REASON: &str = "[ask-user-limit]";
 
 /// Has the team on the stage.
 pub(crate) fn stand(stage: &Stage, client: &dyn Client) -> io::Result<()> {
@@ -63,8 +65,7 @@ pub(crate) fn stand(stage: &Stage, client: &dyn Client) -> io::Result<()> {
     }
     for name in [AUTHOR, OTHER] {
         if let Some(teammate) = client.teammate(name, "") {
-            let (file, text) = teammate.file;
-            stage.write(&root.join(file), text)?;
+            stage.write(&root.join(teammate.file), teammate.text)?;
         }
     }
     stage.commit()
@@ -75,16 +76,6 @@ pub(crate) fn reject(gate: &Gate<'_>) -> Result<(), String> {
     REJECTED.iter().try_for_each(|file| {
         gate.tell(&["lockout", "add", file, "--agent", AUTHOR, "--by", "reviewer", "--reason", "no tests"])
     })
-}
-
-/// Has the person say who works in the worktree, for a client that is not told when it is started.
-pub(crate) fn enter(gate: &Gate<'_>, part: Part<'_>) -> Result<(), String> {
-    part.agent.map_or(Ok(()), |name| gate.tell(&["agent", "add", name]))
-}
-
-/// Has the person say that it works there no longer.
-pub(crate) fn leave(gate: &Gate<'_>, part: Part<'_>) -> Result<(), String> {
-    part.agent.map_or(Ok(()), |name| gate.tell(&["agent", "remove", name]))
 }
 
 /// The coordinator wants to do the work itself.
@@ -101,12 +92,8 @@ pub(crate) fn coordinator(client: &dyn Client, stage: &Stage) -> Vec<Take> {
         Act::Write(&plan, "a plan\n"),
     ];
     let main = acts.into_iter().flat_map(|act| client.turns(act)).collect();
-    vec![Take { part: COORDINATOR, script: Script { main, sub: Vec::new() } }]
+    vec![Take { part: Some(COORDINATOR), script: Script { main, sub: Vec::new() } }]
 }
-
-const COORDINATOR: Part<'static> = Part { agent: None, role: Some("coordinator"), goes_on: false };
-/// What stands in the repository's one file.
-const README: &str = "a repository";
 
 pub(crate) fn judge_coordinator(stage: &Stage, seen: &Seen, ran: &Ran) -> Truth {
     let root = stage.worktree();
@@ -148,9 +135,11 @@ pub(crate) fn lockout(client: &dyn Client, stage: &Stage) -> Vec<Take> {
         ];
         let own = acts.into_iter().flat_map(|act| client.turns(act)).collect();
         match client.teammate(name, &prompt) {
-            Some(teammate) => Take { part: COORDINATOR, script: Script { main: teammate.turns, sub: own } },
+            Some(teammate) => {
+                Take { part: Some(COORDINATOR), script: Script { main: teammate.turns, sub: own } }
+            }
             None => Take {
-                part: Part { agent: Some(name), ..Part::default() },
+                part: Some(Part { agent: Some(name), role: None, ..COORDINATOR }),
                 script: Script { main: own, sub: Vec::new() },
             },
         }
@@ -182,7 +171,7 @@ pub(crate) fn questions(client: &dyn Client) -> Vec<Take> {
         // A session that goes on has all calls of before in it, and so has its script.
         let main: Vec<_> =
             QUESTIONS.iter().take(count).flat_map(|text| client.turns(Act::Ask(text))).collect();
-        let part = Part { goes_on, ..COORDINATOR };
+        let part = Some(Part { goes_on, ..COORDINATOR });
         (!main.is_empty()).then_some(Take { part, script: Script { main, sub: Vec::new() } })
     };
     [asked(3, false), asked(QUESTIONS.len(), true)].into_iter().flatten().collect()
@@ -197,8 +186,6 @@ pub(crate) fn judge_questions(stage: &Stage, seen: &Seen, ran: &Ran) -> Truth {
         broken("what may be asked was not asked", seen, ran)
     } else if !seen.result_says(LIMIT) || !QUESTIONS.iter().all(|text| seen.was_shown(text)) {
         broken("the model was not answered", seen, ran)
-    } else if seen.result_says(LIMIT_REASON) {
-        Truth::Denied
     } else {
         Truth::Answered
     }

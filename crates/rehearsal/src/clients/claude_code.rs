@@ -44,12 +44,12 @@ impl Client for ClaudeCode {
         // Without this the client refuses to open its permissions to root, and a rehearsal of the administrator's
         // settings has to be root.
         command.env("IS_SANDBOX", "1");
-        // In this form it also prints what is for the user and not for the model.
-        command.args(["--verbose", "--output-format", "stream-json"]);
-        // It asks its user only where there is one.
-        command.args(["--permission-prompt-tool", &format!("mcp__{}__{}", mcp::NAME, mcp::USER)]);
-        if scene.part.goes_on {
-            command.arg("--continue");
+        if let Some(part) = scene.part {
+            // In this form it also prints what is for the user and not for the model.
+            command.args(["--verbose", "--output-format", "stream-json"]);
+            // It asks its user only where there is one.
+            command.args(["--permission-prompt-tool", &format!("mcp__{}__{}", mcp::NAME, mcp::USER)]);
+            command.args(part.goes_on.then_some("--continue"));
         }
         command.args(["--dangerously-skip-permissions", "--print", prompt]);
     }
@@ -78,10 +78,8 @@ impl Client for ClaudeCode {
     }
 
     fn teammate(&self, name: &str, prompt: &str) -> Option<Teammate> {
-        let text = format!("---\nname: {name}\ndescription: works on a part\n---\nYou work on a part.\n");
-        let call =
-            Call::json("Agent", json!({ "description": "a part", "prompt": prompt, "subagent_type": name }));
-        Some(Teammate { file: (format!(".claude/agents/{name}.md"), text), turns: one(call) })
+        let input = json!({ "description": "a part", "prompt": prompt, "subagent_type": name });
+        Some(Teammate::described(name, format!(".claude/agents/{name}.md"), Call::json("Agent", input)))
     }
 
     fn disarm(&self) -> Files {

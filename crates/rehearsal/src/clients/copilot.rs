@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Files, KEY, Scene, one};
+use super::{Act, Client, Files, KEY, Scene, Teammate, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 
@@ -76,6 +76,14 @@ impl Client for Copilot {
                 }),
             ),
         })
+    }
+
+    fn teammate(&self, name: &str, prompt: &str) -> Option<Teammate> {
+        let input = json!({
+            "name": "part", "description": "a part", "prompt": prompt, "agent_type": name, "mode": "sync",
+        });
+        let file = format!(".github/agents/{name}.agent.md");
+        Some(Teammate::described(name, file, Call::json("task", input)))
     }
 
     fn disarm(&self) -> Files {

@@ -59,16 +59,16 @@ impl Client for CopilotSdk {
             server.insert("type".to_owned(), "local".into());
             server.insert("tools".to_owned(), json!(["*"]));
         }
-        let profile = scene.profile.map(|profile| [json!("--profile"), json!(profile)]);
+        let profile = scene.part.map(|part| [json!("--profile"), json!(part.profile)]);
         let gate = [json!(toolgate), json!("serve"), json!("copilot-sdk"), json!("--home"), json!(home)];
         let gate: Vec<Value> = gate.into_iter().chain(profile.into_iter().flatten()).collect();
         let settings = json!({
             "sdk": scene.installed.join("node_modules/@github/copilot-sdk/dist/index.js"),
             "adapter": scene.adapters.join("copilot-sdk/index.ts"),
             "toolgate": gate,
-            "agent": scene.part.agent.unwrap_or("rehearsal"),
-            "role": scene.part.role.map(|name| json!({ "name": name })),
-            "goesOn": scene.part.goes_on,
+            "agent": scene.part.and_then(|part| part.agent).unwrap_or("rehearsal"),
+            "role": scene.part.and_then(|part| part.role).map(|name| json!({ "name": name })),
+            "goesOn": scene.part.is_some_and(|part| part.goes_on),
             "questions": stage.questions(),
             "model": format!("{}/v1", scene.model),
             "key": KEY,

@@ -55,9 +55,11 @@ pub enum Act<'a> {
     Ask(&'a str),
 }
 
-/// Who plays, and in which session, for a client that is told so when it is started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// A part in a team, whose user sits beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part<'a> {
+    /// The profile of the gate.
+    pub profile: &'a str,
     /// The agent's name.
     pub agent: Option<&'a str>,
     /// Its role.
@@ -69,10 +71,20 @@ pub struct Part<'a> {
 /// A sub-agent with a name of its own.
 #[derive(Debug)]
 pub struct Teammate {
-    /// The file of the repository that makes it, and its text.
-    pub file: (String, String),
+    /// The file of the repository that makes it.
+    pub file: String,
+    /// What stands in it.
+    pub text: String,
     /// The turns in which it is started.
     pub turns: Vec<Turn>,
+}
+
+impl Teammate {
+    /// One whose file is Markdown with its name at the head, and who is started by one call.
+    fn described(name: &str, file: String, call: Call) -> Teammate {
+        let text = format!("---\nname: {name}\ndescription: works on a part\n---\nYou work on a part.\n");
+        Teammate { file, text, turns: one(call) }
+    }
 }
 
 /// What a client is set into.
@@ -88,10 +100,8 @@ pub struct Scene<'a> {
     pub installed: &'a Path,
     /// Where our adapters are, for a client that is a program with one of them in it.
     pub adapters: &'a Path,
-    /// The profile of the gate, if not the default one.
-    pub profile: Option<&'a str>,
-    /// Who plays.
-    pub part: Part<'a>,
+    /// Who plays, where it is somebody in a team.
+    pub part: Option<Part<'a>>,
 }
 
 impl Scene<'_> {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Files, KEY, Scene, one};
+use super::{Act, Client, Files, KEY, Scene, Teammate, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 
@@ -66,6 +66,11 @@ impl Client for Qwen {
                 json!({ "description": "a part", "prompt": prompt, "subagent_type": "general-purpose" }),
             ),
         })
+    }
+
+    fn teammate(&self, name: &str, prompt: &str) -> Option<Teammate> {
+        let input = json!({ "description": "a part", "prompt": prompt, "subagent_type": name });
+        Some(Teammate::described(name, format!(".qwen/agents/{name}.md"), Call::json("agent", input)))
     }
 
     fn disarm(&self) -> Files {
