@@ -6,7 +6,7 @@
 //! `init = true` in `[team]`, follows from there being no roster; what the user then says in the session agrees, unless it
 //! begins with a word that asks for a change.
 //!
-//! Sees through: the shell, MCP tools, links. Reading is open, and so are commits and branches.
+//! Sees through: the shell, MCP tools, links; tools by which an agent would say later what passes for its user's words. Reading is open, and so are commits and branches.
 //! Does not see: files outside of the project, which other policies judge; what a script of the project writes.
 
 use schemars::JsonSchema;
@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 use toolgate_model::{Decision, Facts, Finding, Kind, Policy, TeamPhase, shorten};
 
 use crate::project::changed_in_project;
+
+/// What they schedule comes to us as if the user had said it.
+const SCHEDULERS: &[&str] = &["CronCreate", "ScheduleWakeup"];
 
 /// `[policy.init-phase]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +30,16 @@ impl Policy for InitPhase {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         if !self.enabled || facts.team.phase != TeamPhase::Proposed {
             return;
+        }
+        if SCHEDULERS.contains(&facts.tool) {
+            findings.push(
+                Finding::new("init-phase", Decision::Deny, Kind::TeamPhase)
+                    .because(format!(
+                        "{} says something later in the user's stead, who has not agreed to the team",
+                        facts.tool
+                    ))
+                    .instead("propose the team and wait for the user's answer"),
+            );
         }
         for (used, place) in changed_in_project(facts) {
             let path = place.lexical.to_string_lossy();

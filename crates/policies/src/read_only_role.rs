@@ -4,8 +4,9 @@
 //!
 //! Settings: `roles` = kinds of agents, as the host names them; case and `_` against `-` do not matter.
 //!
-//! Sees through: a role that is told by the agent's kind or by its id.
-//! Does not see: what the agent calls itself. Only the host's word counts.
+//! Sees through: a role that is told by the agent's kind or by its id, by the hook's line (`--role`, `--agent`) or by
+//! `toolgate agent add`.
+//! Does not see: what the agent calls itself. Only the word of its host and of people counts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,13 @@ pub(crate) struct ReadOnlyRole {
     pub roles: Vec<String>,
 }
 
+impl ReadOnlyRole {
+    /// Whether it has to be known who is calling.
+    pub(crate) fn stands(&self) -> bool {
+        !self.roles.is_empty()
+    }
+}
+
 impl Policy for ReadOnlyRole {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         if self.roles.is_empty() {
@@ -27,7 +35,10 @@ impl Policy for ReadOnlyRole {
         let plain = |name: &str| name.trim().to_lowercase().replace('_', "-");
         let agent = facts.agent;
         let held = |name: &str| self.roles.iter().any(|role| plain(role) == plain(name));
-        let Some(role) = [&agent.kind, &agent.id].into_iter().flatten().find(|name| held(name)) else {
+        let told = [&agent.kind, &agent.id].into_iter().flatten().map(|name| &**name);
+        let member = &facts.team.member;
+        let registered = [&member.role, &member.name].into_iter().map(String::as_str).chain(member.names());
+        let Some(role) = told.chain(registered).find(|name| !name.is_empty() && held(name)) else {
             return;
         };
         for used in facts.uses.iter().filter(|used| used.writes()) {

@@ -415,7 +415,7 @@ impl Settings {
 
     /// Whether it has to be known who is calling.
     pub fn has_team(&self) -> bool {
-        let Policies { ownership, ask_user_limit, .. } = &self.policy;
+        let Policies { ownership, ask_user_limit, read_only_role, .. } = &self.policy;
         let listed = !self.role.is_empty() || !self.agent.is_empty() || !self.team.roster.is_empty();
         listed
             || !self.team.main.is_empty()
@@ -425,6 +425,7 @@ impl Settings {
             || self.asks_lockouts()
             || ask_user_limit.counts()
             || ownership.stands()
+            || read_only_role.stands()
     }
 
     /// Whether it has to be known who may not revise what.

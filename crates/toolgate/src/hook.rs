@@ -152,7 +152,8 @@ impl fmt::Display for Failure {
 /// Runs the hook. `args` is what follows `toolgate hook`.
 pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     let started = Instant::now();
-    let mut args = args.peekable();
+    let args: Vec<OsString> = args.collect();
+    let mut args = args.into_iter();
     let name = args.next().unwrap_or_default();
     let Some(host) = name.to_str().and_then(host) else {
         // Exit 2 blocks in every host whose hooks are commands.
@@ -160,7 +161,10 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         let message = format!("toolgate hook: unknown host `{}`; known are {known}", name.to_string_lossy());
         return print(&Reply::blocking(&message));
     };
-    refuse_on_panic(host);
+    // What only tells must not stop the user's own words, whatever else is wrong with the line.
+    let mut named = args.as_slice().iter().skip_while(|word| *word != "--event").skip(1);
+    let phase = named.next().and_then(|event| event.to_str()).map(|event| host.phase(event));
+    refuse_on_panic(host, phase);
     let reply = match Line::parse(args, |name| std::env::var_os(name)) {
         Ok(line) => {
             if host.runs_what_is_late() {
@@ -168,16 +172,16 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
             }
             answer_stdin(host, &line, started + DEADLINE)
         }
-        Err(failure) => refuse(host, None, &failure),
+        Err(failure) => refuse(host, phase, &failure),
     };
     print(&reply)
 }
 
 /// With `panic = "abort"` there is no unwinding to catch: the hook speaks before the process ends. It says nothing of
 /// the panic itself, which may quote the input.
-pub(crate) fn refuse_on_panic(host: &'static dyn Host) {
+pub(crate) fn refuse_on_panic(host: &'static dyn Host, phase: Option<Phase>) {
     panic::set_hook(Box::new(move |_| {
-        let reply = host.refuse(None, &denial("it failed inside; report the call that did this"));
+        let reply = host.refuse(phase, &denial("it failed inside; report the call that did this"));
         let _ = io::stdout().write_all(reply.stdout.as_bytes());
         let _ = io::stderr().write_all(reply.stderr.as_bytes());
         #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]

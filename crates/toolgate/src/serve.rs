@@ -35,7 +35,7 @@ struct Response<'a> {
 
 /// Answers every request until there are no more.
 pub fn run(host: &'static dyn Host, line: &Line) -> ExitCode {
-    hook::refuse_on_panic(host);
+    hook::refuse_on_panic(host, None);
     let mut input = io::stdin().lock();
     let mut request = Vec::new();
     loop {
