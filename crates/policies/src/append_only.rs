@@ -54,9 +54,8 @@ pub(crate) struct GrowingFiles<'s> {
 impl GrowingFiles<'_> {
     /// Whether a tree holds a file that may only grow, as far as its names say that.
     fn holds(&self, below: &str) -> bool {
-        let named =
-            |path: &String| FileRule { path: path.clone(), ..FileRule::default() }.is_below(below).is_some();
-        let ruled = |rule: &FileRule| rule.append_only && rule.is_below(below).is_some();
+        let named = |path: &String| FileRule { path: path.clone(), ..FileRule::default() }.is_below(below);
+        let ruled = |rule: &FileRule| rule.append_only && rule.is_below(below);
         self.settings.paths.iter().any(named) || self.files.iter().any(ruled)
     }
 }

@@ -96,10 +96,10 @@ impl Owners<'_> {
         }
         let ruled = self.files.iter().filter_map(|rule| Some((rule, rule.about(&below)?)));
         let most = ruled.max_by_key(|(_, (_, count))| *count);
-        let mut inside = self.files.iter().filter_map(|rule| Some((rule, rule.is_below(&below)?)));
+        let mut inside = self.files.iter().filter(|rule| rule.is_below(&below));
         // A tree is open where nothing in it is closed.
         most.is_some_and(|(rule, (owner, _))| lists(&rule.write, member, owner))
-            && (!tree || inside.all(|(rule, owner)| lists(&rule.write, member, owner)))
+            && (!tree || inside.all(|rule| lists(&rule.write, member, rule.owner_in(&below))))
     }
 
     /// The paths of the table that this member may write, for people.

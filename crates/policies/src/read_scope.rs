@@ -78,9 +78,8 @@ impl Readers<'_> {
                 if !may {
                     return Some(owner.to_owned());
                 }
-            } else if let Some(owner) =
-                rule.is_below(below).filter(|_| reach == Reach::Below && rule.has_owner())
-            {
+            } else if reach == Reach::Below && rule.has_owner() && rule.is_below(below) {
+                let owner = rule.owner_in(below);
                 let may = owner.is_some_and(is_own) || lists(readers, member, owner);
                 if !may {
                     return Some(owner.unwrap_or("another agent").to_owned());

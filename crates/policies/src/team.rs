@@ -143,17 +143,18 @@ impl FileRule {
         Some((owner, count))
     }
 
-    /// Whether a directory of this path below the team's may hold what the rule is about, and whose that is.
-    pub(crate) fn is_below<'p>(&self, below: &'p str) -> Option<Option<&'p str>> {
+    /// Whether a directory of this path below the team's may hold what the rule is about.
+    pub(crate) fn is_below(&self, below: &str) -> bool {
         let mut wanted = self.path.split('/').filter(|name| !name.is_empty());
-        let mut owner = None;
-        for part in below.split('/').filter(|name| !name.is_empty()) {
-            let wanted = wanted.next().filter(|wanted| is_called(wanted, part))?;
-            if wanted == OWNER {
-                owner = Some(part);
-            }
-        }
-        wanted.next().map(|_| owner)
+        let mut parts = below.split('/').filter(|name| !name.is_empty());
+        parts.all(|part| wanted.next().is_some_and(|wanted| is_called(wanted, part)))
+            && wanted.next().is_some()
+    }
+
+    /// The owner's name in such a path, as far as it goes.
+    pub(crate) fn owner_in<'p>(&self, below: &'p str) -> Option<&'p str> {
+        let mut pairs = self.path.split('/').zip(below.split('/'));
+        pairs.find(|(wanted, _)| *wanted == OWNER).map(|(_, name)| name)
     }
 
     /// Whether its path names an owner.
@@ -238,11 +239,10 @@ mod tests {
         assert_eq!(history.about("agents/ripley/charter.md"), None);
         assert_eq!(history.about("agents"), None);
         assert_eq!(rule("log").about("log/a/b.md"), Some((None, 1)));
-        assert_eq!(history.is_below("agents/Ripley"), Some(Some("Ripley")));
-        assert_eq!(history.is_below("agents"), Some(None));
-        assert_eq!(history.is_below(""), Some(None));
-        assert_eq!(history.is_below("agents/ripley/history.md"), None);
-        assert_eq!(history.is_below("log"), None);
+        assert!(history.is_below("agents/Ripley") && history.is_below("agents") && history.is_below(""));
+        assert!(!history.is_below("agents/ripley/history.md") && !history.is_below("log"));
+        assert_eq!(history.owner_in("agents/Ripley"), Some("Ripley"));
+        assert_eq!(history.owner_in("agents"), None);
         assert!(rule("").check().is_err() && rule("a/../b").check().is_err());
     }
 
