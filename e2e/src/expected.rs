@@ -55,6 +55,7 @@ const EXCEPTIONS: &[(&str, Row, Truth)] = &[
     // These show it on the screen of a session that has one, and the rehearsed one has none.
     ("codex", Row::Told, Truth::Untold),
     ("pi", Row::Told, Truth::Untold),
+    // Beside a denial it has not been seen to show anything.
     ("qwen", Row::Told, Truth::Untold),
     // It takes no changed output either: what would show a secret is stopped, what would show an address is not.
     ("qwen", Row::SecretOutput, Truth::Denied),
