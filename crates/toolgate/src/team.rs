@@ -63,10 +63,10 @@ impl Sources<'_> {
     /// Who is calling.
     fn member(&self, call: &Call<'_>, agents: &Agents) -> Member {
         let main = self.main_member(call, agents);
-        let words = [&call.agent.kind, &call.agent.id];
-        let said: Vec<String> = words.into_iter().flatten().map(|word| plain_name(word)).collect();
+        let said: Vec<String> = call.agent.words().map(plain_name).collect();
         let known = said.iter().find(|name| self.knows(name, agents));
-        let Some(name) = known.or(said.first()).filter(|name| !name.is_empty() && **name != main.name) else {
+        let role = || said.iter().find(|name| self.has_role(name)).or(said.first());
+        let Some(name) = known.or_else(role).filter(|name| !name.is_empty() && **name != main.name) else {
             return main;
         };
         // A kind that nobody has on a list is a role, not a name: `explore`, `general-purpose`.
@@ -110,6 +110,11 @@ impl Sources<'_> {
             layer.team.role_of(name).is_some() || layer.agent.keys().any(|known| plain_name(known) == name)
         };
         agents.named(name).next().is_some() || self.layers.iter().any(listed)
+    }
+
+    /// Whether the settings say what this role may do.
+    fn has_role(&self, name: &str) -> bool {
+        self.layers.iter().any(|layer| layer.role.keys().any(|known| plain_name(known) == name))
     }
 
     fn named(&self, name: &str, agents: &Agents) -> Member {

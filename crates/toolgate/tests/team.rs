@@ -112,6 +112,19 @@ fn whoever_was_rejected_does_not_make_the_next_version() {
         assert_eq!(author.event("PreToolUse", &more).said().word(), "deny", "{id} {kind}");
     }
 
+    // Nor as somebody's sub-agent whose kind the host tells only at the head of its id.
+    let coordinator = squad.coordinator("c1");
+    let edit = json!({"file_path": squad.main.join("src/auth.ts"), "old_string": "one", "new_string": "1"});
+    for (id, expected) in [
+        ("ripley-call_7", "deny"),
+        ("Ripley-chatcmpl-tool-7", "deny"),
+        ("kane-call_7", "nothing"),
+        ("ripleys-call_7", "nothing"),
+    ] {
+        let more = json!({"tool_name": "Edit", "tool_input": edit, "agent_id": id});
+        assert_eq!(coordinator.event("PreToolUse", &more).said().word(), expected, "{id}");
+    }
+
     // Another agent may, in its own worktree.
     let edit = json!({"file_path": kane.join("src/auth.ts"), "old_string": "one", "new_string": "1"});
     let other = squad.session("k1", "kane");
