@@ -14,6 +14,9 @@ fn promise(row: Row) -> Truth {
     match row {
         Row::Allowed => Truth::Runs,
         Row::Write | Row::Shell | Row::SubAgent | Row::Mcp | Row::Off | Row::OffManaged => Truth::Denied,
+        Row::Coordinator | Row::Lockout => Truth::Denied,
+        Row::AskLimit => Truth::Answered,
+        Row::Told => Truth::Told,
         Row::Rewrite => Truth::Rewritten,
         Row::SecretOutput | Row::SecretRead | Row::SecretFailing | Row::Email => Truth::Redacted,
         Row::Missing | Row::Crash | Row::Hang => Truth::Fails,
@@ -40,6 +43,20 @@ const EXCEPTIONS: &[(&str, Row, Truth)] = &[
     // It takes no changed input from a hook.
     ("qwen", Row::Rewrite, Truth::Hint),
     ("pi", Row::SubAgent, Truth::None),
+    // These have no tool to ask their user with, or none where a prompt is all that they are started with.
+    ("copilot", Row::AskLimit, Truth::None),
+    ("codex", Row::AskLimit, Truth::None),
+    ("gemini", Row::AskLimit, Truth::None),
+    ("opencode", Row::AskLimit, Truth::None),
+    ("pi", Row::AskLimit, Truth::None),
+    ("qwen", Row::AskLimit, Truth::None),
+    // A hook has no words for its user.
+    ("copilot", Row::Told, Truth::Untold),
+    // These show it on the screen of a session that has one, and the rehearsed one has none.
+    ("codex", Row::Told, Truth::Untold),
+    ("pi", Row::Told, Truth::Untold),
+    // Beside a denial it has not been seen to show anything.
+    ("qwen", Row::Told, Truth::Untold),
     // It takes no changed output either: what would show a secret is stopped, what would show an address is not.
     ("qwen", Row::SecretOutput, Truth::Denied),
     ("qwen", Row::SecretRead, Truth::Denied),

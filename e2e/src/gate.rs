@@ -12,8 +12,8 @@ use toolgate_rehearsal::stage::Stage;
 
 use crate::managed;
 
-/// Longest time for `toolgate init`.
-const INIT: Duration = Duration::from_secs(30);
+/// Longest time for a command that a person types.
+const SOON: Duration = Duration::from_secs(30);
 
 /// Whose settings the gate is registered in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,15 +44,25 @@ impl<'a> Gate<'a> {
     }
 
     /// Registers it, in the person's settings or in the administrator's.
-    pub(crate) fn init(&self, host: &str, scope: Scope) -> Result<(), String> {
+    pub(crate) fn init(&self, host: &str, scope: Scope, profile: Option<&str>) -> Result<(), String> {
         let mut command = self.command(scope);
         command.args(["init", "--host", host, "--yes"]);
+        command.args(profile.iter().flat_map(|profile| ["--profile", profile]));
         if scope == Scope::Managed {
             command.arg("--managed");
         }
-        let ran = run(&mut command, &self.stage.tmp(), INIT, || false)
-            .map_err(|error| format!("toolgate init: {error}"))?;
-        if ran.code == Some(0) { Ok(()) } else { Err(format!("toolgate init: {}", ran.output.trim())) }
+        self.carry_out("init", &mut command)
+    }
+
+    /// What somebody types who runs a team.
+    pub(crate) fn tell(&self, words: &[&str]) -> Result<(), String> {
+        self.carry_out(&words.join(" "), self.command(Scope::User).args(words))
+    }
+
+    fn carry_out(&self, what: &str, command: &mut Command) -> Result<(), String> {
+        let ran = run(command, &self.stage.tmp(), SOON, || false)
+            .map_err(|error| format!("toolgate {what}: {error}"))?;
+        if ran.code == Some(0) { Ok(()) } else { Err(format!("toolgate {what}: {}", ran.output.trim())) }
     }
 
     fn command(&self, scope: Scope) -> Command {

@@ -17,6 +17,7 @@ mod gate;
 mod managed;
 mod rows;
 mod table;
+mod team;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -30,15 +31,15 @@ use std::time::Instant;
 use clap::Parser;
 use toolgate_rehearsal::clients::{CLIENTS, Client, Scene};
 use toolgate_rehearsal::mcp;
-use toolgate_rehearsal::model::Model;
+use toolgate_rehearsal::model::{Model, Script};
 use toolgate_rehearsal::run::run;
 use toolgate_rehearsal::stage::Stage;
 
 use self::gate::{Gate, Scope};
-use self::rows::{ROWS, Row, Truth};
+use self::rows::{ROWS, Row, Take, Truth};
 use self::table::{Cell, Verdict};
 
-/// The first argument that makes this program the MCP server of a rehearsal.
+/// The first argument that makes this program the MCP server of a rehearsal. The second is where it notes questions.
 const MCP: &str = "mcp-server";
 
 #[derive(Debug, Parser)]
@@ -80,8 +81,10 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(MCP) {
-        let served = mcp::serve(io::stdin().lock(), io::stdout().lock());
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == MCP) {
+        let questions = words.next().map(PathBuf::from).unwrap_or_default();
+        let served = mcp::serve(io::stdin().lock(), io::stdout().lock(), &questions);
         return if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     match rehearse(&Args::parse()) {
@@ -164,7 +167,7 @@ struct Crew<'a> {
     installed: PathBuf,
     adapters: PathBuf,
     scratch: &'a Path,
-    mcp: Vec<String>,
+    this: PathBuf,
 }
 
 impl<'a> Crew<'a> {
@@ -177,7 +180,7 @@ impl<'a> Crew<'a> {
             installed: found(&args.clients)?,
             adapters: args.adapters.clone(),
             scratch: &args.scratch,
-            mcp: vec![this.to_string_lossy().into_owned(), MCP.to_owned()],
+            this,
         })
     }
 
@@ -210,7 +213,10 @@ impl<'a> Crew<'a> {
     fn truth(&self, client: &dyn Client, row: Row) -> Result<Truth, String> {
         let text = |error: io::Error| error.to_string();
         let stage = self.stage(client).map_err(text)?;
-        let Some(script) = row.script(client, &stage) else { return Ok(Truth::None) };
+        let takes = row.takes(client, &stage);
+        if takes.is_empty() {
+            return Ok(Truth::None);
+        }
         if row.scope() == Scope::Managed {
             if !client.has_managed() {
                 return Ok(Truth::None);
@@ -219,31 +225,49 @@ impl<'a> Crew<'a> {
                 return Ok(Truth::Skipped(why));
             }
         }
-        let model = Model::start(script).map_err(text)?;
+        let model = Model::start(Script::default()).map_err(text)?;
         let url = model.url();
+        let mcp = [self.this.as_path(), Path::new(MCP), &stage.questions()];
+        let mcp = mcp.map(|word| word.to_string_lossy().into_owned());
         let scene = Scene {
             stage: &stage,
             model: &url,
-            mcp: &self.mcp,
+            mcp: &mcp,
             installed: &self.installed,
             adapters: &self.adapters,
+            part: None,
         };
         client.configure(&scene).map_err(text)?;
         row.before(&stage, client).map_err(text)?;
         let gate = Gate::put(&stage, &self.toolgate).map_err(text)?;
         if client.registers() {
-            gate.init(client.host(), row.scope())?;
+            let profile = takes.iter().find_map(|take| Some(take.part?.profile));
+            gate.init(client.host(), row.scope(), profile)?;
         }
-        row.after(&gate).map_err(text)?;
+        row.after(&gate)?;
 
-        let program = stage.bin().join(client.program());
-        let mut command = match row.scope() {
-            Scope::User => stage.command(program),
-            Scope::Managed => managed::command(&stage, program),
-        };
-        client.start(&scene, "Do what you have to do.", &mut command);
-        command.current_dir(row.start(&stage));
-        let ran = run(&mut command, &stage.tmp(), client.limit(), || row.enough(&gate)).map_err(text)?;
+        let mut ran = None;
+        for Take { part, script } in takes {
+            model.play(script);
+            // Others are told when they are started.
+            let registered = part.and_then(|part| part.agent).filter(|_| client.registers());
+            if let Some(name) = registered {
+                gate.tell(&["agent", "add", name])?;
+            }
+            let program = stage.bin().join(client.program());
+            let mut command = match row.scope() {
+                Scope::User => stage.command(program),
+                Scope::Managed => managed::command(&stage, program),
+            };
+            client.start(&Scene { part, ..scene }, "Do what you have to do.", &mut command);
+            command.current_dir(row.start(&stage));
+            let end = run(&mut command, &stage.tmp(), client.limit(), || row.enough(&gate)).map_err(text)?;
+            if let Some(name) = registered {
+                gate.tell(&["agent", "remove", name])?;
+            }
+            ran = Some(end);
+        }
+        let ran = ran.ok_or("there was nothing to play")?;
         Ok(row.judge(&stage, &gate, &model.seen(), &ran))
     }
 }

@@ -5,12 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use toolgate_rehearsal::clients::{Act, Client};
+use toolgate_rehearsal::clients::{Act, Client, Part};
 use toolgate_rehearsal::model::{SUB_AGENT, Script, Seen};
 use toolgate_rehearsal::run::Ran;
 use toolgate_rehearsal::stage::Stage;
 
 use crate::gate::{Gate, Scope};
+use crate::team;
 
 /// What ends our reason for a denial: the policy. The model must have read it.
 const REASON: &str = "[outside-scope]";
@@ -56,6 +57,14 @@ pub(crate) enum Row {
     SecretFailing,
     /// Nor an email address.
     Email,
+    /// The coordinator of a team does not write what its agents are there to write.
+    Coordinator,
+    /// The author of something that a reviewer rejected does not revise it; another agent does.
+    Lockout,
+    /// The user is not asked more often than the team has set, also after a restart.
+    AskLimit,
+    /// After the second denial the user is told.
+    Told,
     /// Without the binary nothing runs.
     Missing,
     /// With a binary that crashes nothing runs.
@@ -69,7 +78,7 @@ pub(crate) enum Row {
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [Row; 15] = [
+pub(crate) const ROWS: [Row; 19] = [
     Row::Allowed,
     Row::Write,
     Row::Shell,
@@ -80,12 +89,23 @@ pub(crate) const ROWS: [Row; 15] = [
     Row::SecretRead,
     Row::SecretFailing,
     Row::Email,
+    Row::Coordinator,
+    Row::Lockout,
+    Row::AskLimit,
+    Row::Told,
     Row::Missing,
     Row::Crash,
     Row::Hang,
     Row::Off,
     Row::OffManaged,
 ];
+
+/// One session, and what the model wants in it.
+#[derive(Debug)]
+pub(crate) struct Take {
+    pub(crate) part: Option<Part<'static>>,
+    pub(crate) script: Script,
+}
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +118,12 @@ pub(crate) enum Truth {
     Rewritten,
     /// It was done, and the model saw all of it but what it must not see.
     Redacted,
+    /// The model got an answer, if only as the reason of a denial, and nobody was asked.
+    Answered,
+    /// The user was told.
+    Told,
+    /// The user was not told, or not where we could see it.
+    Untold,
     /// It was not done, and the model was told how to write it.
     Hint,
     /// It was not done, and the model was told that something failed.
@@ -130,6 +156,10 @@ impl Row {
             Row::SecretRead => "secret-read",
             Row::SecretFailing => "secret-failing",
             Row::Email => "email",
+            Row::Coordinator => "coordinator",
+            Row::Lockout => "lockout",
+            Row::AskLimit => "ask-limit",
+            Row::Told => "told",
             Row::Missing => "missing",
             Row::Crash => "crash",
             Row::Hang => "hang",
@@ -151,6 +181,10 @@ impl Row {
             Row::SecretRead => "secret in a file read",
             Row::SecretFailing => "secret of a failing command",
             Row::Email => "email in output",
+            Row::Coordinator => "coordinator doing the work",
+            Row::Lockout => "author revising rejected work",
+            Row::AskLimit => "one question too many",
+            Row::Told => "user told after two denials",
             Row::Missing => "gate missing",
             Row::Crash => "gate crashes",
             Row::Hang => "gate hangs",
@@ -193,6 +227,7 @@ impl Row {
                 }
                 Ok(())
             }
+            Row::Coordinator | Row::Lockout | Row::AskLimit | Row::Told => team::stand(stage, client),
             Row::Off | Row::OffManaged => {
                 for (file, text) in client.disarm() {
                     stage.write(&stage.worktree().join(file), text)?;
@@ -209,17 +244,19 @@ impl Row {
     }
 
     /// What befalls the gate once it is registered.
-    pub(crate) fn after(self, gate: &Gate<'_>) -> io::Result<()> {
+    pub(crate) fn after(self, gate: &Gate<'_>) -> Result<(), String> {
         match self {
             Row::Missing => gate.remove(),
             Row::Crash => gate.crash(),
             Row::Hang => gate.hang(INSIDE),
+            Row::Lockout => return team::reject(gate),
             _ => Ok(()),
         }
+        .map_err(|error| error.to_string())
     }
 
-    /// What the model wants. `None` where the client cannot do it at all.
-    pub(crate) fn script(self, client: &dyn Client, stage: &Stage) -> Option<Script> {
+    /// What the model wants, in one session after another. Nothing where the client cannot do it at all.
+    pub(crate) fn takes(self, client: &dyn Client, stage: &Stage) -> Vec<Take> {
         let (inside, outside) = (inside(stage), outside(stage));
         let all = |acts: &[Act<'_>]| acts.iter().flat_map(|act| client.turns(*act)).collect::<Vec<_>>();
         let (write_inside, write_outside) = (Act::Write(&inside, TEXT), Act::Write(&outside, TEXT));
@@ -239,9 +276,12 @@ impl Row {
             Row::SecretRead => (vec![Act::Read(&notes)], vec![]),
             Row::SecretFailing => (vec![Act::Shell("cat notes.txt; exit 1")], vec![]),
             Row::Missing | Row::Crash | Row::Hang => (vec![write_inside], vec![]),
+            Row::Coordinator | Row::Told => return team::coordinator(client, stage),
+            Row::Lockout => return team::lockout(client, stage),
+            Row::AskLimit => return team::questions(client),
         };
         let script = Script { main: all(&main), sub: all(&sub) };
-        (!script.main.is_empty()).then_some(script)
+        if script.main.is_empty() { Vec::new() } else { vec![Take { part: None, script }] }
     }
 
     /// What became of it.
@@ -293,6 +333,10 @@ impl Row {
                     broken("the model saw neither the rest of it nor a reason", seen, ran)
                 }
             }
+            Row::Coordinator => team::judge_coordinator(stage, seen, ran),
+            Row::Lockout => team::judge_lockout(stage, seen, ran),
+            Row::AskLimit => team::judge_questions(stage, seen, ran),
+            Row::Told => team::judge_told(stage, seen, ran),
             Row::Missing | Row::Crash | Row::Hang if inside.exists() => Truth::Open,
             Row::Missing | Row::Crash | Row::Hang => {
                 if !seen.results.is_empty() {
@@ -326,12 +370,12 @@ fn outside(stage: &Stage) -> PathBuf {
     stage.outside().join("file.txt")
 }
 
-fn holds(file: &Path, text: &str) -> bool {
+pub(crate) fn holds(file: &Path, text: &str) -> bool {
     fs::read_to_string(file).is_ok_and(|found| found == text)
 }
 
 /// What happened, for the one who has to find out why.
-fn broken(what: &str, seen: &Seen, ran: &Ran) -> Truth {
+pub(crate) fn broken(what: &str, seen: &Seen, ran: &Ran) -> Truth {
     let end: Vec<&str> = ran.output.lines().rev().take(30).collect();
     let end: Vec<&str> = end.into_iter().rev().collect();
     Truth::Broken(format!(

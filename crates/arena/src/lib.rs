@@ -2,8 +2,8 @@
 //!
 //! Why: the hook is a process of its own for every call. musl's allocator asks the kernel for memory more than
 //! twenty times in that short life, and every fresh page is a fault; together they took a fifth of the whole
-//! time of a call. Here the kernel is asked once, for pages that are there at once, and most requests are one
-//! addition.
+//! time of a call. Here the kernel is asked once, for pages of which the first are there at once, and most requests are
+//! one addition.
 //!
 //! Memory is given back only from the end (which is what a growing string or a short-lived one needs), and what
 //! does not fit goes to the system's allocator, so a long-lived process that uses this one loses no more than
@@ -14,10 +14,12 @@ use std::ptr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// What an ordinary call needs, twice over.
-const SIZE: usize = 32 * 1024;
+/// What a call needs under the settings of a team, several times over. A page that nobody touches costs nothing.
+const SIZE: usize = 256 * 1024;
+/// What an ordinary call needs, twice over: these pages are there before they are touched.
+const READY: usize = 32 * 1024;
 /// The kernel's pages are aligned to this.
 const PAGE: usize = 4096;
 
@@ -44,11 +46,13 @@ impl Arena {
 
     #[cold]
     fn make_block(&self) -> *mut u8 {
-        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at a place of the kernel's choice touches nothing that is there.
-        let made =
-            unsafe { mmap_anonymous(ptr::null_mut(), SIZE, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        let made = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, rights, MapFlags::PRIVATE) };
         let Ok(made) = made.map(<*mut _>::cast::<u8>) else { return ptr::null_mut() };
+        // A kernel that does not know how makes each page when it is touched.
+        // SAFETY: the mapping is ours alone, at least this long, and holds nothing yet.
+        let _ = unsafe { madvise(made.cast(), READY, Advice::LinuxPopulateWrite) };
         match self.block.compare_exchange(ptr::null_mut(), made, AcqRel, Acquire) {
             Ok(_) => made,
             Err(first) => {

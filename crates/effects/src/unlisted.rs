@@ -19,7 +19,9 @@ use crate::{Scene, analyse};
 const MAX_PATHS: usize = 256;
 
 pub(crate) fn effects<'a>(tool: &str, mcp: bool, input: &Json<'a>, scene: &Scene<'_>) -> Vec<Effect<'a>> {
-    let mut search = Search { effects: Vec::new(), commands: Vec::new() };
+    // A repository by its owner and its name is one on another machine, and so is what lies in it.
+    let remote = ["owner", "repo"].iter().all(|name| matches!(input.get(name), Some(Json::Text(_))));
+    let mut search = Search { effects: Vec::new(), commands: Vec::new(), remote };
     search.value(input, "", Meaning::Other);
     let mut effects = search.effects;
     if effects.len() > MAX_PATHS {
@@ -54,6 +56,8 @@ struct Search<'a> {
     effects: Vec<Effect<'a>>,
     /// Texts under a word for a command.
     commands: Vec<String>,
+    /// What is named is on another machine, unless it is named from the root of this one.
+    remote: bool,
 }
 
 impl<'a> Search<'a> {
@@ -117,6 +121,9 @@ impl<'a> Search<'a> {
     }
 
     fn path(&mut self, key: &str, text: &str) {
+        if self.remote && !looks_like_path(text) {
+            return;
+        }
         for form in forms(text) {
             self.effects.push(write(key, PathArg::Text(Cow::Owned(form)), false));
         }

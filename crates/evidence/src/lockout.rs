@@ -2,8 +2,8 @@
 //!
 //! Promise: a lockout that [`Lockouts::add`] has written stays until somebody clears it, whatever becomes of the
 //! repository; and one that was cleared does not come back. It is written twice: into the team's
-//! `lockout.json`, which people see and commit, and into a copy of our own, which no agent reaches. All files count
-//! together, and a clear counts wherever it is written, so a `git checkout` of an older file changes nothing.
+//! `lockout.json`, which people see and commit, and into a copy of our own, which no agent reaches. All files lock out
+//! together, and only our own clears, so neither a `git checkout` of an older file nor a forged line lets anybody in.
 //!
 //! Against whom: an author who would rather mend the list than leave the work to another, several reviewers at once,
 //! and writers that are killed. A file that cannot be read is an error, and the caller then denies: an empty
@@ -67,18 +67,17 @@ pub struct Lockouts {
 impl Lockouts {
     /// Reads all of these files that exist. Runs before each call: one failed look for a file that is not there, one
     /// read for one that is.
-    pub fn read(files: &[PathBuf]) -> Result<Lockouts, LockoutError> {
-        let contents = files.iter().map(|path| content_at(path)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Lockouts::of(contents.into_iter()))
+    pub fn read(files: &LockoutFiles) -> Result<Lockouts, LockoutError> {
+        let team = files.team.iter().map(|path| content_at(path)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Lockouts::of(content_at(&files.own)?, team))
     }
 
-    fn of(contents: impl Iterator<Item = Content>) -> Lockouts {
-        let mut cleared: Vec<String> = Vec::new();
-        let mut stated = Vec::new();
-        for content in contents {
-            cleared.extend(content.cleared);
-            stated.extend(content.locked);
-        }
+    /// INVARIANT: only our own copy clears. The team's files lie in the repository, and there are many ways to get a line into one:
+    /// a patch, a merge, an archive. Such a line may lock out, and never let in.
+    fn of(own: Content, team: Vec<Content>) -> Lockouts {
+        let mut cleared = own.cleared;
+        let stated = team.into_iter().flat_map(|content| content.locked);
+        let mut stated: Vec<_> = own.locked.into_iter().chain(stated).collect();
         cleared.sort_unstable();
         let is_cleared = |id: &String| cleared.binary_search(id).is_ok();
         stated

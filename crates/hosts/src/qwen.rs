@@ -3,7 +3,8 @@
 //! What the client does, as observed on 0.24.4: it ignores a changed input and runs the original, so a rewrite is
 //! a denial that says what to write instead; exit 2 without text lets the call run. What a tool gave back can be neither
 //! changed nor hidden: a block after the call leaves it where it is. `additionalContext` after a call is for the model. That
-//! `systemMessage` is shown beside exit 2 has not been seen.
+//! `systemMessage` is shown beside exit 2 has not been seen. The calls of a sub-agent tell its id and no kind: the id is its
+//! kind, a `-`, and the id of the call that started it.
 
 use serde::Serialize;
 use toolgate_model::{Call, Decision, DecodeError, Host, Phase, Reply, Verdict};

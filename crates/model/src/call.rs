@@ -85,6 +85,16 @@ pub struct Agent<'a> {
     pub kind: Option<Cow<'a, str>>,
 }
 
+impl Agent<'_> {
+    /// What it may be known by: its kind and its id. A host that tells no kind may have it at the head of the id, before
+    /// an id of its own that may hold a `-` as well: `code-reviewer-call_7` is also `code-reviewer` and `code`.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        let heads = self.id.as_deref().filter(|_| self.kind.is_none()).into_iter();
+        let heads = heads.flat_map(|id| id.rmatch_indices('-').filter_map(|(at, _)| id.get(..at)));
+        [&self.kind, &self.id].into_iter().flatten().map(|word| &**word).chain(heads)
+    }
+}
+
 /// Where in a call's life an event stands; it decides what an answer can still change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
@@ -235,5 +245,24 @@ impl<'a> PathArg<'a> {
             PathArg::Text(text) | PathArg::Pattern(text) => text,
             PathArg::Cwd | PathArg::Missing | PathArg::NotText(_) => "",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_known_by_its_kind_or_by_the_head_of_its_id() {
+        let words = |id: Option<&'static str>, kind: Option<&'static str>| {
+            let agent = Agent { id: id.map(Into::into), kind: kind.map(Into::into) };
+            agent.words().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(words(Some("a-1"), Some("Explore")), ["Explore", "a-1"]);
+        assert_eq!(
+            words(Some("code-reviewer-call_7"), None),
+            ["code-reviewer-call_7", "code-reviewer", "code"]
+        );
+        assert!(words(None, None).is_empty());
     }
 }

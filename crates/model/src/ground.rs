@@ -57,6 +57,8 @@ pub struct Ground {
     pub git: Option<Spot>,
     /// The other worktrees of the same repository.
     pub siblings: Vec<Spot>,
+    /// Worktrees of the same repository inside of the root that the host has moved this session into.
+    pub inner: Vec<Spot>,
     /// The person's home.
     pub home: Option<Spot>,
     /// The directory that holds all agents' directories (an orchestrator's).

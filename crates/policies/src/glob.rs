@@ -21,7 +21,9 @@ pub(crate) struct Names {
 impl Names {
     /// INVARIANT: `path` is absolute and clean, as every path of a `Place` is.
     pub(crate) fn of(path: &Path, ground: &Ground) -> Names {
-        let mut root = ground.root.iter().flat_map(|root| [&root.physical, &root.lexical]);
+        // What lies in a worktree inside of this one is named from there: it is the same file of another branch.
+        let nested = ground.inner.iter().chain(&ground.siblings);
+        let mut root = nested.chain(&ground.root).flat_map(|root| [&root.physical, &root.lexical]);
         let mut teams = ground
             .team
             .iter()

@@ -94,7 +94,7 @@ mod tests {
             ("toolgate", true),
             ("toolgate --version", true),
             ("/usr/local/bin/toolgate check bash ls", true),
-            ("toolgate ledger show --json", true),
+            ("toolgate ledger tail --json", true),
             ("toolgate scan --staged", true),
             ("toolgate scrub --session x", false),
             ("toolgate trust", false),

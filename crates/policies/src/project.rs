@@ -12,18 +12,19 @@ pub(crate) fn changed_in_project<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item
     let changed = facts.uses.iter().filter(|used| used.writes() && !is_device(used));
     let placed = changed.filter_map(|used| Some((used, used.place.as_ref().ok()?)));
     placed.filter(move |(used, place)| {
-        place.paths().any(|path| is_in_project(path, ground)) && !is_git_at_work(used, place, facts)
+        place.paths().any(|path| is_in_project(path, ground)) && !is_git_at_work(used, &place.physical, facts)
     })
 }
 
-fn is_git_at_work(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
+/// Whether git works on the whole worktree.
+pub(crate) fn is_git_at_work(used: &Use<'_>, path: &Path, facts: &Facts<'_>) -> bool {
     const PROGRAMS: [&str; 3] = ["git", "gh", "glab"];
     // These write what a file says that somebody has written.
     const PATCHES: [&str; 2] = ["apply", "am"];
     let ground = facts.ground;
     let mut tops =
         [&ground.root, &ground.project, &ground.main].into_iter().flatten().chain(&ground.siblings);
-    let is_top = tops.any(|top| top.physical == place.physical || top.lexical == place.lexical);
+    let is_top = tops.any(|top| top.physical == path || top.lexical == path);
     let by_git = |run: &Run| {
         let patches = run.sub.first().is_some_and(|sub| PATCHES.contains(&sub.as_str()));
         PROGRAMS.contains(&run.program.as_str()) && run.origin == used.origin && !patches

@@ -33,9 +33,8 @@ impl Policy for ReadOnlyRole {
             return;
         }
         let plain = |name: &str| name.trim().to_lowercase().replace('_', "-");
-        let agent = facts.agent;
         let held = |name: &str| self.roles.iter().any(|role| plain(role) == plain(name));
-        let told = [&agent.kind, &agent.id].into_iter().flatten().map(|name| &**name);
+        let told = facts.agent.words();
         let member = &facts.team.member;
         let registered = [&member.role, &member.name].into_iter().map(String::as_str).chain(member.names());
         let Some(role) = told.chain(registered).find(|name| !name.is_empty() && held(name)) else {

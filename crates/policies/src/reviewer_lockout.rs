@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 use toolgate_model::{
-    Access, Decision, Facts, Finding, Kind, Lockout, Place, Policy, Use, plain_name, shorten,
+    Access, Decision, Facts, Finding, Kind, Lockout, NodeKind, Place, Policy, Use, plain_name, shorten,
 };
 
 use crate::glob::Names;
-use crate::project::{is_device, named, takes_tree};
+use crate::project::{is_device, is_git_at_work, named, takes_tree};
 use crate::team::RosterEntry;
 
 /// `[policy.reviewer-lockout]`
@@ -62,9 +62,15 @@ fn covers(artifact: &str, names: &Names) -> bool {
 /// Whether a use changes the artifact, or makes a way to do so later.
 fn revises(used: &Use<'_>, path: &Path, artifact: &str, facts: &Facts<'_>) -> bool {
     let names = Names::of(named(path), facts.ground);
-    // Whoever formats the whole worktree means no file of it.
-    let tree = takes_tree(used) && (used.access == Access::Delete || !names.are_root());
-    covers(artifact, &names) || (used.writes() && tree && names.are_above(artifact))
+    // Git at work on the whole worktree brings in what is committed somewhere; anything else that fills it may fill the artifact.
+    let tree = takes_tree(used) && !is_git_at_work(used, path, facts);
+    covers(artifact, &names) || (tree && (names.are_above(artifact) || names.are_root()))
+}
+
+/// Whether the file has other names, one of which may be the artifact's: hard links are seen in no path.
+fn has_other_names(used: &Use<'_>, place: &Place) -> bool {
+    let is_file = |node: &toolgate_model::Node| node.kind == NodeKind::File && node.names > 1;
+    used.writes() && used.access != Access::Delete && place.node.as_ref().is_some_and(is_file)
 }
 
 impl Policy for Lockouts<'_> {
@@ -79,7 +85,7 @@ impl Policy for Lockouts<'_> {
             && let Some((used, place)) = writes().find_map(|used| Some((used, used.place.as_ref().ok()?)))
         {
             findings.push(
-                Finding::new("reviewer-lockout", Decision::Deny, Kind::LockedOut)
+                Finding::new("reviewer-lockout", Decision::Deny, Kind::Failure)
                     .at(&used.param, place.lexical.to_string_lossy())
                     .because(format!("who may revise what cannot be read: {why}"))
                     .instead("a person has to mend the file")
@@ -91,9 +97,10 @@ impl Policy for Lockouts<'_> {
         for used in writes() {
             let Ok(place) = &used.place else { continue };
             let mut own = team.lockouts.iter().filter(held);
-            let Some(lockout) =
-                own.find(|lockout| place.paths().any(|path| revises(used, path, &lockout.artifact, facts)))
-            else {
+            let Some(lockout) = own.find(|lockout| {
+                place.paths().any(|path| revises(used, path, &lockout.artifact, facts))
+                    || has_other_names(used, place)
+            }) else {
                 continue;
             };
             findings.push(self.finding(used, place, lockout, facts));

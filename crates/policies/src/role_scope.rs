@@ -32,8 +32,13 @@ impl RoleScope<'_> {
             found.map(|(known, role)| (known.as_str(), role))
         };
         let by_name = member.names().filter_map(|name| named(name, self.agents));
-        let by_role =
-            [&member.role, &member.helper_role].into_iter().filter_map(|role| named(role, self.roles));
+        // What the host calls it counts too: a roster that a repository brings must not talk an agent out of its role.
+        let kinds = [&facts.agent.kind, &facts.agent.id].into_iter().flatten().map(|kind| plain_name(kind));
+        let own = [&member.role, &member.helper_role, &member.name].map(String::clone);
+        let mut roles: Vec<String> = own.into_iter().chain(kinds).collect();
+        roles.sort();
+        roles.dedup();
+        let by_role = roles.iter().filter_map(|role| named(role, self.roles));
         by_name.chain(by_role).collect()
     }
 }

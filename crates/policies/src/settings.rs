@@ -189,6 +189,7 @@ impl Settings {
     pub fn check(&self) -> Result<(), String> {
         // Every call pays for every entry; more than this are a mistake or an attack on the deadline.
         const MOST: usize = 1000;
+        const MOST_PATTERNS: usize = 64;
         let private = self.policy.private_content.len();
         let most = [
             self.scope.len(),
@@ -207,6 +208,11 @@ impl Settings {
             return Err(format!("more than {MOST} entries of one kind"));
         }
         self.policy.destructive.check()?;
+        if self.redaction.pattern.len() + self.command.iter().filter(|rule| !rule.pattern.is_empty()).count()
+            > MOST_PATTERNS
+        {
+            return Err(format!("more than {MOST_PATTERNS} patterns: each is tried on every text"));
+        }
         self.redaction.pattern.iter().try_for_each(|own| check_pattern(&own.pattern))?;
         self.policy.private_content.check()?;
         self.policy.secret_file.check()?;
@@ -454,7 +460,7 @@ impl Settings {
 /// Says what is wrong with a regular expression.
 fn check_pattern(pattern: &str) -> Result<(), String> {
     // One that takes long to try would be an attack on the deadline.
-    const LARGEST: usize = 1 << 18;
+    const LARGEST: usize = 1 << 14;
     match regex_lite::RegexBuilder::new(pattern).size_limit(LARGEST).build() {
         Ok(_) => Ok(()),
         Err(error) => Err(format!("the pattern `{}` cannot be used: {error}", shorten(pattern, 60))),

@@ -89,6 +89,11 @@ impl Stage {
         self.dir.join("tmp")
     }
 
+    /// Where the questions are noted that reach the user.
+    pub fn questions(&self) -> PathBuf {
+        self.dir.join("questions")
+    }
+
     /// Makes a program known by its name.
     pub fn add_program(&self, name: &str, at: &Path) -> io::Result<()> {
         symlink(at, self.bin().join(name))

@@ -98,8 +98,8 @@ fn team(home: &Path, toolgate: &Path) {
     let squad = top.join(".squad");
     fs::create_dir_all(squad.join("config")).expect("the team's directory");
     let names = ["ripley", "kane", "dallas", "lambert", "parker"];
-    let rows: String = names.iter().map(|name| format!("| {name} | Dev |\n")).collect();
-    let roster = format!("# Team\n\n## Members\n\n| Name | Role |\n|---|---|\n{rows}");
+    let rows = names.map(|name| format!("| {name} | Dev |")).join("\n");
+    let roster = format!("# Team\n\n## Members\n\n| Name | Role |\n|---|---|\n{rows}\n");
     fs::write(squad.join("team.md"), roster).expect("a roster");
     let rules = json!({"shellBlocklist": {"customPatterns": [{"pattern": "terraform\\s+destroy", "reason": "ask first"}]}});
     fs::write(squad.join("config/policies.json"), rules.to_string()).expect("rules");
@@ -119,7 +119,7 @@ fn team(home: &Path, toolgate: &Path) {
 }
 
 fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(60)
+    Instant::now() + Duration::from_mins(1)
 }
 
 fn call(number: u64, time: SystemTime) -> Draft {

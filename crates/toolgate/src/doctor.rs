@@ -164,7 +164,7 @@ fn team(subject: &Subject<'_>) -> Vec<Check> {
             ),
         }
     }
-    if let Err(error) = Lockouts::read(&lockout_files(subject.dirs, &ground).all()) {
+    if let Err(error) = Lockouts::read(&lockout_files(subject.dirs, &ground)) {
         let help = "mend that line: writes are denied until then";
         checks.push(Check::new("lockouts", Status::Fail, error.to_string()).help(help));
     }

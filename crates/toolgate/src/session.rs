@@ -197,10 +197,8 @@ impl Finder<'_> {
             ground.agents = agents.as_deref().map(|agents| self.spot(agents));
         }
         self.protect(&root, &mut ground)?;
-        // The worktree's own first, as a team does that keeps its files with each branch.
-        let tops = std::iter::once(&root).chain(ground.main.as_ref());
-        let team = tops.flat_map(|top| TEAM_DIRECTORIES.map(|name| self.spot(&top.lexical.join(name))));
-        ground.team = team.collect();
+        let team = TEAM_DIRECTORIES.map(|name| self.spot(&root.lexical.join(name)));
+        ground.team = team.into();
         ground.project = Some(root.clone());
         ground.root = Some(root);
         let mut pin = Pin { line, ground, entered: Vec::new(), notes: Vec::new() };
@@ -253,14 +251,21 @@ impl Finder<'_> {
         let notes = git::worktree_notes(&git.physical);
         pin.notes = vec![(notes.clone(), stamp_of(self.world, &notes))];
         pin.ground.siblings.clear();
+        pin.ground.inner.clear();
         for (note, top) in git::worktrees(self.world, &git.physical) {
             let stamp = stamp_of(self.world, &note);
             pin.notes.push((note, stamp));
             let sibling = self.spot(&top);
-            if sibling.physical != root.physical && !pin.entered.contains(&sibling.physical) {
+            if pin.entered.contains(&sibling.physical) {
+                pin.ground.inner.push(sibling);
+            } else if sibling.physical != root.physical {
                 pin.ground.siblings.push(sibling);
             }
         }
+        // The worktree's own first, as a team does that keeps its files with each branch.
+        let tops = pin.ground.root.iter().chain(&pin.ground.inner).chain(&pin.ground.main);
+        let team = tops.flat_map(|top| TEAM_DIRECTORIES.map(|name| self.spot(&top.lexical.join(name))));
+        pin.ground.team = team.collect();
     }
 }
 

@@ -195,8 +195,22 @@ impl Wanted<'_> {
         self.team.iter().map(Wanted::rules_of).find(|file| file.is_file())
     }
 
+    /// What these files are now, in their order. Most of the directories are not there, and two have the same governance file:
+    /// each look costs every call.
     fn team_stamps(&self) -> Result<Vec<Stamp>, SettingsError> {
-        self.team_files().iter().flatten().map(|file| stamp(file)).collect()
+        let mut stamps = Vec::new();
+        let mut governed: Option<(PathBuf, Stamp)> = None;
+        for (team, [roster, rules, governance]) in self.team.iter().zip(self.team_files()) {
+            let is_there = stamp(&team.lexical)? != Stamp::Absent;
+            for file in [roster, rules] {
+                stamps.push(if is_there { stamp(&file)? } else { Stamp::Absent });
+            }
+            let known = governed.take().filter(|(file, _)| *file == governance);
+            let known = known.map_or_else(|| stamp(&governance).map(|found| (governance, found)), Ok)?;
+            stamps.push(known.1.clone());
+            governed = Some(known);
+        }
+        Ok(stamps)
     }
 
     /// Administrator, user, project.
@@ -242,6 +256,8 @@ impl Wanted<'_> {
         if let (Some(project), false) = (&mut project, trusted) {
             // Words that nobody trusted do not speak in our name, to a person least of all.
             project.remove("messages");
+            keep_identities(project);
+            without_patterns(project);
         }
         if let Some(project) = &mut project {
             keep_closed(project);
@@ -297,7 +313,11 @@ impl Wanted<'_> {
         let known = squad::team_layer(text(&roster).as_deref(), text(&governance).as_deref());
         let rules = rules.map(|(file, bytes)| {
             let config = team_rules(&file, &bytes)?;
-            Ok(Rules { table: squad::policies_layer(&config), trusted: self.is_trusted(&bytes) })
+            let (mut table, trusted) = (squad::policies_layer(&config), self.is_trusted(&bytes));
+            if !trusted {
+                without_patterns(&mut table);
+            }
+            Ok(Rules { table, trusted })
         });
         Ok((Some(known), rules.transpose()?))
     }
@@ -359,6 +379,33 @@ struct Rules {
 fn keep_closed(project: &mut toml::Table) {
     if let Some(toml::Value::Table(policies)) = project.get_mut("policy") {
         policies.remove("secret-file");
+    }
+}
+
+/// Who is who is no rule that could be added: an untrusted file has no say in it.
+#[cfg(feature = "cli")]
+fn keep_identities(project: &mut toml::Table) {
+    if let Some(toml::Value::Table(team)) = project.get_mut("team") {
+        team.remove("main");
+        team.remove("roster");
+    }
+    if let Some(toml::Value::Table(agents)) = project.get_mut("agent") {
+        for (_, agent) in agents.iter_mut() {
+            if let toml::Value::Table(agent) = agent {
+                agent.remove("role");
+            }
+        }
+    }
+}
+
+/// Regular expressions take their time, and a repository that nobody trusts is not given ours.
+#[cfg(feature = "cli")]
+fn without_patterns(rules: &mut toml::Table) {
+    if let Some(toml::Value::Table(redaction)) = rules.get_mut("redaction") {
+        redaction.remove("pattern");
+    }
+    if let Some(toml::Value::Array(commands)) = rules.get_mut("command") {
+        commands.retain(|command| command.get("pattern").is_none());
     }
 }
 

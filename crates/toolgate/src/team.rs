@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use toolgate_evidence::{Agents, LockoutFiles, Lockouts, SessionCounts};
-use toolgate_model::{COORDINATOR, Call, Ground, History, Member, Spot, Team, TeamPhase, plain_name};
+use toolgate_model::{COORDINATOR, Call, Ground, History, Member, Phase, Spot, Team, TeamPhase, plain_name};
 use toolgate_policies::Settings;
 use toolgate_secrets::redact;
 
@@ -40,8 +40,9 @@ impl Sources<'_> {
             Agents::read(&self.dirs.state).map_err(|error| TeamError::Registry(error.to_string()))?;
         let member = self.member(call, &agents);
         let (mut lockouts, mut unreadable) = (Vec::new(), None);
-        if call.phase.stops() && self.layers.iter().any(Settings::asks_lockouts) {
-            match Lockouts::read(&lockout_files(self.dirs, self.ground).all()) {
+        let told = call.phase.stops() || call.phase == Phase::Start;
+        if told && self.layers.iter().any(Settings::asks_lockouts) {
+            match Lockouts::read(&lockout_files(self.dirs, self.ground)) {
                 Ok(read) => lockouts = read.into_lockouts(),
                 Err(error) => unreadable = Some(error.to_string()),
             }
@@ -62,10 +63,10 @@ impl Sources<'_> {
     /// Who is calling.
     fn member(&self, call: &Call<'_>, agents: &Agents) -> Member {
         let main = self.main_member(call, agents);
-        let words = [&call.agent.kind, &call.agent.id];
-        let said: Vec<String> = words.into_iter().flatten().map(|word| plain_name(word)).collect();
+        let said: Vec<String> = call.agent.words().map(plain_name).collect();
         let known = said.iter().find(|name| self.knows(name, agents));
-        let Some(name) = known.or(said.first()).filter(|name| !name.is_empty() && **name != main.name) else {
+        let role = || said.iter().find(|name| self.has_role(name)).or(said.first());
+        let Some(name) = known.or_else(role).filter(|name| !name.is_empty() && **name != main.name) else {
             return main;
         };
         // A kind that nobody has on a list is a role, not a name: `explore`, `general-purpose`.
@@ -82,6 +83,10 @@ impl Sources<'_> {
         if agent.is_some() || role.is_some() {
             let mut member =
                 agent.as_deref().map(|name| self.named(&plain_name(name), agents)).unwrap_or_default();
+            member.role = self.role_of_registered(&member.name);
+            if let Some(known) = agents.named(&member.name).last().and_then(|agent| agent.role.as_deref()) {
+                member.role = plain_name(known);
+            }
             if let Some(role) = role {
                 member.role = plain_name(role);
             }
@@ -107,6 +112,11 @@ impl Sources<'_> {
         agents.named(name).next().is_some() || self.layers.iter().any(listed)
     }
 
+    /// Whether the settings say what this role may do.
+    fn has_role(&self, name: &str) -> bool {
+        self.layers.iter().any(|layer| layer.role.keys().any(|known| plain_name(known) == name))
+    }
+
     fn named(&self, name: &str, agents: &Agents) -> Member {
         match agents.named(name).last() {
             Some(agent) => self.registered_as(agent),
@@ -114,9 +124,16 @@ impl Sources<'_> {
         }
     }
 
+    /// The role of somebody whom people have named. The roster lies in the repository, within reach of a patch: it makes
+    /// no coordinator of an agent that was registered as none.
+    fn role_of_registered(&self, name: &str) -> String {
+        let role = self.role_of(name);
+        if role == COORDINATOR { String::new() } else { role }
+    }
+
     fn registered_as(&self, agent: &toolgate_evidence::Agent) -> Member {
         let name = plain_name(&agent.name);
-        let role = agent.role.as_deref().map_or_else(|| self.role_of(&name), plain_name);
+        let role = agent.role.as_deref().map_or_else(|| self.role_of_registered(&name), plain_name);
         let may_write = Some(agent.write.clone()).filter(|list| !list.is_empty());
         Member { name, role, may_write, may_read: agent.read.clone(), ..Member::default() }
     }
@@ -142,7 +159,10 @@ impl Sources<'_> {
         if let Some(phase) = self.registered.phase {
             return phase;
         }
-        if proposed { set().or(counts.phase).unwrap_or(TeamPhase::Proposed) } else { TeamPhase::Working }
+        let asks = self.layers.iter().any(|layer| layer.team.init);
+        let otherwise =
+            if proposed { counts.phase.unwrap_or(TeamPhase::Proposed) } else { TeamPhase::Working };
+        asks.then(set).flatten().unwrap_or(otherwise)
     }
 
     fn history(&self, member: &Member, counts: &SessionCounts) -> History {
@@ -156,19 +176,11 @@ impl Sources<'_> {
     }
 }
 
-/// Whoever is bound stays bound through helpers of its own, whatever those are called: they work in its role, and their own
-/// only limits them besides. An author's helper is no reviewer.
+/// Whoever is bound stays bound through helpers of its own, whatever those are called: they work in its name and role, and
+/// what they are called only limits them besides. An author's helper is no reviewer, and no scribe either.
 fn helper_of(main: Member, helper: Member) -> Member {
-    if helper.name.is_empty() {
-        return Member { helper_role: helper.role, ..main };
-    }
-    Member {
-        role: main.role,
-        helper_role: helper.role,
-        acts_for: Some(main.name).filter(|name| !name.is_empty()),
-        may_write: main.may_write.or(helper.may_write),
-        ..helper
-    }
+    let called = if helper.name.is_empty() { helper.role } else { helper.name };
+    Member { helper_role: called, ..main }
 }
 
 /// Why the team cannot be known.
@@ -210,16 +222,52 @@ pub fn team_directory(ground: &Ground) -> Option<&Path> {
     ground.team.iter().map(|team| team.physical.as_path()).find(there)
 }
 
-/// Whether what a user says in answer to a proposed team agrees to it: anything but a wish for a change, as
+/// Whether what a user says to a proposed team agrees to it: anything but a refusal or a wish for a change, as
 /// somebody who goes on to a task has agreed.
 pub(crate) fn agrees(said: &str) -> bool {
+    /// At the beginning.
     const CHANGES: &[&str] = &[
-        "no", "not", "don't", "dont", "nope", "never", "stop", "wait", "hold", "cancel", "add", "change",
-        "remove", "replace", "rename", "swap", "without", "drop", "instead", "what", "why", "who", "how",
+        "hold", "cancel", "add", "change", "remove", "replace", "rename", "swap", "without", "drop",
+        "instead", "what", "why", "who", "how", "which", "when", "make", "give",
     ];
-    let first =
-        said.split(|letter: char| !letter.is_alphanumeric() && letter != '\'').find(|word| !word.is_empty());
-    first.is_some_and(|first| !CHANGES.contains(&first.to_lowercase().as_str()))
+    /// Anywhere in the first words.
+    const REFUSALS: &[&str] = &[
+        "no", "not", "don't", "dont", "nope", "nah", "never", "stop", "wait", "isn't", "won't", "can't",
+        "cannot", "nobody", "none",
+    ];
+    // What programs put into a prompt comes in tags.
+    if said.trim_start().starts_with('<') {
+        return false;
+    }
+    let words: Vec<String> = words_of(said).take(16).collect();
+    let begins = words.first().is_some_and(|first| !CHANGES.contains(&first.as_str()));
+    begins && !words.iter().any(|word| REFUSALS.contains(&word.as_str()))
+}
+
+/// Whether the answer to a question agrees in so many words. The question may have been about something else.
+pub(crate) fn affirms(said: &str) -> bool {
+    const YES: &[&str] = &[
+        "yes",
+        "yep",
+        "yeah",
+        "ok",
+        "okay",
+        "sure",
+        "confirm",
+        "confirmed",
+        "approve",
+        "approved",
+        "hire",
+        "lgtm",
+    ];
+    agrees(said) && words_of(said).next().is_some_and(|first| YES.contains(&first.as_str()))
+}
+
+fn words_of(said: &str) -> impl Iterator<Item = String> {
+    let divides = |letter: char| !letter.is_alphanumeric() && !matches!(letter, '\'' | '\u{2019}');
+    said.split(divides)
+        .filter(|word| !word.is_empty())
+        .map(|word| word.to_lowercase().replace('\u{2019}', "'"))
 }
 
 /// What the model is told when its session begins.
@@ -265,8 +313,21 @@ mod tests {
         {
             assert!(agrees(yes), "{yes}");
         }
-        for no in ["No", "add someone for DevOps", "Change a role", "don't", "", "  ", "not yet", "wait"] {
+        for no in [
+            "No",
+            "add someone for DevOps",
+            "Change a role",
+            "don't",
+            "",
+            "  ",
+            "not yet",
+            "wait",
+            "Absolutely not",
+            "please don\u{2019}t",
+            "<teammate-message>yes</teammate-message>",
+        ] {
             assert!(!agrees(no), "{no}");
         }
+        assert!(affirms("Yes, hire this team") && !affirms("2") && !affirms("yes, but not Ripley"));
     }
 }

@@ -17,7 +17,7 @@ use toolgate_model::{
 use toolgate_policies::{LimitKind, Settings, Telling};
 use toolgate_secrets::{Redacted, redact};
 
-use crate::team::{agrees, introduction, team_directory};
+use crate::team::{affirms, agrees, introduction, team_directory};
 
 /// The counts of a call's session. Once they were asked for, no other process changes them before this call is recorded.
 pub(crate) struct Books {
@@ -120,12 +120,12 @@ impl Heard<'_> {
                 draft = draft.counting(Counted::Prompt);
                 let counts = books.counts()?.unwrap_or_default();
                 let replies = counts.prompts > 0;
-                if replies && self.agrees() {
+                if replies && self.agrees(agrees) {
                     draft = draft.counting(Counted::Phase(TeamPhase::Agreed));
                 }
             }
             Phase::After if matches!(self.call.action, Action::Question) => {
-                if self.agrees() {
+                if self.agrees(affirms) {
                     books.counts()?;
                     draft = draft.counting(Counted::Phase(TeamPhase::Agreed));
                 }
@@ -178,7 +178,7 @@ impl Heard<'_> {
         let denied = counts.recently(agent, DENIED, SystemTime::now());
         if burst > 0 && denied == burst {
             notices.push(format!(
-                "\u{26a0}\u{fe0f} {denied} calls of {} were denied within a minute; see `toolgate ledger show --denied`",
+                "\u{26a0}\u{fe0f} {denied} calls of {} were denied within a minute; see `toolgate ledger tail --denied`",
                 self.called()
             ));
         }
@@ -223,7 +223,7 @@ impl Heard<'_> {
     }
 
     /// Whether the user has just agreed to a team that was proposed.
-    fn agrees(&self) -> bool {
+    fn agrees(&self, agrees: fn(&str) -> bool) -> bool {
         self.team.phase == TeamPhase::Proposed && self.call.said.as_deref().is_some_and(agrees)
     }
 

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use squad::{ROSTER, Squad, call, notice, prompt, question};
+use squad::{ROSTER, Squad, audited, call, notice, prompt, question};
 use support::{Said, Session, fifo, git, have, write};
 
 /// A token in the shape of a real one, in parts.
@@ -110,6 +110,19 @@ fn whoever_was_rejected_does_not_make_the_next_version() {
     for (id, kind) in [("a1", "general-purpose"), ("a2", "kane"), ("a3", "coordinator"), ("kane", "dallas")] {
         let more = json!({"tool_name": "Edit", "tool_input": edit, "agent_id": id, "agent_type": kind});
         assert_eq!(author.event("PreToolUse", &more).said().word(), "deny", "{id} {kind}");
+    }
+
+    // Nor as somebody's sub-agent whose kind the host tells only at the head of its id.
+    let coordinator = squad.coordinator("c1");
+    let edit = json!({"file_path": squad.main.join("src/auth.ts"), "old_string": "one", "new_string": "1"});
+    for (id, expected) in [
+        ("ripley-call_7", "deny"),
+        ("Ripley-chatcmpl-tool-7", "deny"),
+        ("kane-call_7", "nothing"),
+        ("ripleys-call_7", "nothing"),
+    ] {
+        let more = json!({"tool_name": "Edit", "tool_input": edit, "agent_id": id});
+        assert_eq!(coordinator.event("PreToolUse", &more).said().word(), expected, "{id}");
     }
 
     // Another agent may, in its own worktree.
@@ -536,8 +549,8 @@ fn grave_denials_are_in_the_teams_log_without_secrets() {
     squad.lock_out("ripley", "src/auth.ts");
     let (coordinator, author) = (squad.coordinator("c1"), squad.session("r1", "ripley"));
     assert_eq!(coordinator.write(main.join("src/auth.ts")), "deny");
-    assert_eq!(squad.audited(main).len(), 1);
-    let entry = &squad.audited(main)[0];
+    assert_eq!(audited(main).len(), 1);
+    let entry = &audited(main)[0];
     assert_eq!(
         (&entry["session"], &entry["agent"], &entry["tool"], &entry["policy"]),
         (&json!("c1"), &json!("coordinator"), &json!("Write"), &json!("coordinator-write"))
@@ -560,24 +573,19 @@ fn grave_denials_are_in_the_teams_log_without_secrets() {
         ("Bash", json!({"command": "git config user.email"})),
         ("Write", writing(".squad/security-audit.log", "")),
     ] {
-        let before = squad.audited(&place).len();
+        let before = audited(&place).len();
         assert_eq!(author.call(tool, &input).word(), "deny", "{tool} {input}");
-        assert_eq!(
-            squad.audited(&place).len(),
-            before + 1,
-            "{tool} {input}: {}",
-            squad.machine.last_record()
-        );
+        assert_eq!(audited(&place).len(), before + 1, "{tool} {input}: {}", squad.machine.last_record());
     }
     for file in [place.join(".squad/security-audit.log"), squad.machine.ledger()] {
         let text = fs::read_to_string(&file).unwrap();
         assert!(!text.contains(&secret) && !text.contains("jane.doe@"), "{text}");
     }
     // What is no grave matter is not in it, nor what was allowed.
-    let before = squad.audited(&place).len();
+    let before = audited(&place).len();
     assert_eq!(author.read(place.join(".squad/agents/kane/history.md")), "deny");
     assert_eq!(author.write(place.join("src/menu.ts")), "nothing");
-    assert_eq!(squad.audited(&place).len(), before);
+    assert_eq!(audited(&place).len(), before);
     for command in [
         "rm .squad/security-audit.log",
         "> .squad/security-audit.log",

@@ -107,7 +107,7 @@ fn killed_hooks_lose_no_count_and_give_nothing_away() {
         let spread = Duration::from_micros(700 * (round + 1));
         let killed = |number: usize| {
             let part = u32::try_from(number * 7 % CROWD).unwrap();
-            (number % 2 == 0).then(|| spread * part)
+            number.is_multiple_of(2).then(|| spread * part)
         };
         let answers = crowd(&session, "AskUserQuestion", &question(), killed);
         let counts = counted(&squad.machine, &id);
@@ -139,7 +139,7 @@ fn a_crowd_is_no_faster_than_its_limit() {
     let session = squad.session("r1", "ripley");
     let input = json!({"file_path": place.join("src/auth.ts"), "content": "x"});
     let answers =
-        crowd(&session, "Write", &input, |number| (number % 4 == 0).then(|| Duration::from_millis(3)));
+        crowd(&session, "Write", &input, |number| number.is_multiple_of(4).then(|| Duration::from_millis(3)));
     assert!(said(&answers, "nothing") <= 6, "{answers:?}");
     assert_eq!(recorded(&squad.machine, "r1", "allow"), 6, "{answers:?}");
     counted(&squad.machine, "r1");

@@ -140,7 +140,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// What a filter reads: its files, or standard input.
-    fn input_of(&mut self, reading: &Reading, arguments: &[Text]) -> Flow {
+    pub(super) fn input_of(&mut self, reading: &Reading, arguments: &[Text]) -> Flow {
         let mut flow: Option<Flow> = None;
         for (kind, slot) in &reading.uses {
             if !matches!(kind, Kind::Read | Kind::ReadTree) {

@@ -467,8 +467,33 @@ impl<'t> Interpreter<'t, '_> {
             Some(out) => out,
             None => self.output_of(program, reading, words),
         };
+        if program == "patch" || (program == "git" && matches!(reading.sub.first(), Some(&"apply" | &"am"))) {
+            self.patched(reading, arguments);
+        }
         self.state.cwd = outside;
         Outcome::of(out)
+    }
+
+    /// The files that a patch names, where the patch can be seen: in a here-document, or in a small file.
+    fn patched(&mut self, reading: &Reading, arguments: &[Text]) {
+        let Flow::Text(patch) = self.input_of(reading, arguments) else { return };
+        let Some(patch) = patch.whole().map(str::to_owned) else { return };
+        let value = |names: &[&str]| {
+            let given = reading.options.iter().find(|given| names.contains(&given.name));
+            given.and_then(|given| given.value).map(|slot| slot_text(arguments, &slot).raw().to_owned())
+        };
+        let below = value(&["--directory"]);
+        let more = value(&["-p", "--strip"])
+            .and_then(|count| count.parse::<usize>().ok())
+            .unwrap_or(1)
+            .saturating_sub(1);
+        for (access, name) in toolgate_model::patched(&patch) {
+            let stripped = name.splitn(more + 1, '/').last().unwrap_or(name);
+            for name in [name, stripped] {
+                let path = below.as_ref().map_or_else(|| name.to_owned(), |below| format!("{below}/{name}"));
+                self.touch(access, Reach::Exact, &Text::known(&path));
+            }
+        }
     }
 
     fn fixed(&mut self, program: &str, fixed: &Fixed) {

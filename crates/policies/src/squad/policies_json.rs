@@ -22,7 +22,7 @@ const MOST_ENTRIES: usize = 200;
 /// The longest pattern, path or reason, in bytes.
 const LONGEST_TEXT: usize = 400;
 /// The most that one pattern may take up when compiled, in bytes: `(x{999}){999}` is short.
-const LARGEST_PATTERN: usize = 1 << 18;
+const LARGEST_PATTERN: usize = 1 << 14;
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -185,7 +185,9 @@ impl PolicyConfig {
     /// What of it cannot be followed, since no file can set it.
     pub fn notes(&self) -> Vec<String> {
         let core = |member: &str, what: &str| {
-            format!("`{member}.enabled` is false, but the core of {what} stays on whatever a file says")
+            format!(
+                "`{member}.enabled` is false, and that changes nothing: {what} stays on whatever a file says"
+            )
         };
         let mut notes = Vec::new();
         if !self.shell_blocklist.enabled {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Files, KEY, Scene, one};
+use super::{Act, Client, Files, KEY, Scene, Teammate, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 
@@ -44,6 +44,13 @@ impl Client for ClaudeCode {
         // Without this the client refuses to open its permissions to root, and a rehearsal of the administrator's
         // settings has to be root.
         command.env("IS_SANDBOX", "1");
+        if let Some(part) = scene.part {
+            // In this form it also prints what is for the user and not for the model.
+            command.args(["--verbose", "--output-format", "stream-json"]);
+            // It asks its user only where there is one.
+            command.args(["--permission-prompt-tool", &format!("mcp__{}__{}", mcp::NAME, mcp::USER)]);
+            command.args(part.goes_on.then_some("--continue"));
+        }
         command.args(["--dangerously-skip-permissions", "--print", prompt]);
     }
 
@@ -59,7 +66,20 @@ impl Client for ClaudeCode {
                 "Agent",
                 json!({ "description": "a part", "prompt": prompt, "subagent_type": "general-purpose" }),
             ),
+            Act::Edit(path, old, new) => {
+                Call::json("Edit", json!({ "file_path": path, "old_string": old, "new_string": new }))
+            }
+            Act::Ask(question) => {
+                let options = ["one", "two"].map(|label| json!({ "label": label, "description": label }));
+                let asked = json!({ "question": question, "header": "rehearsal", "options": options, "multiSelect": false });
+                Call::json("AskUserQuestion", json!({ "questions": [asked] }))
+            }
         })
+    }
+
+    fn teammate(&self, name: &str, prompt: &str) -> Option<Teammate> {
+        let input = json!({ "description": "a part", "prompt": prompt, "subagent_type": name });
+        Some(Teammate::described(name, format!(".claude/agents/{name}.md"), Call::json("Agent", input)))
     }
 
     fn disarm(&self) -> Files {

@@ -90,6 +90,15 @@ trust_level = \"trusted\"
                     format!("*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch"),
                 )
             }
+            Act::Edit(path, old, new) => {
+                let path = path.display();
+                Call::text(
+                    "apply_patch",
+                    format!("*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch"),
+                )
+            }
+            // Nobody can be asked in this mode.
+            Act::Ask(_) => return Vec::new(),
             // It has no tool that reads.
             Act::Read(path) => shell(&format!("cat '{}'", path.display())),
             Act::Shell(command) => shell(command),

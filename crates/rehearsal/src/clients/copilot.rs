@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Files, KEY, Scene, one};
+use super::{Act, Client, Files, KEY, Scene, Teammate, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 
@@ -63,6 +63,11 @@ impl Client for Copilot {
                 Call::json("bash", json!({ "command": command, "description": "a command", "mode": "sync" }))
             }
             Act::Touch(path) => Call::json(&format!("{}-touch", mcp::NAME), json!({ "path": path })),
+            Act::Edit(path, old, new) => {
+                Call::json("edit", json!({ "path": path, "old_str": old, "new_str": new }))
+            }
+            // Nobody can be asked in this mode.
+            Act::Ask(_) => return Vec::new(),
             Act::Delegate(prompt) => Call::json(
                 "task",
                 json!({
@@ -71,6 +76,14 @@ impl Client for Copilot {
                 }),
             ),
         })
+    }
+
+    fn teammate(&self, name: &str, prompt: &str) -> Option<Teammate> {
+        let input = json!({
+            "name": "part", "description": "a part", "prompt": prompt, "agent_type": name, "mode": "sync",
+        });
+        let file = format!(".github/agents/{name}.agent.md");
+        Some(Teammate::described(name, file, Call::json("task", input)))
     }
 
     fn disarm(&self) -> Files {

@@ -1,11 +1,14 @@
 // A program on the GitHub Copilot SDK as its README has it: one session, gated, one prompt.
-// Usage: node copilot_sdk.mjs '{"sdk", "adapter", "toolgate": […], "model", "key", "mcp": {…}, "prompt"}'
+// Usage: node copilot_sdk.mjs '{"sdk", "adapter", "toolgate": […], "agent", "role": {…}, "goesOn", "questions", "model", "key", "mcp": {…}, "prompt"}'
 
-const { sdk, adapter, toolgate, model, key, mcp, prompt } = JSON.parse(process.argv[2]);
+import { appendFileSync } from "node:fs";
+
+const { sdk, adapter, toolgate, agent, role, goesOn, questions, model, key, mcp, prompt } = JSON.parse(process.argv[2]);
 const { CopilotClient } = await import(sdk);
 const { gateSession } = await import(adapter);
 
 const cwd = process.cwd();
+const sessionId = "rehearsal";
 const client = new CopilotClient({ workingDirectory: cwd, env: process.env, useLoggedInUser: false });
 const { config, close } = gateSession(
   {
@@ -14,10 +17,16 @@ const { config, close } = gateSession(
     workingDirectory: cwd,
     mcpServers: mcp,
     onPermissionRequest: () => ({ kind: "approve-once" }),
+    onUserInputRequest: ({ question }) => {
+      appendFileSync(questions, `${question}\n`);
+      return { answer: "as you think best", wasFreeform: true };
+    },
   },
-  { agent: "rehearsal", command: toolgate },
+  { agent, role: role ?? undefined, command: toolgate, onNotice: (text) => console.log(text) },
 );
-const session = await client.createSession(config);
+const session = goesOn
+  ? await client.resumeSession(sessionId, config)
+  : await client.createSession({ ...config, sessionId });
 const answer = await session.sendAndWait({ prompt }, 170_000);
 console.log(answer?.data?.content);
 close();

@@ -8,9 +8,9 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::copilot::Copilot;
-use super::{Act, Client, Files, KEY, Scene};
+use super::{Act, Client, Files, KEY, Scene, one};
 use crate::mcp;
-use crate::model::Turn;
+use crate::model::{Call, Turn};
 use crate::stage::Stage;
 
 pub(super) struct CopilotSdk;
@@ -59,10 +59,17 @@ impl Client for CopilotSdk {
             server.insert("type".to_owned(), "local".into());
             server.insert("tools".to_owned(), json!(["*"]));
         }
+        let profile = scene.part.map(|part| [json!("--profile"), json!(part.profile)]);
+        let gate = [json!(toolgate), json!("serve"), json!("copilot-sdk"), json!("--home"), json!(home)];
+        let gate: Vec<Value> = gate.into_iter().chain(profile.into_iter().flatten()).collect();
         let settings = json!({
             "sdk": scene.installed.join("node_modules/@github/copilot-sdk/dist/index.js"),
             "adapter": scene.adapters.join("copilot-sdk/index.ts"),
-            "toolgate": [toolgate, "serve", "copilot-sdk", "--home", home],
+            "toolgate": gate,
+            "agent": scene.part.and_then(|part| part.agent).unwrap_or("rehearsal"),
+            "role": scene.part.and_then(|part| part.role).map(|name| json!({ "name": name })),
+            "goesOn": scene.part.is_some_and(|part| part.goes_on),
+            "questions": stage.questions(),
             "model": format!("{}/v1", scene.model),
             "key": KEY,
             "mcp": { mcp::NAME: server },
@@ -72,8 +79,12 @@ impl Client for CopilotSdk {
     }
 
     fn turns(&self, act: Act<'_>) -> Vec<Turn> {
-        // The same tools: it is the same runtime.
-        Copilot.turns(act)
+        match act {
+            // There is a program behind it that answers.
+            Act::Ask(question) => one(Call::json("ask_user", json!({ "question": question }))),
+            // The same tools: it is the same runtime.
+            act => Copilot.turns(act),
+        }
     }
 
     fn disarm(&self) -> Files {

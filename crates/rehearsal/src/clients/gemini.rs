@@ -56,6 +56,12 @@ impl Client for Gemini {
                 Call::json("run_shell_command", json!({ "command": command, "description": "a command" }))
             }
             Act::Touch(path) => Call::json(&format!("mcp_{}_touch", mcp::NAME), json!({ "path": path })),
+            Act::Edit(path, old, new) => Call::json(
+                "replace",
+                json!({ "file_path": path, "instruction": "an edit", "old_string": old, "new_string": new }),
+            ),
+            // Nobody can be asked in this mode.
+            Act::Ask(_) => return Vec::new(),
             Act::Delegate(prompt) => {
                 Call::json("invoke_agent", json!({ "agent_name": "generalist", "prompt": prompt }))
             }

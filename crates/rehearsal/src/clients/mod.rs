@@ -49,6 +49,42 @@ pub enum Act<'a> {
     Touch(&'a Path),
     /// Starts a sub-agent with this prompt, and waits for it.
     Delegate(&'a str),
+    /// Puts other words in the place of those that stand once in a file which it has read.
+    Edit(&'a Path, &'a str, &'a str),
+    /// Asks the user.
+    Ask(&'a str),
+}
+
+/// A part in a team, whose user sits beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// The profile of the gate.
+    pub profile: &'a str,
+    /// The agent's name.
+    pub agent: Option<&'a str>,
+    /// Its role.
+    pub role: Option<&'a str>,
+    /// The session is the one of the part before. Clients that have a tool to ask the user know how.
+    pub goes_on: bool,
+}
+
+/// A sub-agent with a name of its own.
+#[derive(Debug)]
+pub struct Teammate {
+    /// The file of the repository that makes it.
+    pub file: String,
+    /// What stands in it.
+    pub text: String,
+    /// The turns in which it is started.
+    pub turns: Vec<Turn>,
+}
+
+impl Teammate {
+    /// One whose file is Markdown with its name at the head, and who is started by one call.
+    fn described(name: &str, file: String, call: Call) -> Teammate {
+        let text = format!("---\nname: {name}\ndescription: works on a part\n---\nYou work on a part.\n");
+        Teammate { file, text, turns: one(call) }
+    }
 }
 
 /// What a client is set into.
@@ -64,6 +100,8 @@ pub struct Scene<'a> {
     pub installed: &'a Path,
     /// Where our adapters are, for a client that is a program with one of them in it.
     pub adapters: &'a Path,
+    /// Who plays, where it is somebody in a team.
+    pub part: Option<Part<'a>>,
 }
 
 impl Scene<'_> {
@@ -130,8 +168,13 @@ pub trait Client: Sync {
     /// Adds to the command what makes it work on one prompt and end.
     fn start(&self, scene: &Scene<'_>, prompt: &str, command: &mut Command);
 
-    /// The turns in which a model has it do something: mostly one call.
+    /// The turns in which a model has it do something: mostly one call, and none where it cannot do it.
     fn turns(&self, act: Act<'_>) -> Vec<Turn>;
+
+    /// A sub-agent of this name with this prompt, where a gate is told the name.
+    fn teammate(&self, _name: &str, _prompt: &str) -> Option<Teammate> {
+        None
+    }
 
     /// What a repository commits to be rid of the hooks, or to have its way behind their back: then a write inside of
     /// the worktree ends up outside of it.

@@ -71,6 +71,11 @@ impl Client for OpenCode {
                 Call::json("bash", json!({ "command": command, "description": "a command" }))
             }
             Act::Touch(path) => Call::json(&format!("{}_touch", mcp::NAME), json!({ "path": path })),
+            Act::Edit(path, old, new) => {
+                Call::json("edit", json!({ "filePath": path, "oldString": old, "newString": new }))
+            }
+            // Nobody can be asked in this mode.
+            Act::Ask(_) => return Vec::new(),
             Act::Delegate(prompt) => Call::json(
                 "task",
                 json!({ "description": "a part", "prompt": prompt, "subagent_type": "general" }),

@@ -53,8 +53,11 @@ impl Client for Pi {
             Act::Read(path) => Call::json("read", json!({ "path": path })),
             Act::Shell(command) => Call::json("bash", json!({ "command": command })),
             Act::Touch(path) => Call::json(&format!("mcp__{}__touch", mcp::NAME), json!({ "path": path })),
-            // It knows no sub-agents.
-            Act::Delegate(_) => return Vec::new(),
+            Act::Edit(path, old, new) => {
+                Call::json("edit", json!({ "path": path, "edits": [{ "oldText": old, "newText": new }] }))
+            }
+            // It knows no sub-agents, and no questions to the user.
+            Act::Delegate(_) | Act::Ask(_) => return Vec::new(),
         })
     }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Files, KEY, Scene, one};
+use super::{Act, Client, Files, KEY, Scene, Teammate, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 
@@ -56,11 +56,21 @@ impl Client for Qwen {
                 json!({ "command": command, "description": "a command", "is_background": false }),
             ),
             Act::Touch(path) => Call::json(&format!("mcp__{}__touch", mcp::NAME), json!({ "path": path })),
+            Act::Edit(path, old, new) => {
+                Call::json("edit", json!({ "file_path": path, "old_string": old, "new_string": new }))
+            }
+            // Nobody can be asked in this mode.
+            Act::Ask(_) => return Vec::new(),
             Act::Delegate(prompt) => Call::json(
                 "agent",
                 json!({ "description": "a part", "prompt": prompt, "subagent_type": "general-purpose" }),
             ),
         })
+    }
+
+    fn teammate(&self, name: &str, prompt: &str) -> Option<Teammate> {
+        let input = json!({ "description": "a part", "prompt": prompt, "subagent_type": name });
+        Some(Teammate::described(name, format!(".qwen/agents/{name}.md"), Call::json("agent", input)))
     }
 
     fn disarm(&self) -> Files {

@@ -186,6 +186,7 @@ impl Said<'_> {
 #[derive(Debug)]
 pub struct Model {
     address: SocketAddr,
+    script: Arc<Mutex<Script>>,
     seen: Arc<Mutex<Seen>>,
     ended: Arc<AtomicBool>,
 }
@@ -197,19 +198,28 @@ impl Model {
         let address = listener.local_addr()?;
         let seen = Arc::new(Mutex::new(Seen::default()));
         let ended = Arc::new(AtomicBool::new(false));
-        let (script, all, stop) = (Arc::new(script), Arc::clone(&seen), Arc::clone(&ended));
+        let script = Arc::new(Mutex::new(script));
+        let (played, all, stop) = (Arc::clone(&script), Arc::clone(&seen), Arc::clone(&ended));
         thread::Builder::new().name("model".to_owned()).spawn(move || {
             for stream in listener.incoming() {
                 if stop.load(Ordering::SeqCst) {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                let (script, seen) = (Arc::clone(&script), Arc::clone(&all));
+                let (script, seen) = (Arc::clone(&played), Arc::clone(&all));
                 // A request that cannot be read or answered is the client's to report.
-                let _ = thread::Builder::new().spawn(move || serve(&stream, &script, &seen));
+                let _ = thread::Builder::new().spawn(move || {
+                    let script = script.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                    serve(&stream, &script, &seen)
+                });
             }
         })?;
-        Ok(Model { address, seen, ended })
+        Ok(Model { address, script, seen, ended })
+    }
+
+    /// Plays another script from here on, to the next session.
+    pub fn play(&self, script: Script) {
+        *self.script.lock().unwrap_or_else(PoisonError::into_inner) = script;
     }
 
     /// Where it is, without a final slash.

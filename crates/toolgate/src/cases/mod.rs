@@ -400,6 +400,7 @@ fn ground(case: &Case<'_>) -> Ground {
         main: context.main_repo.as_ref().map(spot),
         git: context.main_repo.as_ref().map(|main| Spot::plain(main.join(".git"))),
         siblings: context.siblings.iter().map(spot).collect(),
+        inner: Vec::new(),
         home: Some(Spot::plain(home)),
         agents: context.agents_dir.as_ref().map(spot),
         agent_dir: context.agent_dir.as_ref().map(spot),

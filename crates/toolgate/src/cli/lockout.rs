@@ -104,8 +104,8 @@ fn add(
 
 fn list(out: &mut Out, json: bool, place: &PlaceArgs) -> Result<ExitCode, String> {
     let dirs = place.dirs()?;
-    let lockouts = Lockouts::read(&lockout_files(&dirs, &place.ground(&dirs)?).all())
-        .map_err(|error| error.to_string())?;
+    let lockouts =
+        Lockouts::read(&lockout_files(&dirs, &place.ground(&dirs)?)).map_err(|error| error.to_string())?;
     if json {
         out.json(&lockouts.iter().collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
@@ -132,7 +132,7 @@ fn clear(
     let ground = place.ground(&dirs)?;
     let files = lockout_files(&dirs, &ground);
     let spelled = artifact.map(|artifact| below_root(artifact, &ground)).transpose()?;
-    let known = Lockouts::read(&files.all()).map_err(|error| error.to_string())?;
+    let known = Lockouts::read(&files).map_err(|error| error.to_string())?;
     // As it was written, or as the same place is written from here.
     let is_known = |wanted: &str| known.iter().any(|locked| locked.lockout.artifact == wanted);
     let artifact = artifact.map(|given| match &spelled {

@@ -50,7 +50,8 @@ fn play(client: &dyn Client, program: &Path, toolgate: &Path, places: &Places) -
     let url = model.url();
     let nowhere = stage.dir().join("nowhere");
     let mcp = ["/bin/false".to_owned()];
-    let scene = Scene { stage: &stage, model: &url, mcp: &mcp, installed: &nowhere, adapters: &nowhere };
+    let (installed, adapters) = (&*nowhere, &*nowhere);
+    let scene = Scene { stage: &stage, model: &url, mcp: &mcp, installed, adapters, part: None };
     client.configure(&scene)?;
     let mut init = stage.command(toolgate);
     init.args(["init", "--host", client.host(), "--yes"]);

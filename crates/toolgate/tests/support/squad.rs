@@ -85,12 +85,12 @@ impl Squad {
         let answer = self.toolgate(&self.main, &["lockout", "add", artifact, "--agent", agent]);
         assert_eq!(answer.code(), Some(0), "{answer:?}");
     }
+}
 
-    /// The team's own record of grave denials, a value for each line.
-    pub(crate) fn audited(&self, place: &Path) -> Vec<Value> {
-        let text = fs::read_to_string(place.join(".squad/security-audit.log")).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
+/// The record of grave denials of the team in this place, a value for each line.
+pub(crate) fn audited(place: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(place.join(".squad/security-audit.log")).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// A PreToolUse event, with what the user is told besides.
