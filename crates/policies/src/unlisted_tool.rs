@@ -165,4 +165,26 @@ mod tests {
         assert!(denies("Bash(curl:*)", &call("git status; curl x")));
         assert!(!denies("Bash(curl:*)", &call("echo curl")));
     }
+
+    #[test]
+    fn a_command_whose_programs_are_not_all_known_is_on_no_list() {
+        let (ground, team) = (Ground::default(), Team::default());
+        let list = ["Bash(git:*)".to_owned()];
+        let covered = |command: &'static str, gap| {
+            let origin = toolgate_model::Origin { span: (0, 1), via: None };
+            let call = Facts {
+                command: Some(command),
+                runs: runs(command),
+                unknown: vec![Unknown::Shell { gap, text: String::new(), origin }],
+                ..facts("Bash", &ground, &team)
+            };
+            covers(&list, &call)
+        };
+        for gap in [Gap::Syntax, Gap::Name, Gap::Bounds, Gap::ShellCode] {
+            assert!(!covered("git status", gap), "{gap:?}");
+        }
+        for gap in [Gap::Program, Gap::Option, Gap::Project] {
+            assert!(covered("git status", gap), "{gap:?}");
+        }
+    }
 }
