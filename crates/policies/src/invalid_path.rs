@@ -83,7 +83,7 @@ mod tests {
             let uses = vec![used(Access::Read, Err(trouble))];
             let found =
                 objections(&InvalidPath { enabled }, &Facts { uses, ..facts("Read", &ground, &team) });
-            found.first().map(|finding| finding.message())
+            found.first().map(Finding::message)
         };
         for (trouble, what) in [
             (Trouble::Missing, "is missing; name the file"),

@@ -540,7 +540,8 @@ impl Wording for Settings {
     }
 }
 
-#[cfg(all(test, feature = "files"))]
+#[cfg(test)]
+#[cfg(feature = "files")]
 mod tests {
     use super::*;
     use crate::stack;
@@ -692,6 +693,8 @@ mod tests {
 
     #[test]
     fn a_call_counts_only_where_something_is_limited() {
+        use LimitKind::{Call, Connect, Read, Run as Started, Write};
+
         let (ground, team) = (Ground::default(), Team::default());
         let call = Facts {
             uses: vec![used(Access::Read, Ok(place("/r/a"))), used(Access::Delete, Ok(place("/r/b")))],
@@ -700,7 +703,6 @@ mod tests {
             ..facts("Bash", &ground, &team)
         };
         let limited = settings("[[limit]]\nkind = \"run\"\nper-minute = 9");
-        use LimitKind::{Call, Connect, Read, Run as Started, Write};
         assert_eq!(limited.counted(&call), [Call, Read, Write, Started, Connect]);
         assert_eq!(limited.counted(&facts("Think", &ground, &team)), [Call]);
         assert_eq!(settings("").counted(&call), []);

@@ -224,7 +224,7 @@ mod tests {
             let unknown =
                 vec![Unknown::Shell { gap, text: text.into(), origin: Origin { span: (0, 1), via } }];
             let found = objections(&strict, &Facts { unknown, ..facts("Bash", &ground, &team) });
-            found.first().map(|finding| finding.message()).unwrap()
+            found.first().map(Finding::message).unwrap()
         };
         for (gap, text, words) in [
             (Gap::Missing, "", "there is no command to judge; give the command as text"),
