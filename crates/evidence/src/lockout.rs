@@ -213,13 +213,6 @@ pub struct LockoutFiles {
     pub team: Vec<PathBuf>,
 }
 
-impl LockoutFiles {
-    /// All of them, as [`Lockouts::read`] takes them.
-    pub fn all(&self) -> Vec<PathBuf> {
-        self.team.iter().chain([&self.own]).cloned().collect()
-    }
-}
-
 /// A reviewer's rejection. Each text stands on one line and has at most [`crate::MAX_TEXT`] bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct NewLockout<'a> {
@@ -391,7 +384,7 @@ impl<'f> Held<'f> {
     }
 
     fn lockouts(&self) -> Lockouts {
-        Lockouts::of(self.contents().cloned())
+        Lockouts::of(self.own.clone(), self.teams.clone())
     }
 
     /// Whether any file names this id.

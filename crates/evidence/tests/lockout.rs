@@ -57,7 +57,7 @@ impl World {
     }
 
     fn read(&self) -> Result<Lockouts, LockoutError> {
-        Lockouts::read(&self.files().all())
+        Lockouts::read(&self.files())
     }
 
     /// `artifact agent`, for each lockout that holds.
@@ -106,6 +106,25 @@ fn append_bytes(path: &Path, bytes: &[u8]) {
     OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(bytes).unwrap();
 }
 
+/// This file alone.
+fn only(path: PathBuf) -> LockoutFiles {
+    LockoutFiles { own: path, team: Vec::new() }
+}
+
+#[test]
+fn a_forged_line_locks_out_and_never_lets_in() {
+    let world = World::new();
+    let locked = world.add("src/auth.ts", "ripley").locked;
+    let forged = format!(
+        "{{\"clear\":\"{}\",\"by\":\"a person\"}}\n{{\"artifact\":\"b\",\"agent\":\"dallas\"}}\n",
+        locked.id
+    );
+    let mut file = fs::read_to_string(world.team()).unwrap();
+    file.push_str(&forged);
+    fs::write(world.team(), file).unwrap();
+    assert_eq!(world.pairs(), ["b dallas", "src/auth.ts ripley"]);
+}
+
 #[test]
 fn without_files_nobody_is_locked_out() {
     let world = World::new();
@@ -113,7 +132,11 @@ fn without_files_nobody_is_locked_out() {
     assert!(!world.own().exists() && !world.team().exists(), "reading makes nothing");
     // Nor without their directories, nor where a file stands in place of one.
     assert_eq!(
-        Lockouts::read(&["/nowhere/at/all.json".into(), "/etc/passwd/lockout.json".into()]).unwrap(),
+        Lockouts::read(&LockoutFiles {
+            own: "/nowhere/at/all.json".into(),
+            team: vec!["/etc/passwd/lockout.json".into()]
+        })
+        .unwrap(),
         Lockouts::default()
     );
 }
@@ -560,7 +583,7 @@ fn without_a_team_our_own_copy_is_enough() {
     let gone = LockoutFiles { team: vec![world.dir.path().join("gone/lockout.json")], ..world.files() };
     assert!(matches!(add_to(&gone, "b", "ripley").unwrap().team, TeamCopy::Failed(_)));
     assert!(!world.dir.path().join("gone").exists());
-    assert_eq!(pairs(Lockouts::read(&alone.all()).unwrap()), ["a ripley", "b ripley"]);
+    assert_eq!(pairs(Lockouts::read(&alone).unwrap()), ["a ripley", "b ripley"]);
 }
 
 #[test]
@@ -570,9 +593,9 @@ fn all_files_of_the_team_are_read_and_the_first_is_written() {
     fs::write(&main, "{\"artifact\":\"a\",\"agent\":\"ripley\"}\n").unwrap();
     let files = LockoutFiles { team: vec![world.team(), main.clone()], ..world.files() };
     add_to(&files, "b", "ripley").unwrap();
-    assert_eq!(pairs(Lockouts::read(&files.all()).unwrap()), ["a ripley", "b ripley"]);
+    assert_eq!(pairs(Lockouts::read(&files).unwrap()), ["a ripley", "b ripley"]);
     Lockouts::clear(&files, Which::Agent("ripley"), "lambert", SystemTime::now(), soon()).unwrap();
-    assert!(pairs(Lockouts::read(&files.all()).unwrap()).is_empty());
+    assert!(pairs(Lockouts::read(&files).unwrap()).is_empty());
     assert_eq!((lines(&main).len(), lines(&world.team()).len()), (1, 3));
 }
 
@@ -650,7 +673,7 @@ fn sixteen_processes_at_once_lose_nothing() {
     assert_eq!(world.pairs().len(), 16 * 20);
     for path in [world.team(), world.own()] {
         assert_eq!(lines(&path).len(), 16 * 20);
-        assert_eq!(pairs(Lockouts::read(&[path]).unwrap()), world.pairs());
+        assert_eq!(pairs(Lockouts::read(&only(path)).unwrap()), world.pairs());
     }
 }
 
@@ -670,7 +693,7 @@ fn writers_that_are_killed_take_nothing_with_them() {
         assert_eq!(after.len(), before.len() + 1);
         assert!(before.iter().all(|pair| after.contains(pair)));
         // What the team sees, our own copy has: that one is written first.
-        let own = pairs(Lockouts::read(&[world.own()]).unwrap());
+        let own = pairs(Lockouts::read(&only(world.own())).unwrap());
         assert_eq!(own, after);
     }
     assert!(world.pairs().len() > 12, "the children have written too");

@@ -468,14 +468,14 @@ impl<'t> Interpreter<'t, '_> {
             None => self.output_of(program, reading, words),
         };
         if program == "patch" || (program == "git" && matches!(reading.sub.first(), Some(&"apply" | &"am"))) {
-            self.patched(reading, arguments);
+            self.applied(reading, arguments);
         }
         self.state.cwd = outside;
         Outcome::of(out)
     }
 
     /// The files that a patch names, where the patch can be seen: in a here-document, or in a small file.
-    fn patched(&mut self, reading: &Reading, arguments: &[Text]) {
+    fn applied(&mut self, reading: &Reading, arguments: &[Text]) {
         let Flow::Text(patch) = self.input_of(reading, arguments) else { return };
         let Some(patch) = patch.whole().map(str::to_owned) else { return };
         let value = |names: &[&str]| {
