@@ -106,3 +106,35 @@ impl Policy for GrowingFiles<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{place, used};
+
+    #[test]
+    fn only_what_keeps_all_that_is_there_grows() {
+        let text = |text: &str| After::Text(text.to_owned());
+        let replaced = |old: &str, new: &str| After::Replaced(vec![(old.to_owned(), new.to_owned())]);
+        for (before, after, wanted) in [
+            (Some("a\n"), After::More, true),
+            (None, text("new"), true),
+            (Some("a\n"), text("a\nb\n"), true),
+            (Some("a\n"), text("b\na\n"), false),
+            (Some("a\n"), text(""), false),
+            (Some("a\n"), replaced("a", "a and b"), true),
+            (Some("a\n"), replaced("a", "b"), false),
+            (Some("a\n"), replaced("", "b"), false),
+            (None, replaced("", "b"), true),
+            (Some("a\n"), After::Unknown, false),
+            (None, After::Unknown, true),
+        ] {
+            let change = Some(Change { before: before.map(str::to_owned), after });
+            let shown = format!("{change:?}");
+            let write = Use { change, ..used(Access::Write, Ok(place("/r/.squad/decisions.md"))) };
+            assert_eq!(grows(&write), wanted, "{shown}");
+        }
+        let alone = |access| grows(&used(access, Ok(place("/r/.squad/decisions.md"))));
+        assert!(alone(Access::Append) && !alone(Access::Write) && !alone(Access::Delete));
+    }
+}

@@ -88,6 +88,30 @@ impl Policy for AskUserLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::{facts, objections};
+    use toolgate_model::{Ground, History, Team};
+
+    #[test]
+    fn the_question_after_the_last_one_is_answered_or_denied() {
+        let ground = Ground::default();
+        let judged = |limit: &AskUserLimit, asked, asks_user| {
+            let team = Team { history: History { asked, ..History::default() }, ..Team::default() };
+            objections(limit, &Facts { asks_user, ..facts("AskUserQuestion", &ground, &team) }).pop()
+        };
+        let three = AskUserLimit { max: Some(3), ..AskUserLimit::default() };
+        assert_eq!(judged(&three, 2, true), None);
+        assert_eq!(judged(&three, 9, false), None, "no question");
+        assert_eq!(judged(&AskUserLimit::default(), 9, true), None, "no limit");
+        let answered = judged(&three, 3, true).unwrap();
+        assert_eq!((answered.decision, answered.detail.as_str()), (Decision::Deny, "3/3"));
+        assert_eq!(answered.answer.as_deref(), Some(three.answer.as_str()));
+        assert!(answered.message().contains("asked 3 questions"), "{}", answered.message());
+        // In words that the agent can go on with, also where nobody answers in the user's stead.
+        let denied = judged(&AskUserLimit { over: Over::Deny, ..three.clone() }, 4, true).unwrap();
+        assert_eq!((denied.answer, denied.detail.as_str()), (None, "4/3"));
+        assert_eq!(denied.instead, three.answer);
+        assert!(three.counts() && !AskUserLimit::default().counts());
+    }
 
     #[test]
     fn brief_answers_are_spelled_out_once() {

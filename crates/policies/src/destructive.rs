@@ -356,8 +356,123 @@ pub(crate) fn shown(run: &Run) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use super::*;
     use crate::command::tests::runs;
+    use crate::tests::{facts, objections, place, used};
+    use toolgate_model::{Access, Ground, Origin, Place, Team, Trouble};
+
+    /// What a policy objects to a command whose text this is, and that runs what `run` says.
+    fn judged(policy: &dyn Policy, text: &str, run: &str) -> Vec<(Decision, String)> {
+        let (ground, team) = (Ground::default(), Team::default());
+        let call = Facts { command: Some(text), runs: runs(run), ..facts("Bash", &ground, &team) };
+        let messages = objections(policy, &call).into_iter();
+        messages.map(|finding| (finding.decision, finding.message())).collect()
+    }
+
+    #[test]
+    fn a_pattern_of_your_own_is_tried_on_the_text_and_on_what_it_runs() {
+        let rule = CommandRule {
+            message: "a person deploys".into(),
+            instead: "open a pull request".into(),
+            pattern: r"deploy\s+prod\b".into(),
+            ..CommandRule::default()
+        };
+        let denied = "a rule forbids such a command: a person deploys; open a pull request [destructive]";
+        let own = OwnRules(std::slice::from_ref(&rule));
+        for (text, run, fits) in [
+            ("./deploy   prod", "./deploy prod", true),
+            ("echo 'deploy prod'", "echo 'deploy prod'", true),
+            ("w=prod; deploy $w", "deploy prod", true),
+            ("deploy production", "deploy production", false),
+            ("deploy stage", "deploy stage", false),
+        ] {
+            let wanted = if fits { vec![(Decision::Deny, denied.to_owned())] } else { Vec::new() };
+            assert_eq!(judged(&own, text, run), wanted, "{text}");
+        }
+        let asks = [CommandRule { ask: true, ..rule.clone() }];
+        assert_eq!(judged(&OwnRules(&asks), "deploy prod", ""), [(Decision::Ask, denied.to_owned())]);
+        let (ground, team) = (Ground::default(), Team::default());
+        assert_eq!(objections(&own, &facts("Write", &ground, &team)), [], "no command at all");
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_be_read_forbids_every_command() {
+        let broken = [CommandRule { message: "no".into(), pattern: "(".into(), ..CommandRule::default() }];
+        assert_eq!(judged(&OwnRules(&broken), "ls", "ls").len(), 1);
+        let (ground, team) = (Ground::default(), Team::default());
+        assert_eq!(objections(&OwnRules(&broken), &facts("Write", &ground, &team)), []);
+    }
+
+    #[test]
+    fn a_command_of_your_own_is_denied_or_asked_about() {
+        let rule = CommandRule {
+            message: "the network is closed".into(),
+            instead: "use the cache".into(),
+            command: vec!["curl".into()],
+            ..CommandRule::default()
+        };
+        let said = "`curl x`: the network is closed; use the cache [destructive]".to_owned();
+        let asks = [CommandRule { ask: true, ..rule.clone() }];
+        assert_eq!(judged(&OwnRules(&[rule]), "curl x", "curl x"), [(Decision::Deny, said.clone())]);
+        assert_eq!(judged(&OwnRules(&asks), "curl x", "curl x"), [(Decision::Ask, said)]);
+        assert_eq!(judged(&OwnRules(&asks), "echo curl", "echo curl"), []);
+    }
+
+    #[test]
+    fn blocked_words_are_denied_in_the_settings_own_words() {
+        let block = Destructive { block: vec!["git push --force".into()], ..Destructive::default() };
+        let found = judged(&block, "", "git push --force origin main");
+        let (decision, message) = found.first().unwrap();
+        assert_eq!(*decision, Decision::Deny);
+        assert!(message.contains("`git push --force origin main` is `git push --force`"), "{message}");
+        assert_eq!(judged(&block, "", "git push origin main"), []);
+    }
+
+    #[test]
+    fn nothing_writes_to_a_whole_disk_by_its_name() {
+        let (ground, team) = (Ground::default(), Team::default());
+        let denied = |access, place: Result<Place, Trouble>| {
+            let call = Facts { uses: vec![used(access, place)], ..facts("Write", &ground, &team) };
+            objections(&DiskFloor, &call).into_iter().map(|finding| finding.path).collect::<Vec<_>>()
+        };
+        for device in ["/dev/sda", "/dev/nvme0n1p2", "/dev/mapper/root", "/dev/mem", "/proc/sysrq-trigger"] {
+            assert_eq!(denied(Access::Write, Ok(place(device))), [device]);
+            assert_eq!(denied(Access::Read, Ok(place(device))), [""; 0], "{device} is only read");
+        }
+        for file in ["/dev/null", "/dev/shm/sda", "/r/dev/sda", "/dev/tty"] {
+            assert_eq!(denied(Access::Write, Ok(place(file))), [""; 0], "{file}");
+        }
+        let linked = Place { physical: "/dev/sdb".into(), ..place("/r/disk") };
+        assert_eq!(denied(Access::Append, Ok(linked)), ["/r/disk"], "through a link");
+        assert_eq!(denied(Access::Write, Err(Trouble::LinkLoop)), [""; 0], "another policy's");
+    }
+
+    #[test]
+    fn a_fork_bomb_is_no_mere_unknown() {
+        let (ground, team) = (Ground::default(), Team::default());
+        let count = |gap, text: &str| {
+            let origin = Origin { span: (0, 1), via: None };
+            let unknown = vec![Unknown::Shell { gap, text: text.into(), origin }];
+            objections(&DiskFloor, &Facts { unknown, ..facts("Bash", &ground, &team) }).len()
+        };
+        assert_eq!(count(Gap::Bounds, "fork bomb"), 1);
+        assert_eq!(count(Gap::Bounds, "too deep"), 0);
+        assert_eq!(count(Gap::Program, "fork bomb"), 0);
+    }
+
+    #[test]
+    fn a_command_is_shown_with_the_line_of_its_script() {
+        let script = Via { step: "clean.sh:12".into(), line: "  sudo rm -r x".into(), before: None };
+        let wrapper = Via { step: "sudo".into(), line: String::new(), before: Some(Rc::new(script)) };
+        let mut run = runs("rm -r x").remove(0);
+        assert_eq!(shown(&run), "`rm -r x`");
+        run.origin = Some(Origin { span: (0, 1), via: Some(Rc::new(wrapper)) });
+        assert_eq!(shown(&run), "`rm -r x` in clean.sh:12 (`sudo rm -r x`)");
+        run.words.push("it's\n\u{202e}\"q\"".into());
+        assert!(shown(&run).starts_with("`rm -r x it's\\n\\u{202e}\"q\"` in"), "{}", shown(&run));
+    }
 
     #[test]
     fn blocked_words_are_parsed_words() {
@@ -376,10 +491,23 @@ mod tests {
 
     #[test]
     fn what_is_named_and_is_not_there_is_an_error() {
-        let packs = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
-        assert!(Destructive { packs: packs(&["core", "git"]), ..Destructive::default() }.check().is_ok());
-        assert!(Destructive { packs: packs(&["gti"]), ..Destructive::default() }.check().is_err());
-        assert!(Destructive { allow: vec!["nothing".into()], ..Destructive::default() }.check().is_err());
-        assert!(Destructive { allow: vec!["mkfs".into()], ..Destructive::default() }.check().is_err());
+        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let packs = |names: &[&str]| Destructive { packs: Some(words(names)), ..Destructive::default() };
+        let allow = |ids: &[&str]| Destructive { allow: words(ids), ..Destructive::default() };
+        let block = |commands: &[&str]| Destructive { block: words(commands), ..Destructive::default() };
+        let optional = packs::RULES.iter().find(|rule| !rule.floor).unwrap().id;
+        for right in [packs(&["core", "git"]), packs(&[]), allow(&[optional]), block(&["rm -rf", "curl"])] {
+            assert_eq!(right.check(), Ok(()), "{right:?}");
+        }
+        for (wrong, complaint) in [
+            (packs(&["git", "gti"]), "unknown pack `gti`, expected one of `cloud`, "),
+            (allow(&["nothing"]), "unknown rule `nothing` in `allow`"),
+            (allow(&["mkfs"]), "the rule `mkfs` is part of the floor, and cannot be allowed"),
+            (block(&["curl", " "]), "` ` in `block` names no command"),
+            (block(&["-rf"]), "`-rf` in `block` names no command"),
+        ] {
+            let told = wrong.check().unwrap_err();
+            assert!(told.starts_with(complaint), "{told}");
+        }
     }
 }

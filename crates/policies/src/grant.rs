@@ -117,4 +117,11 @@ mod tests {
             assert_eq!(postcard::from_bytes::<Grant>(&bytes).unwrap(), grant);
         }
     }
+
+    #[test]
+    fn a_host_that_there_is_not_is_an_error() {
+        let error = |text: &str| toml::from_str::<crate::Settings>(text).unwrap_err().to_string();
+        assert!(error("grant = [\"pi\", \"clade\"]").contains("unknown variant `clade`"));
+        assert!(error("grant = \"pi\"").contains("true, false or a list of hosts"));
+    }
 }

@@ -32,3 +32,30 @@ impl Policy for HooksOff {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{facts, objections};
+    use toolgate_model::{Ground, Team};
+
+    #[test]
+    fn settings_that_would_silence_us_are_refused() {
+        let (ground, team) = (Ground::default(), Team::default());
+        let refused = |config| {
+            let found = objections(&HooksOff, &Facts { config, ..facts("", &ground, &team) });
+            found.first().map(|finding| (finding.decision, finding.message()))
+        };
+        assert_eq!(refused(None), None);
+        assert_eq!(refused(Some(ConfigChange::Harmless)), None);
+        for (change, why) in [
+            (ConfigChange::HooksOff, "switch all hooks off"),
+            (ConfigChange::RegistrationGone, "no longer hold the registration"),
+            (ConfigChange::Unreadable, "cannot read these settings"),
+        ] {
+            let (decision, message) = refused(Some(change)).unwrap();
+            assert_eq!(decision, Decision::Deny);
+            assert!(message.contains(why) && message.contains("mend the file"), "{message}");
+        }
+    }
+}

@@ -57,3 +57,26 @@ impl Policy for InitPhase {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{facts, objections};
+    use toolgate_model::{Ground, Team};
+
+    #[test]
+    fn no_agent_agrees_in_its_users_stead_later() {
+        let ground = Ground::default();
+        let denied = |enabled, phase, tool| {
+            let team = Team { phase, ..Team::default() };
+            !objections(&InitPhase { enabled }, &facts(tool, &ground, &team)).is_empty()
+        };
+        for tool in SCHEDULERS {
+            assert!(denied(true, TeamPhase::Proposed, tool), "{tool}");
+            assert!(!denied(true, TeamPhase::Agreed, tool), "{tool}");
+            assert!(!denied(true, TeamPhase::Working, tool), "{tool}");
+            assert!(!denied(false, TeamPhase::Proposed, tool), "{tool}");
+        }
+        assert!(!denied(true, TeamPhase::Proposed, "Read"));
+    }
+}

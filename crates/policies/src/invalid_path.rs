@@ -69,3 +69,42 @@ impl Policy for InvalidPath {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{facts, objections, used};
+    use toolgate_model::{Access, Ground, Team};
+
+    #[test]
+    fn every_trouble_says_what_it_is_and_what_passes() {
+        let (ground, team) = (Ground::default(), Team::default());
+        let told = |enabled, trouble: Trouble| {
+            let uses = vec![used(Access::Read, Err(trouble))];
+            let found =
+                objections(&InvalidPath { enabled }, &Facts { uses, ..facts("Read", &ground, &team) });
+            found.first().map(Finding::message)
+        };
+        for (trouble, what) in [
+            (Trouble::Missing, "is missing; name the file"),
+            (Trouble::NotText("a number"), "is a number, not a string; give the path as one string"),
+            (Trouble::Empty, "is empty; name the file"),
+            (Trouble::Nul, "holds a NUL byte; leave it out"),
+            (Trouble::Control('\u{202e}'), "holds the invisible character U+202E; leave it out"),
+            (Trouble::Blank, "begins or ends with a blank; leave the blank out"),
+            (Trouble::TooLong, "is longer than the system takes; use a shorter path"),
+            (
+                Trouble::NoDirectory,
+                "is relative, and the event names no working directory; give an absolute path",
+            ),
+            (Trouble::LinkLoop, "leads through links in a circle; name the file that is meant"),
+            (
+                Trouble::Unreadable("/root".into()),
+                "cannot be followed: `/root` may not be looked into; use a path that can be followed",
+            ),
+        ] {
+            assert_eq!(told(false, trouble.clone()), None);
+            assert_eq!(told(true, trouble), Some(format!("`path` of Read {what} [invalid-path]")));
+        }
+    }
+}

@@ -136,8 +136,64 @@ pub const POLICIES: &[Entry] = &[
 ];
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::borrow::Cow;
+
+    use toolgate_model::{
+        Access, Agent, Facts, Finding, Ground, Place, Policy, Reach, Standing, Team, Trouble, Use,
+    };
+
     use super::*;
+
+    /// A call that does nothing, for a test to add what it is about.
+    pub(crate) fn facts<'a>(tool: &'a str, ground: &'a Ground, team: &'a Team) -> Facts<'a> {
+        const NOBODY: &Agent<'static> = &Agent { id: None, kind: None };
+        Facts {
+            tool,
+            agent: NOBODY,
+            team,
+            asks_user: false,
+            command: None,
+            ground,
+            standing: Standing::default(),
+            uses: Vec::new(),
+            runs: Vec::new(),
+            connects: false,
+            unknown: Vec::new(),
+            changes: Vec::new(),
+            expanded: Vec::new(),
+            config: None,
+        }
+    }
+
+    /// The use of one file, which `path` names.
+    pub(crate) fn used(access: Access, place: Result<Place, Trouble>) -> Use<'static> {
+        Use {
+            access,
+            reach: Reach::Exact,
+            param: Cow::Borrowed("path"),
+            text: Cow::Borrowed(""),
+            place,
+            alias_of_own: false,
+            foreign: false,
+            private: Vec::new(),
+            holds_secret: false,
+            change: None,
+            origin: None,
+        }
+    }
+
+    /// A place where nothing stands yet, and that no link leads to.
+    pub(crate) fn place(path: &str) -> Place {
+        Place { lexical: path.into(), physical: path.into(), node: None }
+    }
+
+    /// What a policy objects to a call.
+    pub(crate) fn objections(policy: &dyn Policy, facts: &Facts<'_>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        policy.judge(facts, &mut findings);
+        findings
+    }
 
     #[test]
     fn every_policy_is_listed_and_has_its_manual() {

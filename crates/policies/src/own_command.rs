@@ -87,6 +87,33 @@ fn only_reads(run: &Run) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::tests::runs;
+    use crate::tests::{facts, objections};
+    use toolgate_model::{Ground, Member, Team};
+
+    #[test]
+    fn a_reviewer_may_lock_out_and_do_no_more() {
+        let ground = Ground::default();
+        let reviewers = ["Lead".to_owned()];
+        let denied = |role: &str, command: &str| {
+            let member = Member { name: "kane".into(), role: role.into(), ..Member::default() };
+            let team = Team { member, ..Team::default() };
+            let call = Facts { runs: runs(command), ..facts("Bash", &ground, &team) };
+            !objections(&OwnCommand { reviewers: &reviewers }, &call).is_empty()
+        };
+        assert!(!denied("lead", "toolgate lockout add src/a.rs ash"));
+        assert!(denied("dev", "toolgate lockout add src/a.rs ash"));
+        for command in [
+            "toolgate lockout clear src/a.rs ash",
+            "toolgate lockout add src/a.rs ash --state /tmp/x",
+            "toolgate lockout add src/a.rs ash --root=/elsewhere",
+            "toolgate --config x lockout add src/a.rs ash",
+            "toolgate agent add kane --role coordinator",
+            "toolgate lockout add src/a.rs ash && toolgate pause",
+        ] {
+            assert!(denied("lead", command), "{command}");
+        }
+    }
 
     #[test]
     fn reading_is_open_and_changing_is_not() {
@@ -105,6 +132,15 @@ mod tests {
             ("toolgate hook claude-code", false),
             ("toolgate $x", false),
             ("toolgate --config x trust", false),
+            ("toolgate-hook --version", false),
+            ("toolgate scrub", true),
+            ("toolgate lockout list", true),
+            ("toolgate lockout add a.rs kane", false),
+            ("toolgate agent list", true),
+            ("toolgate agent add kane", false),
+            ("toolgate phase show", true),
+            ("toolgate prompt audit x.md", true),
+            ("toolgate prompt audit x.md --write y.md", false),
         ] {
             let run = Run::of(command.split(' ').map(str::to_owned).collect());
             assert!(is_ours(&run.program), "{command}");

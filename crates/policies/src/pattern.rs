@@ -315,11 +315,13 @@ mod tests {
     #[test]
     fn what_is_forbidden_is_forbidden_in_every_spelling() {
         for name in [".claude", ".CLAUDE", ".cl\u{200c}aude", ".claude ", ".claude."] {
-            let path = format!("/r/{name}/settings.json");
-            assert!(
-                Probe::new(Path::new(&path), &ground()).forbidden_by("**/.claude/settings.json"),
-                "{name:?}"
-            );
+            for file in ["hooks.json", "hoo\u{212a}s.json", "hook\u{17f}.json"] {
+                let path = format!("/r/{name}/{file}");
+                assert!(
+                    Probe::new(Path::new(&path), &ground()).forbidden_by("**/.claude/hooks.json"),
+                    "{path:?}"
+                );
+            }
         }
     }
 
@@ -337,6 +339,25 @@ mod tests {
             ("a", "", false),
         ] {
             assert_eq!(wildcard(pattern.as_bytes(), name.as_bytes()), fits, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_be_meant_is_told() {
+        for right in ["/", "/usr/*", "~/.ssh", "~", "**/.env", "{worktree}", "{worktree}/src", "{team}/log/"]
+        {
+            assert_eq!(check(right), Ok(()), "{right}");
+        }
+        for (wrong, why) in [
+            ("src", "must begin with"),
+            ("{nowhere}/x", "must begin with"),
+            ("{worktree}x", "needs a `/` behind its place"),
+            ("/a/../b", "must not hold"),
+            ("/a//b", "must not hold"),
+            ("/a/**/b", "must not hold"),
+            ("~root/x", "must not hold"),
+        ] {
+            assert!(check(wrong).unwrap_err().contains(why), "{wrong}");
         }
     }
 }

@@ -129,3 +129,74 @@ impl Redaction {
             .unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(pattern: &str) -> OwnPattern {
+        OwnPattern { pattern: pattern.into(), replacement: redacted() }
+    }
+
+    #[test]
+    fn of_several_layers_the_stricter_word_counts() {
+        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let mild = Redaction {
+            secrets: Secrets::Core,
+            emails: Emails::None,
+            safe_emails: words(&["@a.test", "@b.test"]),
+            entropy: false,
+            every_assignment: false,
+            keep_examples: true,
+            pattern: vec![own("x")],
+            marks: Marks::Plain,
+            wrap: false,
+        };
+        let strict = Redaction {
+            secrets: Secrets::All,
+            emails: Emails::All,
+            safe_emails: words(&["@b.test", "@c.test"]),
+            entropy: true,
+            every_assignment: true,
+            keep_examples: false,
+            pattern: vec![own("y")],
+            marks: Marks::Compat,
+            wrap: true,
+        };
+        // An address is safe where all say so; a pattern of one is a pattern of all. Marks are a matter of looks: the
+        // first layer's count.
+        let both = Redaction { safe_emails: words(&["@b.test"]), ..strict.clone() };
+        let patterns = |names: &[&str]| names.iter().map(|name| own(name)).collect::<Vec<_>>();
+        assert_eq!(
+            Redaction::of_all([&mild, &strict]),
+            Redaction { pattern: patterns(&["x", "y"]), marks: Marks::Plain, ..both.clone() }
+        );
+        assert_eq!(
+            Redaction::of_all([&strict, &mild]),
+            Redaction { pattern: patterns(&["y", "x"]), marks: Marks::Compat, ..both }
+        );
+    }
+
+    #[test]
+    fn a_layer_that_says_the_same_changes_nothing() {
+        let one = Redaction { pattern: vec![own("x")], ..Redaction::default() };
+        assert_eq!(Redaction::of_all([&one]), one);
+        assert_eq!(Redaction::of_all([&one, &one, &one]), one);
+    }
+
+    #[test]
+    fn without_a_layer_everything_that_is_known_is_taken_out() {
+        let usual = Redaction::of_all([]);
+        assert_eq!(usual, Redaction::default());
+        assert_eq!((usual.secrets, usual.emails, usual.entropy), (Secrets::All, Emails::Unlisted, true));
+        assert!(usual.safe_emails.is_empty() && !usual.keep_examples);
+    }
+
+    #[test]
+    #[cfg(feature = "files")]
+    fn an_own_pattern_needs_no_replacement() {
+        let written: Redaction = toml::from_str("[[pattern]]\npattern = \"EMP-[0-9]+\"\n").unwrap();
+        assert_eq!(written.pattern, [own("EMP-[0-9]+")]);
+        assert_eq!(own("x").replacement, "[REDACTED]");
+    }
+}

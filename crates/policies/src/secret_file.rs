@@ -371,3 +371,24 @@ fn instead(used: &Use<'_>, path: &str, secret: Secret, facts: &Facts<'_>) -> Str
         Secret::Name => format!("have a person hand over what is needed, or {person}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{facts, objections, used};
+    use toolgate_model::{Ground, Team, Trouble};
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_judged_by_its_name() {
+        let (ground, team) = (Ground::default(), Team::default());
+        let denied = |open: &[&str], access, text: &'static str| {
+            let policy = SecretFile { open: open.iter().map(ToString::to_string).collect() };
+            let uses = vec![Use { text: text.into(), ..used(access, Err(Trouble::NoDirectory)) }];
+            !objections(&policy, &Facts { uses, ..facts("Read", &ground, &team) }).is_empty()
+        };
+        assert!(denied(&[], Access::Read, "app/.env"));
+        assert!(!denied(&[], Access::Read, "app/.env.example"));
+        assert!(!denied(&[], Access::Write, "app/.env"));
+        assert!(!denied(&[".env"], Access::Read, "app/.env"));
+    }
+}

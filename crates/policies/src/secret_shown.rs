@@ -74,8 +74,8 @@ impl Policy for SecretShown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::borrow::Cow;
-    use toolgate_model::{Node, NodeId, Reach, Spot};
+    use crate::tests::{place, used};
+    use toolgate_model::{Node, NodeId, Spot};
 
     #[test]
     fn only_regular_files_of_the_worktree_are_looked_at() {
@@ -83,21 +83,8 @@ mod tests {
         let seeks = |policy: &SecretShown, access, path: &str, kind| {
             let id = NodeId { device: 0, inode: 1 };
             let node = Some(Node { kind, id, names: 1, changed: (0, 0) });
-            let place = Place { lexical: path.into(), physical: path.into(), node };
-            let used = Use {
-                access,
-                reach: Reach::Exact,
-                param: Cow::Borrowed("path"),
-                text: Cow::Borrowed(""),
-                place: Ok(place.clone()),
-                alias_of_own: false,
-                foreign: false,
-                private: Vec::new(),
-                change: None,
-                holds_secret: false,
-                origin: None,
-            };
-            policy.seeks(&used, &place, &ground)
+            let place = Place { node, ..place(path) };
+            policy.seeks(&used(access, Ok(place.clone())), &place, &ground)
         };
         let asks = SecretShown::default();
         assert!(seeks(&asks, Access::Read, "/r/a", NodeKind::File));

@@ -539,3 +539,240 @@ impl Wording for Settings {
         Some(text)
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "files")]
+mod tests {
+    use super::*;
+    use crate::stack;
+    use crate::tests::{facts, place, used};
+    use toolgate_model::{Access, Member, Node, NodeId, NodeKind, Place, Run, Spot, Standing, Team, Trouble};
+
+    fn settings(text: &str) -> Settings {
+        toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told() {
+        for (text, complaint) in [
+            ("[policy.destructive]\npacks = [\"gti\"]", "unknown pack `gti`"),
+            ("[[redaction.pattern]]\npattern = \"(\"", "the pattern `(` cannot be used"),
+            (
+                "[[redaction.pattern]]\npattern = \"(x{999}){999}\"",
+                "the pattern `(x{999}){999}` cannot be used",
+            ),
+            ("[[policy.private-content.guard]]\npaths = []", "a guard of private-content needs `paths`"),
+            ("[policy.secret-file]\nopen = [\"*\"]", "`*` in `open` of [policy.secret-file] names no file"),
+            ("[[team.file]]\npath = \"../x\"", "`../x` must be names below the team's directory"),
+            ("[role.qa]\nwrite = [\"../x\"]", "`../x`"),
+            ("[agent.kane]\nnot-read = [\"../x\"]", "`../x`"),
+            (
+                "[[command]]\ncommand = [\"curl\"]",
+                "the command rule `` needs `message`, and `command` or `pattern`",
+            ),
+            (
+                "[[command]]\nmessage = \"no\"\ncommand = [\" \"]",
+                "the command rule `no` needs `message`, and `command` or `pattern`",
+            ),
+            ("[[command]]\nmessage = \"no\"\npattern = \"[\"", "the pattern `[` cannot be used"),
+            ("[tools.put]\naccess = \"read\"", "the tool `put` needs `paths`, or `access = \"none\"`"),
+            ("[[scope]]\npath = \"src\"\nrights = \"read\"", "`src` must begin with"),
+            ("[[rule]]\nmessage = \"no\"\npaths = [\"src\"]", "`src` must begin with"),
+            (
+                "[[rule]]\nmessage = \"no\"\npaths = [\"/x\"]\ndecision = \"allow\"",
+                "the rule `no` can `deny` or `ask`, not `allow`",
+            ),
+            ("[[rule]]\nmessage = \"no\"", "the rule `no` names no `directories`, `extensions` or `paths`"),
+        ] {
+            let told = settings(text).check().expect_err(text);
+            assert!(told.starts_with(complaint), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_used_is_not_complained_of() {
+        for text in [
+            "",
+            "[[redaction.pattern]]\npattern = \"EMP-[0-9]+\"",
+            "[[command]]\nmessage = \"no\"\npattern = \"deploy +prod\"",
+            "[[command]]\nmessage = \"no\"\ncommand = [\"curl\"]",
+            "[tools.think]\naccess = \"none\"",
+            "[tools.put]\npaths = [\"to\"]",
+            "[[rule]]\nmessage = \"no\"\nextensions = [\".md\"]\ndecision = \"ask\"",
+        ] {
+            assert_eq!(settings(text).check(), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_list_is_longer_than_a_call_can_pay_for() {
+        let mut rule = settings("[[rule]]\nmessage = \"no\"\nextensions = [\".md\"]");
+        rule.rule[0].directories = vec!["x".into(); 999];
+        assert_eq!(rule.check(), Ok(()));
+        rule.rule[0].paths = vec!["/x".into()];
+        assert_eq!(rule.check(), Err("the rule `no` names more than 1000 things".into()));
+        for entry in [
+            "[[scope]]\npath = \"/x\"\nrights = \"read\"\n",
+            "[[rule]]\nmessage = \"no\"\npaths = [\"/x\"]\n",
+            "[[command]]\nmessage = \"no\"\ncommand = [\"x\"]\n",
+            "[tools.t{}]\npaths = [\"to\"]\n",
+            "[[team.roster]]\nname = \"kane\"\n",
+            "[[team.file]]\npath = \"x\"\n",
+            "[role.r{}]\n",
+            "[agent.a{}]\n",
+            "[[limit]]\nkind = \"call\"\nper-minute = 1\n",
+            "[[policy.private-content.guard]]\npaths = [\"/x\"]\n",
+        ] {
+            let many = |count: usize| {
+                let entries = (0..count).map(|number| entry.replace("{}", &number.to_string()));
+                settings(&entries.collect::<String>()).check()
+            };
+            assert_eq!(many(1000), Ok(()), "{entry}");
+            assert_eq!(many(1001), Err("more than 1000 entries of one kind".into()), "{entry}");
+        }
+    }
+
+    #[test]
+    fn a_message_in_words_of_your_own_has_its_places_filled_in() {
+        let own = settings(
+            "[messages]\noutside = \"{agent}|{tool}|{noun}|{path}|{root}|{detail}|{reason}|{instead}\"",
+        );
+        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
+        let team = Team { member: Member { name: "kane".into(), ..Member::default() }, ..Team::default() };
+        let finding = Finding::new("outside-scope", Decision::Deny, Kind::Outside)
+            .at("path", "/r/up")
+            .because("why")
+            .instead("what else")
+            .detail("1/2");
+        let said = |tool: &str, ground: &Ground, text: &'static str, place: Result<Place, Trouble>| {
+            let uses = vec![Use { text: text.into(), ..used(Access::Write, place) }];
+            own.word(&finding, &Facts { uses, ..facts(tool, ground, &team) }).unwrap()
+        };
+        // The path is shown as the agent gave it, and nothing in it is a place to be filled in or a line of its own.
+        for (tool, text, wanted) in [
+            ("Write", "../r/up", "kane|Write|writes|../r/up|/r|1/2|why|what else"),
+            ("edit", "up", "kane|edit|edits|up|/r|1/2|why|what else"),
+            ("Bash", "a\n{reason}", "kane|Bash|file operations|a\\n{reason}|/r|1/2|why|what else"),
+            ("Write", "", "kane|Write|writes|/r/up|/r|1/2|why|what else"),
+        ] {
+            assert_eq!(said(tool, &ground, text, Ok(place("/r/up"))), wanted);
+        }
+        let another = said("Write", &ground, "x", Ok(place("/r/x")));
+        assert!(another.contains("|/r/up|"), "the file of another finding: {another}");
+        let nowhere = said("Write", &Ground::default(), "x", Err(Trouble::LinkLoop));
+        assert_eq!(nowhere, "kane|Write|writes|x||1/2|why|what else");
+        let other = Finding { kind: Kind::Secret, ..finding.clone() };
+        assert_eq!(own.word(&other, &facts("Write", &ground, &team)), None, "our own words");
+    }
+
+    #[test]
+    fn what_has_to_be_known_is_known_by_the_settings() {
+        for (text, team, lockouts, history, of_question) in [
+            ("", false, false, false, false),
+            ("[team]\nmain = \"coordinator\"", true, false, false, false),
+            ("[team]\nreviewers = [\"lead\"]", true, false, false, false),
+            ("[[team.roster]]\nname = \"kane\"", true, false, false, false),
+            ("[role.qa]\ntools = []", true, false, false, false),
+            ("[agent.kane]\ntools = []", true, false, false, false),
+            ("[policy.ownership]\nenabled = true", true, false, false, false),
+            ("[policy.read-only-role]\nroles = [\"qa\"]", true, false, false, false),
+            ("[policy.reviewer-lockout]\nenabled = true", true, true, false, false),
+            ("[policy.ask-user-limit]\nmax = 3", true, false, false, true),
+            ("[policy.ask-user-limit]\nshortest = 3", false, false, false, false),
+            ("[[limit]]\nkind = \"run\"\nper-minute = 9", true, false, true, true),
+            ("[telling]\nnew-directories = true", true, false, true, true),
+        ] {
+            let own = settings(text);
+            assert_eq!(
+                (own.has_team(), own.asks_lockouts(), own.asks_history(false), own.asks_history(true)),
+                (team, lockouts, history, of_question),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_call_counts_only_where_something_is_limited() {
+        use LimitKind::{Call, Connect, Read, Run as Started, Write};
+
+        let (ground, team) = (Ground::default(), Team::default());
+        let call = Facts {
+            uses: vec![used(Access::Read, Ok(place("/r/a"))), used(Access::Delete, Ok(place("/r/b")))],
+            runs: vec![Run::of(vec!["curl".into()])],
+            connects: true,
+            ..facts("Bash", &ground, &team)
+        };
+        let limited = settings("[[limit]]\nkind = \"run\"\nper-minute = 9");
+        assert_eq!(limited.counted(&call), [Call, Read, Write, Started, Connect]);
+        assert_eq!(limited.counted(&facts("Think", &ground, &team)), [Call]);
+        assert_eq!(settings("").counted(&call), []);
+        assert_eq!(
+            settings("[policy.ask-user-limit]\nshortest = 3\nbrief = \"!\"").spelled_out("no").as_deref(),
+            Some("no!")
+        );
+    }
+
+    #[test]
+    fn only_what_a_policy_asks_for_is_looked_for() {
+        let squad = stack(Some("squad"), "", &[]).unwrap();
+        let team = ["/r/.squad", "/r/.ai-team"].map(Spot::plain).into();
+        let ground = Ground { root: Some(Spot::plain("/r")), team, ..Ground::default() };
+        let nothing = Sought::default();
+        let private = Sought { secrets: true, emails: true, ..nothing };
+        let whole = Sought { change: true, ..private };
+        for (access, path, wanted) in [
+            (Access::Write, "/r/.squad/team.md", private),
+            (Access::Write, "/r/.squad/decisions.md", whole),
+            (Access::Append, "/r/.ai-team/agents/kane/history.md", whole),
+            (Access::Write, "/r/.squad/Casting/Registry.json", whole),
+            (Access::Write, "/r/.squad/log/today.md", whole),
+            (Access::Delete, "/r/.squad/decisions.md", nothing),
+            (Access::Write, "/r/decisions.md", nothing),
+            (Access::Write, "/r/.mcp.json", Sought { secrets: true, hard_coded: true, ..nothing }),
+        ] {
+            assert_eq!(
+                squad.sought(&used(access, Ok(place(path))), &ground, true),
+                wanted,
+                "{access:?} {path}"
+            );
+        }
+        let id = NodeId { device: 0, inode: 1 };
+        let node = Some(Node { kind: NodeKind::File, id, names: 1, changed: (0, 0) });
+        let read = used(Access::Read, Ok(Place { node, ..place("/r/notes") }));
+        assert_eq!(squad.sought(&read, &ground, true), Sought { secrets: true, ..nothing });
+        assert_eq!(squad.sought(&read, &ground, false), nothing, "its output is looked through instead");
+        assert_eq!(squad.sought(&used(Access::Write, Err(Trouble::Empty)), &ground, true), nothing);
+    }
+
+    #[test]
+    fn a_gate_that_steps_back_says_why_and_keeps_its_floor() {
+        let own = settings("[activation]\nmodes = [\"tui\"]\nskip_untrusted = true\nroot_env = \"WORKTREE\"");
+        let (team, nowhere) = (Team::default(), Ground::default());
+        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
+        let mode = |mode: &str| Standing { mode: Some(mode.into()), ..Standing::default() };
+        let untrusted = Standing { trusted: Some(false), ..Standing::default() };
+        let paused = Standing { paused: true, ..Standing::default() };
+        for (standing, ground, why) in [
+            (Standing::default(), &ground, None),
+            (mode("tui"), &ground, None),
+            (mode("print"), &ground, Some("the host's mode")),
+            (untrusted, &ground, Some("not trusted")),
+            (Standing::default(), &nowhere, Some("the variable that names the root")),
+            (paused, &ground, Some("toolgate pause")),
+        ] {
+            let outside = used(Access::Write, Ok(place("/elsewhere/a")));
+            let mut call = Facts { standing, uses: vec![outside], ..facts("Write", ground, &team) };
+            let lists = own.lists();
+            let verdict = Ruleset::decide(&[own.ruleset(&call, &lists, true)]);
+            let expected = if why.is_some() { Decision::Allow } else { Decision::Deny };
+            assert_eq!(verdict.decision(), expected, "{}", verdict.explanation());
+            if let Some(why) = why {
+                assert!(verdict.explanation().contains(why), "{}", verdict.explanation());
+                assert!(!verdict.granted(), "what is not judged is not vouched for");
+            }
+            call.uses = vec![used(Access::Write, Ok(place("/dev/sda")))];
+            let verdict = Ruleset::decide(&[own.ruleset(&call, &lists, true)]);
+            assert_eq!(verdict.decision(), Decision::Deny, "the floor");
+        }
+    }
+}

@@ -137,30 +137,17 @@ fn starts(text: &str, words: &str) -> bool {
 mod tests {
     use super::*;
     use crate::command::tests::runs;
-    use toolgate_model::{Agent, Ground, Standing, Team};
-
-    fn facts<'a>(command: &'a str, ground: &'a Ground, agent: &'a Agent<'a>, team: &'a Team) -> Facts<'a> {
-        Facts {
-            tool: "Bash",
-            agent,
-            team,
-            asks_user: false,
-            command: Some(command),
-            ground,
-            standing: Standing::default(),
-            uses: Vec::new(),
-            runs: command.split("; ").flat_map(runs).collect(),
-            connects: false,
-            unknown: Vec::new(),
-            changes: Vec::new(),
-            expanded: Vec::new(),
-            config: None,
-        }
-    }
+    use crate::tests::facts;
+    use toolgate_model::{Ground, Team};
 
     #[test]
     fn every_single_command_has_to_be_listed() {
-        let (ground, agent) = (Ground::default(), Agent::default());
+        let (ground, team) = (Ground::default(), Team::default());
+        let call = |command: &'static str| Facts {
+            command: Some(command),
+            runs: command.split("; ").flat_map(runs).collect(),
+            ..facts("Bash", &ground, &team)
+        };
         let list = ["Bash(git:*)", "Bash(cargo test:*)"].map(str::to_owned);
         for (command, covered) in [
             ("git status", true),
@@ -173,13 +160,31 @@ mod tests {
             ("echo hi", false),
             ("gitk", false),
         ] {
-            assert_eq!(
-                covers(&list, &facts(command, &ground, &agent, &Team::default())),
-                covered,
-                "{command}"
-            );
+            assert_eq!(covers(&list, &call(command)), covered, "{command}");
         }
-        assert!(denies("Bash(curl:*)", &facts("git status; curl x", &ground, &agent, &Team::default())));
-        assert!(!denies("Bash(curl:*)", &facts("echo curl", &ground, &agent, &Team::default())));
+        assert!(denies("Bash(curl:*)", &call("git status; curl x")));
+        assert!(!denies("Bash(curl:*)", &call("echo curl")));
+    }
+
+    #[test]
+    fn a_command_whose_programs_are_not_all_known_is_on_no_list() {
+        let (ground, team) = (Ground::default(), Team::default());
+        let list = ["Bash(git:*)".to_owned()];
+        let covered = |command: &'static str, gap| {
+            let origin = toolgate_model::Origin { span: (0, 1), via: None };
+            let call = Facts {
+                command: Some(command),
+                runs: runs(command),
+                unknown: vec![Unknown::Shell { gap, text: String::new(), origin }],
+                ..facts("Bash", &ground, &team)
+            };
+            covers(&list, &call)
+        };
+        for gap in [Gap::Syntax, Gap::Name, Gap::Bounds, Gap::ShellCode] {
+            assert!(!covered("git status", gap), "{gap:?}");
+        }
+        for gap in [Gap::Program, Gap::Option, Gap::Project] {
+            assert!(covered("git status", gap), "{gap:?}");
+        }
     }
 }

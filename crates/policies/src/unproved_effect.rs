@@ -186,15 +186,65 @@ impl Policy for UnprovedEffect {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use super::*;
+    use crate::tests::{facts, objections};
+    use toolgate_model::{Ground, Team};
 
     #[test]
     fn every_gap_has_its_own_word_and_shell_is_one_for_all() {
+        use Decision::{Allow, Ask, Deny};
         let own = UnprovedEffect::default();
-        assert_eq!(own.decision(Gap::Path(Access::Delete)), Decision::Ask);
-        assert_eq!(own.decision(Gap::Project), Decision::Allow);
-        assert_eq!(own.decision(Gap::Bounds), Decision::Deny);
-        let all = UnprovedEffect { shell: Some(Decision::Allow), ..UnprovedEffect::default() };
-        assert_eq!(all.decision(Gap::Bounds), Decision::Allow);
+        let all = UnprovedEffect { shell: Some(Allow), ..UnprovedEffect::default() };
+        for (gap, decision) in [
+            (Gap::Missing, Deny),
+            (Gap::Syntax, Ask),
+            (Gap::Name, Ask),
+            (Gap::Path(Access::Enter), Ask),
+            (Gap::Path(Access::Read), Ask),
+            (Gap::Path(Access::Delete), Ask),
+            (Gap::Program, Allow),
+            (Gap::Option, Allow),
+            (Gap::Project, Allow),
+            (Gap::Code, Ask),
+            (Gap::ShellCode, Ask),
+            (Gap::Bounds, Deny),
+        ] {
+            assert_eq!(own.decision(gap), decision, "{gap:?}");
+            assert_eq!(all.decision(gap), Allow, "{gap:?}");
+        }
+    }
+
+    #[test]
+    fn a_gap_says_what_is_not_known_and_where() {
+        let (ground, team) = (Ground::default(), Team::default());
+        let strict = UnprovedEffect { shell: Some(Decision::Deny), ..UnprovedEffect::default() };
+        let told = |gap, text: &str, via| {
+            let unknown =
+                vec![Unknown::Shell { gap, text: text.into(), origin: Origin { span: (0, 1), via } }];
+            let found = objections(&strict, &Facts { unknown, ..facts("Bash", &ground, &team) });
+            found.first().map(Finding::message).unwrap()
+        };
+        for (gap, text, words) in [
+            (Gap::Missing, "", "there is no command to judge; give the command as text"),
+            (Gap::Syntax, "", "this command cannot be read as bash would read it; mend the quotes"),
+            (Gap::Name, "$x", "which program `$x` starts is only known when it runs"),
+            (Gap::Path(Access::Delete), "$d", "deletes `$d`, a path that is only known when it runs"),
+            (Gap::Program, "frob", "what `frob` does is not described"),
+            (Gap::Option, "--odd", "what `--odd` means to its program is not described; leave it out"),
+            (Gap::Project, "make", "`make` runs code of the project"),
+            (Gap::Code, "python -c x", "`python -c x` is code that deletes, writes, runs or connects"),
+            (Gap::ShellCode, "eval $x", "`eval $x` is run as shell code"),
+            (Gap::Bounds, "fork bomb", "Fork bomb detected"),
+            (Gap::Bounds, "((((", "`((((` is more than can be followed; split it"),
+        ] {
+            let message = told(gap, text, None);
+            assert!(message.starts_with(words), "{message}");
+        }
+        let script = Via { step: "a.sh:3".into(), line: " frob -x".into(), before: None };
+        let wrapper = Via { step: "sudo".into(), line: String::new(), before: Some(Rc::new(script)) };
+        let message = told(Gap::Program, "frob", Some(Rc::new(wrapper)));
+        assert!(message.contains("is not described (in a.sh:3: `frob -x`);"), "{message}");
     }
 }

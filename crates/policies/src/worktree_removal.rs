@@ -105,7 +105,41 @@ fn searched(facts: &Facts<'_>, used: &Use<'_>) -> Searched {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use super::*;
+    use crate::tests::{facts, objections, place, used};
+    use toolgate_model::{Ground, Origin, Run, Team};
+
+    #[test]
+    fn what_a_list_deletes_is_asked_about_and_what_find_deletes_is_its_own_matter() {
+        let team = Team::default();
+        let ground = Ground {
+            root: Some(Spot::plain("/work/alpha")),
+            git: Some(Spot::plain("/repo/.git")),
+            ..Ground::default()
+        };
+        let judged = |path: &str, step: Option<&str>, program: &str| {
+            let wrapper = |step: &str| {
+                let inner = Via { step: step.into(), line: String::new(), before: None };
+                Rc::new(Via { step: "sudo".into(), line: String::new(), before: Some(Rc::new(inner)) })
+            };
+            let origin = Some(Origin { span: (0, 9), via: step.map(wrapper) });
+            let uses = vec![Use { origin: origin.clone(), ..used(Access::Delete, Ok(place(path))) }];
+            let runs = vec![Run { origin, ..Run::of(vec![program.into()]) }];
+            let call = Facts { uses, runs, ..facts("Bash", &ground, &team) };
+            let found = objections(&WorktreeRemoval { enabled: true }, &call);
+            found.first().map(|finding| (finding.decision, finding.reason.clone()))
+        };
+        let tree = "Bash deletes `/work/alpha`: the worktree itself, or all that is in it".to_owned();
+        let git = "Bash deletes `/repo/.git`: the git directory, with every commit that was not pushed";
+        assert_eq!(judged("/work/alpha", None, "rm"), Some((Decision::Deny, tree.clone())));
+        assert_eq!(judged("/work/alpha", Some("bash -c"), "rm"), Some((Decision::Deny, tree.clone())));
+        assert_eq!(judged("/work/alpha", Some("xargs -0"), "rm"), Some((Decision::Ask, tree)));
+        assert_eq!(judged("/work/alpha", None, "find"), None);
+        assert_eq!(judged("/repo/.git", None, "rm"), Some((Decision::Deny, git.to_owned())));
+        assert_eq!(judged("/work/alpha/src", None, "rm"), None);
+    }
 
     #[test]
     fn globs_that_name_a_part() {

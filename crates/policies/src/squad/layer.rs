@@ -113,3 +113,137 @@ fn text(text: &str) -> Value {
 fn table<const N: usize>(members: [(&str, Value); N]) -> Table {
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::team::FileRule;
+    use crate::{RosterEntry, Settings, read, stack};
+
+    /// What a squad has with these layers on top of its profile.
+    fn squad(layers: &[&Table]) -> Settings {
+        let settings = stack(Some("squad"), "", layers).unwrap();
+        assert_eq!(settings.check(), Ok(()));
+        settings
+    }
+
+    const TEAM: &str = "## Coordinator\n| Name |\n|---|\n| Bridge |\n\n\
+        ## Members\n| Name | Role |\n|---|---|\n| Kane | Backend Dev |\n";
+
+    fn rule(path: &str, write: &[&str], read: Option<&[&str]>, append_only: bool) -> FileRule {
+        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect();
+        FileRule { path: path.into(), write: words(write), read: read.map(words), append_only }
+    }
+
+    #[test]
+    fn a_roster_and_a_table_are_added_to_what_the_profile_says() {
+        let governance = "## Source of Truth\n\
+            | File | Status | Who May Write | Who May Read |\n|---|---|---|---|\n\
+            | `.squad/agents/{name}/notes.md` | Append-only | Owning agent, Scribe | Kane |\n\
+            | `.ai-team/plans/` | | Bridge | All agents |\n\
+            | `.squad/pins.md` | | Nobody | Kane |\n\
+            | `.squad/wall.md` | | All agents | All agents |\n";
+        let (alone, whole) = (squad(&[]), squad(&[&team_layer(Some(TEAM), Some(governance))]));
+        let (above, own) = whole.team.file.split_at(alone.team.file.len());
+        assert_eq!(above, alone.team.file);
+        // Whoever may write a file may read it.
+        let wanted = [
+            rule("agents/{name}/notes.md", &["owner", "scribe"], Some(&["kane", "owner", "scribe"]), true),
+            rule("plans", &["coordinator"], Some(&["everyone", "coordinator"]), false),
+            rule("pins.md", &[], Some(&["kane"]), false),
+            rule("wall.md", &["everyone"], Some(&["everyone", "everyone"]), false),
+        ];
+        assert_eq!(own, wanted);
+        let entry = |name: &str, role: &str| RosterEntry { name: name.into(), role: role.into() };
+        assert_eq!(whole.team.roster, [entry("bridge", "coordinator"), entry("kane", "backend-dev")]);
+    }
+
+    #[test]
+    fn a_table_without_a_column_for_readers_leaves_reading_open() {
+        let governance =
+            "## Source of Truth\n| File | Who May Write |\n|---|---|\n| `.squad/pins.md` | Kane |\n";
+        let whole = squad(&[&team_layer(Some(TEAM), Some(governance))]);
+        assert_eq!(whole.team.file.last(), Some(&rule("pins.md", &["kane"], None, false)));
+    }
+
+    #[test]
+    fn what_is_no_file_of_the_teams_directory_makes_no_rule() {
+        for path in
+            ["docs/api.md", ".squad/", ".squad", ".squad/../x.md", ".squad/a//b", ".squad/**", ".squadron/x"]
+        {
+            let governance =
+                format!("## Source of Truth\n| File | Who May Write |\n|---|---|\n| `{path}` | Kane |\n");
+            assert_eq!(squad(&[&team_layer(None, Some(&governance))]), squad(&[]), "{path}");
+        }
+    }
+
+    #[test]
+    fn files_that_say_nothing_change_nothing() {
+        assert_eq!(squad(&[&team_layer(None, None)]), squad(&[]));
+        assert_eq!(squad(&[&team_layer(Some("# Crew"), Some("# Rules"))]), squad(&[]));
+        // The profile has the values that a squad has without a file, and what lies below stays.
+        let usual = policies_layer(&PolicyConfig::default());
+        assert_eq!(squad(&[&usual]), squad(&[]));
+        let below = read(
+            "[redaction]\nsafe-emails = [\"@corp.com\"]\n[[redaction.pattern]]\npattern = \"EMP-[0-9]+\"\n\
+             [[command]]\nmessage = \"no\"\ncommand = [\"curl\"]\n[agent.kane]\nrole = \"dev\"\n",
+        )
+        .unwrap();
+        assert_eq!(squad(&[&below, &usual]), squad(&[&below]));
+    }
+
+    #[test]
+    fn a_squads_words_mean_what_the_gates_own_words_mean() {
+        let config = PolicyConfig::read(
+            r#"{
+                "shellBlocklist": {
+                    "enabled": false,
+                    "customPatterns": [{"pattern": "deploy\\s+prod", "reason": "a person deploys"}],
+                    "allowForceWithLease": false
+                },
+                "piiScrubbing": {
+                    "enabled": false,
+                    "customPatterns": [{"pattern": "EMP-[0-9]+", "replacement": "[EMPLOYEE]"}],
+                    "excludePatterns": ["bot@corp.com"]
+                },
+                "askUserLimits": {"maxQuestionsPerSession": 2, "minResponseLength": 4},
+                "fileWriteGuards": {"enabled": false, "additionalAllowedPaths": {"Kane": ["docs/api"]}},
+                "reviewerLockout": {"enabled": false, "escalateToUserAfterLockoutCount": 1}
+            }"#,
+        )
+        .unwrap();
+        // That commands and outputs are not looked at is what no file of a squad can say.
+        let same = read(
+            r#"
+                [[command]]
+                pattern = 'deploy\s+prod'
+                message = "a person deploys"
+                [policy.destructive]
+                allow_force_with_lease = false
+                [redaction]
+                safe-emails = ["bot@corp.com"]
+                [[redaction.pattern]]
+                pattern = "EMP-[0-9]+"
+                replacement = "[EMPLOYEE]"
+                [policy.ask-user-limit]
+                max = 2
+                shortest = 4
+                [policy.coordinator-write]
+                enabled = false
+                [policy.ownership]
+                enabled = false
+                [policy.own-charter]
+                enabled = false
+                [policy.create-only-log]
+                enabled = false
+                [agent.kane]
+                also-write = ["docs/api"]
+                [policy.reviewer-lockout]
+                enabled = false
+                escalate-after = 1
+            "#,
+        )
+        .unwrap();
+        assert_eq!(squad(&[&policies_layer(&config)]), squad(&[&same]));
+    }
+}
