@@ -31,12 +31,15 @@ impl RoleScope<'_> {
             let found = list.iter().find(|(known, _)| plain_name(known) == name && !name.is_empty());
             found.map(|(known, role)| (known.as_str(), role))
         };
-        let by_name = member.names().filter_map(|name| named(name, self.agents));
         // What the host calls it counts too: a roster that a repository brings must not talk an agent out of its role.
-        let kinds = [&facts.agent.kind, &facts.agent.id].into_iter().flatten().map(|kind| plain_name(kind));
-        let own = [&member.role, &member.helper_role, &member.name].map(String::clone);
-        let mut roles: Vec<String> = own.into_iter().chain(kinds).collect();
-        roles.sort();
+        let kinds: Vec<String> = facts.agent.words().map(plain_name).collect();
+        let mut names: Vec<&str> = member.names().chain(kinds.iter().map(String::as_str)).collect();
+        names.sort_unstable();
+        names.dedup();
+        let by_name = names.iter().filter_map(|name| named(name, self.agents));
+        let own = [&member.role, &member.helper_role, &member.name].into_iter().chain(&kinds);
+        let mut roles: Vec<&str> = own.map(String::as_str).collect();
+        roles.sort_unstable();
         roles.dedup();
         let by_role = roles.iter().filter_map(|role| named(role, self.roles));
         by_name.chain(by_role).collect()

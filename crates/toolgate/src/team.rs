@@ -179,8 +179,7 @@ impl Sources<'_> {
 /// Whoever is bound stays bound through helpers of its own, whatever those are called: they work in its name and role, and
 /// what they are called only limits them besides. An author's helper is no reviewer, and no scribe either.
 fn helper_of(main: Member, helper: Member) -> Member {
-    let called = if helper.name.is_empty() { helper.role } else { helper.name };
-    Member { helper_role: called, ..main }
+    Member { helper_role: if helper.role.is_empty() { helper.name } else { helper.role }, ..main }
 }
 
 /// Why the team cannot be known.

@@ -406,12 +406,13 @@ fn rules_that_nobody_trusts_only_add() {
     assert_eq!(author.shell("git push --force"), "deny");
     // What tightens has.
     assert_eq!(author.shell("git push --force-with-lease"), "deny");
-    let said = author.call("Bash", &json!({"command": "cd src; make   deploy"}));
-    assert!(matches!(&said, Said::Deny(reason) if reason.contains("ask the platform team")), "{said:?}");
     for expected in ["nothing", "nothing", "deny"] {
         assert_eq!(coordinator.call("AskUserQuestion", &question()).word(), expected);
     }
-    assert_eq!(scrubbed(&author, "order of CUST-123456"), "order of [customer]");
+    // A repository's expressions are not run before somebody has trusted them.
+    let said = author.call("Bash", &json!({"command": "cd src; make   deploy"}));
+    assert!(!matches!(&said, Said::Deny(reason) if reason.contains("ask the platform team")), "{said:?}");
+    assert_eq!(scrubbed(&author, "order of CUST-123456"), "order of CUST-123456");
     assert!(!scrubbed(&author, &format!("the token {}", token())).contains(&token()), "the core stays on");
 }
 
@@ -430,8 +431,10 @@ fn rules_that_a_person_trusts_loosen_all_but_the_floor() {
         return;
     }
     let squad = ruled(&json!({
-        "shellBlocklist": {"enabled": false},
-        "piiScrubbing": {"enabled": false},
+        "shellBlocklist": {"enabled": false,
+            "customPatterns": [{"pattern": "make\\s+deploy", "reason": "ask the platform team"}]},
+        "piiScrubbing": {"enabled": false,
+            "customPatterns": [{"pattern": "CUST-[0-9]{6}", "replacement": "[customer]"}]},
         "askUserLimits": {"maxQuestionsPerSession": 7},
         "fileWriteGuards": {"enabled": false},
         "reviewerLockout": {"enabled": false},
@@ -451,6 +454,9 @@ fn rules_that_a_person_trusts_loosen_all_but_the_floor() {
         assert_eq!(author.shell(command), "deny", "the floor: {command}");
     }
     assert!(!scrubbed(&author, &format!("the token {}", token())).contains(&token()));
+    let said = author.call("Bash", &json!({"command": "cd src; make   deploy"}));
+    assert!(matches!(&said, Said::Deny(reason) if reason.contains("ask the platform team")), "{said:?}");
+    assert_eq!(scrubbed(&author, "order of CUST-123456"), "order of [customer]");
     assert_eq!(author.write(squad.place("ripley").join(RULES)), "deny");
     assert_eq!(author.read("/etc/shadow"), "deny");
     // One letter more, and it is another file.
