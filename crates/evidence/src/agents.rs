@@ -119,14 +119,11 @@ impl Agents {
         };
         let registry: Registry = serde_json::from_slice(&text)
             .map_err(|error| FileError::Malformed { path: path.clone(), line: error.line().max(1) })?;
-        let mut agents = Agents::default();
-        for agent in registry.agents {
-            // What could not have been registered was not written by us.
-            agents
-                .add(agent)
-                .map_err(|why| AgentsError::Broken { path: path.clone(), why: Box::new(why) })?;
+        for agent in &registry.agents {
+            // What could not have been registered was not written by us. That each has its own place was seen to when it was.
+            agent.check().map_err(|why| AgentsError::Broken { path: path.clone(), why: Box::new(why) })?;
         }
-        Ok(agents)
+        Ok(Agents { agents: registry.agents })
     }
 
     /// Changes the registry: reads it, has it changed and writes it as a whole, while nobody else does. Where

@@ -288,6 +288,7 @@ fn verdict(objects: &Objects<'_>, granted: bool, rewrites: &[(String, String)]) 
         tool: "t",
         agent: &agent,
         team: &toolgate_model::Team::default(),
+        phase: toolgate_model::Phase::Before,
         asks_user: false,
         command: None,
         ground: &ground,

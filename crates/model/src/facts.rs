@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Access, Agent, Ground, Origin, Place, Reach, Run, Team, Trouble, Unknown};
+use crate::{Access, Agent, Ground, Origin, Phase, Place, Reach, Run, Team, Trouble, Unknown};
 
 /// Everything that a policy may know.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub struct Facts<'a> {
     pub agent: &'a Agent<'a>,
     /// Who is calling, as people know it, and what the team and the session have come to.
     pub team: &'a Team,
+    /// Where in the call's life it is judged. What it would change has changed once it has run.
+    pub phase: Phase,
     /// Whether the call asks the user something.
     pub asks_user: bool,
     /// The text of a shell command, for lists that go by its first words. What the command does is an effect.

@@ -20,8 +20,6 @@ pub struct Member {
     pub name: String,
     /// Its role, likewise; empty where it has none.
     pub role: String,
-    /// The agent whose session it was started from, where that is another one: what binds that one binds it too.
-    pub acts_for: Option<String>,
     /// The role that it has as a helper of that one, which limits it besides and gives it no rights; empty where it has none.
     pub helper_role: String,
     /// Globs below the root, all that it may write; `None` where that is left to its role.
@@ -48,12 +46,9 @@ impl Member {
         !wanted.is_empty() && (wanted == self.name || wanted == self.role)
     }
 
-    /// Its name and that of the agent that it acts for.
+    /// Its name; none where nobody named it.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        [Some(self.name.as_str()), self.acts_for.as_deref()]
-            .into_iter()
-            .flatten()
-            .filter(|name| !name.is_empty())
+        Some(self.name.as_str()).filter(|name| !name.is_empty()).into_iter()
     }
 
     /// What to call it in a message.

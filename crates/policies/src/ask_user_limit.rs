@@ -12,7 +12,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy};
+use toolgate_model::{Decision, Facts, Finding, Kind, Phase, Policy};
 
 /// `[policy.ask-user-limit]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,7 +69,8 @@ impl AskUserLimit {
 
 impl Policy for AskUserLimit {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        let (true, Some(max)) = (facts.asks_user, self.max) else { return };
+        let asks = facts.asks_user && facts.phase == Phase::Before;
+        let (true, Some(max)) = (asks, self.max) else { return };
         let asked = facts.team.history.asked;
         if asked < max {
             return;

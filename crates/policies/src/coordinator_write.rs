@@ -5,9 +5,7 @@
 //!
 //! Settings: `enabled` = whether it stands.
 //!
-//! Sees through: the shell, links, `..`; a sub-agent that no roster knows still acts for the coordinator only where it was
-//! not given a role of its own. Commits, branches and merges are open, and so is what a build or a test leaves in `target`,
-//! `node_modules` and the like.
+//! Sees through: the shell, links, `..`. A sub-agent of its session is an agent, and not the coordinator.
 //! Does not see: what it puts into a sub-agent's prompt, and what a script of the project writes.
 
 use schemars::JsonSchema;

@@ -23,7 +23,7 @@ impl Names {
     pub(crate) fn of(path: &Path, ground: &Ground) -> Names {
         // What lies in a worktree inside of this one is named from there: it is the same file of another branch.
         let nested = ground.inner.iter().chain(&ground.siblings);
-        let mut root = nested.chain(&ground.root).flat_map(|root| [&root.physical, &root.lexical]);
+        let root = nested.chain(&ground.root).flat_map(|root| [&root.physical, &root.lexical]);
         let mut teams = ground
             .team
             .iter()
@@ -31,7 +31,8 @@ impl Names {
             .flat_map(|team| [&team.physical, &team.lexical])
             .filter_map(|team| team.parent());
         let rest = root
-            .find_map(|base| path.strip_prefix(base).ok())
+            .filter_map(|base| path.strip_prefix(base).ok())
+            .min_by_key(|rest| rest.as_os_str().len())
             .or_else(|| teams.find_map(|base| path.strip_prefix(base).ok()));
         let below = rest.map(|rest| rest.to_string_lossy());
         let divided =

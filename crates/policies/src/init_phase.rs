@@ -4,7 +4,7 @@
 //!
 //! Settings: `enabled` = whether it stands. The phase is set by `toolgate phase`, by `--phase` in the hook's line, or, with
 //! `init = true` in `[team]`, follows from there being no roster; what the user then says in the session agrees, unless it
-//! begins with a word that asks for a change.
+//! refuses or begins with a word that asks for a change; the answer to a question agrees where it begins with a yes.
 //!
 //! Sees through: the shell, MCP tools, links; tools by which an agent would say later what passes for its user's words. Reading is open, and so are commits and branches.
 //! Does not see: files outside of the project, which other policies judge; what a script of the project writes.

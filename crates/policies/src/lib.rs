@@ -152,6 +152,7 @@ pub(crate) mod tests {
             tool,
             agent: NOBODY,
             team,
+            phase: toolgate_model::Phase::Before,
             asks_user: false,
             command: None,
             ground,

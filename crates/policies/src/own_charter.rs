@@ -4,7 +4,7 @@
 //!
 //! Settings: `enabled` = whether it stands.
 //!
-//! Sees through: the shell, links, other letter case; a sub-agent acts for the agent that started it.
+//! Sees through: the shell, links, other letter case; a helper in an agent's own session is that agent.
 //! Does not see: a charter that its host puts together from other files; what git brings in from another branch or a patch;
 //! what a program makes of the whole worktree (a formatter, `tar x`).
 

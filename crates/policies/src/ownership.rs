@@ -9,7 +9,7 @@
 //! nothing else. `also-write` of `[agent.<name>]` opens more. The team's `team.md`, the table of its governance file and its
 //! `policies.json` add to these.
 //!
-//! Sees through: the shell, links, `..`, other letter case, Windows' dividers; a sub-agent acts for the agent that started it.
+//! Sees through: the shell, links, `..`, other letter case, Windows' dividers; a helper in an agent's own session is that agent.
 //! Does not see: what git brings in from another branch, or, where an agent has no list, from a patch (`git apply`); what a
 //! script of the project writes.
 
@@ -29,13 +29,6 @@ use crate::team::{FileRule, Roles, lists};
 pub(crate) struct Ownership {
     /// Whether it stands.
     enabled: bool,
-}
-
-impl Ownership {
-    /// Whether it has to be known who is calling.
-    pub(crate) fn stands(&self) -> bool {
-        self.enabled
-    }
 }
 
 /// The policy over its settings, the team's table and what single agents are given besides.

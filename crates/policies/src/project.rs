@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use toolgate_model::{Access, Facts, Ground, Place, Reach, Run, Use};
+use toolgate_model::{Access, Facts, Ground, Phase, Place, Reach, Run, Use};
 
 /// What is changed in the project, git's own files left out: those change with every commit and have their own policy. Git
 /// works on the whole worktree when it commits, switches branches or merges; that is nobody's writing. What it moves or
 /// deletes by name is told by name.
 pub(crate) fn changed_in_project<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f Use<'f>, &'f Place)> {
     let ground = facts.ground;
-    let changed = facts.uses.iter().filter(|used| used.writes() && !is_device(used));
+    // What a call has made is there when it has run, and would look like something that it changes.
+    let has_run = facts.phase == Phase::After;
+    let changed = facts.uses.iter().filter(move |used| used.writes() && !is_device(used) && !has_run);
     let placed = changed.filter_map(|used| Some((used, used.place.as_ref().ok()?)));
     placed.filter(move |(used, place)| {
         place.paths().any(|path| is_in_project(path, ground)) && !is_git_at_work(used, &place.physical, facts)

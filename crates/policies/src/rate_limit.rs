@@ -9,7 +9,7 @@
 //! Sees through: calls of one session that come at the same time, and restarts of the host.
 //! Does not see: the same agent in another session.
 
-use toolgate_model::{Access, Decision, Facts, Finding, Kind, Policy};
+use toolgate_model::{Access, Decision, Facts, Finding, Kind, Phase, Policy};
 
 use crate::team::{Limit, LimitKind, lists};
 
@@ -36,7 +36,8 @@ pub(crate) fn kinds(facts: &Facts<'_>) -> Vec<LimitKind> {
 
 impl Policy for RateLimits<'_> {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        if self.0.is_empty() {
+        // A call is counted once, and what is no call not at all.
+        if self.0.is_empty() || facts.phase != Phase::Before {
             return;
         }
         let kinds = kinds(facts);

@@ -20,13 +20,6 @@ pub(crate) struct ReadOnlyRole {
     pub roles: Vec<String>,
 }
 
-impl ReadOnlyRole {
-    /// Whether it has to be known who is calling.
-    pub(crate) fn stands(&self) -> bool {
-        !self.roles.is_empty()
-    }
-}
-
 impl Policy for ReadOnlyRole {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         if self.roles.is_empty() {

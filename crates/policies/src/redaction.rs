@@ -119,8 +119,8 @@ impl Redaction {
                 keep_examples: one.keep_examples && other.keep_examples,
                 pattern: {
                     let mut all = one.pattern;
-                    all.extend(other.pattern);
-                    all.dedup();
+                    let new = other.pattern.into_iter().filter(|own| !all.contains(own)).collect::<Vec<_>>();
+                    all.extend(new);
                     all
                 },
                 marks: one.marks,

@@ -39,6 +39,9 @@ fn lost(used: &Use<'_>) -> Option<String> {
         return Some("nobody can say what it leaves".to_owned());
     };
     let Some(before) = before else { return None };
+    if matches!(after, After::More | After::Unknown) {
+        return Some("nobody can say what it leaves".to_owned());
+    }
     if before.trim().is_empty() {
         return None;
     }

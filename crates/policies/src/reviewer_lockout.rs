@@ -8,9 +8,9 @@
 //! the bare name of an artifact (`auth` is `src/auth.ts` and `src/auth/`).
 //!
 //! Sees through: every tool that writes, `sed -i`, `>`, `mv`, `rm -r` of a directory above, links to the artifact, other spellings of
-//! its path; restarts of the host; a sub-agent acts for the agent that started it.
-//! Does not see: what git brings in from another branch or a patch; what a program makes of the whole worktree (a formatter,
-//! `tar x`); a new file of another name that does the same.
+//! its path; restarts of the host; a helper in an agent's own session is that agent.
+//! Does not see: what git brings in from another branch, and what a helper of a helper does under a name of its own. Whatever is
+//! written over the whole worktree (a patch, an archive, a formatter) and files with a second name are denied to whoever is locked out.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ use toolgate_model::{
 };
 
 use crate::glob::Names;
-use crate::project::{is_device, is_git_at_work, named, takes_tree};
+use crate::project::{is_built, is_device, is_git_at_work, named, takes_tree};
 use crate::team::RosterEntry;
 
 /// `[policy.reviewer-lockout]`
@@ -70,7 +70,8 @@ fn revises(used: &Use<'_>, path: &Path, artifact: &str, facts: &Facts<'_>) -> bo
 /// Whether the file has other names, one of which may be the artifact's: hard links are seen in no path.
 fn has_other_names(used: &Use<'_>, place: &Place) -> bool {
     let is_file = |node: &toolgate_model::Node| node.kind == NodeKind::File && node.names > 1;
-    used.writes() && used.access != Access::Delete && place.node.as_ref().is_some_and(is_file)
+    let changes = used.writes() && used.access != Access::Delete && !is_built(used, place);
+    changes && place.node.as_ref().is_some_and(is_file)
 }
 
 impl Policy for Lockouts<'_> {
@@ -93,7 +94,11 @@ impl Policy for Lockouts<'_> {
             );
             return;
         }
-        let held = |lockout: &&Lockout| team.member.names().any(|name| plain_name(&lockout.agent) == name);
+        // A sub-agent that is on no list goes by what its host calls it.
+        let member = &team.member;
+        let known = [&member.name, &member.role, &member.helper_role].into_iter().cloned();
+        let names: Vec<String> = known.chain(facts.agent.words().map(plain_name)).collect();
+        let held = |lockout: &&Lockout| names.contains(&plain_name(&lockout.agent));
         for used in writes() {
             let Ok(place) = &used.place else { continue };
             let mut own = team.lockouts.iter().filter(held);

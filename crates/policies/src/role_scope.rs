@@ -7,8 +7,8 @@
 //! What is left out is not limited. An agent has its role by registration (`toolgate agent add`, `--role`), by
 //! `[agent.<name>] role`, or by the team's roster.
 //!
-//! Sees through: the shell, wrappers and scripts, links, `..`; a sub-agent that nobody registered acts for the one that
-//! started it.
+//! Sees through: the shell, wrappers and scripts, links, `..`; a helper in an agent's session has that agent's limits and those of
+//! its own kind besides.
 //! Does not see: what a command that may be run does besides, where that cannot be known; see `unproved-effect`. What
 //! lies below a directory that is searched from the root.
 

@@ -421,17 +421,35 @@ impl Settings {
 
     /// Whether it has to be known who is calling.
     pub fn has_team(&self) -> bool {
-        let Policies { ownership, ask_user_limit, read_only_role, .. } = &self.policy;
-        let listed = !self.role.is_empty() || !self.agent.is_empty() || !self.team.roster.is_empty();
-        listed
-            || !self.team.main.is_empty()
-            || !self.team.reviewers.is_empty()
-            || !self.limit.is_empty()
-            || self.telling.new_directories
-            || self.asks_lockouts()
-            || ask_user_limit.counts()
-            || ownership.stands()
-            || read_only_role.stands()
+        let Policies {
+            coordinator_write,
+            own_charter,
+            decision_inbox,
+            create_only_log,
+            append_only,
+            registry_names,
+            init_phase,
+            ownership,
+            read_scope,
+            reviewer_lockout,
+            ask_user_limit,
+            read_only_role,
+            ..
+        } = &self.policy;
+        let set = *coordinator_write != CoordinatorWrite::default()
+            || *own_charter != OwnCharter::default()
+            || *decision_inbox != DecisionInbox::default()
+            || *create_only_log != CreateOnlyLog::default()
+            || *append_only != AppendOnly::default()
+            || *registry_names != RegistryNames::default()
+            || *init_phase != InitPhase::default()
+            || *ownership != Ownership::default()
+            || *read_scope != ReadScope::default()
+            || *reviewer_lockout != ReviewerLockout::default()
+            || *ask_user_limit != AskUserLimit::default()
+            || *read_only_role != ReadOnlyRole::default();
+        let listed = !self.role.is_empty() || !self.agent.is_empty() || !self.limit.is_empty();
+        set || listed || self.team != TeamSettings::default() || self.telling.new_directories
     }
 
     /// Whether it has to be known who may not revise what.
@@ -462,6 +480,9 @@ fn check_pattern(pattern: &str) -> Result<(), String> {
     // One that takes long to try would be an attack on the deadline.
     const LARGEST: usize = 1 << 14;
     match regex_lite::RegexBuilder::new(pattern).size_limit(LARGEST).build() {
+        Ok(built) if !pattern.is_empty() && built.is_match("") => {
+            Err(format!("the pattern `{}` fits every text", shorten(pattern, 60)))
+        }
         Ok(_) => Ok(()),
         Err(error) => Err(format!("the pattern `{}` cannot be used: {error}", shorten(pattern, 60))),
     }
@@ -678,7 +699,10 @@ mod tests {
             ("[policy.read-only-role]\nroles = [\"qa\"]", true, false, false, false),
             ("[policy.reviewer-lockout]\nenabled = true", true, true, false, false),
             ("[policy.ask-user-limit]\nmax = 3", true, false, false, true),
-            ("[policy.ask-user-limit]\nshortest = 3", false, false, false, false),
+            ("[policy.ask-user-limit]\nshortest = 3", true, false, false, false),
+            ("[policy.coordinator-write]\nenabled = true", true, false, false, false),
+            ("[policy.init-phase]\nenabled = true", true, false, false, false),
+            ("[team]\ninit = true", true, false, false, false),
             ("[[limit]]\nkind = \"run\"\nper-minute = 9", true, false, true, true),
             ("[telling]\nnew-directories = true", true, false, true, true),
         ] {

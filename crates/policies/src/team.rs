@@ -18,7 +18,7 @@ pub struct TeamSettings {
     pub reviewers: Vec<String>,
     /// Whether a team without a roster is one that its user has still to agree to, so that nothing is written yet.
     pub init: bool,
-    /// Whether denials that concern secrets, private data or destructive commands are also written to
+    /// Whether grave denials (secrets, private data, destructive commands, tampering, another's work) are also written to
     /// `security-audit.log` in the team's directory.
     pub audit: bool,
     /// Whose the team's files are; the entry that names the most of a path counts.

@@ -9,8 +9,17 @@ use toolgate_model::{Access, Action, After, Call, Change, Json, NodeKind, Place,
 /// Nobody compares more. A larger file is taken for one of which nobody can say what becomes of it.
 const MOST: usize = 16 << 20;
 
+/// What hosts call the text that goes, the one that comes, and the whole of a file.
+const OLD: &[&str] = &["oldstring", "oldstr", "oldtext", "old", "search"];
+const NEW: &[&str] = &["newstring", "newstr", "newtext", "new", "replace"];
+const WHOLE: &[&str] = &["content", "contents", "filetext", "newfilecontents", "text"];
+
 /// What becomes of the file of this use.
 pub(crate) fn change(call: &Call<'_>, used: &Use<'_>, place: &Place, world: &dyn World) -> Change {
+    if used.access == Access::Append {
+        let there = place.node.as_ref().is_some_and(|node| node.kind == NodeKind::File);
+        return Change { before: there.then(String::new), after: After::More };
+    }
     let before = match world.read(&place.physical, MOST) {
         Ok(bytes) if bytes.len() < MOST => Some(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -20,7 +29,6 @@ pub(crate) fn change(call: &Call<'_>, used: &Use<'_>, place: &Place, world: &dyn
         }
     };
     let after = match (&call.action, used.access) {
-        (_, Access::Append) => After::More,
         (Action::Files(_), Access::Write) if used.param == "patch" => {
             patched_to(&call.input, before.as_deref())
         }
@@ -33,9 +41,15 @@ pub(crate) fn change(call: &Call<'_>, used: &Use<'_>, place: &Place, world: &dyn
 /// What an edit or a whole new content makes of the file of this name. Hosts read only the members that they know: where
 /// there are some of more than one kind of edit, nobody can say which counts.
 fn written(input: &Json<'_>, name: &str, before: Option<&str>) -> After {
-    const WHOLE: &[&str] = &["content", "contents", "filetext", "newfilecontents", "text"];
     const LISTS: &[&str] = &["edits", "changes", "replacements"];
     const FILES: &[&str] = &["path", "filepath", "file", "filename", "targetfile"];
+    let edits = member(input, LISTS);
+    let each = || {
+        edits.into_iter().flat_map(|edits| if let Json::List(edits) = edits { edits.as_slice() } else { &[] })
+    };
+    if is_ambiguous(input) || each().any(is_ambiguous) {
+        return After::Unknown;
+    }
     if let Some(line) = member(input, &["insertline"]) {
         let new = text(input, &["inserttext", "newstr", "newstring", "newtext", "text"]);
         return match (before, new, line) {
@@ -45,8 +59,12 @@ fn written(input: &Json<'_>, name: &str, before: Option<&str>) -> After {
             _ => After::Unknown,
         };
     }
-    match (member(input, LISTS), pair(input), text(input, WHOLE)) {
+    match (edits, pair(input), text(input, WHOLE)) {
         (Some(Json::List(edits)), None, None) => {
+            // A file of its own beside that of the whole call: nobody can say which counts.
+            if text(input, FILES).is_some() && edits.iter().any(|edit| text(edit, FILES).is_some()) {
+                return After::Unknown;
+            }
             let own = |edit: &&Json<'_>| text(edit, FILES).is_none_or(|file| file == name);
             let pairs = edits.iter().filter(own).map(pair).collect::<Option<Vec<_>>>();
             pairs.filter(|pairs| !pairs.is_empty()).map_or(After::Unknown, |pairs| replaced(before, pairs))
@@ -55,6 +73,15 @@ fn written(input: &Json<'_>, name: &str, before: Option<&str>) -> After {
         (None, None, Some(text)) => After::Text(text.to_owned()),
         _ => After::Unknown,
     }
+}
+
+/// Whether two members mean the same thing: which of them the host takes, nobody here can say.
+fn is_ambiguous(input: &Json<'_>) -> bool {
+    let Json::Object(members) = input else { return false };
+    let plain = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
+    let count =
+        |names: &[&str]| members.iter().filter(|(name, _)| names.contains(&plain(name).as_str())).count();
+    [OLD, NEW, WHOLE].iter().any(|names| count(names) > 1)
 }
 
 /// The first member that has one of these names, however it is spelled.
@@ -76,8 +103,6 @@ struct Pair {
 }
 
 fn pair(edit: &Json<'_>) -> Option<Pair> {
-    const OLD: &[&str] = &["oldstring", "oldstr", "oldtext", "old", "search"];
-    const NEW: &[&str] = &["newstring", "newstr", "newtext", "new", "replace"];
     let old = text(edit, OLD)?;
     // An edit without its new text takes the old one away.
     let new = text(edit, NEW).unwrap_or_default();
@@ -88,6 +113,12 @@ fn pair(edit: &Json<'_>) -> Option<Pair> {
 fn replaced(before: Option<&str>, pairs: Vec<Pair>) -> After {
     let mut text = before.map(str::to_owned);
     for Pair { old, new, all } in &pairs {
+        // A short text that stands everywhere, replaced by a long one, must not fill the memory.
+        let most = |text: &String| text.len() / old.len().max(1);
+        let grows = |text: &String| if *all { most(text).saturating_mul(new.len()) } else { new.len() };
+        if text.as_ref().is_some_and(|text| text.len().saturating_add(grows(text)) > 4 * MOST) {
+            return After::Unknown;
+        }
         text = text.and_then(|text| match (old.is_empty(), *all) {
             // An empty text is no place: hosts take such an edit for the whole content of a new file.
             (true, _) => Some(new.clone()),
@@ -119,7 +150,13 @@ fn inserted(before: &str, line: i64, new: &str) -> After {
 fn patched_to(input: &Json<'_>, before: Option<&str>) -> After {
     let patch = match input {
         Json::Object(members) => {
-            members.iter().find_map(|(_, value)| value.text().filter(|text| !patched(text).is_empty()))
+            let texts = members.iter().filter_map(|(_, value)| value.text());
+            let mut patches = texts.filter(|text| !patched(text).is_empty());
+            // Which of two its tool takes, nobody here can say.
+            match (patches.next(), patches.next()) {
+                (patch, None) => patch,
+                (_, Some(_)) => None,
+            }
         }
         input => input.text(),
     };
@@ -152,9 +189,17 @@ fn patched_to(input: &Json<'_>, before: Option<&str>) -> After {
         return After::Text(lines.join("\n") + "\n");
     }
     hunks.retain(|(old, new)| old != new);
-    let made = before.and_then(|before| with_hunks(before, &hunks));
+    let mut bare = hunks.clone();
+    for (old, new) in &mut bare {
+        // An empty line before the end of the patch is one of the patch, where the file has none there.
+        while old.last() == Some(&"") && new.last() == Some(&"") {
+            old.pop();
+            new.pop();
+        }
+    }
+    let made = before.and_then(|before| with_hunks(before, &hunks).or_else(|| with_hunks(before, &bare)));
     made.map_or_else(
-        || After::Replaced(hunks.iter().map(|(old, new)| (old.join("\n"), new.join("\n"))).collect()),
+        || After::Replaced(bare.iter().map(|(old, new)| (old.join("\n"), new.join("\n"))).collect()),
         After::Text,
     )
 }

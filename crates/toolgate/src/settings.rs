@@ -222,7 +222,8 @@ impl Wanted<'_> {
     fn key(&self) -> String {
         let fixed = self.fixed.unwrap_or("-");
         let paths = self.files().map(|path| path.to_string_lossy().into_owned());
-        format!("{fixed}\n{}\n{}", self.default, paths.join("\n"))
+        let team: Vec<_> = self.team.iter().map(|team| team.lexical.to_string_lossy()).collect();
+        format!("{fixed}\n{}\n{}\n{}", self.default, paths.join("\n"), team.join("\n"))
     }
 
     fn shipped(&self) -> Result<Settings, SettingsError> {
@@ -276,7 +277,8 @@ impl Wanted<'_> {
         let (rules, project) = (rules.filter(|_| trusted_rules), project.filter(|_| trusted));
         layers.push(stack(&[&managed, &user, &known, &rules, &project])?);
         if managed.is_some() {
-            layers.push(stack(&[&managed, &known])?);
+            // What an administrator says of a file counts before a repository's table.
+            layers.push(stack(&[&known, &managed])?);
         }
         layers.dedup();
         Ok(layers)

@@ -2,13 +2,14 @@
 //! team's own files and the record. Never from the agent's own word.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use toolgate_evidence::{Agents, LockoutFiles, Lockouts, SessionCounts};
 use toolgate_model::{COORDINATOR, Call, Ground, History, Member, Phase, Spot, Team, TeamPhase, plain_name};
 use toolgate_policies::Settings;
-use toolgate_secrets::redact;
+use toolgate_secrets::{Redacted, redact};
 
 use crate::dirs::Dirs;
 use crate::session::Registered;
@@ -56,7 +57,7 @@ impl Sources<'_> {
             SessionCounts::default()
         };
         let phase = self.phase(proposed, &counts);
-        let history = self.history(&member, &counts);
+        let history = self.history(call, &member, &counts);
         Ok(Team { member, phase, lockouts, unreadable, history })
     }
 
@@ -152,9 +153,11 @@ impl Sources<'_> {
     }
 
     fn phase(&self, proposed: bool, counts: &SessionCounts) -> TeamPhase {
-        let set = || {
-            let text = fs::read_to_string(phase_file(self.dirs, self.ground)).ok()?;
-            TeamPhase::of(text.trim())
+        // What a person set and nobody can read counts as the strictest.
+        let set = || match fs::read_to_string(phase_file(self.dirs, self.ground)) {
+            Ok(text) => Some(TeamPhase::of(text.trim()).unwrap_or(TeamPhase::Proposed)),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(_) => Some(TeamPhase::Proposed),
         };
         if let Some(phase) = self.registered.phase {
             return phase;
@@ -165,8 +168,8 @@ impl Sources<'_> {
         asks.then(set).flatten().unwrap_or(otherwise)
     }
 
-    fn history(&self, member: &Member, counts: &SessionCounts) -> History {
-        let (agent, now) = (redact(member.called()), std::time::SystemTime::now());
+    fn history(&self, call: &Call<'_>, member: &Member, counts: &SessionCounts) -> History {
+        let (agent, now) = (caller(call, member), std::time::SystemTime::now());
         let mut kinds: Vec<&str> =
             self.layers.iter().flat_map(|layer| &layer.limit).map(|limit| limit.kind.word()).collect();
         kinds.sort_unstable();
@@ -180,6 +183,13 @@ impl Sources<'_> {
 /// what they are called only limits them besides. An author's helper is no reviewer, and no scribe either.
 fn helper_of(main: Member, helper: Member) -> Member {
     Member { helper_role: if helper.role.is_empty() { helper.name } else { helper.role }, ..main }
+}
+
+/// The name that a call is counted and recorded under.
+pub(crate) fn caller(call: &Call<'_>, member: &Member) -> Redacted {
+    let known = !(member.name.is_empty() && member.role.is_empty());
+    let host = || call.agent.id.as_deref().or(call.agent.kind.as_deref()).unwrap_or_default();
+    redact(if known { member.called() } else { host() })
 }
 
 /// Why the team cannot be known.

@@ -17,7 +17,7 @@ use toolgate_model::{
 use toolgate_policies::{LimitKind, Settings, Telling};
 use toolgate_secrets::{Redacted, redact};
 
-use crate::team::{affirms, agrees, introduction, team_directory};
+use crate::team::{affirms, agrees, caller, introduction, team_directory};
 
 /// The counts of a call's session. Once they were asked for, no other process changes them before this call is recorded.
 pub(crate) struct Books {
@@ -78,18 +78,10 @@ pub(crate) struct Heard<'h> {
     pub(crate) directories: Vec<PathBuf>,
 }
 
-/// The name that a call is counted and recorded under.
-pub(crate) fn caller(call: &Call<'_>, team: &Team) -> Redacted {
-    let member = &team.member;
-    let known = !(member.name.is_empty() && member.role.is_empty());
-    let host = || call.agent.id.as_deref().or(call.agent.kind.as_deref()).unwrap_or_default();
-    redact(if known { member.called() } else { host() })
-}
-
 impl Heard<'_> {
     /// The record with what is counted in it, and the verdict with what is told.
     pub(crate) fn told(self, books: &mut Books, draft: Draft) -> Result<(Draft, Verdict), LedgerError> {
-        let agent = caller(self.call, &self.team);
+        let agent = caller(self.call, &self.team.member);
         let mut draft = draft.agent(agent.clone());
         let mut verdict = self.verdict.clone();
         let mut notices = Vec::new();
@@ -208,7 +200,7 @@ impl Heard<'_> {
 
     /// What to call the agent in a sentence for its user.
     fn called(&self) -> String {
-        let agent = caller(self.call, &self.team);
+        let agent = caller(self.call, &self.team.member);
         let mut letters = agent.as_str().chars();
         match letters.next() {
             Some(first) => first.to_uppercase().chain(letters).collect(),

@@ -9,8 +9,8 @@
 //! looks at that place of the ledger: the record got in, or it did not.
 //!
 //! Against whom: a crowd of hook processes, each of which may be killed at any point. As with the ledger, not
-//! against a machine that loses power. A tally that cannot be read afterwards is counted anew from the ledger; so it
-//! is where a person asks for it. Records that were written past the tally are found by that alone.
+//! against a machine that loses power. A tally that cannot be read afterwards is counted anew from the ledger. Records
+//! that were written past the tally are found by that alone.
 
 mod book;
 mod counts;

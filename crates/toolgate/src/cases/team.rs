@@ -22,7 +22,6 @@ pub(super) struct TeamContext {
     allowed_write: Option<Vec<String>>,
     allowed_read: Vec<String>,
     /// The agent that started this one.
-    acts_for: Option<String>,
     /// Why the lockouts cannot be read.
     unreadable: Option<String>,
     prior_ask_user_calls: u32,
@@ -59,7 +58,6 @@ pub(super) fn team(case: &Case<'_>) -> Team {
         member: Member {
             name: plain(&context.agent),
             role: plain(&context.role),
-            acts_for: context.acts_for.as_deref().map(plain_name),
             may_write: context.allowed_write.clone().or(case.context.policy.allowed_write_paths.clone()),
             may_read: context.allowed_read.clone(),
             ..Member::default()
