@@ -6,6 +6,7 @@
 //!
 //! Against whom: an agent that says it is another. The file stands in the state directory, where no agent writes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -119,9 +120,19 @@ impl Agents {
         };
         let registry: Registry = serde_json::from_slice(&text)
             .map_err(|error| FileError::Malformed { path: path.clone(), line: error.line().max(1) })?;
+        // What could not have been registered was not written by us.
+        let broken = |why| AgentsError::Broken { path: path.clone(), why: Box::new(why) };
+        let mut taken = BTreeMap::new();
         for agent in &registry.agents {
-            // What could not have been registered was not written by us. That each has its own place was seen to when it was.
-            agent.check().map_err(|why| AgentsError::Broken { path: path.clone(), why: Box::new(why) })?;
+            agent.check().map_err(broken)?;
+            let seat = match agent.seat() {
+                Seat::Session(session) => (true, Path::new(session)),
+                Seat::Root(root) => (false, root),
+                Seat::Name => continue,
+            };
+            if let Some(by) = taken.insert(seat, &agent.name) {
+                return Err(broken(AgentsError::Taken { by: by.clone() }));
+            }
         }
         Ok(Agents { agents: registry.agents })
     }
