@@ -1,0 +1,426 @@
+//! What a declaration names: a file, a directory with all that lies below it, or what a glob covers.
+//!
+//! `a/b.txt` is that file and nothing else. `a/` is everything below `a`. In `src/**/*.rs`, `*` and `?` stand for letters
+//! within a name and `**` for any number of names; at the end it stands for one or more.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::path::{CleanPath, Dots, Fault};
+
+/// One entry of a declaration.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Pattern {
+    /// As it is written: clean, with a `/` at the end of a directory.
+    text: String,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Kind {
+    Exact,
+    Below,
+    Glob,
+}
+
+/// One step of a glob.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step<'p> {
+    /// One name, letters of which may be open.
+    Name(&'p str),
+    /// Any number of names.
+    Any,
+}
+
+impl Pattern {
+    /// Reads an entry. What could not be a path below the workspace is no pattern.
+    pub fn parse(text: &str) -> Result<Pattern, Fault> {
+        let path = CleanPath::of(text, Dots::Component)?;
+        let kind = if text.contains(['*', '?']) {
+            Kind::Glob
+        } else if path.as_str().is_empty() || text.ends_with('/') {
+            Kind::Below
+        } else {
+            Kind::Exact
+        };
+        let mut text = path.as_str().to_owned();
+        if kind == Kind::Below {
+            text.push('/');
+        }
+        Ok(Pattern { text, kind })
+    }
+
+    /// The entry as people write it: `a/b.txt`, `a/`, `a/**/*.rs`; `/` for all of the workspace.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The path, where the entry names one file.
+    pub fn exact(&self) -> Option<&str> {
+        (self.kind == Kind::Exact).then_some(self.text.as_str())
+    }
+
+    /// The directory, where the entry names all that lies below one; empty for the workspace itself.
+    pub fn directory(&self) -> Option<&str> {
+        (self.kind == Kind::Below).then(|| self.text.trim_end_matches('/'))
+    }
+
+    /// The directory below which all that the entry covers lies; empty for the workspace itself.
+    pub fn top(&self) -> &str {
+        let fixed = match self.kind {
+            Kind::Below => return self.text.trim_end_matches('/'),
+            Kind::Exact => self.text.as_str(),
+            Kind::Glob => {
+                let open = self.text.find(['*', '?']).unwrap_or(self.text.len());
+                self.text.get(..open).unwrap_or_default()
+            }
+        };
+        fixed.rsplit_once('/').map_or("", |(directory, _)| directory)
+    }
+
+    /// Whether it covers this path.
+    pub fn covers(&self, path: &CleanPath<'_>) -> bool {
+        let text = path.as_str();
+        match self.kind {
+            Kind::Exact => text == self.text,
+            Kind::Below => self.text == "/" && !text.is_empty() || text.starts_with(&self.text),
+            Kind::Glob => covers(&self.steps(), &path.names().collect::<Vec<_>>()),
+        }
+    }
+
+    /// Whether it covers everything that could ever lie below this directory.
+    pub fn covers_below(&self, directory: &CleanPath<'_>) -> bool {
+        // A name that no glob spells out. What covers it covers every name there.
+        const ANY_NAME: &str = "\0";
+        let names: Vec<&str> = directory.names().chain([ANY_NAME]).collect();
+        match self.kind {
+            Kind::Exact => false,
+            Kind::Below => {
+                let wanted = self.text.trim_end_matches('/');
+                let mut wanted = wanted.split('/').filter(|name| !name.is_empty());
+                let mut given = directory.names();
+                wanted.all(|name| given.next() == Some(name))
+            }
+            Kind::Glob => {
+                let steps = self.steps();
+                steps.last() == Some(&Step::Any) && covers(&steps, &names)
+            }
+        }
+    }
+
+    /// Whether there may be a path that both cover.
+    pub fn overlaps(&self, other: &Pattern) -> bool {
+        meet(&self.steps(), &other.steps())
+    }
+
+    fn steps(&self) -> Vec<Step<'_>> {
+        let step = |name| if name == "**" { Step::Any } else { Step::Name(name) };
+        let mut steps: Vec<Step<'_>> =
+            self.text.split('/').filter(|name| !name.is_empty()).map(step).collect();
+        // Below a directory, and at the end of a glob, there is at least one name.
+        if self.kind == Kind::Below {
+            steps.push(Step::Any);
+        }
+        if steps.last() == Some(&Step::Any) {
+            steps.insert(steps.len() - 1, Step::Name("*"));
+        }
+        steps
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl TryFrom<String> for Pattern {
+    type Error = PatternError;
+
+    fn try_from(text: String) -> Result<Pattern, PatternError> {
+        Pattern::parse(if text == "/" { "./" } else { &text }).map_err(|fault| PatternError { text, fault })
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> String {
+        pattern.text
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Pattern {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Pattern".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<String>()
+    }
+}
+
+/// A text that is no pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatternError {
+    text: String,
+    fault: Fault,
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.text.escape_debug(), self.fault)
+    }
+}
+
+impl std::error::Error for PatternError {}
+
+/// Linear in each run of names between two `**`, since only the last one of these is ever tried again.
+fn covers(steps: &[Step<'_>], names: &[&str]) -> bool {
+    let (mut s, mut n) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        match (steps.get(s), names.get(n)) {
+            (Some(Step::Any), _) => {
+                retry = Some((s + 1, n));
+                s += 1;
+            }
+            (Some(Step::Name(wanted)), Some(name)) if letters(wanted, name) => {
+                s += 1;
+                n += 1;
+            }
+            (None, None) => return true,
+            _ => match retry {
+                Some((after, from)) if from < names.len() => {
+                    (s, n) = (after, from + 1);
+                    retry = Some((after, from + 1));
+                }
+                _ => return false,
+            },
+        }
+    }
+}
+
+/// One name against one of the glob: likewise. `?` is one character, `*` any number.
+fn letters(wanted: &str, name: &str) -> bool {
+    if wanted == "*" {
+        return true;
+    }
+    if !wanted.contains(['*', '?']) {
+        return wanted == name;
+    }
+    let (wanted, name): (Vec<char>, Vec<char>) = (wanted.chars().collect(), name.chars().collect());
+    let (mut w, mut n) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        match (wanted.get(w), name.get(n)) {
+            (Some('*'), _) => {
+                retry = Some((w + 1, n));
+                w += 1;
+            }
+            (Some(one), Some(other)) if *one == '?' || one == other => {
+                w += 1;
+                n += 1;
+            }
+            (None, None) => return true,
+            _ => match retry {
+                Some((after, from)) if from < name.len() => {
+                    (w, n) = (after, from + 1);
+                    retry = Some((after, from + 1));
+                }
+                _ => return false,
+            },
+        }
+    }
+}
+
+/// Whether some list of names is covered by both. Goes through both at once, each pair of places looked at once, so that
+/// no pattern makes it slow.
+fn meet(one: &[Step<'_>], other: &[Step<'_>]) -> bool {
+    both_reach(
+        one,
+        other,
+        |step| *step == Step::Any,
+        |a, b| match (a, b) {
+            (Step::Name(a), Step::Name(b)) => {
+                let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+                both_reach(&a, &b, |letter| *letter == '*', |a, b| *a == '?' || *b == '?' || a == b)
+            }
+            _ => true,
+        },
+    )
+}
+
+/// Whether two patterns of steps can be gone through with the same input: `open` steps stand for any number of things,
+/// the others for one, and `agree` says whether two of them can be the same thing.
+fn both_reach<T>(one: &[T], other: &[T], open: impl Fn(&T) -> bool, agree: impl Fn(&T, &T) -> bool) -> bool {
+    let width = other.len() + 1;
+    let mut seen = vec![false; (one.len() + 1) * width];
+    let mut places = vec![(0, 0)];
+    while let Some((a, b)) = places.pop() {
+        let Some(seen) = seen.get_mut(a * width + b).filter(|seen| !**seen) else { continue };
+        *seen = true;
+        let (step_a, step_b) = (one.get(a), other.get(b));
+        if step_a.is_none() && step_b.is_none() {
+            return true;
+        }
+        let (open_a, open_b) = (step_a.is_some_and(&open), step_b.is_some_and(&open));
+        if open_a {
+            places.push((a + 1, b));
+        }
+        if open_b {
+            places.push((a, b + 1));
+        }
+        if let (Some(step_a), Some(step_b)) = (step_a, step_b) {
+            match (open_a, open_b) {
+                (true, true) => {}
+                (true, false) => places.push((a, b + 1)),
+                (false, true) => places.push((a + 1, b)),
+                (false, false) if agree(step_a, step_b) => places.push((a + 1, b + 1)),
+                (false, false) => {}
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pattern(text: &str) -> Pattern {
+        Pattern::try_from(text.to_owned()).unwrap()
+    }
+
+    fn path(text: &str) -> CleanPath<'_> {
+        CleanPath::of(text, Dots::Component).unwrap()
+    }
+
+    #[test]
+    fn patterns_cover_what_people_mean() {
+        for (entry, given, covered) in [
+            ("a/b.txt", "a/b.txt", true),
+            ("./a//b.txt", "a/b.txt", true),
+            ("a/b.txt", "a/b.txt.bak", false),
+            ("a/b.txt", "a", false),
+            ("a/", "a/x", true),
+            ("a/", "a/x/y", true),
+            ("a/", "a", false),
+            ("a/", "ab", false),
+            ("/", "x", true),
+            ("./", "x/y", true),
+            ("./", "", false),
+            ("*.md", "README.md", true),
+            ("*.md", "docs/README.md", false),
+            ("**/*.md", "README.md", true),
+            ("**/*.md", "docs/a/README.md", true),
+            ("src/**", "src/a/b", true),
+            ("src/**", "src", false),
+            ("**", "x", true),
+            ("src/**/x.rs", "src/x.rs", true),
+            ("a?c", "abc", true),
+            ("a?c", "aéc", true),
+            ("a?c", "ac", false),
+            ("*", ".hidden", true),
+            ("[...slug].tsx", "[...slug].tsx", true),
+            ("**/a/**/b", "a/x/a/y/b", true),
+        ] {
+            assert_eq!(pattern(entry).covers(&path(given)), covered, "{entry} {given}");
+        }
+    }
+
+    #[test]
+    fn whole_trees() {
+        for (entry, directory, covered) in [
+            ("a/", "a", true),
+            ("a/", "a/b", true),
+            ("a/", "", false),
+            ("/", "", true),
+            ("a/**", "a", true),
+            ("**", "", true),
+            ("*/**", "", false),
+            ("*/**", "a", true),
+            ("a/*.txt", "a", false),
+            ("**/x", "a", false),
+            ("a/b", "a/b", false),
+            ("**/b/**", "q/b", true),
+            ("**/b/**", "q", false),
+        ] {
+            assert_eq!(pattern(entry).covers_below(&path(directory)), covered, "{entry} {directory}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_meet() {
+        for (one, other, meets) in [
+            ("a/b", "a/b", true),
+            ("a/b", "a/c", false),
+            ("a/", "a/b", true),
+            ("a/", "a", false),
+            ("a/", "b/", false),
+            ("src/**", "src/gen/*.rs", true),
+            ("src/*.rs", "src/*.ts", false),
+            ("src/*.rs", "src/m*", true),
+            ("**/*.md", "docs/", true),
+            ("**/x", "**/y", false),
+            ("a/**/z", "a/b/**", true),
+            ("*a", "b*", true),
+            ("a?", "?b", true),
+            ("a?", "b?", false),
+        ] {
+            assert_eq!(pattern(one).overlaps(&pattern(other)), meets, "{one} {other}");
+            assert_eq!(pattern(other).overlaps(&pattern(one)), meets, "{other} {one}");
+        }
+        // No pattern makes it slow.
+        let deep = pattern(&format!("{}b", "**/a*/".repeat(200)));
+        assert!(deep.overlaps(&deep));
+    }
+
+    #[test]
+    fn what_lies_on_top() {
+        for (entry, top) in [
+            ("a/b", "a"),
+            ("a", ""),
+            ("a/b/", "a/b"),
+            ("/", ""),
+            ("a/b*/c", "a"),
+            ("**/x", ""),
+            ("a/b/*", "a/b"),
+        ] {
+            assert_eq!(pattern(entry).top(), top, "{entry}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_both_cover_makes_them_meet(
+            one in "[ab*?/]{1,6}", other in "[ab*?/]{1,6}", given in "[ab]{1,2}(/[ab]{1,2}){0,3}",
+        ) {
+            if let (Ok(one), Ok(other)) = (Pattern::parse(&one), Pattern::parse(&other)) {
+                let given = path(&given);
+                if one.covers(&given) && other.covers(&given) {
+                    prop_assert!(one.overlaps(&other));
+                }
+                prop_assert_eq!(Pattern::try_from(String::from(one.clone())).unwrap(), one);
+            }
+        }
+
+        #[test]
+        fn a_tree_that_is_covered_has_nothing_that_is_not(
+            entry in "[ab*?/]{1,6}", directory in "[ab]?(/[ab]){0,2}", below in "[ab]{1,2}(/[ab]{1,2}){0,3}",
+        ) {
+            if let (Ok(entry), Ok(directory)) = (Pattern::parse(&entry), CleanPath::of(&directory, Dots::Component)) {
+                if entry.covers_below(&directory) {
+                    let inside = format!("{directory}/{below}");
+                    prop_assert!(entry.covers(&path(inside.trim_start_matches('/'))));
+                }
+            }
+        }
+    }
+}
