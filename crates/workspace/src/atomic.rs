@@ -1,0 +1,151 @@
+//! Files that are there whole or not at all.
+//!
+//! What is written gets its name last. Until then it has none that anybody could guess: a file without a name where the
+//! system has such, one with a name of 128 random bits where it has not. Whoever is killed on the way leaves the old file
+//! as it was.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{self, AtFlags, OFlags};
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::beneath::{DIRECTORY, FILE_MODE};
+
+/// Whether what was written is there after a loss of power, too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// After a crash of the process, not of the machine.
+    #[default]
+    Process,
+    /// After a loss of power: waits for the disk.
+    Machine,
+}
+
+/// What our own names begin with. Nobody else is given such a name.
+const OURS: &str = ".toolgate-";
+
+/// Whether a name is one of ours: a file that was being written.
+pub(crate) fn is_ours(name: &str) -> bool {
+    name.starts_with(OURS)
+}
+
+/// A name that nobody can guess.
+pub(crate) fn random_name() -> io::Result<String> {
+    let mut random = [0_u8; 16];
+    let mut filled = 0;
+    while let Some(rest) = random.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        filled += getrandom(rest, GetRandomFlags::empty())?;
+    }
+    Ok(format!("{OURS}{:032x}", u128::from_ne_bytes(random)))
+}
+
+/// A file that has all it is to hold, and not its name.
+pub(crate) struct Staged<'d> {
+    directory: BorrowedFd<'d>,
+    file: File,
+    /// The name that it has until then, where it needs one.
+    name: Option<String>,
+    durability: Durability,
+}
+
+impl<'d> Staged<'d> {
+    /// Writes all that `content` gives. `most`: more is an error, and was not needed.
+    pub(crate) fn write(
+        directory: BorrowedFd<'d>,
+        content: &mut dyn Read,
+        durability: Durability,
+    ) -> io::Result<(Staged<'d>, u64)> {
+        let mut staged = Staged::begin(directory, durability)?;
+        let length = io::copy(content, &mut staged.file)?;
+        Ok((staged, length))
+    }
+
+    /// The same for what is all there: one call.
+    pub(crate) fn write_all(
+        directory: BorrowedFd<'d>,
+        content: &[u8],
+        durability: Durability,
+    ) -> io::Result<Staged<'d>> {
+        let mut staged = Staged::begin(directory, durability)?;
+        staged.file.write_all(content)?;
+        Ok(staged)
+    }
+
+    fn begin(directory: BorrowedFd<'d>, durability: Durability) -> io::Result<Staged<'d>> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        match fs::openat(directory, ".", flags | OFlags::TMPFILE, FILE_MODE) {
+            Ok(file) => Ok(Staged { directory, file: file.into(), name: None, durability }),
+            // Not every file system has files without a name.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Staged::begin_named(directory, durability),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn begin_named(directory: BorrowedFd<'d>, durability: Durability) -> io::Result<Staged<'d>> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let name = random_name()?;
+        let file = fs::openat(directory, &name, flags, FILE_MODE)?;
+        Ok(Staged { directory, file: file.into(), name: Some(name), durability })
+    }
+
+    /// Gives it its name, in place of what has it now.
+    pub(crate) fn publish(mut self, name: &str) -> io::Result<()> {
+        if self.durability == Durability::Machine {
+            self.file.sync_all()?;
+        }
+        if self.name.is_none() {
+            if self.link(name)? {
+                return self.settle();
+            }
+            let between = random_name()?;
+            if !self.link(&between)? {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            self.name = Some(between);
+        }
+        if let Some(between) = &self.name {
+            fs::renameat(self.directory, between, self.directory, name)?;
+            self.name = None;
+        }
+        self.settle()
+    }
+
+    /// Gives a file without a name this one. False where it is taken.
+    fn link(&self, name: &str) -> io::Result<bool> {
+        let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        match fs::linkat(fs::CWD, own, self.directory, name, AtFlags::SYMLINK_FOLLOW) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn settle(&self) -> io::Result<()> {
+        if self.durability == Durability::Machine {
+            fs::fsync(self.directory)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Staged<'_> {
+    /// What was not published is taken away.
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = fs::unlinkat(self.directory, name, AtFlags::empty());
+        }
+    }
+}
+
+/// Replaces a file of our own, beside the workspaces.
+pub(crate) fn replace(directory: impl AsFd, name: &str, content: &[u8]) -> io::Result<()> {
+    Staged::write_all(directory.as_fd(), content, Durability::Machine)?.publish(name)
+}
+
+/// Opens a directory of our own below another one.
+pub(crate) fn open_directory(directory: impl AsFd, name: &str) -> io::Result<OwnedFd> {
+    Ok(fs::openat(directory, name, DIRECTORY | OFlags::NOFOLLOW, rustix::fs::Mode::empty())?)
+}
