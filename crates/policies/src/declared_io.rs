@@ -6,18 +6,18 @@
 //! Settings: `enabled` (off by default). `inputs` = what is read, `outputs` = what is written: paths below the session's
 //! root, `a/b.txt` for one file, `a/` for everything below a directory, `src/**/*.rs` for a glob. `temp` = whether
 //! everything below `temp/` may be written too. `network` = whether other machines may be talked to (`false`).
-//! A path is declared when both of its names are: as it is written, and where links lead. What reaches below a directory (a
-//! search, `cp -r`, the deletion of a directory, names that are only known when they run) needs an entry that covers all of it. A link may
-//! be made to what is declared on either side. Changing a file is writing: an edit, `sed -i` or `mv` of an output needs no input,
-//! while showing an output does. The directories that lead to an output may be made. What lies outside of the
-//! root cannot be declared. Only names are open, and only below the root: `cd`, `ls`, `find`, `stat`, a glob tool,
+//! A path is declared when both of its names are: as it is written, and where links lead. What reaches below a directory
+//! (a search, `cp -r`, the deletion of a directory, names that are only known when they run) needs an entry that covers
+//! all of it. A link may be made to what is declared on either side. Changing a file is writing: an edit, `sed -i` or `mv`
+//! of an output needs no input, while showing an output does. The directories that lead to an output may be made. What
+//! lies outside of the root cannot be declared. Names are open below the root: `cd`, `ls`, `find`, `stat`, a glob tool,
 //! `git status`, `ls-files` and `rev-parse`. The standard streams, `/dev/null` and its like are no files.
 //!
 //! Sees through: the shell, redirections, links, `..`, absolute paths, globs, `xargs`, scripts, a patch's files.
-//! Does not see: hard links that were there before, and links below a directory that a search is told to follow (`grep -R`):
-//! none that lead to something undeclared can be made; what git keeps in its own directory about declared files; whether a file
-//! exists, which `test -e` tells. What a program does that nobody described is `unproved-effect`'s, which the profile sets to
-//! `deny`.
+//! Does not see: hard links that were there before, and links below a directory that a search is told to follow
+//! (`grep -R`): the agent cannot make one that leads to something undeclared. What git keeps in its own directory about
+//! declared files. Whether a file exists, which `test -e` tells. What a program does that nobody described: that is
+//! `unproved-effect`'s, which the profile `declared-io` sets to `deny`.
 
 use std::path::Path;
 
