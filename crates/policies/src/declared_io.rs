@@ -148,24 +148,30 @@ impl DeclaredIo {
         } else {
             format!(" (it leads to `{}`)", shorten(&undeclared.to_string_lossy(), 80))
         };
-        let why = if in_workspace(undeclared, facts.ground).is_none() {
-            "which lies outside of the workspace and cannot be declared".to_owned()
+        let (why, person) = if in_workspace(undeclared, facts.ground).is_some() {
+            (
+                format!("which `{key}` do not declare"),
+                format!("have a person add it to `{key}` of [policy.declared-io]"),
+            )
         } else {
-            format!("which `{key}` do not declare")
+            (
+                "which lies outside of the workspace and cannot be declared".to_owned(),
+                "have a person put it into the workspace".to_owned(),
+            )
         };
         let mut entries: Vec<&str> = list.iter().map(Pattern::as_str).collect();
         if needs == Needs::Output && self.temp {
             entries.push("temp/");
         }
         let entries = entries.join(", ");
-        let person = format!("have a person add it to `{key}` of [policy.declared-io]");
         let instead = match &facts.ground.root {
             None => "have a person register the session's directory with --root".to_owned(),
             Some(_) if needs == Needs::Inside => "list what lies in the workspace".to_owned(),
             Some(_) if entries.is_empty() => format!("there are no {key} yet; {person}"),
-            Some(_) => {
-                format!("declared {key} are {} (also through `{tool}`), or {person}", shorten(&entries, 90))
-            }
+            Some(_) => format!(
+                "use a declared one: {} (also `{tool}` of `toolgate mcp`), or {person}",
+                shorten(&entries, 90)
+            ),
         };
         Finding::new("declared-io", Decision::Deny, kind)
             .because(format!(
