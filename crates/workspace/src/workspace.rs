@@ -251,7 +251,12 @@ impl Output<'_, '_> {
         let (directory, name) = path.split();
         let failed = |error: io::Error| Error::about(path.as_str(), error);
         let (staged, length) = stage(parent.as_fd()).map_err(failed)?;
-        let publish = || staged.publish(name).map_err(failed);
+        let publish = || {
+            staged.publish(name).map_err(|error| match error.kind() {
+                io::ErrorKind::IsADirectory => Error::NotAFile { path: path.to_string() },
+                _ => failed(error),
+            })
+        };
         match &self.workspace.meter {
             None => publish()?,
             Some(meter) => {
