@@ -124,10 +124,10 @@ impl Workspace {
         base.remove(&agent, top.as_fd())
     }
 
-    /// An error of the file system; that of a workspace that is gone says so.
+    /// An error that has to do with files; that of a workspace that is gone says so.
     fn or_gone(&self, error: Error) -> Error {
         match error {
-            Error::Io { .. } if self.top.is_gone() => {
+            Error::Io { .. } | Error::QuotaExceeded { .. } if self.top.is_gone() => {
                 Error::WorkspaceNotFound { agent: self.agent.to_string() }
             }
             error => error,
