@@ -5,9 +5,14 @@ use std::path::Path;
 use tempfile::TempDir;
 use toolgate_workspace::{Declaration, Pattern, Workspaces};
 
+/// A place of its own, where there is no disk to wait for if the system has such.
+pub(crate) fn place() -> TempDir {
+    TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()
+}
+
 /// A base in a place of its own, with room beside it.
 pub(crate) fn base() -> (TempDir, Workspaces) {
-    let top = TempDir::new().unwrap();
+    let top = place();
     let base = base_in(top.path());
     (top, base)
 }
