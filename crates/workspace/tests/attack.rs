@@ -5,6 +5,8 @@
 
 #[path = "support/child.rs"]
 mod child;
+#[path = "support/namespace.rs"]
+mod namespace;
 mod support;
 
 use std::collections::BTreeMap;
@@ -19,7 +21,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use child::{MAY_MOUNT, child, dir, may_mount, say};
+use child::{child, dir};
+use namespace::{MAY_MOUNT, may_mount};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, mknodat, openat, renameat, renameat_with, symlinkat,
     unlinkat,
@@ -204,7 +207,9 @@ fn swapped_all_the_while(operations: usize, quota: Quota) {
         let swap = |step: fn(&Swapper, usize)| {
             let (swapper, done) = (&swapper, &done);
             scope.spawn(move || {
-                (0..).take_while(|_| !done.load(Ordering::Relaxed)).for_each(|n| step(swapper, n))
+                for round in (0..).take_while(|_| !done.load(Ordering::Relaxed)) {
+                    step(swapper, round);
+                }
             });
         };
         swap(Swapper::directories);
@@ -229,7 +234,7 @@ fn swapped_all_the_while(operations: usize, quota: Quota) {
                 })
             })
             .collect();
-        let outcomes: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
+        let outcomes: Vec<_> = workers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         done.store(true, Ordering::Relaxed);
         outcomes
     });
@@ -416,20 +421,22 @@ fn a_stale_handle_does_not_move_its_successor() {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let watch = scope.spawn(|| {
-            (0..).take_while(|_| !done.load(Ordering::Relaxed)).all(|_| base.path().join("one").is_dir())
+            let mut there = true;
+            while there && !done.load(Ordering::Relaxed) {
+                there = base.path().join("one").is_dir();
+            }
+            there
         });
-        for handle in stale {
-            assert!(matches!(handle.cleanup(), Err(Error::WorkspaceNotFound { .. })));
-        }
+        let cleaned: Vec<_> = stale.into_iter().map(Workspace::cleanup).collect();
         done.store(true, Ordering::Relaxed);
+        assert!(cleaned.iter().all(|done| matches!(done, Err(Error::WorkspaceNotFound { .. }))));
         assert!(watch.join().unwrap(), "it was gone for a moment");
     });
 }
 
 #[test]
 fn mounts_are_not_entered() {
-    if !may_mount() {
-        say("SKIPPED mounts_are_not_entered: this system lets us have no user and mount namespace");
+    if !may_mount("that mounts are not entered") {
         return;
     }
     let top = place();

@@ -226,7 +226,7 @@ fn universe() -> Vec<String> {
 
 /// The two formulas, from their description.
 fn digest_of(formula: Formula, states: &BTreeMap<&str, Option<&[u8]>>) -> String {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hex = |bytes: &[u8]| bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
     match formula {
         Formula::Framed => {
             let mut all = b"toolgate-snapshot-1\n".to_vec();
@@ -273,7 +273,8 @@ impl Place {
 
     /// The directories above a path; an error where a file is one of them.
     fn above(&self, path: &str) -> Result<Vec<String>, Told> {
-        let above: Vec<String> = path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect();
+        let names: Vec<&str> = path.split('/').collect();
+        let above: Vec<String> = (1..names.len()).map(|count| names[..count].join("/")).collect();
         if above.iter().any(|directory| self.files.contains_key(directory)) {
             return Err(Told::NotADirectory);
         }
@@ -355,7 +356,7 @@ struct Handle {
 
 /// Both sides.
 struct World {
-    _top: TempDir,
+    top: TempDir,
     base: Workspaces,
     places: BTreeMap<&'static str, Place>,
     handles: Vec<Handle>,
@@ -368,17 +369,24 @@ impl World {
         let (top, base) = base();
         fs::write(top.path().join("outside"), "outside").unwrap();
         let universe = universe();
-        World { _top: top, base, places: BTreeMap::new(), handles: Vec::new(), created: 0, universe }
+        World { top, base, places: BTreeMap::new(), handles: Vec::new(), created: 0, universe }
     }
 
     /// Does the step on both sides; both have to answer alike. What they answered is noted in `seen`.
     fn step(&mut self, step: &Step, seen: &mut BTreeSet<String>) {
+        let by_handle = matches!(step, Step::Read { .. } | Step::Write { .. } | Step::Cleanup { .. });
+        if by_handle && self.handles.is_empty() {
+            return;
+        }
         let answer = match step {
             Step::Create { agent, declaration } => self.create(agent, declaration),
             Step::Find { agent } => self.find(agent),
             Step::Read { by, path, streamed } => self.read(*by, path, *streamed),
             Step::Write { by, path, content, streamed } => self.write(*by, path, content, *streamed),
-            Step::Put { agent, path, content } => self.put(agent, path, content),
+            Step::Put { agent, path, content } => {
+                self.put(agent, path, content);
+                Ok(())
+            }
             Step::Cleanup { by } => self.cleanup(*by),
         };
         let word = |text: String| text.split(['(', ' ', '{']).next().unwrap_or_default().to_owned();
@@ -417,10 +425,9 @@ impl World {
             return Err(Told::InvalidAgent);
         }
         let mut entries = declaration.inputs.iter().chain(&declaration.outputs);
-        if declaration.dots == Dots::Substring {
-            if let Some(dotted) = entries.find(|entry| entry.as_str().contains("..")) {
-                return Err(Told::InvalidDeclaration(dotted.to_string()));
-            }
+        let dotted = entries.find(|entry| entry.as_str().contains(".."));
+        if let Some(dotted) = dotted.filter(|_| declaration.dots == Dots::Substring) {
+            return Err(Told::InvalidDeclaration(dotted.to_string()));
         }
         if self.places.contains_key(agent) {
             return Err(Told::InUse);
@@ -474,7 +481,7 @@ impl World {
     }
 
     fn read(&mut self, by: usize, path: &Given, streamed: bool) -> Result<(), Told> {
-        let Some(handle) = pick(&mut self.handles, by) else { return Ok(()) };
+        let handle = pick(&mut self.handles, by);
         let place = living(&mut self.places, handle);
         let wanted = path.clean(handle.declaration.dots).and_then(|clean| match place {
             Some(place) => place.read(clean),
@@ -503,7 +510,7 @@ impl World {
     }
 
     fn write(&mut self, by: usize, path: &Given, content: &[u8], streamed: bool) -> Result<(), Told> {
-        let Some(handle) = pick(&mut self.handles, by) else { return Ok(()) };
+        let handle = pick(&mut self.handles, by);
         let place = living(&mut self.places, handle);
         let wanted = path.clean(handle.declaration.dots).and_then(|clean| match place {
             Some(place) => place.write(clean, content),
@@ -541,24 +548,20 @@ impl World {
     }
 
     /// Only where the quota does not count it: what others write there is counted when a workspace is opened.
-    fn put(&mut self, agent: &str, path: &str, content: &[u8]) -> Result<(), Told> {
-        let Some(place) = self.places.get_mut(agent) else { return Ok(()) };
-        let Ok(above) = place.above(path) else { return Ok(()) };
+    fn put(&mut self, agent: &str, path: &str, content: &[u8]) {
+        let Some(place) = self.places.get_mut(agent) else { return };
+        let Ok(above) = place.above(path) else { return };
         if path.is_empty() || place.is_output(path) || place.directories.contains(path) {
-            return Ok(());
+            return;
         }
         let on_disk = self.base.path().join(agent).join(path);
         fs::create_dir_all(on_disk.parent().unwrap()).unwrap();
         fs::write(on_disk, content).unwrap();
         place.directories.extend(above);
         place.files.insert(path.to_owned(), content.to_vec());
-        Ok(())
     }
 
     fn cleanup(&mut self, by: usize) -> Result<(), Told> {
-        if self.handles.is_empty() {
-            return Ok(());
-        }
         let handle = self.handles.swap_remove(by % self.handles.len());
         let wanted = if living(&mut self.places, &handle).is_some() { Ok(()) } else { Err(Told::Gone) };
         let done = handle.workspace.cleanup();
@@ -581,9 +584,9 @@ impl World {
                     };
                     let (first, second) = (taken(), taken());
                     assert_eq!(first, second);
-                    let digest = first.as_ref().map(|snapshot| snapshot.digest().hex());
+                    let digest = first.map(|snapshot| snapshot.digest().hex());
                     let wanted = place.states(side).map(|states| digest_of(formula, &states));
-                    assert_eq!(digest, wanted.as_ref().map(Clone::clone), "{side:?}");
+                    assert_eq!(digest, wanted, "{side:?}");
                     seen.insert("Snapshot".to_owned());
                 }
             }
@@ -600,13 +603,13 @@ impl World {
         let names: BTreeSet<String> = names(self.base.path()).into_iter().collect();
         let wanted = self.places.keys().copied().chain([".toolgate"]).map(str::to_owned).collect();
         assert_eq!(names, wanted);
-        assert_eq!(fs::read(self._top.path().join("outside")).unwrap(), b"outside");
+        assert_eq!(fs::read(self.top.path().join("outside")).unwrap(), b"outside");
     }
 }
 
-fn pick(handles: &mut [Handle], by: usize) -> Option<&mut Handle> {
-    let count = handles.len().max(1);
-    handles.get_mut(by % count)
+fn pick(handles: &mut [Handle], by: usize) -> &mut Handle {
+    let count = handles.len();
+    &mut handles[by % count]
 }
 
 /// The place that a handle stands for, if it is there still.

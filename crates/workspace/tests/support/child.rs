@@ -1,6 +1,5 @@
 //! Tests that are run by other tests, in a process of their own. Run by a person, they do nothing.
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -22,18 +21,4 @@ pub(crate) fn child(test: &str, dir: &Path, wrapper: &str) -> Command {
 /// What the child was given; nothing for a person.
 pub(crate) fn dir() -> Option<PathBuf> {
     std::env::var_os(DIR).map(PathBuf::from)
-}
-
-/// A child that may mount, where the system lets us have one.
-pub(crate) fn may_mount() -> bool {
-    let tried = Command::new("unshare").args(["-rm", "true"]).stderr(Stdio::null()).status();
-    tried.is_ok_and(|status| status.success())
-}
-
-/// Makes a child one that may mount.
-pub(crate) const MAY_MOUNT: &str = r#"exec unshare -rm "$@""#;
-
-/// Said past the harness, which keeps what a test that passes says to itself.
-pub(crate) fn say(text: &str) {
-    writeln!(io::stderr(), "{text}").unwrap();
 }
