@@ -116,7 +116,8 @@ fn the_compat_formula_is_the_one_of_the_design() {
     workspace.write("a", b"one\n").unwrap();
     workspace.write("b", b"two\n").unwrap();
     let snapshot = workspace.snapshot_of(Side::Output, Formula::Compat, &()).unwrap();
-    let script = r#"for f in a b; do printf '%s:%s\n' $f $(sha256sum < $f | cut -c1-64); done | sha256sum | cut -c1-64"#;
+    let script =
+        r"for f in a b; do printf '%s:%s\n' $f $(sha256sum < $f | cut -c1-64); done | sha256sum | cut -c1-64";
     let output = Command::new("sh").args(["-c", script]).current_dir(workspace.path()).output().unwrap();
     assert_eq!(snapshot.digest().hex(), String::from_utf8(output.stdout).unwrap().trim());
     assert!(snapshot.is_consistent());

@@ -14,7 +14,7 @@ use toolgate_workspace::{Declaration, Durability, Error, Metrics, Quota, Side, S
 use whole::{content, number};
 
 const PATHS: [&str; 3] = ["a", "shared/b", "shared/deep/c"];
-const ROUNDS: u64 = 500;
+const ROUNDS: u64 = 300;
 
 /// What was asked of the workspace by all threads together, as they saw it.
 #[derive(Default)]
