@@ -44,12 +44,13 @@
 //! no link and no mount. Not against whoever may write below the base with other tools: such a one can change a file. It
 //! cannot make this library touch another one.
 //!
-//! Reading order: [`Workspace`] → [`Workspaces`] → [`Error`] → [`Metrics`].
+//! Reading order: [`Workspace`] → [`Workspaces`] → [`Error`] → [`Metrics`] → [`WorkspaceFile`].
 
 mod agent;
 mod atomic;
 mod beneath;
 mod error;
+mod file;
 mod metrics;
 mod quota;
 mod removal;
@@ -60,6 +61,7 @@ mod workspaces;
 pub use agent::{AgentFault, AgentId};
 pub use atomic::Durability;
 pub use error::{Error, Leaves, Limit};
+pub use file::{FileError, WorkspaceFile};
 pub use metrics::{Metrics, SideMetrics};
 pub use toolgate_declaration::{
     CleanPath, Declaration, Declared, Dots, Fault, Invalid, Pattern, Quota, Side, TEMP,
