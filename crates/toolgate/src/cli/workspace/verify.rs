@@ -105,7 +105,11 @@ impl Verify {
     fn report(&self, out: &mut Out, id: Option<Digest>, checks: &[Check]) -> Result<ExitCode, Failure> {
         let is_right = checks.iter().all(|check| check.outcome != Outcome::Failed);
         if self.common.json {
-            out.json(&json!({"ok": is_right, "receipt": id, "checks": checks}))?;
+            let mut report = json!({"ok": is_right, "checks": checks});
+            if let (Some(id), Some(report)) = (id, report.as_object_mut()) {
+                report.insert("receipt".to_owned(), id.to_string().into());
+            }
+            out.json(&report)?;
         } else {
             for Check { check, outcome, message } in checks {
                 let (code, word) = match outcome {
@@ -140,10 +144,10 @@ impl Verify {
             return Ok(Check::ok("current", "the outputs are as the receipt says"));
         };
         Ok(differs(format!(
-            "{} outputs differ from the receipt, the first: {} {}",
-            differences.len(),
+            "outputs are not as the receipt says: {} {}, and {} more",
             word(first),
-            first.path
+            first.path,
+            differences.len() - 1
         )))
     }
 }
