@@ -397,8 +397,8 @@ fn the_compatible_formula_is_that_of_sha256sum() {
     for (path, content) in contents {
         desk.put(&["write", "agent-5", path], content);
     }
-    let lines: String =
-        contents.iter().map(|(path, content)| format!("{path}:{}\n", sha256(content))).collect();
+    let line = |(path, content): &(&str, &[u8])| format!("{path}:{}\n", sha256(content));
+    let lines = contents.iter().map(line).collect::<Vec<_>>().concat();
     let wanted = format!("sha256:{}", sha256(lines.as_bytes()));
     assert_eq!(desk.json(&["snapshot", "agent-5", "--compat"])["digest"], wanted.as_str());
 }

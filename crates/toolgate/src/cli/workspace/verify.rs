@@ -42,7 +42,8 @@ pub(super) struct Verify {
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
 struct Check {
-    check: &'static str,
+    #[serde(rename = "check")]
+    name: &'static str,
     outcome: Outcome,
     message: String,
 }
@@ -57,16 +58,16 @@ enum Outcome {
 }
 
 impl Check {
-    fn ok(check: &'static str, message: impl Into<String>) -> Check {
-        Check { check, outcome: Outcome::Ok, message: message.into() }
+    fn ok(name: &'static str, message: impl Into<String>) -> Check {
+        Check { name, outcome: Outcome::Ok, message: message.into() }
     }
 
-    fn note(check: &'static str, message: impl Into<String>) -> Check {
-        Check { check, outcome: Outcome::Note, message: message.into() }
+    fn note(name: &'static str, message: impl Into<String>) -> Check {
+        Check { name, outcome: Outcome::Note, message: message.into() }
     }
 
-    fn failed(check: &'static str, message: impl Into<String>) -> Check {
-        Check { check, outcome: Outcome::Failed, message: message.into() }
+    fn failed(name: &'static str, message: impl Into<String>) -> Check {
+        Check { name, outcome: Outcome::Failed, message: message.into() }
     }
 }
 
@@ -111,13 +112,13 @@ impl Verify {
             }
             out.json(&report)?;
         } else {
-            for Check { check, outcome, message } in checks {
+            for Check { name, outcome, message } in checks {
                 let (code, word) = match outcome {
                     Outcome::Ok => ("32", "ok    "),
                     Outcome::Note => ("33", "note  "),
                     Outcome::Failed => ("31", "FAILED"),
                 };
-                out.line(format!("{} {check}: {}", out.paint(code, word), visible(message)))?;
+                out.line(format!("{} {name}: {}", out.paint(code, word), visible(message)))?;
             }
         }
         Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
