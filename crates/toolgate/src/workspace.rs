@@ -66,12 +66,9 @@ impl Keeper {
     /// Does nothing for an error that is no refusal; says whether it is one.
     pub fn refused(&self, event: &str, agent: &str, by: &str, error: &Error) -> Result<bool, LedgerError> {
         let Some((kind, path)) = refusal(error) else { return Ok(false) };
-        let finding = |draft: Draft| {
-            let message = redact(&format!("{}: {error}", error.name()));
-            draft.finding("declared-io", kind, Decision::Deny, redact(path), message)
-        };
+        let message = redact(&format!("{}: {error}", error.name()));
         let draft = draft(event, agent, &[("path", path), ("by", by)]).decision(Decision::Deny);
-        self.append(finding(draft))?;
+        self.append(draft.finding("declared-io", kind, Decision::Deny, redact(path), message))?;
         Ok(true)
     }
 

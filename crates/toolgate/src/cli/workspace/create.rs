@@ -79,7 +79,7 @@ impl Create {
         if let Err(error) = keeper.done("workspace-create", &person(), &about) {
             workspace.cleanup()?;
             store.unpin(&path)?;
-            return Err(Failure::Other(error.to_string()));
+            return Err(error.into());
         }
         let named = workspace.declaration().inputs.iter().filter_map(Pattern::exact);
         let missing: Vec<&str> =

@@ -192,7 +192,7 @@ impl Cleanup {
         let shown = path.display().to_string();
         let about = [("name", self.agent.as_str()), ("directory", shown.as_str())];
         // First: what is gone without a record nobody can ask about.
-        keeper.done("workspace-cleanup", &person(), &about).map_err(|error| error.to_string())?;
+        keeper.done("workspace-cleanup", &person(), &about)?;
         workspace.cleanup()?;
         Store::open(&keeper.store())?.unpin(&path)?;
         if self.common.json {

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use toolgate_evidence::LedgerError;
 use toolgate_workspace::{DEFAULT_BASE, Error, FileError, Workspaces};
 
 use super::people::{HomeArgs, person};
@@ -159,6 +160,12 @@ impl From<FileError> for Failure {
     }
 }
 
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Failure {
+        Failure::Other(error.to_string())
+    }
+}
+
 impl From<String> for Failure {
     fn from(what: String) -> Failure {
         Failure::Other(what)
@@ -223,11 +230,8 @@ impl Command {
                 return ExitCode::from(READER_GONE);
             }
             if refusal(error).is_some() {
-                let recorded = common.keeper().and_then(|keeper| {
-                    keeper
-                        .refused(event, agent, &person(), error)
-                        .map_err(|error| Failure::Other(error.to_string()))
-                });
+                let recorded =
+                    common.keeper().and_then(|keeper| Ok(keeper.refused(event, agent, &person(), error)?));
                 if let Err(error) = recorded {
                     let _ = writeln!(stderr, "toolgate: the refusal could not be recorded: {error}");
                 }

@@ -49,7 +49,7 @@ impl Receipt {
         let id = id(&receipt).to_string();
         let outputs = receipt.statement().predicate.outputs.digest().to_string();
         let about = [("name", self.agent.as_str()), ("receipt", id.as_str()), ("outputs", outputs.as_str())];
-        keeper.done("workspace-receipt", &person(), &about).map_err(|error| error.to_string())?;
+        keeper.done("workspace-receipt", &person(), &about)?;
         let Some(file) = &self.output else {
             out.line(receipt.to_json().trim_end())?;
             return Ok(ExitCode::SUCCESS);
@@ -93,7 +93,7 @@ impl Replay {
         let about = [("name", self.to.as_str()), ("receipt", id.as_str())];
         if let Err(error) = keeper.done("workspace-replay", &person(), &about) {
             workspace.cleanup()?;
-            return Err(Failure::Other(error.to_string()));
+            return Err(error.into());
         }
         let files = workspace.declaration().inputs.len();
         if self.common.json {
@@ -125,9 +125,7 @@ impl Gc {
                     "no receipt `{id}` is kept; `toolgate workspace list --receipts` shows all"
                 )));
             }
-            let about = [("receipt", id.to_string())];
-            let about: Vec<_> = about.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            keeper.done("workspace-forget", &person(), &about).map_err(|error| error.to_string())?;
+            keeper.done("workspace-forget", &person(), &[("receipt", &id.to_string())])?;
         }
         let collected = store.collect()?;
         if self.common.json {

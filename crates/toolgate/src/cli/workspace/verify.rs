@@ -90,10 +90,9 @@ impl Verify {
             Err(error) => return self.report(out, None, &[Check::failed("signature", error.to_string())]),
         };
         let stated = &receipt.statement().predicate;
-        let files = stated.outputs.files().len();
         let mut checks = vec![
             Check::ok("signature", format!("by the key {}", receipt.key())),
-            Check::ok("statement", format!("agrees with itself: {files} outputs of {}", stated.agent)),
+            Check::ok("statement", format!("about {}, agrees with itself", stated.agent)),
         ];
         if !self.signature {
             checks.push(stored(&Store::open(&keeper.store())?, stated)?);
@@ -193,8 +192,7 @@ fn recorded(keeper: &Keeper, position: Option<&LedgerPosition>) -> Result<Check,
     let Some(LedgerPosition { seq, digest }) = position else {
         return Ok(Check::note("ledger", "the receipt names no line of a ledger"));
     };
-    let found = line(&keeper.dirs().state, *seq).map_err(|error| error.to_string())?;
-    Ok(match found {
+    Ok(match line(&keeper.dirs().state, *seq)? {
         Some(found) if found.digest.to_string() == *digest => {
             Check::ok("ledger", format!("line {seq} is as the receipt says"))
         }
