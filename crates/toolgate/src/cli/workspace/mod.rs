@@ -128,8 +128,11 @@ impl Failure {
             Failure::Workspace(Error::QuotaExceeded { .. }) => {
                 "; write less, or declare a workspace with a larger quota"
             }
-            Failure::Workspace(Error::Damaged { .. }) => {
-                "; `toolgate workspace cleanup` takes the workspace away"
+            Failure::Workspace(Error::Damaged { .. } | Error::NotStored { .. } | Error::Corrupt { .. }) => {
+                "; put it back from a copy"
+            }
+            Failure::Workspace(Error::BadReceipt { .. }) => {
+                "; take the one that is kept (`toolgate workspace list --receipts`), or name its signer with --key"
             }
             Failure::Workspace(_) | Failure::Declaration(_) | Failure::Other(_) => "",
         }
