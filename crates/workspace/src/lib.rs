@@ -44,13 +44,14 @@
 //! no link and no mount. Not against whoever may write below the base with other tools: such a one can change a file. It
 //! cannot make this library touch another one.
 //!
-//! Reading order: [`Workspace`] → [`Workspaces`] → [`Error`] → [`Snapshot`] → [`Store`] → [`Receipt`].
+//! Reading order: [`Workspace`] → [`Workspaces`] → [`Error`] → [`Snapshot`] → [`Store`] → [`Receipt`] → [`WorkspaceFile`].
 
 mod agent;
 mod atomic;
 mod beneath;
 mod digest;
 mod error;
+mod file;
 mod key;
 mod metrics;
 mod quota;
@@ -67,6 +68,7 @@ pub use agent::{AgentFault, AgentId};
 pub use atomic::Durability;
 pub use digest::{Algorithm, Digest, NoDigest};
 pub use error::{Error, Leaves, Limit};
+pub use file::{FileError, WorkspaceFile};
 pub use key::{PublicKey, SigningKey};
 pub use metrics::{Metrics, SideMetrics};
 pub use receipt::{About, Envelope, LedgerPosition, Predicate, Receipt, Statement, Subject};
