@@ -3,7 +3,7 @@
 //! `cargo bench -p toolgate-workspace --bench declared_io`; `BENCH_DIR` names another place than the system's for
 //! temporary files.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, reason = "a benchmark")]
 
 use std::fs::{self, File};
 use std::hint::black_box;

@@ -115,8 +115,16 @@ impl<'d> Staged<'d> {
 
     /// Gives a file without a name this one. False where it is taken.
     fn link(&self, name: &str) -> io::Result<bool> {
-        let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        match fs::linkat(fs::CWD, own, self.directory, name, AtFlags::SYMLINK_FOLLOW) {
+        let by_handle = fs::linkat(&self.file, "", self.directory, name, AtFlags::EMPTY_PATH);
+        let linked = match by_handle {
+            // Older kernels want the way through /proc from whoever has no special right.
+            Err(Errno::NOENT) => {
+                let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+                fs::linkat(fs::CWD, own, self.directory, name, AtFlags::SYMLINK_FOLLOW)
+            }
+            linked => linked,
+        };
+        match linked {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
             Err(errno) => Err(errno.into()),
