@@ -51,6 +51,7 @@ mod atomic;
 mod beneath;
 mod error;
 mod file;
+mod listing;
 mod metrics;
 mod quota;
 mod removal;
@@ -62,6 +63,7 @@ pub use agent::{AgentFault, AgentId};
 pub use atomic::Durability;
 pub use error::{Error, Leaves, Limit};
 pub use file::{FileError, WorkspaceFile};
+pub use listing::{Listed, Listing};
 pub use metrics::{Metrics, SideMetrics};
 pub use toolgate_declaration::{
     CleanPath, Declaration, Declared, Dots, Fault, Invalid, Pattern, Quota, Side, TEMP,
