@@ -82,9 +82,11 @@ impl Declaration {
         })
     }
 
-    /// The first entry of this one that may name what the other one writes, and that one's.
+    /// The first entry of this one that may not stand beside the other one, and that one's output: nobody writes what
+    /// another one writes, and nobody names as an input a file that another one is still writing. A directory or a glob
+    /// of inputs may cover such a file: who reads all of a project has its own copy of it, as it was before.
     pub fn conflict<'d>(&'d self, other: &'d Declaration) -> Option<(&'d Pattern, &'d Pattern)> {
-        let mine = self.outputs.iter().chain(&self.inputs);
+        let mine = self.outputs.iter().chain(self.inputs.iter().filter(|input| input.exact().is_some()));
         mine.flat_map(|mine| other.outputs.iter().map(move |theirs| (mine, theirs)))
             .find(|(mine, theirs)| mine.overlaps(theirs))
     }
@@ -146,10 +148,22 @@ impl Declared {
         }
     }
 
-    /// Whether a path belongs to what a snapshot holds: declared by name, or by a pattern and not temporary.
-    pub fn is_kept(&self, path: &CleanPath<'_>) -> bool {
+    /// Whether a path belongs to what a snapshot of one side holds: declared by name, or by a pattern and not temporary.
+    pub fn is_kept(&self, side: Side, path: &CleanPath<'_>) -> bool {
+        let allowed = match side {
+            Side::Input => &self.inputs,
+            Side::Output => &self.outputs,
+        };
         let temporary = self.declaration.temp && is_temporary(path);
-        if temporary { self.outputs.exact.contains(path.as_str()) } else { self.outputs.cover(path) }
+        if temporary { allowed.exact.contains(path.as_str()) } else { allowed.cover(path) }
+    }
+
+    /// The entries of one side.
+    pub fn entries(&self, side: Side) -> &[Pattern] {
+        match side {
+            Side::Input => &self.declaration.inputs,
+            Side::Output => &self.declaration.outputs,
+        }
     }
 }
 
@@ -290,7 +304,7 @@ mod tests {
     #[test]
     fn temporary_files_are_in_no_snapshot_unless_by_name() {
         let one = declared(&[], &["./", "temp/named"], true);
-        let kept = |raw| one.is_kept(&CleanPath::of(raw, Dots::Component).unwrap());
+        let kept = |raw| one.is_kept(Side::Output, &CleanPath::of(raw, Dots::Component).unwrap());
         assert!(kept("x") && kept("temp/named") && !kept("temp/other"));
     }
 
@@ -303,7 +317,8 @@ mod tests {
         };
         assert_eq!(conflict(&["in"], &["other"]), None);
         assert_eq!(conflict(&[], &["out/x"]).as_deref(), Some("out/x out/"));
-        assert_eq!(conflict(&["**/*.md"], &[]).as_deref(), Some("**/*.md out/"));
+        assert_eq!(conflict(&["out/x"], &[]).as_deref(), Some("out/x out/"));
+        assert_eq!(conflict(&["./", "**/*.md"], &["other"]), None, "a copy of everything is nobody's work");
     }
 
     #[test]

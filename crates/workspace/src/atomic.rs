@@ -91,6 +91,11 @@ impl<'d> Staged<'d> {
         Ok(Staged { directory, file: file.into(), name: Some(name), durability })
     }
 
+    /// Where the rest of what it is to hold is written.
+    pub(crate) fn content(&mut self) -> &mut File {
+        &mut self.file
+    }
+
     /// Gives it its name, in place of what has it now.
     pub(crate) fn publish(mut self, name: &str) -> io::Result<()> {
         if self.durability == Durability::Machine {

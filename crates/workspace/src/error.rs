@@ -6,6 +6,7 @@ use std::{fmt, io};
 use toolgate_declaration::{Fault, Invalid, Pattern};
 
 use crate::agent::{AgentFault, AgentId};
+use crate::digest::Digest;
 
 /// Why something was not done.
 #[derive(Debug)]
@@ -82,6 +83,21 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The store lacks a content.
+    NotStored {
+        /// Its digest.
+        digest: Digest,
+    },
+    /// A content is not what its name says.
+    Corrupt {
+        /// Its name.
+        digest: Digest,
+    },
+    /// A receipt that cannot be relied on.
+    BadReceipt {
+        /// What is wrong with it, to follow on `the receipt`.
+        why: &'static str,
+    },
     /// The system does not let us.
     Io {
         /// The path.
@@ -146,6 +162,9 @@ impl Error {
             Error::NotAFile { .. } => "ErrNotAFile",
             Error::UnsafeBase { .. } => "ErrUnsafeBase",
             Error::Damaged { .. } => "ErrDamaged",
+            Error::NotStored { .. } => "ErrNotStored",
+            Error::Corrupt { .. } => "ErrCorrupt",
+            Error::BadReceipt { .. } => "ErrBadReceipt",
             Error::Io { .. } => "ErrIO",
         }
     }
@@ -197,6 +216,11 @@ impl fmt::Display for Error {
             Error::NotAFile { path } => write!(f, "`{}` is no regular file", path.escape_debug()),
             Error::UnsafeBase { path, why } => write!(f, "`{}` {why}", path.display()),
             Error::Damaged { path } => write!(f, "`{}` cannot be read", path.display()),
+            Error::NotStored { digest } => write!(f, "the store does not hold `{digest}`"),
+            Error::Corrupt { digest } => {
+                write!(f, "the store's `{digest}` holds something else: it was changed")
+            }
+            Error::BadReceipt { why } => write!(f, "the receipt {why}"),
             Error::Io { path, source } => write!(f, "cannot use `{}`: {source}", path.escape_debug()),
         }
     }

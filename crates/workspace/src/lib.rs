@@ -44,27 +44,39 @@
 //! no link and no mount. Not against whoever may write below the base with other tools: such a one can change a file. It
 //! cannot make this library touch another one.
 //!
-//! Reading order: [`Workspace`] → [`Workspaces`] → [`Error`] → [`Metrics`] → [`WorkspaceFile`].
+//! Reading order: [`Workspace`] → [`Workspaces`] → [`Error`] → [`Snapshot`] → [`Store`] → [`Receipt`] → [`WorkspaceFile`].
 
 mod agent;
 mod atomic;
 mod beneath;
+mod digest;
 mod error;
 mod file;
+mod key;
 mod listing;
 mod metrics;
 mod quota;
+mod receipt;
 mod removal;
+mod replay;
+mod snapshot;
+mod store;
 mod walk;
 mod workspace;
 mod workspaces;
 
 pub use agent::{AgentFault, AgentId};
 pub use atomic::Durability;
+pub use digest::{Algorithm, Digest, NoDigest};
 pub use error::{Error, Leaves, Limit};
 pub use file::{FileError, WorkspaceFile};
+pub use key::{PublicKey, SigningKey};
 pub use listing::{Listed, Listing};
 pub use metrics::{Metrics, SideMetrics};
+pub use receipt::{About, Envelope, LedgerPosition, Predicate, Receipt, Statement, Subject};
+pub use replay::Moment;
+pub use snapshot::{Difference, Formula, Progress, Snapshot, State};
+pub use store::{Collected, Store};
 pub use toolgate_declaration::{
     CleanPath, Declaration, Declared, Dots, Fault, Invalid, Pattern, Quota, Side, TEMP,
 };

@@ -1,5 +1,6 @@
 //! What lies below a directory, whichever way it is made.
 
+use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{self, AtFlags, Dir, FileType};
@@ -28,7 +29,11 @@ pub(crate) fn walk(
     while let Some(directory) = waiting.pop() {
         let handle = match top.open_directory(&directory) {
             Ok(handle) => handle,
-            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(Error::Io { source, .. })
+                if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
+                continue;
+            }
             Err(error) => return Err(error),
         };
         for (name, kind) in entries(handle, &directory)? {

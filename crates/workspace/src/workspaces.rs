@@ -7,6 +7,7 @@
 //!     lock               held while a workspace is made or taken away
 //!     agent-5/           what is known about it, out of its reach
 //!       workspace.json   its declaration, and which directory it is
+//!       inputs.json      what it began with, where it was filled from a directory
 //!       usage            how much it holds, where there is a quota
 //! ```
 
@@ -28,6 +29,7 @@ use crate::error::Error;
 use crate::metrics::Counters;
 use crate::quota::{self, Meter};
 use crate::removal;
+use crate::snapshot::Snapshot;
 use crate::workspace::Workspace;
 
 /// Where workspaces are made if nobody says otherwise.
@@ -36,6 +38,7 @@ pub const DEFAULT_BASE: &str = "/tmp/kgc-workspaces";
 /// What is ours in a base. No agent has such a name.
 const RECORDS: &str = ".toolgate";
 const RECORD: &str = "workspace.json";
+const BEGAN: &str = "inputs.json";
 const USAGE: &str = "usage";
 /// A workspace before it has its name.
 const NEW: &str = "new";
@@ -104,11 +107,24 @@ impl Workspaces {
     /// Makes a workspace. Refused where the agent's name is none or is taken, where the declaration cannot be used, and
     /// where it overlaps what another agent writes.
     pub fn create(&self, agent: &str, declaration: Declaration) -> Result<Workspace, Error> {
+        self.make(agent, declaration, Beside::Disjoint)
+    }
+
+    /// Makes a workspace for a copy of what is known: what others are writing is no concern of it.
+    pub(crate) fn create_copy(&self, agent: &str, declaration: Declaration) -> Result<Workspace, Error> {
+        self.make(agent, declaration, Beside::Any)
+    }
+
+    fn make(&self, agent: &str, declaration: Declaration, beside: Beside) -> Result<Workspace, Error> {
         let agent = parse(agent)?;
         let declared = declaration.compile()?;
         let _lock = self.lock()?;
         self.forget_unfinished(&agent)?;
-        for other in self.records()? {
+        let others = match beside {
+            Beside::Disjoint => self.records()?,
+            Beside::Any => Vec::new(),
+        };
+        for other in others {
             if let Some((pattern, theirs)) = declared.declaration().conflict(&other.declaration) {
                 return Err(Error::Conflict {
                     agent,
@@ -211,6 +227,22 @@ impl Workspaces {
         removal::remove(&self.inner.records, agent.as_str()).map_err(failed)
     }
 
+    /// Keeps what a workspace began with.
+    pub(crate) fn remember(&self, agent: &AgentId, began: &Snapshot) -> Result<(), Error> {
+        let not_found = || Error::WorkspaceNotFound { agent: agent.to_string() };
+        let record = self.record_directory(agent)?.ok_or_else(not_found)?;
+        let kept = || replace(&record, BEGAN, &serde_json::to_vec(began)?);
+        kept().map_err(|error| Error::about(agent.as_str(), error))
+    }
+
+    /// What a workspace began with, where somebody kept that.
+    pub(crate) fn began_with(&self, agent: &AgentId) -> Result<Option<Snapshot>, Error> {
+        let Some(record) = self.record_directory(agent)? else { return Ok(None) };
+        let damaged = || Error::Damaged { path: self.path.join(RECORDS).join(agent.as_str()).join(BEGAN) };
+        let Some(text) = read_kept(&record, BEGAN).map_err(|_| damaged())? else { return Ok(None) };
+        serde_json::from_str(&text).map(Some).map_err(|_| damaged())
+    }
+
     fn lock(&self) -> Result<File, Error> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let lock = || -> io::Result<File> {
@@ -278,13 +310,7 @@ impl Workspaces {
     /// `None` where there is none: it was being made.
     fn read_record(&self, agent: &AgentId, directory: &OwnedFd) -> Result<Option<Record>, Error> {
         let damaged = || Error::Damaged { path: self.path.join(RECORDS).join(agent.as_str()).join(RECORD) };
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = match fs::openat(directory, RECORD, flags, Mode::empty()) {
-            Ok(file) => File::from(file),
-            Err(Errno::NOENT) => return Ok(None),
-            Err(errno) => return Err(Error::about(RECORD, errno)),
-        };
-        let text = io::read_to_string(file).map_err(|_| damaged())?;
+        let Some(text) = read_kept(directory, RECORD).map_err(|_| damaged())? else { return Ok(None) };
         let record: Record = serde_json::from_str(&text).map_err(|_| damaged())?;
         if record.agent == *agent { Ok(Some(record)) } else { Err(damaged()) }
     }
@@ -306,8 +332,25 @@ impl Workspaces {
     }
 }
 
+/// Whether a workspace is made only where nobody else writes what it declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    Disjoint,
+    Any,
+}
+
 fn parse(agent: &str) -> Result<AgentId, Error> {
     AgentId::parse(agent).map_err(|why| Error::InvalidAgent { agent: agent.to_owned(), why })
+}
+
+/// A file of ours, whole; `None` where there is none.
+fn read_kept(directory: &OwnedFd, name: &str) -> io::Result<Option<String>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    match fs::openat(directory, name, flags, Mode::empty()) {
+        Ok(file) => io::read_to_string(File::from(file)).map(Some),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 fn make_directory(inside: impl AsFd, name: &str) -> io::Result<OwnedFd> {
