@@ -24,6 +24,7 @@ mod files;
 mod kept;
 mod ledger;
 mod lockout;
+mod position;
 mod read;
 pub mod render;
 mod tally;
@@ -39,6 +40,7 @@ pub use ledger::Ledger;
 pub use lockout::{
     Added, Cleared, Locked, LockoutError, LockoutFiles, Lockouts, NewLockout, TeamCopy, Which,
 };
+pub use position::{Position, line, position};
 pub use read::{Entries, entries, tail};
 pub use tally::{DENIED, Denials, SessionCounts, Tally};
 pub use verify::{Fault, Problem, Report, verify};

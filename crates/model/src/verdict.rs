@@ -99,6 +99,12 @@ pub enum Kind {
     Question,
     /// Too much in a short time.
     Limit,
+    /// A file that was not declared to be read.
+    UndeclaredRead,
+    /// A file that was not declared to be written.
+    UndeclaredWrite,
+    /// Another machine, where no network was declared.
+    UndeclaredConnection,
 }
 
 impl Kind {
@@ -136,6 +142,9 @@ impl Kind {
             Kind::TeamPhase => "team-phase",
             Kind::Question => "question",
             Kind::Limit => "limit",
+            Kind::UndeclaredRead => "undeclared-read",
+            Kind::UndeclaredWrite => "undeclared-write",
+            Kind::UndeclaredConnection => "undeclared-connection",
         }
     }
 }

@@ -16,6 +16,7 @@ macro_rules! profiles {
 }
 profiles!(
     "ask-user-limit",
+    "declared-io",
     "ittybitty",
     "ittybitty-compat",
     "main-checkout",

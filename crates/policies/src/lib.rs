@@ -9,6 +9,7 @@ mod coordinator_write;
 mod create_only_log;
 mod custom_rule;
 mod decision_inbox;
+mod declared_io;
 mod destructive;
 mod directory_change;
 mod directory_read;
@@ -103,6 +104,7 @@ pub const POLICIES: &[Entry] = &[
     entry!(create_only_log, "create-only-log", floor: false),
     entry!(custom_rule, "custom-rule", floor: false),
     entry!(decision_inbox, "decision-inbox", floor: false),
+    entry!(declared_io, "declared-io", floor: false),
     entry!(destructive, "destructive", floor: false),
     entry!(directory_change, "directory-change", floor: false),
     entry!(directory_read, "directory-read", floor: false),

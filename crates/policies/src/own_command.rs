@@ -1,7 +1,8 @@
 //! Denies an agent those commands of toolgate that change something.
 //!
 //! Why: what an agent runs through its shell must not loosen the gate. `toolgate trust` is a person's word, `toolgate
-//! uninstall` takes the hook out, and `toolgate hook` writes into the record.
+//! uninstall` takes the hook out, and `toolgate hook` writes into the record. `toolgate workspace` and `toolgate mcp` read and
+//! write files for whoever runs them, where the gate sees no file at all.
 //!
 //! Settings: none. This is the floor; no file opens it. An agent that `reviewers` of `[team]` name may lock an author out
 //! (`toolgate lockout add`), which only ever closes something.
@@ -42,12 +43,21 @@ impl Policy for OwnCommand<'_> {
         let reviews = lists(self.reviewers, &facts.team.member, None);
         let open = |run: &&Run| only_reads(run) || (reviews && adds_lockout(run));
         for run in facts.runs.iter().filter(|run| is_ours(&run.program) && !open(run)) {
+            let (why, instead) = if is_workspace(run) {
+                (
+                    "reads or writes files past the gate that judges this session",
+                    "use the file tools; `toolgate workspace list` and `verify` are open",
+                )
+            } else {
+                (
+                    "changes the gate that judges this session",
+                    "a person runs it, in a terminal; `toolgate check`, `explain` and `ledger` are open",
+                )
+            };
             findings.push(
                 Finding::new("own-command", Decision::Deny, Kind::Tampering)
-                    .because(format!("{} changes the gate that judges this session", shown(run)))
-                    .instead(
-                        "a person runs it, in a terminal; `toolgate check`, `explain` and `ledger` are open",
-                    ),
+                    .because(format!("{} {why}", shown(run)))
+                    .instead(instead),
             );
         }
     }
@@ -55,6 +65,11 @@ impl Policy for OwnCommand<'_> {
 
 fn is_ours(program: &str) -> bool {
     matches!(program, "toolgate" | "toolgate-cli" | "toolgate-hook" | "toolgate.exe")
+}
+
+/// Whether it hands out files.
+fn is_workspace(run: &Run) -> bool {
+    matches!(run.words.get(1).map(String::as_str), Some("workspace" | "mcp"))
 }
 
 fn adds_lockout(run: &Run) -> bool {
@@ -79,6 +94,9 @@ fn only_reads(run: &Run) -> bool {
         ["lockout" | "agent" | "phase", "list" | "show", ..] | ["prompt", "audit", ..] => {
             !words.iter().any(|word| word.starts_with("--write"))
         }
+        ["workspace", "list" | "verify", ..]
+        | ["workspace" | "mcp", "--help" | "-h"]
+        | ["workspace", _, "--help" | "-h"] => true,
         ["init" | "uninstall" | "trust", rest @ ..] => rest.iter().any(|word| SAYING.contains(word)),
         _ => false,
     }
@@ -140,6 +158,24 @@ mod tests {
             ("toolgate agent add kane", false),
             ("toolgate phase show", true),
             ("toolgate prompt audit x.md", true),
+            ("toolgate workspace list --json", true),
+            ("toolgate workspace verify r.json", true),
+            ("toolgate workspace create --help", true),
+            ("toolgate workspace -h", true),
+            ("toolgate mcp --help", true),
+            ("toolgate mcp --workspace w.toml", false),
+            ("toolgate mcp", false),
+            ("toolgate workspace", false),
+            ("toolgate workspace read alpha secret.txt", false),
+            ("toolgate workspace write alpha -- --help", false),
+            ("toolgate workspace write --help secret.txt", false),
+            ("toolgate workspace create alpha", false),
+            ("toolgate workspace receipt alpha", false),
+            ("toolgate workspace replay r.json", false),
+            ("toolgate workspace cleanup alpha", false),
+            ("toolgate workspace gc", false),
+            ("toolgate workspace $x", false),
+            ("toolgate --json workspace verify r.json", false),
             ("toolgate prompt audit x.md --write y.md", false),
         ] {
             let run = Run::of(command.split(' ').map(str::to_owned).collect());

@@ -8,7 +8,8 @@
 //! (default: judged where it leads) or `never`; `reads` = whether reads are held to it too.
 //!
 //! Sees through: `..` behind either separator. `[...slug].tsx` and `a..b` hold no component `..` and pass.
-//! Does not see: where the path leads. `outside-scope` does, always.
+//! Does not see: where the path leads. `outside-scope` does, always. Of a shell command, how a path is written: it has been
+//! worked out by then, and is judged where it leads.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,7 +57,9 @@ impl Policy for PathTraversal {
                 DotDot::Reject => has_dotdot(&used.text),
                 DotDot::Substring => used.text.contains(".."),
             };
-            let absolute = self.absolute == Absolute::Never && used.text.starts_with('/');
+            // A shell command's paths are all absolute by now, however they were written.
+            let given = used.origin.is_none();
+            let absolute = self.absolute == Absolute::Never && given && used.text.starts_with('/');
             let (what, instead) = if climbs {
                 ("holds `..`", "write the path without it")
             } else if absolute {

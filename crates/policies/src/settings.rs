@@ -14,6 +14,7 @@ use crate::coordinator_write::CoordinatorWrite;
 use crate::create_only_log::CreateOnlyLog;
 use crate::custom_rule::{CustomRules, Rule};
 use crate::decision_inbox::DecisionInbox;
+use crate::declared_io::DeclaredIo;
 use crate::destructive::{CommandRule, Destructive, DiskFloor, OwnRules};
 use crate::directory_change::DirectoryChange;
 use crate::directory_read::DirectoryRead;
@@ -128,6 +129,7 @@ pub(crate) struct Policies {
     read_scope: ReadScope,
     reviewer_lockout: ReviewerLockout,
     ask_user_limit: AskUserLimit,
+    declared_io: DeclaredIo,
 }
 
 /// `[telling]`: an agent that is denied tries another way, and its user need not know, unless it does not get on.
@@ -201,6 +203,7 @@ impl Settings {
             self.agent.len(),
             self.limit.len(),
             private,
+            self.policy.declared_io.len(),
         ]
         .into_iter()
         .max();
@@ -330,8 +333,9 @@ impl Settings {
                 read_scope: _,
                 reviewer_lockout: _,
                 ask_user_limit,
+                declared_io,
             } = &self.policy;
-            let settable: [&dyn Policy; 32] = [
+            let settable: [&dyn Policy; 33] = [
                 // Of the team's policies the one that says most about a file comes first: its message is the one that
                 // the agent reads.
                 init_phase,
@@ -349,6 +353,8 @@ impl Settings {
                 &lists.limits,
                 invalid_path,
                 path_traversal,
+                // Before the scope: an agent is told that a file is not declared, wherever it lies.
+                declared_io,
                 &lists.scope,
                 git_internals_write,
                 worktree_removal,

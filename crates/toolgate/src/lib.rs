@@ -29,4 +29,6 @@ pub mod settings;
 pub mod store;
 pub mod team;
 mod telling;
+#[cfg(feature = "cli")]
+pub mod workspace;
 pub mod wrap;

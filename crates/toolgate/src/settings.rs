@@ -139,6 +139,15 @@ impl Wanted<'_> {
         self.compile_anew(&files, key, stamps, &cache)
     }
 
+    /// Stands for the rules in force: those that this build ships, and what each layer says.
+    #[cfg(feature = "cli")]
+    pub fn ruleset(&self) -> Result<String, SettingsError> {
+        let layers = self.layers()?;
+        let bytes = postcard::to_allocvec(&(BUILD, &layers))
+            .map_err(|error| SettingsError::new(self.dirs.config.join(FILE), None, error.to_string()))?;
+        Ok(format!("sha256:{}", digest(&bytes)))
+    }
+
     /// Without the command line there is nothing that could read TOML.
     #[cfg(not(feature = "cli"))]
     #[expect(clippy::unused_self, reason = "the whole binary needs it")]

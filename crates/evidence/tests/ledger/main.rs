@@ -9,6 +9,8 @@ mod crash;
 #[cfg(test)]
 mod parallel;
 #[cfg(test)]
+mod position;
+#[cfg(test)]
 mod read;
 #[cfg(test)]
 mod support;

@@ -11,6 +11,7 @@ mod map;
 pub mod measure;
 mod redaction;
 mod team;
+mod workspace;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -73,6 +74,7 @@ struct Context {
     subagent_type: Option<String>,
     trusted: Option<bool>,
     mode: Option<String>,
+    workspace: Option<workspace::Workspace>,
     #[serde(flatten)]
     team: team::TeamContext,
 }
@@ -119,6 +121,8 @@ struct Detail {
     reason_matches: Vec<String>,
     /// What the agent gets for an answer.
     answer: Option<String>,
+    /// The name of the error that the reason has to begin with.
+    error: Option<String>,
 }
 
 /// A case that we do not follow on purpose.
@@ -296,6 +300,11 @@ fn details(case: &Case<'_>, call: &Call<'_>, verdict: &Verdict, ground: &Ground)
     {
         return wrong(format!("answered with {:?}", verdict.answer()));
     }
+    if let Some(error) = &case.detail.error
+        && why.split_once(':').is_none_or(|(name, _)| name != error)
+    {
+        return wrong(format!("the reason is no `{error}`: {why}"));
+    }
     if let Some(policy) = &case.detail.policy
         && !verdict.findings().iter().any(|finding| finding.policy == policy)
     {
@@ -363,6 +372,7 @@ fn settings(case: &Case<'_>) -> Result<Settings, Trouble> {
     }
     text.push_str(&team::settings(case));
     text.push_str(&redaction::settings(case));
+    text.push_str(&workspace::settings(case));
     let layer = read(&text).map_err(|error| Trouble::Wrong(format!("settings: {}", error.what)))?;
     stack(Some(name), name, &[&layer]).map_err(|error| Trouble::Wrong(format!("settings: {}", error.what)))
 }

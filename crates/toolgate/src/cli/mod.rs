@@ -21,6 +21,7 @@ mod shell;
 mod team_rules;
 mod test;
 mod trust;
+mod workspace;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -94,6 +95,8 @@ enum Command {
     Lockout(lockout::Lockout),
     /// Say how far the team of this repository has come
     Phase(phase::Phase),
+    /// Have agents read and write what was declared, and nothing else
+    Workspace(workspace::Workspace),
     /// Switch the gate off in this worktree for a while; only for a person at a terminal
     Pause(pause::Pause),
     /// Run case files
@@ -255,6 +258,7 @@ pub fn run() -> ExitCode {
         Command::Agent(command) => command.run(&mut out),
         Command::Lockout(command) => command.run(&mut out),
         Command::Phase(command) => command.run(&mut out),
+        Command::Workspace(command) => Ok(command.run(&mut out)),
         Command::Pause(command) => command.run(&mut out),
         Command::Test(command) => command.run(&mut out),
         Command::Demo(command) => command.run(&mut out),

@@ -21,12 +21,30 @@ pub(super) struct PlaceArgs {
     /// The worktree; the one of the working directory where left out
     #[arg(long, value_name = "DIR")]
     pub(super) root: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) home: HomeArgs,
+}
+
+/// Whose settings and record.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct HomeArgs {
     /// The person's home
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     home: Option<PathBuf>,
     /// The directory of the record
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     state: Option<PathBuf>,
+}
+
+impl HomeArgs {
+    pub(super) fn dirs(&self) -> Result<Dirs, String> {
+        let mut dirs = match &self.home {
+            Some(home) => Dirs::of_home(home),
+            None => Dirs::from_env(|name| std::env::var_os(name)).ok_or("HOME is not set")?,
+        };
+        dirs.state = self.state.clone().unwrap_or(dirs.state);
+        Ok(dirs)
+    }
 }
 
 impl PlaceArgs {
@@ -36,12 +54,7 @@ impl PlaceArgs {
     }
 
     pub(super) fn dirs(&self) -> Result<Dirs, String> {
-        let mut dirs = match &self.home {
-            Some(home) => Dirs::of_home(home),
-            None => Dirs::from_env(|name| std::env::var_os(name)).ok_or("HOME is not set")?,
-        };
-        dirs.state = self.state.clone().unwrap_or(dirs.state);
-        Ok(dirs)
+        self.home.dirs()
     }
 
     /// The ground that a session in this worktree would stand on.

@@ -1,0 +1,346 @@
+//! Denies reading and writing what was not declared beforehand: files that are neither inputs nor outputs, and the network.
+//!
+//! Why: an agent whose inputs and outputs are fixed before it begins can be repeated, checked and run beside others. One
+//! read that nobody declared, and its result depends on something that nobody knows of.
+//!
+//! Settings: `enabled` (off by default). `inputs` = what is read, `outputs` = what is written: paths below the session's
+//! root, `a/b.txt` for one file, `a/` for everything below a directory, `src/**/*.rs` for a glob. `temp` = whether
+//! everything below `temp/` may be written too. `network` = whether other machines may be talked to (`false`).
+//! A path is declared when both of its names are: as it is written, and where links lead. What reaches below a directory (a
+//! search, `cp -r`, the deletion of a directory, names that are only known when they run) needs an entry that covers all of it. A link may
+//! be made to what is declared on either side. Changing a file is writing: an edit, `sed -i` or `mv` of an output needs no input,
+//! while showing an output does. The directories that lead to an output may be made. What lies outside of the
+//! root cannot be declared. Only names are open, and only below the root: `cd`, `ls`, `find`, `stat`, a glob tool,
+//! `git status`, `ls-files` and `rev-parse`. The standard streams, `/dev/null` and its like are no files.
+//!
+//! Sees through: the shell, redirections, links, `..`, absolute paths, globs, `xargs`, scripts, a patch's files.
+//! Does not see: hard links that were there before; what git keeps in its own directory about declared files; whether a file
+//! exists, which `test -e` tells. What a program does that nobody described is `unproved-effect`'s, which the profile sets to
+//! `deny`.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_declaration::{CleanPath, Dots, Pattern, TEMP};
+use toolgate_model::{
+    Access, Decision, Facts, Finding, Ground, Kind, NodeKind, Place, Policy, Reach, Run, Use, below, shorten,
+};
+
+/// `[policy.declared-io]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct DeclaredIo {
+    /// Whether it stands.
+    enabled: bool,
+    /// What is read: `a/b.txt`, `a/`, `src/**/*.rs`, below the session's root.
+    inputs: Vec<Pattern>,
+    /// What is written.
+    outputs: Vec<Pattern>,
+    /// Whether everything below `temp/` may be written too.
+    temp: bool,
+    /// Whether other machines may be talked to.
+    network: bool,
+}
+
+impl Policy for DeclaredIo {
+    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        if !self.enabled {
+            return;
+        }
+        findings.extend(facts.uses.iter().filter_map(|used| self.objection(used, facts)));
+        if facts.connects && !self.network {
+            findings.push(
+                Finding::new("declared-io", Decision::Deny, Kind::UndeclaredConnection)
+                    .because(format!("{} talks to another machine, which is not declared", facts.tool))
+                    .instead("work on declared files, or have a person set `network = true` in [policy.declared-io]"),
+            );
+        }
+    }
+}
+
+/// What a declaration has to say to a use.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// That it lies in the workspace: only names are shown.
+    Inside,
+    Input,
+    Output,
+    /// Either: a link is made to it.
+    Either,
+}
+
+/// How much of a place a use is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// That one file.
+    File,
+    /// Everything below.
+    Tree,
+    /// The directory alone: it is made, or what is put into it is told by its own name.
+    Directory,
+}
+
+impl DeclaredIo {
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.inputs.len().max(self.outputs.len())
+    }
+
+    fn objection(&self, used: &Use<'_>, facts: &Facts<'_>) -> Option<Finding> {
+        let Ok(place) = &used.place else { return Some(no_path(used, facts)) };
+        let needs = match used.access {
+            Access::Enter => return None,
+            Access::List => Needs::Inside,
+            Access::Search if shows_names(used, facts) => Needs::Inside,
+            Access::Read | Access::Search if is_part_of_change(used, place, facts) => return None,
+            Access::Read | Access::Search => Needs::Input,
+            Access::Link => Needs::Either,
+            Access::Append | Access::Write | Access::Delete => Needs::Output,
+        };
+        if is_no_file(place) {
+            return None;
+        }
+        let extent = extent(used, place, facts);
+        let undeclared = place.paths().find(|path| !self.declares(path, needs, extent, used, facts.ground))?;
+        Some(self.finding(used, place, undeclared, (needs, extent), facts))
+    }
+
+    /// Whether one name of a place is declared for this.
+    fn declares(&self, path: &Path, needs: Needs, extent: Extent, used: &Use<'_>, ground: &Ground) -> bool {
+        let Some(path) = in_workspace(path, ground) else { return false };
+        let (path, extent) = match known_part(&path).filter(|_| used.origin.is_some()) {
+            Some(known) => (known, Extent::Tree),
+            None => (path.as_str(), extent),
+        };
+        let Ok(path) = CleanPath::of(path, Dots::Component) else { return false };
+        let listed = |list: &[Pattern]| list.iter().any(|entry| covers(entry, &path, extent));
+        let output = || listed(&self.outputs) || (self.temp && is_temporary(&path, extent));
+        match needs {
+            Needs::Inside => true,
+            Needs::Input => listed(&self.inputs),
+            Needs::Output => output(),
+            Needs::Either => listed(&self.inputs) || output(),
+        }
+    }
+
+    fn finding(
+        &self,
+        used: &Use<'_>,
+        place: &Place,
+        undeclared: &Path,
+        (needs, extent): (Needs, Extent),
+        facts: &Facts<'_>,
+    ) -> Finding {
+        let (kind, list, key, tool, verb) = match needs {
+            Needs::Output => (Kind::UndeclaredWrite, &self.outputs, "outputs", "write_output", "write"),
+            Needs::Inside | Needs::Input | Needs::Either => {
+                (Kind::UndeclaredRead, &self.inputs, "inputs", "read_input", "read")
+            }
+        };
+        let named = place.lexical.to_string_lossy();
+        let all = if extent == Extent::Tree { " and all below" } else { "" };
+        let leads = if undeclared == place.lexical {
+            String::new()
+        } else {
+            format!(" (it leads to `{}`)", shorten(&undeclared.to_string_lossy(), 80))
+        };
+        let why = if in_workspace(undeclared, facts.ground).is_none() {
+            "which lies outside of the workspace and cannot be declared".to_owned()
+        } else {
+            format!("which `{key}` do not declare")
+        };
+        let mut entries: Vec<&str> = list.iter().map(Pattern::as_str).collect();
+        if needs == Needs::Output && self.temp {
+            entries.push("temp/");
+        }
+        let entries = entries.join(", ");
+        let person = format!("have a person add it to `{key}` of [policy.declared-io]");
+        let instead = match &facts.ground.root {
+            None => "have a person register the session's directory with --root".to_owned(),
+            Some(_) if needs == Needs::Inside => "list what lies in the workspace".to_owned(),
+            Some(_) if entries.is_empty() => format!("nothing is declared to be {verb}; {person}"),
+            Some(_) => {
+                format!("{verb} what is declared ({}), also with `{tool}`, or {person}", shorten(&entries, 90))
+            }
+        };
+        Finding::new("declared-io", Decision::Deny, kind)
+            .because(format!(
+                "{} {} `{}`{all}{leads}, {why}",
+                facts.tool,
+                used.access.verb(),
+                shorten(&named, 80)
+            ))
+            .at(&used.param, named)
+            .instead(instead)
+            .detail(shorten(&entries, 200))
+    }
+}
+
+/// What no path can be made of cannot be declared either.
+fn no_path(used: &Use<'_>, facts: &Facts<'_>) -> Finding {
+    let text = used.text.escape_debug().to_string();
+    Finding::new("declared-io", Decision::Deny, Kind::Traversal)
+        .because(format!(
+            "`{}` of {}, `{}`, is no path that could be declared",
+            used.param,
+            facts.tool,
+            shorten(&text, 100)
+        ))
+        .at(&used.param, text)
+        .instead("give a plain path relative to the workspace")
+}
+
+/// The standard streams, and devices that keep nothing. Not all of `/dev`: files can be kept in `/dev/shm`.
+fn is_no_file(place: &Place) -> bool {
+    const DEVICES: &[&str] =
+        &["full", "null", "random", "stderr", "stdin", "stdout", "tty", "urandom", "zero"];
+    place.paths().all(|path| {
+        let name = path.to_str().and_then(|path| path.strip_prefix("/dev/")).unwrap_or_default();
+        DEVICES.contains(&name)
+            || name
+                .strip_prefix("fd/")
+                .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    })
+}
+
+/// The path below the session's root, which is where declared paths start; `None` for what lies elsewhere, and for names
+/// that no declaration could hold.
+fn in_workspace(path: &Path, ground: &Ground) -> Option<String> {
+    let root = ground.root.as_ref()?;
+    let path = path.as_os_str().as_encoded_bytes();
+    let rest = [&root.lexical, &root.physical]
+        .into_iter()
+        .find_map(|root| below(root.as_os_str().as_encoded_bytes(), path))?;
+    std::str::from_utf8(rest).ok().map(str::to_owned)
+}
+
+/// The directory that a path of a shell command certainly lies in, where the rest is only known when it runs.
+fn known_part(path: &str) -> Option<&str> {
+    const UNKNOWN: char = '…';
+    let (known, _) = path.split_once(UNKNOWN)?;
+    Some(known.rsplit_once('/').map_or("", |(directory, _)| directory))
+}
+
+fn covers(entry: &Pattern, path: &CleanPath<'_>, extent: Extent) -> bool {
+    match extent {
+        Extent::File => entry.covers(path),
+        Extent::Tree => entry.covers_below(path),
+        Extent::Directory => path.as_str().is_empty() || entry.covers(path) || leads_to(entry, path),
+    }
+}
+
+/// Whether something that the entry covers may lie below the directory.
+fn leads_to(entry: &Pattern, directory: &CleanPath<'_>) -> bool {
+    // A directory whose name would read as a glob is not taken for one.
+    let plain = !directory.as_str().contains(['*', '?']);
+    plain && Pattern::parse(&format!("{directory}/")).is_ok_and(|below| below.overlaps(entry))
+}
+
+/// Whether it lies below the directory for temporary files. That directory itself may be made and emptied.
+fn is_temporary(path: &CleanPath<'_>, extent: Extent) -> bool {
+    match path.as_str().strip_prefix(TEMP) {
+        Some("") => extent != Extent::File,
+        Some(rest) => rest.starts_with('/'),
+        None => false,
+    }
+}
+
+fn extent(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> Extent {
+    let is_directory = is_kind(place, &NodeKind::Directory);
+    let by_shell = used.origin.is_some();
+    match (used.access, used.reach) {
+        (Access::Write, _) if is_made_directory(used, place, facts) => Extent::Directory,
+        (Access::Write, Reach::Exact) if is_directory && by_shell => Extent::Directory,
+        (Access::Write, Reach::Below) if puts_files(used, facts) => {
+            if is_directory { Extent::Directory } else { Extent::File }
+        }
+        (Access::Write, Reach::Below) if place.node.is_none() => Extent::Tree,
+        // Nothing lies below a file.
+        _ if is_directory => Extent::Tree,
+        _ => Extent::File,
+    }
+}
+
+fn is_kind(place: &Place, kind: &NodeKind) -> bool {
+    place.node.as_ref().is_some_and(|node| node.kind == *kind)
+}
+
+/// The programs that one part of a command starts, of which a use is an effect.
+fn runs_of<'f>(used: &'f Use<'_>, facts: &'f Facts<'_>) -> impl Iterator<Item = &'f Run> {
+    facts.runs.iter().filter(|run| run.origin.is_some() && run.origin == used.origin)
+}
+
+/// Whether a redirection names this place.
+fn is_redirected(run: &Run, place: &Place) -> bool {
+    place.lexical.to_str().is_some_and(|path| run.outputs.iter().any(|output| output == path))
+}
+
+fn is_made_directory(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
+    runs_of(used, facts).any(|run| run.program == "mkdir" && !is_redirected(run, place))
+}
+
+/// Other uses of the same place.
+fn uses_of<'f>(place: &'f Place, facts: &'f Facts<'_>) -> impl Iterator<Item = &'f Use<'f>> {
+    let is_it = |used: &&Use<'_>| used.place.as_ref().is_ok_and(|other| other.lexical == place.lexical);
+    facts.uses.iter().filter(is_it)
+}
+
+/// Whether a file is read in order to be changed or moved by the same program: that is part of writing it. What a
+/// redirection writes is another matter: `tee -a x < x` shows it.
+fn is_part_of_change(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
+    let as_far = |other: &Use<'_>| other.reach == Reach::Below || used.reach == Reach::Exact;
+    used.origin.is_some()
+        && uses_of(place, facts)
+            .any(|other| other.writes() && other.origin == used.origin && as_far(other))
+        && !runs_of(used, facts).any(|run| is_redirected(run, place))
+}
+
+/// Whether a program that copies or moves puts nothing but single files there. It is told to reach below, since it would
+/// put directories as well.
+fn puts_files(used: &Use<'_>, facts: &Facts<'_>) -> bool {
+    const PUTS: [&str; 3] = ["cp", "install", "mv"];
+    let taken = |other: &&Use<'_>| other.origin == used.origin && !other.access.fills();
+    let is_file = |other: &Use<'_>| {
+        other.place.as_ref().is_ok_and(|place| is_kind(place, &NodeKind::File) || is_made_file(other, place, facts))
+    };
+    let mut sources = facts.uses.iter().filter(taken).peekable();
+    runs_of(used, facts).any(|run| PUTS.contains(&run.program.as_str()))
+        && sources.peek().is_some()
+        && sources.all(is_file)
+}
+
+/// Whether the same command has made a file there by a redirection, and nothing else in its place.
+fn is_made_file(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
+    let replaced = |other: &Use<'_>| {
+        other.origin != used.origin && (other.access == Access::Delete || is_made_directory(other, place, facts))
+    };
+    facts.runs.iter().any(|run| is_redirected(run, place))
+        && uses_of(place, facts).any(|other| other.access.fills())
+        && !uses_of(place, facts).any(replaced)
+}
+
+/// Whether a search shows names and nothing of what is in the files: tools that go by names in every host, and what git
+/// says without looking into anything.
+fn shows_names(used: &Use<'_>, facts: &Facts<'_>) -> bool {
+    const TOOLS: &[&str] = &["Glob", "LS", "find", "glob", "list", "list_directory", "ls"];
+    if used.origin.is_none() {
+        return TOOLS.contains(&facts.tool);
+    }
+    let mut runs = runs_of(used, facts).peekable();
+    runs.peek().is_some() && runs.all(git_shows_names)
+}
+
+fn git_shows_names(run: &Run) -> bool {
+    // `-v` shows what has changed, by any of its spellings.
+    const STATUS: &[&str] =
+        &["-b", "-s", "-u", "-z", "--branch", "--ignored", "--long", "--no-pager", "--porcelain", "--short"];
+    let sub = run.sub.first().map_or("", String::as_str);
+    let plain = |(name, _): &(String, Option<String>)| STATUS.contains(&name.as_str());
+    run.program == "git"
+        && match sub {
+            "ls-files" | "rev-parse" => true,
+            "status" => run.options.iter().all(plain),
+            _ => false,
+        }
+}

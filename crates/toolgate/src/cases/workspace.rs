@@ -1,0 +1,29 @@
+//! Cases about a workspace: what an agent has declared to read and to write.
+
+use serde::Deserialize;
+use toolgate_declaration::Pattern;
+
+use super::Case;
+
+/// What a case says of the workspace, in the words of its own interface. The session's root is its directory.
+#[derive(Debug, Deserialize)]
+pub(super) struct Workspace {
+    input_files: Vec<String>,
+    output_files: Vec<String>,
+    allow_temp_files: bool,
+}
+
+/// The case's declaration in our words. An entry that could not be a path below the workspace cannot be declared at all.
+pub(super) fn settings(case: &Case<'_>) -> String {
+    let Some(workspace) = &case.context.workspace else { return String::new() };
+    let entries = |list: &[String]| -> Vec<String> {
+        let declared = list.iter().filter_map(|entry| Pattern::parse(entry).ok());
+        declared.map(String::from).collect()
+    };
+    format!(
+        "\n[policy.declared-io]\ninputs = {:?}\noutputs = {:?}\ntemp = {}\n",
+        entries(&workspace.input_files),
+        entries(&workspace.output_files),
+        workspace.allow_temp_files
+    )
+}

@@ -1,0 +1,233 @@
+//! Receipts: made, kept, replayed, forgotten; and the key that signs them.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+use toolgate_workspace::{
+    Algorithm, Digest, Envelope, Error, Moment, PublicKey, Receipt as Verified, SigningKey, Store,
+};
+
+use super::progress::Shown;
+use super::{Common, Failure, Out};
+use crate::cli::people::{PlaceArgs, person};
+use crate::disk::read_regular;
+use crate::register::visible;
+use crate::workspace::Keeper;
+
+/// A receipt, or a snapshot, of a hundred thousand files is smaller.
+pub(super) const MAX_RECEIPT: usize = 64 * 1024 * 1024;
+
+/// State what was declared, what was there and what came of it, signed
+#[derive(Debug, Args)]
+pub(super) struct Receipt {
+    /// Whose workspace
+    pub(super) agent: String,
+    /// Write it into this file; it is kept in the store in any case
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The worktree whose settings are named as the rules in force; the one of the working directory where left out
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// The profile that they are read with
+    #[arg(long)]
+    profile: Option<String>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+impl Receipt {
+    pub(super) fn run(&self, out: &mut Out) -> Result<ExitCode, Failure> {
+        let keeper = self.common.keeper()?;
+        let workspace = self.common.workspaces()?.find(&self.agent)?;
+        let place = PlaceArgs { root: self.root.clone(), home: self.common.home.clone() };
+        let about = keeper.about(&place.ground(keeper.dirs())?, self.profile.as_deref())?;
+        let (store, key) = (Store::open(&keeper.store())?, SigningKey::open(&keeper.key())?);
+        let receipt = workspace.receipt(&store, &key, about, &Shown::new("receipt"))?;
+        let id = id(&receipt).to_string();
+        let outputs = receipt.statement().predicate.outputs.digest().to_string();
+        let about = [("name", self.agent.as_str()), ("receipt", id.as_str()), ("outputs", outputs.as_str())];
+        keeper.done("workspace-receipt", &person(), &about).map_err(|error| error.to_string())?;
+        let Some(file) = &self.output else {
+            out.line(receipt.to_json().trim_end())?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        write_file(file, receipt.to_json().as_bytes())?;
+        if self.common.json {
+            out.json(&json!({"agent": self.agent, "receipt": id, "outputs": outputs, "file": file}))?;
+        } else {
+            out.line(visible(&format!("receipt {id} of {}: {}", self.agent, file.display())))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Make a workspace in which everything is as a receipt says, to be read and not to be written
+#[derive(Debug, Args)]
+pub(super) struct Replay {
+    /// A receipt's file, or the id of one that is kept
+    receipt: String,
+    /// Whose workspace it becomes
+    #[arg(long, value_name = "AGENT")]
+    pub(super) to: String,
+    /// What the agent began with, in place of what came of it
+    #[arg(long)]
+    before: bool,
+    #[command(flatten)]
+    trust: TrustArgs,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+impl Replay {
+    pub(super) fn run(&self, out: &mut Out) -> Result<ExitCode, Failure> {
+        let keeper = self.common.keeper()?;
+        let receipt = self.trust.verified(&keeper, &self.receipt)?;
+        let store = Store::open(&keeper.store())?;
+        let moment = if self.before { Moment::Before } else { Moment::After };
+        let workspaces = self.common.workspaces()?;
+        let workspace = workspaces.replay(&self.to, &receipt, &store, moment, &Shown::new("replay"))?;
+        let (id, path) = (id(&receipt).to_string(), workspace.path().to_path_buf());
+        let about = [("name", self.to.as_str()), ("receipt", id.as_str())];
+        if let Err(error) = keeper.done("workspace-replay", &person(), &about) {
+            workspace.cleanup()?;
+            return Err(Failure::Other(error.to_string()));
+        }
+        let files = workspace.declaration().inputs.len();
+        if self.common.json {
+            out.json(&json!({"agent": self.to, "receipt": id, "path": path, "files": files}))?;
+        } else {
+            let line = format!("{} has {files} files as the receipt says: {}", self.to, path.display());
+            out.line(visible(&line))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Take away stored contents that no receipt and no workspace needs
+#[derive(Debug, Args)]
+pub(super) struct Gc {
+    /// Forget this receipt first; may be given often
+    #[arg(long, value_name = "RECEIPT-ID")]
+    forget: Vec<Digest>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+impl Gc {
+    pub(super) fn run(&self, out: &mut Out) -> Result<ExitCode, Failure> {
+        let keeper = self.common.keeper()?;
+        let store = Store::open(&keeper.store())?;
+        for id in &self.forget {
+            if !store.forget(id)? {
+                return Err(Failure::Other(format!(
+                    "no receipt `{id}` is kept; `toolgate workspace list --receipts` shows all"
+                )));
+            }
+            let about = [("receipt", id.to_string())];
+            let about: Vec<_> = about.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            keeper.done("workspace-forget", &person(), &about).map_err(|error| error.to_string())?;
+        }
+        let collected = store.collect()?;
+        if self.common.json {
+            out.json(&collected)?;
+        } else {
+            out.line(format!(
+                "{} contents taken away, {} bytes; {} are needed",
+                collected.removed, collected.bytes, collected.kept
+            ))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Print the public key that this machine's receipts are checked with
+#[derive(Debug, Args)]
+pub(super) struct Key {
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+impl Key {
+    pub(super) fn run(&self, out: &mut Out) -> Result<ExitCode, Failure> {
+        let public = SigningKey::open(&self.common.keeper()?.key())?.public();
+        if self.common.json {
+            out.json(&json!({"id": public.id(), "pem": public.to_pem()}))?;
+        } else {
+            // What stands before the key itself, readers of PEM pass over.
+            out.line(format!("id {}", public.id()))?;
+            out.line(public.to_pem().trim_end())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Whose signatures count.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct TrustArgs {
+    /// A public key, as PEM, whose signature counts; this machine's own where left out
+    #[arg(long, value_name = "PEM")]
+    key: Vec<PathBuf>,
+}
+
+impl TrustArgs {
+    /// The keys that count. None is made here: a key that signed nothing would say nothing.
+    pub(super) fn keys(&self, keeper: &Keeper) -> Result<Vec<PublicKey>, Failure> {
+        if self.key.is_empty() {
+            let own = keeper.key();
+            if !own.exists() {
+                return Err(Failure::Other(
+                    "this machine has signed no receipt yet; name the signer's public key with --key".into(),
+                ));
+            }
+            return Ok(vec![SigningKey::open(&own)?.public()]);
+        }
+        let read = |file: &PathBuf| {
+            let wrong = |why: String| Failure::Other(format!("`{}` {why}", file.display()));
+            let text = read_regular(file, MAX_RECEIPT)
+                .map_err(|error| wrong(format!("cannot be read: {error}")))?;
+            PublicKey::parse(&String::from_utf8_lossy(&text)).ok_or_else(|| {
+                wrong("is no public Ed25519 key in PEM; `toolgate workspace key` prints one".to_owned())
+            })
+        };
+        self.key.iter().map(read).collect()
+    }
+
+    /// A receipt whose signature counts, by its file or its id.
+    pub(super) fn verified(&self, keeper: &Keeper, named: &str) -> Result<Verified, Failure> {
+        Ok(find(keeper, named)?.verify(&self.keys(keeper)?)?)
+    }
+}
+
+/// A receipt by its file, or by the id of one that is kept. Nobody has checked it.
+pub(super) fn find(keeper: &Keeper, named: &str) -> Result<Envelope, Failure> {
+    let Ok(id) = named.parse::<Digest>() else {
+        let bytes = read_regular(Path::new(named), MAX_RECEIPT)
+            .map_err(|error| Failure::Other(format!("cannot read `{named}`: {error}")))?;
+        return Ok(Envelope::parse(&bytes)?);
+    };
+    let kept = Store::open(&keeper.store())?.receipts()?;
+    let found = kept.into_iter().find(|(kept, _)| *kept == id);
+    found.map(|(_, envelope)| envelope).ok_or_else(|| {
+        Failure::Other(format!("no receipt `{id}` is kept; `toolgate workspace list --receipts` shows all"))
+    })
+}
+
+/// The receipt's name in the store.
+pub(super) fn id(receipt: &Verified) -> Digest {
+    Digest::of(Algorithm::Blake3, receipt.to_json().as_bytes())
+}
+
+/// Writes a file that the person named, whole or not at all.
+pub(super) fn write_file(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = || -> io::Result<()> {
+        let mut new = tempfile::NamedTempFile::new_in(directory)?;
+        new.write_all(bytes)?;
+        new.persist(file)?;
+        Ok(())
+    };
+    written().map_err(|source| Error::Io { path: file.display().to_string(), source }.into())
+}
