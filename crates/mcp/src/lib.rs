@@ -29,11 +29,20 @@ pub trait Keeper: Send + Sync + 'static {
     /// A call came to nothing. Whether that goes into a record is the keeper's to say; it does before the agent is told.
     fn failed(&self, tool: &'static str, workspace: &Workspace, error: &Error);
 
-    /// A signed statement of the workspace as it is now, recorded and kept, as the agent is given it.
-    fn receipt(&self, workspace: &Workspace) -> Result<Value, String>;
+    /// Signs a statement of the workspace as it is now, records it and keeps it.
+    fn receipt(&self, workspace: &Workspace) -> Result<Signed, String>;
 
     /// A call was answered; the workspace has other metrics now.
     fn answered(&self, workspace: &Workspace);
+}
+
+/// A receipt that was made.
+#[derive(Debug)]
+pub struct Signed {
+    /// What the agent is told: its name and what it is about.
+    pub told: Value,
+    /// The receipt, whole, for programs. A model has no use for it.
+    pub envelope: Value,
 }
 
 /// Serves a workspace until stdin closes.

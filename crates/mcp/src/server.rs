@@ -122,8 +122,7 @@ impl<K: Keeper> Server<K> {
                 .push(ContentBlock::text(format!("[bytes {} to {end} of {size}, as base64]", call.offset)));
         }
         // For programs. Not as structured content: hosts show that in place of the text.
-        let meta = MetaObject(Map::from_iter([("toolgate/read".to_owned(), Value::Object(about))]));
-        Ok(CallToolResult::success(content).with_meta(Some(meta)))
+        Ok(CallToolResult::success(content).with_meta(Some(meta("toolgate/read", Value::Object(about)))))
     }
 
     fn write_output(&self, call: WriteOutput) -> Result<CallToolResult, Failure> {
@@ -189,8 +188,8 @@ impl<K: Keeper> Server<K> {
     }
 
     fn receipt(&self) -> Result<CallToolResult, Failure> {
-        let receipt = self.keeper.receipt(&self.workspace);
-        receipt.map(CallToolResult::structured).map_err(|why| Failure::new("ErrReceipt", why))
+        let signed = self.keeper.receipt(&self.workspace).map_err(|why| Failure::new("ErrReceipt", why))?;
+        Ok(CallToolResult::structured(signed.told).with_meta(Some(meta("toolgate/receipt", signed.envelope))))
     }
 
     /// What the agent is told about an error, with a form that passes.
@@ -247,6 +246,10 @@ impl<K: Keeper> ServerHandler for Server<K> {
         self.keeper.answered(&self.workspace);
         Ok(done.unwrap_or_else(Failure::into_result).into())
     }
+}
+
+fn meta(name: &str, value: Value) -> MetaObject {
+    MetaObject(Map::from_iter([(name.to_owned(), value)]))
 }
 
 /// Wrong arguments are the tool's answer: a model reads it and calls again.

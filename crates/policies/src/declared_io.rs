@@ -102,7 +102,8 @@ impl DeclaredIo {
             return None;
         }
         let extent = extent(used, place, facts);
-        let undeclared = place.paths().find(|path| !self.declares(path, needs, extent, used, facts.ground))?;
+        let undeclared =
+            place.paths().find(|path| !self.declares(path, needs, extent, used, facts.ground))?;
         Some(self.finding(used, place, undeclared, (needs, extent), facts))
     }
 
@@ -161,7 +162,10 @@ impl DeclaredIo {
             Some(_) if needs == Needs::Inside => "list what lies in the workspace".to_owned(),
             Some(_) if entries.is_empty() => format!("nothing is declared to be {verb}; {person}"),
             Some(_) => {
-                format!("{verb} what is declared ({}), also with `{tool}`, or {person}", shorten(&entries, 90))
+                format!(
+                    "{verb} what is declared ({}), also with `{tool}`, or {person}",
+                    shorten(&entries, 90)
+                )
             }
         };
         Finding::new("declared-io", Decision::Deny, kind)
@@ -198,9 +202,7 @@ fn is_no_file(place: &Place) -> bool {
     place.paths().all(|path| {
         let name = path.to_str().and_then(|path| path.strip_prefix("/dev/")).unwrap_or_default();
         DEVICES.contains(&name)
-            || name
-                .strip_prefix("fd/")
-                .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+            || name.strip_prefix("fd/").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
     })
 }
 
@@ -253,7 +255,11 @@ fn extent(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> Extent {
         (Access::Write, _) if is_made_directory(used, place, facts) => Extent::Directory,
         (Access::Write, Reach::Exact) if is_directory && by_shell => Extent::Directory,
         (Access::Write, Reach::Below) if puts_files(used, facts) => {
-            if is_directory { Extent::Directory } else { Extent::File }
+            if is_directory {
+                Extent::Directory
+            } else {
+                Extent::File
+            }
         }
         (Access::Write, Reach::Below) if place.node.is_none() => Extent::Tree,
         // Nothing lies below a file.
@@ -291,8 +297,7 @@ fn uses_of<'f>(place: &'f Place, facts: &'f Facts<'_>) -> impl Iterator<Item = &
 fn is_part_of_change(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
     let as_far = |other: &Use<'_>| other.reach == Reach::Below || used.reach == Reach::Exact;
     used.origin.is_some()
-        && uses_of(place, facts)
-            .any(|other| other.writes() && other.origin == used.origin && as_far(other))
+        && uses_of(place, facts).any(|other| other.writes() && other.origin == used.origin && as_far(other))
         && !runs_of(used, facts).any(|run| is_redirected(run, place))
 }
 
@@ -302,7 +307,10 @@ fn puts_files(used: &Use<'_>, facts: &Facts<'_>) -> bool {
     const PUTS: [&str; 3] = ["cp", "install", "mv"];
     let taken = |other: &&Use<'_>| other.origin == used.origin && !other.access.fills();
     let is_file = |other: &Use<'_>| {
-        other.place.as_ref().is_ok_and(|place| is_kind(place, &NodeKind::File) || is_made_file(other, place, facts))
+        other
+            .place
+            .as_ref()
+            .is_ok_and(|place| is_kind(place, &NodeKind::File) || is_made_file(other, place, facts))
     };
     let mut sources = facts.uses.iter().filter(taken).peekable();
     runs_of(used, facts).any(|run| PUTS.contains(&run.program.as_str()))
@@ -313,7 +321,8 @@ fn puts_files(used: &Use<'_>, facts: &Facts<'_>) -> bool {
 /// Whether the same command has made a file there by a redirection, and nothing else in its place.
 fn is_made_file(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
     let replaced = |other: &Use<'_>| {
-        other.origin != used.origin && (other.access == Access::Delete || is_made_directory(other, place, facts))
+        other.origin != used.origin
+            && (other.access == Access::Delete || is_made_directory(other, place, facts))
     };
     facts.runs.iter().any(|run| is_redirected(run, place))
         && uses_of(place, facts).any(|other| other.access.fills())

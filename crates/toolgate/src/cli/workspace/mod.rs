@@ -127,7 +127,9 @@ impl Failure {
             Failure::Workspace(Error::QuotaExceeded { .. }) => {
                 "; write less, or declare a workspace with a larger quota"
             }
-            Failure::Workspace(Error::Damaged { .. }) => "; `toolgate workspace cleanup` takes the workspace away",
+            Failure::Workspace(Error::Damaged { .. }) => {
+                "; `toolgate workspace cleanup` takes the workspace away"
+            }
             Failure::Workspace(_) | Failure::Declaration(_) | Failure::Other(_) => "",
         }
     }

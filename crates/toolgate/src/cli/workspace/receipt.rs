@@ -186,8 +186,8 @@ impl TrustArgs {
         }
         let read = |file: &PathBuf| {
             let wrong = |why: String| Failure::Other(format!("`{}` {why}", file.display()));
-            let text = read_regular(file, MAX_RECEIPT)
-                .map_err(|error| wrong(format!("cannot be read: {error}")))?;
+            let text =
+                read_regular(file, MAX_RECEIPT).map_err(|error| wrong(format!("cannot be read: {error}")))?;
             PublicKey::parse(&String::from_utf8_lossy(&text)).ok_or_else(|| {
                 wrong("is no public Ed25519 key in PEM; `toolgate workspace key` prints one".to_owned())
             })

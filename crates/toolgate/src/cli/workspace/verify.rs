@@ -174,7 +174,11 @@ fn stored(store: &Store, stated: &Predicate) -> Result<Check, Failure> {
         None => Check::ok("store", format!("all {} contents are there, unchanged", contents.len())),
         Some((path, first)) => Check::failed(
             "store",
-            format!("{} of {} contents are wrong, the first, of {path}: {first}", wrong.len(), contents.len()),
+            format!(
+                "{} of {} contents are wrong, the first, of {path}: {first}",
+                wrong.len(),
+                contents.len()
+            ),
         ),
     })
 }
@@ -190,6 +194,9 @@ fn recorded(keeper: &Keeper, position: Option<&LedgerPosition>) -> Result<Check,
             Check::ok("ledger", format!("line {seq} is as the receipt says"))
         }
         Some(_) => Check::failed("ledger", format!("line {seq} was changed")),
-        None => Check::failed("ledger", format!("line {seq} is missing: lines were removed, or it is another ledger")),
+        None => Check::failed(
+            "ledger",
+            format!("line {seq} is missing: lines were removed, or it is another ledger"),
+        ),
     })
 }
