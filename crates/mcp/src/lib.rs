@@ -66,7 +66,7 @@ pub fn serve(workspace: Workspace, keeper: impl Keeper) -> io::Result<()> {
     served
 }
 
-/// Holds what the client has sent, as long as it likes.
+/// The start of a message that quotes what the client has sent, which may be as long as it likes.
 fn shortened(mut text: String) -> String {
     const LONGEST: usize = 500;
     if let Some((end, _)) = text.char_indices().nth(LONGEST) {

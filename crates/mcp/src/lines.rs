@@ -16,6 +16,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 
+use crate::shortened;
+
 /// The longest line: the largest file that can be written, with what JSON makes of it.
 pub(crate) const LONGEST: usize = 8 * 1024 * 1024;
 
@@ -95,7 +97,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
                 Ok(message) => return Ok(Some(message)),
                 // Others may say what we do not know, as long as they want no answer.
                 Err(_) if id.is_none() => note("a message on stdin is none of the protocol"),
-                Err(error) => self.refuse(format!("this is no message of the protocol: {error}"), id).await?,
+                Err(error) => {
+                    let why = shortened(format!("this is no message of the protocol: {error}"));
+                    self.refuse(why, id).await?;
+                }
             }
         }
         Ok(None)

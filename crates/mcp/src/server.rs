@@ -3,7 +3,7 @@
 use base64ct::{Base64, Encoding as _};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
-    ListToolsResult, MetaObject, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    ListToolsResult, MetaObject, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 use toolgate_declaration::MAX_PATH;
 use toolgate_workspace::{Durability, Error, Formula, Listed, Pattern, Side, TEMP, Workspace};
 
-use crate::Keeper;
 use crate::tools::{
     self, Encoding, LIST_DECLARED, MOST_READ, MOST_WRITTEN, Nothing, READ_INPUT, RECEIPT, ReadInput,
     SNAPSHOT, Snapshot, USUALLY_READ, WRITE_OUTPUT, WriteOutput,
 };
+use crate::{Keeper, shortened};
 
 /// How many files one answer lists, and how many patterns one refusal names.
 const LISTED: usize = 1000;
@@ -231,10 +231,6 @@ impl<K: Keeper> ServerHandler for Server<K> {
         Ok(ListToolsResult::with_all_items(tools::all()))
     }
 
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::all().into_iter().find(|tool| tool.name == name)
-    }
-
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
@@ -255,7 +251,7 @@ fn meta(name: &str, value: Value) -> MetaObject {
 /// Wrong arguments are the tool's answer: a model reads it and calls again.
 fn parse<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Failure> {
     serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| Failure::new("ErrInvalidArguments", error.to_string()))
+        .map_err(|error| Failure::new("ErrInvalidArguments", shortened(error.to_string())))
 }
 
 /// A path that is too long stays too long, and is no longer than that.
