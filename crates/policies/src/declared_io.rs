@@ -6,17 +6,18 @@
 //! Settings: `enabled` (off by default). `inputs` = what is read, `outputs` = what is written: paths below the session's
 //! root, `a/b.txt` for one file, `a/` for everything below a directory, `src/**/*.rs` for a glob. `temp` = whether
 //! everything below `temp/` may be written too. `network` = whether other machines may be talked to (`false`).
-//! A path is declared when both of its names are: as it is written, and where links lead. What reaches below a directory (a
-//! search, `cp -r`, the deletion of a directory, names that are only known when they run) needs an entry that covers all of it. A link may
-//! be made to what is declared on either side. Changing a file is writing: an edit, `sed -i` or `mv` of an output needs no input,
-//! while showing an output does. The directories that lead to an output may be made. What lies outside of the
-//! root cannot be declared. Only names are open, and only below the root: `cd`, `ls`, `find`, `stat`, a glob tool,
+//! A path is declared when both of its names are: as it is written, and where links lead. What reaches below a directory
+//! (a search, `cp -r`, the deletion of a directory, names that are only known when they run) needs an entry that covers
+//! all of it. A link may be made to what is declared on either side. Changing a file is writing: an edit, `sed -i` or `mv`
+//! of an output needs no input, while showing an output does. The directories that lead to an output may be made. What
+//! lies outside of the root cannot be declared. Names are open below the root: `cd`, `ls`, `find`, `stat`, a glob tool,
 //! `git status`, `ls-files` and `rev-parse`. The standard streams, `/dev/null` and its like are no files.
 //!
 //! Sees through: the shell, redirections, links, `..`, absolute paths, globs, `xargs`, scripts, a patch's files.
-//! Does not see: hard links that were there before; what git keeps in its own directory about declared files; whether a file
-//! exists, which `test -e` tells. What a program does that nobody described is `unproved-effect`'s, which the profile sets to
-//! `deny`.
+//! Does not see: hard links that were there before, and links below a directory that a search is told to follow
+//! (`grep -R`): the agent cannot make one that leads to something undeclared. What git keeps in its own directory about
+//! declared files. Whether a file exists, which `test -e` tells. What a program does that nobody described: that is
+//! `unproved-effect`'s, which the profile `declared-io` sets to `deny`.
 
 use std::path::Path;
 
@@ -92,7 +93,7 @@ impl DeclaredIo {
         let needs = match used.access {
             Access::Enter => return None,
             Access::List => Needs::Inside,
-            Access::Search if shows_names(used, facts) => Needs::Inside,
+            Access::Read | Access::Search if shows_names(used, place, facts) => Needs::Inside,
             Access::Read | Access::Search if is_part_of_change(used, place, facts) => return None,
             Access::Read | Access::Search => Needs::Input,
             Access::Link => Needs::Either,
@@ -104,15 +105,15 @@ impl DeclaredIo {
         let extent = extent(used, place, facts);
         let undeclared =
             place.paths().find(|path| !self.declares(path, needs, extent, used, facts.ground))?;
-        Some(self.finding(used, place, undeclared, (needs, extent), facts))
+        Some(self.finding(used, place, undeclared, needs, extent, facts))
     }
 
     /// Whether one name of a place is declared for this.
     fn declares(&self, path: &Path, needs: Needs, extent: Extent, used: &Use<'_>, ground: &Ground) -> bool {
         let Some(path) = in_workspace(path, ground) else { return false };
-        let (path, extent) = match known_part(&path).filter(|_| used.origin.is_some()) {
+        let (path, extent) = match known_part(path).filter(|_| used.origin.is_some()) {
             Some(known) => (known, Extent::Tree),
-            None => (path.as_str(), extent),
+            None => (path, extent),
         };
         let Ok(path) = CleanPath::of(path, Dots::Component) else { return false };
         let listed = |list: &[Pattern]| list.iter().any(|entry| covers(entry, &path, extent));
@@ -130,13 +131,14 @@ impl DeclaredIo {
         used: &Use<'_>,
         place: &Place,
         undeclared: &Path,
-        (needs, extent): (Needs, Extent),
+        needs: Needs,
+        extent: Extent,
         facts: &Facts<'_>,
     ) -> Finding {
-        let (kind, list, key, tool, verb) = match needs {
-            Needs::Output => (Kind::UndeclaredWrite, &self.outputs, "outputs", "write_output", "write"),
+        let (kind, list, key, tool) = match needs {
+            Needs::Output => (Kind::UndeclaredWrite, &self.outputs, "outputs", "write_output"),
             Needs::Inside | Needs::Input | Needs::Either => {
-                (Kind::UndeclaredRead, &self.inputs, "inputs", "read_input", "read")
+                (Kind::UndeclaredRead, &self.inputs, "inputs", "read_input")
             }
         };
         let named = place.lexical.to_string_lossy();
@@ -146,27 +148,30 @@ impl DeclaredIo {
         } else {
             format!(" (it leads to `{}`)", shorten(&undeclared.to_string_lossy(), 80))
         };
-        let why = if in_workspace(undeclared, facts.ground).is_none() {
-            "which lies outside of the workspace and cannot be declared".to_owned()
+        let (why, person) = if in_workspace(undeclared, facts.ground).is_some() {
+            (
+                format!("which `{key}` do not declare"),
+                format!("have a person add it to `{key}` of [policy.declared-io]"),
+            )
         } else {
-            format!("which `{key}` do not declare")
+            (
+                "which lies outside of the workspace and cannot be declared".to_owned(),
+                "have a person put it into the workspace".to_owned(),
+            )
         };
         let mut entries: Vec<&str> = list.iter().map(Pattern::as_str).collect();
         if needs == Needs::Output && self.temp {
             entries.push("temp/");
         }
         let entries = entries.join(", ");
-        let person = format!("have a person add it to `{key}` of [policy.declared-io]");
         let instead = match &facts.ground.root {
             None => "have a person register the session's directory with --root".to_owned(),
             Some(_) if needs == Needs::Inside => "list what lies in the workspace".to_owned(),
-            Some(_) if entries.is_empty() => format!("nothing is declared to be {verb}; {person}"),
-            Some(_) => {
-                format!(
-                    "{verb} what is declared ({}), also with `{tool}`, or {person}",
-                    shorten(&entries, 90)
-                )
-            }
+            Some(_) if entries.is_empty() => format!("there are no {key} yet; {person}"),
+            Some(_) => format!(
+                "use a declared one: {} (also `{tool}` of `toolgate mcp`), or {person}",
+                shorten(&entries, 90)
+            ),
         };
         Finding::new("declared-io", Decision::Deny, kind)
             .because(format!(
@@ -208,13 +213,13 @@ fn is_no_file(place: &Place) -> bool {
 
 /// The path below the session's root, which is where declared paths start; `None` for what lies elsewhere, and for names
 /// that no declaration could hold.
-fn in_workspace(path: &Path, ground: &Ground) -> Option<String> {
+fn in_workspace<'p>(path: &'p Path, ground: &Ground) -> Option<&'p str> {
     let root = ground.root.as_ref()?;
     let path = path.as_os_str().as_encoded_bytes();
     let rest = [&root.lexical, &root.physical]
         .into_iter()
         .find_map(|root| below(root.as_os_str().as_encoded_bytes(), path))?;
-    std::str::from_utf8(rest).ok().map(str::to_owned)
+    std::str::from_utf8(rest).ok()
 }
 
 /// The directory that a path of a shell command certainly lies in, where the rest is only known when it runs.
@@ -250,10 +255,9 @@ fn is_temporary(path: &CleanPath<'_>, extent: Extent) -> bool {
 
 fn extent(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> Extent {
     let is_directory = is_kind(place, &NodeKind::Directory);
-    let by_shell = used.origin.is_some();
     match (used.access, used.reach) {
         (Access::Write, _) if is_made_directory(used, place, facts) => Extent::Directory,
-        (Access::Write, Reach::Exact) if is_directory && by_shell => Extent::Directory,
+        (Access::Write, Reach::Exact) if is_directory && runs_of(used, facts).any(puts) => Extent::Directory,
         (Access::Write, Reach::Below) if puts_files(used, facts) => {
             if is_directory {
                 Extent::Directory
@@ -283,7 +287,8 @@ fn is_redirected(run: &Run, place: &Place) -> bool {
 }
 
 fn is_made_directory(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
-    runs_of(used, facts).any(|run| run.program == "mkdir" && !is_redirected(run, place))
+    let makes = |run: &Run| run.program == "mkdir" || (run.program == "install" && run.has("-d"));
+    runs_of(used, facts).any(|run| makes(run) && !is_redirected(run, place))
 }
 
 /// Other uses of the same place.
@@ -292,19 +297,26 @@ fn uses_of<'f>(place: &'f Place, facts: &'f Facts<'_>) -> impl Iterator<Item = &
     facts.uses.iter().filter(is_it)
 }
 
-/// Whether a file is read in order to be changed or moved by the same program: that is part of writing it. What a
-/// redirection writes is another matter: `tee -a x < x` shows it.
+/// Whether a file is read in order to be changed or moved: that is part of writing it. Only by programs that show nothing of
+/// it, and not by a redirection: `ed x` and `tee -a x < x` show it.
 fn is_part_of_change(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
+    const IN_PLACE: &[&str] =
+        &["bunzip2", "bzip2", "gunzip", "gzip", "mv", "patch", "sed", "sort", "unxz", "unzstd", "xz", "zstd"];
     let as_far = |other: &Use<'_>| other.reach == Reach::Below || used.reach == Reach::Exact;
-    used.origin.is_some()
+    let changes = |run: &Run| IN_PLACE.contains(&run.program.as_str()) && !is_redirected(run, place);
+    runs_of(used, facts).any(changes)
         && uses_of(place, facts).any(|other| other.writes() && other.origin == used.origin && as_far(other))
-        && !runs_of(used, facts).any(|run| is_redirected(run, place))
 }
 
-/// Whether a program that copies or moves puts nothing but single files there. It is told to reach below, since it would
-/// put directories as well.
-fn puts_files(used: &Use<'_>, facts: &Facts<'_>) -> bool {
+/// Whether a program copies or moves by names that are all told.
+fn puts(run: &Run) -> bool {
     const PUTS: [&str; 3] = ["cp", "install", "mv"];
+    PUTS.contains(&run.program.as_str()) && !run.has("--parents")
+}
+
+/// Whether nothing but single files is put there. A program that copies or moves is told to reach below, since it would put
+/// directories as well.
+fn puts_files(used: &Use<'_>, facts: &Facts<'_>) -> bool {
     let taken = |other: &&Use<'_>| other.origin == used.origin && !other.access.fills();
     let is_file = |other: &Use<'_>| {
         other
@@ -313,9 +325,7 @@ fn puts_files(used: &Use<'_>, facts: &Facts<'_>) -> bool {
             .is_ok_and(|place| is_kind(place, &NodeKind::File) || is_made_file(other, place, facts))
     };
     let mut sources = facts.uses.iter().filter(taken).peekable();
-    runs_of(used, facts).any(|run| PUTS.contains(&run.program.as_str()))
-        && sources.peek().is_some()
-        && sources.all(is_file)
+    runs_of(used, facts).any(puts) && sources.peek().is_some() && sources.all(is_file)
 }
 
 /// Whether the same command has made a file there by a redirection, and nothing else in its place.
@@ -329,12 +339,17 @@ fn is_made_file(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
         && !uses_of(place, facts).any(replaced)
 }
 
-/// Whether a search shows names and nothing of what is in the files: tools that go by names in every host, and what git
-/// says without looking into anything.
-fn shows_names(used: &Use<'_>, facts: &Facts<'_>) -> bool {
-    const TOOLS: &[&str] = &["Glob", "LS", "find", "glob", "list", "list_directory", "ls"];
-    if used.origin.is_none() {
-        return TOOLS.contains(&facts.tool);
+/// Whether a use shows names and nothing of what is in the files: tools that go by names in every host, those that read a
+/// file and list a directory, and what git says without looking into anything.
+fn shows_names(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
+    const SEARCHING: &[&str] = &["Glob", "LS", "find", "glob", "list", "list_directory", "ls"];
+    const READING: &[&str] = &["Read", "read", "read_file", "view"];
+    match (used.access, &used.origin) {
+        (Access::Search, None) => return SEARCHING.contains(&facts.tool),
+        (Access::Read, None) => {
+            return READING.contains(&facts.tool) && is_kind(place, &NodeKind::Directory);
+        }
+        _ => {}
     }
     let mut runs = runs_of(used, facts).peekable();
     runs.peek().is_some() && runs.all(git_shows_names)
@@ -342,8 +357,27 @@ fn shows_names(used: &Use<'_>, facts: &Facts<'_>) -> bool {
 
 fn git_shows_names(run: &Run) -> bool {
     // `-v` shows what has changed, by any of its spellings.
-    const STATUS: &[&str] =
-        &["-b", "-s", "-u", "-z", "--branch", "--ignored", "--long", "--no-pager", "--porcelain", "--short"];
+    const STATUS: &[&str] = &[
+        "-C",
+        "-M",
+        "-P",
+        "-b",
+        "-s",
+        "-u",
+        "-z",
+        "--ahead-behind",
+        "--column",
+        "--ignore-submodules",
+        "--ignored",
+        "--long",
+        "--no-ahead-behind",
+        "--no-column",
+        "--no-renames",
+        "--no-untracked-files",
+        "--porcelain",
+        "--renames",
+        "--show-stash",
+    ];
     let sub = run.sub.first().map_or("", String::as_str);
     let plain = |(name, _): &(String, Option<String>)| STATUS.contains(&name.as_str());
     run.program == "git"
@@ -352,4 +386,96 @@ fn git_shows_names(run: &Run) -> bool {
             "status" => run.options.iter().all(plain),
             _ => false,
         }
+}
+
+#[cfg(test)]
+#[cfg(feature = "files")]
+mod tests {
+    use super::*;
+    use crate::tests::{facts, objections, place, used};
+    use toolgate_model::{Spot, Team};
+
+    fn policy(text: &str) -> DeclaredIo {
+        toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn it_is_the_same_when_it_is_compiled() {
+        let one = policy("enabled = true\ninputs = [\"./\", \"a//b\"]\noutputs = [\"gen/\", \"*.md\"]");
+        let bytes = postcard::to_allocvec(&one).unwrap();
+        assert_eq!(postcard::from_bytes::<DeclaredIo>(&bytes).unwrap(), one);
+        for text in ["inputs = [\"/etc/passwd\"]", "outputs = [\"../x\"]", "inputs = [\"a\\u0000\"]"] {
+            assert!(toml::from_str::<DeclaredIo>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn both_names_of_the_root_are_the_root() {
+        let one = policy("enabled = true\ninputs = [\"a\"]");
+        let root = Spot { lexical: "/link".into(), physical: "/real".into() };
+        let (ground, team) = (Ground { root: Some(root), ..Ground::default() }, Team::default());
+        let denied = |lexical: &str, physical: &str, ground: &Ground| {
+            let place = Place { physical: physical.into(), ..place(lexical) };
+            let call = Facts { uses: vec![used(Access::Read, Ok(place))], ..facts("Read", ground, &team) };
+            objections(&one, &call).first().map(Finding::message)
+        };
+        assert_eq!(denied("/link/a", "/real/a", &ground), None);
+        assert_eq!(denied("/real/a", "/real/a", &ground), None);
+        assert!(denied("/link/a", "/real/b", &ground).unwrap().contains("it leads to `/real/b`"));
+        assert!(denied("/real2/a", "/real2/a", &ground).unwrap().contains("outside of the workspace"));
+        let nowhere = denied("/real/a", "/real/a", &Ground::default()).unwrap();
+        assert!(nowhere.contains("--root"), "without a root nothing is declared: {nowhere}");
+    }
+
+    #[test]
+    fn what_is_no_file() {
+        for (path, is_none) in [
+            ("/dev/null", true),
+            ("/dev/fd/63", true),
+            ("/dev/stdin", true),
+            ("/dev/shm/x", false),
+            ("/dev/sda", false),
+            ("/dev/null/x", false),
+            ("/devnull", false),
+        ] {
+            assert_eq!(is_no_file(&place(path)), is_none, "{path}");
+        }
+        let link = Place { physical: "/dev/null".into(), ..place("/w/null") };
+        assert!(!is_no_file(&link), "a link to a device is a file of the workspace");
+    }
+
+    #[test]
+    fn what_is_only_known_when_it_runs() {
+        for (path, known) in [
+            ("in/a", None),
+            ("…", Some("")),
+            ("in/…", Some("in")),
+            ("in/x.…", Some("in")),
+            ("in/…/a", Some("in")),
+            ("tmp.…", Some("")),
+        ] {
+            assert_eq!(known_part(path), known, "{path}");
+        }
+    }
+
+    #[test]
+    fn directories_that_lead_to_something() {
+        let covered = |entry: &str, directory: &str| {
+            let path = CleanPath::of(directory, Dots::Component).unwrap();
+            covers(&Pattern::parse(entry).unwrap(), &path, Extent::Directory)
+        };
+        for (entry, directory, may) in [
+            ("a/b/c", "a", true),
+            ("a/b/c", "a/b", true),
+            ("a/b/c", "a/x", false),
+            ("a/", "a", true),
+            ("a/", "a/x/y", true),
+            ("a/*/c", "a/x", true),
+            ("a/*/c", "b", false),
+            ("a/b", "*", false),
+            ("a/b", "", true),
+        ] {
+            assert_eq!(covered(entry, directory), may, "{entry} {directory}");
+        }
+    }
 }

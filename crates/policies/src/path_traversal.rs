@@ -8,8 +8,8 @@
 //! (default: judged where it leads) or `never`; `reads` = whether reads are held to it too.
 //!
 //! Sees through: `..` behind either separator. `[...slug].tsx` and `a..b` hold no component `..` and pass.
-//! Does not see: where the path leads. `outside-scope` does, always. Of a shell command, how a path is written: it has been
-//! worked out by then, and is judged where it leads.
+//! Does not see: where the path leads. `outside-scope` does, always. Whether a path in a shell command is
+//! written absolute: by then it is worked out from the working directory, and is judged where it leads.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ impl Policy for PathTraversal {
                 DotDot::Reject => has_dotdot(&used.text),
                 DotDot::Substring => used.text.contains(".."),
             };
-            // A shell command's paths are all absolute by now, however they were written.
+            // A shell command's paths are all absolute by now, however they are written.
             let given = used.origin.is_none();
             let absolute = self.absolute == Absolute::Never && given && used.text.starts_with('/');
             let (what, instead) = if climbs {

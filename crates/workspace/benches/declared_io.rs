@@ -104,10 +104,10 @@ fn main() {
         &mut [
             ("allowed", &mut || drop(black_box(workspace.input(black_box("input/data.txt")).unwrap()))),
             ("undeclared", &mut || {
-                drop(black_box(workspace.input(black_box("other/data.txt")).unwrap_err()))
+                drop(black_box(workspace.input(black_box("other/data.txt")).unwrap_err()));
             }),
             ("traversal", &mut || {
-                drop(black_box(workspace.input(black_box("../../etc/passwd")).unwrap_err()))
+                drop(black_box(workspace.input(black_box("../../etc/passwd")).unwrap_err()));
             }),
         ],
     );

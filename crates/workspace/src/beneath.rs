@@ -42,7 +42,7 @@ pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).uni
 /// A pipe that stands where a file should be must not hold us up.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY).union(OFlags::NONBLOCK);
 
-const BENEATH: ResolveFlags = ResolveFlags::BENEATH
+pub(crate) const BENEATH: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_XDEV);
@@ -58,7 +58,13 @@ impl Top {
 
     /// Opens a file to be read. It is a regular one, or an error.
     pub(crate) fn open(&self, path: &CleanPath<'_>) -> Result<(File, Stat), Error> {
-        let file = self.follow(path.as_str(), FILE)?;
+        let file = match self.follow(path.as_str(), FILE) {
+            // A socket cannot even be opened.
+            Err(Error::Io { source, .. }) if source.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+                return Err(Error::NotAFile { path: path.to_string() });
+            }
+            file => file?,
+        };
         let stat = fs::fstat(&file).map_err(|errno| Error::about(path.as_str(), errno))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Error::NotAFile { path: path.to_string() });

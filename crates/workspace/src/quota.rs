@@ -58,14 +58,18 @@ impl Meter {
     ) -> Result<(), Error> {
         self.fits(path, Usage { bytes: new, files: 1 })?;
         self.locked(|file| {
-            let before = match noted(file).map_err(failed)? {
-                Some(usage) => usage,
-                None => recount()?,
+            let old = old()?;
+            let with_new = |before: Usage| Usage {
+                bytes: before.bytes.saturating_sub(old.unwrap_or(0)).saturating_add(new),
+                files: before.files.saturating_add(u64::from(old.is_none())),
             };
-            let after = match old()? {
-                Some(old) => Usage { bytes: before.bytes.saturating_sub(old).saturating_add(new), ..before },
-                None => {
-                    Usage { bytes: before.bytes.saturating_add(new), files: before.files.saturating_add(1) }
+            let (before, after) = match noted(file).map_err(failed)?.map(|before| (before, with_new(before)))
+            {
+                Some((before, after)) if self.fits(path, after).is_ok() => (before, after),
+                // Nobody is refused for what others have taken away since it was counted.
+                _ => {
+                    let before = recount()?;
+                    (before, with_new(before))
                 }
             };
             self.fits(path, after)?;

@@ -11,26 +11,43 @@ use rustix::fs::{self, AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::atomic::random_name;
-use crate::beneath::DIRECTORY;
+use crate::beneath::{BENEATH, DIRECTORY};
+
+/// Somebody may put things into a directory that is being emptied. So often it is emptied again.
+const ATTEMPTS: usize = 1000;
 
 /// Removes the directory `name` of `parent`; nothing to do where there is none.
 pub(crate) fn remove(parent: impl AsFd, name: &str) -> io::Result<()> {
     let parent = parent.as_fd();
-    let mut waiting = vec![name.to_owned()];
-    while let Some(emptied) = waiting.pop() {
-        let directory = match open(parent, &emptied) {
-            Err(Errno::NOENT) if emptied == name => return Ok(()),
-            directory => directory?,
-        };
-        let moved = empty(&directory, parent)?;
-        // The first one goes last: as long as it is there, somebody who was killed can be finished by another.
-        if emptied != name {
-            fs::unlinkat(parent, &emptied, AtFlags::REMOVEDIR)?;
+    let top = match open(parent, name) {
+        Err(Errno::NOENT) => return Ok(()),
+        top => top?,
+    };
+    let mut attempts = 0..ATTEMPTS;
+    loop {
+        let mut waiting = empty(&top, parent)?;
+        while let Some(below) = waiting.pop() {
+            let directory = match open(parent, &below) {
+                // What was moved up is no directory: it was exchanged for a link just before.
+                Err(Errno::NOTDIR | Errno::LOOP) => {
+                    fs::unlinkat(parent, &below, AtFlags::empty())?;
+                    continue;
+                }
+                directory => directory?,
+            };
+            let moved = empty(&directory, parent)?;
+            match fs::unlinkat(parent, &below, AtFlags::REMOVEDIR) {
+                Err(Errno::NOTEMPTY) if attempts.next().is_some() => waiting.push(below),
+                removed => removed?,
+            }
+            waiting.extend(moved);
         }
-        waiting.extend(moved);
+        // The first one goes last: as long as it is there, somebody who was killed can be finished by another.
+        match fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY) if attempts.next().is_some() => {}
+            removed => return Ok(removed?),
+        }
     }
-    fs::unlinkat(parent, name, AtFlags::REMOVEDIR)?;
-    Ok(())
 }
 
 /// Takes away all files in a directory, and moves the directories in it to `parent`; their names there are returned.
@@ -45,11 +62,15 @@ fn empty(directory: &OwnedFd, parent: BorrowedFd<'_>) -> io::Result<Vec<String>>
         match fs::unlinkat(directory, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(Errno::ISDIR) => {
-                // One that is read-only could not be moved.
-                drop(open(directory.as_fd(), name)?);
                 let random = random_name()?;
-                fs::renameat(directory, name, parent, &random)?;
-                moved.push(random);
+                // One that is read-only could not be moved.
+                let opened = open(directory.as_fd(), name);
+                match opened.and_then(|_| fs::renameat(directory, name, parent, &random)) {
+                    Ok(()) => moved.push(random),
+                    // Exchanged for another thing since, which is found when the directory turns out not to be empty.
+                    Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
             }
             Err(errno) => return Err(errno.into()),
         }
@@ -57,9 +78,10 @@ fn empty(directory: &OwnedFd, parent: BorrowedFd<'_>) -> io::Result<Vec<String>>
     Ok(moved)
 }
 
-/// Opens a directory and makes it one that can be changed.
+/// Opens a directory and makes it one that can be changed. One that another file system is mounted on is not ours to
+/// change.
 fn open(parent: BorrowedFd<'_>, name: impl rustix::path::Arg) -> rustix::io::Result<OwnedFd> {
-    let directory = fs::openat(parent, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
+    let directory = fs::openat2(parent, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty(), BENEATH)?;
     fs::fchmod(&directory, Mode::RWXU)?;
     Ok(directory)
 }

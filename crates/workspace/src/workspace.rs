@@ -124,10 +124,10 @@ impl Workspace {
         base.remove(&agent, top.as_fd())
     }
 
-    /// An error of the file system; that of a workspace that is gone says so.
+    /// An error that has to do with files; that of a workspace that is gone says so.
     fn or_gone(&self, error: Error) -> Error {
         match error {
-            Error::Io { .. } if self.top.is_gone() => {
+            Error::Io { .. } | Error::QuotaExceeded { .. } if self.top.is_gone() => {
                 Error::WorkspaceNotFound { agent: self.agent.to_string() }
             }
             error => error,
@@ -270,7 +270,12 @@ impl Output<'_, '_> {
         let (directory, name) = path.split();
         let failed = |error: io::Error| Error::about(path.as_str(), error);
         let (staged, length) = stage(parent.as_fd()).map_err(failed)?;
-        let publish = || staged.publish(name).map_err(failed);
+        let publish = || {
+            staged.publish(name).map_err(|error| match error.kind() {
+                io::ErrorKind::IsADirectory => Error::NotAFile { path: path.to_string() },
+                _ => failed(error),
+            })
+        };
         match &self.workspace.meter {
             None => publish()?,
             Some(meter) => {

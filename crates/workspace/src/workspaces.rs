@@ -71,6 +71,8 @@ impl Workspaces {
     /// Opens a base, and makes it where there is none. A directory that others could reach is refused: they could put
     /// there what they like.
     pub fn open(path: &Path) -> Result<Workspaces, Error> {
+        // With a `/` or a `/.` at its end, the name of a link would be followed.
+        let path = path.components().as_path();
         let failed = |errno: Errno| Error::about(&path.to_string_lossy(), errno);
         match fs::mkdir(path, DIRECTORY_MODE) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -210,6 +212,12 @@ impl Workspaces {
         let failed = |error: io::Error| Error::about(agent.as_str(), error);
         let _lock = self.lock()?;
         let record = self.record_directory(agent)?.ok_or_else(not_found)?;
+        // Somebody may have put another directory in its place. That one is not ours to take away.
+        match same(&self.inner.base, agent.as_str(), top) {
+            Ok(true) => {}
+            Ok(false) | Err(Errno::NOENT) => return Err(not_found()),
+            Err(errno) => return Err(failed(errno.into())),
+        }
         let gone = crate::atomic::random_name().map_err(failed)?;
         // Out of its place first: what is emptied then has a name that nobody knows.
         match fs::renameat(&self.inner.base, agent.as_str(), &record, &gone) {
@@ -217,8 +225,8 @@ impl Workspaces {
             Err(Errno::NOENT) => return Err(not_found()),
             Err(errno) => return Err(failed(errno.into())),
         }
-        if !same(&record, &gone, top).map_err(failed)? {
-            // Somebody has put another directory in its place. That one is not ours to take away.
+        if !same(&record, &gone, top).map_err(|errno| failed(errno.into()))? {
+            // In the moment since.
             let back =
                 fs::renameat_with(&record, &gone, &self.inner.base, agent.as_str(), RenameFlags::NOREPLACE);
             back.map_err(|errno| failed(errno.into()))?;
@@ -359,7 +367,7 @@ fn make_directory(inside: impl AsFd, name: &str) -> io::Result<OwnedFd> {
 }
 
 /// Whether the name stands for the directory of this handle.
-fn same(inside: impl AsFd, name: &str, handle: BorrowedFd<'_>) -> io::Result<bool> {
+fn same(inside: impl AsFd, name: &str, handle: BorrowedFd<'_>) -> rustix::io::Result<bool> {
     let named = fs::statat(inside, name, AtFlags::SYMLINK_NOFOLLOW)?;
     let held = fs::fstat(handle)?;
     let is_directory = FileType::from_raw_mode(named.st_mode) == FileType::Directory;

@@ -8,9 +8,12 @@ use super::Case;
 /// What a case says of the workspace, in the words of its own interface. The session's root is its directory.
 #[derive(Debug, Deserialize)]
 pub(super) struct Workspace {
-    input_files: Vec<String>,
-    output_files: Vec<String>,
-    allow_temp_files: bool,
+    #[serde(rename = "input_files")]
+    inputs: Vec<String>,
+    #[serde(rename = "output_files")]
+    outputs: Vec<String>,
+    #[serde(rename = "allow_temp_files")]
+    temp: bool,
 }
 
 /// The case's declaration in our words. An entry that could not be a path below the workspace cannot be declared at all.
@@ -22,8 +25,8 @@ pub(super) fn settings(case: &Case<'_>) -> String {
     };
     format!(
         "\n[policy.declared-io]\ninputs = {:?}\noutputs = {:?}\ntemp = {}\n",
-        entries(&workspace.input_files),
-        entries(&workspace.output_files),
-        workspace.allow_temp_files
+        entries(&workspace.inputs),
+        entries(&workspace.outputs),
+        workspace.temp
     )
 }
