@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
-use toolgate_workspace::{Declaration, Dots, Pattern, Quota, Side, Store, WorkspaceFile};
+use toolgate_workspace::{Declaration, Dots, Pattern, Quota, Store, WorkspaceFile};
 
 use super::progress::Shown;
 use super::{Common, Failure, Out};
@@ -81,14 +81,21 @@ impl Create {
             store.unpin(&path)?;
             return Err(Failure::Other(error.to_string()));
         }
+        let named = workspace.declaration().inputs.iter().filter_map(Pattern::exact);
+        let missing: Vec<&str> =
+            named.filter(|input| from.is_some() && !path.join(input).is_file()).collect();
         if common.json {
             out.json(&json!({
                 "agent": workspace.agent(),
                 "path": path,
                 "declaration": workspace.declaration(),
+                "missing": missing,
             }))?;
         } else {
             out.line(visible(&format!("{agent} has a workspace: {shown}")))?;
+            for input in missing {
+                out.line(visible(&format!("{input} is declared, and was not there to be copied")))?;
+            }
         }
         Ok(ExitCode::SUCCESS)
     }

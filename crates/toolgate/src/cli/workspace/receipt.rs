@@ -99,8 +99,7 @@ impl Replay {
         if self.common.json {
             out.json(&json!({"agent": self.to, "receipt": id, "path": path, "files": files}))?;
         } else {
-            let line = format!("{} has {files} files as the receipt says: {}", self.to, path.display());
-            out.line(visible(&line))?;
+            out.line(format!("{} has a workspace as the receipt says: {}", self.to, path.display()))?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -42,7 +42,8 @@ pub(super) struct Verify {
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
 struct Check {
-    check: &'static str,
+    #[serde(rename = "check")]
+    name: &'static str,
     outcome: Outcome,
     message: String,
 }
@@ -57,16 +58,16 @@ enum Outcome {
 }
 
 impl Check {
-    fn ok(check: &'static str, message: impl Into<String>) -> Check {
-        Check { check, outcome: Outcome::Ok, message: message.into() }
+    fn ok(name: &'static str, message: impl Into<String>) -> Check {
+        Check { name, outcome: Outcome::Ok, message: message.into() }
     }
 
-    fn note(check: &'static str, message: impl Into<String>) -> Check {
-        Check { check, outcome: Outcome::Note, message: message.into() }
+    fn note(name: &'static str, message: impl Into<String>) -> Check {
+        Check { name, outcome: Outcome::Note, message: message.into() }
     }
 
-    fn failed(check: &'static str, message: impl Into<String>) -> Check {
-        Check { check, outcome: Outcome::Failed, message: message.into() }
+    fn failed(name: &'static str, message: impl Into<String>) -> Check {
+        Check { name, outcome: Outcome::Failed, message: message.into() }
     }
 }
 
@@ -105,15 +106,19 @@ impl Verify {
     fn report(&self, out: &mut Out, id: Option<Digest>, checks: &[Check]) -> Result<ExitCode, Failure> {
         let is_right = checks.iter().all(|check| check.outcome != Outcome::Failed);
         if self.common.json {
-            out.json(&json!({"ok": is_right, "receipt": id, "checks": checks}))?;
+            let mut report = json!({"ok": is_right, "checks": checks});
+            if let (Some(id), Some(report)) = (id, report.as_object_mut()) {
+                report.insert("receipt".to_owned(), id.to_string().into());
+            }
+            out.json(&report)?;
         } else {
-            for Check { check, outcome, message } in checks {
+            for Check { name, outcome, message } in checks {
                 let (code, word) = match outcome {
                     Outcome::Ok => ("32", "ok    "),
                     Outcome::Note => ("33", "note  "),
                     Outcome::Failed => ("31", "FAILED"),
                 };
-                out.line(format!("{} {check}: {}", out.paint(code, word), visible(message)))?;
+                out.line(format!("{} {name}: {}", out.paint(code, word), visible(message)))?;
             }
         }
         Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -140,10 +145,10 @@ impl Verify {
             return Ok(Check::ok("current", "the outputs are as the receipt says"));
         };
         Ok(differs(format!(
-            "{} outputs differ from the receipt, the first: {} {}",
-            differences.len(),
+            "outputs are not as the receipt says: {} {}, and {} more",
             word(first),
-            first.path
+            first.path,
+            differences.len() - 1
         )))
     }
 }
