@@ -1,4 +1,5 @@
-// A real client against the real server: the SDK's own, over stdio, as hosts start it.
+// Real clients against the real server: the official SDK's, over stdio, as hosts start it. The one that most hosts have
+// speaks the protocol with a handshake; its successor also the one without.
 // usage: client.mjs TOOLGATE DIR, with an empty DIR. Fails loudly; prints what was shown.
 
 import assert from 'node:assert/strict';
@@ -6,6 +7,8 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Client as Successor } from '@modelcontextprotocol/client';
+import { StdioClientTransport as SuccessorTransport } from '@modelcontextprotocol/client/stdio';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 
@@ -139,16 +142,27 @@ await show('the workspace is there for the next one', async () => {
   assert.equal(listed.structuredContent.outputs.files.length, 2);
   await again.close();
 });
+await show('the protocol without a handshake', async () => {
+  const modern = new Successor({ name: 'toolgate-e2e', version: '0' }, { versionNegotiation: { mode: 'auto' } });
+  await modern.connect(new SuccessorTransport({ command: toolgate, args, env, cwd: dir, stderr: 'inherit' }));
+  assert.equal(modern.getNegotiatedProtocolVersion(), '2026-07-28');
+  assert.equal((await modern.listTools()).tools.length, 5);
+  const read = await modern.callTool({ name: 'read_input', arguments: { path: 'data.txt' } });
+  assert.deepEqual(text(read), ['Grüße\n']);
+  const denied = await modern.callTool({ name: 'read_input', arguments: { path: 'last' } });
+  assert.equal(denied.structuredContent.error, 'ErrUndeclaredRead');
+  await modern.close();
+});
 await show('who attempted what is in the ledger', () => {
   execFileSync(toolgate, ['ledger', 'verify'], { env });
   const denied = execFileSync(toolgate, ['ledger', 'tail', '-n', '100', '--denied', '--json'], { env, encoding: 'utf8' });
   const paths = denied.trim().split('\n').map((line) => JSON.parse(line)).map((entry) => [entry.agent, entry.findings[0].path]);
   assert.deepEqual(paths, [
-    'secret.txt', outside, 'docs/../secret.txt', 'data.txt', '../outside.txt', 'out/y',
+    'secret.txt', outside, 'docs/../secret.txt', 'data.txt', '../outside.txt', 'out/y', 'last',
   ].map((path) => ['agent-5', path]));
 });
 await show('metrics are there for a collector', () => {
   assert.ok(existsSync(join(dir, 'metrics.prom')));
-  assert.match(readFileSync(join(dir, 'metrics.prom'), 'utf8'), /toolgate_workspace_denials_total\{agent="agent-5",op="read"\} 0/);
+  assert.match(readFileSync(join(dir, 'metrics.prom'), 'utf8'), /toolgate_workspace_denials_total\{agent="agent-5",op="read"\} 1/);
 });
 console.log(`${shown} of ${shown} shown`);
