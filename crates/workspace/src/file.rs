@@ -24,6 +24,8 @@ use toolgate_declaration::{Declaration, Dots, Pattern, Quota};
 
 use crate::agent::AgentId;
 use crate::error::Error;
+use crate::snapshot::Progress;
+use crate::store::Store;
 use crate::workspace::Workspace;
 use crate::workspaces::{DEFAULT_BASE, Workspaces};
 
@@ -172,9 +174,14 @@ impl WorkspaceFile {
         }
     }
 
-    /// Makes the workspace. What is to be copied into it is not there yet.
-    pub fn create(&self) -> Result<Workspace, FileError> {
-        Ok(Workspaces::open(&self.base)?.create(self.agent.as_str(), self.declaration.clone())?)
+    /// Makes the workspace, with its inputs in it where the file says where they are.
+    pub fn create(&self, store: &Store, progress: &dyn Progress) -> Result<Workspace, FileError> {
+        let (agent, declaration) = (self.agent.as_str(), self.declaration.clone());
+        let workspaces = Workspaces::open(&self.base)?;
+        Ok(match &self.from {
+            Some(from) => workspaces.create_from(agent, declaration, from, store, progress)?,
+            None => workspaces.create(agent, declaration)?,
+        })
     }
 }
 
@@ -305,14 +312,17 @@ mod tests {
             std::fs::write(&path, format!("agent = \"a\"\nbase = \"base\"\n{text}")).unwrap();
             WorkspaceFile::read(&path).unwrap()
         };
-        let file = read("inputs = [\"x\", \"y\"]");
+        let store = Store::open(&scratch.path().join("store")).unwrap();
+        let file = read("inputs = [\"x\", \"y\"]\nfrom = \".\"");
+        std::fs::write(scratch.path().join("x"), "from here").unwrap();
         assert!(file.find().unwrap().is_none());
-        file.create().unwrap();
+        let workspace = file.create(&store, &()).unwrap();
+        assert_eq!(workspace.read("x").unwrap(), b"from here");
         assert!(file.find().unwrap().is_some());
         assert!(read("inputs = [\"y\", \"x\", \"y\"]").find().unwrap().is_some(), "the order says nothing");
         let error = read("inputs = [\"x\", \"y\"]\noutputs = [\"z\"]\ntemp = true").find().unwrap_err();
         assert!(matches!(&error, FileError::Changed { keys, .. } if keys == &["outputs", "temp"]), "{error}");
-        assert!(matches!(file.create(), Err(FileError::Workspace(Error::AgentInUse { .. }))));
+        assert!(matches!(file.create(&store, &()), Err(FileError::Workspace(Error::AgentInUse { .. }))));
     }
 
     #[test]

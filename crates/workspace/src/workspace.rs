@@ -4,7 +4,7 @@
 //! metrics.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -198,6 +198,25 @@ impl Input<'_, '_> {
         self.counted(|| {
             let (mut file, _) = self.workspace.top.open(self.path.path())?;
             io::copy(&mut file, sink).map_err(|error| self.failed(error))
+        })
+    }
+
+    /// Reads at most `most` bytes from `offset` on, and says how long the whole file is.
+    pub fn read_part(&self, offset: u64, most: usize) -> Result<(Vec<u8>, u64), Error> {
+        self.counted(|| {
+            let (mut file, stat) = self.workspace.top.open(self.path.path())?;
+            let length = u64::try_from(stat.st_size).unwrap_or(0);
+            let rest = usize::try_from(length.saturating_sub(offset)).unwrap_or(usize::MAX);
+            let mut part = Vec::with_capacity(rest.min(most));
+            let read = || -> io::Result<()> {
+                if rest > 0 {
+                    file.seek(SeekFrom::Start(offset))?;
+                    file.take(most as u64).read_to_end(&mut part)?;
+                }
+                Ok(())
+            };
+            read().map_err(|error| self.failed(error))?;
+            Ok((part, length))
         })
     }
 

@@ -10,6 +10,7 @@ mod generate;
 mod install;
 mod ledger;
 mod lockout;
+mod mcp;
 mod pause;
 mod people;
 mod phase;
@@ -97,6 +98,8 @@ enum Command {
     Phase(phase::Phase),
     /// Have agents read and write what was declared, and nothing else
     Workspace(workspace::Workspace),
+    /// Serve a declared workspace to an agent as its file tools: the Model Context Protocol on stdin and stdout
+    Mcp(mcp::Mcp),
     /// Switch the gate off in this worktree for a while; only for a person at a terminal
     Pause(pause::Pause),
     /// Run case files
@@ -259,6 +262,11 @@ pub fn run() -> ExitCode {
         Command::Lockout(command) => command.run(&mut out),
         Command::Phase(command) => command.run(&mut out),
         Command::Workspace(command) => Ok(command.run(&mut out)),
+        Command::Mcp(command) => {
+            // It holds stdout, which the server writes from another thread.
+            drop(out);
+            command.run()
+        }
         Command::Pause(command) => command.run(&mut out),
         Command::Test(command) => command.run(&mut out),
         Command::Demo(command) => command.run(&mut out),
