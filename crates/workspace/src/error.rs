@@ -177,6 +177,16 @@ impl Error {
         )
     }
 
+    /// The same about the whole path, where it was met on the way there.
+    pub(crate) fn on_the_way_to(self, whole: &str) -> Error {
+        let path = whole.to_owned();
+        match self {
+            Error::PathTraversal { why, .. } => Error::PathTraversal { path, why },
+            Error::Io { source, .. } => Error::Io { path, source },
+            other => other,
+        }
+    }
+
     /// The system's answer about this path.
     pub(crate) fn about(path: &str, source: impl Into<io::Error>) -> Error {
         Error::Io { path: path.to_owned(), source: source.into() }

@@ -266,7 +266,7 @@ impl Output<'_, '_> {
         let top = &self.workspace.top;
         let path = self.path.path();
         let mut made = 0;
-        let parent = top.parent(path, &mut made)?;
+        let parent = top.parent(path, &mut made).map_err(|error| error.on_the_way_to(path.as_str()))?;
         let (directory, name) = path.split();
         let failed = |error: io::Error| Error::about(path.as_str(), error);
         let (staged, length) = stage(parent.as_fd()).map_err(failed)?;
