@@ -167,10 +167,10 @@ mod tests {
     }
 
     /// What arrives of `sent`, as methods; and what is answered at once.
-    fn exchange(sent: Vec<u8>) -> (Vec<String>, Vec<Value>) {
+    fn exchange(sent: &[u8]) -> (Vec<String>, Vec<Value>) {
         run(async {
             let (write, read) = tokio::io::duplex(1024 * 1024);
-            let mut lines = Lines::new(sent.as_slice(), write);
+            let mut lines = Lines::new(sent, write);
             let mut methods = Vec::new();
             while let Some(message) = lines.receive().await {
                 let value = serde_json::to_value(&message).unwrap();
@@ -201,7 +201,7 @@ mod tests {
             ),
             (long.clone(), Value::Null),
         ] {
-            let (methods, answers) = exchange(format!("{line}\n{ping}\n").into_bytes());
+            let (methods, answers) = exchange(format!("{line}\n{ping}\n").as_bytes());
             assert_eq!(methods, ["ping"], "the next one arrives");
             assert_eq!(answers.len(), 1);
             assert_eq!(answers[0]["error"]["code"], -32600);
@@ -214,12 +214,13 @@ mod tests {
         run(async {
             let (mut client, read) = tokio::io::duplex(64 * 1024);
             let mut lines = Lines::new(read, tokio::io::sink());
+            let piece = vec![b'x'; 1024 * 1024];
             let send = async move {
                 for _ in 0..64 {
-                    client.write_all(&[b'x'; 1024 * 1024]).await.unwrap();
+                    client.write_all(&piece).await.unwrap();
                 }
             };
-            let (_, kept) = tokio::join!(send, async {
+            let ((), kept) = tokio::join!(send, async {
                 assert!(lines.next().await.unwrap().is_none());
                 lines.line.capacity()
             });
@@ -245,7 +246,7 @@ mod tests {
                 r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#,
             ]
             .join("\n")
-            .into_bytes(),
+            .as_bytes(),
         );
         assert_eq!(methods.last().map(String::as_str), Some("ping"), "{methods:?}");
         assert!(
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text() {
         let (methods, answers) =
-            exchange(b"\xff\xfe\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r\n".to_vec());
+            exchange(b"\xff\xfe\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r\n");
         assert_eq!((methods.as_slice(), answers.len()), (["ping".to_owned()].as_slice(), 0));
     }
 }

@@ -1,6 +1,14 @@
 //! `toolgate mcp` from outside, line by line, as a client speaks to it that keeps to nothing.
 
-#[allow(unused, reason = "the scratch machine alone")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a helper of a test may fail the test"
+)]
+
 mod support;
 
 use std::fs;
@@ -16,7 +24,7 @@ use serde_json::{Value, json};
 use support::Machine;
 
 /// What has not been answered by then will not be.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const DECLARED: &str = r#"
 agent = "agent-5"
