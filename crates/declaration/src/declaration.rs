@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::path::{CleanPath, Dots, Fault};
+use crate::path::{CleanPath, Dots, Fault, MAX_ENTRIES};
 use crate::pattern::Pattern;
 
 /// The directory for temporary files.
@@ -70,6 +70,10 @@ impl std::error::Error for Invalid {}
 impl Declaration {
     /// Makes it ready to be asked. Nothing changes it from here on.
     pub fn compile(self) -> Result<Declared, Invalid> {
+        let many = [&self.inputs, &self.outputs].into_iter().find_map(|list| list.get(MAX_ENTRIES));
+        if let Some(pattern) = many {
+            return Err(Invalid { pattern: pattern.clone(), fault: Fault::TooMany });
+        }
         for pattern in self.inputs.iter().chain(&self.outputs) {
             if self.dots == Dots::Substring && pattern.as_str().contains("..") {
                 return Err(Invalid { pattern: pattern.clone(), fault: Fault::Parent });
@@ -86,9 +90,12 @@ impl Declaration {
     /// another one writes, and nobody names as an input a file that another one is still writing. A directory or a glob
     /// of inputs may cover such a file: who reads all of a project has its own copy of it, as it was before.
     pub fn conflict<'d>(&'d self, other: &'d Declaration) -> Option<(&'d Pattern, &'d Pattern)> {
-        let mine = self.outputs.iter().chain(self.inputs.iter().filter(|input| input.exact().is_some()));
-        mine.flat_map(|mine| other.outputs.iter().map(move |theirs| (mine, theirs)))
-            .find(|(mine, theirs)| mine.overlaps(theirs))
+        let inputs = self.inputs.iter().filter(|input| input.exact().is_some());
+        let pairs = |mine: &'d Pattern| other.outputs.iter().map(move |theirs| (mine, theirs));
+        let mut outputs = self.outputs.iter().flat_map(pairs);
+        outputs
+            .find(|(mine, theirs)| mine.collides(theirs))
+            .or_else(|| inputs.flat_map(pairs).find(|(mine, theirs)| mine.overlaps(theirs)))
     }
 }
 

@@ -14,5 +14,5 @@ mod path;
 mod pattern;
 
 pub use declaration::{Declaration, Declared, InputPath, Invalid, OutputPath, Quota, Refusal, Side, TEMP};
-pub use path::{CleanPath, Dots, Fault, MAX_PATH};
+pub use path::{CleanPath, Dots, Fault, MAX_ENTRIES, MAX_GLOB, MAX_PATH};
 pub use pattern::Pattern;

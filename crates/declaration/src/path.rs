@@ -8,6 +8,12 @@ use serde::{Deserialize, Serialize};
 /// A path may have this many bytes; the system takes no longer ones.
 pub const MAX_PATH: usize = 4095;
 
+/// A glob may have this many: comparing two of them takes time by the product of their lengths.
+pub const MAX_GLOB: usize = 400;
+
+/// A list may have this many entries.
+pub const MAX_ENTRIES: usize = 10_000;
+
 /// Which `..` is refused. A `..` that stands for a directory always is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -33,8 +39,10 @@ pub enum Fault {
     Control,
     /// It holds a backslash, which divides names on some systems and not on others.
     Backslash,
-    /// It has more than [`MAX_PATH`] bytes.
+    /// It has more than [`MAX_PATH`] bytes, or, as a glob, more than [`MAX_GLOB`].
     TooLong,
+    /// It stands in a list of more than [`MAX_ENTRIES`].
+    TooMany,
 }
 
 impl fmt::Display for Fault {
@@ -45,7 +53,8 @@ impl fmt::Display for Fault {
             Fault::Nul => "holds a null byte; give it without",
             Fault::Control => "holds a control character; give it without",
             Fault::Backslash => "holds a backslash; divide names by `/`",
-            Fault::TooLong => "is longer than any path may be; give a shorter one",
+            Fault::TooLong => "is too long; give a shorter one",
+            Fault::TooMany => "stands in a list of more than 10,000 entries; declare directories or globs",
         })
     }
 }

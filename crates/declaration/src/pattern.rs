@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::path::{CleanPath, Dots, Fault};
+use crate::path::{CleanPath, Dots, Fault, MAX_GLOB};
 
 /// One entry of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -39,6 +39,9 @@ impl Pattern {
     pub fn parse(text: &str) -> Result<Pattern, Fault> {
         let path = CleanPath::of(text, Dots::Component)?;
         let kind = if text.contains(['*', '?']) {
+            if text.len() > MAX_GLOB {
+                return Err(Fault::TooLong);
+            }
             Kind::Glob
         } else if path.as_str().is_empty() || text.ends_with('/') {
             Kind::Below
@@ -50,6 +53,11 @@ impl Pattern {
             text.push('/');
         }
         Ok(Pattern { text, kind })
+    }
+
+    /// All of the workspace.
+    pub fn everything() -> Pattern {
+        Pattern { text: "/".to_owned(), kind: Kind::Below }
     }
 
     /// The entry as people write it: `a/b.txt`, `a/`, `a/**/*.rs`; `/` for all of the workspace.
@@ -85,7 +93,7 @@ impl Pattern {
         let text = path.as_str();
         match self.kind {
             Kind::Exact => text == self.text,
-            Kind::Below => self.text == "/" && !text.is_empty() || text.starts_with(&self.text),
+            Kind::Below => !text.is_empty() && self.covers_text(text),
             Kind::Glob => covers(&self.steps(), &path.names().collect::<Vec<_>>()),
         }
     }
@@ -112,7 +120,28 @@ impl Pattern {
 
     /// Whether there may be a path that both cover.
     pub fn overlaps(&self, other: &Pattern) -> bool {
-        meet(&self.steps(), &other.steps())
+        match (self.kind, other.kind) {
+            (Kind::Exact, Kind::Exact) => self.text == other.text,
+            (Kind::Below, Kind::Below) => self.covers_text(&other.text) || other.covers_text(&self.text),
+            (Kind::Exact, Kind::Below) => other.covers_text(&self.text),
+            (Kind::Below, Kind::Exact) => self.covers_text(&other.text),
+            _ => meet(&self.steps(), &other.steps()),
+        }
+    }
+
+    /// Whether two agents that write these would get in each other's way: they may write the same path, or the one a
+    /// file where the other one needs a directory.
+    pub fn collides(&self, other: &Pattern) -> bool {
+        let needs_directory = |file: &Pattern, other: &Pattern| {
+            file.kind == Kind::Exact
+                && other.text.strip_prefix(&file.text).is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.overlaps(other) || needs_directory(self, other) || needs_directory(other, self)
+    }
+
+    /// For a directory: whether this clean text lies below it.
+    fn covers_text(&self, text: &str) -> bool {
+        self.text == "/" || text.starts_with(&self.text)
     }
 
     fn steps(&self) -> Vec<Step<'_>> {
@@ -378,8 +407,24 @@ mod tests {
             assert_eq!(pattern(other).overlaps(&pattern(one)), meets, "{other} {one}");
         }
         // No pattern makes it slow.
-        let deep = pattern(&format!("{}b", "**/a*/".repeat(200)));
+        let deep = pattern(&format!("{}b", "**/a*/".repeat(60)));
         assert!(deep.overlaps(&deep));
+        assert_eq!(Pattern::parse(&"a*".repeat(300)), Err(Fault::TooLong));
+    }
+
+    #[test]
+    fn a_file_is_no_directory() {
+        for (one, other, collides) in [
+            ("out", "out/x", true),
+            ("out", "out/", true),
+            ("out", "out/*.md", true),
+            ("out", "outer/x", false),
+            ("out/a", "out/b", false),
+            ("out/", "out/b", true),
+        ] {
+            assert_eq!(pattern(one).collides(&pattern(other)), collides, "{one} {other}");
+            assert_eq!(pattern(other).collides(&pattern(one)), collides, "{other} {one}");
+        }
     }
 
     #[test]
@@ -415,11 +460,11 @@ mod tests {
         fn a_tree_that_is_covered_has_nothing_that_is_not(
             entry in "[ab*?/]{1,6}", directory in "[ab]?(/[ab]){0,2}", below in "[ab]{1,2}(/[ab]{1,2}){0,3}",
         ) {
-            if let (Ok(entry), Ok(directory)) = (Pattern::parse(&entry), CleanPath::of(&directory, Dots::Component)) {
-                if entry.covers_below(&directory) {
-                    let inside = format!("{directory}/{below}");
-                    prop_assert!(entry.covers(&path(inside.trim_start_matches('/'))));
-                }
+            if let (Ok(entry), Ok(directory)) = (Pattern::parse(&entry), CleanPath::of(&directory, Dots::Component))
+                && entry.covers_below(&directory)
+            {
+                let inside = format!("{directory}/{below}");
+                prop_assert!(entry.covers(&path(inside.trim_start_matches('/'))));
             }
         }
     }

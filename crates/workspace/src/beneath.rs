@@ -56,6 +56,10 @@ impl Top {
         Top { dir }
     }
 
+    pub(crate) fn into_handle(self) -> OwnedFd {
+        self.dir
+    }
+
     /// Opens a file to be read. It is a regular one, or an error.
     pub(crate) fn open(&self, path: &CleanPath<'_>) -> Result<(File, Stat), Error> {
         let file = match self.follow(path.as_str(), FILE) {
@@ -77,24 +81,30 @@ impl Top {
         self.follow(if path.is_empty() { "." } else { path }, DIRECTORY)
     }
 
-    /// The directory that a file is to stand in. Those that are missing are made; `made` counts them.
-    pub(crate) fn parent(&self, path: &CleanPath<'_>, made: &mut usize) -> Result<Parent<'_>, Error> {
+    /// The directory that a file is to stand in, and whether it had to be made: if `may_make` has nothing against it.
+    pub(crate) fn parent(
+        &self,
+        path: &CleanPath<'_>,
+        may_make: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(Parent<'_>, bool), Error> {
         let (directory, _) = path.split();
         if directory.is_empty() {
-            return Ok(Parent::Top(self.dir.as_fd()));
+            return Ok((Parent::Top(self.dir.as_fd()), false));
         }
-        match self.follow(directory, DIRECTORY) {
+        let (parent, made) = match self.follow(directory, DIRECTORY) {
             Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                self.make(directory, made)
+                may_make()?;
+                (self.make(directory), true)
             }
-            found => found,
-        }
-        .map(Parent::Below)
+            found => (found, false),
+        };
+        let parent = parent.map_err(|error| error.on_the_way_to(path.as_str()))?;
+        Ok((Parent::Below(parent), made))
     }
 
     /// Makes a directory and those above it that are missing. Each one is followed from the top again: what was made a
     /// moment ago may have been exchanged for a link since.
-    fn make(&self, directory: &str, made: &mut usize) -> Result<OwnedFd, Error> {
+    fn make(&self, directory: &str) -> Result<OwnedFd, Error> {
         let mut above: Option<OwnedFd> = None;
         let ends = directory.match_indices('/').map(|(at, _)| at).chain([directory.len()]);
         for end in ends {
@@ -102,8 +112,7 @@ impl Top {
             let name = so_far.rsplit('/').next().unwrap_or_default();
             let inside = above.as_ref().map_or(self.dir.as_fd(), AsFd::as_fd);
             match fs::mkdirat(inside, name, DIRECTORY_MODE) {
-                Ok(()) => *made += 1,
-                Err(Errno::EXIST) => {}
+                Ok(()) | Err(Errno::EXIST) => {}
                 Err(errno) => return Err(self.failed(so_far, errno)),
             }
             above = Some(self.follow(so_far, DIRECTORY)?);

@@ -93,6 +93,11 @@ pub enum Error {
         /// Its name.
         digest: Digest,
     },
+    /// An input is not what it was when the workspace was made, and nobody was to write it: no receipt is true.
+    InputChanged {
+        /// Its path.
+        path: String,
+    },
     /// A receipt that cannot be relied on.
     BadReceipt {
         /// What is wrong with it, to follow on `the receipt`.
@@ -164,6 +169,7 @@ impl Error {
             Error::Damaged { .. } => "ErrDamaged",
             Error::NotStored { .. } => "ErrNotStored",
             Error::Corrupt { .. } => "ErrCorrupt",
+            Error::InputChanged { .. } => "ErrInputChanged",
             Error::BadReceipt { .. } => "ErrBadReceipt",
             Error::Io { .. } => "ErrIO",
         }
@@ -229,6 +235,14 @@ impl fmt::Display for Error {
             Error::NotStored { digest } => write!(f, "the store does not hold `{digest}`"),
             Error::Corrupt { digest } => {
                 write!(f, "the store's `{digest}` holds something else: it was changed")
+            }
+            Error::InputChanged { path } => {
+                write!(
+                    f,
+                    "the input `{}` is not what it was when the workspace was made, so no receipt is true; \
+                     make the workspace again",
+                    path.escape_debug()
+                )
             }
             Error::BadReceipt { why } => write!(f, "the receipt {why}"),
             Error::Io { path, source } => write!(f, "cannot use `{}`: {source}", path.escape_debug()),

@@ -72,7 +72,9 @@ impl SigningKey {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)
+    // A pipe that stands there must not hold us up.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
 /// Writes a new key beside its place and links it there: of two who do that at once, one wins and both use its key.

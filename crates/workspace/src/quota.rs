@@ -63,21 +63,44 @@ impl Meter {
                 bytes: before.bytes.saturating_sub(old.unwrap_or(0)).saturating_add(new),
                 files: before.files.saturating_add(u64::from(old.is_none())),
             };
-            let (before, after) = match noted(file).map_err(failed)?.map(|before| (before, with_new(before)))
-            {
-                Some((before, after)) if self.fits(path, after).is_ok() => (before, after),
-                // Nobody is refused for what others have taken away since it was counted.
-                _ => {
-                    let before = recount()?;
-                    (before, with_new(before))
-                }
-            };
-            self.fits(path, after)?;
+            let (before, after) = self.counted(path, file, with_new, recount)?;
             note(file, MARKED, before).map_err(failed)?;
             let published = publish();
             note(file, CLEAN, if published.is_ok() { after } else { before }).map_err(failed)?;
             published
         })
+    }
+
+    /// Whether a new file of at least so many bytes would have its place.
+    pub(crate) fn room(
+        &self,
+        path: &str,
+        bytes: u64,
+        recount: impl FnOnce() -> Result<Usage, Error>,
+    ) -> Result<(), Error> {
+        let with_new = |before: Usage| Usage {
+            bytes: before.bytes.saturating_add(bytes),
+            files: before.files.saturating_add(1),
+        };
+        self.locked(|file| self.counted(path, file, with_new, recount).map(drop))
+    }
+
+    /// What is there, and what there would be, which fits.
+    fn counted(
+        &self,
+        path: &str,
+        file: &File,
+        with_new: impl Fn(Usage) -> Usage,
+        recount: impl FnOnce() -> Result<Usage, Error>,
+    ) -> Result<(Usage, Usage), Error> {
+        let before = match noted(file).map_err(failed)? {
+            Some(before) if self.fits(path, with_new(before)).is_ok() => before,
+            // Nobody is refused for what others have taken away since it was counted.
+            _ => recount()?,
+        };
+        let after = with_new(before);
+        self.fits(path, after)?;
+        Ok((before, after))
     }
 
     fn fits(&self, path: &str, usage: Usage) -> Result<(), Error> {
@@ -94,7 +117,7 @@ impl Meter {
     fn locked<T>(&self, work: impl FnOnce(&File) -> Result<T, Error>) -> Result<T, Error> {
         // A thread that panicked has left a mark, or nothing.
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        lock(&file).map_err(failed)?;
+        lock(&file, PATIENCE).map_err(failed)?;
         let done = work(&file);
         file.unlock().map_err(failed)?;
         done
@@ -102,8 +125,8 @@ impl Meter {
 }
 
 /// Takes the lock of a file, trying until patience ends.
-pub(crate) fn lock(file: &File) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+pub(crate) fn lock(file: &File, patience: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + patience;
     let mut pause = Duration::from_micros(20);
     loop {
         match file.try_lock() {

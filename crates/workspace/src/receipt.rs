@@ -14,7 +14,7 @@ use toolgate_declaration::{Declaration, Side};
 use crate::agent::AgentId;
 use crate::error::Error;
 use crate::key::{PublicKey, SigningKey};
-use crate::snapshot::{Formula, Progress, Snapshot, State, survey};
+use crate::snapshot::{Formula, Links, Progress, Snapshot, State, survey};
 use crate::store::{Alone, Store};
 use crate::workspace::Workspace;
 
@@ -128,16 +128,13 @@ impl Envelope {
         let bad = |why| Error::BadReceipt { why };
         let payload = self.payload()?;
         let signed = encoded(&self.payload_type, &payload);
-        let by = |key: &&PublicKey| {
-            let mut signatures =
-                self.signatures.iter().filter_map(|signed| Base64::decode_vec(&signed.sig).ok());
-            signatures.any(|signature| key.verifies(&signed, &signature))
+        let by = |key: &PublicKey| {
+            let verifies = |sig: &str| Base64::decode_vec(sig).is_ok_and(|sig| key.verifies(&signed, &sig));
+            let sig = self.signatures.iter().map(|signed| &signed.sig).find(|sig| verifies(sig))?;
+            Some(Signed { keyid: key.id(), sig: sig.clone() })
         };
-        let key = trusted
-            .iter()
-            .find(by)
-            .ok_or(bad("was not signed by a key that is trusted, or was changed"))?
-            .id();
+        let signature = trusted.iter().find_map(by);
+        let signature = signature.ok_or(bad("was not signed by a key that is trusted, or was changed"))?;
         let statement = self.unverified_statement()?;
         let Predicate { inputs, outputs, .. } = &statement.predicate;
         let all_framed = inputs.formula() == Formula::Framed && outputs.formula() == Formula::Framed;
@@ -147,7 +144,9 @@ impl Envelope {
         if statement.subject != subjects(outputs) {
             return Err(bad("does not agree with itself: its subjects are not its outputs"));
         }
-        Ok(Receipt { envelope: self, statement, key })
+        // What nobody has signed, the names of keys and other signatures, is left out: one receipt has one text.
+        let key = signature.keyid.clone();
+        Ok(Receipt { envelope: Envelope { signatures: vec![signature], ..self }, statement, key })
     }
 
     /// For those who need to know what it names whether or not it is right.
@@ -228,14 +227,24 @@ impl Workspace {
             let put = |mut file| store.put_locked(&mut file);
             Ok::<_, Error>(Snapshot::new(
                 Formula::Framed,
-                survey(&self.top, &self.declared, side, progress, put)?,
+                survey(&self.top, &self.declared, side, Links::Refuse, progress, put)?,
             ))
         };
         let outputs = take(Side::Output)?;
-        let inputs = match self.base.began_with(&self.agent)? {
-            Some(began) => began,
-            None => take(Side::Input)?,
-        };
+        let mut inputs = take(Side::Input)?;
+        if let Some(began) = self.base.began_with(&self.agent)? {
+            // What the agent may write has changed since; anything else was changed by somebody else, and what the agent
+            // has read is not known.
+            for changed in began.diff(&inputs) {
+                if self.declared.output(&changed.path).is_err() {
+                    return Err(Error::InputChanged { path: changed.path });
+                }
+                if let Some(State::File { digest, .. }) = changed.before {
+                    store.read_into(&digest, &mut std::io::sink())?;
+                }
+            }
+            inputs = began;
+        }
         let statement = Statement {
             kind: STATEMENT.to_owned(),
             subject: subjects(&outputs),

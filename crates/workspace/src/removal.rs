@@ -28,6 +28,8 @@ pub(crate) fn remove(parent: impl AsFd, name: &str) -> io::Result<()> {
         let mut waiting = empty(&top, parent)?;
         while let Some(below) = waiting.pop() {
             let directory = match open(parent, &below) {
+                // Another one takes away the same.
+                Err(Errno::NOENT) => continue,
                 // What was moved up is no directory: it was exchanged for a link just before.
                 Err(Errno::NOTDIR | Errno::LOOP) => {
                     fs::unlinkat(parent, &below, AtFlags::empty())?;
@@ -38,6 +40,7 @@ pub(crate) fn remove(parent: impl AsFd, name: &str) -> io::Result<()> {
             let moved = empty(&directory, parent)?;
             match fs::unlinkat(parent, &below, AtFlags::REMOVEDIR) {
                 Err(Errno::NOTEMPTY) if attempts.next().is_some() => waiting.push(below),
+                Err(Errno::NOENT) => {}
                 removed => removed?,
             }
             waiting.extend(moved);
@@ -45,6 +48,7 @@ pub(crate) fn remove(parent: impl AsFd, name: &str) -> io::Result<()> {
         // The first one goes last: as long as it is there, somebody who was killed can be finished by another.
         match fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
             Err(Errno::NOTEMPTY) if attempts.next().is_some() => {}
+            Err(Errno::NOENT) => return Ok(()),
             removed => return Ok(removed?),
         }
     }

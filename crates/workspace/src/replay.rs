@@ -12,10 +12,10 @@ use crate::atomic::{Durability, Staged};
 use crate::beneath::{DIRECTORY, Top};
 use crate::error::Error;
 use crate::receipt::Receipt;
-use crate::snapshot::{Formula, Progress, Snapshot, State, survey};
+use crate::snapshot::{Formula, Links, Progress, Snapshot, State, survey};
 use crate::store::{Alone, Store};
 use crate::workspace::Workspace;
-use crate::workspaces::Workspaces;
+use crate::workspaces::{Beside, Workspaces};
 
 /// Which state of a receipt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,7 +29,8 @@ pub enum Moment {
 
 impl Workspaces {
     /// Makes a workspace and copies the declared inputs of a directory into it. They are kept in the store as what the
-    /// agent began with, for the receipt. Where that fails, there is no workspace.
+    /// agent began with, for the receipt. A link that a directory or a glob covers is left out, one that is declared by
+    /// name is an error. Where anything fails, there is no workspace.
     pub fn create_from(
         &self,
         agent: &str,
@@ -40,24 +41,15 @@ impl Workspaces {
     ) -> Result<Workspace, Error> {
         let source = fs::open(from, DIRECTORY, Mode::empty());
         let source = Top::new(source.map_err(|errno| Error::about(&from.to_string_lossy(), errno))?);
-        let workspace = self.create(agent, declaration)?;
-        let fill = || {
+        self.make(agent, declaration, Beside::Disjoint, |top, declared| {
             let _lock = store.lock(Alone::No)?;
             let put = |mut file| store.put_locked(&mut file);
-            let files = survey(&source, &workspace.declared, Side::Input, progress, put)?;
-            workspace.fill(&files, store, &())?;
+            let files = survey(&source, declared, Side::Input, Links::PassOver, progress, put)?;
+            fill(top, &files, store, progress)?;
             let began = Snapshot::new(Formula::Framed, files);
-            store.pin(workspace.path(), &began)?;
-            self.remember(workspace.agent(), &began)
-        };
-        match fill() {
-            // Opened again, so that what was copied counts where there is a quota.
-            Ok(()) => self.find(agent),
-            Err(error) => {
-                workspace.cleanup()?;
-                Err(error)
-            }
-        }
+            store.pin(&self.path().join(agent), &began)?;
+            Ok(Some(began))
+        })
     }
 
     /// Makes a workspace in which everything is as a receipt says, to be read and not to be written.
@@ -75,48 +67,38 @@ impl Workspaces {
             files.extend(stated.outputs.files().iter().map(|(path, state)| (path.clone(), *state)));
         }
         files.retain(|_, state| *state != State::Missing);
-        let named = |path: &String| {
-            let why = Error::BadReceipt { why: "names a path that no workspace could hold" };
-            Pattern::parse(path).map_err(|_| why)
-        };
+        // All that is there is what the receipt names.
         let declaration = Declaration {
-            inputs: files.keys().map(named).collect::<Result<_, _>>()?,
+            inputs: vec![Pattern::everything()],
             dots: Dots::Component,
             ..Declaration::default()
         };
-        let workspace = self.create_copy(agent, declaration)?;
-        match workspace.fill(&files, store, progress) {
-            Ok(()) => Ok(workspace),
-            Err(error) => {
-                workspace.cleanup()?;
-                Err(error)
-            }
-        }
+        self.make(agent, declaration, Beside::Any, |top, _| {
+            fill(top, &files, store, progress)?;
+            Ok(None)
+        })
     }
 }
 
-impl Workspace {
-    /// Puts stored files in their places, for their owner to read.
-    fn fill(
-        &self,
-        files: &BTreeMap<String, State>,
-        store: &Store,
-        progress: &dyn Progress,
-    ) -> Result<(), Error> {
-        for (done, (path, state)) in files.iter().enumerate() {
-            if let State::File { digest, .. } = state {
-                let why = Error::BadReceipt { why: "names a path that no workspace could hold" };
-                let path = CleanPath::of(path, Dots::Component).map_err(|_| why)?;
-                let parent = self.top.parent(&path, &mut 0)?;
-                let failed = |error: io::Error| Error::about(path.as_str(), error);
-                let mut staged =
-                    Staged::write_all(parent.as_fd(), &[], Durability::Process).map_err(failed)?;
-                // INVARIANT: it gets its name only when its digest was right.
-                store.read_into(digest, staged.content())?;
-                staged.publish(path.split().1).map_err(failed)?;
-            }
-            progress.at(done + 1, files.len());
+/// Puts stored files in their places.
+fn fill(
+    top: &Top,
+    files: &BTreeMap<String, State>,
+    store: &Store,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    for (done, (path, state)) in files.iter().enumerate() {
+        if let State::File { digest, .. } = state {
+            let why = Error::BadReceipt { why: "names a path that no workspace could hold" };
+            let path = CleanPath::of(path, Dots::Component).map_err(|_| why)?;
+            let (parent, _) = top.parent(&path, || Ok(()))?;
+            let failed = |error: io::Error| Error::about(path.as_str(), error);
+            let mut staged = Staged::write_all(parent.as_fd(), &[], Durability::Process).map_err(failed)?;
+            // INVARIANT: it gets its name only when its digest was right.
+            store.read_into(digest, staged.content())?;
+            staged.publish(path.split().1).map_err(failed)?;
         }
-        Ok(())
+        progress.at(done + 1, files.len());
     }
+    Ok(())
 }

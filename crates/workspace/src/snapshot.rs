@@ -177,8 +177,9 @@ impl Workspace {
         formula: Formula,
         progress: &dyn Progress,
     ) -> Result<Snapshot, Error> {
-        let files =
-            survey(&self.top, &self.declared, side, progress, |file| hash(file, formula.algorithm()))?;
+        let files = survey(&self.top, &self.declared, side, Links::Refuse, progress, |file| {
+            hash(file, formula.algorithm())
+        })?;
         Ok(Snapshot::new(formula, files))
     }
 }
@@ -201,16 +202,26 @@ pub(crate) fn hash(mut file: File, algorithm: Algorithm) -> io::Result<(Digest, 
     }
 }
 
+/// What becomes of a link, or another thing that is no file, where a pattern finds one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Links {
+    /// An error: the state of a workspace must not be told without it.
+    Refuse,
+    /// It is left where it is: a project has links, and a copy needs none.
+    PassOver,
+}
+
 /// The declared files of one side below `top`, each with what `take` says about it. As many threads work on them as the
 /// machine has processors.
 pub(crate) fn survey(
     top: &Top,
     declared: &Declared,
     side: Side,
+    links: Links,
     progress: &dyn Progress,
     take: impl Fn(File) -> io::Result<(Digest, u64)> + Sync,
 ) -> Result<BTreeMap<String, State>, Error> {
-    let paths: Vec<CleanPath<'static>> = expand(top, declared, side)?.into_iter().collect();
+    let paths: Vec<CleanPath<'static>> = expand(top, declared, side, links)?.into_iter().collect();
     let (next, done, stop) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
     let look = |path: &CleanPath<'static>| -> Result<State, Error> {
         match top.open(path) {
@@ -264,7 +275,12 @@ fn is_named(declared: &Declared, side: Side, path: &str) -> bool {
 }
 
 /// All paths of one side: those declared by name, there or not, and those that a pattern finds.
-fn expand(top: &Top, declared: &Declared, side: Side) -> Result<BTreeSet<CleanPath<'static>>, Error> {
+fn expand(
+    top: &Top,
+    declared: &Declared,
+    side: Side,
+    links: Links,
+) -> Result<BTreeSet<CleanPath<'static>>, Error> {
     let mut paths = BTreeSet::new();
     let mut tops: Vec<&str> = Vec::new();
     for entry in declared.entries(side) {
@@ -292,6 +308,7 @@ fn expand(top: &Top, declared: &Declared, side: Side) -> Result<BTreeSet<CleanPa
                 let path = found.path.to_string();
                 match found.kind {
                     FileType::RegularFile => {}
+                    _ if links == Links::PassOver => return Ok(()),
                     FileType::Symlink => return Err(Error::PathTraversal { path, why: Leaves::Link }),
                     _ => return Err(Error::NotAFile { path }),
                 }

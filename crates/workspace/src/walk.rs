@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{self, AtFlags, Dir, FileType};
 use rustix::io::Errno;
-use toolgate_declaration::{CleanPath, Dots};
+use toolgate_declaration::{CleanPath, Dots, MAX_PATH};
 
 use crate::atomic::is_ours;
 use crate::beneath::Top;
@@ -38,6 +38,10 @@ pub(crate) fn walk(
         };
         for (name, kind) in entries(handle, &directory)? {
             let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
+            // Nothing below could be declared, and the system would not follow it.
+            if path.len() > MAX_PATH {
+                continue;
+            }
             if kind == FileType::Directory {
                 waiting.push(path);
             } else if let Ok(path) = CleanPath::of(&path, Dots::Component) {

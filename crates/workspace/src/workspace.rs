@@ -12,7 +12,7 @@ use std::time::Instant;
 use rustix::buffer::spare_capacity;
 use rustix::fs::{self, AtFlags, FileType};
 use rustix::io::Errno;
-use toolgate_declaration::{Declaration, Declared, InputPath, OutputPath, Refusal, Side};
+use toolgate_declaration::{CleanPath, Declaration, Declared, InputPath, OutputPath, Refusal, Side};
 
 use crate::agent::AgentId;
 use crate::atomic::{Durability, Staged, is_ours};
@@ -78,7 +78,7 @@ impl Workspace {
     /// The right to read a path, if it is declared as an input. Touches nothing.
     pub fn input<'p>(&self, path: &'p str) -> Result<Input<'_, 'p>, Error> {
         let begun = Instant::now();
-        match self.declared.input(path) {
+        match self.declared.input(path).and_then(|path| not_ours(path, InputPath::path)) {
             Ok(declared) => Ok(Input { workspace: self, path: declared }),
             Err(refusal) => {
                 self.counters.read.count(Outcome::Denied, begun);
@@ -90,11 +90,7 @@ impl Workspace {
     /// The right to write a path, if it is declared as an output. Touches nothing.
     pub fn output<'p>(&self, path: &'p str) -> Result<Output<'_, 'p>, Error> {
         let begun = Instant::now();
-        let declared = self.declared.output(path).and_then(|declared| {
-            // A name of ours would not be in any snapshot.
-            if declared.path().names().any(is_ours) { Err(Refusal::Undeclared) } else { Ok(declared) }
-        });
-        match declared {
+        match self.declared.output(path).and_then(|path| not_ours(path, OutputPath::path)) {
             Ok(declared) => Ok(Output { workspace: self, path: declared }),
             Err(refusal) => {
                 self.counters.write.count(Outcome::Denied, begun);
@@ -156,6 +152,11 @@ impl Workspace {
     }
 }
 
+/// A name of ours is a file that was being written. It is in no snapshot, so nobody reads or writes it.
+fn not_ours<'p, T>(declared: T, path: impl FnOnce(&T) -> &CleanPath<'p>) -> Result<T, Refusal> {
+    if path(&declared).names().any(is_ours) { Err(Refusal::Undeclared) } else { Ok(declared) }
+}
+
 fn refused(refusal: Refusal, path: &str, undeclared: impl FnOnce(String) -> Error) -> Error {
     let path = path.to_owned();
     match refusal {
@@ -177,12 +178,15 @@ impl Input<'_, '_> {
     pub fn read(&self) -> Result<Vec<u8>, Error> {
         self.counted(|| {
             let (file, stat) = self.workspace.top.open(self.path.path())?;
-            // One byte more, so that one read brings it all and the next one finds the end.
-            let length = usize::try_from(stat.st_size).unwrap_or(0);
-            let mut content = Vec::with_capacity(length.saturating_add(1));
+            // One byte more, so that one read brings it all and the next one finds the end. Room for more than memory has
+            // is an error: a file of nothing but holes has any length.
+            let mut content = Vec::new();
+            let mut room = usize::try_from(stat.st_size).unwrap_or(usize::MAX).saturating_add(1);
             loop {
                 if content.len() == content.capacity() {
-                    content.reserve(64 * 1024);
+                    let reserved = content.try_reserve_exact(room);
+                    reserved.map_err(|_| self.failed(io::ErrorKind::OutOfMemory.into()))?;
+                    room = content.capacity();
                 }
                 match rustix::io::read(&file, spare_capacity(&mut content)) {
                     Ok(0) => return Ok(content),
@@ -236,7 +240,7 @@ impl Output<'_, '_> {
     /// Writes the file, whole or not at all. Directories that are missing are made.
     pub fn write(&self, content: &[u8], durability: Durability) -> Result<(), Error> {
         self.counted(|| {
-            self.place(durability, |parent| {
+            self.place(durability, content.len() as u64, |parent| {
                 Ok((Staged::write_all(parent, content, durability)?, content.len() as u64))
             })
         })
@@ -249,7 +253,7 @@ impl Output<'_, '_> {
             // One byte more than may be there is enough to know that it is too much.
             let most =
                 self.workspace.declaration().quota.bytes.map_or(u64::MAX, |most| most.saturating_add(1));
-            self.place(durability, |parent| {
+            self.place(durability, 0, |parent| {
                 let (staged, written) = Staged::write(parent, &mut content.take(most), durability)?;
                 length = written;
                 Ok((staged, written))
@@ -261,12 +265,17 @@ impl Output<'_, '_> {
     fn place<'s>(
         &'s self,
         durability: Durability,
+        least: u64,
         stage: impl for<'d> FnOnce(std::os::fd::BorrowedFd<'d>) -> io::Result<(Staged<'d>, u64)>,
     ) -> Result<(), Error> {
         let top = &self.workspace.top;
         let path = self.path.path();
-        let mut made = 0;
-        let parent = top.parent(path, &mut made).map_err(|error| error.on_the_way_to(path.as_str()))?;
+        // A directory that is missing is not made for a file that is then refused.
+        let room = || match &self.workspace.meter {
+            Some(meter) => meter.room(path.as_str(), least, || self.workspace.usage()),
+            None => Ok(()),
+        };
+        let (parent, made) = top.parent(path, room)?;
         let (directory, name) = path.split();
         let failed = |error: io::Error| Error::about(path.as_str(), error);
         let (staged, length) = stage(parent.as_fd()).map_err(failed)?;
@@ -289,7 +298,7 @@ impl Output<'_, '_> {
                 meter.replace(path.as_str(), length, old, || self.workspace.usage(), publish)?;
             }
         }
-        if durability == Durability::Machine && made > 0 {
+        if durability == Durability::Machine && made {
             // The directories that were made have names too.
             sync_above(top, directory).map_err(failed)?;
         }

@@ -4,7 +4,7 @@
 //! base/                  ours alone, or it is refused
 //!   agent-5/             a workspace
 //!   .toolgate/
-//!     lock               held while a workspace is made or taken away
+//!     .lock              held while a workspace is made or taken away
 //!     agent-5/           what is known about it, out of its reach
 //!       workspace.json   its declaration, and which directory it is
 //!       inputs.json      what it began with, where it was filled from a directory
@@ -16,14 +16,15 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use toolgate_declaration::{Declaration, TEMP};
+use toolgate_declaration::{Declaration, Declared, TEMP};
 
 use crate::agent::AgentId;
-use crate::atomic::{is_ours, open_directory, replace};
+use crate::atomic::{is_ours, open_directory, random_name, replace};
 use crate::beneath::{DIRECTORY, DIRECTORY_MODE, FILE_MODE, Top};
 use crate::error::Error;
 use crate::metrics::Counters;
@@ -37,11 +38,15 @@ pub const DEFAULT_BASE: &str = "/tmp/kgc-workspaces";
 
 /// What is ours in a base. No agent has such a name.
 const RECORDS: &str = ".toolgate";
+const LOCK: &str = ".lock";
 const RECORD: &str = "workspace.json";
 const BEGAN: &str = "inputs.json";
 const USAGE: &str = "usage";
 /// A workspace before it has its name.
 const NEW: &str = "new";
+
+/// Others hold the lock while they copy the inputs of a workspace.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The workspaces of one base directory.
 #[derive(Debug, Clone)]
@@ -109,38 +114,64 @@ impl Workspaces {
     /// Makes a workspace. Refused where the agent's name is none or is taken, where the declaration cannot be used, and
     /// where it overlaps what another agent writes.
     pub fn create(&self, agent: &str, declaration: Declaration) -> Result<Workspace, Error> {
-        self.make(agent, declaration, Beside::Disjoint)
+        self.make(agent, declaration, Beside::Disjoint, |_, _| Ok(None))
     }
 
-    /// Makes a workspace for a copy of what is known: what others are writing is no concern of it.
-    pub(crate) fn create_copy(&self, agent: &str, declaration: Declaration) -> Result<Workspace, Error> {
-        self.make(agent, declaration, Beside::Any)
-    }
-
-    fn make(&self, agent: &str, declaration: Declaration, beside: Beside) -> Result<Workspace, Error> {
+    /// Makes a workspace with something in it: `fill` puts it there, and says what the agent begins with.
+    pub(crate) fn make(
+        &self,
+        agent: &str,
+        declaration: Declaration,
+        beside: Beside,
+        fill: impl FnOnce(&Top, &Declared) -> Result<Option<Snapshot>, Error>,
+    ) -> Result<Workspace, Error> {
         let agent = parse(agent)?;
         let declared = declaration.compile()?;
-        let _lock = self.lock()?;
+        let lock = self.lock()?;
         self.forget_unfinished(&agent)?;
-        let others = match beside {
-            Beside::Disjoint => self.records()?,
-            Beside::Any => Vec::new(),
-        };
-        for other in others {
-            if let Some((pattern, theirs)) = declared.declaration().conflict(&other.declaration) {
+        if beside == Beside::Disjoint {
+            self.check_disjoint(&agent, declared.declaration())?;
+        }
+        let made = self.make_directories(&agent, &declared, fill);
+        if made.is_err() {
+            // What is left of it is in nobody's way, and is forgotten when the agent comes again.
+            let _ = removal::remove(&self.inner.records, agent.as_str());
+        }
+        drop(lock);
+        let (top, record) = made?;
+        self.ready(agent, declared, top, &record)
+    }
+
+    fn check_disjoint(&self, agent: &AgentId, declaration: &Declaration) -> Result<(), Error> {
+        for other in self.records()? {
+            if let Some((pattern, theirs)) = declaration.conflict(&other.declaration) {
                 return Err(Error::Conflict {
-                    agent,
+                    agent: agent.clone(),
                     pattern: pattern.clone(),
                     other: other.agent,
                     theirs: theirs.clone(),
                 });
             }
         }
+        Ok(())
+    }
+
+    /// The workspace's directory, and that of what is known about it.
+    fn make_directories(
+        &self,
+        agent: &AgentId,
+        declared: &Declared,
+        fill: impl FnOnce(&Top, &Declared) -> Result<Option<Snapshot>, Error>,
+    ) -> Result<(OwnedFd, OwnedFd), Error> {
         let failed = |error: io::Error| Error::about(agent.as_str(), error);
-        let record = self.make_record(&agent).map_err(failed)?;
-        let top = make_directory(&record, NEW).map_err(failed)?;
+        let record = make_directory(&self.inner.records, agent.as_str()).map_err(failed)?;
+        let top = Top::new(make_directory(&record, NEW).map_err(failed)?);
         if declared.declaration().temp {
             make_directory(&top, TEMP).map_err(failed)?;
+        }
+        if let Some(began) = fill(&top, declared)? {
+            let kept = || replace(&record, BEGAN, &serde_json::to_vec(&began)?);
+            kept().map_err(failed)?;
         }
         let stat = fs::fstat(&top).map_err(|errno| failed(errno.into()))?;
         let kept = Record {
@@ -151,12 +182,11 @@ impl Workspaces {
         };
         let text = serde_json::to_vec_pretty(&kept).map_err(|error| failed(error.into()))?;
         replace(&record, RECORD, &text).map_err(failed)?;
-        // INVARIANT: a workspace has its name only when all that is known about it is kept.
-        match fs::renameat_with(&record, NEW, &self.inner.base, agent.as_str(), RenameFlags::NOREPLACE) {
-            Ok(()) => {}
-            Err(errno) => return Err(failed(errno.into())),
-        }
-        self.ready(agent, declared, top, &record)
+        // INVARIANT: a workspace has its name only when all that it begins with is there, and all that is known about it
+        // is kept.
+        fs::renameat_with(&record, NEW, &self.inner.base, agent.as_str(), RenameFlags::NOREPLACE)
+            .map_err(|errno| failed(errno.into()))?;
+        Ok((top.into_handle(), record))
     }
 
     /// Opens a workspace that is there.
@@ -178,7 +208,7 @@ impl Workspaces {
     fn ready(
         &self,
         agent: AgentId,
-        declared: toolgate_declaration::Declared,
+        declared: Declared,
         top: OwnedFd,
         record: &OwnedFd,
     ) -> Result<Workspace, Error> {
@@ -206,41 +236,63 @@ impl Workspaces {
         Ok(workspace)
     }
 
+    /// Takes an agent's workspace away with all that lies in it, and nothing else.
+    pub fn cleanup(&self, agent: &str) -> Result<(), Error> {
+        let agent = parse(agent)?;
+        let not_found = || Error::WorkspaceNotFound { agent: agent.to_string() };
+        let record = self.record_directory(&agent)?.ok_or_else(not_found)?;
+        let kept = self.read_record(&agent, &record)?.ok_or_else(not_found)?;
+        let top = self.directory_of(&agent, &kept)?.ok_or_else(not_found)?;
+        self.remove(&agent, top.as_fd())
+    }
+
     /// Takes away the workspace whose directory this is.
     pub(crate) fn remove(&self, agent: &AgentId, top: BorrowedFd<'_>) -> Result<(), Error> {
+        let failed = |error: io::Error| Error::about(agent.as_str(), error);
+        let gone = self.take_out(agent, top)?;
+        removal::remove(&self.inner.records, &gone).map_err(failed)?;
+        self.sweep().map_err(failed)
+    }
+
+    /// Takes a workspace out of its place and forgets it; what is left of it has a name that nobody knows, and can be
+    /// emptied while others go on.
+    fn take_out(&self, agent: &AgentId, top: BorrowedFd<'_>) -> Result<String, Error> {
         let not_found = || Error::WorkspaceNotFound { agent: agent.to_string() };
         let failed = |error: io::Error| Error::about(agent.as_str(), error);
+        let (base, records) = (&self.inner.base, &self.inner.records);
         let _lock = self.lock()?;
-        let record = self.record_directory(agent)?.ok_or_else(not_found)?;
         // Somebody may have put another directory in its place. That one is not ours to take away.
-        match same(&self.inner.base, agent.as_str(), top) {
+        match same(base, agent.as_str(), top) {
             Ok(true) => {}
             Ok(false) | Err(Errno::NOENT) => return Err(not_found()),
             Err(errno) => return Err(failed(errno.into())),
         }
-        let gone = crate::atomic::random_name().map_err(failed)?;
-        // Out of its place first: what is emptied then has a name that nobody knows.
-        match fs::renameat(&self.inner.base, agent.as_str(), &record, &gone) {
+        let gone = random_name().map_err(failed)?;
+        match fs::renameat(base, agent.as_str(), records, &gone) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(not_found()),
             Err(errno) => return Err(failed(errno.into())),
         }
-        if !same(&record, &gone, top).map_err(|errno| failed(errno.into()))? {
+        if !same(records, &gone, top).map_err(|errno| failed(errno.into()))? {
             // In the moment since.
-            let back =
-                fs::renameat_with(&record, &gone, &self.inner.base, agent.as_str(), RenameFlags::NOREPLACE);
+            let back = fs::renameat_with(records, &gone, base, agent.as_str(), RenameFlags::NOREPLACE);
             back.map_err(|errno| failed(errno.into()))?;
             return Err(not_found());
         }
-        removal::remove(&self.inner.records, agent.as_str()).map_err(failed)
+        removal::remove(records, agent.as_str()).map_err(failed)?;
+        Ok(gone)
     }
 
-    /// Keeps what a workspace began with.
-    pub(crate) fn remember(&self, agent: &AgentId, began: &Snapshot) -> Result<(), Error> {
-        let not_found = || Error::WorkspaceNotFound { agent: agent.to_string() };
-        let record = self.record_directory(agent)?.ok_or_else(not_found)?;
-        let kept = || replace(&record, BEGAN, &serde_json::to_vec(began)?);
-        kept().map_err(|error| Error::about(agent.as_str(), error))
+    /// Takes away what is left of workspaces whose removal did not come to its end. What cannot be taken away, since it is
+    /// another user's, is in nobody's way.
+    fn sweep(&self) -> io::Result<()> {
+        for entry in fs::Dir::read_from(&self.inner.records)? {
+            let entry = entry?;
+            if let Some(name) = entry.file_name().to_str().ok().filter(|name| is_ours(name)) {
+                let _ = removal::remove(&self.inner.records, name);
+            }
+        }
+        Ok(())
     }
 
     /// What a workspace began with, where somebody kept that.
@@ -254,11 +306,11 @@ impl Workspaces {
     fn lock(&self) -> Result<File, Error> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let lock = || -> io::Result<File> {
-            let file = File::from(fs::openat(&self.inner.records, "lock", flags, FILE_MODE)?);
-            quota::lock(&file)?;
+            let file = File::from(fs::openat(&self.inner.records, LOCK, flags, FILE_MODE)?);
+            quota::lock(&file, PATIENCE)?;
             Ok(file)
         };
-        lock().map_err(|error| Error::about("lock", error))
+        lock().map_err(|error| Error::about(&self.path.to_string_lossy(), error))
     }
 
     /// Refuses an agent that has a workspace, and forgets what was being made or taken away when somebody was killed.
@@ -270,13 +322,6 @@ impl Workspaces {
             Err(errno) => return Err(Error::about(agent.as_str(), errno)),
         }
         let failed = |error: io::Error| Error::about(agent.as_str(), error);
-        let entries = fs::Dir::read_from(&self.inner.records).map_err(|errno| failed(errno.into()))?;
-        for entry in entries {
-            let entry = entry.map_err(|errno| failed(errno.into()))?;
-            if let Some(name) = entry.file_name().to_str().ok().filter(|name| is_ours(name)) {
-                removal::remove(&self.inner.records, name).map_err(failed)?;
-            }
-        }
         removal::remove(&self.inner.records, agent.as_str()).map_err(failed)
     }
 
@@ -303,16 +348,11 @@ impl Workspaces {
     fn record_directory(&self, agent: &AgentId) -> Result<Option<OwnedFd>, Error> {
         match open_directory(&self.inner.records, agent.as_str()) {
             Ok(directory) => Ok(Some(directory)),
-            // `lock` and the like are files.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Ok(None)
             }
             Err(error) => Err(Error::about(agent.as_str(), error)),
         }
-    }
-
-    fn make_record(&self, agent: &AgentId) -> io::Result<OwnedFd> {
-        make_directory(&self.inner.records, agent.as_str())
     }
 
     /// `None` where there is none: it was being made.
@@ -342,7 +382,7 @@ impl Workspaces {
 
 /// Whether a workspace is made only where nobody else writes what it declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Beside {
+pub(crate) enum Beside {
     Disjoint,
     Any,
 }

@@ -251,3 +251,55 @@ fn keys_are_for_their_owner() {
     fs::write(&path, "no key").unwrap();
     assert!(matches!(SigningKey::open(Path::new(&path)), Err(Error::Damaged { .. })));
 }
+
+#[test]
+fn a_receipt_tells_no_other_inputs_than_were_there() {
+    let yard = Yard::new();
+    let project = yard.project(&[("in/a", "a"), ("both", "before")]);
+    for other in [("in/a", "changed"), ("in/new", "new")] {
+        let declared = declaration(&["in/", "both"], &["both"], false);
+        let workspace = yard.base.create_from("agent-x", declared, &project, &yard.store, &()).unwrap();
+        workspace.write("both", b"after").unwrap();
+        yard.receipt(&workspace);
+        fs::write(workspace.path().join(other.0), other.1).unwrap();
+        let about = About { time: SystemTime::UNIX_EPOCH, ruleset: None, ledger: None };
+        let receipt = workspace.receipt(&yard.store, &yard.key, about, &());
+        assert!(matches!(receipt, Err(Error::InputChanged { .. })), "{other:?}");
+        workspace.cleanup().unwrap();
+    }
+}
+
+#[test]
+fn what_nobody_signed_is_no_part_of_a_receipt() {
+    let yard = Yard::new();
+    let workspace = yard.base.create("agent-x", declaration(&[], &["x"], false)).unwrap();
+    let text = yard.receipt(&workspace).to_json();
+    let id = yard.key.public().id();
+    let renamed = text.replace(&id, "another");
+    assert_eq!(yard.verify(&renamed).unwrap().to_json(), text);
+}
+
+#[test]
+fn a_damaged_content_is_mended_when_it_comes_again() {
+    let yard = Yard::new();
+    let (digest, _) = yard.store.put(&mut &b"content"[..]).unwrap();
+    fs::write(&yard.objects()[0], "CONTENT").unwrap();
+    assert!(matches!(yard.store.read(&digest), Err(Error::Corrupt { .. })));
+    yard.store.put(&mut &b"content"[..]).unwrap();
+    assert_eq!(yard.store.read(&digest).unwrap(), b"content");
+}
+
+#[test]
+fn links_of_a_project_are_left_out_unless_by_name() {
+    let yard = Yard::new();
+    let project = yard.project(&[("a", "a")]);
+    std::os::unix::fs::symlink("/etc/passwd", project.join("link")).unwrap();
+    let everything = declaration(&["./"], &["out"], false);
+    let workspace = yard.base.create_from("one", everything, &project, &yard.store, &()).unwrap();
+    assert!(workspace.path().join("a").exists() && !workspace.path().join("link").exists());
+    let named = declaration(&["link"], &[], false);
+    let made = yard.base.create_from("two", named, &project, &yard.store, &());
+    assert!(matches!(made, Err(Error::PathTraversal { .. })));
+    assert!(matches!(yard.base.find("two"), Err(Error::WorkspaceNotFound { .. })));
+    yard.base.create("two", declaration(&[], &[], false)).unwrap();
+}

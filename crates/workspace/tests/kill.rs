@@ -196,7 +196,7 @@ fn a_workspace_is_there_or_not() {
         assert_eq!(number(&again.read("out/x").unwrap()), 9);
         again.cleanup().unwrap();
         assert_eq!(names(base.path()), [".toolgate", "keeper"]);
-        assert_eq!(names(&base.path().join(".toolgate")), ["keeper", "lock"], "nothing half is left");
+        assert_eq!(names(&base.path().join(".toolgate")), [".lock", "keeper"], "nothing half is left");
         assert_eq!(number(&base.find("keeper").unwrap().read("kept").unwrap()), 1);
     }
     assert!(there > 0 && there < 200, "{there} of 200: it was killed at one moment only");

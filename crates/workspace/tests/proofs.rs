@@ -3,10 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use tempfile::TempDir;
-use toolgate_workspace::{Declaration, Error, Leaves, Pattern, Side, Workspace, Workspaces};
+use toolgate_workspace::{
+    Declaration, Durability, Error, Leaves, Pattern, Quota, Side, Workspace, Workspaces,
+};
 
 fn base() -> (TempDir, Workspaces) {
     let top = TempDir::new().unwrap();
@@ -173,4 +176,55 @@ fn cleanup_takes_its_own_directory_and_nothing_else() {
     let left: Vec<_> =
         fs::read_dir(base.path().join(".toolgate")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "the lock, and what is known of the one that was moved: {left:?}");
+}
+
+#[test]
+fn files_of_ours_and_agents_called_like_them() {
+    let (_top, base) = base();
+    let workspace = base.create("lock", declaration(&["./"], &["./"], false)).unwrap();
+    put(&workspace, ".toolgate-0123", "x");
+    assert!(matches!(workspace.read(".toolgate-0123"), Err(Error::UndeclaredRead { .. })));
+    assert!(matches!(workspace.write(".toolgate-0123/x", b"x"), Err(Error::UndeclaredWrite { .. })));
+    base.cleanup("lock").unwrap();
+    assert!(matches!(base.cleanup("lock"), Err(Error::WorkspaceNotFound { .. })));
+}
+
+#[test]
+fn a_file_in_the_way_of_another_agents_directory_is_a_conflict() {
+    let (_top, base) = base();
+    base.create("one", declaration(&[], &["out"], false)).unwrap();
+    for outputs in ["out/x", "out/", "./", "o*"] {
+        let made = base.create("two", declaration(&[], &[outputs], false));
+        assert!(matches!(made, Err(Error::Conflict { .. })), "{outputs}");
+    }
+    base.create("two", declaration(&["./"], &["other"], false)).unwrap();
+}
+
+#[test]
+fn a_file_of_holes_is_an_error_and_no_crash() {
+    let (_top, base) = base();
+    let workspace = base.create("one", declaration(&["holes"], &[], false)).unwrap();
+    let file = fs::File::create(workspace.path().join("holes")).unwrap();
+    file.set_len(8 << 40).unwrap();
+    let error = workspace.read("holes").unwrap_err();
+    assert!(
+        matches!(&error, Error::Io { source, .. } if source.kind() == ErrorKind::OutOfMemory),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn what_is_refused_leaves_no_directories() {
+    let (_top, base) = base();
+    let quota = Quota { bytes: Some(10), files: Some(1) };
+    let declared = Declaration { quota, ..declaration(&[], &["./"], false) };
+    let workspace = base.create("one", declared).unwrap();
+    workspace.write("a", b"x").unwrap();
+    for path in ["b/c/d", "e/f"] {
+        assert!(matches!(workspace.write(path, b"x"), Err(Error::QuotaExceeded { .. })));
+        let mut endless = std::io::repeat(b'x');
+        let written = workspace.output(path).unwrap().write_from(&mut endless, Durability::Process);
+        assert!(matches!(written, Err(Error::QuotaExceeded { .. })));
+    }
+    assert_eq!(fs::read_dir(workspace.path()).unwrap().count(), 1);
 }
