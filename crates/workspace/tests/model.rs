@@ -260,8 +260,14 @@ struct Place {
 }
 
 impl Place {
+    fn empty(declaration: &Declaration) -> Place {
+        let (files, directories) = (BTreeMap::new(), BTreeSet::new());
+        Place { generation: 0, declaration: declaration.clone(), files, directories }
+    }
+
     fn is_input(&self, path: &str) -> bool {
-        self.declaration.inputs.iter().any(|pattern| covers(pattern.as_str(), path))
+        let ours = path.split('/').any(|name| name.starts_with(".toolgate-"));
+        !ours && self.declaration.inputs.iter().any(|pattern| covers(pattern.as_str(), path))
     }
 
     fn is_output(&self, path: &str) -> bool {
@@ -292,24 +298,33 @@ impl Place {
         self.files.get(path).cloned().ok_or(Told::Missing)
     }
 
-    fn write(&mut self, path: &str, content: &[u8]) -> Result<(), Told> {
+    fn fits(&self, bytes: u64, files: u64) -> Result<(), Told> {
+        if let Some(most) = self.declaration.quota.bytes.filter(|most| bytes > *most) {
+            return Err(Told::TooMuch(Limit::Bytes(most)));
+        }
+        match self.declaration.quota.files.filter(|most| files > *most) {
+            Some(most) => Err(Told::TooMuch(Limit::Files(most))),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&mut self, path: &str, content: &[u8], streamed: bool) -> Result<(), Told> {
         if !self.is_output(path) {
             return Err(Told::UndeclaredWrite);
         }
         let above = self.above(path)?;
-        self.directories.extend(above);
         let (mut bytes, mut files) = self.usage();
+        if above.iter().any(|directory| !self.directories.contains(directory)) {
+            // No directory is made for what is refused, as far as its length is known beforehand.
+            self.fits(bytes + if streamed { 0 } else { content.len() as u64 }, files + 1)?;
+        }
+        self.directories.extend(above);
         bytes += content.len() as u64;
         match self.files.get(path) {
             Some(old) => bytes -= old.len() as u64,
             None => files += 1,
         }
-        if let Some(most) = self.declaration.quota.bytes.filter(|most| bytes > *most) {
-            return Err(Told::TooMuch(Limit::Bytes(most)));
-        }
-        if let Some(most) = self.declaration.quota.files.filter(|most| files > *most) {
-            return Err(Told::TooMuch(Limit::Files(most)));
-        }
+        self.fits(bytes, files)?;
         if self.directories.contains(path) {
             return Err(Told::NotAFile);
         }
@@ -441,7 +456,14 @@ impl World {
             for mine in declaration.outputs.iter().chain(named) {
                 for theirs in &place.declaration.outputs {
                     let (pattern, theirs) = (mine.to_string(), theirs.to_string());
-                    if self.universe.iter().any(|path| covers(&pattern, path) && covers(&theirs, path)) {
+                    let is_output = declaration.outputs.contains(mine);
+                    let below = |file: &str, other: &str| {
+                        !file.contains(['*', '?']) && other.starts_with(&format!("{file}/"))
+                    };
+                    // A file where the other one needs a directory is in its way, too.
+                    let in_the_way = is_output && (below(&pattern, &theirs) || below(&theirs, &pattern));
+                    let both = |path: &String| covers(&pattern, path) && covers(&theirs, path);
+                    if in_the_way || self.universe.iter().any(both) {
                         return Err(Told::Conflict { pattern, other: (*other).to_owned(), theirs });
                     }
                 }
@@ -485,10 +507,10 @@ impl World {
         let place = living(&mut self.places, handle);
         let wanted = path.clean(handle.declaration.dots).and_then(|clean| match place {
             Some(place) => place.read(clean),
-            None if handle.declaration.inputs.iter().any(|pattern| covers(pattern.as_str(), clean)) => {
-                Err(Told::Gone)
+            None => {
+                let place = Place::empty(&handle.declaration);
+                Err(if place.is_input(clean) { Told::Gone } else { Told::UndeclaredRead })
             }
-            None => Err(Told::UndeclaredRead),
         });
         let raw = path.raw();
         let begun = Instant::now();
@@ -513,11 +535,9 @@ impl World {
         let handle = pick(&mut self.handles, by);
         let place = living(&mut self.places, handle);
         let wanted = path.clean(handle.declaration.dots).and_then(|clean| match place {
-            Some(place) => place.write(clean, content),
+            Some(place) => place.write(clean, content, streamed),
             None => {
-                let declaration = handle.declaration.clone();
-                let (files, directories) = (BTreeMap::new(), BTreeSet::new());
-                let place = Place { generation: 0, declaration, files, directories };
+                let place = Place::empty(&handle.declaration);
                 Err(if place.is_output(clean) { Told::Gone } else { Told::UndeclaredWrite })
             }
         });
