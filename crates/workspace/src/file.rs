@@ -15,10 +15,12 @@
 //! and must not lie in the workspace that it declares.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde::Deserialize;
 use toolgate_declaration::{Declaration, Dots, Pattern, Quota};
 
@@ -107,7 +109,9 @@ impl WorkspaceFile {
     pub fn read(path: &Path) -> Result<WorkspaceFile, FileError> {
         let unreadable = |source| FileError::Unreadable { path: path.to_path_buf(), source };
         let path = path.canonicalize().map_err(unreadable)?;
-        let file = File::open(&path).map_err(unreadable)?;
+        // A pipe that stands there must not hold us up.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(&path).map_err(unreadable)?;
         if !file.metadata().map_err(unreadable)?.is_file() {
             return Err(unreadable(io::Error::other("it is no regular file")));
         }

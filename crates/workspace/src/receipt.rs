@@ -259,6 +259,7 @@ impl Workspace {
                 time: about.time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs()),
             },
         };
+        store.sync()?;
         let receipt = Receipt::sign(statement, key).map_err(|error| store.failed(error.into()))?;
         store.keep_locked(&receipt)?;
         Ok(receipt)

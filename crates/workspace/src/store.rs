@@ -23,6 +23,7 @@ use crate::digest::{Algorithm, Digest, Hashing};
 use crate::error::Error;
 use crate::receipt::{Envelope, Receipt};
 use crate::snapshot::{Snapshot, State};
+use crate::workspaces::check_private;
 
 /// A store in a directory of its own.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ pub struct Collected {
 }
 
 impl Store {
-    /// Opens a store, and makes it where there is none.
+    /// Opens a store, and makes it where there is none. A directory that others could reach is refused.
     pub fn open(path: &Path) -> Result<Store, Error> {
         let open = || -> io::Result<Store> {
             std::os::unix::fs::DirBuilderExt::mode(std::fs::DirBuilder::new().recursive(true), 0o700)
@@ -56,7 +57,14 @@ impl Store {
             let (objects, receipts, pins) = (below("objects")?, below("receipts")?, below("pins")?);
             Ok(Store { path: path.to_path_buf(), top, objects, receipts, pins })
         };
-        open().map_err(|error| Error::about(&path.to_string_lossy(), error))
+        let store = open().map_err(|error| Error::about(&path.to_string_lossy(), error))?;
+        check_private(&store.top, path)?;
+        Ok(store)
+    }
+
+    /// Has all that was put in survive a loss of power: one wait for all of it.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        fs::syncfs(&self.objects).map_err(|errno| self.failed(errno.into()))
     }
 
     /// Where it is.

@@ -90,13 +90,7 @@ impl Workspaces {
             }
             base => base.map_err(failed)?,
         };
-        let stat = fs::fstat(&base).map_err(failed)?;
-        if stat.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(unsafe_base("belongs to another user; name another base"));
-        }
-        if stat.st_mode & 0o077 != 0 {
-            return Err(unsafe_base("is open to others; `chmod 700` it, or name another base"));
-        }
+        check_private(&base, path)?;
         match fs::mkdirat(&base, RECORDS, DIRECTORY_MODE) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(failed(errno)),
@@ -389,6 +383,19 @@ pub(crate) enum Beside {
 
 fn parse(agent: &str) -> Result<AgentId, Error> {
     AgentId::parse(agent).map_err(|why| Error::InvalidAgent { agent: agent.to_owned(), why })
+}
+
+/// Refuses a directory that others could reach: they could put there what they like.
+pub(crate) fn check_private(directory: &OwnedFd, path: &Path) -> Result<(), Error> {
+    let open_to_others = |why| Err(Error::UnsafeBase { path: path.to_path_buf(), why });
+    let stat = fs::fstat(directory).map_err(|errno| Error::about(&path.to_string_lossy(), errno))?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return open_to_others("belongs to another user; name another directory");
+    }
+    if stat.st_mode & 0o077 != 0 {
+        return open_to_others("is open to others; `chmod 700` it, or name another directory");
+    }
+    Ok(())
 }
 
 /// A file of ours, whole; `None` where there is none.
