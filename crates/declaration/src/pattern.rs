@@ -25,6 +25,9 @@ enum Kind {
     Glob,
 }
 
+/// All of the workspace.
+const EVERYTHING: &str = "./";
+
 /// One step of a glob.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step<'p> {
@@ -48,19 +51,20 @@ impl Pattern {
         } else {
             Kind::Exact
         };
-        let mut text = path.as_str().to_owned();
-        if kind == Kind::Below {
-            text.push('/');
-        }
+        let text = match (kind, path.as_str()) {
+            (Kind::Below, "") => return Ok(Pattern::everything()),
+            (Kind::Below, directory) => format!("{directory}/"),
+            (_, path) => path.to_owned(),
+        };
         Ok(Pattern { text, kind })
     }
 
     /// All of the workspace.
     pub fn everything() -> Pattern {
-        Pattern { text: "/".to_owned(), kind: Kind::Below }
+        Pattern { text: EVERYTHING.to_owned(), kind: Kind::Below }
     }
 
-    /// The entry as people write it: `a/b.txt`, `a/`, `a/**/*.rs`; `/` for all of the workspace.
+    /// The entry as people write it: `a/b.txt`, `a/`, `a/**/*.rs`; `./` for all of the workspace.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -72,13 +76,13 @@ impl Pattern {
 
     /// The directory, where the entry names all that lies below one; empty for the workspace itself.
     pub fn directory(&self) -> Option<&str> {
-        (self.kind == Kind::Below).then(|| self.text.trim_end_matches('/'))
+        (self.kind == Kind::Below).then(|| self.below())
     }
 
     /// The directory below which all that the entry covers lies; empty for the workspace itself.
     pub fn top(&self) -> &str {
         let fixed = match self.kind {
-            Kind::Below => return self.text.trim_end_matches('/'),
+            Kind::Below => return self.below(),
             Kind::Exact => self.text.as_str(),
             Kind::Glob => {
                 let open = self.text.find(['*', '?']).unwrap_or(self.text.len());
@@ -106,8 +110,7 @@ impl Pattern {
         match self.kind {
             Kind::Exact => false,
             Kind::Below => {
-                let wanted = self.text.trim_end_matches('/');
-                let mut wanted = wanted.split('/').filter(|name| !name.is_empty());
+                let mut wanted = self.below().split('/').filter(|name| !name.is_empty());
                 let mut given = directory.names();
                 wanted.all(|name| given.next() == Some(name))
             }
@@ -141,13 +144,18 @@ impl Pattern {
 
     /// For a directory: whether this clean text lies below it.
     fn covers_text(&self, text: &str) -> bool {
-        self.text == "/" || text.starts_with(&self.text)
+        self.text == EVERYTHING || text.starts_with(&self.text)
+    }
+
+    /// For a directory: its path, empty for the workspace itself.
+    fn below(&self) -> &str {
+        if self.text == EVERYTHING { "" } else { self.text.trim_end_matches('/') }
     }
 
     fn steps(&self) -> Vec<Step<'_>> {
+        let text = if self.kind == Kind::Below { self.below() } else { &self.text };
         let step = |name| if name == "**" { Step::Any } else { Step::Name(name) };
-        let mut steps: Vec<Step<'_>> =
-            self.text.split('/').filter(|name| !name.is_empty()).map(step).collect();
+        let mut steps: Vec<Step<'_>> = text.split('/').filter(|name| !name.is_empty()).map(step).collect();
         // Below a directory, and at the end of a glob, there is at least one name.
         if self.kind == Kind::Below {
             steps.push(Step::Any);
@@ -169,7 +177,7 @@ impl TryFrom<String> for Pattern {
     type Error = PatternError;
 
     fn try_from(text: String) -> Result<Pattern, PatternError> {
-        Pattern::parse(if text == "/" { "./" } else { &text }).map_err(|fault| PatternError { text, fault })
+        Pattern::parse(&text).map_err(|fault| PatternError { text, fault })
     }
 }
 
@@ -341,8 +349,10 @@ mod tests {
             ("a/", "a/x", true),
             ("a/", "a/x/y", true),
             ("a/", "a", false),
+            (".a/", ".a/x", true),
+            (".a/", "a/x", false),
             ("a/", "ab", false),
-            ("/", "x", true),
+            ("./", "x", true),
             ("./", "x/y", true),
             ("./", "", false),
             ("*.md", "README.md", true),
@@ -370,7 +380,7 @@ mod tests {
             ("a/", "a", true),
             ("a/", "a/b", true),
             ("a/", "", false),
-            ("/", "", true),
+            ("./", "", true),
             ("a/**", "a", true),
             ("**", "", true),
             ("*/**", "", false),
@@ -433,7 +443,7 @@ mod tests {
             ("a/b", "a"),
             ("a", ""),
             ("a/b/", "a/b"),
-            ("/", ""),
+            ("./", ""),
             ("a/b*/c", "a"),
             ("**/x", ""),
             ("a/b/*", "a/b"),
