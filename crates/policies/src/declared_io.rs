@@ -355,16 +355,15 @@ fn shows_names(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
     runs.peek().is_some() && runs.all(git_shows_names)
 }
 
+/// What git says of names alone. `status -v` shows what has changed, `ls-files -X FILE` tells by what it leaves out what is in
+/// that file, and a file's hash (`ls-files -s`, `rev-parse HEAD:file`) tells whether a guess at its content is right.
 fn git_shows_names(run: &Run) -> bool {
-    // `-v` shows what has changed, by any of its spellings.
+    const ALWAYS: &[&str] = &["-C", "-P", "--no-optional-locks", "-z"];
     const STATUS: &[&str] = &[
-        "-C",
         "-M",
-        "-P",
         "-b",
         "-s",
         "-u",
-        "-z",
         "--ahead-behind",
         "--column",
         "--ignore-submodules",
@@ -378,12 +377,58 @@ fn git_shows_names(run: &Run) -> bool {
         "--renames",
         "--show-stash",
     ];
-    let sub = run.sub.first().map_or("", String::as_str);
-    let plain = |(name, _): &(String, Option<String>)| STATUS.contains(&name.as_str());
+    const LS_FILES: &[&str] = &[
+        "-c",
+        "-d",
+        "-f",
+        "-i",
+        "-k",
+        "-m",
+        "-o",
+        "-t",
+        "-v",
+        "-x",
+        "--deduplicate",
+        "--directory",
+        "--empty-directory",
+        "--error-unmatch",
+        "--exclude-standard",
+        "--full-name",
+    ];
+    const REV_PARSE: &[&str] = &[
+        "-q",
+        "--abbrev-ref",
+        "--absolute-git-dir",
+        "--all",
+        "--branches",
+        "--git-common-dir",
+        "--git-dir",
+        "--git-path",
+        "--is-bare-repository",
+        "--is-inside-git-dir",
+        "--is-inside-work-tree",
+        "--is-shallow-repository",
+        "--path-format",
+        "--remotes",
+        "--short",
+        "--show-cdup",
+        "--show-prefix",
+        "--show-superproject-working-tree",
+        "--show-toplevel",
+        "--symbolic",
+        "--symbolic-full-name",
+        "--tags",
+        "--verify",
+    ];
+    let plain = |listed: &[&str]| {
+        run.options.iter().all(|(name, _)| ALWAYS.contains(&name.as_str()) || listed.contains(&name.as_str()))
+    };
+    let revision = |operand: &Option<String>| operand.as_ref().is_some_and(|word| !word.contains(':'));
     run.program == "git"
-        && match sub {
-            "ls-files" | "rev-parse" => true,
-            "status" => run.options.iter().all(plain),
+        && match run.sub.first().map_or("", String::as_str) {
+            "ls-files" => plain(LS_FILES),
+            "rev-parse" => plain(REV_PARSE) && run.operands.iter().all(revision),
+            "status" => plain(STATUS),
             _ => false,
         }
 }
