@@ -8,14 +8,16 @@
 //! everything below `temp/` may be written too. `network` = whether other machines may be talked to (`false`).
 //! A path is declared when both of its names are: as it is written, and where links lead. What reaches below a directory
 //! (a search, `cp -r`, the deletion of a directory, names that are only known when they run) needs an entry that covers
-//! all of it. A link may be made to what is declared on either side. Changing a file is writing: an edit, `sed -i` or `mv`
-//! of an output needs no input, while showing an output does. The directories that lead to an output may be made. What
+//! all of it. A link may be made to an output alone; where its own name is an input too, to what is both. Changing a file is
+//! writing: an edit, `sed -i` or `mv` of an output needs no input, while showing an output does. The directories that lead to an output may be made. What
 //! lies outside of the root cannot be declared. Names are open below the root: `cd`, `ls`, `find`, `stat`, a glob tool,
 //! `git status`, `ls-files` and `rev-parse`. The standard streams, `/dev/null` and its like are no files.
 //!
 //! Sees through: the shell, redirections, links, `..`, absolute paths, globs, `xargs`, scripts, a patch's files.
-//! Does not see: hard links that were there before, and links below a directory that a search is told to follow
-//! (`grep -R`): the agent cannot make one that leads to something undeclared. What git keeps in its own directory about
+//! Programs that follow the links they meet (`grep -R`, `cp -rL`, `find -L`, `zip -r`) are denied, as is unpacking an archive
+//! that the agent may have written, and using what another one holds in the same command: it may be a link.
+//! Does not see: links, hard or not, that a person or his archive has put below a declared directory, where they are
+//! reached by names that are only known when it runs. What git keeps in its own directory about
 //! declared files. Whether a file exists, which `test -e` tells. What a program does that nobody described: that is
 //! `unproved-effect`'s, which the profile `declared-io` sets to `deny`.
 
@@ -50,6 +52,8 @@ impl Policy for DeclaredIo {
             return;
         }
         findings.extend(facts.uses.iter().filter_map(|used| self.objection(used, facts)));
+        findings.extend(facts.runs.iter().filter_map(|run| followed_links(run, facts)));
+        findings.extend(facts.runs.iter().filter_map(|run| self.unpacking(run, facts)));
         if facts.connects && !self.network {
             findings.push(
                 Finding::new("declared-io", Decision::Deny, Kind::UndeclaredConnection)
@@ -67,8 +71,6 @@ enum Needs {
     Inside,
     Input,
     Output,
-    /// Either: a link is made to it.
-    Either,
 }
 
 /// How much of a place a use is about.
@@ -96,16 +98,98 @@ impl DeclaredIo {
             Access::Read | Access::Search if shows_names(used, place, facts) => Needs::Inside,
             Access::Read | Access::Search if is_part_of_change(used, place, facts) => return None,
             Access::Read | Access::Search => Needs::Input,
-            Access::Link => Needs::Either,
+            // Whoever writes to the link's name writes there, and nothing tells so where names are only known when they run.
+            Access::Link => Needs::Output,
             Access::Append | Access::Write | Access::Delete => Needs::Output,
         };
         if is_no_file(place) {
             return None;
         }
         let extent = extent(used, place, facts);
-        let undeclared =
-            place.paths().find(|path| !self.declares(path, needs, extent, used, facts.ground))?;
-        Some(self.finding(used, place, undeclared, needs, extent, facts))
+        let refused = |needs: Needs| {
+            let undeclared =
+                place.paths().find(|path| !self.declares(path, needs, extent, used, facts.ground))?;
+            Some(self.finding(used, place, undeclared, needs, extent, facts))
+        };
+        refused(needs).or_else(|| refused(Needs::Input).filter(|_| self.is_linked_from_input(used, facts)))
+    }
+
+    /// Whether a link is made where things are read: through its name, so is what it leads to.
+    fn is_linked_from_input(&self, used: &Use<'_>, facts: &Facts<'_>) -> bool {
+        let is_input = |other: &Use<'_>| {
+            other.place.as_ref().is_ok_and(|place| {
+                self.declares(&place.lexical, Needs::Input, Extent::File, other, facts.ground)
+            })
+        };
+        used.access == Access::Link
+            && facts
+                .uses
+                .iter()
+                .any(|other| other.origin == used.origin && other.access.fills() && is_input(other))
+    }
+
+    /// What an archive puts there may be links to anywhere. One that the agent may have written itself is not unpacked, and
+    /// what another one has made is not used before a call of its own, in which its links are seen.
+    fn unpacking(&self, run: &Run, facts: &Facts<'_>) -> Option<Finding> {
+        const UNPACKS: &[&str] =
+            &["7z", "7za", "7zr", "7zz", "bsdtar", "ditto", "gtar", "jar", "p7zip", "tar", "unrar", "unzip"];
+        if !UNPACKS.contains(&run.program.as_str()) {
+            return None;
+        }
+        let placed = |used: &'_ Use<'_>| used.place.as_ref().ok().map(|place| place.lexical.clone());
+        let own = || facts.uses.iter().filter(|used| used.origin == run.origin);
+        let filled = |used: &&Use<'_>| used.access.fills() && used.reach == Reach::Below;
+        let directories: Vec<_> = own().filter(filled).filter_map(placed).collect();
+        if directories.is_empty() {
+            return None;
+        }
+        let mut archives = own().filter(|used| used.access == Access::Read).peekable();
+        let is_output = |used: &Use<'_>| {
+            used.place.as_ref().is_ok_and(|place| {
+                place.paths().any(|path| self.declares(path, Needs::Output, Extent::File, used, facts.ground))
+            })
+        };
+        if archives.peek().is_none() || archives.any(is_output) {
+            return Some(unproved(
+                &format!("{} unpacks what may hold links of the agent's own making", run.program),
+                "unpack an archive that is a declared input and no output, by its name, or copy the files",
+            ));
+        }
+        let lies_there = |used: &&Use<'_>| {
+            let is_below = |path: &Path| {
+                let below = |directory: &Path| {
+                    let (directory, path) = (directory.as_os_str(), path.as_os_str());
+                    below(directory.as_encoded_bytes(), path.as_encoded_bytes())
+                };
+                directories
+                    .iter()
+                    .filter_map(|directory| below(directory))
+                    .max_by_key(|rest| rest.len())
+                    .map(<[u8]>::is_empty)
+            };
+            let place = used.place.as_ref().ok();
+            match place.and_then(|place| is_below(&place.lexical)) {
+                None => false,
+                Some(is_directory_itself) => {
+                    let made = place.is_some_and(|place| is_made_directory(used, place, facts));
+                    !(is_directory_itself && (made || used.access == Access::Delete))
+                }
+            }
+        };
+        let uses = |used: &&Use<'_>| {
+            used.origin != run.origin && !matches!(used.access, Access::Enter | Access::List)
+        };
+        let used = facts.uses.iter().filter(uses).find(lies_there)?;
+        Some(unproved(
+            &format!(
+                "{} {} `{}`, which may be a link that {} has just made",
+                facts.tool,
+                used.access.verb(),
+                shorten(&used.text, 80),
+                run.program
+            ),
+            "do it in a call of its own, after the one that unpacks",
+        ))
     }
 
     /// Whether one name of a place is declared for this.
@@ -122,7 +206,6 @@ impl DeclaredIo {
             Needs::Inside => true,
             Needs::Input => listed(&self.inputs),
             Needs::Output => output(),
-            Needs::Either => listed(&self.inputs) || output(),
         }
     }
 
@@ -137,9 +220,7 @@ impl DeclaredIo {
     ) -> Finding {
         let (kind, list, key, tool) = match needs {
             Needs::Output => (Kind::UndeclaredWrite, &self.outputs, "outputs", "write_output"),
-            Needs::Inside | Needs::Input | Needs::Either => {
-                (Kind::UndeclaredRead, &self.inputs, "inputs", "read_input")
-            }
+            Needs::Inside | Needs::Input => (Kind::UndeclaredRead, &self.inputs, "inputs", "read_input"),
         };
         let named = place.lexical.to_string_lossy();
         let all = if extent == Extent::Tree { " and all below" } else { "" };
@@ -184,6 +265,39 @@ impl DeclaredIo {
             .instead(instead)
             .detail(shorten(&entries, 200))
     }
+}
+
+/// A finding about places that only turn up when it runs.
+fn unproved(reason: &str, instead: &str) -> Finding {
+    Finding::new("declared-io", Decision::Deny, Kind::UndeclaredRead).because(reason).instead(instead)
+}
+
+/// A program that follows the links it meets goes where nobody declared anything.
+fn followed_links(run: &Run, facts: &Facts<'_>) -> Option<Finding> {
+    let any = |options: &[&str]| options.iter().any(|option| run.has(option));
+    let (option, instead) = match run.program.as_str() {
+        "grep" | "egrep" | "fgrep" | "ggrep" | "gegrep" | "gfgrep" if run.has("-R") => ("-R", "grep -r"),
+        "rg" if run.has("-L") => ("-L", "rg without it"),
+        "ag" if run.has("-f") => ("-f", "ag without it"),
+        "ack" | "ack-grep" if run.has("--follow") => ("--follow", "ack without it"),
+        "fd" | "fdfind" if run.has("-L") => ("-L", "fd without it"),
+        "find" | "gfind" if any(&["-L", "-follow"]) => ("-L", "find without it"),
+        "rsync" if any(&["-L", "-k", "--copy-unsafe-links"]) => ("-L", "rsync -a"),
+        "tar" | "gtar" | "bsdtar" if run.has("-h") => ("-h", "tar without it"),
+        "cp" | "gcp" if run.has("-L") && any(&["-r", "-a"]) => ("-L", "cp -r"),
+        "zip" if any(&["-r", "-R"]) && !run.has("-y") => ("-r", "zip -ry"),
+        "diff" | "gdiff" | "colordiff" if run.has("-r") && !run.has("--no-dereference") => {
+            ("-r", "diff -r --no-dereference")
+        }
+        _ => return None,
+    };
+    Some(unproved(
+        &format!(
+            "{}: {} {option} follows links to wherever they lead, which cannot be declared",
+            facts.tool, run.program
+        ),
+        &format!("use `{instead}`"),
+    ))
 }
 
 /// What no path can be made of cannot be declared either.
