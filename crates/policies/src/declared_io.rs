@@ -8,20 +8,22 @@
 //! everything below `temp/` may be written too. `network` = whether other machines may be talked to (`false`).
 //! A path is declared when both of its names are: as it is written, and where links lead. What reaches below a directory
 //! (a search, `cp -r`, the deletion of a directory, names that are only known when they run) needs an entry that covers
-//! all of it. A link may be made to an output alone; where its own name is an input too, to what is both. Changing a file is
-//! writing: an edit, `sed -i` or `mv` of an output needs no input, while showing an output does. The directories that lead to an output may be made. What
-//! lies outside of the root cannot be declared. Names are open below the root: `cd`, `ls`, `find`, `stat`, a glob tool,
-//! `git status`, `ls-files` and `rev-parse`. The standard streams, `/dev/null` and its like are no files.
+//! all of it. A link may be made to an output alone; where its own name is an input too, to what is both. Changing a file
+//! is writing: an edit, `sed -i` or `mv` of an output needs no input, while showing an output does. The directories that
+//! lead to an output may be made. What lies outside of the root cannot be declared. Names are open below the root: `cd`,
+//! `ls`, `find`, `stat`, a glob tool, `git status`, `ls-files` and `rev-parse`. The standard streams, `/dev/null` and its
+//! like are no files.
 //!
 //! Sees through: the shell, redirections, links, `..`, absolute paths, globs, `xargs`, scripts, a patch's files.
-//! Programs that follow the links they meet (`grep -R`, `cp -rL`, `find -L`, `zip -r`) are denied, as is unpacking an archive
-//! that the agent may have written, and using what another one holds in the same command: it may be a link.
+//! Programs that follow the links they meet (`grep -R`, `cp -rL`, `find -L`, `zip -r`) are denied, as is unpacking an
+//! archive that the agent may have written, and using what another one holds in the same command: it may be a link.
 //! Does not see: links, hard or not, that a person or his archive has put below a declared directory, where they are
-//! reached by names that are only known when it runs. What git keeps in its own directory about
-//! declared files. Whether a file exists, which `test -e` tells. What a program does that nobody described: that is
-//! `unproved-effect`'s, which the profile `declared-io` sets to `deny`.
+//! reached by names that are only known when it runs, or below a copy that the same command has made. What git keeps in
+//! its own directory about declared files. Whether a file exists, which `test -e` tells. Files that a program of `yq`
+//! loads by a name that it computes. What a program does that nobody described: that is `unproved-effect`'s, which the
+//! profile `declared-io` sets to `deny`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -155,31 +157,10 @@ impl DeclaredIo {
                 "unpack an archive that is a declared input and no output, by its name, or copy the files",
             ));
         }
-        let lies_there = |used: &&Use<'_>| {
-            let is_below = |path: &Path| {
-                let below = |directory: &Path| {
-                    let (directory, path) = (directory.as_os_str(), path.as_os_str());
-                    below(directory.as_encoded_bytes(), path.as_encoded_bytes())
-                };
-                directories
-                    .iter()
-                    .filter_map(|directory| below(directory))
-                    .max_by_key(|rest| rest.len())
-                    .map(<[u8]>::is_empty)
-            };
-            let place = used.place.as_ref().ok();
-            match place.and_then(|place| is_below(&place.lexical)) {
-                None => false,
-                Some(is_directory_itself) => {
-                    let made = place.is_some_and(|place| is_made_directory(used, place, facts));
-                    !(is_directory_itself && (made || used.access == Access::Delete))
-                }
-            }
-        };
         let uses = |used: &&Use<'_>| {
             used.origin != run.origin && !matches!(used.access, Access::Enter | Access::List)
         };
-        let used = facts.uses.iter().filter(uses).find(lies_there)?;
+        let used = facts.uses.iter().filter(uses).find(|used| lies_in(used, &directories, facts))?;
         Some(unproved(
             &format!(
                 "{} {} `{}`, which may be a link that {} has just made",
@@ -270,6 +251,17 @@ impl DeclaredIo {
 /// A finding about places that only turn up when it runs.
 fn unproved(reason: &str, instead: &str) -> Finding {
     Finding::new("declared-io", Decision::Deny, Kind::UndeclaredRead).because(reason).instead(instead)
+}
+
+/// Whether something in one of these directories is used. That the directory itself is made or taken away follows no link.
+fn lies_in(used: &Use<'_>, directories: &[PathBuf], facts: &Facts<'_>) -> bool {
+    let Ok(place) = &used.place else { return false };
+    let path = place.lexical.as_os_str().as_encoded_bytes();
+    let spares = used.access == Access::Delete || is_made_directory(used, place, facts);
+    directories
+        .iter()
+        .filter_map(|directory| below(directory.as_os_str().as_encoded_bytes(), path))
+        .any(|rest| !(spares && rest.is_empty()))
 }
 
 /// A program that follows the links it meets goes where nobody declared anything.

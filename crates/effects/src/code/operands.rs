@@ -31,20 +31,7 @@ pub(super) fn may_change(language: Language, code: &str) -> bool {
         }
         Language::Ruby => {
             ["$*", "$-i", "inplace_mode"].iter().any(|text| code.contains(text))
-                || code.match_indices("ARGV").any(|(at, name)| {
-                    let behind = around(code, at, name.len()).1;
-                    let asked = [
-                        ".each", ".map ", ".map{", ".first", ".last", ".length", ".size", ".empty?",
-                        ".shift", ".join",
-                    ];
-                    let changes = ["replace", "concat", "<<", "prepend", "insert"];
-                    !(behind.is_empty()
-                        || behind.starts_with([']', ')', ' ', ';', ',', '\n', '}', '['])
-                        || asked.iter().any(|call| behind.starts_with(call)))
-                        || (is_assigned(behind) && behind.starts_with(['[', ' ']))
-                        || behind.trim_start().starts_with("<<")
-                        || (behind.starts_with('.') && changes.iter().any(|call| behind.contains(call)))
-                })
+                || code.match_indices("ARGV").any(|(at, name)| !only_asks(around(code, at, name.len()).1))
         }
         _ => false,
     }
@@ -72,6 +59,21 @@ fn only_looks(before: &str, behind: &str) -> bool {
     (before.ends_with('$') && !is_assigned(behind))
         || before.ends_with("$#")
         || (before.ends_with('<') && behind.starts_with('>'))
+}
+
+/// `ARGV[0]`, `ARGV.each`, and `ARGV` alone
+fn only_asks(behind: &str) -> bool {
+    const CALLS: [&str; 8] = [".each", ".first", ".last", ".length", ".size", ".empty?", ".shift", ".join"];
+    const CHANGES: [&str; 5] = ["<<", "replace", "concat", "prepend", "insert"];
+    let statement = behind.split([';', '\n']).next().unwrap_or_default();
+    match statement.chars().next() {
+        Some('.') => {
+            CALLS.iter().any(|call| statement.starts_with(call))
+                && !CHANGES.iter().any(|change| statement.contains(change))
+        }
+        Some('[' | ' ') => !is_assigned(statement) && !statement.trim_start().starts_with("<<"),
+        first => first.is_none_or(|letter| matches!(letter, ']' | ')' | ',' | '}')),
+    }
 }
 
 /// Whether the first `=` behind an element is one that assigns or binds, within the same statement.

@@ -58,7 +58,9 @@ impl Interpreter<'_, '_> {
                 let flow = if file.raw() == "-" { self.stdin.clone() } else { self.content(&file) };
                 match names(&flow, list.shape) {
                     Some(names) => {
-                        names.iter().for_each(|name| self.touch(list.access, Reach::Exact, name));
+                        for name in &names {
+                            self.touch(list.access, Reach::Exact, name);
+                        }
                     }
                     None => self.unknown(Gap::Option, &format!("{program} {}", list.option)),
                 }
