@@ -199,9 +199,9 @@ impl DeclaredIo {
         extent: Extent,
         facts: &Facts<'_>,
     ) -> Finding {
-        let (kind, list, key, tool) = match needs {
-            Needs::Output => (Kind::UndeclaredWrite, &self.outputs, "outputs", "write_output"),
-            Needs::Inside | Needs::Input => (Kind::UndeclaredRead, &self.inputs, "inputs", "read_input"),
+        let (kind, list, key) = match needs {
+            Needs::Output => (Kind::UndeclaredWrite, &self.outputs, "outputs"),
+            Needs::Inside | Needs::Input => (Kind::UndeclaredRead, &self.inputs, "inputs"),
         };
         let named = place.lexical.to_string_lossy();
         let all = if extent == Extent::Tree { " and all below" } else { "" };
@@ -230,10 +230,7 @@ impl DeclaredIo {
             None => "have a person register the session's directory with --root".to_owned(),
             Some(_) if needs == Needs::Inside => "list what lies in the workspace".to_owned(),
             Some(_) if entries.is_empty() => format!("there are no {key} yet; {person}"),
-            Some(_) => format!(
-                "use a declared one: {} (also `{tool}` of `toolgate mcp`), or {person}",
-                shorten(&entries, 90)
-            ),
+            Some(_) => format!("use a declared one: {}, or {person}", shorten(&entries, 90)),
         };
         Finding::new("declared-io", Decision::Deny, kind)
             .because(format!(
