@@ -25,6 +25,9 @@ enum Kind {
     Glob,
 }
 
+/// All of the workspace.
+const EVERYTHING: &str = "./";
+
 /// One step of a glob.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step<'p> {
@@ -54,19 +57,20 @@ impl Pattern {
         } else {
             Kind::Exact
         };
-        let mut text = path.as_str().to_owned();
-        if kind == Kind::Below {
-            text.push('/');
-        }
+        let text = match (kind, path.as_str()) {
+            (Kind::Below, "") => return Ok(Pattern::everything()),
+            (Kind::Below, directory) => format!("{directory}/"),
+            (_, path) => path.to_owned(),
+        };
         Ok(Pattern { text, kind })
     }
 
     /// All of the workspace.
     pub fn everything() -> Pattern {
-        Pattern { text: "/".to_owned(), kind: Kind::Below }
+        Pattern { text: EVERYTHING.to_owned(), kind: Kind::Below }
     }
 
-    /// The entry as people write it: `a/b.txt`, `a/`, `a/**/*.rs`; `/` for all of the workspace.
+    /// The entry as people write it: `a/b.txt`, `a/`, `a/**/*.rs`; `./` for all of the workspace.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -78,13 +82,13 @@ impl Pattern {
 
     /// The directory, where the entry names all that lies below one; empty for the workspace itself.
     pub fn directory(&self) -> Option<&str> {
-        (self.kind == Kind::Below).then(|| self.text.trim_end_matches('/'))
+        (self.kind == Kind::Below).then(|| self.below())
     }
 
     /// The directory below which all that the entry covers lies; empty for the workspace itself.
     pub fn top(&self) -> &str {
         let fixed = match self.kind {
-            Kind::Below => return self.text.trim_end_matches('/'),
+            Kind::Below => return self.below(),
             Kind::Exact => self.text.as_str(),
             Kind::Glob => {
                 let open = self.text.find(['*', '?']).unwrap_or(self.text.len());
@@ -112,8 +116,7 @@ impl Pattern {
         match self.kind {
             Kind::Exact => false,
             Kind::Below => {
-                let wanted = self.text.trim_end_matches('/');
-                let mut wanted = wanted.split('/').filter(|name| !name.is_empty());
+                let mut wanted = self.below().split('/').filter(|name| !name.is_empty());
                 let mut given = directory.names();
                 wanted.all(|name| given.next() == Some(name))
             }
@@ -147,12 +150,18 @@ impl Pattern {
 
     /// For a directory: whether this clean text lies below it.
     fn covers_text(&self, text: &str) -> bool {
-        self.text == "/" || text.starts_with(&self.text)
+        self.text == EVERYTHING || text.starts_with(&self.text)
+    }
+
+    /// For a directory: its path, empty for the workspace itself.
+    fn below(&self) -> &str {
+        if self.text == EVERYTHING { "" } else { self.text.trim_end_matches('/') }
     }
 
     fn steps(&self) -> Vec<Step<'_>> {
-        let mut steps: Vec<Step<'_>> =
-            self.text.split('/').filter(|name| !name.is_empty()).map(Step::of).collect();
+        let text = if self.kind == Kind::Below { self.below() } else { &self.text };
+        let names = text.split('/').filter(|name| !name.is_empty());
+        let mut steps: Vec<Step<'_>> = names.map(Step::of).collect();
         // Below a directory, and at the end of a glob, there is at least one name.
         if self.kind == Kind::Below {
             steps.push(Step::Any);
@@ -174,7 +183,7 @@ impl TryFrom<String> for Pattern {
     type Error = PatternError;
 
     fn try_from(text: String) -> Result<Pattern, PatternError> {
-        Pattern::parse(if text == "/" { "./" } else { &text }).map_err(|fault| PatternError { text, fault })
+        Pattern::parse(&text).map_err(|fault| PatternError { text, fault })
     }
 }
 
@@ -352,8 +361,10 @@ mod tests {
             ("a/", "a/x", true),
             ("a/", "a/x/y", true),
             ("a/", "a", false),
+            (".a/", ".a/x", true),
+            (".a/", "a/x", false),
             ("a/", "ab", false),
-            ("/", "x", true),
+            ("./", "x", true),
             ("./", "x/y", true),
             ("./", "", false),
             ("*.md", "README.md", true),
@@ -381,7 +392,7 @@ mod tests {
             ("a/", "a", true),
             ("a/", "a/b", true),
             ("a/", "", false),
-            ("/", "", true),
+            ("./", "", true),
             ("a/**", "a", true),
             ("**", "", true),
             ("*/**", "", false),
@@ -444,7 +455,7 @@ mod tests {
             ("a/b", "a"),
             ("a", ""),
             ("a/b/", "a/b"),
-            ("/", ""),
+            ("./", ""),
             ("a/b*/c", "a"),
             ("**/x", ""),
             ("a/b/*", "a/b"),

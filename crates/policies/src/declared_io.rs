@@ -8,18 +8,22 @@
 //! everything below `temp/` may be written too. `network` = whether other machines may be talked to (`false`).
 //! A path is declared when both of its names are: as it is written, and where links lead. What reaches below a directory
 //! (a search, `cp -r`, the deletion of a directory, names that are only known when they run) needs an entry that covers
-//! all of it. A link may be made to what is declared on either side. Changing a file is writing: an edit, `sed -i` or `mv`
-//! of an output needs no input, while showing an output does. The directories that lead to an output may be made. What
-//! lies outside of the root cannot be declared. Names are open below the root: `cd`, `ls`, `find`, `stat`, a glob tool,
-//! `git status`, `ls-files` and `rev-parse`. The standard streams, `/dev/null` and its like are no files.
+//! all of it. A link may be made to an output alone; where its own name is an input too, to what is both. Changing a file
+//! is writing: an edit, `sed -i` or `mv` of an output needs no input, while showing an output does. The directories that
+//! lead to an output may be made. What lies outside of the root cannot be declared. Names are open below the root: `cd`,
+//! `ls`, `find`, `stat`, a glob tool, `git status`, `ls-files` and `rev-parse`. The standard streams, `/dev/null` and its
+//! like are no files.
 //!
 //! Sees through: the shell, redirections, links, `..`, absolute paths, globs, `xargs`, scripts, a patch's files.
-//! Does not see: hard links that were there before, and links below a directory that a search is told to follow
-//! (`grep -R`): the agent cannot make one that leads to something undeclared. What git keeps in its own directory about
-//! declared files. Whether a file exists, which `test -e` tells. What a program does that nobody described: that is
-//! `unproved-effect`'s, which the profile `declared-io` sets to `deny`.
+//! Programs that follow the links they meet (`grep -R`, `cp -rL`, `find -L`, `zip -r`) are denied, as is unpacking an
+//! archive that the agent may have written, and using what another one holds in the same command: it may be a link.
+//! Does not see: links, hard or not, that a person or his archive has put below a declared directory, where they are
+//! reached by names that are only known when it runs, or below a copy that the same command has made. What git keeps in
+//! its own directory about declared files. Whether a file exists, which `test -e` tells. Files that a program of `yq`
+//! loads by a name that it computes. What a program does that nobody described: that is `unproved-effect`'s, which the
+//! profile `declared-io` sets to `deny`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +54,8 @@ impl Policy for DeclaredIo {
             return;
         }
         findings.extend(facts.uses.iter().filter_map(|used| self.objection(used, facts)));
+        findings.extend(facts.runs.iter().filter_map(|run| followed_links(run, facts)));
+        findings.extend(facts.runs.iter().filter_map(|run| self.unpacking(run, facts)));
         if facts.connects && !self.network {
             findings.push(
                 Finding::new("declared-io", Decision::Deny, Kind::UndeclaredConnection)
@@ -67,8 +73,6 @@ enum Needs {
     Inside,
     Input,
     Output,
-    /// Either: a link is made to it.
-    Either,
 }
 
 /// How much of a place a use is about.
@@ -96,16 +100,77 @@ impl DeclaredIo {
             Access::Read | Access::Search if shows_names(used, place, facts) => Needs::Inside,
             Access::Read | Access::Search if is_part_of_change(used, place, facts) => return None,
             Access::Read | Access::Search => Needs::Input,
-            Access::Link => Needs::Either,
+            // Whoever writes to the link's name writes there, and nothing tells so where names are only known when they run.
+            Access::Link => Needs::Output,
             Access::Append | Access::Write | Access::Delete => Needs::Output,
         };
         if is_no_file(place) {
             return None;
         }
         let extent = extent(used, place, facts);
-        let undeclared =
-            place.paths().find(|path| !self.declares(path, needs, extent, used, facts.ground))?;
-        Some(self.finding(used, place, undeclared, needs, extent, facts))
+        let refused = |needs: Needs| {
+            let undeclared =
+                place.paths().find(|path| !self.declares(path, needs, extent, used, facts.ground))?;
+            Some(self.finding(used, place, undeclared, needs, extent, facts))
+        };
+        refused(needs).or_else(|| refused(Needs::Input).filter(|_| self.is_linked_from_input(used, facts)))
+    }
+
+    /// Whether a link is made where things are read: through its name, so is what it leads to.
+    fn is_linked_from_input(&self, used: &Use<'_>, facts: &Facts<'_>) -> bool {
+        let is_input = |other: &Use<'_>| {
+            other.place.as_ref().is_ok_and(|place| {
+                self.declares(&place.lexical, Needs::Input, Extent::File, other, facts.ground)
+            })
+        };
+        used.access == Access::Link
+            && facts
+                .uses
+                .iter()
+                .any(|other| other.origin == used.origin && other.access.fills() && is_input(other))
+    }
+
+    /// What an archive puts there may be links to anywhere. One that the agent may have written itself is not unpacked, and
+    /// what another one has made is not used before a call of its own, in which its links are seen.
+    fn unpacking(&self, run: &Run, facts: &Facts<'_>) -> Option<Finding> {
+        const UNPACKS: &[&str] =
+            &["7z", "7za", "7zr", "7zz", "bsdtar", "ditto", "gtar", "jar", "p7zip", "tar", "unrar", "unzip"];
+        if !UNPACKS.contains(&run.program.as_str()) {
+            return None;
+        }
+        let placed = |used: &'_ Use<'_>| used.place.as_ref().ok().map(|place| place.lexical.clone());
+        let own = || facts.uses.iter().filter(|used| used.origin == run.origin);
+        let filled = |used: &&Use<'_>| used.access.fills() && used.reach == Reach::Below;
+        let directories: Vec<_> = own().filter(filled).filter_map(placed).collect();
+        if directories.is_empty() {
+            return None;
+        }
+        let mut archives = own().filter(|used| used.access == Access::Read).peekable();
+        let is_output = |used: &Use<'_>| {
+            used.place.as_ref().is_ok_and(|place| {
+                place.paths().any(|path| self.declares(path, Needs::Output, Extent::File, used, facts.ground))
+            })
+        };
+        if archives.peek().is_none() || archives.any(is_output) {
+            return Some(unproved(
+                &format!("{} unpacks what may hold links of the agent's own making", run.program),
+                "unpack an archive that is a declared input and no output, by its name, or copy the files",
+            ));
+        }
+        let uses = |used: &&Use<'_>| {
+            used.origin != run.origin && !matches!(used.access, Access::Enter | Access::List)
+        };
+        let used = facts.uses.iter().filter(uses).find(|used| lies_in(used, &directories, facts))?;
+        Some(unproved(
+            &format!(
+                "{} {} `{}`, which may be a link that {} has just made",
+                facts.tool,
+                used.access.verb(),
+                shorten(&used.text, 80),
+                run.program
+            ),
+            "do it in a call of its own, after the one that unpacks",
+        ))
     }
 
     /// Whether one name of a place is declared for this.
@@ -122,7 +187,6 @@ impl DeclaredIo {
             Needs::Inside => true,
             Needs::Input => listed(&self.inputs),
             Needs::Output => output(),
-            Needs::Either => listed(&self.inputs) || output(),
         }
     }
 
@@ -137,9 +201,7 @@ impl DeclaredIo {
     ) -> Finding {
         let (kind, list, key, tool) = match needs {
             Needs::Output => (Kind::UndeclaredWrite, &self.outputs, "outputs", "write_output"),
-            Needs::Inside | Needs::Input | Needs::Either => {
-                (Kind::UndeclaredRead, &self.inputs, "inputs", "read_input")
-            }
+            Needs::Inside | Needs::Input => (Kind::UndeclaredRead, &self.inputs, "inputs", "read_input"),
         };
         let named = place.lexical.to_string_lossy();
         let all = if extent == Extent::Tree { " and all below" } else { "" };
@@ -184,6 +246,50 @@ impl DeclaredIo {
             .instead(instead)
             .detail(shorten(&entries, 200))
     }
+}
+
+/// A finding about places that only turn up when it runs.
+fn unproved(reason: &str, instead: &str) -> Finding {
+    Finding::new("declared-io", Decision::Deny, Kind::UndeclaredRead).because(reason).instead(instead)
+}
+
+/// Whether something in one of these directories is used. That the directory itself is made or taken away follows no link.
+fn lies_in(used: &Use<'_>, directories: &[PathBuf], facts: &Facts<'_>) -> bool {
+    let Ok(place) = &used.place else { return false };
+    let path = place.lexical.as_os_str().as_encoded_bytes();
+    let spares = used.access == Access::Delete || is_made_directory(used, place, facts);
+    directories
+        .iter()
+        .filter_map(|directory| below(directory.as_os_str().as_encoded_bytes(), path))
+        .any(|rest| !(spares && rest.is_empty()))
+}
+
+/// A program that follows the links it meets goes where nobody declared anything.
+fn followed_links(run: &Run, facts: &Facts<'_>) -> Option<Finding> {
+    let any = |options: &[&str]| options.iter().any(|option| run.has(option));
+    let (option, instead) = match run.program.as_str() {
+        "grep" | "egrep" | "fgrep" | "ggrep" | "gegrep" | "gfgrep" if run.has("-R") => ("-R", "grep -r"),
+        "rg" if run.has("-L") => ("-L", "rg without it"),
+        "ag" if run.has("-f") => ("-f", "ag without it"),
+        "ack" | "ack-grep" if run.has("--follow") => ("--follow", "ack without it"),
+        "fd" | "fdfind" if run.has("-L") => ("-L", "fd without it"),
+        "find" | "gfind" if any(&["-L", "-follow"]) => ("-L", "find without it"),
+        "rsync" if any(&["-L", "-k", "--copy-unsafe-links"]) => ("-L", "rsync -a"),
+        "tar" | "gtar" | "bsdtar" if run.has("-h") => ("-h", "tar without it"),
+        "cp" | "gcp" if run.has("-L") && any(&["-r", "-a"]) => ("-L", "cp -r"),
+        "zip" if any(&["-r", "-R"]) && !run.has("-y") => ("-r", "zip -ry"),
+        "diff" | "gdiff" | "colordiff" if run.has("-r") && !run.has("--no-dereference") => {
+            ("-r", "diff -r --no-dereference")
+        }
+        _ => return None,
+    };
+    Some(unproved(
+        &format!(
+            "{}: {} {option} follows links to wherever they lead, which cannot be declared",
+            facts.tool, run.program
+        ),
+        &format!("use `{instead}`"),
+    ))
 }
 
 /// What no path can be made of cannot be declared either.
@@ -355,16 +461,15 @@ fn shows_names(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
     runs.peek().is_some() && runs.all(git_shows_names)
 }
 
+/// What git says of names alone. `status -v` shows what has changed, `ls-files -X FILE` tells by what it leaves out what is in
+/// that file, and a file's hash (`ls-files -s`, `rev-parse HEAD:file`) tells whether a guess at its content is right.
 fn git_shows_names(run: &Run) -> bool {
-    // `-v` shows what has changed, by any of its spellings.
+    const ALWAYS: &[&str] = &["-C", "-P", "--no-optional-locks", "-z"];
     const STATUS: &[&str] = &[
-        "-C",
         "-M",
-        "-P",
         "-b",
         "-s",
         "-u",
-        "-z",
         "--ahead-behind",
         "--column",
         "--ignore-submodules",
@@ -378,12 +483,58 @@ fn git_shows_names(run: &Run) -> bool {
         "--renames",
         "--show-stash",
     ];
-    let sub = run.sub.first().map_or("", String::as_str);
-    let plain = |(name, _): &(String, Option<String>)| STATUS.contains(&name.as_str());
+    const LS_FILES: &[&str] = &[
+        "-c",
+        "-d",
+        "-f",
+        "-i",
+        "-k",
+        "-m",
+        "-o",
+        "-t",
+        "-v",
+        "-x",
+        "--deduplicate",
+        "--directory",
+        "--empty-directory",
+        "--error-unmatch",
+        "--exclude-standard",
+        "--full-name",
+    ];
+    const REV_PARSE: &[&str] = &[
+        "-q",
+        "--abbrev-ref",
+        "--absolute-git-dir",
+        "--all",
+        "--branches",
+        "--git-common-dir",
+        "--git-dir",
+        "--git-path",
+        "--is-bare-repository",
+        "--is-inside-git-dir",
+        "--is-inside-work-tree",
+        "--is-shallow-repository",
+        "--path-format",
+        "--remotes",
+        "--short",
+        "--show-cdup",
+        "--show-prefix",
+        "--show-superproject-working-tree",
+        "--show-toplevel",
+        "--symbolic",
+        "--symbolic-full-name",
+        "--tags",
+        "--verify",
+    ];
+    let plain = |listed: &[&str]| {
+        run.options.iter().all(|(name, _)| ALWAYS.contains(&name.as_str()) || listed.contains(&name.as_str()))
+    };
+    let revision = |operand: &Option<String>| operand.as_ref().is_some_and(|word| !word.contains(':'));
     run.program == "git"
-        && match sub {
-            "ls-files" | "rev-parse" => true,
-            "status" => run.options.iter().all(plain),
+        && match run.sub.first().map_or("", String::as_str) {
+            "ls-files" => plain(LS_FILES),
+            "rev-parse" => plain(REV_PARSE) && run.operands.iter().all(revision),
+            "status" => plain(STATUS),
             _ => false,
         }
 }

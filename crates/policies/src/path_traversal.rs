@@ -63,7 +63,11 @@ impl Policy for PathTraversal {
             let (what, instead) = if climbs {
                 ("holds `..`", "write the path without it")
             } else if absolute {
-                ("is absolute", "give it relative to the working directory")
+                (
+                    "is absolute",
+                    "give it relative to the working directory, or have a person set `absolute = \"inside\"` in \
+                     [policy.path-traversal]",
+                )
             } else {
                 continue;
             };

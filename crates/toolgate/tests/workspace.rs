@@ -291,6 +291,19 @@ fn a_quota_holds_for_several_processes() {
 }
 
 #[test]
+fn a_workspace_whose_files_cannot_be_counted_can_be_taken_away() {
+    let desk = Desk::new();
+    desk.done(&["create", "q", "--output", "out/", "--quota-files", "3"]);
+    let usage = desk.base().join(".toolgate/q/usage");
+    fs::remove_file(&usage).unwrap();
+    fs::create_dir(&usage).unwrap();
+    desk.fails(&["snapshot", "q"], 1, "ErrIO");
+    desk.done(&["cleanup", "q"]);
+    assert!(!desk.base().join("q").exists());
+    assert_eq!(desk.machine.last_record()["event"], "workspace-cleanup");
+}
+
+#[test]
 fn of_several_who_begin_at_once_one_has_the_name() {
     let desk = Desk::new();
     let begin = |at: usize| {

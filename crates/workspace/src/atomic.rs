@@ -5,7 +5,7 @@
 //! as it was.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, AtFlags, OFlags};
@@ -52,7 +52,7 @@ pub(crate) struct Staged<'d> {
 }
 
 impl<'d> Staged<'d> {
-    /// Writes all that `content` gives. `most`: more is an error, and was not needed.
+    /// Writes all that `content` gives, and says how much that was.
     pub(crate) fn write(
         directory: BorrowedFd<'d>,
         content: &mut dyn Read,
@@ -75,7 +75,7 @@ impl<'d> Staged<'d> {
     }
 
     fn begin(directory: BorrowedFd<'d>, durability: Durability) -> io::Result<Staged<'d>> {
-        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
         match fs::openat(directory, ".", flags | OFlags::TMPFILE, FILE_MODE) {
             Ok(file) => Ok(Staged { directory, file: file.into(), name: None, durability }),
             // Not every file system has files without a name.
@@ -102,20 +102,36 @@ impl<'d> Staged<'d> {
             self.file.sync_all()?;
         }
         if self.name.is_none() {
-            if self.link(name)? {
-                return self.settle();
+            match self.link(name) {
+                Ok(true) => return self.settle(),
+                Ok(false) => {
+                    let between = random_name()?;
+                    if !self.link(&between)? {
+                        return Err(io::ErrorKind::AlreadyExists.into());
+                    }
+                    self.name = Some(between);
+                }
+                // No way to link it: an older kernel, and no /proc.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => self = self.with_a_name()?,
+                Err(error) => return Err(error),
             }
-            let between = random_name()?;
-            if !self.link(&between)? {
-                return Err(io::ErrorKind::AlreadyExists.into());
-            }
-            self.name = Some(between);
         }
         if let Some(between) = &self.name {
             fs::renameat(self.directory, between, self.directory, name)?;
             self.name = None;
         }
         self.settle()
+    }
+
+    /// The same content in a file that has a name.
+    fn with_a_name(mut self) -> io::Result<Staged<'d>> {
+        let mut named = Staged::begin_named(self.directory, self.durability)?;
+        self.file.rewind()?;
+        io::copy(&mut self.file, &mut named.file)?;
+        if self.durability == Durability::Machine {
+            named.file.sync_all()?;
+        }
+        Ok(named)
     }
 
     /// Gives a file without a name this one. False where it is taken.
@@ -161,4 +177,29 @@ pub(crate) fn replace(directory: impl AsFd, name: &str, content: &[u8]) -> io::R
 /// Opens a directory of our own below another one.
 pub(crate) fn open_directory(directory: impl AsFd, name: &str) -> io::Result<OwnedFd> {
     Ok(fs::openat(directory, name, DIRECTORY | OFlags::NOFOLLOW, rustix::fs::Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_a_name_of_its_own_does_as_well() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = File::open(scratch.path()).unwrap();
+        std::fs::write(scratch.path().join("x"), "old").unwrap();
+        for (content, durability) in [("one", Durability::Process), ("two", Durability::Machine)] {
+            let staged = Staged::write_all(directory.as_fd(), content.as_bytes(), durability).unwrap();
+            let named = staged.with_a_name().unwrap();
+            assert!(named.name.is_some());
+            named.publish("x").unwrap();
+            assert_eq!(std::fs::read_to_string(scratch.path().join("x")).unwrap(), content);
+        }
+        drop(Staged::begin_named(directory.as_fd(), Durability::Process).unwrap());
+        assert_eq!(
+            std::fs::read_dir(scratch.path()).unwrap().count(),
+            1,
+            "what is not published is taken away"
+        );
+    }
 }

@@ -81,25 +81,24 @@ impl Top {
         self.follow(if path.is_empty() { "." } else { path }, DIRECTORY)
     }
 
-    /// The directory that a file is to stand in, and whether it had to be made: if `may_make` has nothing against it.
+    /// The directory that a file is to stand in. One that is missing is made if `may_make` has nothing against it.
     pub(crate) fn parent(
         &self,
         path: &CleanPath<'_>,
         may_make: impl FnOnce() -> Result<(), Error>,
-    ) -> Result<(Parent<'_>, bool), Error> {
+    ) -> Result<Parent<'_>, Error> {
         let (directory, _) = path.split();
         if directory.is_empty() {
-            return Ok((Parent::Top(self.dir.as_fd()), false));
+            return Ok(Parent::Top(self.dir.as_fd()));
         }
-        let (parent, made) = match self.follow(directory, DIRECTORY) {
+        let parent = match self.follow(directory, DIRECTORY) {
             Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 may_make()?;
-                (self.make(directory), true)
+                self.make(directory)
             }
-            found => (found, false),
+            found => found,
         };
-        let parent = parent.map_err(|error| error.on_the_way_to(path.as_str()))?;
-        Ok((Parent::Below(parent), made))
+        parent.map(Parent::Below).map_err(|error| error.on_the_way_to(path.as_str()))
     }
 
     /// Makes a directory and those above it that are missing. Each one is followed from the top again: what was made a

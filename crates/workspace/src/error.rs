@@ -175,7 +175,7 @@ impl Error {
         }
     }
 
-    /// Whether the path was refused before anything was touched.
+    /// Whether the path was refused: by its text, by the declaration, or since a link or a mount stands in its way.
     pub fn is_denial(&self) -> bool {
         matches!(
             self,

@@ -39,7 +39,7 @@ fn nanoseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::O
 impl SideMetrics {
     /// Those that came to something.
     pub fn succeeded(&self) -> u64 {
-        self.count - self.failed
+        self.count.saturating_sub(self.failed)
     }
 }
 
@@ -50,9 +50,11 @@ impl Metrics {
         const COUNTERS: [(&str, &str, Value); 3] = [
             ("operations", "Reads and writes that were tried.", |side| side.count),
             ("failures", "Reads and writes that came to nothing, refused ones included.", |side| side.failed),
-            ("denials", "Reads and writes that were refused before anything was touched.", |side| {
-                side.denied
-            }),
+            (
+                "denials",
+                "Reads and writes that were refused: not declared, or a path that leads out.",
+                |side| side.denied,
+            ),
         ];
         let mut text = String::new();
         let sides = [("read", &self.read), ("write", &self.write)];

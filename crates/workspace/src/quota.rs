@@ -29,7 +29,8 @@ pub(crate) struct Meter {
     file: Mutex<File>,
 }
 
-/// Others hold the lock for as long as a rename takes. One who was stopped in the middle must not hold us for ever.
+/// Others hold the lock for as long as a rename takes, or a count of all files. One who was stopped in the middle must not
+/// hold us for ever.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const CLEAN: u8 = 1;
@@ -66,7 +67,8 @@ impl Meter {
             let (before, after) = self.counted(path, file, with_new, recount)?;
             note(file, MARKED, before).map_err(failed)?;
             let published = publish();
-            note(file, CLEAN, if published.is_ok() { after } else { before }).map_err(failed)?;
+            // Where that fails, the mark stays, and the next one counts anew.
+            let _ = note(file, CLEAN, if published.is_ok() { after } else { before });
             published
         })
     }

@@ -15,7 +15,7 @@ use crate::agent::AgentId;
 use crate::digest::{Algorithm, Digest};
 use crate::error::Error;
 use crate::key::{PublicKey, SigningKey};
-use crate::snapshot::{Formula, Links, Progress, Snapshot, State, survey};
+use crate::snapshot::{Difference, Formula, Links, Progress, Snapshot, State, survey};
 use crate::store::{Alone, Store};
 use crate::workspace::Workspace;
 
@@ -74,7 +74,8 @@ pub struct Predicate {
     pub agent: AgentId,
     /// What was declared.
     pub declaration: Declaration,
-    /// What it began with; where nobody kept that, the inputs as they were when the receipt was made.
+    /// What it began with, and what came later as it was then; where nobody kept that, the inputs as they were when the
+    /// receipt was made.
     pub inputs: Snapshot,
     /// What came of it.
     pub outputs: Snapshot,
@@ -127,6 +128,10 @@ impl Envelope {
     /// Checks who signed it and that it agrees with itself. `trusted` are the keys whose word counts.
     pub fn verify(self, trusted: &[PublicKey]) -> Result<Receipt, Error> {
         let bad = |why| Error::BadReceipt { why };
+        // Each one costs a look at all of it.
+        if self.signatures.len() > 16 {
+            return Err(bad("has more signatures than anybody needs"));
+        }
         let payload = self.payload()?;
         let signed = encoded(&self.payload_type, &payload);
         let by = |key: &PublicKey| {
@@ -239,17 +244,20 @@ impl Workspace {
         let outputs = take(Side::Output)?;
         let mut inputs = take(Side::Input)?;
         if let Some(began) = self.base.began_with(&self.agent)? {
-            // What the agent may write has changed since; anything else was changed by somebody else, and what the agent
-            // has read is not known.
-            for changed in began.diff(&inputs) {
-                if self.declared.output(&changed.path).is_err() {
-                    return Err(Error::InputChanged { path: changed.path });
-                }
-                if let Some(State::File { digest, .. }) = changed.before {
-                    store.read_into(&digest, &mut std::io::sink())?;
+            let mut files = began.files().clone();
+            for Difference { path, before, after } in began.diff(&inputs) {
+                match before {
+                    // It came later, and is what it is now.
+                    None | Some(State::Missing) => files.extend(after.map(|after| (path, after))),
+                    // The agent may write it, and has.
+                    Some(State::File { digest, .. }) if self.declared.output(&path).is_ok() => {
+                        store.read_into(&digest, &mut std::io::sink())?;
+                    }
+                    // Somebody else has changed it, and what the agent has read is not known.
+                    Some(State::File { .. }) => return Err(Error::InputChanged { path }),
                 }
             }
-            inputs = began;
+            inputs = Snapshot::new(Formula::Framed, files);
         }
         let statement = Statement {
             kind: STATEMENT.to_owned(),
@@ -267,6 +275,9 @@ impl Workspace {
         };
         store.sync()?;
         let receipt = Receipt::sign(statement, key).map_err(|error| store.failed(error.into()))?;
+        if receipt.to_json().len() > Envelope::LONGEST {
+            return Err(Error::BadReceipt { why: "would be too long to be read again; declare fewer files" });
+        }
         store.keep_locked(&receipt)?;
         Ok(receipt)
     }

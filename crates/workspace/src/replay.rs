@@ -91,7 +91,7 @@ fn fill(
         if let State::File { digest, .. } = state {
             let why = Error::BadReceipt { why: "names a path that no workspace could hold" };
             let path = CleanPath::of(path, Dots::Component).map_err(|_| why)?;
-            let (parent, _) = top.parent(&path, || Ok(()))?;
+            let parent = top.parent(&path, || Ok(()))?;
             let failed = |error: io::Error| Error::about(path.as_str(), error);
             let mut staged = Staged::write_all(parent.as_fd(), &[], Durability::Process).map_err(failed)?;
             // INVARIANT: it gets its name only when its digest was right.

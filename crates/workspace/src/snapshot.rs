@@ -252,18 +252,20 @@ pub(crate) fn survey(
     };
     let most = thread::available_parallelism().map_or(1, NonZero::get).min(paths.len().div_ceil(16)).min(16);
     let seen: Vec<(String, Result<State, Error>)> = thread::scope(|scope| {
-        let helpers: Vec<_> = (1..most).map(|_| scope.spawn(work)).collect();
+        // Where no more threads can be had, fewer do it.
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let helpers: Vec<_> = (1..most).filter_map(spawn).collect();
         let own = work();
         let others = helpers.into_iter().filter_map(|helper| helper.join().ok()).flatten();
         own.into_iter().chain(others).collect()
     });
-    // A thread that died has left files out; that must not look like a smaller workspace.
-    if !stop.load(Ordering::Relaxed) && seen.len() != paths.len() {
-        return Err(Error::about("a snapshot", io::Error::other("a thread has died")));
-    }
     let mut files = BTreeMap::new();
     for (path, state) in seen {
         files.insert(path, state?);
+    }
+    // A thread that died has left files out; that must not look like a smaller workspace.
+    if files.len() != paths.len() {
+        return Err(Error::about("a snapshot", io::Error::other("a thread has died")));
     }
     // What a pattern found and what was gone when it was opened was never declared by name.
     files.retain(|path, state| *state != State::Missing || is_named(declared, side, path));

@@ -12,10 +12,13 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{self, AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use crate::atomic::{Durability, Staged, is_ours, open_directory, replace};
 use crate::beneath::{DIRECTORY, DIRECTORY_MODE, FILE_MODE};
@@ -49,17 +52,17 @@ pub struct Collected {
 impl Store {
     /// Opens a store, and makes it where there is none. A directory that others could reach is refused.
     pub fn open(path: &Path) -> Result<Store, Error> {
-        let open = || -> io::Result<Store> {
-            std::os::unix::fs::DirBuilderExt::mode(std::fs::DirBuilder::new().recursive(true), 0o700)
-                .create(path)?;
-            let top = fs::open(path, DIRECTORY, Mode::empty())?;
-            let below = |name: &str| below(&top, name);
-            let (objects, receipts, pins) = (below("objects")?, below("receipts")?, below("pins")?);
-            Ok(Store { path: path.to_path_buf(), top, objects, receipts, pins })
+        let failed = |error: io::Error| Error::about(&path.to_string_lossy(), error);
+        let top = || -> io::Result<OwnedFd> {
+            let mut builder = std::fs::DirBuilder::new();
+            builder.recursive(true).mode(0o700).create(path)?;
+            Ok(fs::open(path, DIRECTORY, Mode::empty())?)
         };
-        let store = open().map_err(|error| Error::about(&path.to_string_lossy(), error))?;
-        check_private(&store.top, path)?;
-        Ok(store)
+        let top = top().map_err(failed)?;
+        check_private(&top, path)?;
+        let below = |name: &str| below(&top, name).map_err(failed);
+        let (objects, receipts, pins) = (below("objects")?, below("receipts")?, below("pins")?);
+        Ok(Store { path: path.to_path_buf(), top, objects, receipts, pins })
     }
 
     /// Has all that was put in survive a loss of power: one wait for all of it.
@@ -162,7 +165,9 @@ impl Store {
 
     /// Keeps what a workspace began with, as long as it is there.
     pub(crate) fn pin(&self, workspace: &Path, began: &Snapshot) -> Result<(), Error> {
-        let text = serde_json::to_vec(began).map_err(|error| self.failed(error.into()))?;
+        let pin = Pin { workspace: workspace.to_path_buf(), began: began.clone() };
+        let text = serde_json::to_vec(&pin).map_err(|error| self.failed(error.into()))?;
+        self.sync()?;
         replace(&self.pins, &pin_name(workspace), &text).map_err(|error| self.failed(error))
     }
 
@@ -193,9 +198,22 @@ impl Store {
         }
         for (name, text) in self.texts(&self.pins)? {
             let path = self.path.join("pins").join(&name);
-            need(&serde_json::from_slice(&text).map_err(|_| Error::Damaged { path })?);
+            let pin: Pin =
+                serde_json::from_slice(&text).map_err(|_| Error::Damaged { path: path.clone() })?;
+            if is_abandoned(&pin, &path) {
+                self.unpin(&pin.workspace)?;
+            } else {
+                need(&pin.began);
+            }
         }
         let needed: BTreeSet<String> = needed.iter().map(Digest::hex).collect();
+        for directory in [&self.receipts, &self.pins] {
+            // Somebody was killed while writing it: nobody else is here now.
+            let left = list(directory).map_err(|error| self.failed(error))?;
+            for name in left.iter().filter(|name| is_ours(name)) {
+                fs::unlinkat(directory, name, AtFlags::empty()).map_err(|errno| self.failed(errno.into()))?;
+            }
+        }
         self.sweep(&needed).map_err(|error| self.failed(error))
     }
 
@@ -245,6 +263,25 @@ impl Store {
     pub(crate) fn failed(&self, error: io::Error) -> Error {
         Error::about(&self.path.to_string_lossy(), error)
     }
+}
+
+/// What a workspace began with.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pin {
+    workspace: PathBuf,
+    began: Snapshot,
+}
+
+/// Whether the workspace of a pin is gone: a reboot empties a base in `/tmp`, and tells nobody. One that is being made has a
+/// pin before it has its name.
+fn is_abandoned(pin: &Pin, path: &Path) -> bool {
+    const MAKING: Duration = Duration::from_hours(1);
+    let age =
+        std::fs::metadata(path).and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
+    let is_gone = std::fs::symlink_metadata(&pin.workspace)
+        .is_err_and(|error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory));
+    is_gone && age.is_some_and(|age| age > MAKING)
 }
 
 /// Whether nobody else may be at the store.

@@ -37,6 +37,7 @@ pub struct Workspace {
 
 /// The right to read one declared file. Only [`Workspace::input`] gives it.
 #[derive(Debug)]
+#[must_use]
 pub struct Input<'w, 'p> {
     workspace: &'w Workspace,
     path: InputPath<'p>,
@@ -44,6 +45,7 @@ pub struct Input<'w, 'p> {
 
 /// The right to write one declared file. Only [`Workspace::output`] gives it.
 #[derive(Debug)]
+#[must_use]
 pub struct Output<'w, 'p> {
     workspace: &'w Workspace,
     path: OutputPath<'p>,
@@ -275,7 +277,7 @@ impl Output<'_, '_> {
             Some(meter) => meter.room(path.as_str(), least, || self.workspace.usage()),
             None => Ok(()),
         };
-        let (parent, made) = top.parent(path, room)?;
+        let parent = top.parent(path, room)?;
         let (directory, name) = path.split();
         let failed = |error: io::Error| Error::about(path.as_str(), error);
         let (staged, length) = stage(parent.as_fd()).map_err(failed)?;
@@ -298,8 +300,8 @@ impl Output<'_, '_> {
                 meter.replace(path.as_str(), length, old, || self.workspace.usage(), publish)?;
             }
         }
-        if durability == Durability::Machine && made {
-            // The directories that were made have names too.
+        if durability == Durability::Machine && !directory.is_empty() {
+            // The directories have names too, which somebody may have made a moment ago.
             sync_above(top, directory).map_err(failed)?;
         }
         Ok(())

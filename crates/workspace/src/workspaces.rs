@@ -42,8 +42,9 @@ const LOCK: &str = ".lock";
 const RECORD: &str = "workspace.json";
 const BEGAN: &str = "inputs.json";
 const USAGE: &str = "usage";
-/// A workspace before it has its name.
+/// A workspace before it has its name, and one that has lost it.
 const NEW: &str = "new";
+const GONE: &str = "gone";
 
 /// Others hold the lock while they copy the inputs of a workspace.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -68,7 +69,6 @@ struct Record {
     agent: AgentId,
     declaration: Declaration,
     /// Which directory it is: another one that has its name is not it.
-    device: u64,
     inode: u64,
 }
 
@@ -85,6 +85,9 @@ impl Workspaces {
         }
         let unsafe_base = |why| Error::UnsafeBase { path: path.to_path_buf(), why };
         let base = match fs::open(path, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
+            Err(Errno::ACCESS) => {
+                return Err(unsafe_base("belongs to another user; name another directory"));
+            }
             Err(Errno::LOOP | Errno::NOTDIR) => {
                 return Err(unsafe_base("is no directory of its own; name another base"));
             }
@@ -168,18 +171,13 @@ impl Workspaces {
             kept().map_err(failed)?;
         }
         let stat = fs::fstat(&top).map_err(|errno| failed(errno.into()))?;
-        let kept = Record {
-            agent: agent.clone(),
-            declaration: declared.declaration().clone(),
-            device: stat.st_dev,
-            inode: stat.st_ino,
-        };
+        let kept =
+            Record { agent: agent.clone(), declaration: declared.declaration().clone(), inode: stat.st_ino };
         let text = serde_json::to_vec_pretty(&kept).map_err(|error| failed(error.into()))?;
         replace(&record, RECORD, &text).map_err(failed)?;
         // INVARIANT: a workspace has its name only when all that it begins with is there, and all that is known about it
         // is kept.
-        fs::renameat_with(&record, NEW, &self.inner.base, agent.as_str(), RenameFlags::NOREPLACE)
-            .map_err(|errno| failed(errno.into()))?;
+        rename_new(&record, NEW, &self.inner.base, agent.as_str()).map_err(failed)?;
         Ok((top.into_handle(), record))
     }
 
@@ -261,19 +259,20 @@ impl Workspaces {
             Ok(false) | Err(Errno::NOENT) => return Err(not_found()),
             Err(errno) => return Err(failed(errno.into())),
         }
-        let gone = random_name().map_err(failed)?;
-        match fs::renameat(base, agent.as_str(), records, &gone) {
+        let record = self.record_directory(agent)?.ok_or_else(not_found)?;
+        // To where nobody else looks.
+        match fs::renameat(base, agent.as_str(), &record, GONE) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(not_found()),
             Err(errno) => return Err(failed(errno.into())),
         }
-        if !same(records, &gone, top).map_err(|errno| failed(errno.into()))? {
+        if !same(&record, GONE, top).map_err(|errno| failed(errno.into()))? {
             // In the moment since.
-            let back = fs::renameat_with(records, &gone, base, agent.as_str(), RenameFlags::NOREPLACE);
-            back.map_err(|errno| failed(errno.into()))?;
+            rename_new(&record, GONE, base, agent.as_str()).map_err(failed)?;
             return Err(not_found());
         }
-        removal::remove(records, agent.as_str()).map_err(failed)?;
+        let gone = random_name().map_err(failed)?;
+        fs::renameat(records, agent.as_str(), records, &gone).map_err(|errno| failed(errno.into()))?;
         Ok(gone)
     }
 
@@ -304,7 +303,14 @@ impl Workspaces {
             quota::lock(&file, PATIENCE)?;
             Ok(file)
         };
-        lock().map_err(|error| Error::about(&self.path.to_string_lossy(), error))
+        lock().map_err(|error| {
+            let busy = "others are making a workspace here, and it takes long; try again later";
+            let error = match error.kind() {
+                io::ErrorKind::TimedOut => io::Error::new(error.kind(), busy),
+                _ => error,
+            };
+            Error::about(&self.path.to_string_lossy(), error)
+        })
     }
 
     /// Refuses an agent that has a workspace, and forgets what was being made or taken away when somebody was killed.
@@ -370,7 +376,7 @@ impl Workspaces {
             Err(error) => return Err(error),
         };
         let stat = fs::fstat(&directory).map_err(|errno| Error::about(agent.as_str(), errno))?;
-        Ok((stat.st_dev == kept.device && stat.st_ino == kept.inode).then_some(directory))
+        Ok((stat.st_ino == kept.inode).then_some(directory))
     }
 }
 
@@ -411,6 +417,15 @@ fn read_kept(directory: &OwnedFd, name: &str) -> io::Result<Option<String>> {
 fn make_directory(inside: impl AsFd, name: &str) -> io::Result<OwnedFd> {
     fs::mkdirat(&inside, name, DIRECTORY_MODE)?;
     open_directory(inside, name)
+}
+
+/// Gives a directory a name that nothing has.
+fn rename_new(from: &OwnedFd, old: &str, to: &Top, new: &str) -> io::Result<()> {
+    match fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+        // Not every file system can do that. Nobody but us is here, and a directory replaces an empty one at most.
+        Err(Errno::INVAL | Errno::NOSYS) => Ok(fs::renameat(from, old, to, new)?),
+        renamed => Ok(renamed?),
+    }
 }
 
 /// Whether the name stands for the directory of this handle.

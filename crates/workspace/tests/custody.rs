@@ -256,16 +256,31 @@ fn keys_are_for_their_owner() {
 fn a_receipt_tells_no_other_inputs_than_were_there() {
     let yard = Yard::new();
     let project = yard.project(&[("in/a", "a"), ("both", "before")]);
-    for other in [("in/a", "changed"), ("in/new", "new")] {
-        let declared = declaration(&["in/", "both"], &["both"], false);
-        let workspace = yard.base.create_from("agent-x", declared, &project, &yard.store, &()).unwrap();
+    let declared = || declaration(&["in/", "both", "later"], &["both"], false);
+    for changed in [Some("changed"), None] {
+        let workspace = yard.base.create_from("agent-x", declared(), &project, &yard.store, &()).unwrap();
         workspace.write("both", b"after").unwrap();
         yard.receipt(&workspace);
-        fs::write(workspace.path().join(other.0), other.1).unwrap();
+        let path = workspace.path().join("in/a");
+        match changed {
+            Some(text) => fs::write(path, text).unwrap(),
+            None => fs::remove_file(path).unwrap(),
+        }
         let about = About { time: SystemTime::UNIX_EPOCH, ruleset: None, ledger: None };
         let receipt = workspace.receipt(&yard.store, &yard.key, about, &());
-        assert!(matches!(receipt, Err(Error::InputChanged { .. })), "{other:?}");
+        assert!(matches!(receipt, Err(Error::InputChanged { .. })), "{changed:?}");
         workspace.cleanup().unwrap();
+    }
+    // What came later is an input too, as it is.
+    let workspace = yard.base.create_from("agent-x", declared(), &project, &yard.store, &()).unwrap();
+    workspace.write("both", b"after").unwrap();
+    for path in ["later", "in/new"] {
+        fs::write(workspace.path().join(path), path).unwrap();
+    }
+    let receipt = yard.receipt(&workspace);
+    let again = yard.base.replay("again", &receipt, &yard.store, Moment::Before, &()).unwrap();
+    for (path, content) in [("later", "later"), ("in/new", "in/new"), ("in/a", "a"), ("both", "before")] {
+        assert_eq!(again.read(path).unwrap(), content.as_bytes(), "{path}");
     }
 }
 

@@ -178,3 +178,25 @@ fn a_name_is_given_once() {
     assert_eq!(made.load(Ordering::Relaxed) + taken.load(Ordering::Relaxed), 240);
     assert!(base.agents().unwrap().is_empty());
 }
+
+#[test]
+fn cleanups_beside_each_other() {
+    let (_top, base) = base();
+    thread::scope(|scope| {
+        for agent in 0..6 {
+            let base = &base;
+            scope.spawn(move || {
+                for _ in 0..150 {
+                    let output = format!("out-{agent}/");
+                    let declared = declaration(&[], &[&output]);
+                    let workspace = base.create(&format!("agent-{agent}"), declared).unwrap();
+                    workspace.write(&format!("{output}a/b/c"), b"x").unwrap();
+                    workspace.cleanup().unwrap();
+                }
+            });
+        }
+    });
+    assert!(base.agents().unwrap().is_empty());
+    let left: Vec<_> = std::fs::read_dir(base.path().join(".toolgate")).unwrap().collect();
+    assert_eq!(left.len(), 1, "the lock: {left:?}");
+}

@@ -14,6 +14,7 @@ mod expr;
 mod import;
 mod lex;
 mod names;
+mod operands;
 mod scan;
 mod sed;
 mod special;
@@ -21,6 +22,7 @@ mod value;
 mod walk;
 
 pub(crate) use awk::awk;
+pub(crate) use operands::reads_operands;
 pub(crate) use scan::scan;
 pub(crate) use sed::sed;
 

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::lex::{Piece, Token, lex};
 use super::value::Value;
 use super::walk::At;
-use super::{Deed, Language, Path, climbs, note};
+use super::{Deed, Language, Path, climbs, note, operands};
 use Value::{List, Map, Part, Texts, Thing};
 
 /// Longer programs are not looked at.
@@ -49,6 +49,9 @@ pub(super) fn look(
     let Some(tokens) = lex(language, &code) else {
         return note(deeds, Deed::Unknown("code that cannot be read"));
     };
+    if operands::may_change(language, &code) {
+        note(deeds, Deed::Project);
+    }
     let mut scan = Scan::new(language, nested, names.clone());
     scan.texts(&tokens, 0);
     if language == Language::Other {

@@ -153,6 +153,50 @@ fn meaning(name: &str) -> Option<Meaning> {
     })
 }
 
+/// Variables that say where programs find their settings and modules: what lies there runs, whoever wrote it. As a rule they
+/// are exported already, so that an assignment is enough.
+fn brings_code(name: &str) -> bool {
+    matches!(
+        name,
+        "HOME"
+            | "XDG_CONFIG_HOME"
+            | "XDG_CONFIG_DIRS"
+            | "XDG_DATA_HOME"
+            | "XDG_DATA_DIRS"
+            | "GIT_DIR"
+            | "GIT_COMMON_DIR"
+            | "PYTHONPATH"
+            | "PYTHONHOME"
+            | "PYTHONUSERBASE"
+            | "PYTHONWARNINGS"
+            | "PYTHONPLATLIBDIR"
+            | "PYTHONEXECUTABLE"
+            | "NODE_PATH"
+            | "NODE_OPTIONS"
+            | "PERL5LIB"
+            | "PERLLIB"
+            | "PERL5OPT"
+            | "PERL_USE_UNSAFE_INC"
+            | "RUBYLIB"
+            | "RUBYOPT"
+            | "GEM_HOME"
+            | "GEM_PATH"
+            | "BUNDLE_GEMFILE"
+            | "LUA_PATH"
+            | "LUA_CPATH"
+            | "PHP_INI_SCAN_DIR"
+            | "AWKPATH"
+            | "AWKLIBPATH"
+            | "LD_LIBRARY_PATH"
+            | "DYLD_LIBRARY_PATH"
+            | "DYLD_FRAMEWORK_PATH"
+            | "DYLD_FALLBACK_LIBRARY_PATH"
+            | "OPENSSL_CONF"
+            | "OPENSSL_MODULES"
+            | "OPENSSL_ENGINES"
+    ) || ["LUA_PATH_", "LUA_CPATH_"].iter().any(|start| name.starts_with(start))
+}
+
 impl Interpreter<'_, '_> {
     /// Passes a variable on to programs.
     pub(super) fn export(&mut self, name: &str) {
@@ -169,7 +213,11 @@ impl Interpreter<'_, '_> {
             return;
         }
         self.state.set(name, Variable::Scalar(vec![Text::marked(value.to_owned())]));
-        self.export(name);
+        if self.state.exported.iter().any(|known| **known == *name) {
+            self.environment_changed(name);
+        } else {
+            self.export(name);
+        }
     }
 
     /// A variable has a new value, which may act at once.
@@ -180,6 +228,14 @@ impl Interpreter<'_, '_> {
         }
         if name.starts_with("GIT_CONFIG") {
             self.git_environment(name);
+        }
+        if brings_code(name) && self.state.get(name).is_some() {
+            for value in self.variable_texts(name) {
+                let own = name == "HOME" && value.whole().is_some_and(|home| self.scene.home == Some(home));
+                if !value.is_empty() && !own {
+                    self.unknown(Gap::Project, &format!("{name}={}", value.shown()));
+                }
+            }
         }
         let Some(meaning) = meaning(name) else { return };
         // Prompts and hooks of the shell need not be exported; all others act on programs only.

@@ -220,7 +220,14 @@ impl<'t> Interpreter<'t, '_> {
             self.unknown(Gap::Code, &format!("{program} {}", path.shown()));
         }
         match written.or_else(|| self.state.written(path.raw()).cloned()) {
-            Some(Flow::Text(text)) => self.inline(program, language, &text),
+            Some(Flow::Text(text)) => {
+                // A script's modules are those beside it.
+                let beside = self.one_place(path).and_then(|place| Some(place.rsplit_once('/')?.0.into()));
+                if language == Language::Python && self.shadows_python(beside.as_slice()) {
+                    self.unknown(Gap::Project, &format!("{program} {}", path.shown()));
+                }
+                self.inline(program, language, &text);
+            }
             Some(_) => self.unknown(Gap::Code, &format!("{program} {}", path.shown())),
             None if path.raw() == "-" || path.raw() == "/dev/stdin" => {
                 let stdin = self.stdin.clone();

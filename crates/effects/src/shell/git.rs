@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use toolgate_model::{Access, Gap, NodeKind, Reach};
+use toolgate_model::{Access, Effect, Gap, NodeKind, Origin, Reach, Resolver};
 
 use super::Interpreter;
 use super::run::slot_text;
-use super::text::{Flow, INNER, NAME, Text};
+use super::text::{Flow, INNER, NAME, Text, is_mark};
 use super::walk::Outcome;
 use crate::recipes::git_config;
 use crate::spec::Reading;
@@ -24,10 +24,14 @@ struct Repository {
     own: PathBuf,
 }
 
+/// A directory that may be a bare repository, or that is not known.
+struct Bare;
+
 #[expect(clippy::too_many_lines, reason = "the steps of one program")]
 pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[Text]) -> Outcome {
     let arguments = words.get(1..).unwrap_or_default();
     shell.written_settings();
+    shell.settings_of_others(reading, arguments);
     for given in reading.options.iter().filter(|given| matches!(given.name, "-c" | "--config-env")) {
         if let Some(slot) = given.value {
             let setting = slot_text(arguments, &slot);
@@ -345,10 +349,95 @@ impl Interpreter<'_, '_> {
         Some(self.repository()?.own)
     }
 
+    /// git in another repository than the session's own: its settings start programs (`core.fsmonitor`, a pager, filters),
+    /// and they are those of whoever made it. A bare one can be made of plain files, so that no name tells of it.
+    fn settings_of_others(&mut self, reading: &Reading, arguments: &[Text]) {
+        let sub = reading.sub.first().copied().unwrap_or_default();
+        for given in &reading.options {
+            let elsewhere = match (given.name, given.value) {
+                ("--git-dir", Some(slot)) => {
+                    let own = self.scene.cwd.and_then(|cwd| self.repository_at(cwd)).map(|own| own.own);
+                    let named = self.one_place(&slot_text(arguments, &slot)).map(PathBuf::from);
+                    named.is_none() || named != own
+                }
+                ("--bare", _) => !matches!(sub, "clone" | "init"),
+                _ => false,
+            };
+            if elsewhere {
+                self.unknown(Gap::Project, &format!("git {}", given.name));
+            }
+        }
+        // Whoever makes one or only asks for help reads no settings of another.
+        if !sub.is_empty()
+            && !matches!(sub, "init" | "clone" | "version" | "help")
+            && !self.is_own_repository()
+        {
+            self.unknown(Gap::Project, "git in a repository that is not the session's own");
+        }
+    }
+
+    /// Whether git would find the same repository here as where the session is, and no bare one on the way.
+    fn is_own_repository(&self) -> bool {
+        let ([cwd], Some(start)) = (self.state.cwd.as_slice(), self.scene.cwd) else { return false };
+        let Ok(own) = self.top_above(start) else { return false };
+        let mut ways = self.through_links(cwd);
+        ways.push(cwd.to_string());
+        ways.iter().all(|way| self.top_above(way).is_ok_and(|top| top == own))
+    }
+
+    /// The top of the work tree that a directory lies in, where there is one.
+    fn top_above(&self, directory: &str) -> Result<Option<PathBuf>, Bare> {
+        if directory.contains(is_mark) {
+            return Err(Bare);
+        }
+        let place = Resolver::new(self.scene.world, None, None).walk(directory.into()).map_err(|_| Bare)?;
+        let mut top = place.physical;
+        loop {
+            let dot_git = top.join(".git");
+            let made = self.state.made.iter().any(|made| Path::new(&**made) == dot_git);
+            if made || self.scene.world.look(&dot_git).is_ok() {
+                return Ok(Some(top));
+            }
+            let head = top.join("HEAD");
+            if self.scene.world.look(&head).is_ok() || self.may_have_filled(&head) {
+                return Err(Bare);
+            }
+            if !top.pop() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Whether the command may have made this file, by its name or with a directory that it lies in. What git puts there
+    /// is the repository's.
+    pub(super) fn may_have_filled(&self, file: &Path) -> bool {
+        let by_git = |origin: &Option<Origin>| {
+            let runs = |effect: &Effect<'_>| matches!(effect, Effect::Run(run) if run.program == "git" && run.origin == *origin);
+            self.found.effects.iter().any(runs)
+        };
+        let lies_in = |directory: &str| {
+            toolgate_model::below(directory.as_bytes(), file.as_os_str().as_encoded_bytes()).is_some()
+        };
+        self.found.effects.iter().any(|effect| {
+            let Effect::Use(access, target) = effect else { return false };
+            let path = target.path.text();
+            let filled = match path.split_once('…') {
+                Some((known, _)) => lies_in(known.rsplit_once('/').map_or("/", |(directory, _)| directory)),
+                None if target.reach == Reach::Below => lies_in(path),
+                None => Path::new(path) == file,
+            };
+            filled && access.fills() && !by_git(&target.origin)
+        })
+    }
+
     /// The repository of the working directory.
     fn repository(&self) -> Option<Repository> {
         let [cwd] = self.state.cwd.as_slice() else { return None };
-        let mut top = PathBuf::from(&**cwd);
+        self.repository_at(cwd)
+    }
+
+    fn repository_at(&self, directory: &str) -> Option<Repository> {
+        let mut top = PathBuf::from(directory);
         for _ in 0..32 {
             let dot_git = top.join(".git");
             if self.state.made.iter().any(|made| Path::new(&**made) == dot_git) {

@@ -14,6 +14,8 @@ mod follow;
 mod git;
 mod git_reads;
 mod glob;
+mod lists;
+mod modules;
 mod output;
 mod programs;
 mod run;

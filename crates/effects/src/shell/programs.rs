@@ -8,7 +8,7 @@ use super::follow::language_of;
 use super::run::slot_text;
 use super::text::{ANY, Flow, INNER, Text, is_mark};
 use super::walk::Outcome;
-use super::{Interpreter, git};
+use super::{Interpreter, git, lists};
 use crate::recipes::{self, Found};
 use crate::spec::{Kind, Language, Reading};
 
@@ -91,6 +91,11 @@ pub(super) fn handler(
             let at = reading.operands.first().copied().unwrap_or_default();
             let text = super::builtins::spaced_as_is(arguments.get(at + 1..).unwrap_or_default());
             shell.forked(|shell| shell.text(&text, "ssh"));
+            Some(outcome)
+        }
+        _ if lists::takes_list(program) => {
+            let outcome = shell.apply(program, reading, words);
+            shell.listed(program, reading, arguments);
             Some(outcome)
         }
         "split" | "csplit" => {
@@ -192,7 +197,17 @@ pub(super) fn handler(
                 }
                 return Some(outcome);
             }
-            None
+            if !matches!(language, Language::Perl | Language::Ruby) {
+                return None;
+            }
+            let outcome = shell.apply(program, reading, words);
+            shell.backed_up(reading, arguments);
+            if language == Language::Perl {
+                shell.opened_by_perl(reading, arguments);
+            } else {
+                shell.read_by_ruby(reading, arguments);
+            }
+            Some(outcome)
         }
     }
 }
@@ -753,6 +768,36 @@ impl Interpreter<'_, '_> {
                 (true, false) => format!("{above}/{}", suffix.raw().replace('*', name)),
             };
             self.touch(Access::Write, Reach::Exact, &Text::marked(backup));
+        }
+    }
+
+    /// `ruby -e 'puts gets' file`
+    fn read_by_ruby(&mut self, reading: &Reading, arguments: &[Text]) {
+        let codes = reading.uses.iter().filter(|(kind, _)| matches!(kind, Kind::Code(Language::Ruby)));
+        if codes.into_iter().any(|(_, slot)| crate::code::reads_operands(slot_text(arguments, slot).raw())) {
+            for at in &reading.operands {
+                if let Some(file) = arguments.get(*at) {
+                    self.touch(Access::Read, Reach::Exact, file);
+                }
+            }
+        }
+    }
+
+    /// Perl opens its files as a shell would: `command|` is run, `>file` is written.
+    fn opened_by_perl(&mut self, reading: &Reading, arguments: &[Text]) {
+        let files = reading.uses.iter().filter(|(kind, _)| matches!(kind, Kind::Read | Kind::Write));
+        for (_, slot) in files.filter(|(_, slot)| reading.operands.contains(&slot.word)) {
+            let file = slot_text(arguments, slot);
+            let raw = file.raw();
+            if let Some(command) = raw.trim_end().strip_suffix('|') {
+                let command = Text::marked(command.to_owned());
+                self.forked(|shell| shell.text(&command, "perl"));
+            }
+            let odd = |letter: char| is_mark(letter) || letter.is_whitespace();
+            let opens = |letter: char| odd(letter) || matches!(letter, '<' | '>' | '|' | '&' | '+');
+            if raw.starts_with(opens) || raw.ends_with(|letter: char| odd(letter) || letter == '|') {
+                self.unknown(Gap::Project, &format!("perl opens {}", file.shown()));
+            }
         }
     }
 

@@ -706,6 +706,9 @@ impl<'t> Interpreter<'t, '_> {
         };
         let deeds = code::scan(code_language(language), code);
         self.deeds(program, deeds);
+        if language == Language::Python && self.shadows_python(&self.state.cwd) {
+            self.unknown(Gap::Project, &format!("{program} with modules of the working directory"));
+        }
         self.scan_written();
     }
 

@@ -104,8 +104,8 @@ pub(super) fn mount(text: &str, known: bool) -> Vec<(Kind, Part)> {
     kinds.iter().map(|kind| (*kind, Part { start, end })).collect()
 }
 
-/// Files that a program for `jq` or `yq` loads, by an absolute path or one that climbs. A program that is nothing but such
-/// a path is the name of a file to write (`yq -s`).
+/// Files that a program for `jq` or `yq` loads. A program that is nothing but an absolute path, or one that climbs, is the name
+/// of a file to write (`yq -s`).
 pub(super) fn filter(text: &str) -> Vec<(Kind, Part)> {
     let mut parts = Vec::new();
     let mut at = 0;
@@ -115,7 +115,7 @@ pub(super) fn filter(text: &str) -> Vec<(Kind, Part)> {
         let word = word.unwrap_or_default();
         let loads = matches!(word, "import" | "include") || word.starts_with("load");
         let place = piece.starts_with(['/', '~']) || piece.starts_with("..");
-        if number % 2 == 1 && place && (loads || piece.len() + 2 == text.trim().len()) {
+        if number % 2 == 1 && (loads || (place && piece.len() + 2 == text.trim().len())) {
             let kind = if loads { Kind::Read } else { Kind::Write };
             parts.push((kind, Part { start: at, end: Some(at + piece.len()) }));
         }
