@@ -15,4 +15,4 @@ mod pattern;
 
 pub use declaration::{Declaration, Declared, InputPath, Invalid, OutputPath, Quota, Refusal, Side, TEMP};
 pub use path::{CleanPath, Dots, Fault, MAX_ENTRIES, MAX_GLOB, MAX_PATH};
-pub use pattern::Pattern;
+pub use pattern::{Pattern, glob_covers, letters};

@@ -37,6 +37,12 @@ enum Step<'p> {
     Any,
 }
 
+impl Step<'_> {
+    fn of(name: &str) -> Step<'_> {
+        if name == "**" { Step::Any } else { Step::Name(name) }
+    }
+}
+
 impl Pattern {
     /// Reads an entry. What could not be a path below the workspace is no pattern.
     pub fn parse(text: &str) -> Result<Pattern, Fault> {
@@ -154,8 +160,8 @@ impl Pattern {
 
     fn steps(&self) -> Vec<Step<'_>> {
         let text = if self.kind == Kind::Below { self.below() } else { &self.text };
-        let step = |name| if name == "**" { Step::Any } else { Step::Name(name) };
-        let mut steps: Vec<Step<'_>> = text.split('/').filter(|name| !name.is_empty()).map(step).collect();
+        let names = text.split('/').filter(|name| !name.is_empty());
+        let mut steps: Vec<Step<'_>> = names.map(Step::of).collect();
         // Below a directory, and at the end of a glob, there is at least one name.
         if self.kind == Kind::Below {
             steps.push(Step::Any);
@@ -217,6 +223,12 @@ impl fmt::Display for PatternError {
 
 impl std::error::Error for PatternError {}
 
+/// Whether a glob covers a path, both as their names; `**` stands for any number of names, also for none at the end.
+pub fn glob_covers(glob: &[impl AsRef<str>], names: &[impl AsRef<str>]) -> bool {
+    let steps: Vec<Step<'_>> = glob.iter().map(|name| Step::of(name.as_ref())).collect();
+    covers(&steps, &names.iter().map(AsRef::as_ref).collect::<Vec<_>>())
+}
+
 /// Linear in each run of names between two `**`, since only the last one of these is ever tried again.
 fn covers(steps: &[Step<'_>], names: &[&str]) -> bool {
     let (mut s, mut n) = (0, 0);
@@ -244,7 +256,7 @@ fn covers(steps: &[Step<'_>], names: &[&str]) -> bool {
 }
 
 /// One name against one of the glob: likewise. `?` is one character, `*` any number.
-fn letters(wanted: &str, name: &str) -> bool {
+pub fn letters(wanted: &str, name: &str) -> bool {
     if wanted == "*" {
         return true;
     }

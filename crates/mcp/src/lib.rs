@@ -27,13 +27,28 @@ use crate::server::Server;
 /// What the server leaves to the one who runs it.
 pub trait Keeper: Send + Sync + 'static {
     /// A call came to nothing. Whether that goes into a record is the keeper's to say; it does before the agent is told.
-    fn failed(&self, tool: &'static str, workspace: &Workspace, error: &Error);
+    fn failed(&self, tool: Tool, workspace: &Workspace, error: &Error);
 
     /// Signs a statement of the workspace as it is now, records it and keeps it.
-    fn receipt(&self, workspace: &Workspace) -> Result<Signed, String>;
+    fn receipt(&self, workspace: &Workspace) -> Result<Signed, Error>;
 
     /// A call was answered; the workspace has other metrics now.
     fn answered(&self, workspace: &Workspace);
+}
+
+/// What an agent can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// `read_input`
+    ReadInput,
+    /// `write_output`
+    WriteOutput,
+    /// `list_declared`
+    ListDeclared,
+    /// `snapshot`
+    Snapshot,
+    /// `receipt`
+    Receipt,
 }
 
 /// A receipt that was made.
@@ -47,7 +62,7 @@ pub struct Signed {
 
 /// Serves a workspace until stdin closes.
 pub fn serve(workspace: Workspace, keeper: impl Keeper) -> io::Result<()> {
-    // One thread: a call is over in less time than it takes to hand it to another one.
+    // One thread for one client. A snapshot or a receipt of many files holds up what comes after it.
     let runtime = Builder::new_current_thread().enable_time().build()?;
     let lines = Lines::new(tokio::io::stdin(), tokio::io::stdout());
     let served = runtime.block_on(async {
@@ -66,7 +81,7 @@ pub fn serve(workspace: Workspace, keeper: impl Keeper) -> io::Result<()> {
     served
 }
 
-/// The start of a message that quotes what the client has sent, which may be as long as it likes.
+/// The start of what the client has sent, or of a message that quotes it: it may be as long as it likes.
 fn shortened(mut text: String) -> String {
     const LONGEST: usize = 500;
     if let Some((end, _)) = text.char_indices().nth(LONGEST) {

@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 
 use crate::shortened;
 
-/// The longest line: the largest file that can be written, with what JSON makes of it.
+/// The longest line. The largest file that can be written fits as base64, and as text unless most of it has to be escaped.
 pub(crate) const LONGEST: usize = 8 * 1024 * 1024;
 
 /// What is kept of both ends of a line that is too long: the request's number stands in one of them.

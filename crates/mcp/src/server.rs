@@ -16,7 +16,7 @@ use crate::tools::{
     self, Encoding, LIST_DECLARED, MOST_READ, MOST_WRITTEN, Nothing, READ_INPUT, RECEIPT, ReadInput,
     SNAPSHOT, Snapshot, USUALLY_READ, WRITE_OUTPUT, WriteOutput,
 };
-use crate::{Keeper, shortened};
+use crate::{Keeper, Tool, shortened};
 
 /// How many files one answer lists, and how many patterns one refusal names.
 const LISTED: usize = 1000;
@@ -81,7 +81,7 @@ impl<K: Keeper> Server<K> {
             }
         };
         let read = self.workspace.input(&path).and_then(|input| input.read_part(call.offset, most));
-        let (mut part, size) = read.map_err(|error| self.failure(READ_INPUT, &path, &error))?;
+        let (mut part, size) = read.map_err(|error| self.failure(Tool::ReadInput, &path, &error))?;
         let end = call.offset.saturating_add(part.len() as u64);
         let (text, encoding) = match call.encoding {
             Some(Encoding::Base64) => (Base64::encode_string(&part), "base64"),
@@ -129,7 +129,7 @@ impl<K: Keeper> Server<K> {
         let path = bounded(call.path);
         // The path first: whoever may not write there learns that, whatever it is.
         let output =
-            self.workspace.output(&path).map_err(|error| self.failure(WRITE_OUTPUT, &path, &error))?;
+            self.workspace.output(&path).map_err(|error| self.failure(Tool::WriteOutput, &path, &error))?;
         let content = match call.encoding {
             None | Some(Encoding::Text) => call.content.into_bytes(),
             Some(Encoding::Base64) => Base64::decode_vec(&call.content).map_err(|_| {
@@ -146,15 +146,16 @@ impl<K: Keeper> Server<K> {
             return Err(Failure { path: Some(path), ..Failure::new("ErrTooLarge", why) });
         }
         let durability = if call.durable { Durability::Machine } else { Durability::Process };
-        output.write(&content, durability).map_err(|error| self.failure(WRITE_OUTPUT, &path, &error))?;
+        output.write(&content, durability).map_err(|error| self.failure(Tool::WriteOutput, &path, &error))?;
         let bytes = content.len();
         Ok(CallToolResult::structured(json!({ "path": path, "bytes": bytes, "durable": call.durable })))
     }
 
     fn list_declared(&self) -> Result<CallToolResult, Failure> {
-        let listing = self.workspace.list().map_err(|error| self.failure(LIST_DECLARED, "", &error))?;
+        let listing = self.workspace.list().map_err(|error| self.failure(Tool::ListDeclared, "", &error))?;
         let declaration = self.workspace.declaration();
-        let used: u64 = listing.outputs.iter().map(|file| file.size).sum();
+        // Sparse files may be as long as they like.
+        let used = listing.outputs.iter().fold(0_u64, |used, file| used.saturating_add(file.size));
         let limit = |most: Option<u64>, used: u64| match most {
             Some(most) => json!({ "limit": most, "used": used, "left": most.saturating_sub(used) }),
             None => json!({ "used": used }),
@@ -176,7 +177,7 @@ impl<K: Keeper> Server<K> {
         let taken = self
             .workspace
             .snapshot_of(Side::Output, formula, &())
-            .map_err(|error| self.failure(SNAPSHOT, "", &error))?;
+            .map_err(|error| self.failure(Tool::Snapshot, "", &error))?;
         let files: Map<String, Value> =
             taken.files().iter().take(LISTED).map(|(path, state)| (path.clone(), json!(state))).collect();
         let mut members = Map::new();
@@ -188,12 +189,13 @@ impl<K: Keeper> Server<K> {
     }
 
     fn receipt(&self) -> Result<CallToolResult, Failure> {
-        let signed = self.keeper.receipt(&self.workspace).map_err(|why| Failure::new("ErrReceipt", why))?;
+        let signed = self.keeper.receipt(&self.workspace);
+        let signed = signed.map_err(|error| self.failure(Tool::Receipt, "", &error))?;
         Ok(CallToolResult::structured(signed.told).with_meta(Some(meta("toolgate/receipt", signed.envelope))))
     }
 
     /// What the agent is told about an error, with a form that passes.
-    fn failure(&self, tool: &'static str, path: &str, error: &Error) -> Failure {
+    fn failure(&self, tool: Tool, path: &str, error: &Error) -> Failure {
         self.keeper.failed(tool, &self.workspace, error);
         let declaration = self.workspace.declaration();
         let instead = match error {
@@ -201,13 +203,20 @@ impl<K: Keeper> Server<K> {
             Error::UndeclaredWrite { .. } => named("outputs", &declaration.outputs, declaration.temp),
             Error::QuotaExceeded { .. } => "; write less: `list_declared` says how much is left".to_owned(),
             Error::NotAFile { .. } => "; name a file".to_owned(),
+            Error::InputChanged { .. } => "; a person has to do that".to_owned(),
             Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                 "; `list_declared` says which files are there".to_owned()
             }
             _ => String::new(),
         };
-        let path = Some(path).filter(|path| !path.is_empty()).map(str::to_owned);
-        Failure { name: error.name(), message: format!("{error}{instead}"), path }
+        let mut message = format!("{error}{instead}");
+        let told = shortened(path.to_owned());
+        if told.len() < path.len() {
+            // A model that has lost its way must not pay for that with all that it wrote.
+            let (whole, start) = (path.escape_debug().to_string(), told.escape_debug());
+            message = message.replace(&whole, &format!("{start}…"));
+        }
+        Failure { name: error.name(), message, path: Some(told).filter(|path| !path.is_empty()) }
     }
 }
 

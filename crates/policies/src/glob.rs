@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use toolgate_declaration::{glob_covers, letters};
 use toolgate_model::Ground;
 
 /// The names of a path.
@@ -110,7 +111,7 @@ impl Wanted {
     }
 
     fn covers(&self, names: &[String]) -> bool {
-        if self.plain { names.starts_with(&self.names) } else { covers(&self.names, names) }
+        if self.plain { names.starts_with(&self.names) } else { glob_covers(&self.names, names) }
     }
 }
 
@@ -144,63 +145,6 @@ fn leads_below(glob: &[String], names: &[String]) -> bool {
 
 fn split(path: &str) -> Vec<String> {
     path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
-}
-
-/// Linear in each run of names between two `**`, since only the last one of these is ever tried again.
-fn covers(glob: &[String], names: &[String]) -> bool {
-    let (mut g, mut n) = (0, 0);
-    let mut retry: Option<(usize, usize)> = None;
-    loop {
-        match (glob.get(g), names.get(n)) {
-            (Some(any), _) if any == "**" => {
-                retry = Some((g + 1, n));
-                g += 1;
-            }
-            (Some(wanted), Some(name)) if letters(wanted, name) => {
-                g += 1;
-                n += 1;
-            }
-            (None, None) => return true,
-            _ => match retry {
-                Some((after, from)) if from < names.len() => {
-                    (g, n) = (after, from + 1);
-                    retry = Some((after, from + 1));
-                }
-                _ => return false,
-            },
-        }
-    }
-}
-
-/// One name against one of the glob: likewise.
-fn letters(wanted: &str, name: &str) -> bool {
-    let (wanted, name): (Vec<char>, Vec<char>) = (wanted.chars().collect(), name.chars().collect());
-    let (mut w, mut n) = (0, 0);
-    let mut retry: Option<(usize, usize)> = None;
-    loop {
-        match (wanted.get(w), name.get(n)) {
-            (Some('*'), _) => {
-                retry = Some((w + 1, n));
-                w += 1;
-            }
-            (Some('?'), Some(_)) => {
-                w += 1;
-                n += 1;
-            }
-            (Some(one), Some(other)) if one == other => {
-                w += 1;
-                n += 1;
-            }
-            (None, None) => return true,
-            _ => match retry {
-                Some((after, from)) if from < name.len() => {
-                    (w, n) = (after, from + 1);
-                    retry = Some((after, from + 1));
-                }
-                _ => return false,
-            },
-        }
-    }
 }
 
 /// Says what in a glob cannot be used.

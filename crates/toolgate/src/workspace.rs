@@ -1,13 +1,18 @@
 //! What the gate adds to the workspaces of this machine: who did and who was refused what goes into the ledger, receipts say
 //! which rules were in force, and store and signing key lie in the state directory, where no agent comes.
 
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
-use toolgate_evidence::{Draft, Ledger, LedgerError, position};
+use toolgate_evidence::{Draft, Ledger, position};
 use toolgate_model::{Decision, Ground, Kind};
 use toolgate_secrets::redact;
-use toolgate_workspace::{About, Error, LedgerPosition};
+use toolgate_workspace::{
+    About, Error, FileError, LedgerPosition, Pattern, Progress, PublicKey, Receipt, SigningKey, Store,
+    Workspace, WorkspaceFile,
+};
 
 use crate::dirs::Dirs;
 use crate::hook::DEADLINE;
@@ -40,9 +45,57 @@ impl Keeper {
         self.dirs.state.join("workspaces/receipt-key.pem")
     }
 
+    /// The key that this machine's receipts are checked with; `None` where it has signed none. Looking makes no key.
+    pub fn public_key(&self) -> Result<Option<PublicKey>, Error> {
+        match fs::symlink_metadata(self.key()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            _ => Ok(Some(SigningKey::open(&self.key())?.public())),
+        }
+    }
+
+    /// Makes the workspace that is declared, with its inputs and its record, or nothing. `by` is who had it made.
+    pub fn create(
+        &self,
+        declared: &WorkspaceFile,
+        by: &str,
+        progress: &dyn Progress,
+    ) -> Result<Workspace, FileError> {
+        let store = Store::open(&self.store())?;
+        let made = declared.create(&store, progress)?;
+        let path = made.path().to_path_buf();
+        let about = [("directory", &*path.to_string_lossy()), ("by", by)];
+        if let Err(error) = self.done("workspace-create", declared.agent.as_str(), &about) {
+            // What matters is why there is no record; what is left behind is seen by whoever tries again.
+            if made.cleanup().is_ok() {
+                let _ = store.unpin(&path);
+            }
+            return Err(error.into());
+        }
+        Ok(made)
+    }
+
+    /// Signs a statement of the workspace as it is now, keeps it and records it. `ground` is where the agent works;
+    /// `profile` the one that its registration fixes; `by` who had it made.
+    pub fn receipt(
+        &self,
+        workspace: &Workspace,
+        ground: &Ground,
+        profile: Option<&str>,
+        by: &str,
+        progress: &dyn Progress,
+    ) -> Result<Receipt, Error> {
+        let about = self.about(ground, profile)?;
+        let (store, key) = (Store::open(&self.store())?, SigningKey::open(&self.key())?);
+        let receipt = workspace.receipt(&store, &key, about, progress)?;
+        let (id, outputs) =
+            (receipt.id().to_string(), receipt.statement().predicate.outputs.digest().to_string());
+        let about = [("receipt", id.as_str()), ("outputs", outputs.as_str()), ("by", by)];
+        self.done("workspace-receipt", workspace.agent().as_str(), &about)?;
+        Ok(receipt)
+    }
+
     /// What a receipt says besides what lies in the workspace: when, under which rules, and where the ledger stands.
-    /// `ground` is where the agent works; `profile` the one that its registration fixes.
-    pub fn about(&self, ground: &Ground, profile: Option<&str>) -> Result<About, String> {
+    fn about(&self, ground: &Ground, profile: Option<&str>) -> Result<About, Error> {
         let wanted = Wanted {
             dirs: &self.dirs,
             root: ground.root.as_ref().map(|root| root.physical.as_path()),
@@ -51,20 +104,20 @@ impl Keeper {
             fixed: profile,
             default: "worktree",
         };
-        let ruleset = wanted.ruleset().map_err(|error| error.to_string())?;
-        let position = position(&self.dirs.state).map_err(|error| error.to_string())?;
+        let ruleset = wanted.ruleset().map_err(|error| unusable("toolgate.toml", error))?;
+        let position = position(&self.dirs.state).map_err(|error| unusable("ledger.jsonl", error))?;
         let ledger = position.map(|at| LedgerPosition { seq: at.seq, digest: at.digest.to_string() });
         Ok(About { time: SystemTime::now(), ruleset: Some(ruleset), ledger })
     }
 
-    /// Records what `by` has done, with what it was about.
-    pub fn done(&self, event: &str, by: &str, about: &[(&str, &str)]) -> Result<(), LedgerError> {
-        self.append(draft(event, by, about))
+    /// Records what was done in the name of `agent`, with what it was about.
+    pub fn done(&self, event: &str, agent: &str, about: &[(&str, &str)]) -> Result<(), Error> {
+        self.append(draft(event, agent, about))
     }
 
     /// Records that an agent was refused something: who attempted undeclared I/O is then a question that the ledger answers.
     /// Does nothing for an error that is no refusal; says whether it is one.
-    pub fn refused(&self, event: &str, agent: &str, by: &str, error: &Error) -> Result<bool, LedgerError> {
+    pub fn refused(&self, event: &str, agent: &str, by: &str, error: &Error) -> Result<bool, Error> {
         let Some((kind, path)) = refusal(error) else { return Ok(false) };
         let message = redact(&format!("{}: {error}", error.name()));
         let draft = draft(event, agent, &[("path", path), ("by", by)]).decision(Decision::Deny);
@@ -72,9 +125,22 @@ impl Keeper {
         Ok(true)
     }
 
-    fn append(&self, draft: Draft) -> Result<(), LedgerError> {
-        Ledger::at(&self.dirs.state).append(draft, Instant::now() + DEADLINE).map(|_| ())
+    fn append(&self, draft: Draft) -> Result<(), Error> {
+        let appended = Ledger::at(&self.dirs.state).append(draft, Instant::now() + DEADLINE);
+        appended.map(|_| ()).map_err(|error| unusable("ledger.jsonl", error))
     }
+}
+
+/// The word of those who keep settings and ledger, as the library's.
+fn unusable(file: &str, why: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Io { path: file.to_owned(), source: io::Error::other(why) }
+}
+
+/// The inputs that are declared by name and are not in the workspace.
+pub fn missing_inputs(workspace: &Workspace) -> Result<Vec<&str>, Error> {
+    let there = workspace.list()?.inputs;
+    let is_missing = |input: &&str| !there.iter().any(|file| file.path == *input);
+    Ok(workspace.declaration().inputs.iter().filter_map(Pattern::exact).filter(is_missing).collect())
 }
 
 fn draft(event: &str, agent: &str, about: &[(&str, &str)]) -> Draft {

@@ -141,7 +141,7 @@ impl Session {
         assert_eq!(result["isError"], true, "{arguments}: {result}");
         assert_eq!(result["structuredContent"]["error"], error, "{arguments}");
         let message = result["structuredContent"]["message"].as_str().unwrap();
-        assert!(message.contains(saying) && message.len() < 5000, "{arguments}: {message}");
+        assert!(message.contains(saying) && message.len() < 1000, "{arguments}: {message}");
         assert_eq!(result["content"][0]["text"], format!("{error}: {message}"));
     }
 
@@ -252,7 +252,7 @@ fn each_refusal_says_what_passes_and_is_recorded() {
         ("read_input", read("in\\a.txt"), "ErrPathTraversal", "divide names by `/`"),
         ("read_input", read("link"), "ErrPathTraversal", "symbolic link"),
         ("read_input", read("in/up/outside"), "ErrPathTraversal", "symbolic link"),
-        ("read_input", read(&long), "ErrPathTraversal", "longer than any path"),
+        ("read_input", read(&long), "ErrPathTraversal", "is too long; give a shorter one"),
         (
             "write_output",
             write("in/a.txt"),
@@ -301,9 +301,32 @@ fn each_refusal_says_what_passes_and_is_recorded() {
         .collect();
     assert_eq!(recorded.len(), denials.len() + 1, "each denial, and the quota's");
     for (entry, (tool, ..)) in recorded.iter().zip(&denials) {
-        assert_eq!((&entry["agent"], &entry["event"]), (&json!("agent-5"), &json!(tool)), "{entry}");
+        // As the command that does the same.
+        let event = if *tool == "read_input" { "workspace-read" } else { "workspace-write" };
+        assert_eq!((&entry["agent"], &entry["event"]), (&json!("agent-5"), &json!(event)), "{entry}");
+        assert_eq!(entry["args"]["by"], "mcp", "{entry}");
     }
     assert!(command(&machine).args(["ledger", "verify"]).status().unwrap().success());
+}
+
+#[test]
+fn a_receipt_that_cannot_be_made_is_told_and_recorded_like_anything_else() {
+    let machine = machine(DECLARED);
+    let mut session = Session::open(&machine);
+    fs::create_dir_all(workspace_of(&machine).join("out")).unwrap();
+    let link = workspace_of(&machine).join("out/link");
+    symlink(machine.path("outside"), &link).unwrap();
+    session.refused("receipt", &json!({}), "ErrPathTraversal", "symbolic link");
+    fs::remove_file(link).unwrap();
+    fs::write(workspace_of(&machine).join("in/a.txt"), "another").unwrap();
+    session.refused("receipt", &json!({}), "ErrInputChanged", "a person has to do that");
+    let output = session.close();
+    assert!(output.status.success());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("`link` is declared, and is not in"), "{told}");
+    let tail = command(&machine).args(["ledger", "tail", "--denied", "--json"]).output().unwrap();
+    let recorded: Value = serde_json::from_slice(&tail.stdout).unwrap();
+    assert_eq!((&recorded["event"], &recorded["args"]["by"]), (&json!("workspace-receipt"), &json!("mcp")));
 }
 
 #[test]

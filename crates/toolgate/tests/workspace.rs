@@ -104,6 +104,13 @@ impl Desk {
         file
     }
 
+    /// With `--current` it is wrong that the outputs cannot be looked at.
+    fn wrong_now(&self, receipt: &str) {
+        let answer = self.run(&["verify", receipt, "--current"]);
+        assert_eq!(answer.code(), Some(1), "{answer:?}");
+        assert!(answer.stdout.contains("FAILED current: "), "{answer:?}");
+    }
+
     /// Verifies and must fail, in this check and no other; what is said of it.
     fn wrong(&self, receipt: &Path, check: &str) -> String {
         let answer = self.run(&["verify", receipt.to_str().unwrap(), "--json"]);
@@ -284,6 +291,19 @@ fn a_quota_holds_for_several_processes() {
 }
 
 #[test]
+fn a_workspace_whose_files_cannot_be_counted_can_be_taken_away() {
+    let desk = Desk::new();
+    desk.done(&["create", "q", "--output", "out/", "--quota-files", "3"]);
+    let usage = desk.base().join(".toolgate/q/usage");
+    fs::remove_file(&usage).unwrap();
+    fs::create_dir(&usage).unwrap();
+    desk.fails(&["snapshot", "q"], 1, "ErrIO");
+    desk.done(&["cleanup", "q"]);
+    assert!(!desk.base().join("q").exists());
+    assert_eq!(desk.machine.last_record()["event"], "workspace-cleanup");
+}
+
+#[test]
 fn of_several_who_begin_at_once_one_has_the_name() {
     let desk = Desk::new();
     let begin = |at: usize| {
@@ -338,6 +358,18 @@ fn a_declaration_in_a_file() {
     write(Path::new(file), text.replace("inputs", "input"));
     let wrong = create(&[]);
     assert!(wrong.stderr.contains("ErrInvalidDeclaration") && wrong.stderr.contains("line 2"), "{wrong:?}");
+}
+
+#[test]
+fn what_is_not_in_the_workspace_is_told() {
+    let desk = Desk::new();
+    let told =
+        desk.done(&["create", "a", "--input", "in/none", "--input", "in/a.txt", "--from", "../project"]);
+    assert!(told.contains("in/none is declared") && !told.contains("in/a.txt"), "{told}");
+    let told = desk.json(&["create", "b", "--input", "in/a.txt"]);
+    assert_eq!(told["missing"][0], "in/a.txt");
+    assert!(desk.done(&["create", "c", "--input", "in/a.txt"]).contains("--from DIR"));
+    assert!(desk.done(&["create", "d"]).contains("nothing is declared"));
 }
 
 #[test]
@@ -413,13 +445,14 @@ fn differences_between_agents_snapshots_and_receipts() {
     desk.done(&["snapshot", "agent-5", "-o", plain]);
     desk.done(&["snapshot", "agent-5", "--compat", "-o", compat]);
     let receipt = desk.receipt();
-    for same in [plain, compat, receipt.to_str().unwrap(), "agent-5"] {
+    let id = format!("blake3:{}", desk.stored("receipts")[0].trim_end_matches(".json"));
+    for same in [plain, compat, receipt.to_str().unwrap(), "agent-5", &id, id.trim_start_matches("blake3:")] {
         assert_eq!(desk.done(&["diff", same, "agent-5"]), "");
     }
     desk.put(&["write", "agent-5", "out/changed"], "2");
     desk.put(&["write", "agent-5", "result.txt"], "2");
     fs::remove_file(desk.base().join("agent-5/out/removed")).unwrap();
-    for before in [plain, compat, receipt.to_str().unwrap()] {
+    for before in [plain, compat, receipt.to_str().unwrap(), &id] {
         let differs = desk.run(&["diff", before, "agent-5"]);
         assert_eq!(differs.code(), Some(1), "{differs:?}");
         assert_eq!(differs.stdout, "changed out/changed\nremoved out/removed\nadded result.txt\n");
@@ -502,6 +535,35 @@ fn a_receipt_verifies_by_file_and_by_id_here_and_elsewhere() {
     assert!(lacking.stdout.contains("FAILED store: ") && lacking.stdout.contains("FAILED ledger: "));
     other.done(&["key"]);
     assert!(other.wrong(&receipt, "signature").contains("not signed by a key that is trusted"));
+}
+
+#[test]
+fn a_base_that_cannot_be_used_leaves_the_other_checks() {
+    let (desk, receipt) = with_receipt();
+    let receipt = receipt.to_str().unwrap();
+    let current = |report: &Value| {
+        let checks = report["checks"].as_array().unwrap();
+        assert_eq!(checks.len(), 5, "{report}");
+        assert!(checks[..4].iter().all(|check| check["outcome"] == "ok"), "{report}");
+        (checks[4]["check"].clone(), checks[4]["outcome"].clone())
+    };
+    let recorded = desk.machine.records().len();
+    symlink("elsewhere", desk.base().join("agent-5/out/link")).unwrap();
+    assert_eq!(current(&desk.json(&["verify", receipt])), ("current".into(), "note".into()));
+    fs::set_permissions(desk.base(), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(current(&desk.json(&["verify", receipt])), ("current".into(), "note".into()));
+    desk.wrong_now(receipt);
+    assert_eq!(desk.machine.records().len(), recorded, "nobody was refused anything");
+}
+
+#[test]
+fn looking_makes_neither_a_base_nor_a_key() {
+    let desk = Desk::new();
+    assert_eq!(desk.json(&["list"])["workspaces"].as_array().unwrap().len(), 0);
+    desk.fails(&["read", "agent-5", "x"], 1, "ErrWorkspaceNotFound");
+    desk.fails(&["cleanup", "agent-5"], 1, "ErrWorkspaceNotFound");
+    assert_eq!(desk.json(&["list", "--receipts"])["receipts"].as_array().unwrap().len(), 0);
+    assert!(!desk.base().exists() && !desk.machine.state().join("workspaces/receipt-key.pem").exists());
 }
 
 #[test]
@@ -629,6 +691,7 @@ fn a_replay_is_the_same_byte_for_byte_and_cannot_be_written() {
             .collect()
     };
     assert_eq!(below(&found, &desk.base().join("again")), below(&whole, &top));
+    assert_eq!(again["files"], found.len());
     assert_eq!(desk.done(&["read", "again", "out/x"]), "the outcome\n");
     for path in ["out/x", "out/new", "result.txt", "temp/x", "in/a.txt"] {
         desk.fails(&["write", "again", path], 2, "ErrUndeclaredWrite");

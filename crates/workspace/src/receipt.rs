@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_declaration::{Declaration, Side};
 
 use crate::agent::AgentId;
+use crate::digest::{Algorithm, Digest};
 use crate::error::Error;
 use crate::key::{PublicKey, SigningKey};
 use crate::snapshot::{Difference, Formula, Links, Progress, Snapshot, State, survey};
@@ -115,7 +116,7 @@ pub struct Receipt {
 
 impl Envelope {
     /// A receipt of a hundred thousand files is smaller.
-    const LONGEST: usize = 64 * 1024 * 1024;
+    pub const LONGEST: usize = 64 * 1024 * 1024;
 
     /// Reads the text of a receipt.
     pub fn parse(text: &[u8]) -> Result<Envelope, Error> {
@@ -177,6 +178,11 @@ impl Receipt {
     /// The id of the key that signed it.
     pub fn key(&self) -> &str {
         &self.key
+    }
+
+    /// Its name in a store: the digest of its text.
+    pub fn id(&self) -> Digest {
+        Digest::of(Algorithm::Blake3, self.to_json().as_bytes())
     }
 
     /// Its text.

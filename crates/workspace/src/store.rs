@@ -136,9 +136,8 @@ impl Store {
     }
 
     pub(crate) fn keep_locked(&self, receipt: &Receipt) -> Result<Digest, Error> {
-        let text = receipt.to_json();
-        let id = Digest::of(Algorithm::Blake3, text.as_bytes());
-        replace(&self.receipts, &format!("{}.json", id.hex()), text.as_bytes())
+        let id = receipt.id();
+        replace(&self.receipts, &format!("{}.json", id.hex()), receipt.to_json().as_bytes())
             .map_err(|error| self.failed(error))?;
         Ok(id)
     }

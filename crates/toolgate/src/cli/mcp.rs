@@ -9,12 +9,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
-use toolgate_mcp::{Keeper, Signed};
+use toolgate_mcp::{Keeper, Signed, Tool};
 use toolgate_model::Ground;
-use toolgate_workspace::{Algorithm, Digest, Error, SigningKey, Store, Workspace, WorkspaceFile};
+use toolgate_workspace::{Error, Workspace, WorkspaceFile};
 
 use super::people::{PlaceArgs, person};
-use crate::workspace;
+use crate::workspace::{self, missing_inputs};
 
 /// Serve a declared workspace to an agent as its file tools: the Model Context Protocol on stdin and stdout
 #[derive(Debug, Args)]
@@ -68,15 +68,9 @@ fn open(keeper: &workspace::Keeper, file: &Path) -> Result<Workspace, String> {
     if let Some(there) = file.find().map_err(|error| error.to_string())? {
         return Ok(there);
     }
-    let store = Store::open(&keeper.store()).map_err(|error| error.to_string())?;
-    let made = file.create(&store, &()).map_err(|error| error.to_string())?;
-    let path = made.path().to_path_buf();
-    let shown = path.display().to_string();
-    let about = [("name", file.agent.as_str()), ("directory", shown.as_str())];
-    if let Err(error) = keeper.done("workspace-create", &person(), &about) {
-        made.cleanup().map_err(|error| error.to_string())?;
-        store.unpin(&path).map_err(|error| error.to_string())?;
-        return Err(error.to_string());
+    let made = keeper.create(&file, &person(), &()).map_err(|error| error.to_string())?;
+    for input in missing_inputs(&made).map_err(|error| error.to_string())? {
+        note(&format!("the input `{input}` is declared, and is not in {}", made.path().display()));
     }
     Ok(made)
 }
@@ -93,35 +87,36 @@ struct Desk {
 const BY: &str = "mcp";
 
 impl Keeper for Desk {
-    fn failed(&self, tool: &'static str, workspace: &Workspace, error: &Error) {
+    fn failed(&self, tool: Tool, workspace: &Workspace, error: &Error) {
+        // As the command is recorded that does the same.
+        let event = match tool {
+            Tool::ReadInput => "workspace-read",
+            Tool::WriteOutput => "workspace-write",
+            Tool::ListDeclared => "workspace-list",
+            Tool::Snapshot => "workspace-snapshot",
+            Tool::Receipt => "workspace-receipt",
+        };
         // The refusal stands, recorded or not.
-        if let Err(error) = self.keeper.refused(tool, workspace.agent().as_str(), BY, error) {
+        if let Err(error) = self.keeper.refused(event, workspace.agent().as_str(), BY, error) {
             note(&error.to_string());
         }
     }
 
-    fn receipt(&self, workspace: &Workspace) -> Result<Signed, String> {
-        let about = self.keeper.about(&self.ground, self.profile.as_deref())?;
-        let store = Store::open(&self.keeper.store()).map_err(|error| error.to_string())?;
-        let key = SigningKey::open(&self.keeper.key()).map_err(|error| error.to_string())?;
-        let receipt = workspace.receipt(&store, &key, about, &()).map_err(|error| error.to_string())?;
-        let text = receipt.to_json();
-        let id = Digest::of(Algorithm::Blake3, text.as_bytes()).to_string();
-        let stated = &receipt.statement().predicate;
-        let (inputs, outputs) = (stated.inputs.digest().to_string(), stated.outputs.digest().to_string());
-        let agent = workspace.agent().as_str();
-        let recorded = [("name", agent), ("receipt", id.as_str()), ("outputs", outputs.as_str()), ("by", BY)];
-        self.keeper.done("workspace-receipt", agent, &recorded).map_err(|error| error.to_string())?;
+    fn receipt(&self, workspace: &Workspace) -> Result<Signed, Error> {
+        let profile = self.profile.as_deref();
+        let receipt = self.keeper.receipt(workspace, &self.ground, profile, BY, &())?;
+        let (id, stated) = (receipt.id(), &receipt.statement().predicate);
         let told = json!({
             "receipt": id,
-            "inputs": inputs,
-            "outputs": outputs,
+            "inputs": stated.inputs.digest(),
+            "outputs": stated.outputs.digest(),
             "ruleset": stated.ruleset,
             "ledger": stated.ledger,
             "key": receipt.key(),
             "verify": format!("toolgate workspace verify {id}"),
         });
-        let envelope = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        let envelope = serde_json::from_str(&receipt.to_json());
+        let envelope = envelope.map_err(|error| Error::Io { path: id.to_string(), source: error.into() })?;
         Ok(Signed { told, envelope })
     }
 

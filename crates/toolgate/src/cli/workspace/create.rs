@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
-use toolgate_workspace::{Declaration, Dots, Pattern, Quota, Store, WorkspaceFile};
+use toolgate_workspace::{AgentId, Declaration, Dots, Error, Pattern, Quota, WorkspaceFile};
 
 use super::progress::Shown;
 use super::{Common, Failure, Out};
 use crate::cli::people::person;
 use crate::register::visible;
+use crate::workspace::missing_inputs;
 
 /// Make a workspace from a declaration, and copy its inputs in
 #[derive(Debug, Args)]
@@ -47,15 +48,6 @@ pub(super) struct Create {
     pub(super) common: Common,
 }
 
-/// What the arguments, or the file that they name, ask for.
-struct Wanted {
-    agent: String,
-    declaration: Declaration,
-    from: Option<PathBuf>,
-    /// With the file's base, where the arguments name none.
-    common: Common,
-}
-
 impl Create {
     /// The agent, as far as the arguments name it.
     pub(super) fn agent(&self) -> &str {
@@ -63,36 +55,23 @@ impl Create {
     }
 
     pub(super) fn run(&self, out: &mut Out) -> Result<ExitCode, Failure> {
-        let Wanted { agent, declaration, from, common } = self.wanted()?;
-        let keeper = common.keeper()?;
-        let (workspaces, store) = (common.workspaces()?, Store::open(&keeper.store())?);
-        let workspace = match &from {
-            Some(from) => {
-                let progress = Shown::new("copying inputs");
-                workspaces.create_from(&agent, declaration, from, &store, &progress)?
-            }
-            None => workspaces.create(&agent, declaration)?,
-        };
-        let path = workspace.path().to_path_buf();
-        let shown = path.display().to_string();
-        let about = [("name", agent.as_str()), ("directory", shown.as_str())];
-        if let Err(error) = keeper.done("workspace-create", &person(), &about) {
-            workspace.cleanup()?;
-            store.unpin(&path)?;
-            return Err(error.into());
+        let wanted = self.wanted()?;
+        let workspace = self.common.keeper()?.create(&wanted, &person(), &Shown::new("copying inputs"))?;
+        let (agent, path, declaration) = (workspace.agent(), workspace.path(), workspace.declaration());
+        let missing = missing_inputs(&workspace)?;
+        if self.common.json {
+            out.json(&json!({"agent": agent, "path": path, "declaration": declaration, "missing": missing}))?;
+            return Ok(ExitCode::SUCCESS);
         }
-        let named = workspace.declaration().inputs.iter().filter_map(Pattern::exact);
-        let missing: Vec<&str> =
-            named.filter(|input| from.is_some() && !path.join(input).is_file()).collect();
-        if common.json {
-            out.json(&json!({
-                "agent": workspace.agent(),
-                "path": path,
-                "declaration": workspace.declaration(),
-                "missing": missing,
-            }))?;
+        out.line(visible(&format!("{agent} has a workspace: {}", path.display())))?;
+        if declaration.inputs.is_empty() && declaration.outputs.is_empty() && !declaration.temp {
+            out.line(
+                "nothing is declared, so nothing can be read or written; --input and --output declare it",
+            )?;
+        }
+        if wanted.from.is_none() && !declaration.inputs.is_empty() {
+            out.line("no input was copied into it; with --from DIR they are")?;
         } else {
-            out.line(visible(&format!("{agent} has a workspace: {shown}")))?;
             for input in missing {
                 out.line(visible(&format!("{input} is declared, and was not there to be copied")))?;
             }
@@ -100,22 +79,28 @@ impl Create {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn wanted(&self) -> Result<Wanted, Failure> {
-        let mut common = self.common.clone();
+    /// What the arguments ask for, or the file that they name; the base and the source of the arguments come first.
+    fn wanted(&self) -> Result<WorkspaceFile, Failure> {
         let Some(file) = &self.file else {
-            let agent = self.agent().to_owned();
-            return Ok(Wanted { agent, declaration: self.declaration()?, from: self.from.clone(), common });
+            let declaration = self.declaration()?;
+            let agent = AgentId::parse(self.agent())
+                .map_err(|why| Error::InvalidAgent { agent: self.agent().to_owned(), why })?;
+            let base = self.common.base().to_path_buf();
+            return Ok(WorkspaceFile { agent, declaration, base, from: self.from.clone() });
         };
         let file = WorkspaceFile::read(file)?;
-        let agent = file.agent.to_string();
-        if self.agent.as_ref().is_some_and(|named| *named != agent) {
+        if self.agent.as_ref().is_some_and(|named| named != file.agent.as_str()) {
             return Err(Failure::Declaration(format!(
-                "the file declares the workspace of `{agent}`, not of `{}`; leave the name out, or change it in one of them",
+                "the file declares the workspace of `{}`, not of `{}`; leave the name out, or change it in one of them",
+                file.agent,
                 self.agent()
             )));
         }
-        common.base.get_or_insert(file.base);
-        Ok(Wanted { agent, declaration: file.declaration, from: self.from.clone().or(file.from), common })
+        Ok(WorkspaceFile {
+            base: self.common.base.clone().unwrap_or(file.base),
+            from: self.from.clone().or(file.from),
+            ..file
+        })
     }
 
     fn declaration(&self) -> Result<Declaration, Failure> {

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use serde_json::json;
 use toolgate_evidence::rfc3339;
-use toolgate_workspace::{Declaration, Durability, Error, Pattern, SigningKey, Store};
+use toolgate_workspace::{Declaration, Durability, Error, Pattern, Store};
 
 use super::{Common, Failure, Out};
 use crate::cli::people::person;
@@ -30,14 +30,16 @@ impl List {
         if self.receipts {
             return self.receipts(out);
         }
-        let workspaces = self.common.workspaces()?;
+        let base = std::path::absolute(self.common.base()).map_err(|error| error.to_string())?;
         let mut found = Vec::new();
-        for agent in workspaces.agents()? {
-            match workspaces.find(agent.as_str()) {
-                Ok(workspace) => found.push(workspace),
-                // Taken away since it was listed.
-                Err(Error::WorkspaceNotFound { .. }) => {}
-                Err(error) => return Err(error.into()),
+        if let Some(workspaces) = self.common.workspaces_there()? {
+            for agent in workspaces.agents()? {
+                match workspaces.find(agent.as_str()) {
+                    Ok(workspace) => found.push(workspace),
+                    // Taken away since it was listed.
+                    Err(Error::WorkspaceNotFound { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
             }
         }
         if self.common.json {
@@ -51,13 +53,13 @@ impl List {
                     })
                 })
                 .collect();
-            out.json(&json!({"base": workspaces.path(), "workspaces": list}))?;
+            out.json(&json!({"base": base, "workspaces": list}))?;
             return Ok(ExitCode::SUCCESS);
         }
         if found.is_empty() {
             out.line(format!(
-                "{} has no workspace; `toolgate workspace create AGENT --input FILE --output FILE` makes one",
-                workspaces.path().display()
+                "{} has no workspace; `toolgate workspace create AGENT --input FILE --output FILE --from DIR` makes one",
+                base.display()
             ))?;
         }
         for workspace in found {
@@ -70,10 +72,10 @@ impl List {
     /// What each says is told only where this machine has signed it.
     fn receipts(&self, out: &mut Out) -> Result<ExitCode, Failure> {
         let keeper = self.common.keeper()?;
-        let own = SigningKey::open(&keeper.key())?.public();
+        let own = keeper.public_key()?;
         let mut found = Vec::new();
         for (id, envelope) in Store::open(&keeper.store())?.receipts()? {
-            let receipt = envelope.verify(std::slice::from_ref(&own)).ok();
+            let receipt = envelope.verify(own.as_slice()).ok();
             let stated = receipt.as_ref().map(|receipt| &receipt.statement().predicate);
             found.push(stated.map_or_else(
                 || (id, None),
@@ -129,7 +131,7 @@ pub(super) struct Read {
 
 impl Read {
     pub(super) fn run(&self, out: &mut Out) -> Result<ExitCode, Failure> {
-        let workspace = self.common.workspaces()?.find(&self.agent)?;
+        let workspace = self.common.find(&self.agent)?;
         workspace.input(&self.path)?.read_into(&mut out.stdout)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -154,7 +156,7 @@ pub(super) struct Write {
 
 impl Write {
     pub(super) fn run(&self, out: &mut Out) -> Result<ExitCode, Failure> {
-        let workspace = self.common.workspaces()?.find(&self.agent)?;
+        let workspace = self.common.find(&self.agent)?;
         // Before anything is read: a refused write must not eat what it was given.
         let output = workspace.output(&self.path)?;
         let durability = if self.durable { Durability::Machine } else { Durability::Process };
@@ -187,13 +189,18 @@ pub(super) struct Cleanup {
 impl Cleanup {
     pub(super) fn run(&self, out: &mut Out) -> Result<ExitCode, Failure> {
         let keeper = self.common.keeper()?;
-        let workspace = self.common.workspaces()?.find(&self.agent)?;
-        let path = workspace.path().to_path_buf();
-        let shown = path.display().to_string();
-        let about = [("name", self.agent.as_str()), ("directory", shown.as_str())];
+        // One whose files cannot be counted can be taken away all the same.
+        if let Err(error @ (Error::WorkspaceNotFound { .. } | Error::InvalidAgent { .. })) =
+            self.common.find(&self.agent)
+        {
+            return Err(error.into());
+        }
+        let workspaces = self.common.workspaces()?;
+        let path = workspaces.path().join(&self.agent);
+        let about = [("directory", &*path.to_string_lossy()), ("by", &person())];
         // First: what is gone without a record nobody can ask about.
-        keeper.done("workspace-cleanup", &person(), &about)?;
-        workspace.cleanup()?;
+        keeper.done("workspace-cleanup", &self.agent, &about)?;
+        workspaces.cleanup(&self.agent)?;
         Store::open(&keeper.store())?.unpin(&path)?;
         if self.common.json {
             out.json(&json!({"agent": self.agent, "path": path, "removed": true}))?;

@@ -10,14 +10,13 @@ mod receipt;
 mod snapshot;
 mod verify;
 
-use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{fmt, fs};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use toolgate_evidence::LedgerError;
 use toolgate_workspace::{DEFAULT_BASE, Error, FileError, Workspaces};
 
 use super::people::{HomeArgs, person};
@@ -69,7 +68,7 @@ enum Command {
     Cleanup(files::Cleanup),
     /// Take away stored contents that no receipt and no workspace needs
     Gc(receipt::Gc),
-    /// Print the public key that this machine's receipts are checked with
+    /// Print the public key that this machine's receipts are checked with; makes one where there is none
     Key(receipt::Key),
 }
 
@@ -87,8 +86,26 @@ struct Common {
 }
 
 impl Common {
-    fn workspaces(&self) -> Result<Workspaces, Failure> {
-        Ok(Workspaces::open(self.base.as_deref().unwrap_or(Path::new(DEFAULT_BASE)))?)
+    fn base(&self) -> &Path {
+        self.base.as_deref().unwrap_or(Path::new(DEFAULT_BASE))
+    }
+
+    /// The base, made where there is none.
+    fn workspaces(&self) -> Result<Workspaces, Error> {
+        Workspaces::open(self.base())
+    }
+
+    /// The base, where there is one: looking makes none.
+    fn workspaces_there(&self) -> Result<Option<Workspaces>, Error> {
+        match fs::symlink_metadata(self.base()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            _ => self.workspaces().map(Some),
+        }
+    }
+
+    fn find(&self, agent: &str) -> Result<toolgate_workspace::Workspace, Error> {
+        let not_found = || Error::WorkspaceNotFound { agent: agent.to_owned() };
+        self.workspaces_there()?.ok_or_else(not_found)?.find(agent)
     }
 
     fn keeper(&self) -> Result<Keeper, Failure> {
@@ -134,6 +151,17 @@ impl Failure {
             Failure::Workspace(Error::BadReceipt { .. }) => {
                 "; take the one that is kept (`toolgate workspace list --receipts`), or name its signer with --key"
             }
+            Failure::Workspace(Error::InputChanged { .. }) => {
+                ": `toolgate workspace cleanup`, then `create`; what it wrote is lost with it unless you copy that"
+            }
+            Failure::Workspace(Error::AgentInUse { .. }) => {
+                ": `toolgate workspace cleanup` takes it away, with all that it wrote"
+            }
+            Failure::Workspace(Error::Io { path, source })
+                if path == DEFAULT_BASE && source.kind() == ErrorKind::PermissionDenied =>
+            {
+                "; it belongs to whoever used it first: name a base of your own with --base"
+            }
             Failure::Workspace(_) | Failure::Declaration(_) | Failure::Other(_) => "",
         }
     }
@@ -160,12 +188,6 @@ impl From<FileError> for Failure {
             FileError::Workspace(error) => Failure::Workspace(error),
             other => Failure::Declaration(other.to_string()),
         }
-    }
-}
-
-impl From<LedgerError> for Failure {
-    fn from(error: LedgerError) -> Failure {
-        Failure::Other(error.to_string())
     }
 }
 

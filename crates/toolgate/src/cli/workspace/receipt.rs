@@ -17,9 +17,6 @@ use crate::disk::read_regular;
 use crate::register::visible;
 use crate::workspace::Keeper;
 
-/// A receipt, or a snapshot, of a hundred thousand files is smaller.
-pub(super) const MAX_RECEIPT: usize = 64 * 1024 * 1024;
-
 /// State what was declared, what was there and what came of it, signed
 #[derive(Debug, Args)]
 pub(super) struct Receipt {
@@ -41,19 +38,15 @@ pub(super) struct Receipt {
 impl Receipt {
     pub(super) fn run(&self, out: &mut Out) -> Result<ExitCode, Failure> {
         let keeper = self.common.keeper()?;
-        let workspace = self.common.workspaces()?.find(&self.agent)?;
+        let workspace = self.common.find(&self.agent)?;
         let place = PlaceArgs { root: self.root.clone(), home: self.common.home.clone() };
-        let about = keeper.about(&place.ground(keeper.dirs())?, self.profile.as_deref())?;
-        let (store, key) = (Store::open(&keeper.store())?, SigningKey::open(&keeper.key())?);
-        let receipt = workspace.receipt(&store, &key, about, &Shown::new("receipt"))?;
-        let id = id(&receipt).to_string();
-        let outputs = receipt.statement().predicate.outputs.digest().to_string();
-        let about = [("name", self.agent.as_str()), ("receipt", id.as_str()), ("outputs", outputs.as_str())];
-        keeper.done("workspace-receipt", &person(), &about)?;
+        let (ground, profile) = (place.ground(keeper.dirs())?, self.profile.as_deref());
+        let receipt = keeper.receipt(&workspace, &ground, profile, &person(), &Shown::new("receipt"))?;
         let Some(file) = &self.output else {
             out.line(receipt.to_json().trim_end())?;
             return Ok(ExitCode::SUCCESS);
         };
+        let (id, outputs) = (receipt.id(), receipt.statement().predicate.outputs.digest());
         write_file(file, receipt.to_json().as_bytes())?;
         if self.common.json {
             out.json(&json!({"agent": self.agent, "receipt": id, "outputs": outputs, "file": file}))?;
@@ -89,13 +82,14 @@ impl Replay {
         let moment = if self.before { Moment::Before } else { Moment::After };
         let workspaces = self.common.workspaces()?;
         let workspace = workspaces.replay(&self.to, &receipt, &store, moment, &Shown::new("replay"))?;
-        let (id, path) = (id(&receipt).to_string(), workspace.path().to_path_buf());
-        let about = [("name", self.to.as_str()), ("receipt", id.as_str())];
-        if let Err(error) = keeper.done("workspace-replay", &person(), &about) {
-            workspace.cleanup()?;
+        let (id, path) = (receipt.id().to_string(), workspace.path().to_path_buf());
+        let about = [("receipt", id.as_str()), ("by", &person())];
+        if let Err(error) = keeper.done("workspace-replay", &self.to, &about) {
+            // What matters is why there is no record.
+            let _ = workspace.cleanup();
             return Err(error.into());
         }
-        let files = workspace.declaration().inputs.len();
+        let files = workspace.list()?.inputs.len();
         if self.common.json {
             out.json(&json!({"agent": self.to, "receipt": id, "path": path, "files": files}))?;
         } else {
@@ -140,7 +134,7 @@ impl Gc {
     }
 }
 
-/// Print the public key that this machine's receipts are checked with
+/// Print the public key that this machine's receipts are checked with; makes one where there is none
 #[derive(Debug, Args)]
 pub(super) struct Key {
     #[command(flatten)]
@@ -173,18 +167,15 @@ impl TrustArgs {
     /// The keys that count. None is made here: a key that signed nothing would say nothing.
     pub(super) fn keys(&self, keeper: &Keeper) -> Result<Vec<PublicKey>, Failure> {
         if self.key.is_empty() {
-            let own = keeper.key();
-            if !own.exists() {
-                return Err(Failure::Other(
-                    "this machine has signed no receipt yet; name the signer's public key with --key".into(),
-                ));
-            }
-            return Ok(vec![SigningKey::open(&own)?.public()]);
+            let own = keeper.public_key()?.ok_or_else(|| {
+                "this machine has signed no receipt yet; name the signer's public key with --key".to_owned()
+            })?;
+            return Ok(vec![own]);
         }
         let read = |file: &PathBuf| {
             let wrong = |why: String| Failure::Other(format!("`{}` {why}", file.display()));
-            let text =
-                read_regular(file, MAX_RECEIPT).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+            let text = read_regular(file, Envelope::LONGEST)
+                .map_err(|error| wrong(format!("cannot be read: {error}")))?;
             PublicKey::parse(&String::from_utf8_lossy(&text)).ok_or_else(|| {
                 wrong("is no public Ed25519 key in PEM; `toolgate workspace key` prints one".to_owned())
             })
@@ -200,8 +191,8 @@ impl TrustArgs {
 
 /// A receipt by its file, or by the id of one that is kept. Nobody has checked it.
 pub(super) fn find(keeper: &Keeper, named: &str) -> Result<Envelope, Failure> {
-    let Ok(id) = named.parse::<Digest>() else {
-        let bytes = read_regular(Path::new(named), MAX_RECEIPT)
+    let Some(id) = id(named) else {
+        let bytes = read_regular(Path::new(named), Envelope::LONGEST)
             .map_err(|error| Failure::Other(format!("cannot read `{named}`: {error}")))?;
         return Ok(Envelope::parse(&bytes)?);
     };
@@ -212,9 +203,9 @@ pub(super) fn find(keeper: &Keeper, named: &str) -> Result<Envelope, Failure> {
     })
 }
 
-/// The receipt's name in the store.
-pub(super) fn id(receipt: &Verified) -> Digest {
-    Digest::of(Algorithm::Blake3, receipt.to_json().as_bytes())
+/// The id of a receipt, where that is what is named: `blake3:HEX`, or HEX alone, as its file in the store is called.
+pub(super) fn id(named: &str) -> Option<Digest> {
+    named.parse().or_else(|_| format!("{}:{named}", Algorithm::Blake3.name()).parse()).ok()
 }
 
 /// Writes a file that the person named, whole or not at all.

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
-use toolgate_workspace::{Difference, Formula, Side, Snapshot as Held, State};
+use toolgate_workspace::{Difference, Envelope, Formula, Side, Snapshot as Held, State};
 
 use super::progress::Shown;
-use super::receipt::{MAX_RECEIPT, TrustArgs, write_file};
+use super::receipt::{TrustArgs, id, write_file};
 use super::{Common, Failure, Out};
 use crate::disk::read_regular;
 use crate::register::visible;
@@ -58,7 +58,7 @@ impl Snapshot {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code: 0 the same, 1 something differs or could not be done.")]
 pub(super) struct Diff {
-    /// An agent, a file that `snapshot -o` wrote, or a receipt
+    /// An agent, a receipt's id, or the file of a receipt or of `snapshot -o` (`./FILE` where an agent is called so)
     #[arg(value_name = "A")]
     before: String,
     /// The later one, likewise
@@ -111,22 +111,30 @@ impl Diff {
 
     fn compared<'d>(&self, named: &'d str) -> Result<Compared<'d>, Failure> {
         let path = Path::new(named);
-        if !named.contains('/') && !path.is_file() {
-            return Ok(Compared::Agent(named));
-        }
-        let bytes = read_regular(path, MAX_RECEIPT)
-            .map_err(|error| Failure::Other(format!("cannot read `{named}`: {error}")))?;
-        if let Ok(held) = serde_json::from_slice::<Held>(&bytes) {
-            if !held.is_consistent() {
-                return Err(Failure::Other(format!(
-                    "`{named}` was changed: its digest is not that of its files; make it again with `snapshot -o`"
-                )));
+        if id(named).is_none() {
+            if !named.contains('/') && (self.is_agent(named) || !path.is_file()) {
+                return Ok(Compared::Agent(named));
             }
-            return Ok(Compared::Written(held));
+            let bytes = read_regular(path, Envelope::LONGEST)
+                .map_err(|error| Failure::Other(format!("cannot read `{named}`: {error}")))?;
+            if let Ok(held) = serde_json::from_slice::<Held>(&bytes) {
+                if !held.is_consistent() {
+                    return Err(Failure::Other(format!(
+                        "`{named}` was changed: its digest is not that of its files; make it again with `snapshot -o`"
+                    )));
+                }
+                return Ok(Compared::Written(held));
+            }
         }
         let receipt = self.trust.verified(&self.common.keeper()?, named)?;
         let stated = &receipt.statement().predicate;
         Ok(Compared::Written(if self.inputs { stated.inputs.clone() } else { stated.outputs.clone() }))
+    }
+
+    /// Whether an agent of this name has a workspace. Where the base cannot be looked at, two files can be compared still.
+    fn is_agent(&self, named: &str) -> bool {
+        let agents = self.common.workspaces_there().ok().flatten().and_then(|there| there.agents().ok());
+        agents.is_some_and(|agents| agents.iter().any(|agent| agent.as_str() == named))
     }
 
     fn held(&self, compared: Compared<'_>, formula: Option<Formula>) -> Result<Held, Failure> {
@@ -140,7 +148,7 @@ impl Diff {
 }
 
 fn of_agent(common: &Common, agent: &str, side: Side, formula: Formula) -> Result<Held, Failure> {
-    let workspace = common.workspaces()?.find(agent)?;
+    let workspace = common.find(agent)?;
     Ok(workspace.snapshot_of(side, formula, &Shown::new("snapshot"))?)
 }
 

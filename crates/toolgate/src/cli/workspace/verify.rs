@@ -3,19 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use toolgate_evidence::line;
-use toolgate_workspace::{
-    DEFAULT_BASE, Digest, Error, Formula, LedgerPosition, Predicate, Progress, Side, State, Store,
-};
+use toolgate_workspace::{Digest, Error, Formula, LedgerPosition, Predicate, Progress, Side, State, Store};
 
 use super::progress::Shown;
-use super::receipt::{TrustArgs, find, id};
+use super::receipt::{TrustArgs, find};
 use super::snapshot::word;
 use super::{Common, Failure, Out};
 use crate::register::visible;
@@ -95,11 +92,11 @@ impl Verify {
             Check::ok("statement", format!("about {}, agrees with itself", stated.agent)),
         ];
         if !self.signature {
-            checks.push(stored(&Store::open(&keeper.store())?, stated)?);
-            checks.push(recorded(&keeper, stated.ledger.as_ref())?);
-            checks.push(self.as_it_is_now(stated)?);
+            checks.push(stored(&keeper, stated));
+            checks.push(recorded(&keeper, stated.ledger.as_ref()));
+            checks.push(self.as_it_is_now(stated));
         }
-        self.report(out, Some(id(&receipt)), &checks)
+        self.report(out, Some(receipt.id()), &checks)
     }
 
     fn report(&self, out: &mut Out, id: Option<Digest>, checks: &[Check]) -> Result<ExitCode, Failure> {
@@ -123,37 +120,41 @@ impl Verify {
         Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// Whether the agent's outputs are still those of the receipt.
-    fn as_it_is_now(&self, stated: &Predicate) -> Result<Check, Failure> {
+    /// Whether the agent's outputs are still those of the receipt. That they cannot be looked at is no fault of the receipt.
+    fn as_it_is_now(&self, stated: &Predicate) -> Check {
         let differs = |message: String| {
             if self.current { Check::failed("current", message) } else { Check::note("current", message) }
         };
-        // Looking must not make a base.
-        let base = self.common.base.as_deref().unwrap_or(Path::new(DEFAULT_BASE));
-        let gone = || differs(format!("the workspace of {} is not there any more", stated.agent));
-        if !base.exists() {
-            return Ok(gone());
-        }
-        let workspace = match self.common.workspaces()?.find(stated.agent.as_str()) {
-            Err(Error::WorkspaceNotFound { .. }) => return Ok(gone()),
-            found => found?,
+        let now = self.common.find(stated.agent.as_str()).and_then(|workspace| {
+            workspace.snapshot_of(Side::Output, Formula::Framed, &Shown::new("current outputs"))
+        });
+        let differences = match now {
+            Ok(now) => stated.outputs.diff(&now),
+            Err(Error::WorkspaceNotFound { .. }) => {
+                return differs(format!("the workspace of {} is not there any more", stated.agent));
+            }
+            Err(error) => return differs(error.to_string()),
         };
-        let now = workspace.snapshot_of(Side::Output, Formula::Framed, &Shown::new("current outputs"))?;
-        let differences = stated.outputs.diff(&now);
         let Some(first) = differences.first() else {
-            return Ok(Check::ok("current", "the outputs are as the receipt says"));
+            return Check::ok("current", "the outputs are as the receipt says");
         };
-        Ok(differs(format!(
-            "outputs are not as the receipt says: {} {}, and {} more",
-            word(first),
-            first.path,
-            differences.len() - 1
-        )))
+        let more = match differences.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        differs(format!("outputs are not as the receipt says: {} {}{more}", word(first), first.path))
     }
 }
 
+/// Where a receipt of another machine is checked, or one from before its state was lost.
+const NOT_AT_HAND: &str = "--signature checks a receipt where store and ledger are not at hand";
+
 /// Whether the store holds every content that the receipt names, as it was.
-fn stored(store: &Store, stated: &Predicate) -> Result<Check, Failure> {
+fn stored(keeper: &Keeper, stated: &Predicate) -> Check {
+    let store = match Store::open(&keeper.store()) {
+        Ok(store) => store,
+        Err(error) => return Check::failed("store", error.to_string()),
+    };
     let both = stated.inputs.files().iter().chain(stated.outputs.files());
     let contents: BTreeMap<Digest, (u64, &String)> = both
         .filter_map(|(path, state)| match state {
@@ -162,44 +163,45 @@ fn stored(store: &Store, stated: &Predicate) -> Result<Check, Failure> {
         })
         .collect();
     let progress = Shown::new("store");
-    let mut wrong = Vec::new();
+    let (mut wrong, mut absent) = (Vec::new(), 0);
     for (done, (digest, (size, path))) in contents.iter().enumerate() {
         match store.read_into(digest, &mut io::sink()) {
             Ok(length) if length == *size => {}
             Ok(_) => wrong.push((path, format!("`{digest}` has another length than the receipt says"))),
-            Err(error @ (Error::NotStored { .. } | Error::Corrupt { .. })) => {
+            Err(error) => {
+                absent += usize::from(matches!(error, Error::NotStored { .. }));
                 wrong.push((path, error.to_string()));
             }
-            Err(error) => return Err(error.into()),
         }
         progress.at(done + 1, contents.len());
     }
-    Ok(match wrong.first() {
-        None => Check::ok("store", format!("all {} contents are there, unchanged", contents.len())),
+    let (all, wrong_ones) = (contents.len(), wrong.len());
+    match wrong.first() {
+        None => Check::ok("store", format!("all {all} contents are there, unchanged")),
+        Some(_) if absent == all => {
+            Check::failed("store", format!("none of {all} contents is there; {NOT_AT_HAND}"))
+        }
         Some((path, first)) => Check::failed(
             "store",
-            format!(
-                "{} of {} contents are wrong, the first, of {path}: {first}",
-                wrong.len(),
-                contents.len()
-            ),
+            format!("{wrong_ones} of {all} contents are missing or changed, the first, of {path}: {first}"),
         ),
-    })
+    }
 }
 
 /// Whether the ledger still has the line that it ended with.
-fn recorded(keeper: &Keeper, position: Option<&LedgerPosition>) -> Result<Check, Failure> {
+fn recorded(keeper: &Keeper, position: Option<&LedgerPosition>) -> Check {
     let Some(LedgerPosition { seq, digest }) = position else {
-        return Ok(Check::note("ledger", "the receipt names no line of a ledger"));
+        return Check::note("ledger", "the receipt names no line of a ledger");
     };
-    Ok(match line(&keeper.dirs().state, *seq)? {
-        Some(found) if found.digest.to_string() == *digest => {
+    match line(&keeper.dirs().state, *seq) {
+        Ok(Some(found)) if found.digest.to_string() == *digest => {
             Check::ok("ledger", format!("line {seq} is as the receipt says"))
         }
-        Some(_) => Check::failed("ledger", format!("line {seq} was changed")),
-        None => Check::failed(
+        Ok(Some(_)) => Check::failed("ledger", format!("line {seq} was changed")),
+        Ok(None) => Check::failed(
             "ledger",
-            format!("line {seq} is missing: lines were removed, or it is another ledger"),
+            format!("line {seq} is missing: lines were removed, or it is another ledger; {NOT_AT_HAND}"),
         ),
-    })
+        Err(error) => Check::failed("ledger", error.to_string()),
+    }
 }
