@@ -3,7 +3,7 @@
 use toolgate_model::{Access, Effect, Gap, NodeKind, Reach, Run, base_name, shorten};
 use toolgate_shell::{Part, Word};
 
-use super::text::{ANY, Flow, INNER, NAME, Text, is_mark};
+use super::text::{ANY, Flow, INNER, NAME, PIECE, Text, is_mark};
 use super::walk::{Outcome, Status};
 use super::{Interpreter, blanked, programs};
 use crate::code::{self, Deed};
@@ -45,7 +45,7 @@ impl<'t> Interpreter<'t, '_> {
         let name = match first.whole() {
             Some(name) => name,
             // A pattern that matches no file is the name itself.
-            None if !first.raw().contains([ANY, NAME, INNER]) && self.matches_nothing(first) => {
+            None if !first.raw().contains([ANY, NAME, PIECE, INNER]) && self.matches_nothing(first) => {
                 literal = first.unglobbed();
                 literal.raw()
             }
@@ -102,7 +102,7 @@ impl<'t> Interpreter<'t, '_> {
                 let whole = spelled
                     .and_then(|words| words.get(at))
                     .is_some_and(|word| matches!(word.parts.as_slice(), [Part::Double(_)]));
-                word.raw().contains([ANY, NAME, INNER]) && !whole
+                word.raw().contains([ANY, NAME, PIECE, INNER]) && !whole
             });
             let start = self.state.clone();
             let mut outcome = Outcome::of(Flow::Nothing);
