@@ -766,15 +766,22 @@ impl Reader<'_, '_> {
         if *output != Output::Name {
             return;
         }
-        let slashes = |word: &Shown<'_>| !word.known || word.head.contains('/');
-        let named = operands.iter().filter_map(|at| self.words.get(*at));
-        let formats = options
-            .iter()
-            .filter(|given| matches!(given.name, "-c" | "-f" | "--printf"))
-            .filter_map(|given| self.words.get(given.value?.word));
-        let mut formats = formats.chain(self.words.iter().filter(|word| word.head.starts_with('+')));
-        if (spec.is(Spec::FACTS) && { named }.any(slashes))
-            || formats.any(|word| slashes(word) || value::prints_paths(word.head))
+        // Facts are told with the names of the files they are about.
+        let is_path = |word: &Shown<'_>| !word.known || word.head == ".." || word.head.contains('/');
+        let lists = |given: &Given| matches!(given.name, "-c" | "--check" | "--files0-from");
+        let facts = spec.is(Spec::FACTS)
+            && (operands.iter().filter_map(|at| self.words.get(*at)).any(is_path)
+                || options.iter().any(lists));
+        let text_of = |given: &Given| {
+            let slot = given.value?;
+            self.words.get(slot.word).map(|word| (word.known, word.head.get(slot.skip..).unwrap_or_default()))
+        };
+        let mut formats =
+            options.iter().filter(|given| matches!(given.name, "-c" | "--printf")).filter_map(text_of);
+        let mut times = self.words.iter().filter(|word| word.head.starts_with('+'));
+        if facts
+            || formats.any(|(known, format)| !known || !value::is_name_of_facts(format))
+            || times.any(|word| !word.known || !value::is_name_of_time(word.head.trim_start_matches('+')))
         {
             *output = Output::Text;
         }

@@ -207,6 +207,7 @@ impl<'t> Interpreter<'t, '_> {
                 ];
                 self.state.nullglob |= arguments.iter().any(|argument| argument.raw() == "nullglob");
                 self.state.globstar |= arguments.iter().any(|argument| argument.raw() == "globstar");
+                self.state.dots_match |= arguments.iter().any(|argument| argument.raw() == "globskipdots");
                 if arguments.iter().any(|argument| CHANGE.contains(&argument.raw()) || !argument.is_known()) {
                     self.unknown(Gap::ShellCode, "shopt");
                 }

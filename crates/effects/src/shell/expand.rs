@@ -10,7 +10,9 @@ use toolgate_shell::{
 use super::glob;
 use super::state::Variable;
 use super::text::NUMBER;
-use super::text::{ANY, CLASS, Choices, Flow, INNER, MAX_CHOICES, NAME, ONE, STAR, Text, bounded, either};
+use super::text::{
+    ANY, CLASS, Choices, Flow, INNER, MAX_CHOICES, NAME, ONE, PIECE, STAR, Text, bounded, either,
+};
 use super::{Interpreter, Piped};
 
 /// What a parameter expands to.
@@ -211,8 +213,10 @@ impl<'t> Interpreter<'t, '_> {
                     self.double(builders, parts, mode);
                 }
                 Part::ExtendedGlob { patterns, .. } => {
+                    let mut may_climb = false;
                     for pattern in patterns {
-                        self.pattern(pattern);
+                        let texts = self.pattern(pattern);
+                        may_climb |= texts.iter().any(|text| !text.is_known() || text.raw().starts_with('.'));
                     }
                     if mode == Mode::Pattern {
                         for fields in builders.iter_mut() {
@@ -220,8 +224,10 @@ impl<'t> Interpreter<'t, '_> {
                         }
                         continue;
                     }
+                    // `@(..)`, `.@(.)`
+                    let mark = if may_climb { PIECE } else { STAR };
                     for fields in builders.iter_mut() {
-                        fields.quoted(&Text::mark(STAR));
+                        fields.quoted(&Text::mark(mark));
                     }
                 }
                 Part::Array(elements) => {
@@ -897,11 +903,18 @@ fn cuts(text: &str) -> impl DoubleEndedIterator<Item = usize> + '_ {
 
 fn strip(text: &Text, pattern: &Text, suffix: bool, longest: bool) -> Text {
     let raw = text.raw();
+    // What `*.txt` matches begins with no dot, and does so without its ending.
+    let visible = raw.starts_with(|c| matches!(c, STAR | ONE | CLASS)) && !raw.contains(['/', INNER, ANY]);
+    if visible && suffix && pattern.raw().starts_with('.') {
+        return Text::mark(NAME);
+    }
     if let Some(pattern) = pattern.whole() {
         // Plain text comes off a partly known text too, if it surely stands there.
         let stripped = if suffix { raw.strip_suffix(pattern) } else { raw.strip_prefix(pattern) };
         if let Some(rest) = stripped {
-            return Text::marked(rest.to_owned());
+            // `${f%.txt}` of `*.txt` is `..` where a file is called `...txt`.
+            let matched = rest.contains([STAR, ONE, CLASS]) && !rest.contains(['/', INNER, ANY]);
+            return if matched { shortened(text) } else { Text::marked(rest.to_owned()) };
         }
     }
     let slash_star = pattern.raw() == format!("/{STAR}");
@@ -911,14 +924,13 @@ fn strip(text: &Text, pattern: &Text, suffix: bool, longest: bool) -> Text {
             // The last name, the directory: of paths that lead down, both lead down.
             (false, true) if star_slash => match raw.rsplit_once('/') {
                 Some((_, last)) if !last.contains(INNER) => Text::marked(last.to_owned()),
-                _ => Text::mark(NAME),
+                _ => super::output::last_name(text),
             },
             (true, false) if slash_star => match raw.rsplit_once('/') {
                 Some((above, last)) if !last.contains(INNER) => Text::marked(above.to_owned()),
                 _ => text.clone(),
             },
-            // A shorter name is still a name.
-            _ if !raw.contains(['/', INNER]) => Text::mark(NAME),
+            _ if !raw.contains(['/', INNER]) => shortened(text),
             (true, false) => text.clone(),
             _ => Text::any(),
         };
@@ -939,11 +951,22 @@ fn strip(text: &Text, pattern: &Text, suffix: bool, longest: bool) -> Text {
     }
 }
 
+/// What is left of a name that is not known: of `..a` it may be `..`, of a number only digits.
+fn shortened(name: &Text) -> Text {
+    let number = name.raw().chars().all(|c| c == NUMBER || c.is_ascii_digit());
+    Text::mark(if number { NUMBER } else { PIECE })
+}
+
 fn replace(text: &Text, pattern: &Text, with: &Text, all: bool, anchor: Option<u8>) -> Text {
     let (Some(whole), Some(with)) = (text.whole(), with.whole()) else {
-        // A name in which one known piece is exchanged for another that holds no slash stays a name.
+        // A name in which one known piece is exchanged for another that holds no slash stays a name; without the piece
+        // it is what is left of one.
         let plain = !text.raw().contains(['/', INNER, ANY]) && !with.raw().contains(['/', INNER, ANY, '.']);
-        return if plain { Text::mark(NAME) } else { Text::any() };
+        return match with.whole() {
+            _ if !plain => Text::any(),
+            Some(with) if !with.is_empty() && !text.raw().contains(PIECE) => Text::mark(NAME),
+            _ => shortened(text),
+        };
     };
     if let Some(pattern) = pattern.whole() {
         if pattern.is_empty() {
@@ -1012,15 +1035,16 @@ fn change_case(text: &Text, operator: u8, all: bool) -> Text {
             )
         }
         (Some(_), _, _) => Text::any(),
-        (None, _, _) if !text.raw().contains([ANY, INNER, '/']) => Text::mark(NAME),
-        (None, _, _) => Text::any(),
+        (None, _, _) if text.raw().contains([ANY, INNER, '/']) => Text::any(),
+        (None, _, _) if text.raw().contains(PIECE) => Text::mark(PIECE),
+        (None, _, _) => Text::mark(NAME),
     }
 }
 
 fn slice(text: &Text, from: &Text, count: Option<&Text>) -> Text {
     let number = |text: &Text| text.whole().and_then(|text| text.trim().parse::<i64>().ok());
     let Some(whole) = text.whole() else {
-        return if text.raw().contains([ANY, INNER, '/']) { Text::any() } else { Text::mark(NAME) };
+        return if text.raw().contains([ANY, INNER, '/']) { Text::any() } else { shortened(text) };
     };
     let length = i64::try_from(whole.chars().count()).unwrap_or(i64::MAX);
     let zero = |text: &Text| {

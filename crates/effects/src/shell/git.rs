@@ -160,17 +160,26 @@ fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) 
         reading.options.iter().any(|given| names.contains(&given.name))
             || arguments.iter().any(|argument| names.contains(&argument.raw()))
     };
+    let name = || Printed::As(Flow::Lines(vec![Text::mark(NAME)]));
     let paths = || Printed::As(Flow::Lines(vec![Text::mark(INNER)]));
+    // Options that print a text of the caller's choice.
+    let worded =
+        arguments.iter().filter_map(|argument| argument.raw().split_once('=')).any(|(option, text)| {
+            matches!(option, "--format" | "--pretty" | "--line-prefix" | "--dirty" | "--broken")
+                && !matches!(text, "" | "format:" | "tformat:" | "%H" | "%h" | "format:%H" | "format:%h")
+        });
     match sub {
-        "rev-parse" if has(&["--show-toplevel"]) => Printed::Top,
-        "rev-parse" if has(&["--git-common-dir", "--git-dir", "--absolute-git-dir"]) => Printed::Common,
-        "rev-parse" if has(&["--show-prefix", "--abbrev-ref", "--show-cdup"]) => paths(),
-        "rev-parse" | "merge-base" | "rev-list" | "hash-object" | "write-tree" | "commit-tree"
-        | "describe" | "name-rev" => {
-            let _ = operands;
-            Printed::As(Flow::Lines(vec![Text::mark(NAME)]))
-        }
+        _ if worded || has(&["--line-prefix", "--no-index"]) => Printed::Other,
+        "rev-parse" => parsed(operands, arguments),
+        "rev-list" if has(&["--objects", "--header", "--oneline", "--pretty", "--format"]) => Printed::Other,
+        "merge-base" | "rev-list" | "hash-object" | "write-tree" | "commit-tree" => name(),
+        "describe" => paths(),
+        // Paths are told as seen from the directory, so those of others climb.
+        "ls-files" | "grep" | "diff" if operands.iter().any(leads_out) => Printed::Other,
+        "ls-files" if has(&["--format", "--full-name"]) => Printed::Other,
         "ls-files" => paths(),
+        // The message comes with the names.
+        "log" | "show" if !has_no_message(arguments) => Printed::Other,
         "diff" | "show" | "log" | "ls-tree" | "diff-tree" | "diff-index" | "diff-files"
             if has(&["--name-only"]) =>
         {
@@ -181,6 +190,52 @@ fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) 
         "symbolic-ref" => paths(),
         _ => Printed::Other,
     }
+}
+
+/// `git rev-parse`: it prints hashes, and whatever it cannot make a hash of as it is given.
+fn parsed(operands: &[Text], arguments: &[Text]) -> Printed {
+    let words = arguments.iter().map(Text::raw).skip_while(|word| *word != "rev-parse");
+    let options = words.filter(|word| word.starts_with('-'));
+    let asks: Vec<&str> = options
+        .filter(|option| {
+            !matches!(*option, "--verify" | "-q" | "--quiet" | "--short" | "--path-format=absolute")
+                && !option.starts_with("--short=")
+        })
+        .collect();
+    let mark = match asks.as_slice() {
+        ["--show-toplevel"] if operands.is_empty() => return Printed::Top,
+        ["--git-common-dir" | "--git-dir" | "--absolute-git-dir"] if operands.is_empty() => {
+            return Printed::Common;
+        }
+        ["--show-prefix"] if operands.is_empty() => INNER,
+        ["--abbrev-ref" | "--symbolic-full-name"] => INNER,
+        []
+        | [
+            "--is-inside-work-tree"
+            | "--is-inside-git-dir"
+            | "--is-bare-repository"
+            | "--is-shallow-repository",
+        ] => NAME,
+        _ => return Printed::As(Flow::Any),
+    };
+    let as_given = operands.iter().cloned().map(|text| if text.is_known() { text } else { Text::any() });
+    Printed::As(Flow::Lines(super::text::bounded(
+        std::iter::once(Text::mark(mark)).chain(as_given).collect(),
+    )))
+}
+
+/// Whether a path or a pathspec may name something outside of the directory: `../x`, `:/`, `/x`.
+fn leads_out(operand: &Text) -> bool {
+    !operand.is_known()
+        || operand.raw().starts_with(['/', ':', '~'])
+        || operand.raw().split('/').any(|name| name == "..")
+}
+
+/// `git log --format= --name-only`
+fn has_no_message(arguments: &[Text]) -> bool {
+    arguments.iter().any(|argument| {
+        matches!(argument.raw().split_once('='), Some(("--format" | "--pretty", text)) if text != "oneline")
+    })
 }
 
 /// Settings whose value git runs.

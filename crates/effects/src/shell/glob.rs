@@ -2,7 +2,7 @@
 
 use toolgate_model::World;
 
-use super::text::{ANY, CLASS, INNER, NAME, ONE, STAR, Text, is_mark};
+use super::text::{ANY, CLASS, INNER, NAME, ONE, PIECE, STAR, Text, is_mark};
 
 /// More matches than this are not told apart.
 const MAX_MATCHES: usize = 256;
@@ -33,7 +33,7 @@ pub(crate) fn marked(text: &str) -> Text {
 pub(crate) fn fits(pattern: &str, text: &str) -> Option<bool> {
     // Classes by name, quoted characters inside of classes and backslashes from variables are not worked out.
     let odd = pattern.contains("[:") || pattern.contains(['\\', '[']) || pattern.contains("\u{fdd5}:");
-    if odd || pattern.contains([ANY, NAME, INNER, super::text::NUMBER]) || text.contains(is_mark) {
+    if odd || pattern.contains([ANY, NAME, PIECE, INNER, super::text::NUMBER]) || text.contains(is_mark) {
         return None;
     }
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());

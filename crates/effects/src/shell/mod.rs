@@ -36,7 +36,7 @@ use toolgate_shell::{Arithmetic, List, Parsed, Part, Word, parse};
 use typed_arena::Arena;
 
 use state::State;
-use text::{ANY, Flow, INNER, NAME, Text, is_mark};
+use text::{ANY, Flow, INNER, NAME, PIECE, Text, is_mark};
 
 /// Commands that are walked at most, loops and functions counted each time.
 const MAX_STEPS: u32 = 5_000;
@@ -530,6 +530,42 @@ impl<'t, 'w> Interpreter<'t, 'w> {
     }
 
     fn located(&self, absolute: &str) -> Vec<Option<(String, Reach)>> {
+        self.dotted(absolute).iter().flat_map(|absolute| self.located_below(absolute)).collect()
+    }
+
+    /// The spellings of a path in which a pattern is `..`: `.*` matches it in a plain shell, in a bash before 5.2, and
+    /// where `globskipdots` is off. The first is the path itself.
+    fn dotted(&self, absolute: &str) -> Vec<String> {
+        const MAX_SPELLINGS: usize = 16;
+        let is_pattern = |name: &str| {
+            name.starts_with('.')
+                && name.contains([text::STAR, text::ONE, text::CLASS])
+                && glob::fits(name, "..") != Some(false)
+        };
+        if !absolute.split('/').any(is_pattern) {
+            return vec![absolute.to_owned()];
+        }
+        let all_shells = self.state.plain || self.state.dots_match;
+        let mut spellings = vec![String::new()];
+        let mut names = absolute.split('/').skip(1).peekable();
+        while let Some(name) = names.next() {
+            // People list `.*` in their bash, and mean no more than what begins with a dot.
+            let climbs = is_pattern(name) && (all_shells || names.peek().is_some());
+            let climbed = spellings.iter().filter(|_| climbs).map(|path| format!("{path}/.."));
+            let climbed: Vec<String> = climbed.take(MAX_SPELLINGS).collect();
+            for path in &mut spellings {
+                path.push('/');
+                path.push_str(name);
+            }
+            spellings.extend(climbed);
+            if spellings.len() > MAX_SPELLINGS {
+                return vec![ANY.to_string()];
+            }
+        }
+        spellings
+    }
+
+    fn located_below(&self, absolute: &str) -> Vec<Option<(String, Reach)>> {
         if !absolute.contains(is_mark) {
             return vec![Some((absolute.to_owned(), Reach::Exact))];
         }
@@ -541,7 +577,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         // Dots around what is not known may be `..` in the end.
         let may_climb = |name: &str| {
             name == ".."
-                || (name.contains('.')
+                || (name.contains(['.', PIECE])
                     && name.contains(is_blank)
                     && name.chars().all(|c| c == '.' || is_blank(c)))
         };
@@ -606,7 +642,7 @@ pub(crate) fn matches_name(glob: &str, name: &str) -> bool {
 
 /// A mark that is no pattern.
 fn is_blank(c: char) -> bool {
-    matches!(c, NAME | INNER | ANY | text::NUMBER)
+    matches!(c, NAME | PIECE | INNER | ANY | text::NUMBER)
 }
 
 /// A text that could be run with something harmless where it is not known, so that the rest of it can be walked.

@@ -6,7 +6,7 @@ use toolgate_model::Reach;
 
 use super::Interpreter;
 use super::run::{access_of, slot_text};
-use super::text::{Choices, Flow, INNER, NAME, Text, bounded, is_mark};
+use super::text::{ANY, Choices, Flow, INNER, NAME, PIECE, Text, bounded, is_mark};
 use crate::spec::{Kind, Output, Reading};
 
 impl Interpreter<'_, '_> {
@@ -42,15 +42,28 @@ impl Interpreter<'_, '_> {
             }
             "basename" if !reading.options.is_empty() => Flow::Any,
             "basename" => match operand(0) {
-                Some(path) if path.raw().contains(INNER) => Flow::Lines(vec![Text::mark(NAME)]),
-                Some(path) if !path.has_any() => {
+                Some(path) if path.has_any() => Flow::Lines(vec![Text::mark(PIECE)]),
+                // Without its ending a name may be `..`.
+                Some(path) if path.raw().contains(INNER) => {
+                    Flow::Lines(vec![if operand(1).is_some() { Text::mark(PIECE) } else { last_name(path) }])
+                }
+                Some(path) => {
                     let name = path.raw().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
                     let ending = operand(1).map(|ending| ending.raw().to_owned()).unwrap_or_default();
-                    let name =
-                        name.strip_suffix(ending.as_str()).filter(|_| !ending.is_empty()).unwrap_or(name);
-                    Flow::line(&Text::marked(name.to_owned()))
+                    match name.strip_suffix(ending.as_str()).filter(|_| !ending.is_empty()) {
+                        Some(rest) if rest.contains(is_mark) => Flow::Lines(vec![Text::mark(PIECE)]),
+                        _ if ending.contains(is_mark) => Flow::Lines(vec![Text::mark(PIECE)]),
+                        rest => Flow::line(&Text::marked(rest.unwrap_or(name).to_owned())),
+                    }
                 }
-                _ => Flow::Lines(vec![Text::mark(NAME)]),
+                None => Flow::Nothing,
+            },
+            "date" => match operand(0).map(|format| (format, format.whole())) {
+                // A format that asks for nothing is the text itself.
+                Some((_, Some(format))) if format.starts_with('+') && !format.contains('%') => {
+                    Flow::line(&Text::known(format.trim_start_matches('+')))
+                }
+                _ => reading.output.flow(),
             },
             "dirname" => match operand(0) {
                 Some(path) if path.has_any() => Flow::Any,
@@ -126,8 +139,6 @@ impl Interpreter<'_, '_> {
                     _ => Flow::Lines(vec![Text::mark(NAME)]),
                 }
             }
-            "seq" if has(reading, "-f") || has(reading, "-s") || has(reading, "--format") => Flow::Any,
-            "seq" => Flow::Lines(vec![Text::mark(NAME)]),
             _ => match reading.output {
                 Output::Paths => Self::paths_of(reading, arguments),
                 Output::Input => {
@@ -281,6 +292,13 @@ fn rewrites(reading: &Reading) -> bool {
     ["-n", "-H", "-c", "-o", "-b", "--line-number", "--only-matching", "-A", "-B", "-C"]
         .iter()
         .any(|option| has(reading, option))
+}
+
+/// The last name of a path that leads down from what is known: the path may end there, and that may be `..`.
+pub(super) fn last_name(path: &Text) -> Text {
+    let known = path.raw().split(INNER).next().unwrap_or_default().trim_end_matches('/');
+    let last = known.rsplit('/').next().unwrap_or_default();
+    Text::mark(if last == ".." || last.contains([PIECE, ANY]) { PIECE } else { NAME })
 }
 
 fn directory(path: &Text) -> Text {

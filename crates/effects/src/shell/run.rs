@@ -1,9 +1,9 @@
 //! Which program a command is, and what its spec says of its words.
 
-use toolgate_model::{Access, Effect, Gap, NodeKind, Reach, Run, base_name, shorten};
+use toolgate_model::{Access, Effect, Gap, NodeKind, PathArg, Reach, Run, Target, base_name, shorten};
 use toolgate_shell::{Part, Word};
 
-use super::text::{ANY, Flow, INNER, NAME, Text, is_mark};
+use super::text::{ANY, CLASS, Flow, INNER, NAME, ONE, PIECE, STAR, Text, is_mark};
 use super::walk::{Outcome, Status};
 use super::{Interpreter, blanked, programs};
 use crate::code::{self, Deed};
@@ -45,7 +45,7 @@ impl<'t> Interpreter<'t, '_> {
         let name = match first.whole() {
             Some(name) => name,
             // A pattern that matches no file is the name itself.
-            None if !first.raw().contains([ANY, NAME, INNER]) && self.matches_nothing(first) => {
+            None if !first.raw().contains([ANY, NAME, PIECE, INNER]) && self.matches_nothing(first) => {
                 literal = first.unglobbed();
                 literal.raw()
             }
@@ -102,7 +102,7 @@ impl<'t> Interpreter<'t, '_> {
                 let whole = spelled
                     .and_then(|words| words.get(at))
                     .is_some_and(|word| matches!(word.parts.as_slice(), [Part::Double(_)]));
-                word.raw().contains([ANY, NAME, INNER]) && !whole
+                word.raw().contains([ANY, NAME, PIECE, INNER]) && !whole
             });
             let start = self.state.clone();
             let mut outcome = Outcome::of(Flow::Nothing);
@@ -164,15 +164,56 @@ impl<'t> Interpreter<'t, '_> {
         if let Some(outcome) = self.builtin(name, words, spelled, outputs) {
             return outcome;
         }
+        let words = self.with_files_as_options(words);
         let spelled = spelled.filter(|spelled| spelled.len() == words.len());
         let before = std::mem::replace(&mut self.spelled, spelled);
-        let outcome = self.program(name, words, outputs);
+        let outcome = self.program(name, &words, outputs);
         self.spelled = before;
         // What a program leaves of the input is some of it, or nothing.
         if let Flow::Text(_) = &self.stdin {
             self.stdin = self.stdin.lines().map_or(Flow::Any, Flow::Lines);
         }
         outcome
+    }
+
+    /// `tar cf x.tar *` in a directory that holds a file called `--checkpoint-action=exec=sh f`: a program takes a file
+    /// for an option by its name. Files whose names begin with no dash need not be told apart.
+    fn with_files_as_options<'w>(&self, words: &'w [Text]) -> std::borrow::Cow<'w, [Text]> {
+        let end = words.iter().position(|word| word.raw() == "--").unwrap_or(words.len());
+        let is_open = |word: &Text| {
+            let raw = word.raw().strip_prefix('-').unwrap_or(word.raw());
+            raw.starts_with([STAR, ONE, CLASS, NAME, PIECE, INNER]) && !raw.contains('/')
+        };
+        let mut all = std::borrow::Cow::Borrowed(words);
+        for (at, word) in words.iter().enumerate().take(end).skip(1).rev().filter(|(_, word)| is_open(word)) {
+            let fits = |name: &String| super::glob::fits(word.raw(), name) != Some(false);
+            let found: Vec<Text> =
+                self.dashed_names().iter().filter(|name| fits(name)).map(|name| Text::known(name)).collect();
+            if !found.is_empty() {
+                all.to_mut().splice(at + 1..=at, found);
+            }
+        }
+        all
+    }
+
+    /// Names that begin with a dash in the directory where the command runs: on the disk, or of files that it writes.
+    fn dashed_names(&self) -> Vec<String> {
+        const MAX_NAMES: usize = 64;
+        let listed = |cwd: &str| {
+            let there = self.scene.world.list(std::path::Path::new(cwd)).unwrap_or_default();
+            let there = there.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+            let written = self.found.effects.iter().filter_map(|effect| match effect {
+                Effect::Use(access, Target { path: PathArg::Text(path), .. }) if access.changes() => {
+                    let (directory, name) = path.rsplit_once('/')?;
+                    (directory == cwd).then(|| name.to_owned())
+                }
+                _ => None,
+            });
+            there.chain(self.made_in(cwd)).chain(written).collect::<Vec<_>>()
+        };
+        let known = self.state.cwd.iter().filter(|cwd| !cwd.contains(is_mark));
+        let names = known.flat_map(|cwd| listed(cwd));
+        names.filter(|name| name.starts_with('-')).take(MAX_NAMES).collect()
     }
 
     fn call(

@@ -91,6 +91,8 @@ pub(crate) struct State<'t> {
     pub(crate) nullglob: bool,
     /// `shopt -s globstar`
     pub(crate) globstar: bool,
+    /// `shopt -u globskipdots`
+    pub(crate) dots_match: bool,
     /// A shell that may be no bash: `sh`.
     pub(crate) plain: bool,
     /// Descriptors above 2 and the flow behind them.
@@ -121,6 +123,7 @@ impl<'t> State<'t> {
             physical: false,
             globstar: false,
             nullglob: false,
+            dots_match: false,
             plain: false,
             descriptors: Vec::new(),
         }
@@ -241,6 +244,7 @@ impl<'t> State<'t> {
         self.join_cwd(&other.cwd);
         self.physical |= other.physical;
         self.globstar |= other.globstar;
+        self.dots_match |= other.dots_match;
         self.nullglob |= other.nullglob;
         self.previous = match (self.previous.take(), &other.previous) {
             (Some(mut one), Some(two)) => {

@@ -5,10 +5,12 @@
 
 use std::fmt::Write as _;
 
-/// A part of one name: no slash, and not the whole of `.` or `..`. A number, a hash, a date.
+/// A part of one name: no slash, not empty, and not the whole of `.` or `..`. A number, a hash, a date.
 pub(crate) const NAME: char = '\u{fdd0}';
 /// Digits: a number that is not known. A name that holds no code either.
 pub(crate) const NUMBER: char = '\u{fdd6}';
+/// A text without a slash of which nothing more is known: it may be empty, and it may be `..`. A piece of a name.
+pub(crate) const PIECE: char = '\u{fdd7}';
 /// A path that leads down: names and slashes, nothing that climbs. May be empty.
 pub(crate) const INNER: char = '\u{fdd1}';
 /// Anything at all, or nothing.

@@ -272,9 +272,65 @@ pub(super) fn of_file_url(text: &str) -> Part {
     Part { start, end: query.map(|at| start + at) }
 }
 
-/// Whether a format of `date` or `stat` asks for something with a slash.
-pub(super) fn prints_paths(format: &str) -> bool {
-    ["%D", "%x", "%c", "%n", "%N", "%m"].iter().any(|asked| format.contains(asked))
+/// Whether what `date` prints by a format is a name in every word: no slash, and something that is no dot. `%Z` may be
+/// nothing at all, and `%n` begins another word.
+pub(super) fn is_name_of_time(format: &str) -> bool {
+    is_name_by(format, |c| match c {
+        'n' | 't' => Conversion::Blank,
+        'D' | 'x' | 'c' => Conversion::Path,
+        'Z' | 'p' | 'P' => Conversion::Maybe,
+        _ => Conversion::Sure,
+    })
+}
+
+/// The same of `stat`.
+pub(super) fn is_name_of_facts(format: &str) -> bool {
+    // Backslashes write any character, a precision cuts a text down to nothing.
+    !format.contains(['\\', '.'])
+        && is_name_by(format, |c| match c {
+            'n' | 'N' | 'm' | 'C' => Conversion::Path,
+            _ => Conversion::Sure,
+        })
+}
+
+/// What a `%` stands for.
+enum Conversion {
+    /// A text that holds more than dots, and no slash.
+    Sure,
+    /// The same, or nothing.
+    Maybe,
+    /// A blank between two words.
+    Blank,
+    /// A text with slashes, or one that nothing is known of.
+    Path,
+}
+
+fn is_name_by(format: &str, meaning: impl Fn(char) -> Conversion) -> bool {
+    let mut sure = false;
+    let mut chars = format.chars();
+    while let Some(c) = chars.next() {
+        let conversion = match c {
+            '/' => return false,
+            '.' => Conversion::Maybe,
+            c if c.is_whitespace() => Conversion::Blank,
+            // Flags and a width may stand before the letter. A `%` before none is printed as it is.
+            '%' => match chars
+                .find(|c| !(c.is_ascii_digit() || matches!(c, '-' | '_' | '^' | '#' | '+' | ':' | 'E' | 'O')))
+            {
+                Some('/') => return false,
+                Some(c) => meaning(c),
+                None => Conversion::Sure,
+            },
+            _ => Conversion::Sure,
+        };
+        match conversion {
+            Conversion::Sure => sure = true,
+            Conversion::Maybe => {}
+            Conversion::Blank if sure => sure = false,
+            Conversion::Blank | Conversion::Path => return false,
+        }
+    }
+    sure
 }
 
 /// Whether a variable could be called so.
