@@ -32,6 +32,7 @@ impl Interpreter<'_, '_> {
                 match program {
                     "cat" => flow,
                     "nl" => Flow::Any,
+                    "grep" | "egrep" | "fgrep" if has(reading, "--label") => Flow::Any,
                     "grep" | "egrep" | "fgrep" if lists_files(reading) => Self::paths_of(reading, arguments),
                     "grep" | "egrep" | "fgrep" if rewrites(reading) => Flow::Any,
                     // Some of the lines, in some order.
