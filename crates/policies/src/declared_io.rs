@@ -6,6 +6,8 @@
 //! Settings: `enabled` (off by default). `inputs` = what is read, `outputs` = what is written: paths below the session's
 //! root, `a/b.txt` for one file, `a/` for everything below a directory, `src/**/*.rs` for a glob. `temp` = whether
 //! everything below `temp/` may be written too. `network` = whether other machines may be talked to (`false`).
+//! `interpreters` = whether code of large languages (`python3 -c`, `node -e`, `perl -ne`) may run where a look at it finds
+//! nothing undeclared (`false`: such a look can be led astray, so no such code runs).
 //! A path is declared when both of its names are: as it is written, and where links lead. What reaches below a directory
 //! (a search, `cp -r`, the deletion of a directory, names that are only known when they run) needs an entry that covers
 //! all of it. A link may be made to an output alone; where its own name is an input too, to what is both. Changing a file
@@ -20,7 +22,7 @@
 //! Does not see: links, hard or not, that a person or his archive has put below a declared directory, where they are
 //! reached by names that are only known when it runs, or below a copy that the same command has made. What git keeps in
 //! its own directory about declared files. Whether a file exists, which `test -e` tells. Files that a program of `yq`
-//! loads by a name that it computes. What a program does that nobody described: that is `unproved-effect`'s, which the
+//! loads by a name that it computes. The sibling of a directory that `find` prints and `dirname` cuts. What a program does that nobody described: that is `unproved-effect`'s, which the
 //! profile `declared-io` sets to `deny`.
 
 use std::path::{Path, PathBuf};
@@ -46,6 +48,8 @@ pub(crate) struct DeclaredIo {
     temp: bool,
     /// Whether other machines may be talked to.
     network: bool,
+    /// Whether code of large languages may run where a look at it finds nothing undeclared.
+    interpreters: bool,
 }
 
 impl Policy for DeclaredIo {
@@ -56,6 +60,9 @@ impl Policy for DeclaredIo {
         findings.extend(facts.uses.iter().filter_map(|used| self.objection(used, facts)));
         findings.extend(facts.runs.iter().filter_map(|run| followed_links(run, facts)));
         findings.extend(facts.runs.iter().filter_map(|run| self.unpacking(run, facts)));
+        if !self.interpreters {
+            findings.extend(facts.runs.iter().filter_map(|run| interpreted(run, facts)));
+        }
         if facts.connects && !self.network {
             findings.push(
                 Finding::new("declared-io", Decision::Deny, Kind::UndeclaredConnection)
@@ -64,6 +71,33 @@ impl Policy for DeclaredIo {
             );
         }
     }
+}
+
+/// Objects to code of a large language. It is looked at, and for a worktree that is enough: but `random._os`, or a module
+/// that is handed on as a value, leads to any file, and a look does not follow it.
+fn interpreted(run: &Run, facts: &Facts<'_>) -> Option<Finding> {
+    const LANGUAGES: &[&str] = &[
+        "bun", "deno", "guile", "julia", "lua", "luajit", "node", "nodejs", "perl", "php", "pypy", "python",
+        "raku", "Rscript", "ruby", "tclsh", "ts-node", "tsx",
+    ];
+    const TELLING: &[&str] = &["--help", "--version", "-V", "-h", "-v"];
+    let language = run.program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let tells = matches!(run.words.as_slice(), [_, word] if TELLING.contains(&word.as_str()));
+    if !LANGUAGES.contains(&language) || tells {
+        return None;
+    }
+    Some(
+        Finding::new("declared-io", Decision::Deny, Kind::Unproved)
+            .because(format!(
+                "{} runs code in `{}`, and nobody can say that it keeps to what is declared",
+                facts.tool,
+                shorten(&run.program, 40)
+            ))
+            .instead(
+                "use `sort`, `sed`, `awk`, `jq` and the like on declared files, or have a person set \
+                 `interpreters = true` in [policy.declared-io]",
+            ),
+    )
 }
 
 /// What a declaration has to say to a use.
