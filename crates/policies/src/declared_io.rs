@@ -37,6 +37,7 @@ use toolgate_model::{
 /// `[policy.declared-io]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent switches of one policy")]
 pub(crate) struct DeclaredIo {
     /// Whether it stands.
     enabled: bool,
