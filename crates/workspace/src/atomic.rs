@@ -32,14 +32,19 @@ pub(crate) fn is_ours(name: &str) -> bool {
     name.starts_with(OURS)
 }
 
-/// A name that nobody can guess.
-pub(crate) fn random_name() -> io::Result<String> {
-    let mut random = [0_u8; 16];
+/// Bytes that nobody can guess.
+pub(crate) fn random<const COUNT: usize>() -> io::Result<[u8; COUNT]> {
+    let mut random = [0; COUNT];
     let mut filled = 0;
     while let Some(rest) = random.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         filled += getrandom(rest, GetRandomFlags::empty())?;
     }
-    Ok(format!("{OURS}{:032x}", u128::from_ne_bytes(random)))
+    Ok(random)
+}
+
+/// A name that nobody can guess.
+pub(crate) fn random_name() -> io::Result<String> {
+    Ok(format!("{OURS}{:032x}", u128::from_ne_bytes(random()?)))
 }
 
 /// A file that has all it is to hold, and not its name.
@@ -172,6 +177,18 @@ impl Drop for Staged<'_> {
 /// Replaces a file of our own, beside the workspaces.
 pub(crate) fn replace(directory: impl AsFd, name: &str, content: &[u8]) -> io::Result<()> {
     Staged::write_all(directory.as_fd(), content, Durability::Machine)?.publish(name)
+}
+
+/// Opens a file of our own to be read. A pipe or a link that stands there must not lead us anywhere.
+pub(crate) fn open_file(directory: impl AsFd, name: &str) -> rustix::io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    fs::openat(directory, name, flags, rustix::fs::Mode::empty()).map(File::from)
+}
+
+/// Opens a file of our own that stays, a lock or a count, and makes it where there is none.
+pub(crate) fn open_lasting(directory: impl AsFd, name: &str) -> rustix::io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    fs::openat(directory, name, flags, FILE_MODE).map(File::from)
 }
 
 /// Opens a directory of our own below another one.

@@ -10,8 +10,8 @@ use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey};
 use ed25519_dalek::{Signature, Signer, VerifyingKey};
 use rustix::fs::OFlags;
-use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::atomic::{random, random_name};
 use crate::digest::{Algorithm, Digest};
 use crate::error::Error;
 
@@ -79,16 +79,11 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Writes a new key beside its place and links it there: of two who do that at once, one wins and both use its key.
 fn make(path: &Path) -> io::Result<()> {
-    let mut seed = [0_u8; 32];
-    let mut filled = 0;
-    while let Some(rest) = seed.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        filled += getrandom(rest, GetRandomFlags::empty())?;
-    }
-    let key = ed25519_dalek::SigningKey::from_bytes(&seed);
+    let key = ed25519_dalek::SigningKey::from_bytes(&random()?);
     let text = key.to_pkcs8_pem(LineEnding::LF).map_err(io::Error::other)?;
     let directory = path.parent().unwrap_or(Path::new("."));
     std::os::unix::fs::DirBuilderExt::mode(fs::DirBuilder::new().recursive(true), 0o700).create(directory)?;
-    let new = directory.join(crate::atomic::random_name()?);
+    let new = directory.join(random_name()?);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
     let made = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).and_then(|()| {
         match fs::hard_link(&new, path) {

@@ -1,12 +1,8 @@
 //! What lies in a workspace now, by name and size.
 
-use std::io;
-
-use rustix::fs::FileType;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::walk::walk;
 use crate::workspace::Workspace;
 
 /// The declared files that are there.
@@ -31,28 +27,20 @@ impl Workspace {
     /// What lies here now. What is not declared, or is no regular file, is passed over.
     pub fn list(&self) -> Result<Listing, Error> {
         let mut listing = Listing::default();
-        walk(&self.top, "", |found| {
-            let path = found.path.as_str();
-            let (read, write) = (self.declared.input(path).is_ok(), self.declared.output(path).is_ok());
-            if found.kind != FileType::RegularFile || !(read || write) {
-                return Ok(());
-            }
-            let size = match self.top.open(&found.path) {
-                Ok((_, stat)) => u64::try_from(stat.st_size).unwrap_or(0),
-                // Gone, or another thing, since it was listed.
-                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(()),
-                Err(Error::PathTraversal { .. } | Error::NotAFile { .. }) => return Ok(()),
-                Err(error) => return Err(error),
-            };
-            let listed = Listed { path: path.to_owned(), size };
-            if read {
-                listing.inputs.push(listed.clone());
-            }
-            if write {
-                listing.outputs.push(listed);
-            }
-            Ok(())
-        })?;
+        let is_input = |path: &str| self.declared.input(path).is_ok();
+        let is_output = |path: &str| self.declared.output(path).is_ok();
+        self.each_file(
+            |path| is_input(path) || is_output(path),
+            |path, size| {
+                let listed = Listed { path: path.to_owned(), size };
+                if is_output(path) {
+                    listing.outputs.push(listed.clone());
+                }
+                if is_input(path) {
+                    listing.inputs.push(listed);
+                }
+            },
+        )?;
         listing.inputs.sort();
         listing.outputs.sort();
         Ok(listing)

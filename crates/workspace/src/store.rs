@@ -16,12 +16,12 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{self, AtFlags, Dir, Mode, OFlags};
+use rustix::fs::{self, AtFlags, Dir, Mode};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::atomic::{Durability, Staged, is_ours, open_directory, replace};
-use crate::beneath::{DIRECTORY, DIRECTORY_MODE, FILE_MODE};
+use crate::atomic::{Durability, Staged, is_ours, open_directory, open_file, open_lasting, replace};
+use crate::beneath::{DIRECTORY, DIRECTORY_MODE};
 use crate::digest::{Algorithm, Digest, Hashing};
 use crate::error::Error;
 use crate::receipt::{Envelope, Receipt};
@@ -39,7 +39,7 @@ pub struct Store {
 }
 
 /// What came of collecting garbage.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Collected {
     /// Contents that are needed.
     pub kept: u64,
@@ -104,9 +104,8 @@ impl Store {
     /// Gives a content on, piece by piece. That it is another one than its name says is known only at the end: what was
     /// given is then not to be used.
     pub fn read_into(&self, digest: &Digest, sink: &mut dyn Write) -> Result<u64, Error> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let mut file = match fs::openat(&self.objects, digest.hex(), flags, Mode::empty()) {
-            Ok(file) => File::from(file),
+        let mut file = match open_file(&self.objects, &digest.hex()) {
+            Ok(file) => file,
             Err(Errno::NOENT) => return Err(Error::NotStored { digest: *digest }),
             Err(errno) => return Err(self.failed(errno.into())),
         };
@@ -237,9 +236,8 @@ impl Store {
         let read = || -> io::Result<Vec<(String, Vec<u8>)>> {
             let mut texts = Vec::new();
             for name in list(directory)?.into_iter().filter(|name| !is_ours(name)) {
-                let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
                 let mut text = Vec::new();
-                File::from(fs::openat(directory, &name, flags, Mode::empty())?).read_to_end(&mut text)?;
+                open_file(directory, &name)?.read_to_end(&mut text)?;
                 texts.push((name, text));
             }
             Ok(texts)
@@ -248,9 +246,8 @@ impl Store {
     }
 
     pub(crate) fn lock(&self, alone: Alone) -> Result<File, Error> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let lock = || -> io::Result<File> {
-            let file = File::from(fs::openat(&self.top, "lock", flags, FILE_MODE)?);
+            let file = open_lasting(&self.top, "lock")?;
             match alone {
                 Alone::Yes => file.lock()?,
                 Alone::No => file.lock_shared()?,

@@ -18,7 +18,7 @@ use crate::agent::AgentId;
 use crate::atomic::{Durability, Staged, is_ours};
 use crate::beneath::Top;
 use crate::error::{Error, Leaves};
-use crate::metrics::{Counters, Metrics, Outcome};
+use crate::metrics::{Counter, Counters, Metrics, Outcome};
 use crate::quota::{Meter, Usage};
 use crate::walk::walk;
 use crate::workspaces::{DEFAULT_BASE, Workspaces};
@@ -135,22 +135,41 @@ impl Workspace {
     /// What the agent has written so far: everything that it may write.
     pub(crate) fn usage(&self) -> Result<Usage, Error> {
         let mut usage = Usage::default();
-        walk(&self.top, "", |found| {
-            if found.kind == FileType::RegularFile && self.declared.output(found.path.as_str()).is_ok() {
-                match self.top.open(&found.path) {
-                    Ok((_, stat)) => {
-                        usage.files += 1;
-                        usage.bytes = usage.bytes.saturating_add(u64::try_from(stat.st_size).unwrap_or(0));
-                    }
-                    // Gone, or another thing, since it was listed.
-                    Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
-                    Err(Error::PathTraversal { .. } | Error::NotAFile { .. }) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(())
+        let is_output = |path: &str| self.declared.output(path).is_ok();
+        self.each_file(is_output, |_, size| {
+            usage.files += 1;
+            usage.bytes = usage.bytes.saturating_add(size);
         })?;
         Ok(usage)
+    }
+
+    /// The regular files that lie here and are meant, each with its length.
+    pub(crate) fn each_file(
+        &self,
+        is_meant: impl Fn(&str) -> bool,
+        mut each: impl FnMut(&str, u64),
+    ) -> Result<(), Error> {
+        walk(&self.top, "", |found| {
+            if found.kind != FileType::RegularFile || !is_meant(found.path.as_str()) {
+                return Ok(());
+            }
+            match self.top.open(&found.path) {
+                Ok((_, stat)) => each(found.path.as_str(), u64::try_from(stat.st_size).unwrap_or(0)),
+                // Gone, or another thing, since it was listed.
+                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                Err(Error::PathTraversal { .. } | Error::NotAFile { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            Ok(())
+        })
+    }
+
+    /// Does something with a file, and counts how that came out and how long it took.
+    fn counted<T>(&self, counter: &Counter, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        let begun = Instant::now();
+        let done = work().map_err(|error| self.or_gone(error));
+        counter.count(outcome(&done), begun);
+        done
     }
 }
 
@@ -231,10 +250,7 @@ impl Input<'_, '_> {
     }
 
     fn counted<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let begun = Instant::now();
-        let done = work().map_err(|error| self.workspace.or_gone(error));
-        self.workspace.counters.read.count(outcome(&done), begun);
-        done
+        self.workspace.counted(&self.workspace.counters.read, work)
     }
 }
 
@@ -308,10 +324,7 @@ impl Output<'_, '_> {
     }
 
     fn counted<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let begun = Instant::now();
-        let done = work().map_err(|error| self.workspace.or_gone(error));
-        self.workspace.counters.write.count(outcome(&done), begun);
-        done
+        self.workspace.counted(&self.workspace.counters.write, work)
     }
 }
 

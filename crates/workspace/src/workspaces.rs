@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use toolgate_declaration::{Declaration, Declared, TEMP};
 
 use crate::agent::AgentId;
-use crate::atomic::{is_ours, open_directory, random_name, replace};
-use crate::beneath::{DIRECTORY, DIRECTORY_MODE, FILE_MODE, Top};
+use crate::atomic::{is_ours, open_directory, open_file, open_lasting, random_name, replace};
+use crate::beneath::{DIRECTORY, DIRECTORY_MODE, Top};
 use crate::error::Error;
 use crate::metrics::Counters;
 use crate::quota::{self, Meter};
@@ -184,12 +184,18 @@ impl Workspaces {
     /// Opens a workspace that is there.
     pub fn find(&self, agent: &str) -> Result<Workspace, Error> {
         let agent = parse(agent)?;
-        let not_found = || Error::WorkspaceNotFound { agent: agent.to_string() };
-        let record = self.record_directory(&agent)?.ok_or_else(not_found)?;
-        let kept = self.read_record(&agent, &record)?.ok_or_else(not_found)?;
-        let top = self.directory_of(&agent, &kept)?.ok_or_else(not_found)?;
+        let (record, kept, top) = self.look_up(&agent)?;
         let declared = kept.declaration.compile()?;
         self.ready(agent, declared, top, &record)
+    }
+
+    /// Where what is known about a workspace lies, what it is, and the workspace's own directory.
+    fn look_up(&self, agent: &AgentId) -> Result<(OwnedFd, Record, OwnedFd), Error> {
+        let not_found = || Error::WorkspaceNotFound { agent: agent.to_string() };
+        let record = self.record_directory(agent)?.ok_or_else(not_found)?;
+        let kept = self.read_record(agent, &record)?.ok_or_else(not_found)?;
+        let top = self.directory_of(agent, &kept)?.ok_or_else(not_found)?;
+        Ok((record, kept, top))
     }
 
     /// The agents that have a workspace, by name.
@@ -206,10 +212,8 @@ impl Workspaces {
     ) -> Result<Workspace, Error> {
         let quota = declared.declaration().quota;
         let meter = if quota.limits() {
-            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-            let file =
-                fs::openat(record, USAGE, flags, FILE_MODE).map_err(|errno| Error::about(USAGE, errno))?;
-            Some(Meter::new(quota, File::from(file)))
+            let file = open_lasting(record, USAGE).map_err(|errno| Error::about(USAGE, errno))?;
+            Some(Meter::new(quota, file))
         } else {
             None
         };
@@ -231,10 +235,7 @@ impl Workspaces {
     /// Takes an agent's workspace away with all that lies in it, and nothing else.
     pub fn cleanup(&self, agent: &str) -> Result<(), Error> {
         let agent = parse(agent)?;
-        let not_found = || Error::WorkspaceNotFound { agent: agent.to_string() };
-        let record = self.record_directory(&agent)?.ok_or_else(not_found)?;
-        let kept = self.read_record(&agent, &record)?.ok_or_else(not_found)?;
-        let top = self.directory_of(&agent, &kept)?.ok_or_else(not_found)?;
+        let (_, _, top) = self.look_up(&agent)?;
         self.remove(&agent, top.as_fd())
     }
 
@@ -297,9 +298,8 @@ impl Workspaces {
     }
 
     fn lock(&self) -> Result<File, Error> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let lock = || -> io::Result<File> {
-            let file = File::from(fs::openat(&self.inner.records, LOCK, flags, FILE_MODE)?);
+            let file = open_lasting(&self.inner.records, LOCK)?;
             quota::lock(&file, PATIENCE)?;
             Ok(file)
         };
@@ -406,9 +406,8 @@ pub(crate) fn check_private(directory: &OwnedFd, path: &Path) -> Result<(), Erro
 
 /// A file of ours, whole; `None` where there is none.
 fn read_kept(directory: &OwnedFd, name: &str) -> io::Result<Option<String>> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    match fs::openat(directory, name, flags, Mode::empty()) {
-        Ok(file) => io::read_to_string(File::from(file)).map(Some),
+    match open_file(directory, name) {
+        Ok(file) => io::read_to_string(file).map(Some),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno.into()),
     }
