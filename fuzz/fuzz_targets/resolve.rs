@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_model::{LookError, Node, NodeId, NodeKind, PathArg, Place, Resolver, World, clean};
+use toolgate_model::{LookError, Node, NodeId, NodeKind, PathArg, Resolved, Resolver, World, clean};
 
 struct Small(BTreeMap<PathBuf, NodeKind>);
 
@@ -46,7 +46,7 @@ fn is_walked(path: &Path) -> bool {
         && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
 }
 
-fn check(resolver: &Resolver<'_>, place: &Place) {
+fn check(resolver: &Resolver<'_>, place: &Resolved) {
     for path in place.paths() {
         assert!(is_walked(path), "{place:?}");
     }

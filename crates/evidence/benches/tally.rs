@@ -18,7 +18,7 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use toolgate_evidence::{Counted, Digest, Draft, Ledger, Tally, verify};
-use toolgate_model::{Decision, Kind};
+use toolgate_model::{Decision, FindingKind};
 use toolgate_secrets::{Redacted, redact};
 
 /// After 10,000 calls all that is counted has reached its limits; from there on only the ledger grows.
@@ -117,7 +117,7 @@ fn call(number: u64, time: SystemTime) -> Draft {
         0 => draft.counting(Counted::Question),
         1 => draft.decision(Decision::Deny).finding(
             "outside-workspace",
-            Kind::Outside,
+            FindingKind::Outside,
             Decision::Deny,
             redact(&path),
             redact("writes outside of the project"),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use toolgate_model::{Decision, Kind};
+use toolgate_model::{Decision, FindingKind};
 
 use crate::Entry;
 
@@ -49,7 +49,7 @@ impl Counts {
 impl Default for Counts {
     fn default() -> Counts {
         let decisions = [Decision::Allow, Decision::Ask, Decision::Deny];
-        let kinds = [Kind::Traversal, Kind::Outside, Kind::InvalidPath];
+        let kinds = [FindingKind::Traversal, FindingKind::Outside, FindingKind::InvalidPath];
         Counts {
             calls: 0,
             decisions: decisions.map(|decision| (decision.word(), 0)).into(),
@@ -60,13 +60,14 @@ impl Default for Counts {
 }
 
 /// Older tools count by three names of their own; whatever they do not know keeps our word.
-fn name(kind: Kind) -> &'static str {
+fn name(kind: FindingKind) -> &'static str {
     match kind {
-        Kind::Traversal => "path_traversal",
-        Kind::Outside | Kind::MainCheckout | Kind::OtherAgent | Kind::OtherAgentEntered => {
-            "outside_directory"
-        }
-        Kind::InvalidPath => "invalid_path",
+        FindingKind::Traversal => "path_traversal",
+        FindingKind::Outside
+        | FindingKind::MainCheckout
+        | FindingKind::OtherAgent
+        | FindingKind::OtherAgentEntered => "outside_directory",
+        FindingKind::InvalidPath => "invalid_path",
         _ => kind.word(),
     }
 }
@@ -76,8 +77,8 @@ mod tests {
     use super::*;
     use crate::FindingEntry;
 
-    fn entry(decision: Decision, kinds: &[Kind]) -> Entry {
-        let finding = |kind: &Kind| FindingEntry {
+    fn entry(decision: Decision, kinds: &[FindingKind]) -> Entry {
+        let finding = |kind: &FindingKind| FindingEntry {
             policy: "p".to_owned(),
             kind: *kind,
             decision,
@@ -97,10 +98,10 @@ mod tests {
         let repair = Entry::blank(String::new(), crate::REPAIR.to_owned());
         let counts = Counts::of(&[
             entry(Decision::Allow, &[]),
-            entry(Decision::Deny, &[Kind::Outside, Kind::MainCheckout, Kind::Secret]),
-            entry(Decision::Deny, &[Kind::OtherAgent]),
-            entry(Decision::Ask, &[Kind::Unproved]),
-            entry(Decision::Deny, &[Kind::Traversal]),
+            entry(Decision::Deny, &[FindingKind::Outside, FindingKind::MainCheckout, FindingKind::Secret]),
+            entry(Decision::Deny, &[FindingKind::OtherAgent]),
+            entry(Decision::Ask, &[FindingKind::Unproved]),
+            entry(Decision::Deny, &[FindingKind::Traversal]),
             repair,
         ]);
         assert_eq!(

@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Kind, TeamPhase, Verdict, shorten};
+use toolgate_model::{Decision, FindingKind, TeamPhase, Verdict, shorten};
 use toolgate_secrets::{Redacted, redact};
 
 use crate::Digest;
@@ -88,7 +88,7 @@ pub struct FindingEntry {
     /// The policy's id.
     pub policy: String,
     /// What sort of objection it is.
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// What it asks for.
     pub decision: Decision,
     /// The path that it is about.
@@ -197,7 +197,7 @@ impl Draft {
     pub fn finding(
         mut self,
         policy: &'static str,
-        kind: Kind,
+        kind: FindingKind,
         decision: Decision,
         path: Redacted,
         message: Redacted,
@@ -465,7 +465,7 @@ mod tests {
             let directory = redact(&format!("{number}{}", "\u{1}".repeat(100_000)));
             draft = draft.counting(Counted::In(directory)).arg(long.clone(), long.clone()).finding(
                 "a-policy-with-a-rather-long-name",
-                Kind::GitInternals,
+                FindingKind::GitInternals,
                 Decision::Allow,
                 long.clone(),
                 long.clone(),

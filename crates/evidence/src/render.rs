@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-use toolgate_model::{Decision, Kind};
+use toolgate_model::{Decision, FindingKind};
 
 use crate::Entry;
 
@@ -20,9 +20,9 @@ pub fn ib(entry: &Entry) -> Option<String> {
     }
     let reason = entry.findings.first().map(|finding| finding.kind);
     let form = match reason {
-        Some(Kind::MainCheckout) => IbForm::MainRepo,
-        Some(Kind::OtherAgent) => IbForm::OtherAgent,
-        Some(Kind::OtherAgentEntered) => IbForm::OtherWorktree,
+        Some(FindingKind::MainCheckout) => IbForm::MainRepo,
+        Some(FindingKind::OtherAgent) => IbForm::OtherAgent,
+        Some(FindingKind::OtherAgentEntered) => IbForm::OtherWorktree,
         _ => IbForm::Denied,
     };
     let (event, args) = match form {
@@ -53,16 +53,23 @@ pub fn mpm(entry: &Entry) -> String {
         (Decision::Ask, _) => format!("INFO Asked about {tool} operation: {message}"),
         (
             Decision::Deny,
-            Some(Kind::Outside | Kind::MainCheckout | Kind::OtherAgent | Kind::OtherAgentEntered),
+            Some(
+                FindingKind::Outside
+                | FindingKind::MainCheckout
+                | FindingKind::OtherAgent
+                | FindingKind::OtherAgentEntered,
+            ),
         ) => {
             format!("WARNING Security: Blocked {tool} operation outside working directory: {path}")
         }
-        (Decision::Deny, Some(Kind::Traversal)) => {
+        (Decision::Deny, Some(FindingKind::Traversal)) => {
             format!(
                 "WARNING Security: Blocked {tool} operation: Path traversal attempts are not allowed: {path}"
             )
         }
-        (Decision::Deny, Some(Kind::InvalidPath)) => format!("ERROR Error validating file path: {path}"),
+        (Decision::Deny, Some(FindingKind::InvalidPath)) => {
+            format!("ERROR Error validating file path: {path}")
+        }
         (Decision::Deny, _) => format!("WARNING Security: Blocked {tool} operation: {message}"),
     }
 }
@@ -260,7 +267,7 @@ mod tests {
     use super::*;
     use crate::FindingEntry;
 
-    fn entry(decision: Decision, kind: Option<Kind>, path: &str) -> Entry {
+    fn entry(decision: Decision, kind: Option<FindingKind>, path: &str) -> Entry {
         let finding = kind.map(|kind| FindingEntry {
             policy: "some-policy".to_owned(),
             kind,
@@ -281,15 +288,15 @@ mod tests {
     fn ib_lines() {
         let denied = |kind| ib(&entry(Decision::Deny, Some(kind), "/etc/passwd"));
         assert_eq!(
-            denied(Kind::Outside).unwrap(),
+            denied(FindingKind::Outside).unwrap(),
             "[2026-01-10 15:05:06] [PreToolUse] Permission denied: Read (file_path: /etc/passwd)"
         );
         assert_eq!(
-            denied(Kind::MainCheckout).unwrap(),
+            denied(FindingKind::MainCheckout).unwrap(),
             "[2026-01-10 15:05:06] [hook-check-path] Blocked: Read tried to access main repo: /etc/passwd"
         );
         assert_eq!(
-            denied(Kind::OtherAgent).unwrap(),
+            denied(FindingKind::OtherAgent).unwrap(),
             "[2026-01-10 15:05:06] [hook-check-path] Blocked: Read tried to access other agent's data: /etc/passwd"
         );
         assert_eq!(ib(&entry(Decision::Allow, None, "a")), None);
@@ -307,23 +314,23 @@ mod tests {
     fn mpm_lines() {
         let outside = "WARNING Security: Blocked Read operation outside working directory: /x";
         for (decision, kind, line) in [
-            (Decision::Deny, Some(Kind::Outside), outside),
-            (Decision::Deny, Some(Kind::MainCheckout), outside),
-            (Decision::Deny, Some(Kind::OtherAgent), outside),
+            (Decision::Deny, Some(FindingKind::Outside), outside),
+            (Decision::Deny, Some(FindingKind::MainCheckout), outside),
+            (Decision::Deny, Some(FindingKind::OtherAgent), outside),
             (
                 Decision::Deny,
-                Some(Kind::Traversal),
+                Some(FindingKind::Traversal),
                 "WARNING Security: Blocked Read operation: Path traversal attempts are not allowed: /x",
             ),
-            (Decision::Deny, Some(Kind::InvalidPath), "ERROR Error validating file path: /x"),
+            (Decision::Deny, Some(FindingKind::InvalidPath), "ERROR Error validating file path: /x"),
             (
                 Decision::Deny,
-                Some(Kind::Secret),
+                Some(FindingKind::Secret),
                 "WARNING Security: Blocked Read operation: not this way [some-policy]",
             ),
             (
                 Decision::Ask,
-                Some(Kind::Outside),
+                Some(FindingKind::Outside),
                 "INFO Asked about Read operation: not this way [some-policy]",
             ),
             (Decision::Allow, None, "INFO Allowed Read operation: /x"),
@@ -335,7 +342,7 @@ mod tests {
     #[test]
     fn text_lines() {
         assert_eq!(
-            text(&entry(Decision::Deny, Some(Kind::Outside), "/x")),
+            text(&entry(Decision::Deny, Some(FindingKind::Outside), "/x")),
             "2026-01-10 15:05:06 deny  Read file_path=/x: not this way [some-policy]"
         );
         assert_eq!(text(&entry(Decision::Allow, None, "/x")), "2026-01-10 15:05:06 allow Read file_path=/x");
@@ -344,7 +351,7 @@ mod tests {
     #[test]
     fn a_path_cannot_forge_a_line_or_drive_a_terminal() {
         let forged =
-            entry(Decision::Deny, Some(Kind::Outside), "x\n[2026-01-10 15:05:06] \u{1b}[2Jy\u{202e}z");
+            entry(Decision::Deny, Some(FindingKind::Outside), "x\n[2026-01-10 15:05:06] \u{1b}[2Jy\u{202e}z");
         for line in [ib(&forged).unwrap(), mpm(&forged), text(&forged)] {
             assert!(!line.contains(['\n', '\u{1b}', '\u{202e}']), "{line}");
             assert!(line.contains("x\\n[2026-01-10 15:05:06] \\u{1b}[2Jy\\u{202e}z"), "{line}");
@@ -382,7 +389,7 @@ mod tests {
         fn what_is_rendered_can_be_read_and_shows_the_same(
             path in any::<String>(),
             args in prop::collection::vec(("[a-z_]{1,8}", "[a-z,:() \n]{0,12}"), 0..4),
-            kind in prop::sample::select(vec![Kind::Outside, Kind::MainCheckout, Kind::OtherAgent]),
+            kind in prop::sample::select(vec![FindingKind::Outside, FindingKind::MainCheckout, FindingKind::OtherAgent]),
         ) {
             let mut entry = entry(Decision::Deny, Some(kind), &path);
             entry.args.extend(args);

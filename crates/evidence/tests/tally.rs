@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use toolgate_evidence::{
     Counted, Draft, Entry, Ledger, LedgerError, SessionCounts, Tally, entries, tail, verify,
 };
-use toolgate_model::{Decision, Kind, TeamPhase};
+use toolgate_model::{Decision, FindingKind, TeamPhase};
 use toolgate_secrets::{Redacted, redact};
 
 fn soon() -> Instant {
@@ -42,7 +42,7 @@ fn draft(name: &str, number: u64) -> Draft {
         4 => draft.counting(Counted::Run),
         _ => draft.decision(Decision::Deny).finding(
             if number.is_multiple_of(2) { "even" } else { "odd" },
-            Kind::Rule,
+            FindingKind::Rule,
             Decision::Deny,
             redact(""),
             redact("no"),

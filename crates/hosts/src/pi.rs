@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use toolgate_model::{
-    Access, Action, Call, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Standing, Verdict,
+    Access, Action, ActivationState, Call, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Verdict,
 };
 
 use crate::members::Members;
@@ -96,7 +96,11 @@ impl Host for Pi {
             session: ctx.text("sessionId")?,
             cwd: ctx.text("cwd")?,
             transcript: ctx.text("sessionFile")?,
-            standing: Standing { trusted, mode: ctx.text("mode")?.map(Cow::into_owned), paused: false },
+            activation: ActivationState {
+                trusted,
+                mode: ctx.text("mode")?.map(Cow::into_owned),
+                paused: false,
+            },
             tool,
             input,
             action,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use toolgate_model::{Call, Decision, Finding, Json, Kind, Phase, Redaction, Reply, Verdict};
+use toolgate_model::{Call, Decision, Finding, FindingKind, Json, Phase, Redaction, Reply, Verdict};
 
 use crate::wire::{joined, print, redacted, rewritten};
 
@@ -56,7 +56,7 @@ pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict) -> Reply {
 }
 
 fn decided(call: &Call<'_>, verdict: &Verdict) -> Reply {
-    let stepped_back = verdict.findings().iter().find(|finding| finding.kind == Kind::Inactive);
+    let stepped_back = verdict.findings().iter().find(|finding| finding.kind == FindingKind::Inactive);
     let stepped_back = stepped_back.map(Finding::message);
     let message = verdict.message();
     let answer = verdict.answer();

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use support::{CAPTURED, Payload, payloads};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
-    Agent, Call, Decision, Facts, Finding, Ground, Kind, Phase, Policy, Redaction, Reply, Ruleset, Standing,
-    Unknown, Verdict, Wording,
+    ActivationState, Agent, Call, Decision, Facts, Finding, FindingKind, Phase, Places, Policy, Redaction,
+    Reply, Ruleset, Unknown, Verdict, Wording,
 };
 
 /// What the client does with a call.
@@ -265,7 +265,7 @@ struct Objects<'a> {
 
 impl Policy for Objects<'_> {
     fn judge(&self, _: &Facts<'_>, findings: &mut Vec<Finding>) {
-        let finding = Finding::new("p", self.decision, Kind::Outside).because(self.message);
+        let finding = Finding::new("p", self.decision, FindingKind::Outside).because(self.message);
         findings.push(match self.answer {
             Some(answer) => finding.answering(answer),
             None => finding,
@@ -283,7 +283,7 @@ impl Wording for OwnWords {
 
 /// A verdict of this kind.
 fn verdict(objects: &Objects<'_>, granted: bool, rewrites: &[(String, String)]) -> Verdict {
-    let (agent, ground) = (Agent::default(), Ground::default());
+    let (agent, places) = (Agent::default(), Places::default());
     let facts = Facts {
         tool: "t",
         agent: &agent,
@@ -291,8 +291,8 @@ fn verdict(objects: &Objects<'_>, granted: bool, rewrites: &[(String, String)]) 
         phase: toolgate_model::Phase::Before,
         asks_user: false,
         command: None,
-        ground: &ground,
-        standing: Standing::default(),
+        places: &places,
+        activation: ActivationState::default(),
         uses: Vec::new(),
         runs: Vec::new(),
         connects: false,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Json, Standing};
+use crate::{ActivationState, Json};
 
 /// One event that a host told us of.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Call<'a> {
     /// Who is calling, in the host's own words.
     pub agent: Agent<'a>,
     /// The host's word on its mode and on trust, where the event has it.
-    pub standing: Standing,
+    pub activation: ActivationState,
     /// The tool's name; empty where the event is not about a tool.
     pub tool: Cow<'a, str>,
     /// The tool's input as it came.
@@ -49,7 +49,7 @@ impl<'a> Call<'a> {
             transcript: None,
             entered: None,
             agent: Agent::default(),
-            standing: Standing::default(),
+            activation: ActivationState::default(),
             tool: Cow::Borrowed(""),
             input: Json::Null,
             action: Action::Nothing,

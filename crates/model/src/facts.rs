@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Access, Agent, Ground, Origin, Phase, Place, Reach, Run, Team, Trouble, Unknown};
+use crate::{Access, Agent, Origin, Phase, Places, Reach, Resolved, Run, Team, Trouble, Unknown};
 
 /// Everything that a policy may know.
 #[derive(Debug)]
@@ -19,10 +19,10 @@ pub struct Facts<'a> {
     pub asks_user: bool,
     /// The text of a shell command, for lists that go by its first words. What the command does is an effect.
     pub command: Option<&'a str>,
-    /// The ground that the session stands on.
-    pub ground: &'a Ground,
+    /// The places that the session knows.
+    pub places: &'a Places,
     /// Whether the gate stands at all, for hosts and profiles that can switch it off.
-    pub standing: Standing,
+    pub activation: ActivationState,
     /// The files that the call would use.
     pub uses: Vec<Use<'a>>,
     /// Programs that it would start.
@@ -51,7 +51,7 @@ pub struct Use<'a> {
     /// Its name as given; empty where there was none.
     pub text: Cow<'a, str>,
     /// Where it leads, or why that cannot be said.
-    pub place: Result<Place, Trouble>,
+    pub place: Result<Resolved, Trouble>,
     /// One of our own files is the same file under another name.
     pub alias_of_own: bool,
     /// It lies in a temporary directory that everybody shares, in something that was there before the session.
@@ -139,7 +139,7 @@ pub struct ExpandedTarget {
 
 /// Whether the gate stands. Not standing is a state that is recorded and told, never a silence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct ActivationState {
     /// The host's word on whether its user trusts the project.
     pub trusted: Option<bool>,
     /// The host's mode (`tui`, `rpc`, `json`, `print`).

@@ -8,10 +8,10 @@
 mod call;
 mod effect;
 mod facts;
-mod ground;
 mod host;
 mod json;
 mod patch;
+mod places;
 mod resolve;
 mod secret_name;
 mod team;
@@ -22,17 +22,17 @@ mod world;
 pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase, quoted};
 pub use effect::{Effect, Gap, Origin, Reach, Run, Target, Unknown, Via, base_name};
 pub use facts::{
-    After, Change, ConfigChange, DirectoryChange, ExpandedTarget, Facts, Private, Standing, Use,
+    ActivationState, After, Change, ConfigChange, DirectoryChange, ExpandedTarget, Facts, Private, Use,
 };
-pub use ground::{Ground, Spot, below};
 pub use host::{DecodeError, HooksStart, Host, Reply};
 pub use json::{Json, MAX_DEPTH};
 pub use patch::{added, patched};
-pub use resolve::{Place, Resolver, Trouble, clean, has_dotdot};
+pub use places::{Place, Places, below};
+pub use resolve::{Resolved, Resolver, Trouble, clean, has_dotdot};
 pub use secret_name::{SECRET_LOOK, SecretName, holds_secret, secret_name, secret_pattern};
 pub use team::{COORDINATOR, History, Lockout, Member, Team, TeamPhase, plain_name};
 pub use tool_rule::{ToolAccess, ToolRule};
 pub use verdict::{
-    Decision, Finding, Kind, MAX_MESSAGE, Policy, Redaction, Ruleset, Verdict, Wording, shorten,
+    Decision, Finding, FindingKind, MAX_MESSAGE, Policy, Redaction, Ruleset, Verdict, Wording, shorten,
 };
 pub use world::{LookError, Node, NodeId, NodeKind, World};

@@ -20,7 +20,7 @@ const MAX_LINKS: usize = 40;
 
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Resolved {
     /// Absolute, cleaned as a string.
     pub lexical: PathBuf,
     /// Absolute, links resolved as far as the path exists, the rest appended.
@@ -29,7 +29,7 @@ pub struct Place {
     pub node: Option<Node>,
 }
 
-impl Place {
+impl Resolved {
     /// Both of its names, or the one where they are the same. Each must pass.
     pub fn paths(&self) -> impl Iterator<Item = &Path> + Clone {
         let lexical = (self.lexical != self.physical).then_some(self.lexical.as_path());
@@ -77,7 +77,7 @@ impl<'w> Resolver<'w> {
     }
 
     /// Where a tool's path parameter leads.
-    pub fn resolve(&self, path: &PathArg<'_>) -> Result<Place, Trouble> {
+    pub fn resolve(&self, path: &PathArg<'_>) -> Result<Resolved, Trouble> {
         match path {
             PathArg::Text(text) => self.resolve_text(text),
             PathArg::Pattern(pattern) => self.resolve_pattern(pattern),
@@ -88,13 +88,13 @@ impl<'w> Resolver<'w> {
     }
 
     /// Where this text leads.
-    pub fn resolve_text(&self, text: &str) -> Result<Place, Trouble> {
+    pub fn resolve_text(&self, text: &str) -> Result<Resolved, Trouble> {
         check_text(text)?;
         self.walk(self.absolute(text)?)
     }
 
     /// Where a file's name leads, whatever characters it is made of.
-    pub fn resolve_name(&self, text: &str) -> Result<Place, Trouble> {
+    pub fn resolve_name(&self, text: &str) -> Result<Resolved, Trouble> {
         match check_text(text) {
             Ok(()) | Err(Trouble::Blank | Trouble::Control(_)) => self.walk(self.absolute(text)?),
             Err(trouble) => Err(trouble),
@@ -103,7 +103,7 @@ impl<'w> Resolver<'w> {
 
     /// A glob reaches what lies below the part before its first special character. A `..` behind that part
     /// could climb out again, so it counts as standing right there.
-    fn resolve_pattern(&self, pattern: &str) -> Result<Place, Trouble> {
+    fn resolve_pattern(&self, pattern: &str) -> Result<Resolved, Trouble> {
         check_text(pattern)?;
         let mut fixed = PathBuf::new();
         let mut components = Path::new(pattern).components();
@@ -140,18 +140,18 @@ impl<'w> Resolver<'w> {
     /// Walks an absolute path as the kernel would: one name at a time, a link replaced by where it leads,
     /// `..` taken from where the walk really is. What does not exist is walked on as it is written: a
     /// `missing/../link` leads through `link` as soon as someone makes `missing`.
-    pub fn walk(&self, absolute: PathBuf) -> Result<Place, Trouble> {
+    pub fn walk(&self, absolute: PathBuf) -> Result<Resolved, Trouble> {
         let lexical = clean(&absolute);
         if lexical.as_os_str() == absolute.as_os_str()
             && let Straight::Yes(node) = self.straight(&absolute)
         {
-            return Ok(Place { lexical, physical: absolute, node });
+            return Ok(Resolved { lexical, physical: absolute, node });
         }
         let mut path = absolute;
         for _ in 0..=MAX_LINKS {
             match self.walk_to_link(&path)? {
                 Step::End { physical, node } => {
-                    return Ok(Place { lexical, physical, node });
+                    return Ok(Resolved { lexical, physical, node });
                 }
                 Step::Link { onward } => path = onward,
             }

@@ -36,7 +36,7 @@ impl Decision {
 /// What sort of objection a finding is: for counts, for profiles that word their messages themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum FindingKind {
     /// `..` or an absolute path where the settings forbid it.
     Traversal,
     /// Outside of what may be read or written.
@@ -107,44 +107,44 @@ pub enum Kind {
     UndeclaredConnection,
 }
 
-impl Kind {
+impl FindingKind {
     /// The word for it in records and settings.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Traversal => "traversal",
-            Kind::Outside => "outside",
-            Kind::MainCheckout => "main-checkout",
-            Kind::OtherAgent => "other-agent",
-            Kind::OtherAgentEntered => "other-agent-entered",
-            Kind::InvalidPath => "invalid-path",
-            Kind::Secret => "secret",
-            Kind::Tampering => "tampering",
-            Kind::GitInternals => "git-internals",
-            Kind::Tool => "tool",
-            Kind::Role => "role",
-            Kind::Rule => "rule",
-            Kind::Directory => "directory",
-            Kind::Destructive => "destructive",
-            Kind::DirectoryChange => "directory-change",
-            Kind::Expansion => "expansion",
-            Kind::Unproved => "unproved",
-            Kind::Failure => "failure",
-            Kind::Inactive => "inactive",
-            Kind::Coordinator => "coordinator",
-            Kind::NotOwner => "not-owner",
-            Kind::NotReader => "not-reader",
-            Kind::LockedOut => "locked-out",
-            Kind::AppendOnly => "append-only",
-            Kind::Log => "log",
-            Kind::Charter => "charter",
-            Kind::Decisions => "decisions",
-            Kind::Registry => "registry",
-            Kind::TeamPhase => "team-phase",
-            Kind::Question => "question",
-            Kind::Limit => "limit",
-            Kind::UndeclaredRead => "undeclared-read",
-            Kind::UndeclaredWrite => "undeclared-write",
-            Kind::UndeclaredConnection => "undeclared-connection",
+            FindingKind::Traversal => "traversal",
+            FindingKind::Outside => "outside",
+            FindingKind::MainCheckout => "main-checkout",
+            FindingKind::OtherAgent => "other-agent",
+            FindingKind::OtherAgentEntered => "other-agent-entered",
+            FindingKind::InvalidPath => "invalid-path",
+            FindingKind::Secret => "secret",
+            FindingKind::Tampering => "tampering",
+            FindingKind::GitInternals => "git-internals",
+            FindingKind::Tool => "tool",
+            FindingKind::Role => "role",
+            FindingKind::Rule => "rule",
+            FindingKind::Directory => "directory",
+            FindingKind::Destructive => "destructive",
+            FindingKind::DirectoryChange => "directory-change",
+            FindingKind::Expansion => "expansion",
+            FindingKind::Unproved => "unproved",
+            FindingKind::Failure => "failure",
+            FindingKind::Inactive => "inactive",
+            FindingKind::Coordinator => "coordinator",
+            FindingKind::NotOwner => "not-owner",
+            FindingKind::NotReader => "not-reader",
+            FindingKind::LockedOut => "locked-out",
+            FindingKind::AppendOnly => "append-only",
+            FindingKind::Log => "log",
+            FindingKind::Charter => "charter",
+            FindingKind::Decisions => "decisions",
+            FindingKind::Registry => "registry",
+            FindingKind::TeamPhase => "team-phase",
+            FindingKind::Question => "question",
+            FindingKind::Limit => "limit",
+            FindingKind::UndeclaredRead => "undeclared-read",
+            FindingKind::UndeclaredWrite => "undeclared-write",
+            FindingKind::UndeclaredConnection => "undeclared-connection",
         }
     }
 }
@@ -157,7 +157,7 @@ pub struct Finding {
     /// What it asks for.
     pub decision: Decision,
     /// What sort of objection it is.
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// The parameter that it is about; empty where it is about the whole call.
     pub param: String,
     /// The path that it is about, as the person would name it; empty where it is about none.
@@ -184,7 +184,7 @@ pub const MAX_MESSAGE: usize = 400;
 
 impl Finding {
     /// An objection of this policy, about the whole call until [`Finding::at`] says otherwise.
-    pub fn new(policy: &'static str, decision: Decision, kind: Kind) -> Finding {
+    pub fn new(policy: &'static str, decision: Decision, kind: FindingKind) -> Finding {
         let nothing = String::new;
         Finding {
             policy,

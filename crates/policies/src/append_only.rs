@@ -13,7 +13,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, After, Change, Decision, Facts, Finding, Kind, Policy, Use, shorten};
+use toolgate_model::{Access, After, Change, Decision, Facts, Finding, FindingKind, Policy, Use, shorten};
 
 use crate::project::{changed_in_project, takes_old_tree, team_path};
 use crate::team::FileRule;
@@ -85,14 +85,14 @@ impl Policy for GrowingFiles<'_> {
             return;
         }
         for (used, place) in changed_in_project(facts) {
-            let mut below = place.paths().filter_map(|path| team_path(path, facts.ground));
+            let mut below = place.paths().filter_map(|path| team_path(path, facts.places));
             let is_meant = below.any(|below| {
                 self.settings.seeks(&below, self.files) || (takes_old_tree(used, place) && self.holds(&below))
             });
             if is_meant && !grows(used) {
                 let path = place.lexical.to_string_lossy();
                 findings.push(
-                    Finding::new("append-only", Decision::Deny, Kind::AppendOnly)
+                    Finding::new("append-only", Decision::Deny, FindingKind::AppendOnly)
                         .because(format!(
                             "{} {} `{}`, which is append-only: what stands in it stays",
                             facts.tool,

@@ -12,7 +12,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Phase, Policy};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Phase, Policy};
 
 /// `[policy.ask-user-limit]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,7 +75,7 @@ impl Policy for AskUserLimit {
         if asked < max {
             return;
         }
-        let finding = Finding::new("ask-user-limit", Decision::Deny, Kind::Question)
+        let finding = Finding::new("ask-user-limit", Decision::Deny, FindingKind::Question)
             .because(format!("the user was asked {asked} questions in this session, and {max} are the limit"))
             .instead(self.answer.clone())
             .detail(format!("{asked}/{max}"));
@@ -90,14 +90,14 @@ impl Policy for AskUserLimit {
 mod tests {
     use super::*;
     use crate::tests::{facts, objections};
-    use toolgate_model::{Ground, History, Team};
+    use toolgate_model::{History, Places, Team};
 
     #[test]
     fn the_question_after_the_last_one_is_answered_or_denied() {
-        let ground = Ground::default();
+        let places = Places::default();
         let judged = |limit: &AskUserLimit, asked, asks_user| {
             let team = Team { history: History { asked, ..History::default() }, ..Team::default() };
-            objections(limit, &Facts { asks_user, ..facts("AskUserQuestion", &ground, &team) }).pop()
+            objections(limit, &Facts { asks_user, ..facts("AskUserQuestion", &places, &team) }).pop()
         };
         let three = AskUserLimit { max: Some(3), ..AskUserLimit::default() };
         assert_eq!(judged(&three, 2, true), None);

@@ -10,7 +10,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, shorten};
 
 use crate::project::{changed_in_project, is_built};
 
@@ -28,13 +28,13 @@ impl Policy for CoordinatorWrite {
             return;
         }
         for (used, place) in changed_in_project(facts) {
-            let of_team = place.paths().all(|path| facts.ground.team.iter().any(|team| team.holds(path)));
+            let of_team = place.paths().all(|path| facts.places.team.iter().any(|team| team.holds(path)));
             if of_team || is_built(used, place) {
                 continue;
             }
             let path = place.lexical.to_string_lossy();
             findings.push(
-                Finding::new("coordinator-write", Decision::Deny, Kind::Coordinator)
+                Finding::new("coordinator-write", Decision::Deny, FindingKind::Coordinator)
                     .because(format!(
                         "{} {} `{}`, and a coordinator does not do the work itself",
                         facts.tool,

@@ -11,7 +11,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{
-    Access, After, Change, Decision, Facts, Finding, Kind, NodeKind, Place, Policy, Use, shorten,
+    Access, After, Change, Decision, Facts, Finding, FindingKind, NodeKind, Policy, Resolved, Use, shorten,
 };
 
 use crate::project::{changed_in_project, takes_old_tree, team_path};
@@ -54,7 +54,7 @@ impl CreateOnlyLog {
 }
 
 /// Whether it makes a file that is not there, or puts one into a directory.
-fn makes(used: &Use<'_>, place: &Place, tool: &str) -> bool {
+fn makes(used: &Use<'_>, place: &Resolved, tool: &str) -> bool {
     let replaces = matches!(&used.change, Some(Change { after: After::Replaced(_), .. }));
     let edits = replaces || tool.eq_ignore_ascii_case("edit");
     let is_file = place.node.as_ref().is_some_and(|node| node.kind != NodeKind::Directory);
@@ -67,7 +67,7 @@ impl Policy for CreateOnlyLog {
             return;
         }
         for (used, place) in changed_in_project(facts) {
-            let mut below = place.paths().filter_map(|path| team_path(path, facts.ground));
+            let mut below = place.paths().filter_map(|path| team_path(path, facts.places));
             let old_tree = takes_old_tree(used, place);
             let is_log = below.any(|below| {
                 (self.seeks(&below) && !makes(used, place, facts.tool)) || (old_tree && self.holds(&below))
@@ -75,7 +75,7 @@ impl Policy for CreateOnlyLog {
             if is_log {
                 let path = place.lexical.to_string_lossy();
                 findings.push(
-                    Finding::new("create-only-log", Decision::Deny, Kind::Log)
+                    Finding::new("create-only-log", Decision::Deny, FindingKind::Log)
                         .because(format!(
                             "{} {} `{}`, a log that is append-only: it is written once and stays",
                             facts.tool,

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, shorten};
 
 use crate::pattern::Probe;
 
@@ -56,13 +56,13 @@ impl Policy for CustomRules<'_> {
                         || rule
                             .paths
                             .iter()
-                            .any(|pattern| Probe::new(path, facts.ground).covered_by(pattern).is_some())
+                            .any(|pattern| Probe::new(path, facts.places).covered_by(pattern).is_some())
                         || (!rule.extensions.is_empty()
                             && !rule.extensions.iter().any(|end| ending.ends_with(end.as_str())))
                 };
                 if place.paths().any(broken) {
                     findings.push(
-                        Finding::new("custom-rule", rule.decision, Kind::Rule)
+                        Finding::new("custom-rule", rule.decision, FindingKind::Rule)
                             .at(&used.param, place.lexical.to_string_lossy().into_owned())
                             .because(format!(
                                 "a rule forbids `{}` here: {}",

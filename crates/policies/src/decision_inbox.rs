@@ -11,7 +11,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, shorten};
 
 use crate::project::{changed_in_project, takes_tree, team_path};
 
@@ -33,12 +33,12 @@ impl Policy for DecisionInbox {
             return;
         }
         for (used, place) in changed_in_project(facts) {
-            let mut below = place.paths().filter_map(|path| team_path(path, facts.ground));
+            let mut below = place.paths().filter_map(|path| team_path(path, facts.places));
             let tree = takes_tree(used);
             if below.any(|below| below == "decisions.md" || (tree && below.is_empty())) {
                 let path = place.lexical.to_string_lossy();
                 findings.push(
-                    Finding::new("decision-inbox", Decision::Deny, Kind::Decisions)
+                    Finding::new("decision-inbox", Decision::Deny, FindingKind::Decisions)
                         .because(format!(
                             "{} {} `{}`, which the coordinator keeps",
                             facts.tool,

@@ -31,7 +31,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_declaration::{CleanPath, Dots, Pattern, TEMP};
 use toolgate_model::{
-    Access, Decision, Facts, Finding, Ground, Kind, NodeKind, Place, Policy, Reach, Run, Use, below, shorten,
+    Access, Decision, Facts, Finding, FindingKind, NodeKind, Places, Policy, Reach, Resolved, Run, Use,
+    below, shorten,
 };
 
 /// `[policy.declared-io]`
@@ -66,7 +67,7 @@ impl Policy for DeclaredIo {
         }
         if facts.connects && !self.network {
             findings.push(
-                Finding::new("declared-io", Decision::Deny, Kind::UndeclaredConnection)
+                Finding::new("declared-io", Decision::Deny, FindingKind::UndeclaredConnection)
                     .because(format!("{} talks to another machine, which is not declared", facts.tool))
                     .instead("work on declared files, or have a person set `network = true` in [policy.declared-io]"),
             );
@@ -88,7 +89,7 @@ fn interpreted(run: &Run, facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     Some(
-        Finding::new("declared-io", Decision::Deny, Kind::Unproved)
+        Finding::new("declared-io", Decision::Deny, FindingKind::Unproved)
             .because(format!(
                 "{} runs code in `{}`, and nobody can say that it keeps to what is declared",
                 facts.tool,
@@ -145,7 +146,7 @@ impl DeclaredIo {
         let extent = extent(used, place, facts);
         let refused = |needs: Needs| {
             let undeclared =
-                place.paths().find(|path| !self.declares(path, needs, extent, used, facts.ground))?;
+                place.paths().find(|path| !self.declares(path, needs, extent, used, facts.places))?;
             Some(self.finding(used, place, undeclared, needs, extent, facts))
         };
         refused(needs).or_else(|| refused(Needs::Input).filter(|_| self.is_linked_from_input(used, facts)))
@@ -155,7 +156,7 @@ impl DeclaredIo {
     fn is_linked_from_input(&self, used: &Use<'_>, facts: &Facts<'_>) -> bool {
         let is_input = |other: &Use<'_>| {
             other.place.as_ref().is_ok_and(|place| {
-                self.declares(&place.lexical, Needs::Input, Extent::File, other, facts.ground)
+                self.declares(&place.lexical, Needs::Input, Extent::File, other, facts.places)
             })
         };
         used.access == Access::Link
@@ -183,7 +184,7 @@ impl DeclaredIo {
         let mut archives = own().filter(|used| used.access == Access::Read).peekable();
         let is_output = |used: &Use<'_>| {
             used.place.as_ref().is_ok_and(|place| {
-                place.paths().any(|path| self.declares(path, Needs::Output, Extent::File, used, facts.ground))
+                place.paths().any(|path| self.declares(path, Needs::Output, Extent::File, used, facts.places))
             })
         };
         if archives.peek().is_none() || archives.any(is_output) {
@@ -209,8 +210,8 @@ impl DeclaredIo {
     }
 
     /// Whether one name of a place is declared for this.
-    fn declares(&self, path: &Path, needs: Needs, extent: Extent, used: &Use<'_>, ground: &Ground) -> bool {
-        let Some(path) = in_workspace(path, ground) else { return false };
+    fn declares(&self, path: &Path, needs: Needs, extent: Extent, used: &Use<'_>, places: &Places) -> bool {
+        let Some(path) = in_workspace(path, places) else { return false };
         let (path, extent) = match known_part(path).filter(|_| used.origin.is_some()) {
             Some(known) => (known, Extent::Tree),
             None => (path, extent),
@@ -228,15 +229,15 @@ impl DeclaredIo {
     fn finding(
         &self,
         used: &Use<'_>,
-        place: &Place,
+        place: &Resolved,
         undeclared: &Path,
         needs: Needs,
         extent: Extent,
         facts: &Facts<'_>,
     ) -> Finding {
         let (kind, list, key) = match needs {
-            Needs::Output => (Kind::UndeclaredWrite, &self.outputs, "outputs"),
-            Needs::Inside | Needs::Input => (Kind::UndeclaredRead, &self.inputs, "inputs"),
+            Needs::Output => (FindingKind::UndeclaredWrite, &self.outputs, "outputs"),
+            Needs::Inside | Needs::Input => (FindingKind::UndeclaredRead, &self.inputs, "inputs"),
         };
         let named = place.lexical.to_string_lossy();
         let all = if extent == Extent::Tree { " and all below" } else { "" };
@@ -245,7 +246,7 @@ impl DeclaredIo {
         } else {
             format!(" (it leads to `{}`)", shorten(&undeclared.to_string_lossy(), 80))
         };
-        let (why, person) = if in_workspace(undeclared, facts.ground).is_some() {
+        let (why, person) = if in_workspace(undeclared, facts.places).is_some() {
             (
                 format!("which `{key}` do not declare"),
                 format!("have a person add it to `{key}` of [policy.declared-io]"),
@@ -261,7 +262,7 @@ impl DeclaredIo {
             entries.push("temp/");
         }
         let entries = entries.join(", ");
-        let instead = match &facts.ground.root {
+        let instead = match &facts.places.root {
             None => "have a person register the session's directory with --root".to_owned(),
             Some(_) if needs == Needs::Inside => "list what lies in the workspace".to_owned(),
             Some(_) if entries.is_empty() => format!("there are no {key} yet; {person}"),
@@ -282,7 +283,7 @@ impl DeclaredIo {
 
 /// A finding about places that only turn up when it runs.
 fn unproved(reason: &str, instead: &str) -> Finding {
-    Finding::new("declared-io", Decision::Deny, Kind::UndeclaredRead).because(reason).instead(instead)
+    Finding::new("declared-io", Decision::Deny, FindingKind::UndeclaredRead).because(reason).instead(instead)
 }
 
 /// Whether something in one of these directories is used. That the directory itself is made or taken away follows no link.
@@ -327,7 +328,7 @@ fn followed_links(run: &Run, facts: &Facts<'_>) -> Option<Finding> {
 /// What no path can be made of cannot be declared either.
 fn no_path(used: &Use<'_>, facts: &Facts<'_>) -> Finding {
     let text = used.text.escape_debug().to_string();
-    Finding::new("declared-io", Decision::Deny, Kind::Traversal)
+    Finding::new("declared-io", Decision::Deny, FindingKind::Traversal)
         .because(format!(
             "`{}` of {}, `{}`, is no path that could be declared",
             used.param,
@@ -339,7 +340,7 @@ fn no_path(used: &Use<'_>, facts: &Facts<'_>) -> Finding {
 }
 
 /// The standard streams, and devices that keep nothing. Not all of `/dev`: files can be kept in `/dev/shm`.
-fn is_no_file(place: &Place) -> bool {
+fn is_no_file(place: &Resolved) -> bool {
     const DEVICES: &[&str] =
         &["full", "null", "random", "stderr", "stdin", "stdout", "tty", "urandom", "zero"];
     place.paths().all(|path| {
@@ -351,8 +352,8 @@ fn is_no_file(place: &Place) -> bool {
 
 /// The path below the session's root, which is where declared paths start; `None` for what lies elsewhere, and for names
 /// that no declaration could hold.
-fn in_workspace<'p>(path: &'p Path, ground: &Ground) -> Option<&'p str> {
-    let root = ground.root.as_ref()?;
+fn in_workspace<'p>(path: &'p Path, places: &Places) -> Option<&'p str> {
+    let root = places.root.as_ref()?;
     let path = path.as_os_str().as_encoded_bytes();
     let rest = [&root.lexical, &root.physical]
         .into_iter()
@@ -391,7 +392,7 @@ fn is_temporary(path: &CleanPath<'_>, extent: Extent) -> bool {
     }
 }
 
-fn extent(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> Extent {
+fn extent(used: &Use<'_>, place: &Resolved, facts: &Facts<'_>) -> Extent {
     let is_directory = is_kind(place, &NodeKind::Directory);
     match (used.access, used.reach) {
         (Access::Write, _) if is_made_directory(used, place, facts) => Extent::Directory,
@@ -410,7 +411,7 @@ fn extent(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> Extent {
     }
 }
 
-fn is_kind(place: &Place, kind: &NodeKind) -> bool {
+fn is_kind(place: &Resolved, kind: &NodeKind) -> bool {
     place.node.as_ref().is_some_and(|node| node.kind == *kind)
 }
 
@@ -420,24 +421,24 @@ fn runs_of<'f>(used: &'f Use<'_>, facts: &'f Facts<'_>) -> impl Iterator<Item = 
 }
 
 /// Whether a redirection names this place.
-fn is_redirected(run: &Run, place: &Place) -> bool {
+fn is_redirected(run: &Run, place: &Resolved) -> bool {
     place.lexical.to_str().is_some_and(|path| run.outputs.iter().any(|output| output == path))
 }
 
-fn is_made_directory(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
+fn is_made_directory(used: &Use<'_>, place: &Resolved, facts: &Facts<'_>) -> bool {
     let makes = |run: &Run| run.program == "mkdir" || (run.program == "install" && run.has("-d"));
     runs_of(used, facts).any(|run| makes(run) && !is_redirected(run, place))
 }
 
 /// Other uses of the same place.
-fn uses_of<'f>(place: &'f Place, facts: &'f Facts<'_>) -> impl Iterator<Item = &'f Use<'f>> {
+fn uses_of<'f>(place: &'f Resolved, facts: &'f Facts<'_>) -> impl Iterator<Item = &'f Use<'f>> {
     let is_it = |used: &&Use<'_>| used.place.as_ref().is_ok_and(|other| other.lexical == place.lexical);
     facts.uses.iter().filter(is_it)
 }
 
 /// Whether a file is read in order to be changed or moved: that is part of writing it. Only by programs that show nothing of
 /// it, and not by a redirection: `ed x` and `tee -a x < x` show it.
-fn is_part_of_change(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
+fn is_part_of_change(used: &Use<'_>, place: &Resolved, facts: &Facts<'_>) -> bool {
     const IN_PLACE: &[&str] =
         &["bunzip2", "bzip2", "gunzip", "gzip", "mv", "patch", "sed", "sort", "unxz", "unzstd", "xz", "zstd"];
     let as_far = |other: &Use<'_>| other.reach == Reach::Below || used.reach == Reach::Exact;
@@ -467,7 +468,7 @@ fn puts_files(used: &Use<'_>, facts: &Facts<'_>) -> bool {
 }
 
 /// Whether the same command has made a file there by a redirection, and nothing else in its place.
-fn is_made_file(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
+fn is_made_file(used: &Use<'_>, place: &Resolved, facts: &Facts<'_>) -> bool {
     let replaced = |other: &Use<'_>| {
         other.origin != used.origin
             && (other.access == Access::Delete || is_made_directory(other, place, facts))
@@ -479,7 +480,7 @@ fn is_made_file(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
 
 /// Whether a use shows names and nothing of what is in the files: tools that go by names in every host, those that read a
 /// file and list a directory, and what git says without looking into anything.
-fn shows_names(used: &Use<'_>, place: &Place, facts: &Facts<'_>) -> bool {
+fn shows_names(used: &Use<'_>, place: &Resolved, facts: &Facts<'_>) -> bool {
     const SEARCHING: &[&str] = &["Glob", "LS", "find", "glob", "list", "list_directory", "ls"];
     const READING: &[&str] = &["Read", "read", "read_file", "view"];
     match (used.access, &used.origin) {
@@ -576,7 +577,7 @@ fn git_shows_names(run: &Run) -> bool {
 mod tests {
     use super::*;
     use crate::tests::{facts, objections, place, used};
-    use toolgate_model::{Spot, Team};
+    use toolgate_model::{Place, Team};
 
     fn policy(text: &str) -> DeclaredIo {
         toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -595,18 +596,18 @@ mod tests {
     #[test]
     fn both_names_of_the_root_are_the_root() {
         let one = policy("enabled = true\ninputs = [\"a\"]");
-        let root = Spot { lexical: "/link".into(), physical: "/real".into() };
-        let (ground, team) = (Ground { root: Some(root), ..Ground::default() }, Team::default());
-        let denied = |lexical: &str, physical: &str, ground: &Ground| {
-            let place = Place { physical: physical.into(), ..place(lexical) };
-            let call = Facts { uses: vec![used(Access::Read, Ok(place))], ..facts("Read", ground, &team) };
+        let root = Place { lexical: "/link".into(), physical: "/real".into() };
+        let (places, team) = (Places { root: Some(root), ..Places::default() }, Team::default());
+        let denied = |lexical: &str, physical: &str, places: &Places| {
+            let place = Resolved { physical: physical.into(), ..place(lexical) };
+            let call = Facts { uses: vec![used(Access::Read, Ok(place))], ..facts("Read", places, &team) };
             objections(&one, &call).first().map(Finding::message)
         };
-        assert_eq!(denied("/link/a", "/real/a", &ground), None);
-        assert_eq!(denied("/real/a", "/real/a", &ground), None);
-        assert!(denied("/link/a", "/real/b", &ground).unwrap().contains("it leads to `/real/b`"));
-        assert!(denied("/real2/a", "/real2/a", &ground).unwrap().contains("outside of the workspace"));
-        let nowhere = denied("/real/a", "/real/a", &Ground::default()).unwrap();
+        assert_eq!(denied("/link/a", "/real/a", &places), None);
+        assert_eq!(denied("/real/a", "/real/a", &places), None);
+        assert!(denied("/link/a", "/real/b", &places).unwrap().contains("it leads to `/real/b`"));
+        assert!(denied("/real2/a", "/real2/a", &places).unwrap().contains("outside of the workspace"));
+        let nowhere = denied("/real/a", "/real/a", &Places::default()).unwrap();
         assert!(nowhere.contains("--root"), "without a root nothing is declared: {nowhere}");
     }
 
@@ -623,7 +624,7 @@ mod tests {
         ] {
             assert_eq!(is_no_file(&place(path)), is_none, "{path}");
         }
-        let link = Place { physical: "/dev/null".into(), ..place("/w/null") };
+        let link = Resolved { physical: "/dev/null".into(), ..place("/w/null") };
         assert!(!is_no_file(&link), "a link to a device is a file of the workspace");
     }
 

@@ -17,7 +17,7 @@
 use regex_lite::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Gap, Kind, Policy, Run, Unknown, Via, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Gap, Policy, Run, Unknown, Via, shorten};
 
 use crate::command::{Shape, canonical, glob};
 use crate::packs::{self, PackRule};
@@ -135,7 +135,7 @@ impl Policy for Destructive {
         // A person's own words come first.
         for run in &facts.runs {
             if let Some(words) = self.block.iter().find(|words| is_blocked(run, words)) {
-                let finding = Finding::new("destructive", Decision::Deny, Kind::Rule)
+                let finding = Finding::new("destructive", Decision::Deny, FindingKind::Rule)
                     .because(format!("Shell command blocked: {} is `{}`", shown(run), shorten(words, 80)))
                     .instead("do without it, or have a person run it");
                 findings.push(finding);
@@ -180,7 +180,7 @@ impl Policy for DiskFloor {
             if is_device {
                 let named = place.lexical.to_string_lossy().into_owned();
                 findings.push(
-                    Finding::new("destructive", Decision::Deny, Kind::Destructive)
+                    Finding::new("destructive", Decision::Deny, FindingKind::Destructive)
                         .because(format!("Direct disk write is blocked: `{}`", shorten(&named, 100)))
                         .at(&used.param, named)
                         .instead("write to a file in the worktree"),
@@ -190,7 +190,7 @@ impl Policy for DiskFloor {
         let bomb = |unknown: &&Unknown<'_>| matches!(unknown, Unknown::Shell { gap: Gap::Bounds, text, .. } if text == "fork bomb");
         if facts.unknown.iter().any(|unknown| bomb(&unknown)) {
             findings.push(
-                Finding::new("destructive", Decision::Deny, Kind::Destructive)
+                Finding::new("destructive", Decision::Deny, FindingKind::Destructive)
                     .because("Fork bomb detected: a function that starts itself without end")
                     .instead("do without it"),
             );
@@ -199,7 +199,7 @@ impl Policy for DiskFloor {
 }
 
 fn judge_packs(facts: &Facts<'_>, holds: impl Fn(&PackRule) -> bool, findings: &mut Vec<Finding>) {
-    let home = facts.ground.home.as_ref().and_then(|home| home.lexical.to_str());
+    let home = facts.places.home.as_ref().and_then(|home| home.lexical.to_str());
     for (number, run) in facts.runs.iter().enumerate() {
         let run = &*canonical(run, home);
         let hit = packs::rules_for(run).filter(|rule| {
@@ -211,7 +211,7 @@ fn judge_packs(facts: &Facts<'_>, holds: impl Fn(&PackRule) -> bool, findings: &
                 continue;
             }
             findings.push(
-                Finding::new("destructive", rule.decision, Kind::Destructive)
+                Finding::new("destructive", rule.decision, FindingKind::Destructive)
                     .because(format!("{}: {}", shown(run), rule.reason))
                     .instead(rule.instead),
             );
@@ -312,7 +312,7 @@ impl Policy for OwnRules<'_> {
             if fits {
                 let decision = if rule.ask { Decision::Ask } else { Decision::Deny };
                 findings.push(
-                    Finding::new("destructive", decision, Kind::Rule)
+                    Finding::new("destructive", decision, FindingKind::Rule)
                         .because(format!("a rule forbids such a command: {}", shorten(&rule.message, 200)))
                         .instead(shorten(&rule.instead, 140)),
                 );
@@ -328,7 +328,7 @@ impl Policy for OwnRules<'_> {
             {
                 let decision = if rule.ask { Decision::Ask } else { Decision::Deny };
                 findings.push(
-                    Finding::new("destructive", decision, Kind::Rule)
+                    Finding::new("destructive", decision, FindingKind::Rule)
                         .because(format!("{}: {}", shown(run), shorten(&rule.message, 200)))
                         .instead(shorten(&rule.instead, 140)),
                 );
@@ -361,12 +361,12 @@ mod tests {
     use super::*;
     use crate::command::tests::runs;
     use crate::tests::{facts, objections, place, used};
-    use toolgate_model::{Access, Ground, Origin, Place, Team, Trouble};
+    use toolgate_model::{Access, Origin, Places, Resolved, Team, Trouble};
 
     /// What a policy objects to a command whose text this is, and that runs what `run` says.
     fn judged(policy: &dyn Policy, text: &str, run: &str) -> Vec<(Decision, String)> {
-        let (ground, team) = (Ground::default(), Team::default());
-        let call = Facts { command: Some(text), runs: runs(run), ..facts("Bash", &ground, &team) };
+        let (places, team) = (Places::default(), Team::default());
+        let call = Facts { command: Some(text), runs: runs(run), ..facts("Bash", &places, &team) };
         let messages = objections(policy, &call).into_iter();
         messages.map(|finding| (finding.decision, finding.message())).collect()
     }
@@ -393,16 +393,16 @@ mod tests {
         }
         let asks = [CommandRule { ask: true, ..rule.clone() }];
         assert_eq!(judged(&OwnRules(&asks), "deploy prod", ""), [(Decision::Ask, denied.to_owned())]);
-        let (ground, team) = (Ground::default(), Team::default());
-        assert_eq!(objections(&own, &facts("Write", &ground, &team)), [], "no command at all");
+        let (places, team) = (Places::default(), Team::default());
+        assert_eq!(objections(&own, &facts("Write", &places, &team)), [], "no command at all");
     }
 
     #[test]
     fn a_pattern_that_cannot_be_read_forbids_every_command() {
         let broken = [CommandRule { message: "no".into(), pattern: "(".into(), ..CommandRule::default() }];
         assert_eq!(judged(&OwnRules(&broken), "ls", "ls").len(), 1);
-        let (ground, team) = (Ground::default(), Team::default());
-        assert_eq!(objections(&OwnRules(&broken), &facts("Write", &ground, &team)), []);
+        let (places, team) = (Places::default(), Team::default());
+        assert_eq!(objections(&OwnRules(&broken), &facts("Write", &places, &team)), []);
     }
 
     #[test]
@@ -432,9 +432,9 @@ mod tests {
 
     #[test]
     fn nothing_writes_to_a_whole_disk_by_its_name() {
-        let (ground, team) = (Ground::default(), Team::default());
-        let denied = |access, place: Result<Place, Trouble>| {
-            let call = Facts { uses: vec![used(access, place)], ..facts("Write", &ground, &team) };
+        let (places, team) = (Places::default(), Team::default());
+        let denied = |access, place: Result<Resolved, Trouble>| {
+            let call = Facts { uses: vec![used(access, place)], ..facts("Write", &places, &team) };
             objections(&DiskFloor, &call).into_iter().map(|finding| finding.path).collect::<Vec<_>>()
         };
         for device in ["/dev/sda", "/dev/nvme0n1p2", "/dev/mapper/root", "/dev/mem", "/proc/sysrq-trigger"] {
@@ -444,18 +444,18 @@ mod tests {
         for file in ["/dev/null", "/dev/shm/sda", "/r/dev/sda", "/dev/tty"] {
             assert_eq!(denied(Access::Write, Ok(place(file))), [""; 0], "{file}");
         }
-        let linked = Place { physical: "/dev/sdb".into(), ..place("/r/disk") };
+        let linked = Resolved { physical: "/dev/sdb".into(), ..place("/r/disk") };
         assert_eq!(denied(Access::Append, Ok(linked)), ["/r/disk"], "through a link");
         assert_eq!(denied(Access::Write, Err(Trouble::LinkLoop)), [""; 0], "another policy's");
     }
 
     #[test]
     fn a_fork_bomb_is_no_mere_unknown() {
-        let (ground, team) = (Ground::default(), Team::default());
+        let (places, team) = (Places::default(), Team::default());
         let count = |gap, text: &str| {
             let origin = Origin { span: (0, 1), via: None };
             let unknown = vec![Unknown::Shell { gap, text: text.into(), origin }];
-            objections(&DiskFloor, &Facts { unknown, ..facts("Bash", &ground, &team) }).len()
+            objections(&DiskFloor, &Facts { unknown, ..facts("Bash", &places, &team) }).len()
         };
         assert_eq!(count(Gap::Bounds, "fork bomb"), 1);
         assert_eq!(count(Gap::Bounds, "too deep"), 0);

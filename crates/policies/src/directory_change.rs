@@ -11,7 +11,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, DirectoryChange as Change, Facts, Finding, Kind, Policy, shorten};
+use toolgate_model::{Decision, DirectoryChange as Change, Facts, Finding, FindingKind, Policy, shorten};
 
 /// `[policy.directory-change]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,7 +56,7 @@ impl Policy for DirectoryChange {
             if decision != Decision::Allow {
                 let target = shorten(&change.text, 80);
                 findings.push(
-                    Finding::new("directory-change", decision, Kind::DirectoryChange)
+                    Finding::new("directory-change", decision, FindingKind::DirectoryChange)
                         .because(format!("`{}` {what}", format!("cd {target}").trim_end()))
                         .at("command", target)
                         .instead("name a directory of the worktree plainly, or leave the `cd` out"),

@@ -10,7 +10,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, Decision, Facts, Finding, Kind, NodeKind, Policy, shorten};
+use toolgate_model::{Access, Decision, Facts, Finding, FindingKind, NodeKind, Policy, shorten};
 
 /// `[policy.directory-read]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ impl Policy for DirectoryRead {
             let Ok(place) = &used.place else { continue };
             if place.node.as_ref().is_some_and(|node| node.kind == NodeKind::Directory) {
                 findings.push(
-                    Finding::new("directory-read", Decision::Deny, Kind::Directory)
+                    Finding::new("directory-read", Decision::Deny, FindingKind::Directory)
                         .at(&used.param, place.lexical.to_string_lossy().into_owned())
                         .because(format!(
                             "`{}` is a directory",

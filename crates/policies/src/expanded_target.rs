@@ -11,7 +11,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, Decision, Facts, Finding, Kind, Policy, shorten};
+use toolgate_model::{Access, Decision, Facts, Finding, FindingKind, Policy, shorten};
 
 /// `[policy.expanded-target]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ impl Policy for ExpandedTarget {
             if target.access.changes() || target.access == Access::Link {
                 let text = shorten(&target.text, 80);
                 findings.push(
-                    Finding::new("expanded-target", self.change, Kind::Expansion)
+                    Finding::new("expanded-target", self.change, FindingKind::Expansion)
                         .because(format!(
                             "{} `{text}`, a word that the shell expands first",
                             target.access.verb()

@@ -9,7 +9,7 @@
 //! link) of one of our own files.
 //! Does not see: what a started program writes. That is the sandbox's job.
 
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, shorten};
 
 use crate::pattern::Probe;
 
@@ -134,11 +134,11 @@ impl Policy for GateTampering {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for used in facts.uses.iter().filter(|used| used.writes()) {
             let Ok(place) = &used.place else { continue };
-            let probes: Vec<Probe<'_>> = place.paths().map(|path| Probe::new(path, facts.ground)).collect();
+            let probes: Vec<Probe<'_>> = place.paths().map(|path| Probe::new(path, facts.places)).collect();
             let covered = |patterns: &[&str]| {
                 patterns.iter().any(|pattern| probes.iter().any(|probe| probe.forbidden_by(pattern)))
             };
-            let own = facts.ground.own.iter().any(|spot| probes.iter().any(|probe| probe.is_in(spot)));
+            let own = facts.places.own.iter().any(|own| probes.iter().any(|probe| probe.is_in(own)));
             let named = shorten(&place.lexical.to_string_lossy(), 120);
             let (decision, reason) = if own || used.alias_of_own {
                 (Decision::Deny, format!("`{named}` belongs to toolgate itself"))
@@ -153,7 +153,7 @@ impl Policy for GateTampering {
                 continue;
             };
             findings.push(
-                Finding::new("gate-tampering", decision, Kind::Tampering)
+                Finding::new("gate-tampering", decision, FindingKind::Tampering)
                     .at(&used.param, place.lexical.to_string_lossy().into_owned())
                     .because(reason)
                     .instead("a person has to change it, outside of the agent"),

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, shorten};
 
 use crate::pattern::Probe;
 
@@ -40,7 +40,7 @@ impl Policy for GitInternalsWrite {
             return;
         }
         let internal = |path: &Path| {
-            let probe = Probe::new(path, facts.ground);
+            let probe = Probe::new(path, facts.places);
             probe.forbidden_by("**/.git")
                 && !HARMLESS.iter().any(|harmless| probe.covered_by(harmless).is_some())
         };
@@ -48,7 +48,7 @@ impl Policy for GitInternalsWrite {
             let Ok(place) = &used.place else { continue };
             if place.paths().any(internal) {
                 findings.push(
-                    Finding::new("git-internals-write", Decision::Deny, Kind::GitInternals)
+                    Finding::new("git-internals-write", Decision::Deny, FindingKind::GitInternals)
                         .at(&used.param, place.lexical.to_string_lossy().into_owned())
                         .because(format!(
                             "`{}` is git's own file",

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use toolgate_declaration::{glob_covers, letters};
-use toolgate_model::Ground;
+use toolgate_model::Places;
 
 /// The names of a path.
 pub(crate) struct Names {
@@ -20,12 +20,12 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// INVARIANT: `path` is absolute and clean, as every path of a `Place` is.
-    pub(crate) fn of(path: &Path, ground: &Ground) -> Names {
+    /// INVARIANT: `path` is absolute and clean, as every path of a `Resolved` is.
+    pub(crate) fn of(path: &Path, places: &Places) -> Names {
         // What lies in a worktree inside of this one is named from there: it is the same file of another branch.
-        let nested = ground.inner.iter().chain(&ground.siblings);
-        let root = nested.chain(&ground.root).flat_map(|root| [&root.physical, &root.lexical]);
-        let mut teams = ground
+        let nested = places.inner.iter().chain(&places.siblings);
+        let root = nested.chain(&places.root).flat_map(|root| [&root.physical, &root.lexical]);
+        let mut teams = places
             .team
             .iter()
             .filter(|team| team.holds(path))
@@ -163,11 +163,11 @@ pub(crate) fn check(glob: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_model::Spot;
+    use toolgate_model::Place;
 
     #[test]
     fn globs_cover_what_people_mean() {
-        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
+        let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         for (glob, path, fits) in [
             ("src/**", "/r/src/a/b.ts", true),
             ("src/**", "/r/src", true),
@@ -196,16 +196,16 @@ mod tests {
             ("src/**", "/r/src\\..\\x", false),
             ("**/a/**/b", "/r/a/x/a/y/b", true),
         ] {
-            assert_eq!(Names::of(Path::new(path), &ground).covered_by(glob), fits, "{glob} {path}");
+            assert_eq!(Names::of(Path::new(path), &places).covered_by(glob), fits, "{glob} {path}");
         }
     }
 
     #[test]
     fn whole_paths_and_the_teams_directory_elsewhere_are_meant_too() {
-        let ground = Ground {
-            root: Some(Spot::plain("/r")),
-            team: vec![Spot::plain("/r/.squad"), Spot::plain("/main/.squad")],
-            ..Ground::default()
+        let places = Places {
+            root: Some(Place::plain("/r")),
+            team: vec![Place::plain("/r/.squad"), Place::plain("/main/.squad")],
+            ..Places::default()
         };
         for (glob, path, fits) in [
             ("/r/src/**", "/r/src/a", true),
@@ -217,16 +217,16 @@ mod tests {
             ("src/**", "/main/src/a", false),
             ("Src/**", "/r/src/a", false),
         ] {
-            assert_eq!(Names::of(Path::new(path), &ground).covered_by(glob), fits, "{glob} {path}");
+            assert_eq!(Names::of(Path::new(path), &places).covered_by(glob), fits, "{glob} {path}");
         }
-        let names = |path: &str| Names::of(Path::new(path), &ground);
+        let names = |path: &str| Names::of(Path::new(path), &places);
         assert!(names("/r/SRC/A").forbidden_by("src/a") && names("/r/src/a").forbidden_by("Src/*"));
         assert!(names("/r").are_root() && !names("/r/a").are_root() && !names("/x").are_root());
     }
 
     #[test]
     fn what_lies_below_a_directory() {
-        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
+        let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         for (glob, path, below) in [
             ("src/auth.ts", "/r/src", true),
             ("src/auth.ts", "/r", true),
@@ -241,18 +241,18 @@ mod tests {
             ("**/auth/*.ts", "/r/src/lib", false),
             ("src/auth.ts", "/elsewhere/src", false),
         ] {
-            assert_eq!(Names::of(Path::new(path), &ground).are_above(glob), below, "{glob} {path}");
+            assert_eq!(Names::of(Path::new(path), &places).are_above(glob), below, "{glob} {path}");
         }
         // No glob makes it slow.
         let deep = format!("/r/{}", "a/".repeat(200));
         let glob = format!("{}b", "**/a/".repeat(80));
-        assert!(!Names::of(Path::new(&deep), &ground).covered_by(&glob));
-        assert!(Names::of(Path::new(&deep), &ground).are_above(&glob));
+        assert!(!Names::of(Path::new(&deep), &places).covered_by(&glob));
+        assert!(Names::of(Path::new(&deep), &places).are_above(&glob));
     }
 
     #[test]
     fn bare_words_name_artifacts() {
-        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
+        let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         for (word, path, fits) in [
             ("auth", "/r/src/auth.ts", true),
             ("auth", "/r/src/auth/login.ts", true),
@@ -263,7 +263,7 @@ mod tests {
             ("auth", "/r/src\\auth.ts", true),
             ("", "/r/.env", false),
         ] {
-            assert_eq!(Names::of(Path::new(path), &ground).hold(word), fits, "{word} {path}");
+            assert_eq!(Names::of(Path::new(path), &places).hold(word), fits, "{word} {path}");
         }
     }
 

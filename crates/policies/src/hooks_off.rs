@@ -9,7 +9,7 @@
 //! registration in it.
 //! Does not see: settings that the host does not tell us of before it applies them. `toolgate doctor` does.
 
-use toolgate_model::{ConfigChange, Decision, Facts, Finding, Kind, Policy};
+use toolgate_model::{ConfigChange, Decision, Facts, Finding, FindingKind, Policy};
 
 pub(crate) struct HooksOff;
 
@@ -26,7 +26,7 @@ impl Policy for HooksOff {
             }
         };
         findings.push(
-            Finding::new("hooks-off", Decision::Deny, Kind::Tampering)
+            Finding::new("hooks-off", Decision::Deny, FindingKind::Tampering)
                 .because(reason.to_owned())
                 .instead("mend the file, or run `toolgate uninstall` in a terminal"),
         );
@@ -37,13 +37,13 @@ impl Policy for HooksOff {
 mod tests {
     use super::*;
     use crate::tests::{facts, objections};
-    use toolgate_model::{Ground, Team};
+    use toolgate_model::{Places, Team};
 
     #[test]
     fn settings_that_would_silence_us_are_refused() {
-        let (ground, team) = (Ground::default(), Team::default());
+        let (places, team) = (Places::default(), Team::default());
         let refused = |config| {
-            let found = objections(&HooksOff, &Facts { config, ..facts("", &ground, &team) });
+            let found = objections(&HooksOff, &Facts { config, ..facts("", &places, &team) });
             found.first().map(|finding| (finding.decision, finding.message()))
         };
         assert_eq!(refused(None), None);

@@ -11,7 +11,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, TeamPhase, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, TeamPhase, shorten};
 
 use crate::project::changed_in_project;
 
@@ -33,7 +33,7 @@ impl Policy for InitPhase {
         }
         if SCHEDULERS.contains(&facts.tool) {
             findings.push(
-                Finding::new("init-phase", Decision::Deny, Kind::TeamPhase)
+                Finding::new("init-phase", Decision::Deny, FindingKind::TeamPhase)
                     .because(format!(
                         "{} says something later in the user's stead, who has not agreed to the team",
                         facts.tool
@@ -44,7 +44,7 @@ impl Policy for InitPhase {
         for (used, place) in changed_in_project(facts) {
             let path = place.lexical.to_string_lossy();
             findings.push(
-                Finding::new("init-phase", Decision::Deny, Kind::TeamPhase)
+                Finding::new("init-phase", Decision::Deny, FindingKind::TeamPhase)
                     .because(format!(
                         "{} {} `{}` before the user has agreed to the team",
                         facts.tool,
@@ -62,14 +62,14 @@ impl Policy for InitPhase {
 mod tests {
     use super::*;
     use crate::tests::{facts, objections};
-    use toolgate_model::{Ground, Team};
+    use toolgate_model::{Places, Team};
 
     #[test]
     fn no_agent_agrees_in_its_users_stead_later() {
-        let ground = Ground::default();
+        let places = Places::default();
         let denied = |enabled, phase, tool| {
             let team = Team { phase, ..Team::default() };
-            !objections(&InitPhase { enabled }, &facts(tool, &ground, &team)).is_empty()
+            !objections(&InitPhase { enabled }, &facts(tool, &places, &team)).is_empty()
         };
         for tool in SCHEDULERS {
             assert!(denied(true, TeamPhase::Proposed, tool), "{tool}");

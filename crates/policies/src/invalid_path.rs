@@ -12,7 +12,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, Trouble, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, Trouble, shorten};
 
 /// `[policy.invalid-path]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +61,7 @@ impl Policy for InvalidPath {
                 ),
             };
             findings.push(
-                Finding::new("invalid-path", Decision::Deny, Kind::InvalidPath)
+                Finding::new("invalid-path", Decision::Deny, FindingKind::InvalidPath)
                     .at(&used.param, used.text.escape_debug().to_string())
                     .because(format!("`{}` of {} {what}", used.param, facts.tool))
                     .instead(instead),
@@ -74,15 +74,15 @@ impl Policy for InvalidPath {
 mod tests {
     use super::*;
     use crate::tests::{facts, objections, used};
-    use toolgate_model::{Access, Ground, Team};
+    use toolgate_model::{Access, Places, Team};
 
     #[test]
     fn every_trouble_says_what_it_is_and_what_passes() {
-        let (ground, team) = (Ground::default(), Team::default());
+        let (places, team) = (Places::default(), Team::default());
         let told = |enabled, trouble: Trouble| {
             let uses = vec![used(Access::Read, Err(trouble))];
             let found =
-                objections(&InvalidPath { enabled }, &Facts { uses, ..facts("Read", &ground, &team) });
+                objections(&InvalidPath { enabled }, &Facts { uses, ..facts("Read", &places, &team) });
             found.first().map(Finding::message)
         };
         for (trouble, what) in [

@@ -142,13 +142,13 @@ pub(crate) mod tests {
     use std::borrow::Cow;
 
     use toolgate_model::{
-        Access, Agent, Facts, Finding, Ground, Place, Policy, Reach, Standing, Team, Trouble, Use,
+        Access, ActivationState, Agent, Facts, Finding, Places, Policy, Reach, Resolved, Team, Trouble, Use,
     };
 
     use super::*;
 
     /// A call that does nothing, for a test to add what it is about.
-    pub(crate) fn facts<'a>(tool: &'a str, ground: &'a Ground, team: &'a Team) -> Facts<'a> {
+    pub(crate) fn facts<'a>(tool: &'a str, places: &'a Places, team: &'a Team) -> Facts<'a> {
         const NOBODY: &Agent<'static> = &Agent { id: None, kind: None };
         Facts {
             tool,
@@ -157,8 +157,8 @@ pub(crate) mod tests {
             phase: toolgate_model::Phase::Before,
             asks_user: false,
             command: None,
-            ground,
-            standing: Standing::default(),
+            places,
+            activation: ActivationState::default(),
             uses: Vec::new(),
             runs: Vec::new(),
             connects: false,
@@ -170,7 +170,7 @@ pub(crate) mod tests {
     }
 
     /// The use of one file, which `path` names.
-    pub(crate) fn used(access: Access, place: Result<Place, Trouble>) -> Use<'static> {
+    pub(crate) fn used(access: Access, place: Result<Resolved, Trouble>) -> Use<'static> {
         Use {
             access,
             reach: Reach::Exact,
@@ -187,8 +187,8 @@ pub(crate) mod tests {
     }
 
     /// A place where nothing stands yet, and that no link leads to.
-    pub(crate) fn place(path: &str) -> Place {
-        Place { lexical: path.into(), physical: path.into(), node: None }
+    pub(crate) fn place(path: &str) -> Resolved {
+        Resolved { lexical: path.into(), physical: path.into(), node: None }
     }
 
     /// What a policy objects to a call.

@@ -14,7 +14,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Ground, Kind, Place, Policy, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Places, Policy, Resolved, shorten};
 
 use crate::pattern::Probe;
 
@@ -43,10 +43,10 @@ const CONFIGURATIONS: &[&str] = &[
 
 impl McpSecret {
     /// Whether keys are to be looked for in what is written to this place.
-    pub(crate) fn seeks(&self, place: &Place, ground: &Ground) -> bool {
+    pub(crate) fn seeks(&self, place: &Resolved, places: &Places) -> bool {
         self.enabled
             && place.paths().any(|path| {
-                let probe = Probe::new(path, ground);
+                let probe = Probe::new(path, places);
                 CONFIGURATIONS.iter().any(|pattern| probe.forbidden_by(pattern))
             })
     }
@@ -60,10 +60,10 @@ impl Policy for McpSecret {
             else {
                 continue;
             };
-            if self.seeks(place, facts.ground) {
+            if self.seeks(place, facts.places) {
                 let path = place.lexical.to_string_lossy();
                 findings.push(
-                    Finding::new("mcp-secret", Decision::Deny, Kind::Secret)
+                    Finding::new("mcp-secret", Decision::Deny, FindingKind::Secret)
                         .because(format!(
                             "{} writes {} into `{}`, a configuration of MCP servers",
                             facts.tool,

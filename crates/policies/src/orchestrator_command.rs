@@ -10,7 +10,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy};
 
 /// `[policy.orchestrator-command]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,7 +34,7 @@ impl Policy for OrchestratorCommand {
             let hit = |list: &[String]| list.iter().any(|command| begins(rest, command));
             if hit(&self.forbidden) && !hit(&self.unless) {
                 findings.push(
-                    Finding::new("orchestrator-command", Decision::Deny, Kind::Tampering)
+                    Finding::new("orchestrator-command", Decision::Deny, FindingKind::Tampering)
                         .because(format!("`{}` is not available to agents", run.words.join(" ")))
                         .instead("have a person run it"),
                 );

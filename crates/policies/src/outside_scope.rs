@@ -18,7 +18,9 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, Decision, Facts, Finding, Ground, Kind, Place, Policy, Reach, Use, shorten};
+use toolgate_model::{
+    Access, Decision, Facts, Finding, FindingKind, Places, Policy, Reach, Resolved, Use, shorten,
+};
 
 use crate::pattern::{self, Probe};
 
@@ -83,20 +85,20 @@ impl Policy for OutsideScope<'_> {
             if needed == Rights::None {
                 continue;
             }
-            if used.access == Access::Enter && self.needs.above && is_above_root(place, facts.ground) {
+            if used.access == Access::Enter && self.needs.above && is_above_root(place, facts.places) {
                 continue;
             }
             let closed = match used.access {
                 // Names behind a link of one's own tree are no more than names.
                 Access::List if used.origin.is_some() => {
-                    Some(place.lexical.as_path()).filter(|path| self.rights(path, facts.ground) < needed)
+                    Some(place.lexical.as_path()).filter(|path| self.rights(path, facts.places) < needed)
                 }
-                _ => place.paths().find(|path| self.rights(path, facts.ground) < needed),
+                _ => place.paths().find(|path| self.rights(path, facts.places) < needed),
             };
             if let Some(path) = closed {
                 findings.push(finding(used, place, path, facts));
             } else if used.reach == Reach::Below
-                && let Some(path) = self.closed_below(place, facts.ground)
+                && let Some(path) = self.closed_below(place, facts.places)
             {
                 findings.push(finding(used, place, &path, facts));
             }
@@ -105,15 +107,16 @@ impl Policy for OutsideScope<'_> {
 }
 
 /// `cd ..`, `cd /`, `cd ~`: a directory above the root is only a way. What is then used there is judged by its own name.
-fn is_above_root(place: &Place, ground: &Ground) -> bool {
-    let above = ground.root.as_ref().is_some_and(|root| root.physical.starts_with(&place.physical));
-    let closed = [&ground.main, &ground.agents].into_iter().flatten().any(|spot| spot.holds(&place.physical));
+fn is_above_root(place: &Resolved, places: &Places) -> bool {
+    let above = places.root.as_ref().is_some_and(|root| root.physical.starts_with(&place.physical));
+    let closed =
+        [&places.main, &places.agents].into_iter().flatten().any(|closed| closed.holds(&place.physical));
     above && !closed
 }
 
 impl OutsideScope<'_> {
-    fn rights(&self, path: &Path, ground: &Ground) -> Rights {
-        let probe = Probe::new(path, ground);
+    fn rights(&self, path: &Path, places: &Places) -> Rights {
+        let probe = Probe::new(path, places);
         let mut best = (0, Rights::None);
         for entry in self.entries {
             if let Some(depth) = probe.covered_by(&entry.path)
@@ -127,31 +130,36 @@ impl OutsideScope<'_> {
 
     /// A search from above reaches closed places too. One inside the worktree does not count: what is
     /// nested there was put there, and searching one's own tree must not fail for it.
-    fn closed_below(&self, place: &Place, ground: &Ground) -> Option<std::path::PathBuf> {
-        if ground.root.as_ref().is_some_and(|root| root.holds(&place.physical)) {
+    fn closed_below(&self, place: &Resolved, places: &Places) -> Option<std::path::PathBuf> {
+        if places.root.as_ref().is_some_and(|root| root.holds(&place.physical)) {
             return None;
         }
         let closed = self.entries.iter().filter(|entry| entry.rights == Rights::None);
-        closed.flat_map(|entry| pattern::literal_places(&entry.path, ground)).map(|spot| spot.physical).find(
-            |path| {
+        closed
+            .flat_map(|entry| pattern::literal_places(&entry.path, places))
+            .map(|place| place.physical)
+            .find(|path| {
                 path != &place.physical
                     && path.starts_with(&place.physical)
-                    && self.rights(path, ground) == Rights::None
-            },
-        )
+                    && self.rights(path, places) == Rights::None
+            })
     }
 }
 
-fn finding(used: &Use<'_>, place: &Place, path: &Path, facts: &Facts<'_>) -> Finding {
-    let ground = facts.ground;
-    let inside = |spot: &Option<toolgate_model::Spot>| spot.as_ref().is_some_and(|spot| spot.holds(path));
-    let (kind, whose) = if inside(&ground.agents) || ground.siblings.iter().any(|spot| spot.holds(path)) {
+fn finding(used: &Use<'_>, place: &Resolved, path: &Path, facts: &Facts<'_>) -> Finding {
+    let places = facts.places;
+    let inside =
+        |place: &Option<toolgate_model::Place>| place.as_ref().is_some_and(|place| place.holds(path));
+    let (kind, whose) = if inside(&places.agents) || places.siblings.iter().any(|place| place.holds(path)) {
         let entered = used.access == Access::Enter;
-        (if entered { Kind::OtherAgentEntered } else { Kind::OtherAgent }, "in another agent's place")
-    } else if inside(&ground.main) {
-        (Kind::MainCheckout, "in the main checkout")
+        (
+            if entered { FindingKind::OtherAgentEntered } else { FindingKind::OtherAgent },
+            "in another agent's place",
+        )
+    } else if inside(&places.main) {
+        (FindingKind::MainCheckout, "in the main checkout")
     } else {
-        (Kind::Outside, "outside of what this session may use")
+        (FindingKind::Outside, "outside of what this session may use")
     };
     let verb = used.access.verb();
     let named = shorten(&place.lexical.to_string_lossy(), 100);
@@ -160,7 +168,7 @@ fn finding(used: &Use<'_>, place: &Place, path: &Path, facts: &Facts<'_>) -> Fin
     } else {
         format!(" (it leads to `{}`)", shorten(&path.to_string_lossy(), 100))
     };
-    let instead = match &ground.root {
+    let instead = match &places.root {
         Some(root) => format!(
             "use a path below `{}`, or have a person open this place with a [[scope]] entry",
             shorten(&root.lexical.to_string_lossy(), 80)

@@ -10,7 +10,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Member, Policy, plain_name, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Member, Policy, plain_name, shorten};
 
 use crate::project::{changed_in_project, takes_tree, team_path};
 
@@ -40,11 +40,11 @@ impl Policy for OwnCharter {
         }
         for (used, place) in changed_in_project(facts) {
             let tree = takes_tree(used);
-            let mut below = place.paths().filter_map(|path| team_path(path, facts.ground));
+            let mut below = place.paths().filter_map(|path| team_path(path, facts.places));
             if below.any(|below| is_own(&below, tree, member)) {
                 let path = place.lexical.to_string_lossy();
                 findings.push(
-                    Finding::new("own-charter", Decision::Deny, Kind::Charter)
+                    Finding::new("own-charter", Decision::Deny, FindingKind::Charter)
                         .because(format!(
                             "{} {} `{}`, the charter that this agent works under",
                             facts.tool,

@@ -10,7 +10,7 @@
 //! Sees through: paths to the program, wrappers, scripts, options before the sub-command.
 //! Does not see: a copy of the program under another name. `toolgate trust` itself asks for a terminal.
 
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, Run};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, Run};
 
 use crate::destructive::shown;
 use crate::team::lists;
@@ -55,7 +55,7 @@ impl Policy for OwnCommand<'_> {
                 )
             };
             findings.push(
-                Finding::new("own-command", Decision::Deny, Kind::Tampering)
+                Finding::new("own-command", Decision::Deny, FindingKind::Tampering)
                     .because(format!("{} {why}", shown(run)))
                     .instead(instead),
             );
@@ -107,16 +107,16 @@ mod tests {
     use super::*;
     use crate::command::tests::runs;
     use crate::tests::{facts, objections};
-    use toolgate_model::{Ground, Member, Team};
+    use toolgate_model::{Member, Places, Team};
 
     #[test]
     fn a_reviewer_may_lock_out_and_do_no_more() {
-        let ground = Ground::default();
+        let places = Places::default();
         let reviewers = ["Lead".to_owned()];
         let denied = |role: &str, command: &str| {
             let member = Member { name: "kane".into(), role: role.into(), ..Member::default() };
             let team = Team { member, ..Team::default() };
-            let call = Facts { runs: runs(command), ..facts("Bash", &ground, &team) };
+            let call = Facts { runs: runs(command), ..facts("Bash", &places, &team) };
             !objections(&OwnCommand { reviewers: &reviewers }, &call).is_empty()
         };
         assert!(!denied("lead", "toolgate lockout add src/a.rs ash"));

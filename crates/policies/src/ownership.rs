@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, plain_name, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, plain_name, shorten};
 
 use crate::glob::Names;
 use crate::project::{changed_in_project, is_built, takes_tree, team_path};
@@ -55,7 +55,7 @@ impl Policy for Owners<'_> {
             };
             let path = place.lexical.to_string_lossy();
             findings.push(
-                Finding::new("ownership", Decision::Deny, Kind::NotOwner)
+                Finding::new("ownership", Decision::Deny, FindingKind::NotOwner)
                     .because(format!(
                         "{} {} `{}`, which is not {}'s to write",
                         facts.tool,
@@ -74,7 +74,7 @@ impl Policy for Owners<'_> {
 impl Owners<'_> {
     fn is_open(&self, path: &Path, tree: bool, facts: &Facts<'_>) -> bool {
         let member = &facts.team.member;
-        let names = Names::of(path, facts.ground);
+        let names = Names::of(path, facts.places);
         let given = |name: &str| self.agents.iter().find(|(known, _)| plain_name(known) == name);
         let mut more = member.names().filter_map(given).flat_map(|(_, agent)| &agent.also_write);
         if more.any(|glob| names.covered_by(glob)) {
@@ -83,7 +83,7 @@ impl Owners<'_> {
         if let Some(list) = &member.may_write {
             return list.iter().any(|glob| names.covered_by(glob));
         }
-        let Some(below) = team_path(path, facts.ground) else { return true };
+        let Some(below) = team_path(path, facts.places) else { return true };
         if !member.is_worker() || self.files.is_empty() {
             return true;
         }

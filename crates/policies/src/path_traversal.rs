@@ -13,7 +13,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, has_dotdot, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, has_dotdot, shorten};
 
 /// `[policy.path-traversal]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,7 +72,7 @@ impl Policy for PathTraversal {
                 continue;
             };
             findings.push(
-                Finding::new("path-traversal", Decision::Deny, Kind::Traversal)
+                Finding::new("path-traversal", Decision::Deny, FindingKind::Traversal)
                     .at(&used.param, used.text.escape_debug().to_string())
                     .because(format!(
                         "`{}` of {}, `{}`, {what}",

@@ -1,14 +1,14 @@
 //! Path patterns: how settings and rules name places.
 //!
 //! `{worktree}`, `{main}`, `{git}`, `{home}` or `~`, `{siblings}`, `{agents}`, `{agent-dir}`, `{transcripts}`, `{team}`
-//! stand for places of the session's ground; one that the session does not have matches nothing. Then names,
+//! stand for places of the session; one that the session does not have matches nothing. Then names,
 //! divided by `/`; a `*` in a name stands for any part of it; a leading `**/` for any directories before.
 //! A pattern covers the place that it names and everything below.
 
 use std::borrow::Cow;
 use std::path::Path;
 
-use toolgate_model::{Ground, Spot, below};
+use toolgate_model::{Place, Places, below};
 
 /// A path that patterns are tried on: looked at once, compared as bytes. There are a hundred patterns to a
 /// call, and taking a path apart for each would cost more than the rest of the call.
@@ -23,12 +23,12 @@ pub(crate) struct Probe<'p> {
     home: Option<(usize, usize)>,
     /// Where each name begins.
     starts: Vec<usize>,
-    ground: &'p Ground,
+    places: &'p Places,
 }
 
 impl<'p> Probe<'p> {
-    /// INVARIANT: `path` is absolute and clean, as every path of a `Place` is.
-    pub(crate) fn new(path: &'p Path, ground: &'p Ground) -> Probe<'p> {
+    /// INVARIANT: `path` is absolute and clean, as every path of a `Resolved` is.
+    pub(crate) fn new(path: &'p Path, places: &'p Places) -> Probe<'p> {
         let path = path.as_os_str().as_encoded_bytes();
         let lower = if path.iter().any(u8::is_ascii_uppercase) {
             Cow::Owned(path.to_ascii_lowercase())
@@ -37,8 +37,8 @@ impl<'p> Probe<'p> {
         };
         let ends_oddly = |name: &[u8]| name.ends_with(b".") || name.ends_with(b" ");
         let odd = !path.is_ascii() || path.split(|byte| *byte == b'/').any(ends_oddly);
-        let home = ground.home.as_ref().and_then(|home| start_below(home, path));
-        Probe { path, lower, odd, home, starts: starts(path), ground }
+        let home = places.home.as_ref().and_then(|home| start_below(home, path));
+        Probe { path, lower, odd, home, starts: starts(path), places }
     }
 
     /// How many components of the path the pattern names, if it covers the path. The deeper, the more specific.
@@ -78,20 +78,20 @@ impl<'p> Probe<'p> {
                 likely.map(|(above, start)| (start, above)).find_map(|start| below(start, wanted))
             }
             _ => {
-                let (spots, wanted) = places(pattern, self.ground);
-                spots.iter().filter_map(|spot| below(start_below(spot, self.path)?, wanted)).max()
+                let (bases, wanted) = bases_of(pattern, self.places);
+                bases.iter().filter_map(|base| below(start_below(base, self.path)?, wanted)).max()
             }
         }
     }
 
     /// Whether the path lies in this place, letters in either case.
-    pub(crate) fn is_in(&self, spot: &Spot) -> bool {
+    pub(crate) fn is_in(&self, base: &Place) -> bool {
         let holds = |base: &Path| {
             let base = base.as_os_str().as_encoded_bytes();
             let ends = matches!(self.path.get(base.len()), None | Some(b'/')) || base.ends_with(b"/");
             ends && self.path.get(..base.len()).is_some_and(|start| start.eq_ignore_ascii_case(base))
         };
-        holds(&spot.physical) || holds(&spot.lexical)
+        holds(&base.physical) || holds(&base.lexical)
     }
 
     /// Whether the pattern could name something below the path: a search that starts here could come upon it.
@@ -108,15 +108,15 @@ impl<'p> Probe<'p> {
         if let Some(wanted) = pattern.strip_prefix('/') {
             return self.path != b"/" && above(b"/", wanted);
         }
-        let (spots, wanted) = places(pattern, self.ground);
-        let bases = spots.iter().flat_map(|spot| [&spot.physical, &spot.lexical]);
+        let (bases, wanted) = bases_of(pattern, self.places);
+        let bases = bases.iter().flat_map(|base| [&base.physical, &base.lexical]);
         bases.into_iter().any(|base| above(base.as_os_str().as_encoded_bytes(), wanted))
     }
 
     fn folded_by(&self, pattern: &str) -> bool {
-        // Before a place of the ground the path is taken as it is; what is below it is folded.
-        let (spots, wanted) = places(pattern, self.ground);
-        if spots.is_empty() {
+        // Before a place of the session the path is taken as it is; what is below it is folded.
+        let (bases, wanted) = bases_of(pattern, self.places);
+        if bases.is_empty() {
             let folded = fold(self.path);
             let path = Probe {
                 path: &folded,
@@ -124,11 +124,11 @@ impl<'p> Probe<'p> {
                 odd: false,
                 home: None,
                 starts: starts(&folded),
-                ground: self.ground,
+                places: self.places,
             };
             return path.covers(pattern, &folded).is_some();
         }
-        spots.iter().filter_map(|spot| start_below(spot, self.path)).any(|(start, _)| {
+        bases.iter().filter_map(|base| start_below(base, self.path)).any(|(start, _)| {
             let rest = self.path.get(start..).unwrap_or_default();
             names_match(wanted.as_bytes(), &fold(rest)).is_some()
         })
@@ -140,25 +140,25 @@ fn starts(path: &[u8]) -> Vec<usize> {
 }
 
 /// Where the part of `path` below this place begins, and how many components stand before it.
-fn start_below(spot: &Spot, path: &[u8]) -> Option<(usize, usize)> {
+fn start_below(base: &Place, path: &[u8]) -> Option<(usize, usize)> {
     let start = |base: &Path| {
         let base = base.as_os_str().as_encoded_bytes();
         below(base, path).map(|rest| (path.len() - rest.len(), depth_of(base)))
     };
-    start(&spot.physical).or_else(|| start(&spot.lexical))
+    start(&base.physical).or_else(|| start(&base.lexical))
 }
 
 /// The places that a pattern without wildcards names.
-pub(crate) fn literal_places(pattern: &str, ground: &Ground) -> Vec<Spot> {
+pub(crate) fn literal_places(pattern: &str, places: &Places) -> Vec<Place> {
     if pattern.contains('*') {
         return Vec::new();
     }
     if let Some(rest) = pattern.strip_prefix('/') {
-        return vec![Spot::plain(format!("/{rest}"))];
+        return vec![Place::plain(format!("/{rest}"))];
     }
-    let (spots, rest) = places(pattern, ground);
-    let join = |spot: &Spot| Spot { lexical: spot.lexical.join(rest), physical: spot.physical.join(rest) };
-    spots.iter().map(join).collect()
+    let (bases, rest) = bases_of(pattern, places);
+    let join = |base: &Place| Place { lexical: base.lexical.join(rest), physical: base.physical.join(rest) };
+    bases.iter().map(join).collect()
 }
 
 /// Whether the pattern is one that can be read: a known place and no `..`.
@@ -183,29 +183,29 @@ pub(crate) fn check(pattern: &str) -> Result<(), String> {
     Ok(())
 }
 
-type Find = fn(&Ground) -> &[Spot];
+type Find = fn(&Places) -> &[Place];
 
 const BASES: &[(&str, Find)] = &[
-    ("{worktree}", |ground| ground.root.as_slice()),
-    ("{project}", |ground| ground.project.as_slice()),
-    ("{main}", |ground| ground.main.as_slice()),
-    ("{git}", |ground| ground.git.as_slice()),
-    ("{home}", |ground| ground.home.as_slice()),
-    ("{siblings}", |ground| &ground.siblings),
-    ("{agents}", |ground| ground.agents.as_slice()),
-    ("{agent-dir}", |ground| ground.agent_dir.as_slice()),
-    ("{transcripts}", |ground| ground.transcripts.as_slice()),
-    ("{team}", |ground| &ground.team),
+    ("{worktree}", |places| places.root.as_slice()),
+    ("{project}", |places| places.project.as_slice()),
+    ("{main}", |places| places.main.as_slice()),
+    ("{git}", |places| places.git.as_slice()),
+    ("{home}", |places| places.home.as_slice()),
+    ("{siblings}", |places| &places.siblings),
+    ("{agents}", |places| places.agents.as_slice()),
+    ("{agent-dir}", |places| places.agent_dir.as_slice()),
+    ("{transcripts}", |places| places.transcripts.as_slice()),
+    ("{team}", |places| &places.team),
 ];
 
-/// The places of the ground that a pattern begins with, and what follows; none for a pattern that begins at the
+/// The places of the session that a pattern begins with, and what follows; none for a pattern that begins at the
 /// root or anywhere.
-fn places<'p, 'g>(pattern: &'p str, ground: &'g Ground) -> (&'g [Spot], &'p str) {
+fn bases_of<'p, 'g>(pattern: &'p str, places: &'g Places) -> (&'g [Place], &'p str) {
     if let Some(rest) = pattern.strip_prefix('~') {
-        return (ground.home.as_slice(), rest.trim_start_matches('/'));
+        return (places.home.as_slice(), rest.trim_start_matches('/'));
     }
     let base = BASES.iter().find_map(|(name, find)| Some((find, pattern.strip_prefix(name)?)));
-    base.map_or((&[], pattern), |(find, rest)| (find(ground), rest.trim_start_matches('/')))
+    base.map_or((&[], pattern), |(find, rest)| (find(places), rest.trim_start_matches('/')))
 }
 
 fn depth_of(path: &[u8]) -> usize {
@@ -281,12 +281,12 @@ fn fold(path: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn ground() -> Ground {
-        Ground {
-            root: Some(Spot::plain("/work/tree")),
-            home: Some(Spot { lexical: "/home/u".into(), physical: "/data/u".into() }),
-            siblings: vec![Spot::plain("/work/a"), Spot::plain("/work/b")],
-            ..Ground::default()
+    fn places() -> Places {
+        Places {
+            root: Some(Place::plain("/work/tree")),
+            home: Some(Place { lexical: "/home/u".into(), physical: "/data/u".into() }),
+            siblings: vec![Place::plain("/work/a"), Place::plain("/work/b")],
+            ..Places::default()
         }
     }
 
@@ -308,7 +308,7 @@ mod tests {
             ("**/agents/*/repo", "/r/agents/repo", None),
             ("/a/*", "/a", None),
         ] {
-            assert_eq!(Probe::new(Path::new(path), &ground()).covered_by(pattern), depth, "{pattern} {path}");
+            assert_eq!(Probe::new(Path::new(path), &places()).covered_by(pattern), depth, "{pattern} {path}");
         }
     }
 
@@ -318,7 +318,7 @@ mod tests {
             for file in ["hooks.json", "hoo\u{212a}s.json", "hook\u{17f}.json"] {
                 let path = format!("/r/{name}/{file}");
                 assert!(
-                    Probe::new(Path::new(&path), &ground()).forbidden_by("**/.claude/hooks.json"),
+                    Probe::new(Path::new(&path), &places()).forbidden_by("**/.claude/hooks.json"),
                     "{path:?}"
                 );
             }

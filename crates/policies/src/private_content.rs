@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Ground, Kind, Place, Policy, Private, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Places, Policy, Private, Resolved, shorten};
 
 use crate::pattern::{self, Probe};
 
@@ -62,9 +62,9 @@ fn deny() -> Decision {
 }
 
 impl Guard {
-    fn covers(&self, place: &Place, ground: &Ground) -> bool {
+    fn covers(&self, place: &Resolved, places: &Places) -> bool {
         place.paths().any(|path| {
-            let probe = Probe::new(path, ground);
+            let probe = Probe::new(path, places);
             self.paths
                 .iter()
                 .any(|pattern| probe.covered_by(pattern).is_some() || probe.forbidden_by(pattern))
@@ -101,8 +101,8 @@ impl PrivateContent {
     }
 
     /// Whether secrets, and whether email addresses, are to be looked for in what is written to this place.
-    pub(crate) fn seeks(&self, place: &Place, ground: &Ground) -> (bool, bool) {
-        let guards = self.guard.iter().filter(|guard| guard.covers(place, ground));
+    pub(crate) fn seeks(&self, place: &Resolved, places: &Places) -> (bool, bool) {
+        let guards = self.guard.iter().filter(|guard| guard.covers(place, places));
         guards.fold((false, false), |(secrets, emails), guard| {
             (secrets || guard.secrets, emails || guard.emails)
         })
@@ -114,7 +114,7 @@ impl Policy for PrivateContent {
         let written = facts.uses.iter().filter(|used| used.access.fills());
         for used in written.filter(|used| !used.private.is_empty()) {
             let Ok(place) = &used.place else { continue };
-            for guard in self.guard.iter().filter(|guard| guard.covers(place, facts.ground)) {
+            for guard in self.guard.iter().filter(|guard| guard.covers(place, facts.places)) {
                 let Some(private) = used.private.iter().find(|private| guard.means(private)) else {
                     continue;
                 };
@@ -131,7 +131,7 @@ impl Policy for PrivateContent {
                     (Cow::Borrowed(guard.message.as_str()), "")
                 };
                 findings.push(
-                    Finding::new("private-content", guard.decision, Kind::Secret)
+                    Finding::new("private-content", guard.decision, FindingKind::Secret)
                         .at(&used.param, path)
                         .because(reason)
                         .instead(instead),
@@ -144,7 +144,7 @@ impl Policy for PrivateContent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_model::Spot;
+    use toolgate_model::Place;
 
     fn guard(paths: &[&str]) -> Guard {
         Guard {
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn only_guarded_places_are_looked_at() {
-        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
+        let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         let guards = PrivateContent {
             guard: vec![
                 Guard { secrets: false, ..guard(&["{worktree}/.squad"]) },
@@ -174,11 +174,11 @@ mod tests {
             ("/r/.squadron/x", (false, false)),
             ("/elsewhere/.squad/x", (false, false)),
         ] {
-            let place = Place { lexical: path.into(), physical: path.into(), node: None };
-            assert_eq!(guards.seeks(&place, &ground), seeks, "{path}");
+            let place = Resolved { lexical: path.into(), physical: path.into(), node: None };
+            assert_eq!(guards.seeks(&place, &places), seeks, "{path}");
         }
-        let linked = Place { lexical: "/r/docs/x".into(), physical: "/r/.squad/x".into(), node: None };
-        assert_eq!(guards.seeks(&linked, &ground), (false, true), "through a link");
+        let linked = Resolved { lexical: "/r/docs/x".into(), physical: "/r/.squad/x".into(), node: None };
+        assert_eq!(guards.seeks(&linked, &places), (false, true), "through a link");
     }
 
     #[test]

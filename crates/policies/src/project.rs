@@ -2,19 +2,21 @@
 
 use std::path::Path;
 
-use toolgate_model::{Access, Facts, Ground, Phase, Place, Reach, Run, Use};
+use toolgate_model::{Access, Facts, Phase, Places, Reach, Resolved, Run, Use};
 
 /// What is changed in the project, git's own files left out: those change with every commit and have their own policy. Git
 /// works on the whole worktree when it commits, switches branches or merges; that is nobody's writing. What it moves or
 /// deletes by name is told by name.
-pub(crate) fn changed_in_project<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f Use<'f>, &'f Place)> {
-    let ground = facts.ground;
+pub(crate) fn changed_in_project<'f>(
+    facts: &'f Facts<'_>,
+) -> impl Iterator<Item = (&'f Use<'f>, &'f Resolved)> {
+    let places = facts.places;
     // What a call has made is there when it has run, and would look like something that it changes.
     let has_run = facts.phase == Phase::After;
     let changed = facts.uses.iter().filter(move |used| used.writes() && !is_device(used) && !has_run);
     let placed = changed.filter_map(|used| Some((used, used.place.as_ref().ok()?)));
     placed.filter(move |(used, place)| {
-        place.paths().any(|path| is_in_project(path, ground)) && !is_git_at_work(used, &place.physical, facts)
+        place.paths().any(|path| is_in_project(path, places)) && !is_git_at_work(used, &place.physical, facts)
     })
 }
 
@@ -23,9 +25,9 @@ pub(crate) fn is_git_at_work(used: &Use<'_>, path: &Path, facts: &Facts<'_>) -> 
     const PROGRAMS: [&str; 3] = ["git", "gh", "glab"];
     // These write what a file says that somebody has written.
     const PATCHES: [&str; 2] = ["apply", "am"];
-    let ground = facts.ground;
+    let places = facts.places;
     let mut tops =
-        [&ground.root, &ground.project, &ground.main].into_iter().flatten().chain(&ground.siblings);
+        [&places.root, &places.project, &places.main].into_iter().flatten().chain(&places.siblings);
     let is_top = tops.any(|top| top.physical == path || top.lexical == path);
     let by_git = |run: &Run| {
         let patches = run.sub.first().is_some_and(|sub| PATCHES.contains(&sub.as_str()));
@@ -34,12 +36,12 @@ pub(crate) fn is_git_at_work(used: &Use<'_>, path: &Path, facts: &Facts<'_>) -> 
     used.access == Access::Write && used.reach == Reach::Below && is_top && facts.runs.iter().any(by_git)
 }
 
-fn is_in_project(path: &Path, ground: &Ground) -> bool {
-    let tops = [&ground.root, &ground.project, &ground.main].into_iter().flatten();
-    let mut tops = tops.chain(&ground.siblings);
-    let of_git = ground.git.as_ref().is_some_and(|git| git.holds(path))
+fn is_in_project(path: &Path, places: &Places) -> bool {
+    let tops = [&places.root, &places.project, &places.main].into_iter().flatten();
+    let mut tops = tops.chain(&places.siblings);
+    let of_git = places.git.as_ref().is_some_and(|git| git.holds(path))
         || tops.clone().any(|top| below(path, &top.physical).is_some_and(|rest| rest.starts_with(".git")));
-    ground.team.iter().any(|team| team.holds(path)) || (!of_git && tops.any(|top| top.holds(path)))
+    places.team.iter().any(|team| team.holds(path)) || (!of_git && tops.any(|top| top.holds(path)))
 }
 
 fn below<'p>(path: &'p Path, top: &Path) -> Option<&'p Path> {
@@ -47,7 +49,7 @@ fn below<'p>(path: &'p Path, top: &Path) -> Option<&'p Path> {
 }
 
 /// Whether it is where compilers and package managers put what they make: whoever runs the tests has written nothing there.
-pub(crate) fn is_built(used: &Use<'_>, place: &Place) -> bool {
+pub(crate) fn is_built(used: &Use<'_>, place: &Resolved) -> bool {
     const BUILT: &[&str] = &[
         "target",
         "node_modules",
@@ -78,7 +80,7 @@ pub(crate) fn takes_tree(used: &Use<'_>) -> bool {
 }
 
 /// Whether a tree may hold something: one that is only now made holds nothing that could be lost.
-pub(crate) fn takes_old_tree(used: &Use<'_>, place: &Place) -> bool {
+pub(crate) fn takes_old_tree(used: &Use<'_>, place: &Resolved) -> bool {
     takes_tree(used) && (place.node.is_some() || place.lexical.ends_with(SOME))
 }
 
@@ -96,8 +98,8 @@ pub(crate) fn is_device(used: &Use<'_>) -> bool {
 
 /// The part of the path below the team's directory, in small letters: some file systems take `Decisions.md` for
 /// `decisions.md`. Empty for the directory itself.
-pub(crate) fn team_path(path: &Path, ground: &Ground) -> Option<String> {
-    let tops = ground.team.iter().flat_map(|team| [&team.physical, &team.lexical]);
+pub(crate) fn team_path(path: &Path, places: &Places) -> Option<String> {
+    let tops = places.team.iter().flat_map(|team| [&team.physical, &team.lexical]);
     let rest = tops.into_iter().find_map(|top| {
         // On a file system that folds letters, `.Squad` is the same directory.
         let (parent, name) = (top.parent()?, top.file_name()?);

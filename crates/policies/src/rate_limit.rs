@@ -9,7 +9,7 @@
 //! Sees through: calls of one session that come at the same time, and restarts of the host.
 //! Does not see: the same agent in another session.
 
-use toolgate_model::{Access, Decision, Facts, Finding, Kind, Phase, Policy};
+use toolgate_model::{Access, Decision, Facts, Finding, FindingKind, Phase, Policy};
 
 use crate::team::{Limit, LimitKind, lists};
 
@@ -48,7 +48,7 @@ impl Policy for RateLimits<'_> {
             if meant && count >= limit.per_minute {
                 let what = if word == "call" { "calls".to_owned() } else { format!("calls that {word}") };
                 findings.push(
-                    Finding::new("rate-limit", Decision::Deny, Kind::Limit)
+                    Finding::new("rate-limit", Decision::Deny, FindingKind::Limit)
                         .because(format!(
                             "{} has made {count} {what} within a minute, and {} are the limit",
                             facts.team.member.called(),

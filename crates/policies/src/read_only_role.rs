@@ -10,7 +10,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy};
 
 /// `[policy.read-only-role]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,7 +35,7 @@ impl Policy for ReadOnlyRole {
         };
         for used in facts.uses.iter().filter(|used| used.writes()) {
             findings.push(
-                Finding::new("read-only-role", Decision::Deny, Kind::Role)
+                Finding::new("read-only-role", Decision::Deny, FindingKind::Role)
                     .at(&used.param, used.text.escape_debug().to_string())
                     .because(format!(
                         "an agent in the role `{}` is read-only; {} changes files",

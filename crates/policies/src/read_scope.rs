@@ -13,7 +13,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, Decision, Facts, Finding, Kind, Policy, Reach, plain_name, shorten};
+use toolgate_model::{Access, Decision, Facts, Finding, FindingKind, Policy, Reach, plain_name, shorten};
 
 use crate::glob::Names;
 use crate::project::team_path;
@@ -43,15 +43,15 @@ impl Policy for Readers<'_> {
         for used in facts.uses.iter().filter(|used| reads(used.access)) {
             let Ok(place) = &used.place else { continue };
             let closed = place.paths().find_map(|path| {
-                let names = Names::of(path, facts.ground);
+                let names = Names::of(path, facts.places);
                 let handed = member.may_read.iter().any(|glob| names.covered_by(glob));
-                let below = team_path(path, facts.ground).filter(|_| !handed)?;
+                let below = team_path(path, facts.places).filter(|_| !handed)?;
                 self.closed(&below, used.reach, facts)
             });
             if let Some(whose) = closed {
                 let path = place.lexical.to_string_lossy();
                 findings.push(
-                    Finding::new("read-scope", Decision::Deny, Kind::NotReader)
+                    Finding::new("read-scope", Decision::Deny, FindingKind::NotReader)
                         .because(format!(
                             "{} {} `{}`, which {whose} keeps for itself",
                             facts.tool,

@@ -11,7 +11,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, After, Change, Decision, Facts, Finding, Json, Kind, Policy, Use, shorten};
+use toolgate_model::{
+    Access, After, Change, Decision, Facts, Finding, FindingKind, Json, Policy, Use, shorten,
+};
 
 use crate::project::{changed_in_project, takes_old_tree, team_path};
 
@@ -116,7 +118,7 @@ impl Policy for RegistryNames {
                 let above = || REGISTRY.starts_with(&format!("{below}/")) || below.is_empty();
                 below == REGISTRY || (takes_old_tree(used, place) && above())
             };
-            if !place.paths().filter_map(|path| team_path(path, facts.ground)).any(is_meant) {
+            if !place.paths().filter_map(|path| team_path(path, facts.places)).any(is_meant) {
                 continue;
             }
             let lost = match used.access {
@@ -126,7 +128,7 @@ impl Policy for RegistryNames {
             if let Some(lost) = lost {
                 let path = place.lexical.to_string_lossy();
                 findings.push(
-                    Finding::new("registry-names", Decision::Deny, Kind::Registry)
+                    Finding::new("registry-names", Decision::Deny, FindingKind::Registry)
                         .because(format!(
                             "{} changes `{}`, and {lost}; a name stays reserved for whoever had it",
                             facts.tool,

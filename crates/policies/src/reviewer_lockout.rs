@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 use toolgate_model::{
-    Access, Decision, Facts, Finding, Kind, Lockout, NodeKind, Place, Policy, Use, plain_name, shorten,
+    Access, Decision, Facts, Finding, FindingKind, Lockout, NodeKind, Policy, Resolved, Use, plain_name,
+    shorten,
 };
 
 use crate::glob::Names;
@@ -61,14 +62,14 @@ fn covers(artifact: &str, names: &Names) -> bool {
 
 /// Whether a use changes the artifact, or makes a way to do so later.
 fn revises(used: &Use<'_>, path: &Path, artifact: &str, facts: &Facts<'_>) -> bool {
-    let names = Names::of(named(path), facts.ground);
+    let names = Names::of(named(path), facts.places);
     // Git at work on the whole worktree brings in what is committed somewhere; anything else that fills it may fill the artifact.
     let tree = takes_tree(used) && !is_git_at_work(used, path, facts);
     covers(artifact, &names) || (tree && (names.are_above(artifact) || names.are_root()))
 }
 
 /// Whether the file has other names, one of which may be the artifact's: hard links are seen in no path.
-fn has_other_names(used: &Use<'_>, place: &Place) -> bool {
+fn has_other_names(used: &Use<'_>, place: &Resolved) -> bool {
     let is_file = |node: &toolgate_model::Node| node.kind == NodeKind::File && node.names > 1;
     let changes = used.writes() && used.access != Access::Delete && !is_built(used, place);
     changes && place.node.as_ref().is_some_and(is_file)
@@ -86,7 +87,7 @@ impl Policy for Lockouts<'_> {
             && let Some((used, place)) = writes().find_map(|used| Some((used, used.place.as_ref().ok()?)))
         {
             findings.push(
-                Finding::new("reviewer-lockout", Decision::Deny, Kind::Failure)
+                Finding::new("reviewer-lockout", Decision::Deny, FindingKind::Failure)
                     .at(&used.param, place.lexical.to_string_lossy())
                     .because(format!("who may revise what cannot be read: {why}"))
                     .instead("a person has to mend the file")
@@ -114,8 +115,8 @@ impl Policy for Lockouts<'_> {
 }
 
 impl Lockouts<'_> {
-    fn finding(&self, used: &Use<'_>, place: &Place, lockout: &Lockout, facts: &Facts<'_>) -> Finding {
-        let names: Vec<Names> = place.paths().map(|path| Names::of(path, facts.ground)).collect();
+    fn finding(&self, used: &Use<'_>, place: &Resolved, lockout: &Lockout, facts: &Facts<'_>) -> Finding {
+        let names: Vec<Names> = place.paths().map(|path| Names::of(path, facts.places)).collect();
         let about = |other: &&Lockout| {
             other.artifact == lockout.artifact || names.iter().any(|names| covers(&other.artifact, names))
         };
@@ -129,7 +130,7 @@ impl Lockouts<'_> {
         let deadlock = workers.peek().is_some() && workers.all(|name| locked.contains(&name));
         let path = place.lexical.to_string_lossy();
         let who = facts.team.member.called();
-        let finding = Finding::new("reviewer-lockout", Decision::Deny, Kind::LockedOut)
+        let finding = Finding::new("reviewer-lockout", Decision::Deny, FindingKind::LockedOut)
             .because(format!(
                 "{who} is locked out of `{}`, since a reviewer rejected what it made of `{}`",
                 shorten(&path, 100),
@@ -152,10 +153,10 @@ impl Lockouts<'_> {
 pub fn locked_out<'l>(
     lockouts: &'l [Lockout],
     artifact: &str,
-    ground: &toolgate_model::Ground,
+    places: &toolgate_model::Places,
 ) -> Vec<&'l str> {
-    let root = ground.root.as_ref().map_or(Path::new("/"), |root| root.lexical.as_path());
-    let names = Names::of(&toolgate_model::clean(&root.join(artifact)), ground);
+    let root = places.root.as_ref().map_or(Path::new("/"), |root| root.lexical.as_path());
+    let names = Names::of(&toolgate_model::clean(&root.join(artifact)), places);
     let about = |lockout: &&Lockout| lockout.artifact == artifact || covers(&lockout.artifact, &names);
     lockouts.iter().filter(about).map(|lockout| lockout.agent.as_str()).collect()
 }

@@ -12,7 +12,9 @@
 //! Does not see: what a command that may be run does besides, where that cannot be known; see `unproved-effect`. What
 //! lies below a directory that is searched from the root.
 
-use toolgate_model::{Access, Decision, Facts, Finding, Kind, Place, Policy, Run, Use, plain_name, shorten};
+use toolgate_model::{
+    Access, Decision, Facts, Finding, FindingKind, Policy, Resolved, Run, Use, plain_name, shorten,
+};
 
 use crate::glob::Names;
 use crate::project::{is_device, takes_tree};
@@ -53,7 +55,7 @@ impl Policy for RoleScope<'_> {
         }
         for (name, role) in self.limits(facts) {
             let object = |what: String, instead: &str| {
-                Finding::new("role-scope", Decision::Deny, Kind::Role)
+                Finding::new("role-scope", Decision::Deny, FindingKind::Role)
                     .because(format!("{what}, which `{name}` may not"))
                     .instead(instead.to_owned())
             };
@@ -102,15 +104,15 @@ impl Policy for RoleScope<'_> {
 /// Whether a file is not open to the role. A list is about the project; what lies elsewhere is judged by the scopes.
 fn is_closed(
     used: &Use<'_>,
-    place: &Place,
+    place: &Resolved,
     facts: &Facts<'_>,
     list: Option<&[String]>,
     more: &[String],
     not: &[String],
 ) -> bool {
-    let root = facts.ground.root.as_ref();
+    let root = facts.places.root.as_ref();
     place.paths().any(|path| {
-        let names = Names::of(path, facts.ground);
+        let names = Names::of(path, facts.places);
         let inside = root.is_some_and(|root| root.holds(path));
         let open = list.is_none_or(|list| list.iter().chain(more).any(|glob| names.covered_by(glob)));
         let whole_search = used.access == Access::Search && names.are_root();

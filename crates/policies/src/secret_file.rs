@@ -42,8 +42,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{
-    Access, Decision, Facts, Finding, Kind, NodeKind, Policy, Reach, SecretName, Use, base_name, secret_name,
-    shorten,
+    Access, Decision, Facts, Finding, FindingKind, NodeKind, Policy, Reach, SecretName, Use, base_name,
+    secret_name, shorten,
 };
 
 use crate::pattern::{self, Probe};
@@ -237,7 +237,7 @@ impl Policy for SecretFile {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Secret {
     /// It lies in a place of secrets.
-    Place,
+    Resolved,
     /// A search from here comes upon one.
     Below,
     /// Its name, or what it holds.
@@ -246,7 +246,7 @@ enum Secret {
 
 impl SecretFile {
     fn secret(&self, used: &Use<'_>, path: &Path, directory: bool, facts: &Facts<'_>) -> Option<Secret> {
-        let probe = Probe::new(path, facts.ground);
+        let probe = Probe::new(path, facts.places);
         let covered = |patterns: &[&str]| patterns.iter().any(|pattern| probe.forbidden_by(pattern));
         // Opening is for reading; nobody has to write a credential store by way of an agent.
         let opened = || {
@@ -260,7 +260,7 @@ impl SecretFile {
         let secret = if used.reach == Reach::Below && from_above() {
             Secret::Below
         } else if covered(PLACES) && (used.writes() || !covered(PUBLIC)) {
-            Secret::Place
+            Secret::Resolved
         } else if reads(used) && !directory && is_secret_name(used, &path.to_string_lossy()) {
             Secret::Name
         } else {
@@ -323,7 +323,7 @@ fn finding(used: &Use<'_>, named: &str, path: &str, secret: Secret, facts: &Fact
     };
     let shown = shorten(path, 120);
     let reason = match secret {
-        Secret::Place | Secret::Below => {
+        Secret::Resolved | Secret::Below => {
             format!("{} {verb} `{shown}`, a place of keys and credentials", facts.tool)
         }
         Secret::Name => format!(
@@ -331,7 +331,7 @@ fn finding(used: &Use<'_>, named: &str, path: &str, secret: Secret, facts: &Fact
             facts.tool
         ),
     };
-    Finding::new("secret-file", Decision::Deny, Kind::Secret)
+    Finding::new("secret-file", Decision::Deny, FindingKind::Secret)
         .at(&used.param, named.to_owned())
         .because(reason)
         .instead(instead(used, path, secret, facts))
@@ -346,7 +346,7 @@ fn instead(used: &Use<'_>, path: &str, secret: Secret, facts: &Facts<'_>) -> Str
     );
     match secret {
         Secret::Below => "search a narrower place, or have a person hand over what is needed".to_owned(),
-        Secret::Place => "have a person hand over what is needed".to_owned(),
+        Secret::Resolved => "have a person hand over what is needed".to_owned(),
         Secret::Name if used.access == Access::Search && used.reach == Reach::Exact => {
             let starts = |run: &&toolgate_model::Run| run.origin.is_some() && run.origin == used.origin;
             let program =
@@ -376,15 +376,15 @@ fn instead(used: &Use<'_>, path: &str, secret: Secret, facts: &Facts<'_>) -> Str
 mod tests {
     use super::*;
     use crate::tests::{facts, objections, used};
-    use toolgate_model::{Ground, Team, Trouble};
+    use toolgate_model::{Places, Team, Trouble};
 
     #[test]
     fn a_path_that_leads_nowhere_is_judged_by_its_name() {
-        let (ground, team) = (Ground::default(), Team::default());
+        let (places, team) = (Places::default(), Team::default());
         let denied = |open: &[&str], access, text: &'static str| {
             let policy = SecretFile { open: open.iter().map(ToString::to_string).collect() };
             let uses = vec![Use { text: text.into(), ..used(access, Err(Trouble::NoDirectory)) }];
-            !objections(&policy, &Facts { uses, ..facts("Read", &ground, &team) }).is_empty()
+            !objections(&policy, &Facts { uses, ..facts("Read", &places, &team) }).is_empty()
         };
         assert!(denied(&[], Access::Read, "app/.env"));
         assert!(!denied(&[], Access::Read, "app/.env.example"));

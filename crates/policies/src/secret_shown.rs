@@ -13,7 +13,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, Decision, Facts, Finding, Ground, Kind, NodeKind, Place, Policy, Use, shorten};
+use toolgate_model::{
+    Access, Decision, Facts, Finding, FindingKind, NodeKind, Places, Policy, Resolved, Use, shorten,
+};
 
 use crate::pattern::Probe;
 
@@ -38,9 +40,9 @@ fn is_read(used: &Use<'_>) -> bool {
 
 impl SecretShown {
     /// Whether secrets are to be looked for in the file that is used, where the host shows whatever is in it.
-    pub(crate) fn seeks(&self, used: &Use<'_>, place: &Place, ground: &Ground) -> bool {
+    pub(crate) fn seeks(&self, used: &Use<'_>, place: &Resolved, places: &Places) -> bool {
         let is_file = || place.node.as_ref().is_some_and(|node| node.kind == NodeKind::File);
-        let is_inside = || Probe::new(&place.physical, ground).covered_by("{worktree}").is_some();
+        let is_inside = || Probe::new(&place.physical, places).covered_by("{worktree}").is_some();
         self.decision != Decision::Allow && is_read(used) && is_file() && is_inside()
     }
 }
@@ -57,7 +59,7 @@ impl Policy for SecretShown {
             };
             let path = place.lexical.to_string_lossy();
             findings.push(
-                Finding::new("secret-shown", self.decision, Kind::Secret)
+                Finding::new("secret-shown", self.decision, FindingKind::Secret)
                     .because(format!(
                         "{} reads `{}`, which holds {}, and this host shows a model whatever is read",
                         facts.tool,
@@ -75,16 +77,16 @@ impl Policy for SecretShown {
 mod tests {
     use super::*;
     use crate::tests::{place, used};
-    use toolgate_model::{Node, NodeId, Spot};
+    use toolgate_model::{Node, NodeId, Place};
 
     #[test]
     fn only_regular_files_of_the_worktree_are_looked_at() {
-        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
+        let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         let seeks = |policy: &SecretShown, access, path: &str, kind| {
             let id = NodeId { device: 0, inode: 1 };
             let node = Some(Node { kind, id, names: 1, changed: (0, 0) });
-            let place = Place { node, ..place(path) };
-            policy.seeks(&used(access, Ok(place.clone())), &place, &ground)
+            let place = Resolved { node, ..place(path) };
+            policy.seeks(&used(access, Ok(place.clone())), &place, &places)
         };
         let asks = SecretShown::default();
         assert!(seeks(&asks, Access::Read, "/r/a", NodeKind::File));

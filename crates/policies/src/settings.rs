@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{
-    Decision, Facts, Finding, Ground, Kind, Policy, Ruleset, ToolAccess, ToolRule, Use, Wording, shorten,
+    Decision, Facts, Finding, FindingKind, Places, Policy, Ruleset, ToolAccess, ToolRule, Use, Wording,
+    shorten,
 };
 
 use crate::append_only::{AppendOnly, GrowingFiles};
@@ -93,7 +94,7 @@ pub struct Settings {
     pub(crate) policy: Policies,
     /// Messages in words of your own, by the kind of objection. `{path}`, `{root}`, `{tool}`, `{noun}`,
     /// `{agent}`, `{detail}`, `{reason}` and `{instead}` are filled in.
-    pub messages: BTreeMap<Kind, String>,
+    pub messages: BTreeMap<FindingKind, String>,
 }
 
 /// `[policy.*]`
@@ -273,15 +274,15 @@ impl Settings {
         const PAUSED: &SteppedBack =
             &SteppedBack("a person has switched the gate off for a while (`toolgate pause`)");
         let activation = &self.activation;
-        let standing = &facts.standing;
+        let state = &facts.activation;
         let other_mode = |mode: &String| !activation.modes.is_empty() && !activation.modes.contains(mode);
-        if standing.paused {
+        if state.paused {
             Some(PAUSED)
-        } else if standing.mode.as_ref().is_some_and(other_mode) {
+        } else if state.mode.as_ref().is_some_and(other_mode) {
             Some(MODE)
-        } else if activation.skip_untrusted && standing.trusted == Some(false) {
+        } else if activation.skip_untrusted && state.trusted == Some(false) {
             Some(TRUST)
-        } else if !activation.root_env.is_empty() && facts.ground.root.is_none() {
+        } else if !activation.root_env.is_empty() && facts.places.root.is_none() {
             Some(ROOT)
         } else {
             None
@@ -386,17 +387,17 @@ impl Settings {
 
     /// What has to be looked for in what a use writes or reads, so that the policies can judge it. `shown`: the host
     /// shows whatever is read.
-    pub fn sought(&self, used: &Use<'_>, ground: &Ground, shown: bool) -> Sought {
+    pub fn sought(&self, used: &Use<'_>, places: &Places, shown: bool) -> Sought {
         let Ok(place) = &used.place else { return Sought::default() };
         let Policies { private_content, mcp_secret, secret_shown, .. } = &self.policy;
         if !used.access.fills() {
-            let secrets = shown && secret_shown.seeks(used, place, ground);
+            let secrets = shown && secret_shown.seeks(used, place, places);
             return Sought { secrets, ..Sought::default() };
         }
-        let hard_coded = mcp_secret.seeks(place, ground);
-        let (secrets, emails) = private_content.seeks(place, ground);
+        let hard_coded = mcp_secret.seeks(place, places);
+        let (secrets, emails) = private_content.seeks(place, places);
         let Policies { create_only_log, append_only, registry_names, .. } = &self.policy;
-        let change = place.paths().filter_map(|path| team_path(path, ground)).any(|below| {
+        let change = place.paths().filter_map(|path| team_path(path, places)).any(|below| {
             create_only_log.seeks(&below)
                 || append_only.seeks(&below, &self.team.file)
                 || registry_names.seeks(&below)
@@ -515,7 +516,7 @@ pub struct SteppedBack(&'static str);
 impl Policy for SteppedBack {
     fn judge(&self, _: &Facts<'_>, findings: &mut Vec<Finding>) {
         findings.push(
-            Finding::new("activation", Decision::Allow, Kind::Inactive)
+            Finding::new("activation", Decision::Allow, FindingKind::Inactive)
                 .because(format!("not judged: {}", self.0)),
         );
     }
@@ -544,7 +545,7 @@ impl Wording for Settings {
             "edit" => "edits",
             _ => "file operations",
         };
-        let root = facts.ground.root.as_ref().map(|root| root.physical.to_string_lossy()).unwrap_or_default();
+        let root = facts.places.root.as_ref().map(|root| root.physical.to_string_lossy()).unwrap_or_default();
         // As the agent gave it, which is how older guards show it.
         let is_it = |used: &&Use<'_>| {
             let place = used.place.as_ref().ok().map(|place| place.lexical.to_string_lossy());
@@ -573,7 +574,9 @@ mod tests {
     use super::*;
     use crate::stack;
     use crate::tests::{facts, place, used};
-    use toolgate_model::{Access, Member, Node, NodeId, NodeKind, Place, Run, Spot, Standing, Team, Trouble};
+    use toolgate_model::{
+        Access, ActivationState, Member, Node, NodeId, NodeKind, Place, Resolved, Run, Team, Trouble,
+    };
 
     fn settings(text: &str) -> Settings {
         toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -664,16 +667,16 @@ mod tests {
         let own = settings(
             "[messages]\noutside = \"{agent}|{tool}|{noun}|{path}|{root}|{detail}|{reason}|{instead}\"",
         );
-        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
+        let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         let team = Team { member: Member { name: "kane".into(), ..Member::default() }, ..Team::default() };
-        let finding = Finding::new("outside-scope", Decision::Deny, Kind::Outside)
+        let finding = Finding::new("outside-scope", Decision::Deny, FindingKind::Outside)
             .at("path", "/r/up")
             .because("why")
             .instead("what else")
             .detail("1/2");
-        let said = |tool: &str, ground: &Ground, text: &'static str, place: Result<Place, Trouble>| {
+        let said = |tool: &str, places: &Places, text: &'static str, place: Result<Resolved, Trouble>| {
             let uses = vec![Use { text: text.into(), ..used(Access::Write, place) }];
-            own.word(&finding, &Facts { uses, ..facts(tool, ground, &team) }).unwrap()
+            own.word(&finding, &Facts { uses, ..facts(tool, places, &team) }).unwrap()
         };
         // The path is shown as the agent gave it, and nothing in it is a place to be filled in or a line of its own.
         for (tool, text, wanted) in [
@@ -682,14 +685,14 @@ mod tests {
             ("Bash", "a\n{reason}", "kane|Bash|file operations|a\\n{reason}|/r|1/2|why|what else"),
             ("Write", "", "kane|Write|writes|/r/up|/r|1/2|why|what else"),
         ] {
-            assert_eq!(said(tool, &ground, text, Ok(place("/r/up"))), wanted);
+            assert_eq!(said(tool, &places, text, Ok(place("/r/up"))), wanted);
         }
-        let another = said("Write", &ground, "x", Ok(place("/r/x")));
+        let another = said("Write", &places, "x", Ok(place("/r/x")));
         assert!(another.contains("|/r/up|"), "the file of another finding: {another}");
-        let nowhere = said("Write", &Ground::default(), "x", Err(Trouble::LinkLoop));
+        let nowhere = said("Write", &Places::default(), "x", Err(Trouble::LinkLoop));
         assert_eq!(nowhere, "kane|Write|writes|x||1/2|why|what else");
-        let other = Finding { kind: Kind::Secret, ..finding.clone() };
-        assert_eq!(own.word(&other, &facts("Write", &ground, &team)), None, "our own words");
+        let other = Finding { kind: FindingKind::Secret, ..finding.clone() };
+        assert_eq!(own.word(&other, &facts("Write", &places, &team)), None, "our own words");
     }
 
     #[test]
@@ -725,16 +728,16 @@ mod tests {
     fn a_call_counts_only_where_something_is_limited() {
         use LimitKind::{Call, Connect, Read, Run as Started, Write};
 
-        let (ground, team) = (Ground::default(), Team::default());
+        let (places, team) = (Places::default(), Team::default());
         let call = Facts {
             uses: vec![used(Access::Read, Ok(place("/r/a"))), used(Access::Delete, Ok(place("/r/b")))],
             runs: vec![Run::of(vec!["curl".into()])],
             connects: true,
-            ..facts("Bash", &ground, &team)
+            ..facts("Bash", &places, &team)
         };
         let limited = settings("[[limit]]\nkind = \"run\"\nper-minute = 9");
         assert_eq!(limited.counted(&call), [Call, Read, Write, Started, Connect]);
-        assert_eq!(limited.counted(&facts("Think", &ground, &team)), [Call]);
+        assert_eq!(limited.counted(&facts("Think", &places, &team)), [Call]);
         assert_eq!(settings("").counted(&call), []);
         assert_eq!(
             settings("[policy.ask-user-limit]\nshortest = 3\nbrief = \"!\"").spelled_out("no").as_deref(),
@@ -745,8 +748,8 @@ mod tests {
     #[test]
     fn only_what_a_policy_asks_for_is_looked_for() {
         let squad = stack(Some("squad"), "", &[]).unwrap();
-        let team = ["/r/.squad", "/r/.ai-team"].map(Spot::plain).into();
-        let ground = Ground { root: Some(Spot::plain("/r")), team, ..Ground::default() };
+        let team = ["/r/.squad", "/r/.ai-team"].map(Place::plain).into();
+        let places = Places { root: Some(Place::plain("/r")), team, ..Places::default() };
         let nothing = Sought::default();
         let private = Sought { secrets: true, emails: true, ..nothing };
         let whole = Sought { change: true, ..private };
@@ -761,37 +764,37 @@ mod tests {
             (Access::Write, "/r/.mcp.json", Sought { secrets: true, hard_coded: true, ..nothing }),
         ] {
             assert_eq!(
-                squad.sought(&used(access, Ok(place(path))), &ground, true),
+                squad.sought(&used(access, Ok(place(path))), &places, true),
                 wanted,
                 "{access:?} {path}"
             );
         }
         let id = NodeId { device: 0, inode: 1 };
         let node = Some(Node { kind: NodeKind::File, id, names: 1, changed: (0, 0) });
-        let read = used(Access::Read, Ok(Place { node, ..place("/r/notes") }));
-        assert_eq!(squad.sought(&read, &ground, true), Sought { secrets: true, ..nothing });
-        assert_eq!(squad.sought(&read, &ground, false), nothing, "its output is looked through instead");
-        assert_eq!(squad.sought(&used(Access::Write, Err(Trouble::Empty)), &ground, true), nothing);
+        let read = used(Access::Read, Ok(Resolved { node, ..place("/r/notes") }));
+        assert_eq!(squad.sought(&read, &places, true), Sought { secrets: true, ..nothing });
+        assert_eq!(squad.sought(&read, &places, false), nothing, "its output is looked through instead");
+        assert_eq!(squad.sought(&used(Access::Write, Err(Trouble::Empty)), &places, true), nothing);
     }
 
     #[test]
     fn a_gate_that_steps_back_says_why_and_keeps_its_floor() {
         let own = settings("[activation]\nmodes = [\"tui\"]\nskip_untrusted = true\nroot_env = \"WORKTREE\"");
-        let (team, nowhere) = (Team::default(), Ground::default());
-        let ground = Ground { root: Some(Spot::plain("/r")), ..Ground::default() };
-        let mode = |mode: &str| Standing { mode: Some(mode.into()), ..Standing::default() };
-        let untrusted = Standing { trusted: Some(false), ..Standing::default() };
-        let paused = Standing { paused: true, ..Standing::default() };
-        for (standing, ground, why) in [
-            (Standing::default(), &ground, None),
-            (mode("tui"), &ground, None),
-            (mode("print"), &ground, Some("the host's mode")),
-            (untrusted, &ground, Some("not trusted")),
-            (Standing::default(), &nowhere, Some("the variable that names the root")),
-            (paused, &ground, Some("toolgate pause")),
+        let (team, nowhere) = (Team::default(), Places::default());
+        let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
+        let mode = |mode: &str| ActivationState { mode: Some(mode.into()), ..ActivationState::default() };
+        let untrusted = ActivationState { trusted: Some(false), ..ActivationState::default() };
+        let paused = ActivationState { paused: true, ..ActivationState::default() };
+        for (activation, places, why) in [
+            (ActivationState::default(), &places, None),
+            (mode("tui"), &places, None),
+            (mode("print"), &places, Some("the host's mode")),
+            (untrusted, &places, Some("not trusted")),
+            (ActivationState::default(), &nowhere, Some("the variable that names the root")),
+            (paused, &places, Some("toolgate pause")),
         ] {
             let outside = used(Access::Write, Ok(place("/elsewhere/a")));
-            let mut call = Facts { standing, uses: vec![outside], ..facts("Write", ground, &team) };
+            let mut call = Facts { activation, uses: vec![outside], ..facts("Write", places, &team) };
             let lists = own.lists();
             let verdict = Ruleset::decide(&[own.ruleset(&call, &lists, true)]);
             let expected = if why.is_some() { Decision::Allow } else { Decision::Deny };

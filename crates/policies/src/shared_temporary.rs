@@ -12,7 +12,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, shorten};
 
 /// `[policy.shared-temporary]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ impl Policy for SharedTemporary {
             let Ok(place) = &used.place else { continue };
             let path = place.lexical.to_string_lossy().into_owned();
             findings.push(
-                Finding::new("shared-temporary", self.decision, Kind::Outside)
+                Finding::new("shared-temporary", self.decision, FindingKind::Outside)
                     .because(format!(
                         "{} {} `{}`, which was in the shared temporary directory before this session",
                         facts.tool,

@@ -11,7 +11,7 @@
 
 use std::path::Path;
 
-use toolgate_model::{Decision, Facts, Finding, Kind, Policy, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, shorten};
 
 use crate::glob::Names;
 use crate::project::{changed_in_project, takes_tree, team_path};
@@ -30,11 +30,11 @@ impl Policy for TeamFiles {
         }
         for (used, place) in changed_in_project(facts) {
             let handed = |path: &Path| {
-                let names = Names::of(path, facts.ground);
+                let names = Names::of(path, facts.places);
                 member.may_write.iter().flatten().any(|glob| names.covered_by(glob))
             };
             let meant = |path: &Path| {
-                team_path(path, facts.ground).is_some_and(|below| match below.as_str() {
+                team_path(path, facts.places).is_some_and(|below| match below.as_str() {
                     "" => takes_tree(used),
                     ROSTER => !handed(path),
                     below => below.split('/').next() == Some(RULES),
@@ -43,7 +43,7 @@ impl Policy for TeamFiles {
             if place.paths().any(meant) {
                 let path = place.lexical.to_string_lossy();
                 findings.push(
-                    Finding::new("team-settings", Decision::Deny, Kind::Tampering)
+                    Finding::new("team-settings", Decision::Deny, FindingKind::Tampering)
                         .because(format!(
                             "{} {} `{}`, which says who is on the team and by which rules it works",
                             facts.tool,

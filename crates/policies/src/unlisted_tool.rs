@@ -13,7 +13,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, Gap, Kind, Policy, Run, Unknown};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Gap, Policy, Run, Unknown};
 
 /// `[policy.unlisted-tool]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ pub(crate) struct UnlistedTool {
 
 impl UnlistedTool {
     fn object(decision: Decision, reason: String, instead: &str) -> Finding {
-        Finding::new("unlisted-tool", decision, Kind::Tool).because(reason).instead(instead)
+        Finding::new("unlisted-tool", decision, FindingKind::Tool).because(reason).instead(instead)
     }
 }
 
@@ -138,15 +138,15 @@ mod tests {
     use super::*;
     use crate::command::tests::runs;
     use crate::tests::facts;
-    use toolgate_model::{Ground, Team};
+    use toolgate_model::{Places, Team};
 
     #[test]
     fn every_single_command_has_to_be_listed() {
-        let (ground, team) = (Ground::default(), Team::default());
+        let (places, team) = (Places::default(), Team::default());
         let call = |command: &'static str| Facts {
             command: Some(command),
             runs: command.split("; ").flat_map(runs).collect(),
-            ..facts("Bash", &ground, &team)
+            ..facts("Bash", &places, &team)
         };
         let list = ["Bash(git:*)", "Bash(cargo test:*)"].map(str::to_owned);
         for (command, covered) in [
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_command_whose_programs_are_not_all_known_is_on_no_list() {
-        let (ground, team) = (Ground::default(), Team::default());
+        let (places, team) = (Places::default(), Team::default());
         let list = ["Bash(git:*)".to_owned()];
         let covered = |command: &'static str, gap| {
             let origin = toolgate_model::Origin { span: (0, 1), via: None };
@@ -176,7 +176,7 @@ mod tests {
                 command: Some(command),
                 runs: runs(command),
                 unknown: vec![Unknown::Shell { gap, text: String::new(), origin }],
-                ..facts("Bash", &ground, &team)
+                ..facts("Bash", &places, &team)
             };
             covers(&list, &call)
         };

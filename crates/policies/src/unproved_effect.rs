@@ -17,7 +17,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, Decision, Facts, Finding, Gap, Kind, Origin, Policy, Unknown, Via, shorten};
+use toolgate_model::{
+    Access, Decision, Facts, Finding, FindingKind, Gap, Origin, Policy, Unknown, Via, shorten,
+};
 
 /// `[policy.unproved-effect]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -175,7 +177,7 @@ impl Policy for UnprovedEffect {
             };
             if decision != Decision::Allow {
                 findings.push(
-                    Finding::new("unproved-effect", decision, Kind::Unproved)
+                    Finding::new("unproved-effect", decision, FindingKind::Unproved)
                         .because(reason)
                         .instead(instead),
                 );
@@ -190,7 +192,7 @@ mod tests {
 
     use super::*;
     use crate::tests::{facts, objections};
-    use toolgate_model::{Ground, Team};
+    use toolgate_model::{Places, Team};
 
     #[test]
     fn every_gap_has_its_own_word_and_shell_is_one_for_all() {
@@ -218,12 +220,12 @@ mod tests {
 
     #[test]
     fn a_gap_says_what_is_not_known_and_where() {
-        let (ground, team) = (Ground::default(), Team::default());
+        let (places, team) = (Places::default(), Team::default());
         let strict = UnprovedEffect { shell: Some(Decision::Deny), ..UnprovedEffect::default() };
         let told = |gap, text: &str, via| {
             let unknown =
                 vec![Unknown::Shell { gap, text: text.into(), origin: Origin { span: (0, 1), via } }];
-            let found = objections(&strict, &Facts { unknown, ..facts("Bash", &ground, &team) });
+            let found = objections(&strict, &Facts { unknown, ..facts("Bash", &places, &team) });
             found.first().map(Finding::message).unwrap()
         };
         for (gap, text, words) in [

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, Decision, Facts, Finding, Kind, Policy, Spot, Use, Via, shorten};
+use toolgate_model::{Access, Decision, Facts, Finding, FindingKind, Place, Policy, Use, Via, shorten};
 
 /// `[policy.worktree-removal]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,11 +31,11 @@ impl Default for WorktreeRemoval {
 
 impl Policy for WorktreeRemoval {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        let Some(root) = facts.ground.root.as_ref().filter(|_| self.enabled) else { return };
-        let git = facts.ground.git.as_ref();
+        let Some(root) = facts.places.root.as_ref().filter(|_| self.enabled) else { return };
+        let git = facts.places.git.as_ref();
         for used in facts.uses.iter().filter(|used| used.access == Access::Delete) {
             let Ok(place) = &used.place else { continue };
-            let is_over = |spot: &Spot| place.paths().any(|path| is_at_or_over(path, spot));
+            let is_over = |worktree: &Place| place.paths().any(|path| is_at_or_over(path, worktree));
             let narrow = names_a_part(&used.text);
             let what = if !narrow && is_over(root) {
                 "the worktree itself, or all that is in it"
@@ -51,7 +51,7 @@ impl Policy for WorktreeRemoval {
             };
             let named = place.lexical.to_string_lossy().into_owned();
             findings.push(
-                Finding::new("worktree-removal", decision, Kind::Destructive)
+                Finding::new("worktree-removal", decision, FindingKind::Destructive)
                     .because(format!("{} deletes `{}`: {what}", facts.tool, shorten(&named, 100)))
                     .at(&used.param, named)
                     .instead("name the files or directories below it that are to go"),
@@ -60,9 +60,9 @@ impl Policy for WorktreeRemoval {
     }
 }
 
-/// Whether taking `path` away takes the spot away.
-fn is_at_or_over(path: &Path, spot: &Spot) -> bool {
-    spot.physical.starts_with(path) || spot.lexical.starts_with(path)
+/// Whether taking `path` away takes the place away.
+fn is_at_or_over(path: &Path, place: &Place) -> bool {
+    place.physical.starts_with(path) || place.lexical.starts_with(path)
 }
 
 /// Whether the text is a glob that names only some of what is there: `*.o`, `build-*`.
@@ -109,15 +109,15 @@ mod tests {
 
     use super::*;
     use crate::tests::{facts, objections, place, used};
-    use toolgate_model::{Ground, Origin, Run, Team};
+    use toolgate_model::{Origin, Places, Run, Team};
 
     #[test]
     fn what_a_list_deletes_is_asked_about_and_what_find_deletes_is_its_own_matter() {
         let team = Team::default();
-        let ground = Ground {
-            root: Some(Spot::plain("/work/alpha")),
-            git: Some(Spot::plain("/repo/.git")),
-            ..Ground::default()
+        let places = Places {
+            root: Some(Place::plain("/work/alpha")),
+            git: Some(Place::plain("/repo/.git")),
+            ..Places::default()
         };
         let judged = |path: &str, step: Option<&str>, program: &str| {
             let wrapper = |step: &str| {
@@ -127,7 +127,7 @@ mod tests {
             let origin = Some(Origin { span: (0, 9), via: step.map(wrapper) });
             let uses = vec![Use { origin: origin.clone(), ..used(Access::Delete, Ok(place(path))) }];
             let runs = vec![Run { origin, ..Run::of(vec![program.into()]) }];
-            let call = Facts { uses, runs, ..facts("Bash", &ground, &team) };
+            let call = Facts { uses, runs, ..facts("Bash", &places, &team) };
             let found = objections(&WorktreeRemoval { enabled: true }, &call);
             found.first().map(|finding| (finding.decision, finding.reason.clone()))
         };
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_stands_over_the_worktree() {
-        let root = Spot::plain("/work/alpha");
+        let root = Place::plain("/work/alpha");
         for (path, over) in [
             ("/work/alpha", true),
             ("/work", true),

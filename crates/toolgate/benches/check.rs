@@ -13,14 +13,14 @@ use toolgate::disk::Disk;
 use toolgate::gate::{Circumstances, judge};
 use toolgate_effects::{Scene, analyse};
 use toolgate_hosts::host;
-use toolgate_model::{Decision, Ground, Host, Resolver, Spot, Standing};
+use toolgate_model::{ActivationState, Decision, Host, Place, Places, Resolver};
 use toolgate_policies::{Settings, stack};
 
-/// A worktree on the disk, its ground, and the default profile.
+/// A worktree on the disk, its places, and the default profile.
 struct Yard {
     _scratch: tempfile::TempDir,
     top: PathBuf,
-    ground: Ground,
+    places: Places,
     settings: Settings,
 }
 
@@ -30,21 +30,21 @@ static YARD: LazyLock<Yard> = LazyLock::new(|| {
     let top = home.join("worktrees/alpha");
     fs::create_dir_all(top.join("src")).expect("a worktree");
     fs::write(top.join("src/main.rs"), "fn main() {}\n").expect("a file");
-    let ground = Ground {
-        root: Some(Spot::plain(&top)),
-        project: Some(Spot::plain(&top)),
-        main: Some(Spot::plain(home.join("main"))),
-        git: Some(Spot::plain(home.join("main/.git"))),
-        siblings: vec![Spot::plain(home.join("worktrees/beta"))],
+    let places = Places {
+        root: Some(Place::plain(&top)),
+        project: Some(Place::plain(&top)),
+        main: Some(Place::plain(home.join("main"))),
+        git: Some(Place::plain(home.join("main/.git"))),
+        siblings: vec![Place::plain(home.join("worktrees/beta"))],
         own: vec![
-            Spot::plain(home.join(".config/toolgate")),
-            Spot::plain(home.join(".local/state/toolgate")),
+            Place::plain(home.join(".config/toolgate")),
+            Place::plain(home.join(".local/state/toolgate")),
         ],
-        home: Some(Spot::plain(home)),
-        ..Ground::default()
+        home: Some(Place::plain(home)),
+        ..Places::default()
     };
     let settings = stack(Some("worktree"), "worktree", &[]).expect("the profile");
-    Yard { _scratch: scratch, top, ground, settings }
+    Yard { _scratch: scratch, top, places, settings }
 });
 
 fn event(tool: &str, path: &str) -> String {
@@ -63,8 +63,8 @@ fn check(event: String) -> impl Fn() -> Decision {
         let known = Circumstances {
             world: &Disk::default(),
             layers: std::slice::from_ref(&YARD.settings),
-            ground: &YARD.ground,
-            standing: Standing::default(),
+            places: &YARD.places,
+            activation: ActivationState::default(),
             team: &toolgate_model::Team::default(),
             config: None,
             tmp: None,

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant, SystemTime};
 use runner::{Runner, lay_out, run_in_turns};
 use serde_json::{Value, json};
 use toolgate_evidence::{Counted, Digest, Draft, Ledger, LockoutFiles, Lockouts, NewLockout, Tally};
-use toolgate_model::{Decision, Kind};
+use toolgate_model::{Decision, FindingKind};
 use toolgate_secrets::redact;
 
 const SESSION: &str = "0b54ad4e-7a0c-4f6c-9e1e-2f5d3c1b7a90";
@@ -135,7 +135,7 @@ fn call(number: u64, time: SystemTime) -> Draft {
         0 => draft.counting(Counted::Question),
         1 => draft.decision(Decision::Deny).finding(
             "reviewer-lockout",
-            Kind::LockedOut,
+            FindingKind::LockedOut,
             Decision::Deny,
             redact(&path),
             redact("locked out"),

@@ -4,7 +4,7 @@
 
 use std::io::ErrorKind;
 
-use toolgate_model::{Access, Action, After, Call, Change, Json, NodeKind, Place, Use, World, patched};
+use toolgate_model::{Access, Action, After, Call, Change, Json, NodeKind, Resolved, Use, World, patched};
 
 /// Nobody compares more. A larger file is taken for one of which nobody can say what becomes of it.
 const MOST: usize = 16 << 20;
@@ -15,7 +15,7 @@ const NEW: &[&str] = &["newstring", "newstr", "newtext", "new", "replace"];
 const WHOLE: &[&str] = &["content", "contents", "filetext", "newfilecontents", "text"];
 
 /// What becomes of the file of this use.
-pub(crate) fn change(call: &Call<'_>, used: &Use<'_>, place: &Place, world: &dyn World) -> Change {
+pub(crate) fn change(call: &Call<'_>, used: &Use<'_>, place: &Resolved, world: &dyn World) -> Change {
     if used.access == Access::Append {
         let there = place.node.as_ref().is_some_and(|node| node.kind == NodeKind::File);
         return Change { before: there.then(String::new), after: After::More };

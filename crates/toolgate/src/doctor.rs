@@ -139,17 +139,17 @@ fn team(subject: &Subject<'_>) -> Vec<Check> {
         ..Call::event("toolgate", "doctor".into(), Phase::Other)
     };
     let disk = Disk::default();
-    let Ok(ground) = session::ground(&disk, subject.dirs, &Registered::default(), &call, None) else {
+    let Ok(places) = session::places(&disk, subject.dirs, &Registered::default(), &call, None) else {
         return Vec::new();
     };
     let mut checks = Vec::new();
-    if pause::until(subject.dirs, &ground, SystemTime::now()).is_some() {
+    if pause::until(subject.dirs, &places, SystemTime::now()).is_some() {
         let text = "a person has switched the gate off in this worktree for a while".to_owned();
         checks.push(
             Check::new("paused", Status::Warn, text).help("`toolgate pause --end` switches it on again"),
         );
     }
-    let rules = ground.team.iter().map(|team| team.physical.join("config/policies.json"));
+    let rules = places.team.iter().map(|team| team.physical.join("config/policies.json"));
     for file in rules.filter(|file| file.is_file()) {
         match fs::read(&file)
             .map_err(|error| error.to_string())
@@ -164,7 +164,7 @@ fn team(subject: &Subject<'_>) -> Vec<Check> {
             ),
         }
     }
-    if let Err(error) = Lockouts::read(&lockout_files(subject.dirs, &ground)) {
+    if let Err(error) = Lockouts::read(&lockout_files(subject.dirs, &places)) {
         let help = "mend that line: writes are denied until then";
         checks.push(Check::new("lockouts", Status::Fail, error.to_string()).help(help));
     }

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use toolgate_effects::{Analysis, Scene, confined, effects, in_directory};
 use toolgate_hosts::host;
 use toolgate_model::{
-    Access, Action, Call, ConfigChange, DirectoryChange, Effect, ExpandedTarget, Facts, Ground, Json,
-    LookError, NodeId, NodeKind, PathArg, Place, Reach, Resolver, Ruleset, SECRET_LOOK, SecretName, Spot,
-    Standing, Target, Team, Use, Verdict, World, holds_secret, secret_name,
+    Access, Action, ActivationState, Call, ConfigChange, DirectoryChange, Effect, ExpandedTarget, Facts,
+    Json, LookError, NodeId, NodeKind, PathArg, Place, Places, Reach, Resolved, Resolver, Ruleset,
+    SECRET_LOOK, SecretName, Target, Team, Use, Verdict, World, holds_secret, secret_name,
 };
 use toolgate_policies::{Boundary, LimitKind, Relative, Settings, Sought, denied_names};
 
@@ -28,9 +28,9 @@ pub struct Circumstances<'c> {
     /// The layers of settings; every one of them has to be content.
     pub layers: &'c [Settings],
     /// Where the session stands.
-    pub ground: &'c Ground,
+    pub places: &'c Places,
     /// The host's word on trust and mode.
-    pub standing: Standing,
+    pub activation: ActivationState,
     /// Who is calling, and what the team and the session have come to.
     pub team: &'c Team,
     /// What a change of the host's settings would do to us.
@@ -40,7 +40,7 @@ pub struct Circumstances<'c> {
     /// Whether the host's environment lacks a variable.
     pub unset: &'c dyn Fn(&str) -> bool,
     /// The directory that an environment variable names, for profiles that take their root from there.
-    pub env_root: &'c dyn Fn(&str) -> Option<Spot>,
+    pub env_root: &'c dyn Fn(&str) -> Option<Place>,
 }
 
 /// Decides one call.
@@ -148,13 +148,13 @@ pub fn account<'a>(call: &Call<'a>, known: &Circumstances<'_>) -> Account<'a> {
 struct Bench<'j, 'a> {
     call: &'j Call<'a>,
     known: &'j Circumstances<'j>,
-    grounds: Vec<Cow<'j, Ground>>,
+    grounds: Vec<Cow<'j, Places>>,
     rewriting: bool,
 }
 
 impl<'j, 'a> Bench<'j, 'a> {
     fn of(call: &'j Call<'a>, known: &'j Circumstances<'_>) -> Self {
-        let grounds: Vec<Cow<'_, Ground>> =
+        let grounds: Vec<Cow<'_, Places>> =
             known.layers.iter().map(|layer| layer_ground(call, known, layer)).collect();
         // A path is made absolute only where every layer wants that, from the same root: each has then judged what
         // will run.
@@ -169,7 +169,7 @@ impl<'j, 'a> Bench<'j, 'a> {
         if !self.rewriting {
             return self.call.cwd.as_deref();
         }
-        self.grounds.first().and_then(|ground| ground.root.as_ref()).and_then(|root| root.lexical.to_str())
+        self.grounds.first().and_then(|places| places.root.as_ref()).and_then(|root| root.lexical.to_str())
     }
 
     /// What a shell command would do. Found once, for all layers.
@@ -191,7 +191,7 @@ impl<'j, 'a> Bench<'j, 'a> {
             .layers
             .iter()
             .zip(grounds)
-            .map(|(layer, ground)| observe(call, known, layer, ground, *rewriting, command));
+            .map(|(layer, places)| observe(call, known, layer, places, *rewriting, command));
         looks.collect()
     }
 
@@ -215,22 +215,22 @@ impl<'j, 'a> Bench<'j, 'a> {
 }
 
 fn scene<'c>(known: &'c Circumstances<'_>, cwd: Option<&'c str>) -> Scene<'c> {
-    let home = known.ground.home.as_ref().and_then(|home| home.lexical.to_str());
+    let home = known.places.home.as_ref().and_then(|home| home.lexical.to_str());
     Scene { world: known.world, cwd, home, tmp: known.tmp, unset: known.unset }
 }
 
-/// The ground as this layer sees it: a profile may take each event's directory for the boundary, or one that
+/// The places as this layer sees them: a profile may take each event's directory for the boundary, or one that
 /// an environment variable names.
-fn layer_ground<'k>(call: &Call<'_>, known: &'k Circumstances<'_>, layer: &Settings) -> Cow<'k, Ground> {
+fn layer_ground<'k>(call: &Call<'_>, known: &'k Circumstances<'_>, layer: &Settings) -> Cow<'k, Places> {
     let root = match (layer.activation.root_env.as_str(), layer.boundary) {
-        ("", Boundary::Session) => return Cow::Borrowed(known.ground),
+        ("", Boundary::Session) => return Cow::Borrowed(known.places),
         ("", Boundary::Cwd) => {
             let place = Resolver::new(known.world, call.cwd.as_deref(), None).resolve(&PathArg::Cwd);
-            place.ok().map(|place| Spot { lexical: place.lexical, physical: place.physical })
+            place.ok().map(|place| Place { lexical: place.lexical, physical: place.physical })
         }
         (variable, _) => (known.env_root)(variable),
     };
-    Cow::Owned(Ground { root, ..known.ground.clone() })
+    Cow::Owned(Places { root, ..known.places.clone() })
 }
 
 /// Looks up what the call would do.
@@ -238,14 +238,14 @@ fn observe<'a>(
     call: &'a Call<'a>,
     known: &'a Circumstances<'_>,
     layer: &Settings,
-    ground: &'a Ground,
+    places: &'a Places,
     rewriting: bool,
     command: Option<&Analysis>,
 ) -> Facts<'a> {
-    let home = ground.home.as_ref().map(|home| home.lexical.as_path());
+    let home = places.home.as_ref().map(|home| home.lexical.as_path());
     let as_it_runs = Resolver::new(known.world, call.cwd.as_deref(), home);
     let from_the_root = rewriting.then(|| {
-        let root = ground.root.as_ref().and_then(|root| root.lexical.to_str());
+        let root = places.root.as_ref().and_then(|root| root.lexical.to_str());
         Resolver::new(known.world, root, home)
     });
     let mut facts = Facts {
@@ -258,8 +258,8 @@ fn observe<'a>(
             Action::Shell { command, .. } => command.as_deref(),
             _ => None,
         },
-        ground,
-        standing: known.standing.clone(),
+        places,
+        activation: known.activation.clone(),
         uses: Vec::new(),
         runs: Vec::new(),
         connects: false,
@@ -301,12 +301,12 @@ fn observe<'a>(
             None if target.origin.is_some() => resolver.resolve_name(text),
             None => resolver.resolve(&target.path),
         };
-        facts.uses.push(look_up(call, known, ground, access, target, place));
+        facts.uses.push(look_up(call, known, places, access, target, place));
     }
     let shown = host(call.host).is_some_and(|host| !host.changes_output(&call.tool));
     let mut content = Content::new(call, &facts.runs, layer, known.world);
     for used in &mut facts.uses {
-        let sought = layer.sought(used, ground, shown);
+        let sought = layer.sought(used, places, shown);
         used.private = content.private(used, Sought { change: false, ..sought });
         used.change = match &used.place {
             Ok(place) if sought.change => Some(change(call, used, place, known.world)),
@@ -318,12 +318,12 @@ fn observe<'a>(
 
 /// The standard streams by their names. Where these lead is the business of whoever starts the command; for us they are
 /// links to our own.
-fn stream(text: &str) -> Option<Place> {
+fn stream(text: &str) -> Option<Resolved> {
     let is_stream = matches!(text, "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")
         || text
             .strip_prefix("/dev/fd/")
             .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
-    is_stream.then(|| Place { lexical: text.into(), physical: text.into(), node: None })
+    is_stream.then(|| Resolved { lexical: text.into(), physical: text.into(), node: None })
 }
 
 /// Whether the first name of an absolute path stands for anything. Below what is not there nobody but the
@@ -337,13 +337,13 @@ fn begins_on_disk(world: &dyn World, text: &str) -> bool {
 fn look_up<'a>(
     call: &Call<'_>,
     known: &Circumstances<'_>,
-    ground: &Ground,
+    places: &Places,
     access: Access,
     target: Target<'a>,
-    place: Result<Place, toolgate_model::Trouble>,
+    place: Result<Resolved, toolgate_model::Trouble>,
 ) -> Use<'a> {
     let alias_of_own =
-        access.changes() && place.as_ref().is_ok_and(|place| is_alias_of_own(known.world, ground, place));
+        access.changes() && place.as_ref().is_ok_and(|place| is_alias_of_own(known.world, places, place));
     let foreign = place.as_ref().is_ok_and(|place| is_foreign(call, known, access, target.reach, place));
     let holds_secret = !access.changes() && place.as_ref().is_ok_and(|place| has_secret(known.world, place));
     let text = match target.path {
@@ -366,7 +366,7 @@ fn look_up<'a>(
 }
 
 /// Whether a file whose name leaves that open holds a secret: a certificate's `.pem`, or a key's.
-fn has_secret(world: &dyn World, place: &Place) -> bool {
+fn has_secret(world: &dyn World, place: &Resolved) -> bool {
     let leaves_open =
         |path: &Path| path.to_str().is_some_and(|path| secret_name(path) == Some(SecretName::Perhaps));
     place.node.as_ref().is_some_and(|node| node.kind == NodeKind::File)
@@ -380,7 +380,7 @@ fn is_foreign(
     known: &Circumstances<'_>,
     access: Access,
     reach: Reach,
-    place: &Place,
+    place: &Resolved,
 ) -> bool {
     const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
     let reads_all = reach == Reach::Below && matches!(access, Access::Read | Access::Search);
@@ -399,27 +399,27 @@ fn is_foreign(
         .session
         .as_deref()
         .is_some_and(|session| rest.components().any(|name| name.as_os_str() == session));
-    let own = [&known.ground.root, &known.ground.home]
+    let own = [&known.places.root, &known.places.home]
         .into_iter()
         .flatten()
-        .any(|spot| spot.physical.starts_with(&top))
+        .any(|place| place.physical.starts_with(&top))
         || known.tmp.is_some_and(|tmp| Path::new(tmp).starts_with(&top));
     if !access.changes() || of_session || own || known.world.look(&top).is_err() {
         return false;
     }
-    known.world.born(&top).is_some_and(|born| known.ground.since.is_none_or(|since| born < since))
+    known.world.born(&top).is_some_and(|born| known.places.since.is_none_or(|since| born < since))
 }
 
 /// Whether the file has a second name among the files that no agent writes. Few files have two names at all.
-fn is_alias_of_own(world: &dyn World, ground: &Ground, place: &Place) -> bool {
+fn is_alias_of_own(world: &dyn World, places: &Places, place: &Resolved) -> bool {
     const MOST: usize = 100_000;
     let Some(node) = place.node.as_ref().filter(|node| node.names > 1) else { return false };
-    let places = ground.own.iter().map(|own| own.physical.clone());
-    let tops = [&ground.home, &ground.project, &ground.main];
+    let own = places.own.iter().map(|own| own.physical.clone());
+    let tops = [&places.home, &places.project, &places.main];
     let settings =
         tops.into_iter().flatten().flat_map(|top| denied_names().map(|name| top.physical.join(name)));
     let mut left = MOST;
-    places.chain(settings).any(|path| is_or_holds(world, &path, node.id, &mut left))
+    own.chain(settings).any(|path| is_or_holds(world, &path, node.id, &mut left))
 }
 
 /// More files than can be looked at count as the one that is sought.
@@ -476,7 +476,7 @@ pub(crate) fn command_member<'c>(call: &'c Call<'_>) -> Option<(&'c str, &'c str
 
 /// The relative paths of an allowed call, made absolute from the root. A pattern stays a pattern.
 fn rewrites(call: &Call<'_>, facts: &Facts<'_>) -> Vec<(String, String)> {
-    let Some(root) = facts.ground.root.as_ref().and_then(|root| root.lexical.to_str()) else {
+    let Some(root) = facts.places.root.as_ref().and_then(|root| root.lexical.to_str()) else {
         return Vec::new();
     };
     if let Some((param, command)) = command_member(call) {

@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use toolgate_model::{NodeKind, Place, Resolver, World, clean};
+use toolgate_model::{NodeKind, Resolved, Resolver, World, clean};
 
 /// Pointer files are one line.
 const MAX_POINTER: usize = 8192;
@@ -44,7 +44,7 @@ pub fn layout(world: &dyn World, start: &Path, home: Option<&Path>) -> Layout {
             // repository that wants to be taken for another: it makes a root, and nothing more.
             Ok(NodeKind::Link(_)) => {
                 let place = Resolver::new(world, None, None).walk(dot_git).ok();
-                let own = |place: &Place| {
+                let own = |place: &Resolved| {
                     place.physical.starts_with(top)
                         && place.node.as_ref().is_some_and(|node| node.kind == NodeKind::Directory)
                 };

@@ -22,8 +22,8 @@ use rustix::io::Errno;
 use toolgate_evidence::{Ledger, LedgerError};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
-    Action, Call, ConfigChange, DecodeError, Ground, HooksStart, Host, MAX_MESSAGE, Phase, Reply, Standing,
-    Team, TeamPhase, Verdict, World, shorten,
+    Action, ActivationState, Call, ConfigChange, DecodeError, HooksStart, Host, MAX_MESSAGE, Phase, Places,
+    Reply, Team, TeamPhase, Verdict, World, shorten,
 };
 
 use toolgate_policies::Settings;
@@ -69,14 +69,14 @@ pub struct Line {
     /// The session's root and agent.
     pub registered: Registered,
     /// What the host's own code says of its mode and of trust, where it starts the hook itself.
-    pub standing: Standing,
+    pub activation: ActivationState,
     /// The event that this line is registered for, where the host does not say it.
     pub event: Option<String>,
 }
 
 /// What a call was judged by.
 struct Stood {
-    ground: Ground,
+    places: Places,
     layers: Vec<Settings>,
     team: Team,
 }
@@ -277,7 +277,7 @@ fn decide(
         Err(Failure::Whole) => return hand_over(event),
         judged => judged?,
     };
-    let draft = record::draft(call, &heard.verdict, &heard.ground, SystemTime::now());
+    let draft = record::draft(call, &heard.verdict, &heard.places, SystemTime::now());
     let (draft, verdict) = heard.told(&mut books, draft).map_err(Failure::Ledger)?;
     books.append(draft, deadline).map_err(Failure::Ledger)?;
     if call.phase == Phase::Start {
@@ -358,7 +358,7 @@ impl Line {
                 Failure::Line("`--phase` takes init-phase-1, init-phase-2 or team-mode".into())
             })?),
         };
-        let standing = Standing { trusted, mode: text(mode), paused: false };
+        let activation = ActivationState { trusted, mode: text(mode), paused: false };
         let place = |value: Option<OsString>| match value.map(PathBuf::from) {
             Some(path) if !path.is_absolute() => {
                 Err(Failure::Line(format!("`{}` is not an absolute path", path.display())))
@@ -385,7 +385,7 @@ impl Line {
             dirs,
             profile: text(profile),
             registered: Registered { root: place(root)?, agent: text(agent), role: text(role), phase },
-            standing,
+            activation,
             event: text(event),
         })
     }
@@ -397,9 +397,9 @@ impl Line {
         call: &Call<'_>,
         world: &dyn World,
         env: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<(Verdict, Ground), Failure> {
+    ) -> Result<(Verdict, Places), Failure> {
         let books = &mut Books::seen(&self.dirs.state, call);
-        self.heard(host, call, world, env, books).map(|heard| (heard.verdict, heard.ground))
+        self.heard(host, call, world, env, books).map(|heard| (heard.verdict, heard.places))
     }
 
     /// Judges a call likewise, and says what of it is counted and told.
@@ -411,7 +411,7 @@ impl Line {
         env: impl Fn(&str) -> Option<OsString>,
         books: &mut Books,
     ) -> Result<Heard<'h>, Failure> {
-        let (judged, Stood { ground, layers, team }) =
+        let (judged, Stood { places, layers, team }) =
             self.under(host, call, world, env, books, |known| {
                 let marker = Marker::new(&self.dirs.state, call.session.as_deref());
                 let Judged { verdict, counted, directories } = gate::judge_and_count(call, known);
@@ -421,7 +421,7 @@ impl Line {
                 Judged { verdict: verdict.concealing(holds_secret), counted, directories }
             })?;
         let Judged { verdict, counted, directories } = judged;
-        Ok(Heard { call, layers, ground, team, verdict, counted, directories })
+        Ok(Heard { call, layers, places, team, verdict, counted, directories })
     }
 
     /// The same verdict, the command sent through `toolgate shell` where the settings want that.
@@ -455,12 +455,12 @@ impl Line {
         call: &Call<'a>,
         world: &dyn World,
         env: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<(gate::Account<'a>, Ground), Failure> {
+    ) -> Result<(gate::Account<'a>, Places), Failure> {
         let books = &mut Books::seen(&self.dirs.state, call);
-        let (mut account, Stood { ground, .. }) =
+        let (mut account, Stood { places, .. }) =
             self.under(host, call, world, env, books, |known| gate::account(call, known))?;
         account.verdict = account.verdict.concealing(holds_secret);
-        Ok((account, ground))
+        Ok((account, places))
     }
 
     /// Gathers the circumstances of a call.
@@ -476,13 +476,13 @@ impl Line {
         let told = host.project_variable().and_then(&env).map(PathBuf::from);
         let in_place = host.hooks_start() == HooksStart::WithTheSession;
         let start = told.or_else(|| std::env::current_dir().ok().filter(|_| in_place));
-        let ground = session::ground(world, &self.dirs, &self.registered, call, start)
+        let places = session::places(world, &self.dirs, &self.registered, call, start)
             .map_err(|error| Failure::Pin(self.dirs.state.clone(), error))?;
         let layers = Wanted {
             dirs: &self.dirs,
-            root: ground.root.as_ref().map(|root| root.physical.as_path()),
-            repository: ground.git.as_ref().map(|git| git.physical.as_path()),
-            team: &ground.team,
+            root: places.root.as_ref().map(|root| root.physical.as_path()),
+            repository: places.git.as_ref().map(|git| git.physical.as_path()),
+            team: &places.team,
             fixed: self.profile.as_deref(),
             default: host.profile(),
         }
@@ -506,7 +506,7 @@ impl Line {
         #[cfg(feature = "cli")]
         let config = self.config_change(call, world);
         let sources =
-            Sources { dirs: &self.dirs, registered: &self.registered, ground: &ground, layers: &layers };
+            Sources { dirs: &self.dirs, registered: &self.registered, places: &places, layers: &layers };
         let team = sources.team(call, || books.counts()).map_err(|error| match error {
             TeamError::Registry(what) => Failure::Registry(what),
             TeamError::Counts(error) => Failure::Ledger(error),
@@ -515,11 +515,11 @@ impl Line {
         let known = Circumstances {
             world,
             layers: &layers,
-            ground: &ground,
-            standing: Standing {
-                trusted: self.standing.trusted.or(call.standing.trusted),
-                mode: self.standing.mode.clone().or_else(|| call.standing.mode.clone()),
-                paused: pause::until(&self.dirs, &ground, SystemTime::now()).is_some(),
+            places: &places,
+            activation: ActivationState {
+                trusted: self.activation.trusted.or(call.activation.trusted),
+                mode: self.activation.mode.clone().or_else(|| call.activation.mode.clone()),
+                paused: pause::until(&self.dirs, &places, SystemTime::now()).is_some(),
             },
             team: &team,
             config,
@@ -528,7 +528,7 @@ impl Line {
             env_root: &env_root,
         };
         let judged = judge(&known);
-        Ok((judged, Stood { ground, layers, team }))
+        Ok((judged, Stood { places, layers, team }))
     }
 
     /// What the host's changed settings would do to our hooks.

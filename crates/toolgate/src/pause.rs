@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
-use toolgate_model::Ground;
+use toolgate_model::Places;
 
 use crate::dirs::Dirs;
 use crate::store::{hex, write_private};
@@ -23,8 +23,8 @@ fn note(dirs: &Dirs, root: &Path) -> PathBuf {
 }
 
 /// Until when the gate of this session's worktree is switched off. What cannot be read switches nothing off.
-pub fn until(dirs: &Dirs, ground: &Ground, now: SystemTime) -> Option<SystemTime> {
-    let root = ground.root.as_ref()?;
+pub fn until(dirs: &Dirs, places: &Places, now: SystemTime) -> Option<SystemTime> {
+    let root = places.root.as_ref()?;
     let text = fs::read_to_string(note(dirs, &root.physical)).ok()?;
     let until = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(text.trim().parse().ok()?))?;
     // A note from the future beyond what can be asked for was not made by us, or the clock was set back.

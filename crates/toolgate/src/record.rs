@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use toolgate_evidence::{Digest, Draft};
-use toolgate_model::{Call, Decision, Ground, Json, Kind, MAX_MESSAGE, Verdict, shorten};
+use toolgate_model::{Call, Decision, FindingKind, Json, MAX_MESSAGE, Places, Verdict, shorten};
 use toolgate_secrets::redact;
 
 /// Parameters that say what a call is about. Contents, prompts and answers are not among them: they are in the
@@ -36,9 +36,9 @@ const TELLING: &[&str] = &[
 ];
 
 /// The record of a call and its verdict.
-pub fn draft(call: &Call<'_>, verdict: &Verdict, ground: &Ground, time: SystemTime) -> Draft {
+pub fn draft(call: &Call<'_>, verdict: &Verdict, places: &Places, time: SystemTime) -> Draft {
     let mut draft = about(call, time).verdict(verdict);
-    if let Some(root) = &ground.root {
+    if let Some(root) = &places.root {
         draft = draft.root(redact(&root.lexical.to_string_lossy()));
     }
     draft
@@ -51,7 +51,13 @@ pub fn failure(host: &'static str, call: Option<&Call<'_>>, message: &str, time:
         None => Draft::new(time, host, redact("unreadable")),
     };
     let message = redact(&shorten(message, MAX_MESSAGE));
-    draft.decision(Decision::Deny).finding("failure", Kind::Failure, Decision::Deny, redact(""), message)
+    draft.decision(Decision::Deny).finding(
+        "failure",
+        FindingKind::Failure,
+        Decision::Deny,
+        redact(""),
+        message,
+    )
 }
 
 fn about(call: &Call<'_>, time: SystemTime) -> Draft {

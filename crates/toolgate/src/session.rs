@@ -1,4 +1,4 @@
-//! The ground of a session: found once, pinned, and from then on not for the agent to move.
+//! The places of a session: found once, pinned, and from then on not for the agent to move.
 //!
 //! The root comes from the registration (`--root`), or from what was pinned when the session began, or from the
 //! host's own word (a variable, or where it starts its hooks), or, for the first event only, from the event's
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolgate_model::{Call, Ground, NodeKind, Resolver, Spot, TeamPhase, World};
+use toolgate_model::{Call, NodeKind, Place, Places, Resolver, TeamPhase, World};
 use toolgate_policies::{asked_names, denied_names};
 
 use crate::dirs::Dirs;
@@ -36,7 +36,7 @@ pub struct Registered {
 struct Pin {
     /// What the registration line said; another line has another pin.
     line: String,
-    ground: Ground,
+    places: Places,
     /// Worktrees that the host itself moved the session into.
     entered: Vec<PathBuf>,
     /// The files of git that the siblings were read from, and when each last changed.
@@ -50,17 +50,17 @@ const MAX_PIN: usize = 1024 * 1024;
 /// The note of registrations holds every file as it was before, some of them a repository's.
 const MAX_NOTE: usize = 64 * 1024 * 1024;
 
-/// Finds the ground that this call stands on, and pins it where that has not been done.
+/// Finds the places of this call's session, and pins them where that has not been done.
 ///
 /// What is pinned is where links led when the session began; only the list of the repository's worktrees is
 /// kept up to date, from git's own files.
-pub fn ground(
+pub fn places(
     world: &dyn World,
     dirs: &Dirs,
     registered: &Registered,
     call: &Call<'_>,
     start: Option<PathBuf>,
-) -> io::Result<Ground> {
+) -> io::Result<Places> {
     let finder = Finder { world, dirs, registered };
     let line = finder.line();
     let file = call.session.as_deref().map(|session| pin_file(dirs, session, &line));
@@ -75,20 +75,20 @@ pub fn ground(
             None => return Ok(finder.nowhere()),
         },
     };
-    let siblings_before = pin.ground.siblings.clone();
+    let siblings_before = pin.places.siblings.clone();
     if pin.notes.iter().any(|(note, stamp)| stamp_of(world, note) != *stamp) {
         finder.list_worktrees(&mut pin);
         changed = true;
     }
     let transcripts = call.transcript.as_deref().and_then(|path| Path::new(path).parent());
     if let Some(path) = transcripts.filter(|path| path.is_absolute())
-        && pin.ground.transcripts.as_ref().is_none_or(|known| known.lexical.as_os_str() != path.as_os_str())
+        && pin.places.transcripts.as_ref().is_none_or(|known| known.lexical.as_os_str() != path.as_os_str())
     {
-        pin.ground.transcripts = Some(finder.spot(path));
+        pin.places.transcripts = Some(finder.place_at(path));
         changed = true;
     }
-    if let (Some(entered), Some(root)) = (call.entered.as_deref(), &pin.ground.root) {
-        let entered = finder.spot(Path::new(entered)).physical;
+    if let (Some(entered), Some(root)) = (call.entered.as_deref(), &pin.places.root) {
+        let entered = finder.place_at(Path::new(entered)).physical;
         // Only a worktree that was made for this session: one that stood there before is somebody else's. The
         // list is as old as the event before the call.
         let known = siblings_before.iter().any(|sibling| sibling.physical == entered);
@@ -104,7 +104,7 @@ pub fn ground(
             write_checked(&file, bytes)?;
         }
     }
-    Ok(pin.ground)
+    Ok(pin.places)
 }
 
 /// INVARIANT: a pin that is there and cannot be read is an error. Finding the root anew would let it follow the
@@ -118,7 +118,7 @@ fn stamp_of(world: &dyn World, path: &Path) -> Option<(i64, i64)> {
     world.look(path).ok().map(|node| node.changed)
 }
 
-/// Looks for the ground of a session that has none yet.
+/// Looks for the places of a session that is not pinned yet.
 struct Finder<'f> {
     world: &'f dyn World,
     dirs: &'f Dirs,
@@ -142,20 +142,20 @@ impl Finder<'_> {
         )
     }
 
-    fn spot(&self, path: &Path) -> Spot {
+    fn place_at(&self, path: &Path) -> Place {
         let place = Resolver::new(self.world, None, None).walk(path.to_path_buf());
         let lexical = toolgate_model::clean(path);
-        Spot { physical: place.map_or_else(|_| lexical.clone(), |place| place.physical), lexical }
+        Place { physical: place.map_or_else(|_| lexical.clone(), |place| place.physical), lexical }
     }
 
-    /// The ground of a call that comes from nowhere.
-    fn nowhere(&self) -> Ground {
+    /// The places of a call that comes from nowhere.
+    fn nowhere(&self) -> Places {
         let Dirs { home, config, state, managed } = self.dirs;
-        let mut own: Vec<Spot> = [config, state, managed].map(|path| self.spot(path)).into();
+        let mut own: Vec<Place> = [config, state, managed].map(|path| self.place_at(path)).into();
         if let Ok(binary) = std::env::current_exe() {
-            own.extend(["toolgate", "toolgate-cli"].map(|name| Spot::plain(binary.with_file_name(name))));
+            own.extend(["toolgate", "toolgate-cli"].map(|name| Place::plain(binary.with_file_name(name))));
         }
-        Ground { home: Some(self.spot(home)), own, ..Ground::default() }
+        Places { home: Some(self.place_at(home)), own, ..Places::default() }
     }
 
     /// `start` is where the host's own word places the session, where that is not the event's.
@@ -163,64 +163,64 @@ impl Finder<'_> {
         let told = || start.filter(|path| path.is_absolute());
         let here = || call.cwd.as_deref().map(PathBuf::from).filter(|path| path.is_absolute());
         let Some(start) = self.registered.root.clone().or_else(told).or_else(here) else { return Ok(None) };
-        let mut ground = self.nowhere();
+        let mut places = self.nowhere();
         // Only a session that is pinned has a beginning.
-        ground.since = call.session.as_ref().and_then(|_| {
+        places.since = call.session.as_ref().and_then(|_| {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
             Some((i64::try_from(now.as_secs()).ok()?, i64::from(now.subsec_nanos())))
         });
-        let start = self.spot(&start);
+        let start = self.place_at(&start);
         // A session that starts above the home has no project: it would be given everybody's.
         let above_home =
-            |home: &Spot| home.physical != start.physical && home.physical.starts_with(&start.physical);
-        if self.registered.root.is_none() && ground.home.as_ref().is_some_and(above_home) {
+            |home: &Place| home.physical != start.physical && home.physical.starts_with(&start.physical);
+        if self.registered.root.is_none() && places.home.as_ref().is_some_and(above_home) {
             return Ok(None);
         }
-        let home = ground.home.as_ref().map(|home| home.physical.as_path());
+        let home = places.home.as_ref().map(|home| home.physical.as_path());
         let Layout { top, main, git } = git::layout(self.world, &start.physical, home);
         // A root that the registration names is that very directory, and no other above it.
         let root = match &self.registered.root {
             Some(_) => start,
             None if top == start.physical => start,
-            None => self.spot(&top),
+            None => self.place_at(&top),
         };
-        ground.main = main.as_deref().map(|main| self.spot(main));
-        ground.git = git.as_deref().map(|git| self.spot(git));
+        places.main = main.as_deref().map(|main| self.place_at(main));
+        places.git = git.as_deref().map(|git| self.place_at(git));
         if let Some(agent) = self.registered.agent.clone().or_else(|| agent_of(&root.physical)) {
             let agent = agent.as_str();
-            let agents = agents_dir(&root.physical, agent, ground.main.as_ref());
-            ground.agent_dir = agents.as_ref().map(|agents| self.spot(&agents.join(agent)));
-            if ground.main.is_none() {
-                ground.main =
-                    agents.as_deref().and_then(|agents| Some(self.spot(agents.parent()?.parent()?)));
+            let agents = agents_dir(&root.physical, agent, places.main.as_ref());
+            places.agent_dir = agents.as_ref().map(|agents| self.place_at(&agents.join(agent)));
+            if places.main.is_none() {
+                places.main =
+                    agents.as_deref().and_then(|agents| Some(self.place_at(agents.parent()?.parent()?)));
             }
-            ground.agents = agents.as_deref().map(|agents| self.spot(agents));
+            places.agents = agents.as_deref().map(|agents| self.place_at(agents));
         }
-        self.protect(&root, &mut ground)?;
-        let team = TEAM_DIRECTORIES.map(|name| self.spot(&root.lexical.join(name)));
-        ground.team = team.into();
-        ground.project = Some(root.clone());
-        ground.root = Some(root);
-        let mut pin = Pin { line, ground, entered: Vec::new(), notes: Vec::new() };
+        self.protect(&root, &mut places)?;
+        let team = TEAM_DIRECTORIES.map(|name| self.place_at(&root.lexical.join(name)));
+        places.team = team.into();
+        places.project = Some(root.clone());
+        places.root = Some(root);
+        let mut pin = Pin { line, places, entered: Vec::new(), notes: Vec::new() };
         self.list_worktrees(&mut pin);
         Ok(Some(pin))
     }
 
     /// Adds the files behind names that no agent may write, where a link or a pointer in the repository leads
     /// elsewhere: `.claude -> cfg` must not make `cfg/settings.json` an ordinary file.
-    fn protect(&self, root: &Spot, ground: &mut Ground) -> io::Result<()> {
+    fn protect(&self, root: &Place, places: &mut Places) -> io::Result<()> {
         let names: Vec<&str> = denied_names().chain(asked_names()).chain([".git/hooks"]).collect();
-        let tops = [Some(root), ground.main.as_ref(), ground.home.as_ref()];
+        let tops = [Some(root), places.main.as_ref(), places.home.as_ref()];
         let mut own = Vec::new();
         for top in tops.into_iter().flatten() {
             let usual = |name: &&str| top.physical.join(name);
-            let elsewhere = names.iter().map(|name| (usual(name), self.spot(&usual(name))));
-            own.extend(elsewhere.filter(|(usual, spot)| spot.physical != *usual).map(|(_, spot)| spot));
+            let elsewhere = names.iter().map(|name| (usual(name), self.place_at(&usual(name))));
+            own.extend(elsewhere.filter(|(usual, place)| place.physical != *usual).map(|(_, place)| place));
         }
-        let git = git::git_dir_of(self.world, &root.physical).map(|git| self.spot(&git));
+        let git = git::git_dir_of(self.world, &root.physical).map(|git| self.place_at(&git));
         own.extend(git.filter(|git| root.holds(&git.physical)));
-        own.extend(self.registered_files()?.iter().map(|file| self.spot(file)));
-        ground.own.extend(own);
+        own.extend(self.registered_files()?.iter().map(|file| self.place_at(file)));
+        places.own.extend(own);
         Ok(())
     }
 
@@ -247,25 +247,25 @@ impl Finder<'_> {
 
     /// Reads anew which worktrees the repository has besides this one.
     fn list_worktrees(&self, pin: &mut Pin) {
-        let (Some(git), Some(root)) = (&pin.ground.git, &pin.ground.root) else { return };
+        let (Some(git), Some(root)) = (&pin.places.git, &pin.places.root) else { return };
         let notes = git::worktree_notes(&git.physical);
         pin.notes = vec![(notes.clone(), stamp_of(self.world, &notes))];
-        pin.ground.siblings.clear();
-        pin.ground.inner.clear();
+        pin.places.siblings.clear();
+        pin.places.inner.clear();
         for (note, top) in git::worktrees(self.world, &git.physical) {
             let stamp = stamp_of(self.world, &note);
             pin.notes.push((note, stamp));
-            let sibling = self.spot(&top);
+            let sibling = self.place_at(&top);
             if pin.entered.contains(&sibling.physical) {
-                pin.ground.inner.push(sibling);
+                pin.places.inner.push(sibling);
             } else if sibling.physical != root.physical {
-                pin.ground.siblings.push(sibling);
+                pin.places.siblings.push(sibling);
             }
         }
         // The worktree's own first, as a team does that keeps its files with each branch.
-        let tops = pin.ground.root.iter().chain(&pin.ground.inner).chain(&pin.ground.main);
-        let team = tops.flat_map(|top| TEAM_DIRECTORIES.map(|name| self.spot(&top.lexical.join(name))));
-        pin.ground.team = team.collect();
+        let tops = pin.places.root.iter().chain(&pin.places.inner).chain(&pin.places.main);
+        let team = tops.flat_map(|top| TEAM_DIRECTORIES.map(|name| self.place_at(&top.lexical.join(name))));
+        pin.places.team = team.collect();
     }
 }
 
@@ -275,7 +275,7 @@ pub fn root_from_env(
     world: &dyn World,
     registered: Option<&Path>,
     value: Option<OsString>,
-) -> Result<Option<Spot>, &'static str> {
+) -> Result<Option<Place>, &'static str> {
     let Some(path) = value.map(PathBuf::from).filter(|path| path.is_absolute()) else { return Ok(None) };
     let resolver = Resolver::new(world, None, None);
     let Ok(place) = resolver.walk(path) else { return Ok(None) };
@@ -287,7 +287,7 @@ pub fn root_from_env(
     if registered.is_some_and(other) {
         return Err("names another directory than the registration");
     }
-    Ok(Some(Spot { lexical: place.lexical, physical: place.physical }))
+    Ok(Some(Place { lexical: place.lexical, physical: place.physical }))
 }
 
 /// The agent whose worktree this is, by where an orchestrator puts it: `.ittybitty/agents/<id>/repo`.
@@ -300,7 +300,7 @@ fn agent_of(root: &Path) -> Option<String> {
 }
 
 /// `<agents>/<id>/repo` is where an orchestrator puts an agent's worktree.
-fn agents_dir(root: &Path, agent: &str, main: Option<&Spot>) -> Option<PathBuf> {
+fn agents_dir(root: &Path, agent: &str, main: Option<&Place>) -> Option<PathBuf> {
     let own = root.parent()?;
     if own.file_name().is_some_and(|name| name == agent) {
         return own.parent().map(Path::to_path_buf);

@@ -26,7 +26,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolgate_model::Spot;
+use toolgate_model::Place;
 use toolgate_policies::Settings;
 #[cfg(feature = "cli")]
 use toolgate_policies::{LayerError, read, squad, stack};
@@ -61,7 +61,7 @@ pub struct Wanted<'w> {
     /// What trust is given to: the repository, so that it holds in all of its worktrees.
     pub repository: Option<&'w Path>,
     /// Where the project's team may keep its files.
-    pub team: &'w [Spot],
+    pub team: &'w [Place],
     /// The profile that the registration fixes.
     pub fixed: Option<&'w str>,
     /// The host's own profile.
@@ -187,7 +187,7 @@ impl Wanted<'_> {
     /// The files in which a team says who it is and how it works, in each place where it may keep them: its roster, its rules, and the
     /// governance file beside its directory.
     fn team_files(&self) -> Vec<[PathBuf; 3]> {
-        let of = |team: &Spot| {
+        let of = |team: &Place| {
             let governance = team.lexical.parent().unwrap_or(Path::new("/")).join(GOVERNANCE);
             [team.lexical.join("team.md"), Wanted::rules_of(team), governance]
         };
@@ -195,7 +195,7 @@ impl Wanted<'_> {
     }
 
     /// The team's own rules, in its product's words.
-    fn rules_of(team: &Spot) -> PathBuf {
+    fn rules_of(team: &Place) -> PathBuf {
         team.lexical.join("config/policies.json")
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use toolgate_evidence::{Agents, LockoutFiles, Lockouts, SessionCounts};
-use toolgate_model::{COORDINATOR, Call, Ground, History, Member, Phase, Spot, Team, TeamPhase, plain_name};
+use toolgate_model::{COORDINATOR, Call, History, Member, Phase, Place, Places, Team, TeamPhase, plain_name};
 use toolgate_policies::Settings;
 use toolgate_secrets::{Redacted, redact};
 
@@ -22,7 +22,7 @@ pub(crate) struct Sources<'s> {
     /// What the registration line says.
     pub(crate) registered: &'s Registered,
     /// Where the session stands.
-    pub(crate) ground: &'s Ground,
+    pub(crate) places: &'s Places,
     /// The layers of settings.
     pub(crate) layers: &'s [Settings],
 }
@@ -43,7 +43,7 @@ impl Sources<'_> {
         let (mut lockouts, mut unreadable) = (Vec::new(), None);
         let told = call.phase.stops() || call.phase == Phase::Start;
         if told && self.layers.iter().any(Settings::asks_lockouts) {
-            match Lockouts::read(&lockout_files(self.dirs, self.ground)) {
+            match Lockouts::read(&lockout_files(self.dirs, self.places)) {
                 Ok(read) => lockouts = read.into_lockouts(),
                 Err(error) => unreadable = Some(error.to_string()),
             }
@@ -94,7 +94,7 @@ impl Sources<'_> {
             return member;
         }
         let by_session = call.session.as_deref().and_then(|session| agents.of_session(session));
-        let roots = self.ground.root.iter().flat_map(|root| [&root.physical, &root.lexical]);
+        let roots = self.places.root.iter().flat_map(|root| [&root.physical, &root.lexical]);
         let registered = by_session.or_else(|| roots.into_iter().find_map(|root| agents.of_root(root)));
         match registered {
             Some(agent) => self.registered_as(agent),
@@ -154,7 +154,7 @@ impl Sources<'_> {
 
     fn phase(&self, proposed: bool, counts: &SessionCounts) -> TeamPhase {
         // What a person set and nobody can read counts as the strictest.
-        let set = || match fs::read_to_string(phase_file(self.dirs, self.ground)) {
+        let set = || match fs::read_to_string(phase_file(self.dirs, self.places)) {
             Ok(text) => Some(TeamPhase::of(text.trim()).unwrap_or(TeamPhase::Proposed)),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(_) => Some(TeamPhase::Proposed),
@@ -201,34 +201,34 @@ pub(crate) enum TeamError<E> {
 }
 
 /// A name for files about this repository, or about this directory where there is none.
-fn key_of(ground: &Ground) -> String {
-    let place = ground.git.as_ref().or(ground.root.as_ref());
-    let path = place.map_or(Path::new("/"), |spot: &Spot| spot.physical.as_path());
+fn key_of(places: &Places) -> String {
+    let place = places.git.as_ref().or(places.root.as_ref());
+    let path = place.map_or(Path::new("/"), |place: &Place| place.physical.as_path());
     hex(&Sha256::digest(path.as_os_str().as_encoded_bytes())).chars().take(32).collect()
 }
 
 /// Where lockouts of this repository are kept.
-pub fn lockout_files(dirs: &Dirs, ground: &Ground) -> LockoutFiles {
-    let mut team: Vec<PathBuf> = ground.team.iter().map(|team| team.physical.join("lockout.json")).collect();
+pub fn lockout_files(dirs: &Dirs, places: &Places) -> LockoutFiles {
+    let mut team: Vec<PathBuf> = places.team.iter().map(|team| team.physical.join("lockout.json")).collect();
     // The first is written to: it must be that of the team that is there.
-    if let Some(own) = team_directory(ground).map(|team| team.join("lockout.json")) {
+    if let Some(own) = team_directory(places).map(|team| team.join("lockout.json")) {
         team.retain(|file| *file != own);
         team.insert(0, own);
     }
-    LockoutFiles { own: dirs.state.join("lockouts").join(format!("{}.jsonl", key_of(ground))), team }
+    LockoutFiles { own: dirs.state.join("lockouts").join(format!("{}.jsonl", key_of(places))), team }
 }
 
 /// Where it is noted how far the team of this repository has come, if a person said so.
-pub fn phase_file(dirs: &Dirs, ground: &Ground) -> PathBuf {
-    dirs.state.join("phases").join(key_of(ground))
+pub fn phase_file(dirs: &Dirs, places: &Places) -> PathBuf {
+    dirs.state.join("phases").join(key_of(places))
 }
 
 /// The team's directory, where there is one: inside the project, and no link out of it.
-pub fn team_directory(ground: &Ground) -> Option<&Path> {
-    let tops = || [&ground.root, &ground.main].into_iter().flatten();
+pub fn team_directory(places: &Places) -> Option<&Path> {
+    let tops = || [&places.root, &places.main].into_iter().flatten();
     let inside = |path: &Path| tops().any(|top| path.starts_with(&top.physical));
     let there = |path: &&Path| inside(path) && path.is_dir();
-    ground.team.iter().map(|team| team.physical.as_path()).find(there)
+    places.team.iter().map(|team| team.physical.as_path()).find(there)
 }
 
 /// Whether what a user says to a proposed team agrees to it: anything but a refusal or a wish for a change, as

@@ -12,7 +12,7 @@ use std::time::{Instant, SystemTime};
 use rustix::fs::OFlags;
 use toolgate_evidence::{Counted, DENIED, Draft, Ledger, LedgerError, SessionCounts, Tally};
 use toolgate_model::{
-    Action, Call, Decision, Finding, Ground, Kind, Phase, Team, TeamPhase, Verdict, shorten,
+    Action, Call, Decision, Finding, FindingKind, Phase, Places, Team, TeamPhase, Verdict, shorten,
 };
 use toolgate_policies::{LimitKind, Settings, Telling};
 use toolgate_secrets::{Redacted, redact};
@@ -71,7 +71,7 @@ impl Books {
 pub(crate) struct Heard<'h> {
     pub(crate) call: &'h Call<'h>,
     pub(crate) layers: Vec<Settings>,
-    pub(crate) ground: Ground,
+    pub(crate) places: Places,
     pub(crate) team: Team,
     pub(crate) verdict: Verdict,
     pub(crate) counted: Vec<LimitKind>,
@@ -226,12 +226,12 @@ impl Heard<'_> {
             finding.decision == Decision::Deny
                 && matches!(
                     finding.kind,
-                    Kind::Secret
-                        | Kind::Destructive
-                        | Kind::Tampering
-                        | Kind::Coordinator
-                        | Kind::LockedOut
-                        | Kind::NotOwner
+                    FindingKind::Secret
+                        | FindingKind::Destructive
+                        | FindingKind::Tampering
+                        | FindingKind::Coordinator
+                        | FindingKind::LockedOut
+                        | FindingKind::NotOwner
                 )
         };
         if !self.layers.iter().any(|layer| layer.team.audit) {
@@ -239,7 +239,7 @@ impl Heard<'_> {
         }
         // A command that destroys may also lead out of the worktree, and that be said first.
         let grave = self.verdict.findings().iter().find(is_grave);
-        let (Some(grave), Some(team)) = (grave, team_directory(&self.ground)) else { return };
+        let (Some(grave), Some(team)) = (grave, team_directory(&self.places)) else { return };
         let text = |text: &str| redact(text).into_string();
         let line = serde_json::json!({
             "time": toolgate_evidence::rfc3339(SystemTime::now()),

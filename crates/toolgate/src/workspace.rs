@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
 use toolgate_evidence::{Draft, Ledger, position};
-use toolgate_model::{Decision, Ground, Kind};
+use toolgate_model::{Decision, FindingKind, Places};
 use toolgate_secrets::redact;
 use toolgate_workspace::{
     About, Error, FileError, LedgerPosition, Pattern, Progress, PublicKey, Receipt, SigningKey, Store,
@@ -74,17 +74,17 @@ impl Keeper {
         Ok(made)
     }
 
-    /// Signs a statement of the workspace as it is now, keeps it and records it. `ground` is where the agent works;
+    /// Signs a statement of the workspace as it is now, keeps it and records it. `places` is where the agent works;
     /// `profile` the one that its registration fixes; `by` who had it made.
     pub fn receipt(
         &self,
         workspace: &Workspace,
-        ground: &Ground,
+        places: &Places,
         profile: Option<&str>,
         by: &str,
         progress: &dyn Progress,
     ) -> Result<Receipt, Error> {
-        let about = self.about(ground, profile)?;
+        let about = self.about(places, profile)?;
         let (store, key) = (Store::open(&self.store())?, SigningKey::open(&self.key())?);
         let receipt = workspace.receipt(&store, &key, about, progress)?;
         let (id, outputs) =
@@ -95,12 +95,12 @@ impl Keeper {
     }
 
     /// What a receipt says besides what lies in the workspace: when, under which rules, and where the ledger stands.
-    fn about(&self, ground: &Ground, profile: Option<&str>) -> Result<About, Error> {
+    fn about(&self, places: &Places, profile: Option<&str>) -> Result<About, Error> {
         let wanted = Wanted {
             dirs: &self.dirs,
-            root: ground.root.as_ref().map(|root| root.physical.as_path()),
-            repository: ground.git.as_ref().map(|git| git.physical.as_path()),
-            team: &ground.team,
+            root: places.root.as_ref().map(|root| root.physical.as_path()),
+            repository: places.git.as_ref().map(|git| git.physical.as_path()),
+            team: &places.team,
             fixed: profile,
             default: "worktree",
         };
@@ -150,14 +150,14 @@ fn draft(event: &str, agent: &str, about: &[(&str, &str)]) -> Draft {
 
 /// What sort of refusal an error is, and what it is about; `None` where nobody was refused anything and something could not
 /// be done.
-pub fn refusal(error: &Error) -> Option<(Kind, &str)> {
+pub fn refusal(error: &Error) -> Option<(FindingKind, &str)> {
     match error {
-        Error::UndeclaredRead { path } => Some((Kind::UndeclaredRead, path)),
-        Error::UndeclaredWrite { path } => Some((Kind::UndeclaredWrite, path)),
-        Error::PathTraversal { path, .. } => Some((Kind::Traversal, path)),
-        Error::QuotaExceeded { path, .. } => Some((Kind::Limit, path)),
-        Error::Conflict { pattern, .. } => Some((Kind::OtherAgent, pattern.as_str())),
-        Error::InvalidAgent { agent, .. } => Some((Kind::InvalidPath, agent)),
+        Error::UndeclaredRead { path } => Some((FindingKind::UndeclaredRead, path)),
+        Error::UndeclaredWrite { path } => Some((FindingKind::UndeclaredWrite, path)),
+        Error::PathTraversal { path, .. } => Some((FindingKind::Traversal, path)),
+        Error::QuotaExceeded { path, .. } => Some((FindingKind::Limit, path)),
+        Error::Conflict { pattern, .. } => Some((FindingKind::OtherAgent, pattern.as_str())),
+        Error::InvalidAgent { agent, .. } => Some((FindingKind::InvalidPath, agent)),
         _ => None,
     }
 }

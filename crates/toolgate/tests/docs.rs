@@ -151,7 +151,7 @@ fn examples(id: &str) -> String {
 fn profiles() -> String {
     let mut page = format!("{GENERATED}\n# Profiles\n\n");
     page.push_str(
-        "A profile is the ground that settings lie on: `profile = \"…\"` in `toolgate.toml`, or `--profile` in the\n\
+        "A profile is the places that settings lie on: `profile = \"…\"` in `toolgate.toml`, or `--profile` in the\n\
          registration line, which then no file can change. A profile that names another one lies on top of it.\n",
     );
     for (name, text) in PROFILES {

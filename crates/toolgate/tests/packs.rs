@@ -13,9 +13,9 @@ use serde::Deserialize;
 use toolgate::dirs::Dirs;
 use toolgate::disk::Disk;
 use toolgate::gate::{Circumstances, judge};
-use toolgate::session::{Registered, ground};
+use toolgate::session::{Registered, places};
 use toolgate_hosts::tools_like;
-use toolgate_model::{Call, Ground, Json, Standing};
+use toolgate_model::{ActivationState, Call, Json, Places};
 use toolgate_policies::{Settings, read, stack};
 
 /// What a rule says and the interpreter does not yet tell it: that bash's own `/dev/tcp` and `/dev/udp` are outputs.
@@ -53,7 +53,7 @@ fn packs() -> Vec<(String, Pack)> {
 struct Place {
     root: tempfile::TempDir,
     disk: Disk,
-    ground: Ground,
+    places: Places,
 }
 
 impl Place {
@@ -69,9 +69,9 @@ impl Place {
         let disk = Disk::default();
         let dirs = Dirs::of_home(&at("home"));
         let work = at("work");
-        let ground =
-            ground(&disk, &dirs, &Registered::default(), &call("", work.to_str().unwrap()), None).unwrap();
-        Place { root, disk, ground }
+        let places =
+            places(&disk, &dirs, &Registered::default(), &call("", work.to_str().unwrap()), None).unwrap();
+        Place { root, disk, places }
     }
 
     /// Whether the rule finds the command. All others of its pack are off, but for the floor.
@@ -80,8 +80,8 @@ impl Place {
         let known = Circumstances {
             world: &self.disk,
             layers: std::slice::from_ref(settings),
-            ground: &self.ground,
-            standing: Standing::default(),
+            places: &self.places,
+            activation: ActivationState::default(),
             team: &toolgate_model::Team::default(),
             config: None,
             tmp: None,

@@ -220,7 +220,7 @@ mod keys_alone {
 mod tests {
     use std::time::Duration;
 
-    use toolgate_model::Kind;
+    use toolgate_model::FindingKind;
     use toolgate_secrets::redact;
 
     use super::*;
@@ -240,9 +240,9 @@ mod tests {
     fn denied(agent: &str, policy: &'static str) -> Draft {
         draft(agent, 0)
             .decision(Decision::Deny)
-            .finding("another", Kind::Rule, Decision::Ask, redact(""), redact(""))
-            .finding(policy, Kind::Rule, Decision::Deny, redact(""), redact(""))
-            .finding("a-third", Kind::Rule, Decision::Deny, redact(""), redact(""))
+            .finding("another", FindingKind::Rule, Decision::Ask, redact(""), redact(""))
+            .finding(policy, FindingKind::Rule, Decision::Deny, redact(""), redact(""))
+            .finding("a-third", FindingKind::Rule, Decision::Deny, redact(""), redact(""))
     }
 
     fn counts(drafts: impl IntoIterator<Item = Draft>) -> SessionCounts {

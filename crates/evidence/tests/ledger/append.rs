@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::{Duration, Instant};
 
 use toolgate_evidence::{Ledger, LedgerError, entries, verify};
-use toolgate_model::{Decision, Kind};
+use toolgate_model::{Decision, FindingKind};
 use toolgate_secrets::redact;
 
 use crate::child;
@@ -47,7 +47,7 @@ fn no_secret_reaches_the_file() {
         .root(redact(&text))
         .arg(redact(&text), redact(&text))
         .arg(redact("password"), redact("geheim"))
-        .finding("p", Kind::Secret, Decision::Deny, redact(&text), redact(&text));
+        .finding("p", FindingKind::Secret, Decision::Deny, redact(&text), redact(&text));
     Ledger::at(temp.path()).append(draft, soon()).unwrap();
     let line = String::from_utf8(bytes(temp.path())).unwrap();
     for secret in [token, "hunter2", "qwertz", "geheim"] {

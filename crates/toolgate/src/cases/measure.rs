@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_effects::{Scene, effects};
 use toolgate_hosts::tools_like;
 use toolgate_model::{
-    Call, Decision, Effect, Ground, Json, Run, Standing, Team, Unknown, Verdict, base_name,
+    ActivationState, Call, Decision, Effect, Json, Places, Run, Team, Unknown, Verdict, base_name,
 };
 use toolgate_policies::{Settings, read, stack};
 
@@ -21,7 +21,7 @@ use super::map::Map;
 use super::{CaseFileError, agent_world};
 use crate::dirs::Dirs;
 use crate::gate::{Circumstances, judge};
-use crate::session::{Registered, ground};
+use crate::session::{Registered, places};
 
 /// The bucket of the commands that hide one.
 pub const HIDDEN: &str = "hidden";
@@ -108,7 +108,7 @@ pub fn measure(text: &str) -> Result<Vec<Measured>, CaseFileError> {
 struct Gate {
     world: Map,
     settings: Settings,
-    ground: Ground,
+    places: Places,
 }
 
 impl Gate {
@@ -119,9 +119,9 @@ impl Gate {
         let settings = stack(Some(name), name, &[&layer]).map_err(|error| CaseFileError(error.what))?;
         let dirs = Dirs::of_home(Path::new(agent_world::HOME));
         // Without a session nothing is pinned, so nothing on the machine is touched.
-        let ground = ground(&world, &dirs, &Registered::default(), &call(""), None)
+        let places = places(&world, &dirs, &Registered::default(), &call(""), None)
             .map_err(|error| CaseFileError(error.to_string()))?;
-        Ok(Gate { world, settings, ground })
+        Ok(Gate { world, settings, places })
     }
 
     fn measure(&self, number: usize, line: Line) -> Measured {
@@ -148,8 +148,8 @@ impl Gate {
         let known = Circumstances {
             world: &self.world,
             layers: std::slice::from_ref(&self.settings),
-            ground: &self.ground,
-            standing: Standing::default(),
+            places: &self.places,
+            activation: ActivationState::default(),
             team: &Team::default(),
             config: None,
             tmp: Some(agent_world::TMPDIR),
@@ -386,14 +386,15 @@ mod tests {
 
     #[test]
     fn the_ground_is_the_one_of_a_session() {
-        let ground = Gate::new().unwrap().ground;
-        let at = |spot: Option<toolgate_model::Spot>| spot.unwrap().physical.to_string_lossy().into_owned();
-        assert_eq!(at(ground.root), "/home/agent/worktrees/alpha");
-        assert_eq!(at(ground.main), "/home/agent/src/proj");
-        assert_eq!(at(ground.git), "/home/agent/src/proj/.git");
-        assert_eq!(at(ground.home), "/home/agent");
-        assert_eq!(at(ground.siblings.first().cloned()), "/home/agent/worktrees/beta");
-        assert_eq!(ground.siblings.len(), 1);
+        let places = Gate::new().unwrap().places;
+        let at =
+            |place: Option<toolgate_model::Place>| place.unwrap().physical.to_string_lossy().into_owned();
+        assert_eq!(at(places.root), "/home/agent/worktrees/alpha");
+        assert_eq!(at(places.main), "/home/agent/src/proj");
+        assert_eq!(at(places.git), "/home/agent/src/proj/.git");
+        assert_eq!(at(places.home), "/home/agent");
+        assert_eq!(at(places.siblings.first().cloned()), "/home/agent/worktrees/beta");
+        assert_eq!(places.siblings.len(), 1);
     }
 
     #[test]

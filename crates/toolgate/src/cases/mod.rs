@@ -21,7 +21,7 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use toolgate_evidence::render::{ib, parse_ib_line};
 use toolgate_hosts::{host, tools_like};
-use toolgate_model::{Action, Agent, Call, Decision, Ground, Json, Spot, Standing, Verdict};
+use toolgate_model::{Action, ActivationState, Agent, Call, Decision, Json, Place, Places, Verdict};
 use toolgate_policies::{Settings, read, stack};
 
 use crate::gate::{Circumstances, judge};
@@ -250,21 +250,25 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
     if redaction::is_meant(case) {
         return redaction::run(case, &settings);
     }
-    let ground = ground(case);
+    let places = places(case);
     if team::is_meant(case) {
-        return team::run(case, &settings, &ground);
+        return team::run(case, &settings, &places);
     }
     let call = call(case);
     let known = Circumstances {
         world: &world(case),
         layers: std::slice::from_ref(&settings),
-        ground: &ground,
-        standing: Standing { trusted: case.context.trusted, mode: case.context.mode.clone(), paused: false },
+        places: &places,
+        activation: ActivationState {
+            trusted: case.context.trusted,
+            mode: case.context.mode.clone(),
+            paused: false,
+        },
         team: &team::team(case),
         config: None,
         tmp: None,
         unset: &|_| true,
-        env_root: &|_| ground.root.clone(),
+        env_root: &|_| places.root.clone(),
     };
     let verdict = judge(&call, &known);
     let word = match verdict.decision() {
@@ -273,7 +277,7 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
         decision => decision.word(),
     };
     expect(case, word, &verdict.explanation())?;
-    details(case, &call, &verdict, &ground)
+    details(case, &call, &verdict, &places)
 }
 
 fn expect(case: &Case<'_>, word: &str, why: &str) -> Result<(), Trouble> {
@@ -283,7 +287,7 @@ fn expect(case: &Case<'_>, word: &str, why: &str) -> Result<(), Trouble> {
     Err(Trouble::Wrong(format!("expected {}, got {word} ({why})", case.expect)))
 }
 
-fn details(case: &Case<'_>, call: &Call<'_>, verdict: &Verdict, ground: &Ground) -> Result<(), Trouble> {
+fn details(case: &Case<'_>, call: &Call<'_>, verdict: &Verdict, places: &Places) -> Result<(), Trouble> {
     let wrong = |what: String| Err(Trouble::Wrong(what));
     let why = verdict.explanation();
     for text in &case.detail.reason_contains {
@@ -323,7 +327,7 @@ fn details(case: &Case<'_>, call: &Call<'_>, verdict: &Verdict, ground: &Ground)
             return wrong(format!("the answer's `{key}` is not {value}: {}", reply.stdout));
         }
     }
-    let log = ib(&draft(call, verdict, ground, SystemTime::UNIX_EPOCH).into_entry()).unwrap_or_default();
+    let log = ib(&draft(call, verdict, places, SystemTime::UNIX_EPOCH).into_entry()).unwrap_or_default();
     for text in &case.detail.log_contains {
         if !log.contains(text.trim_end_matches("...")) {
             return wrong(format!("the log lacks `{text}`: {log}"));
@@ -398,27 +402,27 @@ fn call<'c>(case: &'c Case<'c>) -> Call<'c> {
     }
 }
 
-fn ground(case: &Case<'_>) -> Ground {
+fn places(case: &Case<'_>) -> Places {
     let context = &case.context;
     let home = if context.home.is_empty() { "/home/someone" } else { &context.home };
-    let spot = |path: &PathBuf| Spot::plain(path.clone());
+    let place = |path: &PathBuf| Place::plain(path.clone());
     let root = team::or_of_team(case, &case.root);
-    Ground {
+    Places {
         since: None,
-        root: (!root.is_empty()).then(|| Spot::plain(root)),
-        project: (!root.is_empty()).then(|| Spot::plain(root)),
-        main: context.main_repo.as_ref().map(spot),
-        git: context.main_repo.as_ref().map(|main| Spot::plain(main.join(".git"))),
-        siblings: context.siblings.iter().map(spot).collect(),
+        root: (!root.is_empty()).then(|| Place::plain(root)),
+        project: (!root.is_empty()).then(|| Place::plain(root)),
+        main: context.main_repo.as_ref().map(place),
+        git: context.main_repo.as_ref().map(|main| Place::plain(main.join(".git"))),
+        siblings: context.siblings.iter().map(place).collect(),
         inner: Vec::new(),
-        home: Some(Spot::plain(home)),
-        agents: context.agents_dir.as_ref().map(spot),
-        agent_dir: context.agent_dir.as_ref().map(spot),
+        home: Some(Place::plain(home)),
+        agents: context.agents_dir.as_ref().map(place),
+        agent_dir: context.agent_dir.as_ref().map(place),
         transcripts: None,
         team: team::directories(Path::new(root), context.main_repo.as_deref()),
         own: vec![
-            Spot::plain(Path::new(home).join(".config/toolgate")),
-            Spot::plain(Path::new(home).join(".local/state/toolgate")),
+            Place::plain(Path::new(home).join(".config/toolgate")),
+            Place::plain(Path::new(home).join(".local/state/toolgate")),
         ],
     }
 }

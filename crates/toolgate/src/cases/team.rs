@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use toolgate_model::{Ground, History, Json, Lockout, Member, Spot, Team, TeamPhase, plain_name};
+use toolgate_model::{History, Json, Lockout, Member, Place, Places, Team, TeamPhase, plain_name};
 use toolgate_policies::{Settings, locked_out};
 
 use super::{Case, Trouble, expect};
@@ -43,8 +43,8 @@ pub(super) fn or_of_team<'c>(case: &'c Case<'_>, path: &'c str) -> &'c str {
 }
 
 /// Where the team's files may be: in the worktree and in the main checkout.
-pub(super) fn directories(root: &Path, main: Option<&Path>) -> Vec<Spot> {
-    let of = |top: &Path| [".squad", ".ai-team"].map(|name| Spot::plain(top.join(name)));
+pub(super) fn directories(root: &Path, main: Option<&Path>) -> Vec<Place> {
+    let of = |top: &Path| [".squad", ".ai-team"].map(|name| Place::plain(top.join(name)));
     std::iter::once(root).chain(main).flat_map(of).collect()
 }
 
@@ -103,7 +103,7 @@ pub(super) fn is_meant(case: &Case<'_>) -> bool {
     matches!(case.tool.as_str(), "lockout-query" | "lockout-list") || answered
 }
 
-pub(super) fn run(case: &Case<'_>, settings: &Settings, ground: &Ground) -> Result<(), Trouble> {
+pub(super) fn run(case: &Case<'_>, settings: &Settings, places: &Places) -> Result<(), Trouble> {
     let wrong = |what: String| Err(Trouble::Wrong(what));
     let team = team(case);
     if let Some(answer) = &case.context.team.user_answer {
@@ -117,7 +117,7 @@ pub(super) fn run(case: &Case<'_>, settings: &Settings, ground: &Ground) -> Resu
         return expect(case, word, passed);
     }
     let text = |name: &str| case.input.get(name).and_then(Json::text).unwrap_or_default();
-    let locked = locked_out(&team.lockouts, text("artifact"), ground);
+    let locked = locked_out(&team.lockouts, text("artifact"), places);
     if case.tool == "lockout-list" {
         let mut locked: Vec<String> = locked.into_iter().map(str::to_owned).collect();
         locked.sort();

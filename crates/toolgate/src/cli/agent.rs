@@ -106,8 +106,8 @@ impl Agent {
 }
 
 fn worktree(place: &PlaceArgs) -> Result<PathBuf, String> {
-    let ground = place.ground(&place.dirs()?)?;
-    ground
+    let places = place.places(&place.dirs()?)?;
+    places
         .root
         .map(|root| root.physical)
         .ok_or_else(|| "there is no worktree here; name one with --root".to_owned())

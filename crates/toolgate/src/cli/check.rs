@@ -68,13 +68,13 @@ impl Check {
         }
         // A look is not an event of the session: it pins nothing, and starts where the person stands.
         call.session = None;
-        let (account, ground) = line
+        let (account, places) = line
             .account(host, &call, &Disk::default(), |name| {
                 (name != "CLAUDE_PROJECT_DIR").then(|| std::env::var_os(name)).flatten()
             })
             .map_err(|failure| failure.to_string())?;
         let verdict = &account.verdict;
-        let root = ground.root.map(|root| root.lexical.display().to_string());
+        let root = places.root.map(|root| root.lexical.display().to_string());
         let (command, hiding) = match &call.action {
             Action::Shell { command: Some(command), .. } => {
                 let (veil, secrets) = Veil::redacting(command);

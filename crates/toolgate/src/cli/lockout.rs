@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 
 use clap::{Args, Subcommand};
 use toolgate_evidence::{Lockouts, NewLockout, TeamCopy, Which};
-use toolgate_model::Ground;
+use toolgate_model::Places;
 
 use super::Out;
 use super::people::{PlaceArgs, confirmed, person, record};
@@ -85,9 +85,9 @@ fn add(
     place: &PlaceArgs,
 ) -> Result<ExitCode, String> {
     let dirs = place.dirs()?;
-    let ground = place.ground(&dirs)?;
-    let artifact = &below_root(artifact, &ground)?;
-    let files = lockout_files(&dirs, &ground);
+    let places = place.places(&dirs)?;
+    let artifact = &below_root(artifact, &places)?;
+    let files = lockout_files(&dirs, &places);
     let new = NewLockout { artifact, agent, by, reason };
     let added = Lockouts::add(&files, &new, SystemTime::now(), Instant::now() + DEADLINE)
         .map_err(|error| error.to_string())?;
@@ -105,7 +105,7 @@ fn add(
 fn list(out: &mut Out, json: bool, place: &PlaceArgs) -> Result<ExitCode, String> {
     let dirs = place.dirs()?;
     let lockouts =
-        Lockouts::read(&lockout_files(&dirs, &place.ground(&dirs)?)).map_err(|error| error.to_string())?;
+        Lockouts::read(&lockout_files(&dirs, &place.places(&dirs)?)).map_err(|error| error.to_string())?;
     if json {
         out.json(&lockouts.iter().collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
@@ -129,9 +129,9 @@ fn clear(
     place: &PlaceArgs,
 ) -> Result<ExitCode, String> {
     let dirs = place.dirs()?;
-    let ground = place.ground(&dirs)?;
-    let files = lockout_files(&dirs, &ground);
-    let spelled = artifact.map(|artifact| below_root(artifact, &ground)).transpose()?;
+    let places = place.places(&dirs)?;
+    let files = lockout_files(&dirs, &places);
+    let spelled = artifact.map(|artifact| below_root(artifact, &places)).transpose()?;
     let known = Lockouts::read(&files).map_err(|error| error.to_string())?;
     // As it was written, or as the same place is written from here.
     let is_known = |wanted: &str| known.iter().any(|locked| locked.lockout.artifact == wanted);
@@ -175,8 +175,8 @@ fn about_team(out: &mut Out, team: &TeamCopy) -> Result<(), String> {
 }
 
 /// A file or directory that is there by its names below the root; anything else as it was given.
-fn below_root(artifact: &str, ground: &Ground) -> Result<String, String> {
-    let Some(root) = &ground.root else {
+fn below_root(artifact: &str, places: &Places) -> Result<String, String> {
+    let Some(root) = &places.root else {
         return Err("there is no worktree here; name one with --root".into());
     };
     let is_pattern = artifact.contains(['*', '?']);

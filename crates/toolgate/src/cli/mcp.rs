@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 use toolgate_mcp::{Keeper, Signed, Tool};
-use toolgate_model::Ground;
+use toolgate_model::Places;
 use toolgate_workspace::{Error, Workspace, WorkspaceFile};
 
 use super::people::{PlaceArgs, person};
@@ -50,11 +50,11 @@ refused, and each receipt, is in the ledger.";
 impl Mcp {
     pub(super) fn run(self) -> Result<ExitCode, String> {
         let dirs = self.place.dirs()?;
-        let ground = self.place.ground(&dirs)?;
+        let places = self.place.places(&dirs)?;
         let keeper = workspace::Keeper::new(dirs);
         let workspace = open(&keeper, &self.workspace)?;
         let metrics = self.metrics.map(std::path::absolute).transpose().map_err(|error| error.to_string())?;
-        let desk = Desk { keeper, ground, profile: self.profile, metrics };
+        let desk = Desk { keeper, places, profile: self.profile, metrics };
         // A file that cannot be written is better known now than never.
         desk.write_metrics(&workspace)?;
         toolgate_mcp::serve(workspace, desk).map_err(|error| error.to_string())?;
@@ -78,7 +78,7 @@ fn open(keeper: &workspace::Keeper, file: &Path) -> Result<Workspace, String> {
 /// Where denials and receipts go.
 struct Desk {
     keeper: workspace::Keeper,
-    ground: Ground,
+    places: Places,
     profile: Option<String>,
     metrics: Option<PathBuf>,
 }
@@ -104,7 +104,7 @@ impl Keeper for Desk {
 
     fn receipt(&self, workspace: &Workspace) -> Result<Signed, Error> {
         let profile = self.profile.as_deref();
-        let receipt = self.keeper.receipt(workspace, &self.ground, profile, BY, &())?;
+        let receipt = self.keeper.receipt(workspace, &self.places, profile, BY, &())?;
         let (id, stated) = (receipt.id(), &receipt.statement().predicate);
         let told = json!({
             "receipt": id,

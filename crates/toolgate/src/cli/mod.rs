@@ -34,7 +34,7 @@ use crate::dirs::Dirs;
 use crate::hook::Line;
 use crate::session::Registered;
 use toolgate_hosts::HOSTS;
-use toolgate_model::{Standing, TeamPhase};
+use toolgate_model::{ActivationState, TeamPhase};
 
 pub use generate::{completions, man_page, schema};
 
@@ -181,7 +181,7 @@ impl LineArgs {
                 role: self.role.clone(),
                 phase: self.phase.as_deref().and_then(TeamPhase::of),
             },
-            standing: Standing {
+            activation: ActivationState {
                 trusted: self.trusted.as_deref().map(|word| word == "yes"),
                 mode: self.mode.clone(),
                 paused: false,

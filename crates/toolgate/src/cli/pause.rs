@@ -29,7 +29,7 @@ pub(super) struct Pause {
 impl Pause {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         let dirs = self.place.dirs()?;
-        let root = self.place.ground(&dirs)?.root.ok_or("there is no worktree here; name one with --root")?;
+        let root = self.place.places(&dirs)?.root.ok_or("there is no worktree here; name one with --root")?;
         let shown = root.physical.display().to_string();
         if self.end {
             let was = pause::end(&dirs, &root.physical).map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use clap::Args;
 use toolgate_evidence::{Draft, Ledger};
-use toolgate_model::{Call, Ground, Phase};
+use toolgate_model::{Call, Phase, Places};
 use toolgate_secrets::redact;
 
 use super::Out;
@@ -57,8 +57,8 @@ impl PlaceArgs {
         self.home.dirs()
     }
 
-    /// The ground that a session in this worktree would stand on.
-    pub(super) fn ground(&self, dirs: &Dirs) -> Result<Ground, String> {
+    /// The places that a session in this worktree would know.
+    pub(super) fn places(&self, dirs: &Dirs) -> Result<Places, String> {
         let root =
             self.root.as_ref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?;
         let here = std::env::current_dir().map_err(|error| error.to_string())?;
@@ -67,7 +67,7 @@ impl PlaceArgs {
             cwd: cwd.to_str().map(Into::into),
             ..Call::event("toolgate", "command".into(), Phase::Other)
         };
-        session::ground(&Disk::default(), dirs, &Registered::default(), &call, None)
+        session::places(&Disk::default(), dirs, &Registered::default(), &call, None)
             .map_err(|error| error.to_string())
     }
 }

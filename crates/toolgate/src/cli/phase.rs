@@ -45,7 +45,7 @@ impl Phase {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         let (Command::Show { place } | Command::Set { place, .. } | Command::Clear { place }) = &self.command;
         let dirs = place.dirs()?;
-        let file = phase_file(&dirs, &place.ground(&dirs)?);
+        let file = phase_file(&dirs, &place.places(&dirs)?);
         let failed = |error: std::io::Error| format!("{}: {error}", file.display());
         match &self.command {
             Command::Show { .. } => {

@@ -38,12 +38,12 @@ impl Trust {
         let layout = git::layout(&Disk::default(), &here, Some(&line.dirs.home));
         let root = line.registered.root.as_deref().unwrap_or(&layout.top);
         let repository = layout.git.as_deref().and_then(|git| fs::canonicalize(git).ok());
-        let ground = PlaceArgs::at(root).ground(&line.dirs)?;
+        let places = PlaceArgs::at(root).places(&line.dirs)?;
         let wanted = Wanted {
             dirs: &line.dirs,
             root: Some(root),
             repository: repository.as_deref(),
-            team: &ground.team,
+            team: &places.team,
             fixed: None,
             default: "worktree",
         };

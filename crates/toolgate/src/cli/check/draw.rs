@@ -20,13 +20,13 @@ const MAX_LINE: usize = 200;
 
 /// Something to be underlined, and what is said of it.
 struct Mark<'a> {
-    spot: Spot<'a>,
+    place: Place<'a>,
     labels: Vec<(String, bool)>,
 }
 
 /// A part of the command, or a line of a script.
 #[derive(Clone, PartialEq)]
-enum Spot<'a> {
+enum Place<'a> {
     Command(Range<usize>),
     Script { step: &'a str, line: &'a str },
 }
@@ -182,7 +182,7 @@ fn marks<'a>(
         }
         *room -= 1;
         let span = told.origin.span;
-        let mut at = Spot::Command(first_line(command, place(span.0 as usize..span.1 as usize)));
+        let mut at = Place::Command(first_line(command, place(span.0 as usize..span.1 as usize)));
         let mut wrappers: Vec<String> = Vec::new();
         for via in steps {
             if via.line.is_empty() {
@@ -192,7 +192,7 @@ fn marks<'a>(
                 let text = format!("goes on in {}{}", hiding.line(script), through(&wrappers));
                 say(&mut marks, at, text, told.objected());
                 wrappers.clear();
-                at = Spot::Script { step: &via.step, line: &via.line };
+                at = Place::Script { step: &via.step, line: &via.line };
             }
         }
         say(&mut marks, at, told.label(&wrappers), told.objected());
@@ -210,11 +210,11 @@ fn through(wrappers: &[String]) -> String {
     if wrappers.is_empty() { String::new() } else { format!(" through {}", wrappers.join(" → ")) }
 }
 
-fn say<'a>(marks: &mut Vec<Mark<'a>>, spot: Spot<'a>, text: String, objected: bool) {
-    let mark = match marks.iter_mut().find(|mark| mark.spot == spot) {
+fn say<'a>(marks: &mut Vec<Mark<'a>>, place: Place<'a>, text: String, objected: bool) {
+    let mark = match marks.iter_mut().find(|mark| mark.place == place) {
         Some(mark) => mark,
         None => {
-            marks.push(Mark { spot, labels: Vec::new() });
+            marks.push(Mark { place, labels: Vec::new() });
             let Some(mark) = marks.last_mut() else { return };
             mark
         }
@@ -244,24 +244,24 @@ fn elements<'a>(
     let kind = |strict: bool| if strict { AnnotationKind::Primary } else { AnnotationKind::Context };
     let whole = first_line(command, 0..command.len());
     let about_all = about_all(account);
-    let ranges = marks.iter().filter_map(|mark| match &mark.spot {
-        Spot::Command(range) => Some(range.clone()),
-        Spot::Script { .. } => None,
+    let ranges = marks.iter().filter_map(|mark| match &mark.place {
+        Place::Command(range) => Some(range.clone()),
+        Place::Script { .. } => None,
     });
     let abridged = Veil::abridging(command, &ranges.chain([whole.clone()]).collect::<Vec<_>>());
     let mut snippet = Snippet::source(abridged.text().to_owned()).path("command");
     let mut scripts: Vec<Element<'_>> = Vec::new();
     let mut drawn = false;
-    for Mark { spot, labels } in marks {
-        match spot {
-            Spot::Command(range) => {
+    for Mark { place, labels } in marks {
+        match place {
+            Place::Command(range) => {
                 drawn = true;
                 let range = abridged.range(range);
                 let annotations =
                     labels.into_iter().map(|(text, strict)| kind(strict).span(range.clone()).label(text));
                 snippet = snippet.annotations(annotations);
             }
-            Spot::Script { step, line } => {
+            Place::Script { step, line } => {
                 let source = shorten(&hiding.line(line), MAX_LINE);
                 let (name, number) = script_line(step);
                 let span = 0..source.len();

@@ -40,8 +40,8 @@ impl Receipt {
         let keeper = self.common.keeper()?;
         let workspace = self.common.find(&self.agent)?;
         let place = PlaceArgs { root: self.root.clone(), home: self.common.home.clone() };
-        let (ground, profile) = (place.ground(keeper.dirs())?, self.profile.as_deref());
-        let receipt = keeper.receipt(&workspace, &ground, profile, &person(), &Shown::new("receipt"))?;
+        let (places, profile) = (place.places(keeper.dirs())?, self.profile.as_deref());
+        let receipt = keeper.receipt(&workspace, &places, profile, &person(), &Shown::new("receipt"))?;
         let Some(file) = &self.output else {
             out.line(receipt.to_json().trim_end())?;
             return Ok(ExitCode::SUCCESS);

@@ -1,4 +1,4 @@
-//! The ground a session stands on: its root and the places around it that rules speak of.
+//! The places that a session knows: its root, and what lies around it that rules speak of.
 
 use std::path::{Path, PathBuf};
 
@@ -8,18 +8,18 @@ use crate::clean;
 
 /// A place with both of its names: as people write it, and with all links resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spot {
+pub struct Place {
     /// As it was named, made absolute and clean.
     pub lexical: PathBuf,
     /// With every link resolved.
     pub physical: PathBuf,
 }
 
-impl Spot {
+impl Place {
     /// A place that has one name only.
-    pub fn plain(path: impl Into<PathBuf>) -> Spot {
+    pub fn plain(path: impl Into<PathBuf>) -> Place {
         let path = clean(&path.into());
-        Spot { lexical: path.clone(), physical: path }
+        Place { lexical: path.clone(), physical: path }
     }
 
     /// Whether `path` is this place or below it, by either of its names.
@@ -45,33 +45,33 @@ pub fn below<'p>(base: &[u8], path: &'p [u8]) -> Option<&'p [u8]> {
 
 /// Where a session may work, and what lies around it. Pinned when the session starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ground {
+pub struct Places {
     /// The directory that the agent is confined to: its worktree.
-    pub root: Option<Spot>,
+    pub root: Option<Place>,
     /// The directory that the project's own settings lie in: the root of the session, whatever a profile takes
     /// for the root.
-    pub project: Option<Spot>,
+    pub project: Option<Place>,
     /// The main checkout, where the root is a linked worktree.
-    pub main: Option<Spot>,
+    pub main: Option<Place>,
     /// The git directory that all worktrees share.
-    pub git: Option<Spot>,
+    pub git: Option<Place>,
     /// The other worktrees of the same repository.
-    pub siblings: Vec<Spot>,
+    pub siblings: Vec<Place>,
     /// Worktrees of the same repository inside of the root that the host has moved this session into.
-    pub inner: Vec<Spot>,
+    pub inner: Vec<Place>,
     /// The person's home.
-    pub home: Option<Spot>,
+    pub home: Option<Place>,
     /// The directory that holds all agents' directories (an orchestrator's).
-    pub agents: Option<Spot>,
+    pub agents: Option<Place>,
     /// This agent's own directory there.
-    pub agent_dir: Option<Spot>,
+    pub agent_dir: Option<Place>,
     /// Where the host keeps this session's transcript.
-    pub transcripts: Option<Spot>,
+    pub transcripts: Option<Place>,
     /// Where a team of agents keeps its files: `.squad` or `.ai-team`, in the worktree and in the main checkout, whether
     /// they are there yet or not.
-    pub team: Vec<Spot>,
+    pub team: Vec<Place>,
     /// toolgate's own files: settings, state, binary. No agent writes them.
-    pub own: Vec<Spot>,
+    pub own: Vec<Place>,
     /// When the session began, in seconds and nanoseconds; `None` where that is not known.
     pub since: Option<(i64, i64)>,
 }
