@@ -148,3 +148,44 @@ pub enum Gap {
     /// More than can be followed: too deep, too many, too long.
     Bounds,
 }
+
+impl Gap {
+    /// The word for it in records and settings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Gap::Missing => "missing",
+            Gap::Syntax => "syntax",
+            Gap::Name => "name",
+            Gap::Path(Access::Enter) => "enter",
+            Gap::Path(Access::List | Access::Read | Access::Search) => "read",
+            Gap::Path(Access::Link | Access::Append | Access::Write | Access::Delete) => "write",
+            Gap::Program => "program",
+            Gap::Option => "option",
+            Gap::Project => "opaque",
+            Gap::Code => "code",
+            Gap::ShellCode => "shell-code",
+            Gap::Bounds => "bounds",
+        }
+    }
+}
+
+/// Something that was not proved, for the record: why, and about what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unproved {
+    /// The word of the gap, as in `[policy.unproved-effect]`.
+    pub reason: &'static str,
+    /// The words or the tool that cannot be known.
+    pub text: String,
+}
+
+impl Unproved {
+    /// What is recorded of an unknown.
+    pub fn of(unknown: &Unknown<'_>) -> Unproved {
+        let (reason, text) = match unknown {
+            Unknown::Tool(tool) => ("tool", tool.to_string()),
+            Unknown::McpTool(tool) => ("mcp", tool.to_string()),
+            Unknown::Shell { gap, text, .. } => (gap.word(), text.clone()),
+        };
+        Unproved { reason, text }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Call, Phase, Verdict};
+use crate::{Call, Phase, Terms, Verdict};
 
 /// An agent program and its hook protocol.
 pub trait Host: Sync {
@@ -47,9 +47,11 @@ pub trait Host: Sync {
     fn phase(&self, event: &str) -> Phase;
     /// Reads one event. `event` is its name where the registration says it.
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError>;
-    /// Says the verdict in the host's words. May be stricter than the verdict where the host cannot express
-    /// it, never looser.
-    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply;
+    /// Says the verdict in the host's words, of an event that can still be stopped ([`Phase::stops`]). May be stricter
+    /// than the verdict where the host cannot express it, never looser.
+    fn encode(&self, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply;
+    /// Answers an event that stops nothing: what is shown instead of an output, and what is said besides.
+    fn tell(&self, call: &Call<'_>, terms: &Terms) -> Reply;
     /// Refuses, where no verdict could be reached. `phase` is `None` where not even the event is known.
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply;
 }
@@ -75,6 +77,43 @@ pub struct Reply {
     pub stderr: String,
     /// The exit code.
     pub code: u8,
+    /// What the host makes of it, for the record.
+    pub answer: Answer,
+}
+
+/// What a host makes of a reply: what the record says was answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing is objected; the host goes on by its own rules.
+    #[default]
+    Silence,
+    /// The call is granted; the host asks nobody.
+    Grant,
+    /// The call runs with another input.
+    Rewrite,
+    /// The host asks its user.
+    Ask,
+    /// The call does not run, or what it gave back is not shown.
+    Deny,
+    /// Another output is shown.
+    Redact,
+    /// Something is said, and nothing else changes.
+    Tell,
+}
+
+impl Answer {
+    /// The word for it in records.
+    pub fn word(self) -> &'static str {
+        match self {
+            Answer::Silence => "silence",
+            Answer::Grant => "grant",
+            Answer::Rewrite => "rewrite",
+            Answer::Ask => "ask",
+            Answer::Deny => "deny",
+            Answer::Redact => "redact",
+            Answer::Tell => "tell",
+        }
+    }
 }
 
 impl Reply {
@@ -88,7 +127,7 @@ impl Reply {
     }
     /// A refusal without JSON: the text on stderr and exit 2, which blocks in every host whose hooks are commands.
     pub fn blocking(message: &str) -> Reply {
-        Reply { stdout: String::new(), stderr: format!("{message}\n"), code: 2 }
+        Reply { stdout: String::new(), stderr: format!("{message}\n"), code: 2, answer: Answer::Deny }
     }
 }
 

@@ -15,24 +15,24 @@ mod places;
 mod resolve;
 mod secret_name;
 mod team;
+mod terms;
 mod tool_rule;
 mod verdict;
 mod world;
 
 pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase, quoted};
-pub use effect::{Effect, Gap, Origin, Reach, Run, Target, Unknown, Via, base_name};
+pub use effect::{Effect, Gap, Origin, Reach, Run, Target, Unknown, Unproved, Via, base_name};
 pub use facts::{
     ActivationState, After, Change, ConfigChange, DirectoryChange, ExpandedTarget, Facts, Private, Use,
 };
-pub use host::{DecodeError, HooksStart, Host, Reply};
+pub use host::{Answer, DecodeError, HooksStart, Host, Reply};
 pub use json::{Json, MAX_DEPTH};
 pub use patch::{added, patched};
 pub use places::{Place, Places, below};
 pub use resolve::{Resolved, Resolver, Trouble, clean, has_dotdot};
 pub use secret_name::{SECRET_LOOK, SecretName, holds_secret, secret_name, secret_pattern};
 pub use team::{COORDINATOR, History, Lockout, Member, Team, TeamPhase, plain_name};
+pub use terms::{RedactedOutput, Terms};
 pub use tool_rule::{ToolAccess, ToolRule};
-pub use verdict::{
-    Decision, Finding, FindingKind, MAX_MESSAGE, Policy, Redaction, Ruleset, Verdict, Wording, shorten,
-};
+pub use verdict::{Decision, Finding, FindingKind, MAX_MESSAGE, Policy, Ruleset, Verdict, Wording, shorten};
 pub use world::{LookError, Node, NodeId, NodeKind, World};

@@ -1,14 +1,16 @@
 //! How a call is decided: every policy is asked, the strictest finding wins.
 //!
-//! INVARIANT: only [`Ruleset::decide`] makes a [`Verdict`], so holding one proves that every policy of
-//! every layer was asked.
+//! INVARIANT: only [`Ruleset::decide`] makes a [`Verdict`], and nothing changes one afterwards. So holding one proves
+//! that every policy of every layer was asked, and that this is what came of it. What is done besides stands in
+//! [`crate::Terms`].
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Facts;
+use crate::{Facts, Unproved};
 
 /// From the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +31,36 @@ impl Decision {
             Decision::Allow => "allow",
             Decision::Ask => "ask",
             Decision::Deny => "deny",
+        }
+    }
+
+    /// Whether the call may run without anybody being asked by us.
+    pub fn may_run(self) -> bool {
+        match self {
+            Decision::Allow => true,
+            Decision::Ask | Decision::Deny => false,
+        }
+    }
+
+    /// Whether something is objected to the call: a person has to say, or nobody can.
+    pub fn objects(self) -> bool {
+        !self.may_run()
+    }
+
+    /// Whether the call must not run, whatever a person says.
+    pub fn denies(self) -> bool {
+        match self {
+            Decision::Deny => true,
+            Decision::Allow | Decision::Ask => false,
+        }
+    }
+
+    /// The same where nobody can be asked.
+    #[must_use]
+    pub fn without_asking(self) -> Decision {
+        match self {
+            Decision::Ask => Decision::Deny,
+            Decision::Allow | Decision::Deny => self,
         }
     }
 }
@@ -154,6 +186,8 @@ impl FindingKind {
 pub struct Finding {
     /// The policy's id.
     pub policy: &'static str,
+    /// The id of the rule behind it; empty where the policy is the rule.
+    pub rule: Cow<'static, str>,
     /// What it asks for.
     pub decision: Decision,
     /// What sort of objection it is.
@@ -188,6 +222,7 @@ impl Finding {
         let nothing = String::new;
         Finding {
             policy,
+            rule: Cow::Borrowed(""),
             decision,
             kind,
             param: nothing(),
@@ -199,6 +234,12 @@ impl Finding {
             urgent: false,
             wording: None,
         }
+    }
+
+    /// The rule behind it.
+    #[must_use]
+    pub fn rule(self, id: impl Into<Cow<'static, str>>) -> Finding {
+        Finding { rule: id.into(), ..self }
     }
 
     /// The parameter and the path that it is about.
@@ -237,14 +278,34 @@ impl Finding {
         Finding { urgent: true, ..self }
     }
 
+    /// Takes out what would show a path that holds a secret: not in a message, not in the record.
+    fn conceal(&mut self) {
+        "(a path that holds a secret)".clone_into(&mut self.path);
+        self.reason = format!("`{}` is a path that holds a secret, and is not allowed", self.param);
+        self.wording = None;
+    }
+
     /// The text that the agent gets.
     pub fn message(&self) -> String {
+        self.message_urging(None)
+    }
+
+    /// The text that the agent gets, and what it is urged to do besides.
+    pub fn message_urging(&self, urge: Option<&str>) -> String {
         if let Some(wording) = &self.wording {
-            return shorten(wording, MAX_MESSAGE);
+            return match urge {
+                Some(urge) => shorten(&format!("{wording} {urge}"), MAX_MESSAGE),
+                None => shorten(wording, MAX_MESSAGE),
+            };
         }
         let mut tail = String::new();
-        if !self.instead.is_empty() {
-            let _ = write!(tail, "; {}", self.instead);
+        let parts = [Some(self.instead.as_str()), urge];
+        let mut parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
+        if let Some(first) = parts.next() {
+            let _ = write!(tail, "; {first}");
+        }
+        for more in parts {
+            let _ = write!(tail, ". {more}");
         }
         let _ = write!(tail, " [{}]", self.policy);
         let room = MAX_MESSAGE.saturating_sub(tail.chars().count());
@@ -294,9 +355,10 @@ pub struct Ruleset<'p> {
 
 impl Ruleset<'_> {
     /// Asks every policy of every layer. A layer can add objections and never take one away, so a layer
-    /// below can only tighten what stands above it.
-    pub fn decide(layers: &[Ruleset<'_>]) -> Verdict {
+    /// below can only tighten what stands above it. No finding shows a path for which `holds_secret` is true.
+    pub fn decide(layers: &[Ruleset<'_>], holds_secret: impl Fn(&str) -> bool) -> Verdict {
         let mut findings = Vec::new();
+        let mut unproved: Vec<Unproved> = Vec::new();
         for layer in layers {
             let mut own = Vec::new();
             for policy in &layer.policies {
@@ -307,12 +369,21 @@ impl Ruleset<'_> {
                 }
             }
             for mut finding in own {
-                if finding.decision == Decision::Ask && !layer.can_ask {
-                    finding.decision = Decision::Deny;
+                if !layer.can_ask {
+                    finding.decision = finding.decision.without_asking();
                 }
                 finding.wording = layer.wording.word(&finding, layer.facts);
+                if holds_secret(&finding.path) {
+                    finding.conceal();
+                }
                 if !findings.contains(&finding) {
                     findings.push(finding);
+                }
+            }
+            for unknown in &layer.facts.unknown {
+                let unknown = Unproved::of(unknown);
+                if !unproved.contains(&unknown) {
+                    unproved.push(unknown);
                 }
             }
         }
@@ -326,7 +397,7 @@ impl Ruleset<'_> {
         // Having no objection to what is not understood is one thing, vouching for it another.
         let vouches = |layer: &Ruleset<'_>| layer.grants && layer.facts.unknown.is_empty();
         let granted = decision == Decision::Allow && layers.iter().all(vouches);
-        Verdict { decision, granted, findings, ..Verdict::none() }
+        Verdict { decision, granted, findings, unproved }
     }
 }
 
@@ -337,95 +408,10 @@ pub struct Verdict {
     decision: Decision,
     granted: bool,
     findings: Vec<Finding>,
-    rewrites: Vec<(String, String)>,
-    redaction: Option<Redaction>,
-    notice: Option<String>,
-    context: Option<String>,
-    said: Option<String>,
-}
-
-/// What is shown to the model instead of what a tool gave back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redaction {
-    /// JSON of the very same shape, its secrets replaced by marks.
-    pub output: String,
-    /// How many.
-    pub count: usize,
-}
-
-impl Redaction {
-    /// What the model is told beside it.
-    pub fn note(&self) -> String {
-        format!("\u{26a0}\u{fe0f} {} sensitive value(s) redacted from tool output.", self.count)
-    }
+    unproved: Vec<Unproved>,
 }
 
 impl Verdict {
-    /// No objection: of an event that stops nothing.
-    pub fn none() -> Verdict {
-        Verdict {
-            decision: Decision::Allow,
-            granted: false,
-            findings: Vec::new(),
-            rewrites: Vec::new(),
-            redaction: None,
-            notice: None,
-            context: None,
-            said: None,
-        }
-    }
-    /// The same verdict, the agent being told one thing more with the reason.
-    pub fn pressing(mut self, more: &str) -> Verdict {
-        if let Some(first) = self.findings.first_mut() {
-            match &mut first.wording {
-                Some(wording) => *wording = format!("{wording} {more}"),
-                None if first.instead.is_empty() => more.clone_into(&mut first.instead),
-                None => first.instead = format!("{}. {more}", first.instead),
-            }
-        }
-        self
-    }
-    /// What the user is told, and the model is not.
-    pub fn notice(&self) -> Option<&str> {
-        self.notice.as_deref()
-    }
-    /// The same verdict with something that the user is told.
-    pub fn noticing(mut self, notice: Option<String>) -> Verdict {
-        self.notice = notice;
-        self
-    }
-    /// What the model is told besides: at the start of a session who it is, later what it had better do.
-    pub fn context(&self) -> Option<&str> {
-        self.context.as_deref()
-    }
-    /// The same verdict with something that the model is told besides.
-    pub fn telling(mut self, context: Option<String>) -> Verdict {
-        self.context = context;
-        self
-    }
-    /// What a question is answered with in the user's stead: only where that is all that is objected to it.
-    pub fn answer(&self) -> Option<&str> {
-        let denied = self.findings.iter().filter(|finding| finding.decision == Decision::Deny);
-        denied.map(|finding| finding.answer.as_deref()).reduce(Option::and).flatten()
-    }
-    /// What the user is taken to have said, where that is more than the words themselves.
-    pub fn said(&self) -> Option<&str> {
-        self.said.as_deref()
-    }
-    /// The same verdict with the user's words as they are passed on.
-    pub fn saying(mut self, said: Option<String>) -> Verdict {
-        self.said = said;
-        self
-    }
-    /// What is shown to the model instead of the tool's output; `None` where that stays as it is.
-    pub fn redaction(&self) -> Option<&Redaction> {
-        self.redaction.as_ref()
-    }
-    /// The same verdict with another output.
-    pub fn redacting(mut self, redaction: Option<Redaction>) -> Verdict {
-        self.redaction = redaction;
-        self
-    }
     /// The strictest of all findings.
     pub fn decision(&self) -> Decision {
         self.decision
@@ -438,9 +424,23 @@ impl Verdict {
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
+    /// What of the call was not proved, whatever was decided about it.
+    pub fn unproved(&self) -> &[Unproved] {
+        &self.unproved
+    }
+    /// What a question is answered with in the user's stead: only where that is all that is objected to it.
+    pub fn answer(&self) -> Option<&str> {
+        let denied = self.findings.iter().filter(|finding| finding.decision.denies());
+        denied.map(|finding| finding.answer.as_deref()).reduce(Option::and).flatten()
+    }
     /// The text for the agent: the strictest finding's. `None` where nothing is objected.
     pub fn message(&self) -> Option<String> {
-        self.findings.first().filter(|_| self.decision != Decision::Allow).map(Finding::message)
+        self.message_urging(None)
+    }
+    /// The text for the agent, and what it is urged to do besides.
+    pub fn message_urging(&self, urge: Option<&str>) -> Option<String> {
+        let objection = self.findings.first().filter(|_| self.decision.objects());
+        objection.map(|finding| finding.message_urging(urge))
     }
     /// Why, in one line, for people: of an allowed call too.
     pub fn explanation(&self) -> String {
@@ -448,25 +448,5 @@ impl Verdict {
             Some(finding) => finding.message(),
             None => "no policy objects; allowed by default".to_owned(),
         }
-    }
-    /// The same verdict without the paths that hold a secret: not in a message, not in the record.
-    pub fn concealing(mut self, holds_secret: impl Fn(&str) -> bool) -> Verdict {
-        for finding in self.findings.iter_mut().filter(|finding| holds_secret(&finding.path)) {
-            "(a path that holds a secret)".clone_into(&mut finding.path);
-            finding.reason = format!("`{}` is a path that holds a secret, and is not allowed", finding.param);
-            finding.wording = None;
-        }
-        self
-    }
-    /// The parameters to be changed before the call runs, each with its new text.
-    pub fn rewrites(&self) -> &[(String, String)] {
-        &self.rewrites
-    }
-    /// The same verdict with parameters changed. Only an allowed call is changed; it gets no looser by it.
-    pub fn rewriting(mut self, rewrites: Vec<(String, String)>) -> Verdict {
-        if self.decision == Decision::Allow {
-            self.rewrites = rewrites;
-        }
-        self
     }
 }

@@ -1,0 +1,43 @@
+//! What is done besides the decision. It is made in one place, after the verdict, and never changes it.
+
+use crate::Verdict;
+
+/// What goes with a verdict, or with an event that stops nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// The parameters to be changed before the call runs, each with its new text. Empty unless the call may run.
+    pub rewrites: Vec<(String, String)>,
+    /// What is shown to the model instead of the tool's output; `None` where that stays as it is.
+    pub output: Option<RedactedOutput>,
+    /// What the user is told, and the model is not.
+    pub notice: Option<String>,
+    /// What the model is told besides: at the start of a session who it is, later what it had better do.
+    pub context: Option<String>,
+    /// What the user is taken to have said, where that is more than the words themselves.
+    pub said: Option<String>,
+    /// What the agent is urged to do, behind the reason of a denial.
+    pub urge: Option<String>,
+}
+
+impl Terms {
+    /// The text for the agent, with what it is urged to do. `None` where nothing is objected.
+    pub fn message(&self, verdict: &Verdict) -> Option<String> {
+        verdict.message_urging(self.urge.as_deref())
+    }
+}
+
+/// What is shown to the model instead of what a tool gave back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedactedOutput {
+    /// JSON of the very same shape, its secrets replaced by marks.
+    pub output: String,
+    /// How many.
+    pub count: usize,
+}
+
+impl RedactedOutput {
+    /// What the model is told beside it.
+    pub fn note(&self) -> String {
+        format!("\u{26a0}\u{fe0f} {} sensitive value(s) redacted from tool output.", self.count)
+    }
+}
