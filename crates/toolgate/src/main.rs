@@ -4,7 +4,7 @@
 use std::env;
 use std::process::ExitCode;
 
-use toolgate::hook;
+use toolgate_gate::hook;
 use toolgate_arena::Arena;
 
 #[global_allocator]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use toolgate_model::Host;
 
-use crate::hook::{self, DEADLINE, Failure, Line, MAX_EVENT};
+use toolgate_gate::hook::{self, DEADLINE, Failure, Line, MAX_EVENT};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

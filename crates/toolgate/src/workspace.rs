@@ -14,9 +14,9 @@ use toolgate_workspace::{
     Workspace, WorkspaceFile,
 };
 
-use crate::dirs::Dirs;
-use crate::hook::DEADLINE;
-use crate::settings::Wanted;
+use toolgate_gate::dirs::Dirs;
+use toolgate_gate::hook::DEADLINE;
+use toolgate_gate::settings::Wanted;
 
 /// Keeps what belongs to workspaces and is none of their agents' business.
 #[derive(Debug, Clone)]

@@ -10,10 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use toolgate::dirs::Dirs;
-use toolgate::disk::Disk;
-use toolgate::gate::{Circumstances, judge};
-use toolgate::session::{Registered, places};
+use toolgate_gate::dirs::Dirs;
+use toolgate_gate::disk::Disk;
+use toolgate_gate::observe::{Circumstances, judge};
+use toolgate_gate::session::{Registered, places};
 use toolgate_hosts::tools_like;
 use toolgate_model::{ActivationState, Call, Json, Places};
 use toolgate_policies::{Settings, read, stack};

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::Value;
 use support::Machine;
-use toolgate::prompt::{Audit, Finding, Inventory, Kind, Outcome, audit};
+use toolgate_prompt::{Audit, Finding, Inventory, Kind, Outcome, audit};
 use toolgate_policies::POLICIES;
 
 /// What the inventory calls a policy and is a part of the settings.

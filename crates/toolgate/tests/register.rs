@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolgate::dirs::Dirs;
-use toolgate::doctor::{Diagnosis, Status, Subject, examine};
-use toolgate::register::claude_code::{self, ClaudeCode, FORM, HOST, config_change};
-use toolgate::register::{Line, Places, Plan, RegisterError, Registrar, Registrations, Scope};
+use toolgate_gate::dirs::Dirs;
+use toolgate_setup::doctor::{Diagnosis, Status, Subject, examine};
+use toolgate_setup::register::claude_code::{self, ClaudeCode, FORM, HOST, config_change};
+use toolgate_setup::register::{Line, HostPlaces, Plan, RegisterError, Registrar, Registrations, Scope};
 use toolgate_model::{ConfigChange, TeamPhase};
 
 const SCOPES: [Scope; 4] = [Scope::User, Scope::Project, Scope::Local, Scope::Managed];
@@ -40,13 +40,13 @@ impl Machine {
         self.dir.path().canonicalize().unwrap().join(path)
     }
 
-    fn places(&self) -> Places {
+    fn places(&self) -> HostPlaces {
         let path = self.path("clients").into_os_string();
         self.places_of(&self.path("project"), move |name| (name == "PATH").then(|| path.clone()))
     }
 
-    fn places_of(&self, project: &Path, var: impl Fn(&str) -> Option<OsString>) -> Places {
-        Places::new(&self.path("home"), Some(project), &self.path("etc"), var)
+    fn places_of(&self, project: &Path, var: impl Fn(&str) -> Option<OsString>) -> HostPlaces {
+        HostPlaces::new(&self.path("home"), Some(project), &self.path("etc"), var)
     }
 
     fn dirs(&self) -> Dirs {
@@ -92,11 +92,11 @@ impl Machine {
     }
 }
 
-fn plan_init(places: &Places, scope: Scope, line: &Line, state: &Path) -> Result<Plan, RegisterError> {
+fn plan_init(places: &HostPlaces, scope: Scope, line: &Line, state: &Path) -> Result<Plan, RegisterError> {
     Plan::init(&ClaudeCode, places, scope, line, state)
 }
 
-fn plan_uninstall(places: &Places, scope: Scope, line: &Line, state: &Path) -> Result<Plan, RegisterError> {
+fn plan_uninstall(places: &HostPlaces, scope: Scope, line: &Line, state: &Path) -> Result<Plan, RegisterError> {
     Plan::uninstall(&ClaudeCode, places, scope, line, state)
 }
 
@@ -296,7 +296,7 @@ fn relative_paths_are_refused() {
     let places = machine.places_of(Path::new("project"), |_| None);
     let plan = plan_init(&places, Scope::Project, &machine.line(), &machine.dirs().state);
     assert!(matches!(plan, Err(RegisterError::NotAbsolute { .. })));
-    let places = Places::new(&machine.path("home"), None, &machine.path("etc"), |_| None);
+    let places = HostPlaces::new(&machine.path("home"), None, &machine.path("etc"), |_| None);
     let plan = plan_init(&places, Scope::Local, &machine.line(), &machine.dirs().state);
     assert!(matches!(plan, Err(RegisterError::NoProject)));
 }

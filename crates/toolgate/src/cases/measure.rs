@@ -19,9 +19,9 @@ use toolgate_policies::{Settings, read, stack};
 
 use super::map::Map;
 use super::{CaseFileError, agent_world};
-use crate::dirs::Dirs;
-use crate::gate::{Circumstances, judge};
-use crate::session::{Registered, places};
+use toolgate_gate::dirs::Dirs;
+use toolgate_gate::observe::{Circumstances, judge};
+use toolgate_gate::session::{Registered, places};
 
 /// The bucket of the commands that hide one.
 pub const HIDDEN: &str = "hidden";

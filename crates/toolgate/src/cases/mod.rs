@@ -24,8 +24,8 @@ use toolgate_hosts::{host, tools_like};
 use toolgate_model::{Action, ActivationState, Agent, Call, Decision, Json, Place, Places, Verdict};
 use toolgate_policies::{Settings, read, stack};
 
-use crate::gate::{Circumstances, judge};
-use crate::record::draft;
+use toolgate_gate::observe::{Circumstances, judge};
+use toolgate_gate::record::draft;
 use map::Map;
 
 /// One case.

@@ -7,7 +7,7 @@ use toolgate_model::{Call, Phase, Redaction};
 use toolgate_policies::Settings;
 
 use super::{Case, Trouble};
-use crate::redaction::{Marker, redacted};
+use toolgate_gate::redaction::{Marker, redacted};
 
 /// Whether a case is of this kind.
 pub(super) fn is_meant(case: &Case<'_>) -> bool {

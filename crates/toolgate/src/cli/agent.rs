@@ -9,8 +9,8 @@ use toolgate_evidence::{Agent as Entry, Agents};
 
 use super::Out;
 use super::people::{PlaceArgs, record};
-use crate::hook::DEADLINE;
-use crate::register::visible;
+use toolgate_gate::hook::DEADLINE;
+use toolgate_setup::register::visible;
 
 /// Say who works where, and in what role
 #[derive(Debug, Args)]

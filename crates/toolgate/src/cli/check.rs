@@ -18,7 +18,7 @@ use toolgate_model::{Action, Call, Decision, Finding, Json, Verdict};
 use toolgate_secrets::redact;
 
 use super::{LineArgs, Out};
-use crate::disk::Disk;
+use toolgate_gate::disk::Disk;
 use veil::{Discretion, Veil};
 
 /// Say what would become of one call, without running or recording it

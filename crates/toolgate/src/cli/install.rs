@@ -11,10 +11,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
 use super::{LineArgs, Out, team_rules};
-use crate::disk::Disk;
-use crate::doctor::{self, Subject};
-use crate::git;
-use crate::register::{self, Places, Plan, REGISTRARS, RegisterError, Registrar, Registrations, registrar};
+use toolgate_gate::disk::Disk;
+use toolgate_setup::doctor::{self, Subject};
+use toolgate_gate::git;
+use toolgate_setup::register::{self, HostPlaces, Plan, REGISTRARS, RegisterError, Registrar, Registrations, registrar};
 
 /// The hosts that have nothing to register: what people call them, and what to do instead.
 const NOTHING_TO_REGISTER: &[(&str, &str, &str)] = &[
@@ -97,11 +97,11 @@ impl Where {
     }
 
     /// The project is the worktree that the person stands in: a linked one has settings of its own.
-    fn places(&self) -> Result<Places, String> {
+    fn places(&self) -> Result<HostPlaces, String> {
         let dirs = self.line.dirs()?;
         let here = std::env::current_dir().map_err(|error| error.to_string())?;
         let project = git::layout(&Disk::default(), &here, Some(&dirs.home)).top;
-        Ok(Places::new(&dirs.home, Some(&project), &self.etc, |name| std::env::var_os(name)))
+        Ok(HostPlaces::new(&dirs.home, Some(&project), &self.etc, |name| std::env::var_os(name)))
     }
 
     /// The hosts that were named, each once.
@@ -197,7 +197,7 @@ impl Init {
 fn print(
     out: &mut Out,
     named: &[&'static dyn Registrar],
-    places: &Places,
+    places: &HostPlaces,
     line: &register::Line,
 ) -> Result<ExitCode, String> {
     let host: &dyn Registrar = match named {

@@ -12,9 +12,9 @@ use toolgate_model::Places;
 
 use super::Out;
 use super::people::{PlaceArgs, confirmed, person, record};
-use crate::hook::DEADLINE;
-use crate::register::visible;
-use crate::team::lockout_files;
+use toolgate_gate::hook::DEADLINE;
+use toolgate_setup::register::visible;
+use toolgate_gate::team::lockout_files;
 
 /// Keep the author of rejected work from revising it
 #[derive(Debug, Args)]

@@ -30,9 +30,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::dirs::Dirs;
-use crate::hook::Line;
-use crate::session::Registered;
+use toolgate_gate::dirs::Dirs;
+use toolgate_gate::hook::Line;
+use toolgate_gate::session::Registered;
 use toolgate_hosts::HOSTS;
 use toolgate_model::{ActivationState, TeamPhase};
 

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Out;
 use super::people::{PlaceArgs, confirmed, record};
-use crate::pause;
+use toolgate_gate::pause;
 
 /// Switch the gate off in this worktree for a while; only for a person at a terminal
 #[derive(Debug, Args)]

@@ -10,10 +10,10 @@ use toolgate_model::{Call, Phase, Places};
 use toolgate_secrets::redact;
 
 use super::Out;
-use crate::dirs::Dirs;
-use crate::disk::Disk;
-use crate::hook::DEADLINE;
-use crate::session::{self, Registered};
+use toolgate_gate::dirs::Dirs;
+use toolgate_gate::disk::Disk;
+use toolgate_gate::hook::DEADLINE;
+use toolgate_gate::session::{self, Registered};
 
 /// Where a command is about.
 #[derive(Debug, Clone, Default, Args)]

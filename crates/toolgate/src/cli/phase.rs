@@ -9,8 +9,8 @@ use toolgate_model::TeamPhase;
 
 use super::Out;
 use super::people::{PlaceArgs, confirmed, record};
-use crate::store::write_private;
-use crate::team::phase_file;
+use toolgate_gate::store::write_private;
+use toolgate_gate::team::phase_file;
 
 /// Say how far the team of this repository has come
 #[derive(Debug, Args)]

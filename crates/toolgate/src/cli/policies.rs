@@ -7,7 +7,7 @@ use serde::Serialize;
 use toolgate_policies::POLICIES;
 
 use super::Out;
-use crate::settings::nearest;
+use toolgate_gate::settings::nearest;
 
 /// List the policies
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use similar::TextDiff;
 
 use super::Out;
-use crate::prompt::{Audit, Finding, Inventory, Outcome, audit, tokens};
+use toolgate_prompt::{Audit, Finding, Inventory, Outcome, audit, tokens};
 
 /// How much of a sentence a report shows.
 const SHOWN: usize = 72;

@@ -12,9 +12,9 @@ use toolgate_policies::{self as policies, Redaction};
 use toolgate_secrets::{Marks, Stream};
 
 use super::{Out, READER_GONE};
-use crate::dirs::Dirs;
-use crate::redaction::{Marker, rules};
-use crate::settings::Wanted;
+use toolgate_gate::dirs::Dirs;
+use toolgate_gate::redaction::{Marker, rules};
+use toolgate_gate::settings::Wanted;
 
 /// What is read at once.
 const PIECE: usize = 64 * 1024;

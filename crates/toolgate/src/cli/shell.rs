@@ -25,8 +25,8 @@ use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SI
 use toolgate_policies::Redaction;
 use toolgate_secrets::Stream;
 
-use crate::redaction::{Marker, marks, rules};
-use crate::wrap;
+use toolgate_gate::redaction::{Marker, marks, rules};
+use toolgate_gate::launch;
 
 /// What a shell or its jobs send to their whole process group. They are the shell's to obey.
 const FOR_THE_SHELL: [i32; 7] = [SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];

@@ -12,11 +12,11 @@ use clap::Args;
 
 use super::people::{PlaceArgs, confirmed};
 use super::{LineArgs, Out};
-use crate::disk::Disk;
-use crate::git;
-use crate::register::visible;
-use crate::settings::{FILE, Wanted, digest};
-use crate::store::write_private;
+use toolgate_gate::disk::Disk;
+use toolgate_gate::git;
+use toolgate_setup::register::visible;
+use toolgate_gate::settings::{FILE, Wanted, digest};
+use toolgate_gate::store::write_private;
 
 /// Let this project's own settings loosen rules, in their present form: toolgate.toml, and a team's policies.json
 #[derive(Debug, Args)]

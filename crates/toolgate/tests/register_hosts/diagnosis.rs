@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolgate::register::REGISTRARS;
+use toolgate_setup::register::REGISTRARS;
 
 use crate::machine::{HOSTS, Machine, script};
 

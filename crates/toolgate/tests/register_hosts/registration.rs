@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use toolgate::register::script as script_text;
+use toolgate_setup::register::script as script_text;
 
 use crate::machine::{HOSTS, Machine, script};
 
@@ -445,7 +445,7 @@ fn a_known_handler_has_the_known_digest() {
     let hooks = json!({ "hooks": { "PreToolUse": [
         { "matcher": "*", "hooks": [{ "type": "command", "command": "/usr/bin/toolgate hook codex" }] }
     ] } });
-    let trusted = toolgate::register::codex::trusted("/h/hooks.json", &hooks.to_string());
+    let trusted = toolgate_setup::register::codex::trusted("/h/hooks.json", &hooks.to_string());
     let wanted = ("/h/hooks.json:pre_tool_use:0:0".to_owned(), KNOWN_DIGEST.to_owned());
     assert_eq!(trusted.into_iter().collect::<Vec<_>>(), [wanted]);
 }

@@ -9,7 +9,7 @@ use toolgate_model::{Decision, Effect, Finding, Gap, Origin, Unknown, Via, short
 
 use super::veil::{Discretion, Veil};
 use super::words::{decided, label, objections, origin, steps, why};
-use crate::gate::Account;
+use toolgate_gate::observe::Account;
 
 /// More labels than this make no picture.
 const MAX_LABELS: usize = 40;

@@ -10,7 +10,7 @@ use toolgate_model::{
 
 use super::Row;
 use super::veil::{Discretion, Veil};
-use crate::gate::Account;
+use toolgate_gate::observe::Account;
 
 /// A path or a text in a label is at most this long, in characters.
 const MAX_LABEL: usize = 100;

@@ -10,8 +10,8 @@ use std::path::Path;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::disk::read_regular;
-use crate::store::hex;
+use toolgate_gate::disk::read_regular;
+use toolgate_gate::store::hex;
 
 /// A report of a million findings.
 const MAX_BASELINE: usize = 512 * 1024 * 1024;

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::super::Out;
 use super::Report;
 use super::search::{Finding, Totals};
-use crate::register::visible;
+use toolgate_setup::register::visible;
 
 pub(super) struct Text<'o> {
     out: &'o mut Out,

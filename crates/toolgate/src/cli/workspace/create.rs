@@ -10,7 +10,7 @@ use toolgate_workspace::{AgentId, Declaration, Dots, Error, Pattern, Quota, Work
 use super::progress::Shown;
 use super::{Common, Failure, Out};
 use crate::cli::people::person;
-use crate::register::visible;
+use toolgate_setup::register::visible;
 use crate::workspace::missing_inputs;
 
 /// Make a workspace from a declaration, and copy its inputs in

@@ -12,8 +12,8 @@ use toolgate_workspace::{Declaration, Durability, Error, Pattern, Store};
 
 use super::{Common, Failure, Out};
 use crate::cli::people::person;
-use crate::disk::open_regular;
-use crate::register::visible;
+use toolgate_gate::disk::open_regular;
+use toolgate_setup::register::visible;
 
 /// Say which workspaces there are
 #[derive(Debug, Args)]

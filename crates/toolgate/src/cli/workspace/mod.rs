@@ -21,7 +21,7 @@ use toolgate_workspace::{DEFAULT_BASE, Error, FileError, Workspaces};
 
 use super::people::{HomeArgs, person};
 use super::{Out, READER_GONE};
-use crate::register::visible;
+use toolgate_setup::register::visible;
 use crate::workspace::{Keeper, refusal};
 
 /// Have agents read and write what was declared, and nothing else

@@ -10,8 +10,8 @@ use toolgate_workspace::{Difference, Envelope, Formula, Side, Snapshot as Held, 
 use super::progress::Shown;
 use super::receipt::{TrustArgs, id, write_file};
 use super::{Common, Failure, Out};
-use crate::disk::read_regular;
-use crate::register::visible;
+use toolgate_gate::disk::read_regular;
+use toolgate_setup::register::visible;
 
 /// Print a digest of all outputs, and each one's
 #[derive(Debug, Args)]

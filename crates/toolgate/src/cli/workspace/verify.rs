@@ -15,7 +15,7 @@ use super::progress::Shown;
 use super::receipt::{TrustArgs, find};
 use super::snapshot::word;
 use super::{Common, Failure, Out};
-use crate::register::visible;
+use toolgate_setup::register::visible;
 use crate::workspace::Keeper;
 
 /// Re-check a receipt: signature, statement, store, ledger

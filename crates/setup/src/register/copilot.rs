@@ -1,0 +1,97 @@
+//! Registration with GitHub Copilot CLI: a file of hooks of our own.
+//!
+//! Facts that shape it, seen with the client: a hook that fails, is missing or is killed denies the call, but one
+//! that runs out of time lets it run, so its time must never run out before we answer; `exec` with `args` needs no
+//! shell; events in camel case do not say their own name, so the line does; only `policy.d`, with
+//! `allowManagedHooksOnly`, cannot be switched off by a repository.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::content::Wanted;
+use super::json::{Hooks, Members};
+use super::{
+    HookForm, Line, HostPlaces, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
+    not_plain_json,
+};
+
+/// GitHub Copilot CLI.
+pub struct Copilot;
+
+/// How its hooks are written down.
+pub const FORM: HookForm = HookForm {
+    host: "copilot",
+    events: &[
+        ("preToolUse", Role::FailsClosed),
+        ("permissionRequest", Role::FailsClosed),
+        ("postToolUse", Role::FailsOpen),
+        ("sessionStart", Role::Tells),
+        ("sessionEnd", Role::Tells),
+        ("userPromptSubmitted", Role::Tells),
+    ],
+    shape: Shape::Flat,
+    names_event: true,
+    handler,
+};
+
+/// Seconds. Running out of time lets the call run, so a hook that hangs has to mean waiting.
+const TIMEOUT: u32 = 3600;
+
+fn handler(_: &str, role: Role, start: &Start) -> Members {
+    let timeout = if role == Role::Tells { TIMEOUT_TELLING } else { TIMEOUT };
+    vec![
+        ("type", Value::from("command")),
+        ("exec", Value::from(start.program.as_str())),
+        ("args", Value::from(start.args.clone())),
+        ("timeoutSec", Value::from(timeout)),
+    ]
+}
+
+impl Registrar for Copilot {
+    fn id(&self) -> &'static str {
+        FORM.host
+    }
+
+    fn name(&self) -> &'static str {
+        "GitHub Copilot CLI"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["copilot"]
+    }
+
+    fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
+        var("COPILOT_HOME").unwrap_or_else(|| home.join(".copilot"))
+    }
+
+    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
+        match scope {
+            Scope::User => Ok(places.config(FORM.host).join("hooks/toolgate.json")),
+            Scope::Project => Ok(places.project()?.join(".github/hooks/toolgate.json")),
+            Scope::Managed => Ok(places.etc.join("github-copilot/policy.d/50-toolgate.json")),
+            Scope::Local => Err(self.has_no(scope)),
+        }
+    }
+
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
+        let mut wanted = Vec::new();
+        if scope == Scope::Managed {
+            // Any other hook may rewrite a call after we judged it.
+            let only = Hooks {
+                host: FORM.host,
+                shape: FORM.shape,
+                handlers: Vec::new(),
+                settings: vec![(&["allowManagedHooksOnly"], Value::Bool(true))],
+            };
+            wanted.push(Wanted::new(places.etc.join("github-copilot/managed-settings.json"), only));
+        }
+        let hooks = FORM.content(line, vec![(&["version"], Value::from(1))])?;
+        wanted.push(Wanted::new(self.file(places, scope)?, hooks));
+        Ok(wanted)
+    }
+
+    fn warnings(&self, _: &Path, _: &str, after: &str) -> Vec<String> {
+        not_plain_json(after).into_iter().collect()
+    }
+}

@@ -1,0 +1,107 @@
+//! Registration with Gemini CLI: hooks in its settings files.
+//!
+//! Facts that shape it, seen with the client: a hook that is killed, runs out of time or ends with 1 lets the call
+//! run, so the shell that starts us denies in our place; any repository can switch a hook off whose name it knows,
+//! even the administrator's, so ours has a name that nobody can guess; time is in milliseconds.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::content::Wanted;
+use super::files::{io_error, locate, read};
+use super::handler::ours_of;
+use super::json::{Members, tolerant};
+use super::{
+    HookForm, Line, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, TIMEOUT_TELLING,
+    shell_handler,
+};
+use toolgate_gate::store::hex;
+
+/// Gemini CLI.
+pub struct Gemini;
+
+/// How its hooks are written down, but for their name.
+pub const FORM: HookForm = HookForm {
+    host: "gemini",
+    events: &[
+        ("BeforeTool", Role::FailsClosed),
+        ("AfterTool", Role::Withholds),
+        ("BeforeAgent", Role::Tells),
+        ("SessionStart", Role::Tells),
+        ("SessionEnd", Role::Tells),
+    ],
+    shape: Shape::Groups(Some("*")),
+    names_event: false,
+    handler,
+};
+
+/// Milliseconds. Running out of time lets the call run, so a hook that hangs has to mean waiting.
+const TIMEOUT: u32 = 3_600_000;
+
+fn handler(_: &str, role: Role, start: &Start) -> Members {
+    shell_handler(role, start, if role == Role::Tells { TIMEOUT_TELLING * 1000 } else { TIMEOUT })
+}
+
+impl Registrar for Gemini {
+    fn id(&self) -> &'static str {
+        FORM.host
+    }
+
+    fn name(&self) -> &'static str {
+        "Gemini CLI"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["gemini"]
+    }
+
+    fn config(&self, home: &Path, _: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
+        home.join(".gemini")
+    }
+
+    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
+        match scope {
+            Scope::User => Ok(places.config(FORM.host).join("settings.json")),
+            Scope::Project => Ok(places.project()?.join(".gemini/settings.json")),
+            Scope::Managed => Ok(places.etc.join("gemini-cli/settings.json")),
+            Scope::Local => Err(self.has_no(scope)),
+        }
+    }
+
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
+        let file = self.file(places, scope)?;
+        let settings: Vec<Setting> = match scope {
+            // Set by the administrator, it cannot be unset by a repository.
+            Scope::Managed => vec![(&["hooksConfig", "enabled"], Value::Bool(true))],
+            Scope::User | Scope::Project | Scope::Local => Vec::new(),
+        };
+        let mut hooks = FORM.content(line, settings)?;
+        let name = hook_name(&file)?;
+        for (_, handler) in &mut hooks.handlers {
+            handler.insert(1, ("name", Value::from(name.as_str())));
+        }
+        Ok(vec![Wanted::new(file, hooks)])
+    }
+}
+
+/// The name that our hooks have in the file already, or a new one.
+fn hook_name(file: &Path) -> Result<String, RegisterError> {
+    let settings = read(&locate(file)?.0)?.and_then(|text| tolerant(&text));
+    if let Some(name) = settings.as_ref().and_then(our_name) {
+        return Ok(name);
+    }
+    let mut bytes = [0; 12];
+    let source = Path::new("/dev/urandom");
+    File::open(source).and_then(|mut source| source.read_exact(&mut bytes)).map_err(io_error(source))?;
+    Ok(format!("gate-{}", hex(&bytes)))
+}
+
+/// The name of our hooks in a file of settings.
+pub fn our_name(settings: &Value) -> Option<String> {
+    let events = FORM.events.iter();
+    let mut ours = events.flat_map(|(event, _)| ours_of(settings, FORM.host, event));
+    ours.find_map(|(_, _, _, handler)| Some(handler.get("name")?.as_str()?.to_owned()))
+}

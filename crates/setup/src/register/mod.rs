@@ -1,0 +1,230 @@
+//! Registering with agent hosts (`init`) and taking the registration back (`uninstall`).
+//!
+//! A plan is made first and can be shown; nothing is written until [`Plan::apply`]. What init did is noted in
+//! `registrations.json` in the state directory, with each file as it was before, so that uninstall gives back the
+//! very bytes. One host per file; here stands what they share.
+//!
+//! A newcomer adds a host here: one file, one line in [`REGISTRARS`].
+
+pub mod claude_code;
+pub mod codex;
+mod content;
+pub mod copilot;
+pub mod cursor;
+mod error;
+mod files;
+pub mod gemini;
+pub mod handler;
+mod json;
+pub mod line;
+mod note;
+pub mod opencode;
+pub mod pi;
+mod places;
+mod plan;
+pub mod qwen;
+mod toml;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::content::Script;
+
+pub use self::content::{Content, EditError, Noted, Wanted, Whose, script};
+pub use self::error::RegisterError;
+pub use self::json::{Members, Setting, Shape, tolerant};
+pub use self::line::{Line, Start};
+pub use self::note::{Registration, Registrations};
+pub use self::places::HostPlaces;
+pub use self::plan::{Change, Plan};
+
+/// Every host that init can register with.
+pub const REGISTRARS: &[&dyn Registrar] = &[
+    &claude_code::ClaudeCode,
+    &copilot::Copilot,
+    &codex::Codex,
+    &gemini::Gemini,
+    &opencode::OpenCode,
+    &pi::Pi,
+    &qwen::Qwen,
+    &cursor::Cursor,
+];
+
+/// The host of this id.
+pub fn registrar(id: &str) -> Option<&'static dyn Registrar> {
+    REGISTRARS.iter().copied().find(|host| host.id() == id)
+}
+
+/// How a host is found, and what it wants to have written where.
+pub trait Registrar: Sync {
+    /// Its id, as in `toolgate hook <host>`.
+    fn id(&self) -> &'static str;
+    /// What people call it.
+    fn name(&self) -> &'static str;
+    /// The programs that it may be started by.
+    fn programs(&self) -> &'static [&'static str];
+    /// Where it keeps the person's settings. `var` gives variables of the environment that hold an absolute path.
+    fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf;
+    /// The file by which it starts us, for a scope that it has.
+    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError>;
+    /// All files of a registration, in the order in which they are written. [`Registrar::file`] is the last one.
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError>;
+    /// What in a file keeps the host from starting us, one sentence each.
+    fn warnings(&self, _file: &Path, _before: &str, _after: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether it is on this machine.
+    fn is_installed(&self, places: &HostPlaces) -> bool {
+        self.programs().iter().any(|program| places.program(program).is_some())
+            || places.config(self.id()).is_dir()
+    }
+
+    /// That it does not have a scope.
+    fn has_no(&self, scope: Scope) -> RegisterError {
+        RegisterError::NoScope { host: self.name(), scope }
+    }
+}
+
+/// How a host whose hooks are commands writes them down.
+pub struct HookForm {
+    /// The host's id.
+    pub host: &'static str,
+    /// The events that we hear, and what becomes of each where we fail.
+    pub events: &'static [(&'static str, Role)],
+    /// How handlers stand in the file.
+    pub shape: Shape,
+    /// Whether every line has to name its event, since the event itself does not.
+    pub names_event: bool,
+    /// The handler for an event.
+    pub handler: fn(event: &str, role: Role, start: &Start) -> Members,
+}
+
+/// What becomes of an event where we fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It is denied: a call that nobody judged must not run. Without these events there is no gate.
+    FailsClosed,
+    /// The tool has run, and what it gave back is not shown: nobody has looked through it.
+    Withholds,
+    /// It passes: the host does not heed a failure there.
+    FailsOpen,
+    /// It passes, and soon, since a person waits: it tells of what the user said, or of a session's beginning or end. Its line
+    /// names it, so that even what cannot be read is known to stop nothing.
+    Tells,
+}
+
+impl HookForm {
+    /// What is to stand in a file of settings.
+    fn content(&self, line: &Line, settings: Vec<Setting>) -> Result<json::Hooks, RegisterError> {
+        Ok(json::Hooks { host: self.host, shape: self.shape, handlers: self.handlers(line)?, settings })
+    }
+
+    fn handlers(&self, line: &Line) -> Result<Vec<(&'static str, Members)>, RegisterError> {
+        let handler = |&(event, role): &(&'static str, Role)| {
+            let named = self.names_event || role == Role::Tells;
+            let start = line.hook(self.host, named.then_some(event))?;
+            Ok((event, (self.handler)(event, role, &start)))
+        };
+        self.events.iter().map(handler).collect()
+    }
+}
+
+/// Seconds for an event that only tells: more than our own deadline, and not so long that a person would give up.
+const TIMEOUT_TELLING: u32 = 15;
+
+/// A handler whose line is text for a shell, which answers in our place where we cannot. `timeout` is in the host's
+/// unit.
+fn shell_handler(role: Role, start: &Start, timeout: u32) -> Members {
+    let otherwise = match role {
+        Role::FailsClosed => line::OR_DENY,
+        Role::Withholds => line::OR_WITHHOLD,
+        Role::FailsOpen | Role::Tells => line::OR_PASS,
+    };
+    vec![
+        ("type", Value::from("command")),
+        ("command", Value::from(start.shell() + otherwise)),
+        ("timeout", Value::from(timeout)),
+    ]
+}
+
+/// A program and its arguments as an array of a script, which JSON's are.
+fn script_array(start: &Start) -> String {
+    let words: Vec<_> = std::iter::once(&start.program).chain(&start.args).map(String::as_str).collect();
+    Value::from(words).to_string()
+}
+
+/// The command that a script of ours hands to its adapter.
+pub fn command_in_script(script: &str) -> Option<Start> {
+    let (_, rest) = script.split_once("toolgate({ command: ")?;
+    let (array, _) = rest.split_once(" })")?;
+    let mut words = serde_json::from_str::<Vec<String>>(array).ok()?.into_iter();
+    Some(Start { program: words.next()?, args: words.collect() })
+}
+
+/// The files of a registration by script: what the script needs, then the script.
+fn with_beside(beside: &[(&str, &str)], dir: &Path, file: PathBuf, body: &str) -> Vec<Wanted> {
+    let files = beside.iter().map(|(name, body)| (dir.join(name), *body)).chain([(file, body)]);
+    files.map(|(file, body)| Wanted::new(file, Script::new(body))).collect()
+}
+
+/// What a file of settings says, JSON with comments or TOML; `None` where it cannot be made out.
+pub fn settings_of(file: &Path, text: &str) -> Option<Value> {
+    if file.extension().is_some_and(|end| end == "toml") { toml::as_json(text).ok() } else { tolerant(text) }
+}
+
+/// A warning about a file that is not plain JSON, for a host that drops such a file and says nothing.
+fn not_plain_json(after: &str) -> Option<String> {
+    let error = serde_json::from_str::<Value>(after).err()?;
+    Some(format!("the client drops this file, and our hooks with it: not plain JSON (line {})", error.line()))
+}
+
+/// Whose settings the registration goes into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// The person's, for all their projects.
+    User,
+    /// The project's, shared through the repository.
+    Project,
+    /// The person's, for this checkout of the project.
+    Local,
+    /// The administrator's, for the machine. The only one that no repository and no agent can switch off.
+    Managed,
+}
+
+impl Scope {
+    /// All of them, the strongest first.
+    pub const ALL: [Scope; 4] = [Scope::Managed, Scope::User, Scope::Project, Scope::Local];
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Scope::User => "user",
+            Scope::Project => "project",
+            Scope::Local => "local",
+            Scope::Managed => "managed",
+        })
+    }
+}
+
+/// A text with every character that a terminal would obey instead of show spelled out: what is shown comes
+/// from a repository's files.
+pub(crate) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        match c {
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\n' | '\t' => shown.push(c),
+            c if c.is_control() || turns => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}

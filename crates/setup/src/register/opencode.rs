@@ -1,0 +1,63 @@
+//! Registration with OpenCode: a plugin that keeps one `toolgate serve` for the session.
+//!
+//! Facts that shape it, seen with the client: every file in the directory of plugins is loaded as one, so what the
+//! plugin needs lies beside that directory; a plugin that fails while it loads is skipped and everything runs, so
+//! the plugin itself does nothing that can fail.
+
+use std::path::{Path, PathBuf};
+
+use super::content::Wanted;
+use super::{Line, HostPlaces, RegisterError, Registrar, Scope, script_array, with_beside};
+
+/// OpenCode.
+pub struct OpenCode;
+
+/// The host's id.
+pub const HOST: &str = "opencode";
+
+/// What init writes besides the plugin itself: where, below the settings, and what.
+pub const BESIDE: &[(&str, &str)] = &[
+    ("toolgate/gate.ts", include_str!("../../../../adapters/gate.ts")),
+    ("toolgate/adapter.ts", include_str!("../../../../adapters/opencode/adapter.ts")),
+];
+
+/// The directory of settings of a scope.
+fn dir(places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
+    match scope {
+        Scope::User => Ok(places.config(HOST)),
+        Scope::Project => Ok(places.project()?.join(".opencode")),
+        Scope::Local | Scope::Managed => Err(OpenCode.has_no(scope)),
+    }
+}
+
+impl Registrar for OpenCode {
+    fn id(&self) -> &'static str {
+        HOST
+    }
+
+    fn name(&self) -> &'static str {
+        "OpenCode"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["opencode"]
+    }
+
+    fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
+        // `OPENCODE_CONFIG_DIR` adds a directory to this one: a plugin only there would be missing without it.
+        var("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("opencode")
+    }
+
+    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
+        Ok(dir(places, scope)?.join("plugin/toolgate.ts"))
+    }
+
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
+        let command = script_array(&line.serve(HOST)?);
+        let plugin = format!(
+            "import {{ toolgate }} from \"../toolgate/adapter.ts\";\n\
+             export const Toolgate = toolgate({{ command: {command} }});\n"
+        );
+        Ok(with_beside(BESIDE, &dir(places, scope)?, self.file(places, scope)?, &plugin))
+    }
+}
