@@ -7,11 +7,16 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::machine::Machine;
+
 /// The administrator's directory.
 pub const MANAGED: &str = "/etc/toolgate";
 
 /// In place of a home on the registration line: the one that the system's list of people names.
 pub const FROM_PASSWD: &str = "passwd";
+
+/// Large machines have long lists of people.
+const MAX_PASSWD: usize = 16 * 1024 * 1024;
 
 /// toolgate's own directories.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,29 +58,33 @@ impl Dirs {
 
     /// The home that the system's list of people has for this process's user; the environment's where the list
     /// does not know the user.
-    pub fn from_passwd(list: &str, uid: u32, var: impl Fn(&str) -> Option<OsString>) -> Option<Dirs> {
-        let home = list.lines().find_map(|line| {
-            let mut fields = line.split(':').skip(2);
-            let known = fields.next()?.parse::<u32>().ok()? == uid;
-            fields.nth(2).filter(|home| known && home.starts_with('/'))
-        });
-        match home {
-            Some(home) => Some(Dirs::of_home(Path::new(home))),
-            None => Dirs::from_env(var),
+    pub fn from_passwd(machine: &dyn Machine) -> Option<Dirs> {
+        match of_person(machine, |person| person.home) {
+            Some(home) if home.starts_with('/') => Some(Dirs::of_home(Path::new(&home))),
+            _ => Dirs::from_env(|name| machine.variable(name)),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A person's line in the system's list.
+struct Person<'l> {
+    name: &'l str,
+    home: &'l str,
+}
 
-    #[test]
-    fn the_home_is_the_one_in_the_list() {
-        let list = "root:x:0:0:root:/root:/bin/sh\nu:x:1000:1000::/home/u:/bin/bash\n";
-        let home = |uid| Dirs::from_passwd(list, uid, |_| Some("/from/env".into())).unwrap().home;
-        assert_eq!(home(0), Path::new("/root"));
-        assert_eq!(home(1000), Path::new("/home/u"));
-        assert_eq!(home(7), Path::new("/from/env"), "somebody whom the list does not know");
-    }
+/// The name of the user who runs this process: the number where the list has none.
+pub fn user_name(machine: &dyn Machine) -> String {
+    of_person(machine, |person| person.name).unwrap_or_else(|| machine.user_id().to_string())
+}
+
+fn of_person(machine: &dyn Machine, of: impl Fn(Person<'_>) -> &str) -> Option<String> {
+    let list = machine.world().read(Path::new("/etc/passwd"), MAX_PASSWD).ok()?;
+    let list = String::from_utf8_lossy(&list);
+    list.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let id = fields.nth(1)?;
+        let home = fields.nth(2)?;
+        (id.parse() == Ok(machine.user_id())).then(|| of(Person { name, home }).to_owned())
+    })
 }

@@ -3,6 +3,8 @@
 //! Against whom: an agent can put a pipe or a device where a file is expected. Nothing here blocks on one,
 //! and nothing reads more than it was asked to.
 
+#![expect(clippy::disallowed_methods, reason = "this is what stands behind `World`")]
+
 use std::cell::RefCell;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -11,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
-use toolgate_model::{LookError, Node, NodeId, NodeKind, World};
+use toolgate_model::{FileStamp, LookError, Node, NodeId, NodeKind, World};
 
 /// The machine's own file system, as seen while one call is judged.
 ///
@@ -60,6 +62,16 @@ impl World for Disk {
         read_regular(path, limit)
     }
 
+    fn stamp(&self, path: &Path) -> Result<FileStamp, LookError> {
+        let found = fs::metadata(path).map_err(|error| look_error(&error))?;
+        Ok(FileStamp {
+            id: NodeId { device: found.dev(), inode: found.ino() },
+            size: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+
     fn born(&self, path: &Path) -> Option<(i64, i64)> {
         use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
         let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
@@ -105,7 +117,7 @@ pub fn read_regular(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
 }
 
 /// Opens a regular file for reading, and nothing else; says how long it is.
-pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
+pub fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let found = file.metadata()?;

@@ -17,6 +17,7 @@ use std::path::Path;
 use toolgate_model::{Action, Call, Phase};
 use toolgate_policies::Redaction;
 
+use crate::machine::Machine;
 use crate::observe::command_member;
 
 /// What the line begins with. No apostrophe: clients put a command between two of them.
@@ -29,24 +30,25 @@ const TAIL: &str = concat!(
 
 /// The part of the line that is the same throughout a session.
 #[derive(Debug)]
-pub struct Wrap {
+pub struct LaunchLine {
     start: String,
 }
 
-impl Wrap {
+impl LaunchLine {
     /// `None` where a shell could not be given one of these on one line.
-    pub fn new(binary: &Path, state: &Path, session: Option<&str>) -> Option<Wrap> {
+    pub fn new(binary: &Path, state: &Path, session: Option<&str>) -> Option<LaunchLine> {
         let (binary, state) = (word(binary.to_str()?)?, word(state.to_str()?)?);
         let session = word(session.unwrap_or_default())?;
-        Some(Wrap { start: format!("{HEAD}{binary} shell --state {state} --session {session}") })
+        Some(LaunchLine { start: format!("{HEAD}{binary} shell --state {state} --session {session}") })
     }
 
-    /// This binary's, for a session. The hook is meant where the command line has its name beside it.
-    pub fn of_session(state: &Path, session: Option<&str>) -> Option<Wrap> {
-        let own = std::env::current_exe().ok()?;
+    /// This program's, for a session. The hook is meant where the command line has it beside itself.
+    pub fn of_session(machine: &dyn Machine, state: &Path, session: Option<&str>) -> Option<LaunchLine> {
+        let own = machine.program()?;
         let hook = own.with_file_name("toolgate");
-        let is_beside = own.file_name().is_some_and(|name| name == "toolgate-cli") && hook.is_file();
-        Wrap::new(if is_beside { &hook } else { &own }, state, session)
+        let is_beside = own.file_name().is_some_and(|name| name == "toolgate-cli")
+            && machine.world().stamp(&hook).is_ok();
+        LaunchLine::new(if is_beside { &hook } else { &own }, state, session)
     }
 
     /// The command behind its line.
@@ -78,7 +80,7 @@ impl Wrap {
     /// The call as it was before we changed it, where this is a later event of one that we have.
     pub fn opened<'a>(&self, call: &Call<'a>) -> Option<Call<'a>> {
         let Action::Shell { directory, .. } = &call.action else { return None };
-        if !Wrap::may_be_on(call) {
+        if !LaunchLine::may_be_on(call) {
             return None;
         }
         let (param, text) = command_member(call)?;
@@ -139,9 +141,9 @@ mod tests {
 
     const COMMANDS: &[&str] = &["git status", "", "cat <<X\nhi\nX", "echo '", "a\nb\n# c", "echo \\"];
 
-    fn wrap() -> Wrap {
-        Wrap::new(Path::new("/opt/it's \"$HOME\"/toolgate"), Path::new("/home/me/state"), Some("s-1"))
-            .unwrap()
+    fn line() -> LaunchLine {
+        LaunchLine::new(Path::new("/opt/it's \"$HOME\"/toolgate"), Path::new("/home/me/state"), Some("s-1"))
+            .unline()
     }
 
     fn wanted() -> Redaction {
@@ -152,18 +154,18 @@ mod tests {
     fn what_is_wrapped_is_known_again() {
         for command in COMMANDS {
             for wanted in [usual(), wanted()] {
-                let text = wrap().around(command, &wanted).unwrap();
+                let text = line().around(command, &wanted).unline();
                 assert!(text.ends_with(command) && text.lines().count() == 1 + command.lines().count());
-                assert_eq!(wrap().inside(&text), Some(*command), "{text}");
+                assert_eq!(line().inside(&text), Some(*command), "{text}");
             }
         }
     }
 
     #[test]
     fn a_look_alike_is_not() {
-        let text = wrap().around("git status", &usual()).unwrap();
+        let text = line().around("git status", &usual()).unline();
         let other = |binary, state, session| {
-            Wrap::new(Path::new(binary), Path::new(state), session).unwrap().inside(&text).is_some()
+            LaunchLine::new(Path::new(binary), Path::new(state), session).unline().inside(&text).is_some()
         };
         assert!(!other("/tmp/toolgate", "/home/me/state", Some("s-1")));
         assert!(!other("/opt/it's \"$HOME\"/toolgate", "/tmp", Some("s-1")));
@@ -179,15 +181,15 @@ mod tests {
             text.replacen("|| builtin", "|| rm -r ~ || builtin", 1),
         ];
         for text in spoilt {
-            assert_eq!(wrap().inside(&text), None, "{text}");
+            assert_eq!(line().inside(&text), None, "{text}");
         }
     }
 
     #[test]
     fn only_one_line_is_taken_off() {
-        let once = wrap().around("git status", &usual()).unwrap();
-        let twice = wrap().around(&once, &usual()).unwrap();
-        assert_eq!(wrap().inside(&twice), Some(once.as_str()));
+        let once = line().around("git status", &usual()).unline();
+        let twice = line().around(&once, &usual()).unline();
+        assert_eq!(line().inside(&twice), Some(once.as_str()));
     }
 
     #[test]
@@ -197,7 +199,7 @@ mod tests {
                 let quoted = command.replace('\'', "'\"'\"'");
                 format!("source x 2>/dev/null || true && eval '{quoted}' && pwd -P >| y")
             };
-            let text = client(&wrap().around(command, &wanted()).unwrap());
+            let text = client(&line().around(command, &wanted()).unline());
             assert_eq!(without_line(text.as_bytes()), Some(client(command).into_bytes()));
         }
         assert_eq!(without_line(b"git status"), None);
@@ -205,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_name_over_two_lines_is_left_alone() {
-        assert!(Wrap::new(Path::new("/a\nb/toolgate"), Path::new("/s"), None).is_none());
-        assert!(Wrap::new(Path::new("/toolgate"), Path::new("/s"), Some("a\nb")).is_none());
+        assert!(LaunchLine::new(Path::new("/a\nb/toolgate"), Path::new("/s"), None).is_none());
+        assert!(LaunchLine::new(Path::new("/toolgate"), Path::new("/s"), Some("a\nb")).is_none());
     }
 }

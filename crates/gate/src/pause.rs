@@ -4,7 +4,6 @@
 //! where no agent writes, it is for one worktree and ends by itself; the floor holds all the same, and every call that is let through
 //! by it is recorded as such.
 
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -13,7 +12,8 @@ use sha2::{Digest, Sha256};
 use toolgate_model::Places;
 
 use crate::dirs::Dirs;
-use crate::store::{hex, write_private};
+use crate::machine::Machine;
+use crate::store::{hex, remove, write_private};
 
 /// Nobody switches it off for longer and remembers it.
 pub const LONGEST: Duration = Duration::from_hours(8);
@@ -23,10 +23,13 @@ fn note(dirs: &Dirs, root: &Path) -> PathBuf {
 }
 
 /// Until when the gate of this session's worktree is switched off. What cannot be read switches nothing off.
-pub fn until(dirs: &Dirs, places: &Places, now: SystemTime) -> Option<SystemTime> {
+pub fn until(machine: &dyn Machine, dirs: &Dirs, places: &Places) -> Option<SystemTime> {
+    const LONGEST_NOTE: usize = 64;
     let root = places.root.as_ref()?;
-    let text = fs::read_to_string(note(dirs, &root.physical)).ok()?;
-    let until = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(text.trim().parse().ok()?))?;
+    let text = machine.world().read(&note(dirs, &root.physical), LONGEST_NOTE).ok()?;
+    let seconds = std::str::from_utf8(&text).ok()?.trim().parse().ok()?;
+    let until = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;
+    let now = machine.now();
     // A note from the future beyond what can be asked for was not made by us, or the clock was set back.
     (until > now && until <= now.checked_add(LONGEST)?).then_some(until)
 }
@@ -40,9 +43,5 @@ pub fn begin(dirs: &Dirs, root: &Path, now: SystemTime, length: Duration) -> io:
 
 /// Switches it on again. Whether it was off.
 pub fn end(dirs: &Dirs, root: &Path) -> io::Result<bool> {
-    match fs::remove_file(note(dirs, root)) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    remove(&note(dirs, root))
 }

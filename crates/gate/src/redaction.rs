@@ -1,25 +1,24 @@
 //! What a tool gave back, before the model sees it: settings to rules, and the key behind the marks.
 
 use std::cell::OnceCell;
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use regex_lite::{NoExpand, Regex};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
-use toolgate_model::{Call, Redaction};
+use toolgate_model::{Call, RedactedOutput, World};
 use toolgate_policies::{self as policies, Settings};
 use toolgate_secrets::{Emails, Marks, Rules, scrub_json};
 
-use crate::disk::read_regular;
-use crate::store::write_private;
+use crate::store::put_first;
 
 const KEY: usize = 32;
 
 /// Makes the ends of marks: the same secret has the same end within a session, and tells nothing to one who has not
 /// the key.
 pub struct Marker<'m> {
+    world: &'m dyn World,
     file: PathBuf,
     session: &'m str,
     key: OnceCell<[u8; KEY]>,
@@ -27,13 +26,14 @@ pub struct Marker<'m> {
 
 impl<'m> Marker<'m> {
     /// The marker of a session. Nothing is read before there is something to mark.
-    pub fn new(state: &Path, session: Option<&'m str>) -> Marker<'m> {
-        Marker { file: state.join("marks.key"), session: session.unwrap_or_default(), key: OnceCell::new() }
+    pub fn new(world: &'m dyn World, state: &Path, session: Option<&'m str>) -> Marker<'m> {
+        let session = session.unwrap_or_default();
+        Marker { world, file: state.join("marks.key"), session, key: OnceCell::new() }
     }
 
     /// The end of a secret's mark.
     pub fn end(&self, secret: &[u8]) -> u16 {
-        let key = self.key.get_or_init(|| key(&self.file).unwrap_or_else(|_| random()));
+        let key = self.key.get_or_init(|| key(self.world, &self.file).unwrap_or_else(|_| random()));
         let digest = Sha256::new().chain_update(key).chain_update(self.session).chain_update([0]);
         let [first, second, ..] = <[u8; 32]>::from(digest.chain_update(secret).finalize());
         u16::from_be_bytes([first, second])
@@ -41,22 +41,16 @@ impl<'m> Marker<'m> {
 }
 
 /// The key of this person's marks, made where there is none yet. Two that make one at the same time agree on the first.
-fn key(file: &Path) -> io::Result<[u8; KEY]> {
+fn key(world: &dyn World, file: &Path) -> io::Result<[u8; KEY]> {
     let read = || -> io::Result<[u8; KEY]> {
-        read_regular(file, KEY)?.try_into().map_err(|_| ErrorKind::InvalidData.into())
+        world.read(file, KEY)?.try_into().map_err(|_| ErrorKind::InvalidData.into())
     };
     match read() {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         read => return read,
     }
-    let own = file.with_extension(format!("{}.key", std::process::id()));
-    write_private(&own, &random())?;
-    let linked = fs::hard_link(&own, file);
-    let _ = fs::remove_file(&own);
-    match linked {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
-        _ => read(),
-    }
+    put_first(file, &random())?;
+    read()
 }
 
 /// Without a source of randomness the ends are the same for everybody, which is still better than to show the secret.
@@ -98,7 +92,7 @@ pub fn wanted(layers: &[Settings]) -> policies::Redaction {
 
 /// What the model is to see instead of a call's output; `None` where that may stay as it is. Without any layer, by
 /// default rules: an output is never shown unread because settings cannot be.
-pub fn redacted(call: &Call<'_>, layers: &[Settings], marker: &Marker<'_>) -> Option<Redaction> {
+pub fn redacted(call: &Call<'_>, layers: &[Settings], marker: &Marker<'_>) -> Option<RedactedOutput> {
     let output = call.output.as_deref()?;
     let wanted = wanted(layers);
     let end = |secret: &[u8]| marker.end(secret);
@@ -108,9 +102,9 @@ pub fn redacted(call: &Call<'_>, layers: &[Settings], marker: &Marker<'_>) -> Op
         None => (output, 0),
     };
     if let Some((text, more)) = by_own_patterns(text, &wanted.pattern) {
-        return Some(Redaction { output: text, count: count + more });
+        return Some(RedactedOutput { output: text, count: count + more });
     }
-    scrubbed.map(|scrubbed| Redaction { output: scrubbed.text, count })
+    scrubbed.map(|scrubbed| RedactedOutput { output: scrubbed.text, count })
 }
 
 /// JSON without what fits the settings' own patterns in its strings, and how much that was; `None` where nothing does. Names of

@@ -10,33 +10,32 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolgate_model::{Call, NodeKind, Place, Places, Resolver, TeamPhase, World};
+use toolgate_model::{Call, NodeKind, Place, Places, Resolver, World};
 use toolgate_policies::{asked_names, denied_names};
 
-use crate::dirs::Dirs;
+use crate::dirs::{Dirs, user_name};
 use crate::git::{self, Layout};
+use crate::machine::Machine;
+use crate::options::SessionOptions;
 use crate::settings::BUILD;
 use crate::store::{checksum, hex, read_checked, write_checked};
 
-/// What the registration line says of the session.
-#[derive(Debug, Clone, Default)]
-pub struct Registered {
-    /// The root.
-    pub root: Option<PathBuf>,
-    /// The agent's name: the orchestrator's id of it.
-    pub agent: Option<String>,
-    /// The agent's role.
-    pub role: Option<String>,
-    /// How far the team has come.
-    pub phase: Option<TeamPhase>,
+/// A session as a call finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// The places that it knows.
+    pub places: Places,
+    /// The name of the user who runs it.
+    pub user: String,
 }
 
 /// What is kept of a session between its events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Pin {
-    /// What the registration line said; another line has another pin.
+    /// What the registered line said; another line has another pin.
     line: String,
     places: Places,
+    user: String,
     /// Worktrees that the host itself moved the session into.
     entered: Vec<PathBuf>,
     /// The files of git that the siblings were read from, and when each last changed.
@@ -54,14 +53,15 @@ const MAX_NOTE: usize = 64 * 1024 * 1024;
 ///
 /// What is pinned is where links led when the session began; only the list of the repository's worktrees is
 /// kept up to date, from git's own files.
-pub fn places(
-    world: &dyn World,
+pub fn session(
+    machine: &dyn Machine,
     dirs: &Dirs,
-    registered: &Registered,
+    options: &SessionOptions,
     call: &Call<'_>,
     start: Option<PathBuf>,
-) -> io::Result<Places> {
-    let finder = Finder { world, dirs, registered };
+) -> io::Result<Session> {
+    let world = machine.world();
+    let finder = Finder { machine, world, dirs, options };
     let line = finder.line();
     let file = call.session.as_deref().map(|session| pin_file(dirs, session, &line));
     let known: Option<Pin> = match &file {
@@ -72,7 +72,7 @@ pub fn places(
         Some(pin) => (pin, false),
         None => match finder.find(call, start, line)? {
             Some(pin) => (pin, true),
-            None => return Ok(finder.nowhere()),
+            None => return Ok(Session { places: finder.nowhere(), user: user_name(machine) }),
         },
     };
     let siblings_before = pin.places.siblings.clone();
@@ -104,7 +104,7 @@ pub fn places(
             write_checked(&file, bytes)?;
         }
     }
-    Ok(pin.places)
+    Ok(Session { places: pin.places, user: pin.user })
 }
 
 /// INVARIANT: a pin that is there and cannot be read is an error. Finding the root anew would let it follow the
@@ -120,20 +120,21 @@ fn stamp_of(world: &dyn World, path: &Path) -> Option<(i64, i64)> {
 
 /// Looks for the places of a session that is not pinned yet.
 struct Finder<'f> {
+    machine: &'f dyn Machine,
     world: &'f dyn World,
     dirs: &'f Dirs,
-    registered: &'f Registered,
+    options: &'f SessionOptions,
 }
 
 impl Finder<'_> {
     /// All that the registration says, in one text.
     fn line(&self) -> String {
         let Dirs { home, config, state, managed } = self.dirs;
-        let Registered { root, agent, .. } = self.registered;
+        let SessionOptions { root, agent, .. } = self.options;
         let root = root.as_deref().unwrap_or(Path::new(""));
         let parts = [home, config, state, managed, root].map(|path| path.to_string_lossy());
         // The name by which we were started: after an installation elsewhere, other files are our own.
-        let binary = std::env::args_os().next().unwrap_or_default();
+        let binary = self.machine.started_as();
         format!(
             "{}\n{}\n{}",
             parts.join("\n"),
@@ -152,7 +153,7 @@ impl Finder<'_> {
     fn nowhere(&self) -> Places {
         let Dirs { home, config, state, managed } = self.dirs;
         let mut own: Vec<Place> = [config, state, managed].map(|path| self.place_at(path)).into();
-        if let Ok(binary) = std::env::current_exe() {
+        if let Some(binary) = self.machine.program() {
             own.extend(["toolgate", "toolgate-cli"].map(|name| Place::plain(binary.with_file_name(name))));
         }
         Places { home: Some(self.place_at(home)), own, ..Places::default() }
@@ -162,31 +163,31 @@ impl Finder<'_> {
     fn find(&self, call: &Call<'_>, start: Option<PathBuf>, line: String) -> io::Result<Option<Pin>> {
         let told = || start.filter(|path| path.is_absolute());
         let here = || call.cwd.as_deref().map(PathBuf::from).filter(|path| path.is_absolute());
-        let Some(start) = self.registered.root.clone().or_else(told).or_else(here) else { return Ok(None) };
+        let Some(start) = self.options.root.clone().or_else(told).or_else(here) else { return Ok(None) };
         let mut places = self.nowhere();
         // Only a session that is pinned has a beginning.
         places.since = call.session.as_ref().and_then(|_| {
-            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+            let now = self.machine.now().duration_since(std::time::UNIX_EPOCH).ok()?;
             Some((i64::try_from(now.as_secs()).ok()?, i64::from(now.subsec_nanos())))
         });
         let start = self.place_at(&start);
         // A session that starts above the home has no project: it would be given everybody's.
         let above_home =
             |home: &Place| home.physical != start.physical && home.physical.starts_with(&start.physical);
-        if self.registered.root.is_none() && places.home.as_ref().is_some_and(above_home) {
+        if self.options.root.is_none() && places.home.as_ref().is_some_and(above_home) {
             return Ok(None);
         }
         let home = places.home.as_ref().map(|home| home.physical.as_path());
         let Layout { top, main, git } = git::layout(self.world, &start.physical, home);
         // A root that the registration names is that very directory, and no other above it.
-        let root = match &self.registered.root {
+        let root = match &self.options.root {
             Some(_) => start,
             None if top == start.physical => start,
             None => self.place_at(&top),
         };
         places.main = main.as_deref().map(|main| self.place_at(main));
         places.git = git.as_deref().map(|git| self.place_at(git));
-        if let Some(agent) = self.registered.agent.clone().or_else(|| agent_of(&root.physical)) {
+        if let Some(agent) = self.options.agent.clone().or_else(|| agent_of(&root.physical)) {
             let agent = agent.as_str();
             let agents = agents_dir(&root.physical, agent, places.main.as_ref());
             places.agent_dir = agents.as_ref().map(|agents| self.place_at(&agents.join(agent)));
@@ -201,7 +202,8 @@ impl Finder<'_> {
         places.team = team.into();
         places.project = Some(root.clone());
         places.root = Some(root);
-        let mut pin = Pin { line, places, entered: Vec::new(), notes: Vec::new() };
+        let user = user_name(self.machine);
+        let mut pin = Pin { line, places, user, entered: Vec::new(), notes: Vec::new() };
         self.list_worktrees(&mut pin);
         Ok(Some(pin))
     }

@@ -1,5 +1,7 @@
 //! Files of our own: written whole or not at all, for our eyes only, and read only if they are what was written.
 
+#![expect(clippy::disallowed_methods, reason = "the state directory is ours; all that is written to it goes through here")]
+
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -7,6 +9,29 @@ use std::path::Path;
 use std::time::Duration;
 
 use toolgate_model::World;
+
+use crate::machine::Machine;
+
+/// Removes a file of ours. Whether it was there.
+pub fn remove(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts a file of ours in its place, unless one is there: of two that do it at once, the first wins.
+pub(crate) fn put_first(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let own = path.with_extension(format!("{}.own", std::process::id()));
+    write_private(&own, bytes)?;
+    let linked = fs::hard_link(&own, path);
+    let _ = fs::remove_file(&own);
+    match linked {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
 
 /// Bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
@@ -68,11 +93,11 @@ pub fn checksum(bytes: &[u8]) -> u64 {
 
 /// Removes files that nobody has written for a month: pins of sessions that are long over, compiled settings of
 /// worktrees that are gone. Each is made again where it is needed after all. Best effort.
-pub fn forget_old(directory: &Path) {
+pub fn forget_old(machine: &dyn Machine, directory: &Path) {
     const MONTH: Duration = Duration::from_hours(30 * 24);
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
-        let age = entry.metadata().ok().and_then(|found| found.modified().ok()?.elapsed().ok());
+        let age = entry.metadata().ok().and_then(|found| machine.now().duration_since(found.modified().ok()?).ok());
         if age.is_some_and(|age| age > MONTH) {
             let _ = fs::remove_file(entry.path());
         }

@@ -1,33 +1,41 @@
 //! Who is calling, and what the team has come to: from what people registered, what the host says of its sub-agents, the
 //! team's own files and the record. Never from the agent's own word.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use toolgate_evidence::{Agents, LockoutFiles, Lockouts, SessionCounts};
-use toolgate_model::{COORDINATOR, Call, History, Member, Phase, Place, Places, Team, TeamPhase, plain_name};
+use toolgate_evidence::SessionCounts;
+use toolgate_model::{
+    COORDINATOR, Call, History, Member, NodeKind, Phase, Place, Places, Resolver, Team, TeamPhase, World, plain_name,
+};
 use toolgate_policies::Settings;
 use toolgate_secrets::{Redacted, redact};
+use toolgate_team::{Agent, Agents, LockoutFiles, Lockouts};
 
 use crate::dirs::Dirs;
-use crate::session::Registered;
+use crate::machine::Machine;
+use crate::options::SessionOptions;
 use crate::store::hex;
 
+/// A phase is one word.
+const MAX_PHASE: usize = 64;
+
 /// What has to be asked to know the team.
-pub(crate) struct Sources<'s> {
+pub(crate) struct TeamSources<'s> {
+    /// The clock and the disk.
+    pub(crate) machine: &'s dyn Machine,
     /// Where our own files are.
     pub(crate) dirs: &'s Dirs,
-    /// What the registration line says.
-    pub(crate) registered: &'s Registered,
-    /// Where the session stands.
+    /// What the registered line says.
+    pub(crate) options: &'s SessionOptions,
+    /// The places that the session knows.
     pub(crate) places: &'s Places,
     /// The layers of settings.
     pub(crate) layers: &'s [Settings],
 }
 
-impl Sources<'_> {
+impl TeamSources<'_> {
     /// The team as it is now. `counts` gives what was counted of the session, and is asked only where that matters.
     pub(crate) fn team<E>(
         &self,
@@ -43,7 +51,7 @@ impl Sources<'_> {
         let (mut lockouts, mut unreadable) = (Vec::new(), None);
         let told = call.phase.stops() || call.phase == Phase::Start;
         if told && self.layers.iter().any(Settings::asks_lockouts) {
-            match Lockouts::read(&lockout_files(self.dirs, self.places)) {
+            match Lockouts::read(&lockout_files(self.machine.world(), self.dirs, self.places)) {
                 Ok(read) => lockouts = read.into_lockouts(),
                 Err(error) => unreadable = Some(error.to_string()),
             }
@@ -80,7 +88,7 @@ impl Sources<'_> {
 
     /// Whose session it is.
     fn main_member(&self, call: &Call<'_>, agents: &Agents) -> Member {
-        let Registered { agent, role, .. } = self.registered;
+        let SessionOptions { agent, role, .. } = self.options;
         if agent.is_some() || role.is_some() {
             let mut member =
                 agent.as_deref().map(|name| self.named(&plain_name(name), agents)).unwrap_or_default();
@@ -132,7 +140,7 @@ impl Sources<'_> {
         if role == COORDINATOR { String::new() } else { role }
     }
 
-    fn registered_as(&self, agent: &toolgate_evidence::Agent) -> Member {
+    fn registered_as(&self, agent: &Agent) -> Member {
         let name = plain_name(&agent.name);
         let role = agent.role.as_deref().map_or_else(|| self.role_of_registered(&name), plain_name);
         let may_write = Some(agent.write.clone()).filter(|list| !list.is_empty());
@@ -154,12 +162,16 @@ impl Sources<'_> {
 
     fn phase(&self, proposed: bool, counts: &SessionCounts) -> TeamPhase {
         // What a person set and nobody can read counts as the strictest.
-        let set = || match fs::read_to_string(phase_file(self.dirs, self.places)) {
-            Ok(text) => Some(TeamPhase::of(text.trim()).unwrap_or(TeamPhase::Proposed)),
+        let note = phase_file(self.dirs, self.places);
+        let set = || match self.machine.world().read(&note, MAX_PHASE) {
+            Ok(text) => {
+                let text = String::from_utf8_lossy(&text);
+                Some(TeamPhase::of(text.trim()).unwrap_or(TeamPhase::Proposed))
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(_) => Some(TeamPhase::Proposed),
         };
-        if let Some(phase) = self.registered.phase {
+        if let Some(phase) = self.options.phase {
             return phase;
         }
         let asks = self.layers.iter().any(|layer| layer.team.init);
@@ -169,7 +181,7 @@ impl Sources<'_> {
     }
 
     fn history(&self, call: &Call<'_>, member: &Member, counts: &SessionCounts) -> History {
-        let (agent, now) = (caller(call, member), std::time::SystemTime::now());
+        let (agent, now) = (caller(call, member), self.machine.now());
         let mut kinds: Vec<&str> =
             self.layers.iter().flat_map(|layer| &layer.limit).map(|limit| limit.kind.word()).collect();
         kinds.sort_unstable();
@@ -208,10 +220,10 @@ fn key_of(places: &Places) -> String {
 }
 
 /// Where lockouts of this repository are kept.
-pub fn lockout_files(dirs: &Dirs, places: &Places) -> LockoutFiles {
+pub fn lockout_files(world: &dyn World, dirs: &Dirs, places: &Places) -> LockoutFiles {
     let mut team: Vec<PathBuf> = places.team.iter().map(|team| team.physical.join("lockout.json")).collect();
     // The first is written to: it must be that of the team that is there.
-    if let Some(own) = team_directory(places).map(|team| team.join("lockout.json")) {
+    if let Some(own) = team_directory(world, places).map(|team| team.join("lockout.json")) {
         team.retain(|file| *file != own);
         team.insert(0, own);
     }
@@ -224,10 +236,14 @@ pub fn phase_file(dirs: &Dirs, places: &Places) -> PathBuf {
 }
 
 /// The team's directory, where there is one: inside the project, and no link out of it.
-pub fn team_directory(places: &Places) -> Option<&Path> {
+pub fn team_directory<'p>(world: &dyn World, places: &'p Places) -> Option<&'p Path> {
     let tops = || [&places.root, &places.main].into_iter().flatten();
     let inside = |path: &Path| tops().any(|top| path.starts_with(&top.physical));
-    let there = |path: &&Path| inside(path) && path.is_dir();
+    let is_directory = |path: &Path| {
+        let found = Resolver::new(world, None, None).walk(path.to_path_buf()).ok();
+        found.and_then(|found| found.node).is_some_and(|node| node.kind == NodeKind::Directory)
+    };
+    let there = |path: &&Path| inside(path) && is_directory(path);
     places.team.iter().map(|team| team.physical.as_path()).find(there)
 }
 

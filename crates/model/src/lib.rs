@@ -35,4 +35,4 @@ pub use team::{COORDINATOR, History, Lockout, Member, Team, TeamPhase, plain_nam
 pub use terms::{RedactedOutput, Terms};
 pub use tool_rule::{ToolAccess, ToolRule};
 pub use verdict::{Decision, Finding, FindingKind, MAX_MESSAGE, Policy, Ruleset, Verdict, Wording, shorten};
-pub use world::{LookError, Node, NodeId, NodeKind, World};
+pub use world::{FileStamp, LookError, Node, NodeId, NodeKind, World};

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 /// What the line may ask of the disk. The real one is in the binary; the one of the cases is a map.
 pub trait World {
     /// What stands at this path. A link at its end is told, not followed; links on the way are the
@@ -18,6 +20,12 @@ pub trait World {
     fn born(&self, path: &Path) -> Option<(i64, i64)> {
         let _ = path;
         None
+    }
+    /// What tells one state of the file at this path from the next, links followed. A world whose files never change need
+    /// not say.
+    fn stamp(&self, path: &Path) -> Result<FileStamp, LookError> {
+        let _ = path;
+        Err(LookError::Absent)
     }
     /// The first `limit` bytes of a regular file. Never blocks on a pipe or a device.
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>>;
@@ -38,8 +46,22 @@ pub struct Node {
     pub changed: (i64, i64),
 }
 
+/// What a file was at some moment. The change time cannot be set by hand, so somebody who edits a file and puts its date
+/// back is seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileStamp {
+    /// Which file it is.
+    pub id: NodeId,
+    /// How long it is.
+    pub size: u64,
+    /// When its content changed, in seconds and nanoseconds.
+    pub modified: (i64, i64),
+    /// When it last changed in any way.
+    pub changed: (i64, i64),
+}
+
 /// A file's identity, whatever it is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeId {
     /// The device that it lies on.
     pub device: u64,

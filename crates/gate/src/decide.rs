@@ -1,0 +1,28 @@
+//! From facts to a verdict. Pure: every policy of every layer is asked, and nothing else.
+
+use toolgate_hosts::host;
+use toolgate_model::{Call, Facts, Host, Ruleset, Verdict};
+use toolgate_policies::Settings;
+use toolgate_secrets::redact;
+
+use crate::gather::Surroundings;
+
+/// Decides a call by the facts under each layer of settings.
+pub fn decide(call: &Call<'_>, around: &Surroundings, facts: &[Facts<'_>]) -> Verdict {
+    let layers = &around.rules.layers;
+    let lists: Vec<_> = layers.iter().map(Settings::lists).collect();
+    let overrides = host(call.host).is_some_and(Host::grant_overrides_user);
+    let rulesets: Vec<Ruleset<'_>> = layers
+        .iter()
+        .zip(facts)
+        .zip(&lists)
+        .map(|((layer, facts), lists)| {
+            layer.ruleset(facts, lists, layer.grant.reaches(call.host, overrides))
+        })
+        .collect();
+    Ruleset::decide(&rulesets, holds_secret)
+}
+
+fn holds_secret(path: &str) -> bool {
+    redact(path).as_str() != path
+}

@@ -1,0 +1,182 @@
+//! What surrounds a call: where its session is, which rules hold there, who is calling. Gathered once, before the call
+//! itself is looked at.
+
+use std::path::PathBuf;
+
+use toolgate_model::{
+    Action, ActivationState, Call, ConfigChange, HooksStart, Host, PathArg, Place, Places, Resolver, Team,
+};
+use toolgate_policies::{Boundary, Relative, Settings};
+
+use crate::counter::SessionCounter;
+use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::observe::command_member;
+use crate::options::HookOptions;
+use crate::pause;
+use crate::session::{self, Session};
+use crate::settings::{NoRules, Rules, SettingsSources};
+use crate::team::{TeamError, TeamSources};
+
+/// What the gate knows besides the call.
+#[derive(Debug)]
+pub struct Surroundings {
+    /// Where the session is, and whose.
+    pub session: Session,
+    /// The rules in force.
+    pub rules: Rules,
+    /// The places as each layer of the rules sees them; `None` where that is as the session does.
+    pub places: Vec<Option<Places>>,
+    /// What decides whether the gate is active.
+    pub activation: ActivationState,
+    /// Who is calling, and what the team and the session have come to.
+    pub team: Team,
+    /// What a change of the host's settings would do to us.
+    pub config: Option<ConfigChange>,
+    /// The directory for temporary files that the host's environment names.
+    pub tmp: Option<String>,
+    /// Whether relative paths and commands are bound to the root: each layer wants that, and has the same root.
+    pub bound: bool,
+}
+
+impl Surroundings {
+    /// Each layer of settings, and the places as it sees them.
+    pub fn layers(&self) -> impl Iterator<Item = (&Settings, &Places)> {
+        let places = self.places.iter().map(|own| own.as_ref().unwrap_or(&self.session.places));
+        self.rules.layers.iter().zip(places)
+    }
+
+    /// Sees the rules of a call whose session, team and place are known already. `env_root` gives the directory that a
+    /// variable of the environment names, for profiles that take their root from there.
+    pub fn new(
+        machine: &dyn Machine,
+        call: &Call<'_>,
+        session: Session,
+        rules: Rules,
+        env_root: impl Fn(&str) -> Option<Place>,
+    ) -> Surroundings {
+        let of = |layer: &Settings| layer_places(machine, call, &session.places, layer, &env_root);
+        let places: Vec<Option<Places>> = rules.layers.iter().map(of).collect();
+        let root = |own: &Option<Places>| own.as_ref().unwrap_or(&session.places).root.clone();
+        // A path is made absolute only where every layer wants that, from the same root: each has then judged what
+        // will run.
+        let bound = rules.layers.iter().all(|layer| layer.relative == Relative::Rewrite)
+            && places.windows(2).all(|pair| matches!(pair, [one, other] if root(one) == root(other)))
+            && (!matches!(call.action, Action::Shell { .. }) || command_member(call).is_some());
+        Surroundings {
+            session,
+            rules,
+            places,
+            activation: ActivationState::default(),
+            team: Team::default(),
+            config: None,
+            tmp: None,
+            bound,
+        }
+    }
+}
+
+/// The places as this layer sees them: a profile may take each event's directory for the boundary, or one that
+/// an environment variable names.
+fn layer_places(
+    machine: &dyn Machine,
+    call: &Call<'_>,
+    places: &Places,
+    layer: &Settings,
+    env_root: &impl Fn(&str) -> Option<Place>,
+) -> Option<Places> {
+    let root = match (layer.activation.root_env.as_str(), layer.boundary) {
+        ("", Boundary::Session) => return None,
+        ("", Boundary::Cwd) => {
+            let found = Resolver::new(machine.world(), call.cwd.as_deref(), None).resolve(&PathArg::Cwd);
+            found.ok().map(|found| Place { lexical: found.lexical, physical: found.physical })
+        }
+        (variable, _) => env_root(variable),
+    };
+    Some(Places { root, ..places.clone() })
+}
+
+/// Gathers what surrounds a call.
+pub fn gather(
+    machine: &dyn Machine,
+    host: &dyn Host,
+    options: &HookOptions,
+    call: &Call<'_>,
+    counter: &mut SessionCounter,
+) -> Result<Surroundings, Failure> {
+    let dirs = &options.dirs;
+    let named = host.project_variable().and_then(|name| machine.variable(name)).map(PathBuf::from);
+    let in_place = host.hooks_start() == HooksStart::WithTheSession;
+    let start = named.or_else(|| machine.directory().filter(|_| in_place));
+    let session = session::session(machine, dirs, &options.session, call, start)
+        .map_err(|error| Failure::Pin(dirs.state.clone(), error))?;
+    let rules = rules_of(machine, host, options, &session.places)?;
+    let mut env_roots = Vec::new();
+    for layer in &rules.layers {
+        let name = layer.activation.root_env.as_str();
+        if !name.is_empty() {
+            let value = machine.variable(name);
+            let root = session::root_from_env(machine.world(), options.session.root.as_deref(), value);
+            let root = root.map_err(|what| Failure::Options(format!("{name} {what}")))?;
+            env_roots.push((name.to_owned(), root));
+        }
+    }
+    let env_root = |wanted: &str| env_roots.iter().find(|(name, _)| name == wanted)?.1.clone();
+    let config = config_change(machine, options, call)?;
+    let sources = TeamSources {
+        machine,
+        dirs,
+        options: &options.session,
+        places: &session.places,
+        layers: &rules.layers,
+    };
+    let team = sources.team(call, || counter.counts()).map_err(|error| match error {
+        TeamError::Registry(what) => Failure::Registry(what),
+        TeamError::Counts(error) => Failure::Ledger(error),
+    })?;
+    let activation = ActivationState {
+        trusted: options.activation.trusted.or(call.activation.trusted),
+        mode: options.activation.mode.clone().or_else(|| call.activation.mode.clone()),
+        paused: pause::until(machine, dirs, &session.places).is_some(),
+    };
+    let tmp = machine.variable("TMPDIR").and_then(|tmp| tmp.into_string().ok());
+    Ok(Surroundings {
+        activation,
+        team,
+        config,
+        tmp: tmp.filter(|tmp| tmp.starts_with('/')),
+        ..Surroundings::new(machine, call, session, rules, env_root)
+    })
+}
+
+fn rules_of(
+    machine: &dyn Machine,
+    host: &dyn Host,
+    options: &HookOptions,
+    places: &Places,
+) -> Result<Rules, Failure> {
+    let sources = SettingsSources {
+        dirs: &options.dirs,
+        root: places.root.as_ref().map(|root| root.physical.as_path()),
+        repository: places.git.as_ref().map(|git| git.physical.as_path()),
+        team: &places.team,
+        fixed: options.profile.as_deref(),
+        default: host.profile(),
+    };
+    sources.rules(machine).map_err(|error| match error {
+        NoRules::Broken(error) => Failure::Settings(error),
+        NoRules::Stale => Failure::NeedsSetup,
+    })
+}
+
+/// What the host's changed settings would do to our hooks.
+fn config_change(
+    machine: &dyn Machine,
+    options: &HookOptions,
+    call: &Call<'_>,
+) -> Result<Option<ConfigChange>, Failure> {
+    let Action::Configure(file) = &call.action else { return Ok(None) };
+    let setup = machine.setup().ok_or(Failure::NeedsSetup)?;
+    let Some(file) = file.as_deref() else { return Ok(None) };
+    Ok(Some(setup.config_change(machine, &options.dirs.state, call.host, file.as_ref())))
+}

@@ -1,0 +1,153 @@
+//! The line. A call goes one way, once:
+//!
+//! ```text
+//! host JSON ─decode─▶ Call ─gather─▶ Surroundings ─observe─▶ Facts ─decide─▶ Verdict ─terms─▶ Terms ─encode─▶ Reply ─record─▶ ledger
+//! ```
+//!
+//! Everything that comes from the process is in the [`Machine`]. What keeps a call from its verdict is a [`Failure`], and
+//! every failure is a denial. The reply is encoded before it is recorded, and leaves after: so the record says what the host
+//! heard.
+
+use std::time::Instant;
+
+use toolgate_evidence::Ledger;
+use toolgate_model::{
+    Call, Facts, HooksStart, Host, MAX_MESSAGE, Phase, Reply, Terms, Verdict, shorten,
+};
+
+use crate::counter::SessionCounter;
+use crate::decide::decide;
+use crate::failure::{DEADLINE, Failure};
+use crate::gather::{Surroundings, gather};
+use crate::launch::LaunchLine;
+use crate::machine::Machine;
+use crate::observe::observe;
+use crate::options::HookOptions;
+use crate::record;
+use crate::store::forget_old;
+use crate::terms::{terms, terms_without_rules};
+
+/// Only the whole program can answer this event: settings have to be compiled, or a host's settings read.
+#[derive(Debug)]
+pub struct NeedsSetup;
+
+/// A call that has been decided.
+#[derive(Clone, Copy)]
+pub struct Decided<'d> {
+    /// The host that it came from.
+    pub host: &'d dyn Host,
+    /// The call.
+    pub call: &'d Call<'d>,
+    /// What surrounds it.
+    pub around: &'d Surroundings,
+    /// What is known of it under each layer of settings.
+    pub facts: &'d [Facts<'d>],
+    /// What was decided.
+    pub verdict: &'d Verdict,
+}
+
+/// Answers one event. `started` is when we were asked; from then on the deadline runs.
+pub fn answer(
+    machine: &dyn Machine,
+    host: &dyn Host,
+    options: &HookOptions,
+    event: &[u8],
+    started: Instant,
+) -> Result<Reply, NeedsSetup> {
+    let call = match decode(machine, host, options, event) {
+        Ok(call) => call,
+        Err(failure) => return Ok(refuse(machine, host, options, None, &failure)),
+    };
+    match judge(machine, host, options, &call, started) {
+        Ok(reply) => Ok(reply),
+        Err(Failure::NeedsSetup) => Err(NeedsSetup),
+        Err(failure) => Ok(refuse(machine, host, options, Some(&call), &failure)),
+    }
+}
+
+/// From a call to its answer, in the order in which things happen.
+fn judge(
+    machine: &dyn Machine,
+    host: &dyn Host,
+    options: &HookOptions,
+    call: &Call<'_>,
+    started: Instant,
+) -> Result<Reply, Failure> {
+    let deadline = started + DEADLINE;
+    let mut counter = SessionCounter::locking(&options.dirs.state, call, deadline);
+    let around = gather(machine, host, options, call, &mut counter)?;
+    let facts = observe(machine, call, &around);
+    let verdict = decide(call, &around, &facts);
+    let decided = Decided { host, call, around: &around, facts: &facts, verdict: &verdict };
+    let draft = record::draft(machine, options, &decided, &mut counter)?;
+    let terms = terms(machine, options, &decided, &draft, &mut counter)?;
+    let reply = encode(&decided, &terms);
+    if machine.instant() > deadline || !machine.claim_answer() {
+        return Err(Failure::Deadline);
+    }
+    record::record(machine, &decided, draft, &terms, &reply, started, counter)?;
+    if call.phase == Phase::Start {
+        for name in ["sessions", "compiled", "tallies"] {
+            forget_old(machine, &options.dirs.state.join(name));
+        }
+    }
+    Ok(reply)
+}
+
+/// Reads an event into a call, as it was before we changed it.
+pub fn decode<'a>(
+    machine: &dyn Machine,
+    host: &dyn Host,
+    options: &'a HookOptions,
+    event: &'a [u8],
+) -> Result<Call<'a>, Failure> {
+    let mut call = host.decode(options.event.as_deref(), event).map_err(Failure::Decode)?;
+    if call.cwd.is_none() && host.hooks_start() == HooksStart::WithTheCall {
+        let directory = machine.directory();
+        call.cwd = directory.and_then(|directory| directory.to_str().map(|cwd| cwd.to_owned().into()));
+    }
+    if host.keeps_failed_output(&call.tool) && LaunchLine::may_be_on(&call) {
+        let line = LaunchLine::of_session(machine, &options.dirs.state, call.session.as_deref());
+        call = line.and_then(|line| line.opened(&call)).unwrap_or(call);
+    }
+    Ok(call)
+}
+
+/// Says it in the host's words: a verdict where something can still be stopped, and what is said besides where not.
+fn encode(decided: &Decided<'_>, terms: &Terms) -> Reply {
+    let Decided { host, call, verdict, .. } = *decided;
+    if call.phase.stops() { host.encode(call, verdict, terms) } else { host.tell(call, terms) }
+}
+
+/// Refuses an event that cannot be judged, and says so in the record where that can still be done: the refusal stands either
+/// way. `call` is `None` where not even the event could be read.
+pub fn refuse(
+    machine: &dyn Machine,
+    host: &dyn Host,
+    options: &HookOptions,
+    call: Option<&Call<'_>>,
+    failure: &Failure,
+) -> Reply {
+    let reply = match call.filter(|call| call.output.is_some()) {
+        Some(call) => host.tell(call, &terms_without_rules(machine, options, call)),
+        None => {
+            let named = || options.event.as_deref().map(|event| host.phase(event));
+            refusal(host, call.map(|call| call.phase).or_else(named), failure)
+        }
+    };
+    if !matches!(failure, Failure::Ledger(_)) {
+        let draft = record::failure(machine, options, host.id(), call, failure, &reply);
+        let _ = Ledger::at(&options.dirs.state).append(draft, machine.instant() + DEADLINE);
+    }
+    reply
+}
+
+/// The refusal alone, for somebody who has no record to write to.
+pub fn refusal(host: &dyn Host, phase: Option<Phase>, failure: &Failure) -> Reply {
+    host.refuse(phase, &shorten(&denial(failure), MAX_MESSAGE))
+}
+
+/// What a refusal says.
+pub fn denial(why: impl std::fmt::Display) -> String {
+    format!("toolgate cannot judge this call, so it is denied: {why}")
+}

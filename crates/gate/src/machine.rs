@@ -1,0 +1,112 @@
+//! Everything that comes from the process and its machine, as one argument.
+//!
+//! The line asks a [`Machine`] and nothing else: no `std::env`, no clock, no current directory. So it runs in a test as
+//! it runs in a hook, and whoever embeds it says what the machine is. `clippy.toml` keeps the rest of the crate to it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use toolgate_model::{ConfigChange, World};
+use toolgate_policies::Settings;
+
+use crate::disk::Disk;
+use crate::settings::{SettingsError, SettingsSources};
+
+/// The process that judges a call, and the machine that it runs on.
+pub trait Machine {
+    /// The window on the disk.
+    fn world(&self) -> &dyn World;
+    /// A variable of the environment.
+    fn variable(&self, name: &str) -> Option<OsString>;
+    /// The directory that the process was started in.
+    fn directory(&self) -> Option<PathBuf>;
+    /// The program's own file.
+    fn program(&self) -> Option<PathBuf>;
+    /// The name that the program was started by.
+    fn started_as(&self) -> OsString;
+    /// The time of day.
+    fn now(&self) -> SystemTime;
+    /// A clock that nobody sets.
+    fn instant(&self) -> Instant;
+    /// The number of the user who runs it.
+    fn user_id(&self) -> u32;
+    /// The machine's name.
+    fn name(&self) -> String;
+    /// What only the whole program can do; `None` in the small one.
+    fn setup(&self) -> Option<&dyn Setup>;
+    /// Takes the right to answer. `false` once somebody else has answered, because we were late: then nothing that this
+    /// call would have been told may be recorded.
+    fn claim_answer(&self) -> bool {
+        true
+    }
+}
+
+/// What reads files that people write. The hook's small binary does not have it, and hands the event over.
+pub trait Setup {
+    /// Reads the settings files and makes layers of them.
+    fn compile(
+        &self,
+        machine: &dyn Machine,
+        sources: &SettingsSources<'_>,
+    ) -> Result<Vec<Settings>, SettingsError>;
+    /// What a change of a host's settings file would do to our hooks. `state` is where registrations are noted.
+    fn config_change(&self, machine: &dyn Machine, state: &Path, host: &str, file: &Path) -> ConfigChange;
+}
+
+/// The machine that this process runs on.
+pub struct ThisMachine {
+    disk: Disk,
+    setup: Option<&'static dyn Setup>,
+}
+
+impl ThisMachine {
+    /// With what only the whole program can do, where this is it. What the disk looks like is remembered: make one for each
+    /// call.
+    pub fn new(setup: Option<&'static dyn Setup>) -> ThisMachine {
+        ThisMachine { disk: Disk::default(), setup }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one place that asks the process")]
+impl Machine for ThisMachine {
+    fn world(&self) -> &dyn World {
+        &self.disk
+    }
+
+    fn variable(&self, name: &str) -> Option<OsString> {
+        std::env::var_os(name)
+    }
+
+    fn directory(&self) -> Option<PathBuf> {
+        std::env::current_dir().ok()
+    }
+
+    fn program(&self) -> Option<PathBuf> {
+        std::env::current_exe().ok()
+    }
+
+    fn started_as(&self) -> OsString {
+        std::env::args_os().next().unwrap_or_default()
+    }
+
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+
+    fn instant(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn user_id(&self) -> u32 {
+        rustix::process::getuid().as_raw()
+    }
+
+    fn name(&self) -> String {
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
+    }
+
+    fn setup(&self) -> Option<&dyn Setup> {
+        self.setup
+    }
+}

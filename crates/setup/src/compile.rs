@@ -1,0 +1,208 @@
+//! Settings files: read, checked, stacked into layers.
+//!
+//! Against whom: see `toolgate_gate::settings`. This half reads what people write, so the hook's small binary does not have it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use toolgate_gate::machine::Machine;
+use toolgate_gate::settings::{MAX_FILE, SettingsError, SettingsSources};
+use toolgate_model::World;
+use toolgate_policies::{LayerError, Settings, read, squad, stack};
+
+/// The layers that all have to be content with a call.
+pub fn compile(
+    machine: &dyn Machine,
+    sources: &SettingsSources<'_>,
+) -> Result<Vec<Settings>, SettingsError> {
+    let world = machine.world();
+    sources.shipped()?;
+    let [managed_file, user_file, project_file] = &sources.files();
+    let load = |file: &PathBuf| match world.read(file, MAX_FILE + 1) {
+        Ok(bytes) => Ok(Some((read_layer(file, &bytes)?, bytes))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(_) => Err(SettingsError::unreadable(file)),
+    };
+    let layer = |loaded: Option<(toml::Table, Vec<u8>)>| loaded.map(|(table, _)| table);
+    let (managed, user) = (layer(load(managed_file)?), layer(load(user_file)?));
+    stays_inside(project_file, sources.root)?;
+    let project = load(project_file)?;
+    let trusted = project.as_ref().is_some_and(|(_, bytes)| sources.is_trusted(world, bytes));
+    let mut project = layer(project);
+    if let (Some(project), false) = (&mut project, trusted) {
+        // Words that nobody trusted do not speak in our name, to a person least of all.
+        project.remove("messages");
+        keep_identities(project);
+        without_patterns(project);
+    }
+    if let Some(project) = &mut project {
+        keep_closed(project);
+    }
+    let stack = |layers: &[&Option<toml::Table>]| {
+        let present: Vec<&toml::Table> = layers.iter().filter_map(|layer| layer.as_ref()).collect();
+        stack(sources.fixed, sources.default, &present)
+            .map_err(|error| SettingsError::new(project_file.clone(), None, error.what))
+    };
+    let whole = stack(&[&managed, &user, &project])?;
+    let (known, rules) = if whole.has_team() { team_layers(world, sources)? } else { (None, None) };
+    let trusted_rules = rules.as_ref().is_some_and(|rules| rules.trusted);
+    let rules = rules.map(|rules| rules.table);
+    let mut layers = vec![stack(&[&managed, &user, &known, &rules, &project])?];
+    // What the project says and nobody has trusted can only add to what the others say.
+    let (rules, project) = (rules.filter(|_| trusted_rules), project.filter(|_| trusted));
+    layers.push(stack(&[&managed, &user, &known, &rules, &project])?);
+    if managed.is_some() {
+        // What an administrator says of a file counts before a repository's table.
+        layers.push(stack(&[&known, &managed])?);
+    }
+    layers.dedup();
+    Ok(layers)
+}
+
+/// What the team's files say, as layers: who is on it and whose its files are, and its own rules.
+fn team_layers(
+    world: &dyn World,
+    sources: &SettingsSources<'_>,
+) -> Result<(Option<toml::Table>, Option<Rules>), SettingsError> {
+    // The worktree and the main checkout.
+    let tops = || sources.team.iter().filter_map(|team| team.lexical.parent());
+    let read = |file: &PathBuf| match world.read(file, MAX_FILE + 1) {
+        Ok(bytes) if bytes.len() > MAX_FILE => {
+            Err(SettingsError::new(file.clone(), None, "is larger than 1 MiB; make it smaller".into()))
+        }
+        Ok(bytes) => stays_inside(file, tops()).map(|()| Some(bytes)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(_) => Err(SettingsError::unreadable(file)),
+    };
+    let (mut roster, mut rules, mut governance) = (None, None, None);
+    for [roster_file, rules_file, governance_file] in &sources.team_files() {
+        for (known, file) in
+            [(&mut roster, roster_file), (&mut rules, rules_file), (&mut governance, governance_file)]
+        {
+            if known.is_none() {
+                *known = read(file)?.map(|bytes| (file.clone(), bytes));
+            }
+        }
+    }
+    let text = |read: &Option<(PathBuf, Vec<u8>)>| {
+        read.as_ref().map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned())
+    };
+    let known = squad::team_layer(text(&roster).as_deref(), text(&governance).as_deref());
+    let rules = rules.map(|(file, bytes)| {
+        let config = team_rules(&file, &bytes)?;
+        let (mut table, trusted) = (squad::policies_layer(&config), sources.is_trusted(world, &bytes));
+        if !trusted {
+            without_patterns(&mut table);
+        }
+        Ok(Rules { table, trusted })
+    });
+    Ok((Some(known), rules.transpose()?))
+}
+
+
+/// Says what is wrong with a file of the project's own settings.
+pub fn check(file: &Path, bytes: &[u8]) -> Result<(), SettingsError> {
+    if file.extension().is_some_and(|ending| ending == "json") {
+        team_rules(file, bytes).map(|_| ())
+    } else {
+        read_layer(file, bytes).map(|_| ())
+    }
+}
+
+
+/// A project's file that is a link out of the project would show another file's words in our messages.
+fn stays_inside<'p>(file: &Path, tops: impl IntoIterator<Item = &'p Path>) -> Result<(), SettingsError> {
+    let mut tops = tops.into_iter().filter_map(|top| fs::canonicalize(top).ok()).peekable();
+    let inside = fs::canonicalize(file)
+        .map_or(true, |file| tops.peek().is_none() || tops.any(|top| file.starts_with(top)));
+    let what = "is a link that leads out of the project; put the file itself there";
+    if inside { Ok(()) } else { Err(SettingsError::new(file.into(), None, what.into())) }
+}
+
+/// Reads a team's own rules.
+pub fn team_rules(file: &Path, bytes: &[u8]) -> Result<squad::PolicyConfig, SettingsError> {
+    let text = String::from_utf8_lossy(bytes);
+    squad::PolicyConfig::read(&text).map_err(|LayerError { at, what }| {
+        let line = at.and_then(|at| text.get(..at)).map(|before| before.matches('\n').count() + 1);
+        SettingsError::new(file.into(), line, what)
+    })
+}
+
+/// A team's own rules as a layer, and whether a person has trusted them.
+struct Rules {
+    table: toml::Table,
+    trusted: bool,
+}
+
+/// No project opens a file of secrets, trusted or not: those who trust a repository's rules have not thereby handed it
+/// their keys. Nor does it close what its user has opened, who would wonder why.
+fn keep_closed(project: &mut toml::Table) {
+    if let Some(toml::Value::Table(policies)) = project.get_mut("policy") {
+        policies.remove("secret-file");
+    }
+}
+
+/// Who is who is no rule that could be added: an untrusted file has no say in it.
+fn keep_identities(project: &mut toml::Table) {
+    if let Some(toml::Value::Table(team)) = project.get_mut("team") {
+        team.remove("main");
+        team.remove("roster");
+    }
+    if let Some(toml::Value::Table(agents)) = project.get_mut("agent") {
+        for (_, agent) in agents.iter_mut() {
+            if let toml::Value::Table(agent) = agent {
+                agent.remove("role");
+            }
+        }
+    }
+}
+
+/// Regular expressions take their time, and a repository that nobody trusts is not given ours.
+fn without_patterns(rules: &mut toml::Table) {
+    if let Some(toml::Value::Table(redaction)) = rules.get_mut("redaction") {
+        redaction.remove("pattern");
+    }
+    if let Some(toml::Value::Array(commands)) = rules.get_mut("command") {
+        commands.retain(|command| command.get("pattern").is_none());
+    }
+}
+
+
+/// Reads one settings file, with errors that say where and what would be right.
+pub fn read_layer(file: &Path, bytes: &[u8]) -> Result<toml::Table, SettingsError> {
+    // Rules behind the point where reading stops would be rules that nobody follows.
+    if bytes.len() > MAX_FILE {
+        return Err(SettingsError::new(file.into(), None, "is larger than 1 MiB; make it smaller".into()));
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err(SettingsError::new(file.into(), None, "is not UTF-8 text".into()));
+    };
+    read(text).map_err(|LayerError { at, what }| {
+        let line = at.and_then(|at| text.get(..at)).map(|before| before.matches('\n').count() + 1);
+        SettingsError::new(file.into(), line, with_hint(&what))
+    })
+}
+
+/// `unknown field `scop`, expected one of …` becomes a question that can be answered.
+fn with_hint(what: &str) -> String {
+    let what = what.trim().replace('\n', " ");
+    let mut quoted = what.split('`').skip(1).step_by(2);
+    let (Some(wrong), true) = (quoted.next(), what.starts_with("unknown ")) else { return what };
+    let thing = if what.starts_with("unknown field") { "key" } else { "value" };
+    match nearest(wrong, quoted) {
+        Some(near) => format!("unknown {thing} `{wrong}`; did you mean `{near}`?"),
+        None => {
+            what.replacen("unknown field", "unknown key", 1).replacen("unknown variant", "unknown value", 1)
+        }
+    }
+}
+
+/// The known word that a misspelt one most likely means.
+pub fn nearest<'n>(wrong: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let close = known.map(|name| (strsim::damerau_levenshtein(wrong, name), name)).min()?;
+    (close.0 <= 2.max(wrong.len() / 3)).then_some(close.1)
+}
+
