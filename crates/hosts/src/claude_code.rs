@@ -12,13 +12,16 @@
 //! - `updatedToolOutput` counts only where the tool did not fail. With `[redaction] wrap = true` a shell command is sent
 //!   through toolgate, so that its output is without secrets however it ends.
 
-use serde::Serialize;
-use serde_json::value::RawValue;
-use toolgate_model::{Call, Decision, DecodeError, Host, Json, Phase, Redaction, Reply, Verdict};
+use toolgate_model::{
+    Answer, Call, Decision, DecodeError, Host, Phase, RedactedOutput, Reply, Stoppable, Terms, Unstoppable,
+    Verdict,
+};
 
+use crate::hook_output::{HookOutput, say, tell};
+use crate::reply::{joined, no_objection, redacted, rewritten};
 use crate::tools::Tool::{Fetch, Internal, InternalReading, Mcp, Question, Read, Search, Shell, Write};
 use crate::tools::{Toolset, is_mcp_name};
-use crate::wire::{Dialect, joined, print, redacted, rewritten};
+use crate::wire::Dialect;
 
 pub(crate) struct ClaudeCode;
 
@@ -97,97 +100,22 @@ pub(crate) fn phase(event: &str) -> Phase {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'a> {
-    /// For the user, and not for the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    system_message: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hook_specific_output: Option<Output<'a>>,
-}
-
-#[derive(Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Output<'a> {
-    hook_event_name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    permission_decision: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    permission_decision_reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    updated_input: Option<Json<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<Permission<'a>>,
-    #[serde(rename = "updatedToolOutput", skip_serializing_if = "Option::is_none")]
-    updated: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    additional_context: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Permission<'a> {
-    behavior: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<&'a str>,
-}
-
-fn say(system_message: Option<&str>, hook_specific_output: Option<Output<'_>>) -> Reply {
-    if system_message.is_none() && hook_specific_output.is_none() {
-        return Reply::silent();
-    }
-    print(&Answer { system_message, hook_specific_output })
-}
-
-fn denial(reason: Option<&str>) -> Output<'_> {
-    Output {
-        hook_event_name: "PreToolUse",
-        permission_decision: Some(Decision::Deny.word()),
-        permission_decision_reason: reason,
-        ..Output::default()
-    }
-}
-
-fn before<'a>(call: &Call<'a>, verdict: &Verdict, message: Option<&'a str>) -> Option<Output<'a>> {
-    let (word, updated_input) = match verdict.decision() {
-        Decision::Allow => (verdict.granted().then_some("allow"), rewritten(call, verdict)),
-        decision @ (Decision::Ask | Decision::Deny) => (Some(decision.word()), None),
-    };
-    let told = told("PreToolUse", verdict.context());
-    if word.is_none() && updated_input.is_none() {
-        return told;
-    }
-    Some(Output {
-        permission_decision: word,
-        permission_decision_reason: message,
-        updated_input,
-        ..told.unwrap_or(Output { hook_event_name: "PreToolUse", ..Output::default() })
-    })
-}
-
-fn permission<'a>(behavior: &'a str, message: Option<&'a str>) -> Output<'a> {
-    Output {
-        hook_event_name: "PermissionRequest",
-        decision: Some(Permission { behavior, message }),
-        ..Output::default()
-    }
-}
-
-/// What the model is told at this event.
-fn told<'a>(event: &'a str, context: Option<&str>) -> Option<Output<'a>> {
-    let context = context?.to_owned();
-    Some(Output { hook_event_name: event, additional_context: Some(context), ..Output::default() })
-}
-
 /// What a tool gave back is replaced by the same without its secrets. The client takes it only in the very shape in which it
 /// came, and of a tool that failed not at all.
-fn after<'a>(call: &'a Call<'_>, verdict: &'a Verdict) -> Option<Output<'a>> {
-    if call.event != "PostToolUse" {
-        return None;
+fn after_call(call: &Call<'_>, terms: &Terms) -> Reply {
+    let notice = terms.notice.as_deref();
+    let note = terms.output.as_ref().map(RedactedOutput::note);
+    match joined(note.as_deref(), terms.context.as_deref()) {
+        Some(context) if call.event == "PostToolUse" => {
+            let updated_tool_output = redacted(terms);
+            let answer = if updated_tool_output.is_some() { Answer::Redact } else { Answer::Tell };
+            let additional_context = Some(context.into());
+            let output =
+                HookOutput { updated_tool_output, additional_context, ..HookOutput::of("PostToolUse") };
+            say(answer, notice, output)
+        }
+        _ => tell(notice, None),
     }
-    let note = verdict.redaction().map(Redaction::note);
-    let context = joined(note.as_deref(), verdict.context());
-    Some(Output { updated: redacted(verdict), ..told("PostToolUse", context.as_deref())? })
 }
 
 impl Host for ClaudeCode {
@@ -215,37 +143,63 @@ impl Host for ClaudeCode {
         DIALECT.decode(event, stdin)
     }
 
-    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
-        let message = verdict.message();
-        let message = message.as_deref();
-        let output = match (call.phase, verdict.decision()) {
-            (Phase::Before, _) => before(call, verdict, message),
-            (Phase::Permission, Decision::Allow) if verdict.granted() => Some(permission("allow", None)),
-            // The host is about to ask its user anyway.
-            (Phase::Permission, Decision::Allow | Decision::Ask) => None,
-            (Phase::Permission, Decision::Deny) => Some(permission("deny", message)),
-            (Phase::Config, Decision::Ask | Decision::Deny) => {
-                return Reply::blocking(message.unwrap_or_default());
-            }
-            (Phase::After, _) => after(call, verdict),
-            // What has happened cannot be stopped; it is in the record.
-            (Phase::Start | Phase::Prompt, _) => told(&call.event, verdict.context()),
-            (Phase::Config | Phase::End | Phase::Error | Phase::Other, _) => None,
+    fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+        let message = terms.message(verdict);
+        let (message, notice) = (message.as_deref(), terms.notice.as_deref());
+        let before = |word| HookOutput {
+            permission_decision: word,
+            permission_decision_reason: message,
+            additional_context: terms.context.as_deref().map(Into::into),
+            ..HookOutput::of("PreToolUse")
         };
-        say(verdict.notice(), output)
+        match (phase, verdict.decision()) {
+            (Stoppable::Before, Decision::Allow) => {
+                let (granted, updated_input) = (verdict.granted(), rewritten(call, terms));
+                match no_objection(updated_input.is_some(), granted, false) {
+                    Answer::Silence => tell(notice, HookOutput::context("PreToolUse", terms)),
+                    answer => {
+                        let output = before(granted.then_some("allow"));
+                        say(answer, notice, HookOutput { updated_input, ..output })
+                    }
+                }
+            }
+            (Stoppable::Before, Decision::Ask) => say(Answer::Ask, notice, before(Some("ask"))),
+            (Stoppable::Before, Decision::Deny) => say(Answer::Deny, notice, before(Some("deny"))),
+            (Stoppable::Permission, Decision::Allow) if verdict.granted() => {
+                say(Answer::Grant, notice, HookOutput::permission("allow", None))
+            }
+            // The host is about to ask its user anyway.
+            (Stoppable::Permission, Decision::Allow | Decision::Ask) => tell(notice, None),
+            (Stoppable::Permission, Decision::Deny) => {
+                say(Answer::Deny, notice, HookOutput::permission("deny", message))
+            }
+            (Stoppable::Config, Decision::Allow) => tell(notice, None),
+            (Stoppable::Config, Decision::Ask | Decision::Deny) => {
+                Reply::blocking(message.unwrap_or_default())
+            }
+        }
+    }
+
+    fn encode_terms(&self, phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply {
+        let notice = terms.notice.as_deref();
+        match phase {
+            Unstoppable::After => after_call(call, terms),
+            Unstoppable::Start | Unstoppable::Prompt => tell(notice, HookOutput::context(&call.event, terms)),
+            Unstoppable::End | Unstoppable::Error | Unstoppable::Other => tell(notice, None),
+        }
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         match phase {
             // Not knowing the event, answer the one where a wrong answer costs: for any other one the
             // client drops it as not its own.
-            None | Some(Phase::Before) => say(None, Some(denial(Some(message)))),
-            Some(Phase::Permission) => say(None, Some(permission("deny", Some(message)))),
+            None | Some(Phase::Before) => say(Answer::Deny, None, HookOutput::before("deny", Some(message))),
+            Some(Phase::Permission) => say(Answer::Deny, None, HookOutput::permission("deny", Some(message))),
             Some(Phase::Config) => Reply::blocking(message),
             // After a call the output is shown all the same: the client takes another one only in the very shape of
             // that which could not be read, and a block hides nothing.
             Some(Phase::After | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => {
-                say(Some(message), None)
+                tell(Some(message), None)
             }
         }
     }

@@ -10,14 +10,18 @@
 //!   shell that still runs, results that an MCP server calls errors and failed patches are not told.
 //! - `cwd` is the directory that the call names, which an agent chooses; the hook itself starts in the session's.
 
-use serde::Serialize;
-use toolgate_model::{Call, Decision, DecodeError, HooksStart, Host, Json, Phase, Reply, Verdict};
+use toolgate_model::{
+    Answer, Call, Decision, DecodeError, HooksStart, Host, Phase, Reply, Stoppable, Terms, Unstoppable,
+    Verdict,
+};
 
 use crate::claude_code::phase_of_kin as phase;
+use crate::hook_output::{HookAnswer, HookOutput, say, tell};
 use crate::readable::readable;
+use crate::reply::{print, print_denial, rewritten};
 use crate::tools::Tool::{Fetch, Internal, Mcp, Patch, Question, Read, Shell, ShellIn};
 use crate::tools::{Toolset, is_mcp_name};
-use crate::wire::{Dialect, print, print_denial, rewritten};
+use crate::wire::Dialect;
 
 pub(crate) struct Codex;
 
@@ -63,85 +67,8 @@ pub(crate) const TOOLS: Toolset = Toolset {
 
 const DIALECT: Dialect = Dialect { host: "codex", tools: TOOLS, phase };
 
-#[derive(Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'a> {
-    /// For the user, and not for the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    system_message: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hook_specific_output: Option<Output<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Output<'a> {
-    #[serde(rename_all = "camelCase")]
-    Before {
-        hook_event_name: &'static str,
-        permission_decision: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        permission_decision_reason: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        updated_input: Option<Json<'a>>,
-    },
-    #[serde(rename_all = "camelCase")]
-    Permission { hook_event_name: &'static str, decision: Behaviour<'a> },
-    /// What the model is told: alone, since earlier versions take no decision beside it.
-    #[serde(rename_all = "camelCase")]
-    Told { hook_event_name: &'a str, additional_context: &'a str },
-}
-
-#[derive(Serialize)]
-struct Behaviour<'a> {
-    behavior: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<&'a str>,
-}
-
-fn before<'a>(decision: &'static str, reason: Option<&'a str>, input: Option<Json<'a>>) -> Output<'a> {
-    Output::Before {
-        hook_event_name: "PreToolUse",
-        permission_decision: decision,
-        permission_decision_reason: reason,
-        updated_input: input,
-    }
-}
-
-fn permission<'a>(behavior: &'static str, message: Option<&'a str>) -> Output<'a> {
-    let decision = Behaviour { behavior, message };
-    Output::Permission { hook_event_name: "PermissionRequest", decision }
-}
-
-fn told<'a>(call: &'a Call<'_>, verdict: &'a Verdict) -> Option<Output<'a>> {
-    let additional_context = verdict.context()?;
-    Some(Output::Told { hook_event_name: &call.event, additional_context })
-}
-
-fn alone(output: Output<'_>) -> Answer<'_> {
-    Answer { hook_specific_output: Some(output), ..Answer::default() }
-}
-
-fn say(system_message: Option<&str>, hook_specific_output: Option<Output<'_>>) -> Reply {
-    if system_message.is_none() && hook_specific_output.is_none() {
-        return Reply::silent();
-    }
-    print(&Answer { system_message, hook_specific_output })
-}
-
-/// What the model reads instead of what the tool gave back. Any other member would make it void.
-#[derive(Serialize)]
-struct Block<'a> {
-    decision: &'static str,
-    reason: &'a str,
-}
-
-fn block(reason: &str) -> Block<'_> {
-    Block { decision: "block", reason }
-}
-
 /// Where in the result of an MCP server that is which the model gets; the client prefers the first.
-const READ: &[&str] = &["structuredContent", "content"];
+const MODEL_READS: &[&str] = &["structuredContent", "content"];
 
 impl Host for Codex {
     fn id(&self) -> &'static str {
@@ -168,45 +95,55 @@ impl Host for Codex {
         DIALECT.decode(event, stdin)
     }
 
-    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
-        let message = verdict.message().unwrap_or_default();
-        let notice = verdict.notice();
-        match (call.phase, verdict.decision()) {
-            (Phase::Before, Decision::Allow) => match rewritten(call, verdict) {
-                None => say(notice, told(call, verdict)),
-                Some(input) => say(notice, Some(before("allow", None, Some(input)))),
+    fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+        let message = terms.message(verdict).unwrap_or_default();
+        let notice = terms.notice.as_deref();
+        match (phase, verdict.decision()) {
+            (Stoppable::Before, Decision::Allow) => match rewritten(call, terms) {
+                // Context stands alone: earlier versions take no decision beside it.
+                None => tell(notice, HookOutput::context(&call.event, terms)),
+                Some(input) => {
+                    let allowed = HookOutput::before("allow", None);
+                    say(Answer::Rewrite, notice, HookOutput { updated_input: Some(input), ..allowed })
+                }
             },
             // Beside exit 2 the client reads no JSON, and so would not show the notice.
-            (Phase::Before, Decision::Ask | Decision::Deny)
+            (Stoppable::Before, Decision::Ask | Decision::Deny)
                 if notice.is_some() && !message.trim().is_empty() =>
             {
-                say(notice, Some(before("deny", Some(&message), None)))
+                say(Answer::Deny, notice, HookOutput::before("deny", Some(&message)))
             }
-            (Phase::Permission, Decision::Allow) if verdict.granted() => {
-                print(&alone(permission("allow", None)))
+            (Stoppable::Permission, Decision::Allow) if verdict.granted() => {
+                say(Answer::Grant, None, HookOutput::permission("allow", None))
             }
             // The host is about to ask its user anyway.
-            (Phase::Permission, Decision::Allow | Decision::Ask) => Reply::silent(),
-            (Phase::Before | Phase::Permission | Phase::Config, Decision::Ask | Decision::Deny) => {
-                self.refuse(Some(call.phase), &message)
+            (Stoppable::Permission, Decision::Allow | Decision::Ask)
+            | (Stoppable::Config, Decision::Allow) => Reply::silent(),
+            (Stoppable::Before | Stoppable::Config, Decision::Ask | Decision::Deny)
+            | (Stoppable::Permission, Decision::Deny) => self.refuse(Some(call.phase), &message),
+        }
+    }
+
+    fn encode_terms(&self, phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply {
+        match (phase, &terms.output) {
+            (Unstoppable::After, Some(redacted)) => {
+                print(Answer::Redact, &HookAnswer::block(&readable(redacted, MODEL_READS)))
             }
-            (Phase::After, _) => match verdict.redaction() {
-                None => say(notice, told(call, verdict)),
-                Some(redaction) => print(&block(&readable(redaction, READ))),
-            },
-            // What has happened cannot be stopped; it is in the record.
-            (Phase::Start | Phase::Prompt, _) => say(notice, told(call, verdict)),
-            (Phase::Config | Phase::End | Phase::Error | Phase::Other, _) => Reply::silent(),
+            (Unstoppable::After | Unstoppable::Start | Unstoppable::Prompt, _) => {
+                tell(terms.notice.as_deref(), HookOutput::context(&call.event, terms))
+            }
+            (Unstoppable::End | Unstoppable::Error | Unstoppable::Other, _) => Reply::silent(),
         }
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
+        let deny = |output| print_denial(&HookAnswer::with(None, output), message);
         match phase {
-            None | Some(Phase::Before) => print_denial(&alone(before("deny", Some(message), None)), message),
-            Some(Phase::Permission) => print_denial(&alone(permission("deny", Some(message))), message),
+            None | Some(Phase::Before) => deny(HookOutput::before("deny", Some(message))),
+            Some(Phase::Permission) => deny(HookOutput::permission("deny", Some(message))),
             Some(Phase::Config) => Reply::blocking(message),
-            Some(Phase::After) => print_denial(&block(message), message),
-            Some(Phase::Start | Phase::Prompt) => say(Some(message), None),
+            Some(Phase::After) => print_denial(&HookAnswer::block(message), message),
+            Some(Phase::Start | Phase::Prompt) => tell(Some(message), None),
             Some(Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }

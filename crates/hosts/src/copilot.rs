@@ -15,13 +15,18 @@ use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use toolgate_model::{Action, Agent, Call, Decision, DecodeError, Host, Json, Phase, Reply, Verdict};
+use toolgate_model::{
+    Action, Agent, Answer, Call, Decision, DecodeError, Host, Json, Phase, Reply, Stoppable, Terms,
+    Unstoppable, Verdict,
+};
 
+use crate::hook_output::{HookAnswer, Permission};
 use crate::members::Members;
 use crate::readable::readable;
+use crate::reply::{joined, no_objection, print, print_denial, redacted, rewritten};
 use crate::tools::Tool::{Fetch, Internal, Patch, Question, Read, Search, Shell, Write};
 use crate::tools::Toolset;
-use crate::wire::{joined, print, print_denial, redacted, rewritten, spoken};
+use crate::wire::spoken;
 
 pub(crate) struct Copilot;
 
@@ -89,9 +94,10 @@ pub(crate) fn phase(event: &str) -> Phase {
     }
 }
 
+/// The answer to all events but a request for permission.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Before<'a> {
+struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     permission_decision: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,29 +105,11 @@ struct Before<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     modified_args: Option<Json<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    additional_context: Option<&'a str>,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    block: Option<Block<'a>>,
-}
-
-/// What the model reads instead of what the tool gave back.
-#[derive(Serialize)]
-struct Block<'a> {
-    decision: &'static str,
-    reason: &'a str,
-}
-
-fn block(reason: &str) -> Block<'_> {
-    Block { decision: "block", reason }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct After<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
     modified_result: Option<ToolResult<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    additional_context: Option<String>,
+    additional_context: Option<Cow<'a, str>>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    block: Option<HookAnswer<'a>>,
 }
 
 /// What the tool gave back, in the spelling that is taken.
@@ -153,33 +141,31 @@ impl Serialize for ToolResult<'_> {
     }
 }
 
-fn after(verdict: &Verdict) -> Reply {
-    let Some(redaction) = verdict.redaction() else { return told(verdict) };
-    match redacted(verdict).and_then(ToolResult::read) {
-        Some(result) => print(&After {
-            modified_result: Some(result),
-            additional_context: joined(Some(&redaction.note()), verdict.context()),
-        }),
-        // Passed over, another form would show what it should hide.
-        None => print(&block(&readable(redaction, &[]))),
+fn after_call(terms: &Terms) -> Reply {
+    let Some(output) = &terms.output else { return tell(terms) };
+    let context = joined(Some(&output.note()), terms.context.as_deref());
+    match redacted(terms).and_then(ToolResult::read) {
+        Some(result) => print(
+            Answer::Redact,
+            &Body {
+                modified_result: Some(result),
+                additional_context: context.map(Cow::Owned),
+                ..Body::default()
+            },
+        ),
+        // The client would pass over any other form, and show what it should hide.
+        None => print(Answer::Redact, &HookAnswer::block(&readable(output, &[]))),
     }
 }
 
-/// What the model is told at an event that stops nothing.
-fn told(verdict: &Verdict) -> Reply {
-    match verdict.context() {
+/// Objects to nothing, and tells the model the context.
+fn tell(terms: &Terms) -> Reply {
+    match terms.context.as_deref() {
         None => Reply::silent(),
         Some(context) => {
-            print(&After { modified_result: None, additional_context: Some(context.to_owned()) })
+            print(Answer::Tell, &Body { additional_context: Some(context.into()), ..Body::default() })
         }
     }
-}
-
-#[derive(Serialize)]
-struct Permission<'a> {
-    behavior: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<&'a str>,
 }
 
 impl Host for Copilot {
@@ -246,54 +232,66 @@ impl Host for Copilot {
         })
     }
 
-    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
-        let message = verdict.message().unwrap_or_default();
-        match (call.phase, verdict.decision()) {
-            (Phase::Before, Decision::Allow) => match (verdict.granted(), rewritten(call, verdict)) {
-                (false, None) => told(verdict),
-                (granted, modified_args) => print(&Before {
-                    permission_decision: granted.then_some("allow"),
-                    modified_args,
-                    additional_context: verdict.context(),
-                    ..Before::default()
-                }),
-            },
-            (Phase::Before, Decision::Ask) => print(&Before {
-                permission_decision: Some("ask"),
-                permission_decision_reason: Some(&message),
-                additional_context: verdict.context(),
-                ..Before::default()
-            }),
-            (Phase::Permission, Decision::Allow) if verdict.granted() => {
-                print(&Permission { behavior: "allow", message: None })
+    fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+        let message = terms.message(verdict).unwrap_or_default();
+        let additional_context = terms.context.as_deref().map(Cow::Borrowed);
+        match (phase, verdict.decision()) {
+            (Stoppable::Before, Decision::Allow) => {
+                let (granted, modified_args) = (verdict.granted(), rewritten(call, terms));
+                let permission_decision = granted.then_some("allow");
+                match no_objection(modified_args.is_some(), granted, false) {
+                    Answer::Silence => tell(terms),
+                    answer => {
+                        let told = Body { additional_context, ..Body::default() };
+                        print(answer, &Body { permission_decision, modified_args, ..told })
+                    }
+                }
+            }
+            (Stoppable::Before, Decision::Ask) => {
+                let asked = Body {
+                    permission_decision: Some("ask"),
+                    permission_decision_reason: Some(&message),
+                    additional_context,
+                    ..Body::default()
+                };
+                print(Answer::Ask, &asked)
+            }
+            (Stoppable::Permission, Decision::Allow) if verdict.granted() => {
+                print(Answer::Grant, &Permission { behavior: "allow", message: None })
             }
             // The host is about to ask its user anyway.
-            (Phase::Permission, Decision::Allow | Decision::Ask) => Reply::silent(),
-            (Phase::Before | Phase::Permission | Phase::Config, Decision::Ask | Decision::Deny) => {
-                self.refuse(Some(call.phase), &message)
-            }
-            (Phase::After, _) => after(verdict),
-            // What has happened cannot be stopped; it is in the record.
-            (Phase::Start | Phase::Prompt, _) => told(verdict),
-            (Phase::Config | Phase::End | Phase::Error | Phase::Other, _) => Reply::silent(),
+            (Stoppable::Permission, Decision::Allow | Decision::Ask)
+            | (Stoppable::Config, Decision::Allow) => Reply::silent(),
+            (Stoppable::Before | Stoppable::Permission, Decision::Deny)
+            | (Stoppable::Config, Decision::Ask | Decision::Deny) => self.refuse(Some(call.phase), &message),
+        }
+    }
+
+    fn encode_terms(&self, phase: Unstoppable, _: &Call<'_>, terms: &Terms) -> Reply {
+        match phase {
+            Unstoppable::After => after_call(terms),
+            Unstoppable::Start | Unstoppable::Prompt => tell(terms),
+            Unstoppable::End | Unstoppable::Error | Unstoppable::Other => Reply::silent(),
         }
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         match phase {
             None | Some(Phase::Before) => {
-                let denial = Before {
+                let denial = Body {
                     permission_decision: Some("deny"),
                     permission_decision_reason: Some(message),
                     // Where not even the event is known, it may be one after the call.
-                    block: phase.is_none().then(|| block(message)),
-                    ..Before::default()
+                    block: phase.is_none().then(|| HookAnswer::block(message)),
+                    ..Body::default()
                 };
                 print_denial(&denial, message)
             }
-            Some(Phase::Permission) => print(&Permission { behavior: "deny", message: Some(message) }),
+            Some(Phase::Permission) => {
+                print(Answer::Deny, &Permission { behavior: "deny", message: Some(message) })
+            }
             Some(Phase::Config) => Reply::blocking(message),
-            Some(Phase::After) => print(&block(message)),
+            Some(Phase::After) => print(Answer::Deny, &HookAnswer::block(message)),
             Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }

@@ -7,7 +7,10 @@
 
 use std::borrow::Cow;
 
-use toolgate_model::{Action, Agent, Call, DecodeError, HooksStart, Host, Json, Phase, Reply, Verdict};
+use toolgate_model::{
+    Action, Agent, Answer, Call, Decision, DecodeError, HooksStart, Host, Json, Phase, Reply, Stoppable,
+    Terms, Unstoppable, Verdict,
+};
 
 use crate::members::Members;
 use crate::tools::Tool::{Fetch, Internal, Read, Shell, Write};
@@ -151,8 +154,23 @@ impl Host for CopilotSdk {
         })
     }
 
-    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
-        plain::encode(call, verdict)
+    fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+        let objection = match (phase, verdict.decision()) {
+            // A request for permission cannot change the call, so the adapter rejects one whose call is to be changed.
+            (Stoppable::Permission, Decision::Allow) if !terms.rewrites.is_empty() => Some(Answer::Deny),
+            (Stoppable::Before | Stoppable::Permission | Stoppable::Config, Decision::Allow) => None,
+            (Stoppable::Before | Stoppable::Permission | Stoppable::Config, Decision::Ask) => {
+                Some(Answer::Ask)
+            }
+            (Stoppable::Before | Stoppable::Permission | Stoppable::Config, Decision::Deny) => {
+                Some(Answer::Deny)
+            }
+        };
+        plain::encode(call, verdict, terms, objection)
+    }
+
+    fn encode_terms(&self, phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply {
+        plain::tell(phase, call, terms)
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {

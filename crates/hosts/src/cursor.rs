@@ -11,14 +11,14 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use toolgate_model::{
-    Access, Action, Agent, Call, Decision, DecodeError, FileUse, Host, Json, PathArg, Phase, Redaction,
-    Reply, Verdict,
+    Access, Action, Agent, Answer, Call, Decision, DecodeError, FileUse, Host, Json, PathArg, Phase,
+    RedactedOutput, Reply, Stoppable, Terms, Unstoppable, Verdict,
 };
 
 use crate::members::Members;
+use crate::reply::{joined, no_objection, print, print_denial, redacted, rewrite_hint, rewritten};
 use crate::tools::Tool::{Delete, Fetch, Internal, Read, Search, Shell, ShellIn, Write};
 use crate::tools::Toolset;
-use crate::wire::{joined, print, print_denial, redacted, rewrite_hint, rewritten};
 
 pub(crate) struct Cursor;
 
@@ -38,7 +38,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
 };
 
 #[derive(Default, Serialize)]
-struct Answer<'a> {
+struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     permission: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,8 +49,8 @@ struct Answer<'a> {
     updated_input: Option<Json<'a>>,
 }
 
-fn objection<'a>(permission: &'static str, message: &'a str, notice: Option<&str>) -> Answer<'a> {
-    Answer {
+fn objection<'a>(permission: &'static str, message: &'a str, notice: Option<&str>) -> Body<'a> {
+    Body {
         permission: Some(permission),
         user_message: joined(Some(message), notice),
         agent_message: Some(message),
@@ -67,7 +67,6 @@ struct After<Output> {
     additional_context: Option<String>,
 }
 
-/// A prompt goes on, whatever becomes of us.
 #[derive(Serialize)]
 struct Prompt<'a> {
     r#continue: bool,
@@ -115,14 +114,21 @@ fn read_with_attachments<'a>(told: &mut Members<'a>) -> Result<(Json<'a>, Action
 }
 
 /// What stands in the place of an MCP server's output, and what the model is told: at the two events that take it.
-fn told(call: &Call<'_>, verdict: &Verdict) -> Reply {
-    let heard = matches!(&*call.event, "postToolUse" | "sessionStart");
-    let output = redacted(verdict).filter(|_| call.event == "postToolUse" && is_mcp(&call.tool));
-    let note = verdict.redaction().filter(|_| output.is_some()).map(Redaction::note);
-    match joined(note.as_deref(), verdict.context().filter(|_| heard)) {
+fn after_or_start(call: &Call<'_>, terms: &Terms) -> Reply {
+    let takes_context = matches!(&*call.event, "postToolUse" | "sessionStart");
+    let output = redacted(terms).filter(|_| call.event == "postToolUse" && is_mcp(&call.tool));
+    let note = terms.output.as_ref().filter(|_| output.is_some()).map(RedactedOutput::note);
+    let answer = if output.is_some() { Answer::Redact } else { Answer::Tell };
+    match joined(note.as_deref(), terms.context.as_deref().filter(|_| takes_context)) {
         None => Reply::silent(),
-        context => print(&After { updated_mcp_tool_output: output, additional_context: context }),
+        context => print(answer, &After { updated_mcp_tool_output: output, additional_context: context }),
     }
+}
+
+/// A prompt goes on, whatever becomes of us.
+fn prompt(user_message: Option<&str>) -> Reply {
+    let answer = if user_message.is_some() { Answer::Tell } else { Answer::Silence };
+    print(answer, &Prompt { r#continue: true, user_message })
 }
 
 impl Host for Cursor {
@@ -230,31 +236,41 @@ impl Host for Cursor {
         })
     }
 
-    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
-        let notice = verdict.notice();
-        match call.phase {
-            Phase::Before => {}
-            Phase::After | Phase::Start => return told(call, verdict),
-            Phase::Prompt => return print(&Prompt { r#continue: true, user_message: notice }),
-            Phase::Permission | Phase::Config | Phase::End | Phase::Error | Phase::Other => {
-                return Reply::silent();
-            }
-        }
-        let message = verdict.message().unwrap_or_default();
+    fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+        let message = terms.message(verdict).unwrap_or_default();
+        let notice = terms.notice.as_deref();
         let asks = matches!(&*call.event, "beforeShellExecution" | "beforeMCPExecution");
-        match verdict.decision() {
-            Decision::Allow => match rewrite_hint(verdict) {
+        match (phase, verdict.decision()) {
+            (Stoppable::Before, Decision::Allow) => match rewrite_hint(terms) {
                 // Only one of its events can change a call.
                 Some(hint) if call.event != "preToolUse" => self.refuse(Some(call.phase), &hint),
-                _ => print(&Answer {
-                    permission: verdict.granted().then_some("allow"),
-                    user_message: notice.map(str::to_owned),
-                    updated_input: rewritten(call, verdict),
-                    ..Answer::default()
-                }),
+                hint => print(
+                    no_objection(hint.is_some(), verdict.granted(), notice.is_some()),
+                    &Body {
+                        permission: verdict.granted().then_some("allow"),
+                        user_message: notice.map(str::to_owned),
+                        updated_input: rewritten(call, terms),
+                        ..Body::default()
+                    },
+                ),
             },
-            Decision::Ask if asks => print(&objection("ask", &message, notice)),
-            Decision::Ask | Decision::Deny => print_denial(&objection("deny", &message, notice), &message),
+            // It has no such events.
+            (Stoppable::Permission | Stoppable::Config, Decision::Allow) => Reply::silent(),
+            (Stoppable::Before, Decision::Ask) if asks => {
+                print(Answer::Ask, &objection("ask", &message, notice))
+            }
+            (
+                Stoppable::Before | Stoppable::Permission | Stoppable::Config,
+                Decision::Ask | Decision::Deny,
+            ) => print_denial(&objection("deny", &message, notice), &message),
+        }
+    }
+
+    fn encode_terms(&self, phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply {
+        match phase {
+            Unstoppable::After | Unstoppable::Start => after_or_start(call, terms),
+            Unstoppable::Prompt => prompt(terms.notice.as_deref()),
+            Unstoppable::End | Unstoppable::Error | Unstoppable::Other => Reply::silent(),
         }
     }
 
@@ -263,14 +279,14 @@ impl Host for Cursor {
             None | Some(Phase::Before | Phase::Permission | Phase::Config) => {
                 print_denial(&objection("deny", message, None), message)
             }
-            // Of another tool than an MCP server's it changes nothing.
-            Some(Phase::After) => print(&After {
-                updated_mcp_tool_output: Some(McpOutput {
-                    content: [McpText { r#type: "text", text: message }],
-                }),
-                additional_context: None,
-            }),
-            Some(Phase::Prompt) => print(&Prompt { r#continue: true, user_message: Some(message) }),
+            Some(Phase::After) => {
+                let text = McpOutput { content: [McpText { r#type: "text", text: message }] };
+                // Of another tool than an MCP server's it changes nothing. Which tool it was is not known here, and the
+                // record must not claim more than the client does.
+                let instead = After { updated_mcp_tool_output: Some(text), additional_context: None };
+                print(Answer::Silence, &instead)
+            }
+            Some(Phase::Prompt) => prompt(Some(message)),
             Some(Phase::Start | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }

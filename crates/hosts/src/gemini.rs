@@ -13,15 +13,17 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
 use toolgate_model::{
-    Action, Call, Decision, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Verdict,
+    Action, Answer, Call, Decision, DecodeError, FileUse, Host, PathArg, Phase, Reply, Stoppable, Terms,
+    Unstoppable, Verdict,
 };
 
+use crate::hook_output::{HookAnswer, HookOutput, say, tell};
 use crate::readable::readable;
+use crate::reply::{print, print_denial, rewritten};
 use crate::tools::Tool::{Fetch, Internal, Question, Read, Search, ShellIn, Write};
 use crate::tools::Toolset;
-use crate::wire::{Dialect, print, print_denial, rewritten};
+use crate::wire::Dialect;
 
 pub(crate) struct Gemini;
 
@@ -68,49 +70,13 @@ fn phase(event: &str) -> Phase {
     }
 }
 
-#[derive(Default, Serialize)]
-struct Answer<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    /// For the user, and not for the model.
-    #[serde(rename = "systemMessage", skip_serializing_if = "Option::is_none")]
-    notice: Option<&'a str>,
-    #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
-    output: Option<Output<'a>>,
-}
-
-#[derive(Default, Serialize)]
-struct Output<'a> {
-    #[serde(rename = "hookEventName")]
-    event: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_input: Option<Json<'a>>,
-    #[serde(rename = "additionalContext", skip_serializing_if = "Option::is_none")]
-    context: Option<&'a str>,
-}
-
-fn objection<'a>(decision: &'static str, reason: &'a str, notice: Option<&'a str>) -> Answer<'a> {
-    Answer { decision: Some(decision), reason: Some(reason), notice, output: None }
-}
-
-/// No objection, and what goes with it.
-fn say(notice: Option<&str>, output: Option<Output<'_>>) -> Reply {
-    if notice.is_none() && output.is_none() {
-        return Reply::silent();
-    }
-    print(&Answer { notice, output, ..Answer::default() })
-}
-
-/// What the model is told at this event.
-fn told<'a>(call: &'a Call<'_>, verdict: &'a Verdict) -> Option<Output<'a>> {
-    let context = Some(verdict.context()?);
-    Some(Output { event: &call.event, context, ..Output::default() })
+/// An objection, and what the user is told beside it.
+fn objection<'a>(decision: &'static str, reason: &'a str, notice: Option<&'a str>) -> HookAnswer<'a> {
+    HookAnswer { system_message: notice, ..HookAnswer::objection(decision, reason) }
 }
 
 /// Settings that decide whether hooks run, and that `replace` finds by the end of their path.
-const FOUND: &[&str] = &[
+const SETTINGS_FOUND: &[&str] = &[
     ".claude/settings.json",
     ".claude/settings.local.json",
     ".codex/config.toml",
@@ -131,7 +97,7 @@ fn instead_of<'a>(used: &FileUse<'a>, is_sought: bool) -> Vec<FileUse<'a>> {
     let name = bare.unwrap_or(text).replace('\\', "/");
     let ends_alike =
         |found: &&&str| is_sought && !name.is_empty() && found.ends_with(&name) && **found != name;
-    let found = FOUND.iter().filter(ends_alike).map(|found| Cow::Borrowed(*found));
+    let found = SETTINGS_FOUND.iter().filter(ends_alike).map(|found| Cow::Borrowed(*found));
     let bare = bare.filter(|bare| !bare.is_empty()).map(|bare| Cow::Owned(bare.to_owned()));
     let other = |path| FileUse { path: PathArg::Text(path), ..used.clone() };
     found.chain(bare).map(other).collect()
@@ -169,40 +135,44 @@ impl Host for Gemini {
         Ok(call)
     }
 
-    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
-        let message = verdict.message().unwrap_or_default();
-        let notice = verdict.notice();
-        match (call.phase, verdict.decision()) {
-            (Phase::Before, Decision::Allow) => {
-                let rewrite = rewritten(call, verdict).map(|input| Output {
-                    event: "BeforeTool",
-                    tool_input: Some(input),
-                    ..Output::default()
-                });
-                say(notice, rewrite)
-            }
-            (Phase::Before, Decision::Ask) => print(&objection("ask", &message, notice)),
-            (Phase::Before | Phase::Permission | Phase::Config, Decision::Ask | Decision::Deny) => {
+    fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+        let message = terms.message(verdict).unwrap_or_default();
+        let notice = terms.notice.as_deref();
+        match (phase, verdict.decision()) {
+            (Stoppable::Before, Decision::Allow) => match rewritten(call, terms) {
+                None => tell(notice, None),
+                tool_input => {
+                    say(Answer::Rewrite, notice, HookOutput { tool_input, ..HookOutput::of("BeforeTool") })
+                }
+            },
+            (Stoppable::Before, Decision::Ask) => print(Answer::Ask, &objection("ask", &message, notice)),
+            (Stoppable::Permission | Stoppable::Config, Decision::Allow) => Reply::silent(),
+            (Stoppable::Permission | Stoppable::Config, Decision::Ask)
+            | (Stoppable::Before | Stoppable::Permission | Stoppable::Config, Decision::Deny) => {
                 print_denial(&objection("deny", &message, notice), &message)
             }
-            (Phase::After, _) => match verdict.redaction() {
-                None => say(notice, told(call, verdict)),
-                Some(redaction) => print(&objection("deny", &readable(redaction, &["llmContent"]), notice)),
-            },
-            // What has happened cannot be stopped; it is in the record.
-            (Phase::Start | Phase::Prompt, _) => say(notice, told(call, verdict)),
-            (Phase::Permission | Phase::Config | Phase::End | Phase::Error | Phase::Other, _) => {
-                Reply::silent()
+        }
+    }
+
+    fn encode_terms(&self, phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply {
+        let notice = terms.notice.as_deref();
+        match (phase, &terms.output) {
+            (Unstoppable::After, Some(redacted)) => {
+                print(Answer::Redact, &objection("deny", &readable(redacted, &["llmContent"]), notice))
             }
+            (Unstoppable::After | Unstoppable::Start | Unstoppable::Prompt, _) => {
+                tell(notice, HookOutput::context(&call.event, terms))
+            }
+            (Unstoppable::End | Unstoppable::Error | Unstoppable::Other, _) => Reply::silent(),
         }
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         match phase {
             None | Some(Phase::Before | Phase::Permission | Phase::Config | Phase::After) => {
-                print_denial(&objection("deny", message, None), message)
+                print_denial(&HookAnswer::objection("deny", message), message)
             }
-            Some(Phase::Start | Phase::Prompt) => say(Some(message), None),
+            Some(Phase::Start | Phase::Prompt) => tell(Some(message), None),
             Some(Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }

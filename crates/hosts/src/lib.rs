@@ -9,6 +9,7 @@ mod copilot_sdk;
 mod cursor;
 mod gemini;
 mod generic;
+mod hook_output;
 mod members;
 mod mpm;
 mod opencode;
@@ -16,6 +17,7 @@ mod pi;
 mod plain;
 mod qwen;
 mod readable;
+mod reply;
 mod tools;
 mod wire;
 

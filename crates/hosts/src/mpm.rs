@@ -4,19 +4,16 @@
 //! is told and cannot be changed.
 
 use serde::Serialize;
-use toolgate_model::{Call, Decision, DecodeError, HooksStart, Host, Phase, Reply, Verdict};
+use toolgate_model::{
+    Answer, Call, Decision, DecodeError, HooksStart, Host, Phase, Reply, Stoppable, Terms, Unstoppable,
+    Verdict,
+};
 
 use crate::claude_code;
-use crate::wire::{Dialect, print, rewrite_hint};
+use crate::reply::{print, rewrite_hint};
+use crate::wire::Dialect;
 
 pub(crate) struct Mpm;
-
-#[derive(Serialize)]
-#[serde(tag = "action", rename_all = "lowercase")]
-enum Answer<'a> {
-    Continue,
-    Block { error: &'a str },
-}
 
 const DIALECT: Dialect = Dialect { host: "mpm", tools: claude_code::TOOLS, phase: claude_code::phase };
 
@@ -45,29 +42,33 @@ impl Host for Mpm {
         DIALECT.decode(event, stdin)
     }
 
-    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
-        match (call.phase, verdict.decision()) {
-            (Phase::After | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other, _) => {
-                print(&Answer::Continue)
-            }
-            (_, Decision::Allow) => match rewrite_hint(verdict) {
-                None => print(&Answer::Continue),
-                Some(hint) => print(&Answer::Block { error: &hint }),
-            },
-            (_, Decision::Ask | Decision::Deny) => {
-                print(&Answer::Block { error: &verdict.message().unwrap_or_default() })
-            }
+    fn encode_verdict(&self, _: Stoppable, _: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+        match verdict.decision() {
+            Decision::Allow => rewrite_hint(terms).map_or_else(go_on, |hint| block(&hint)),
+            Decision::Ask | Decision::Deny => block(&terms.message(verdict).unwrap_or_default()),
         }
     }
 
-    fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
-        match phase {
-            Some(Phase::After | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => {
-                print(&Answer::Continue)
-            }
-            None | Some(Phase::Before | Phase::Permission | Phase::Config) => {
-                print(&Answer::Block { error: message })
-            }
-        }
+    fn encode_terms(&self, _: Unstoppable, _: &Call<'_>, _: &Terms) -> Reply {
+        go_on()
     }
+
+    fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
+        if phase.is_none_or(Phase::stops) { block(message) } else { go_on() }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "action", rename_all = "lowercase")]
+enum Action<'a> {
+    Continue,
+    Block { error: &'a str },
+}
+
+fn go_on() -> Reply {
+    print(Answer::Silence, &Action::Continue)
+}
+
+fn block(error: &str) -> Reply {
+    print(Answer::Deny, &Action::Block { error })
 }

@@ -5,7 +5,10 @@
 
 use std::borrow::Cow;
 
-use toolgate_model::{Action, Call, DecodeError, HooksStart, Host, Json, Phase, Reply, Verdict};
+use toolgate_model::{
+    Action, Answer, Call, Decision, DecodeError, HooksStart, Host, Json, Phase, Reply, Stoppable, Terms,
+    Unstoppable, Verdict,
+};
 
 use crate::members::Members;
 use crate::plain;
@@ -118,8 +121,17 @@ impl Host for OpenCode {
         })
     }
 
-    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
-        plain::encode(call, verdict)
+    fn encode_verdict(&self, _: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+        let objection = match verdict.decision() {
+            Decision::Allow => None,
+            // A plugin has no way to ask, so the adapter denies.
+            Decision::Ask | Decision::Deny => Some(Answer::Deny),
+        };
+        plain::encode(call, verdict, terms, objection)
+    }
+
+    fn encode_terms(&self, phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply {
+        plain::tell(phase, call, terms)
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {

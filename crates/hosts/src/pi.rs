@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 
 use toolgate_model::{
-    Access, Action, ActivationState, Call, DecodeError, FileUse, Host, Json, PathArg, Phase, Reply, Verdict,
+    Access, Action, ActivationState, Answer, Call, Decision, DecodeError, FileUse, Host, Json, PathArg,
+    Phase, Reply, Stoppable, Terms, Unstoppable, Verdict,
 };
 
 use crate::members::Members;
@@ -110,8 +111,17 @@ impl Host for Pi {
         })
     }
 
-    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
-        plain::encode(call, verdict)
+    fn encode_verdict(&self, _: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+        let objection = match verdict.decision() {
+            Decision::Allow => None,
+            Decision::Ask => Some(Answer::Ask),
+            Decision::Deny => Some(Answer::Deny),
+        };
+        plain::encode(call, verdict, terms, objection)
+    }
+
+    fn encode_terms(&self, phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply {
+        plain::tell(phase, call, terms)
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {

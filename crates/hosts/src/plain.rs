@@ -2,13 +2,15 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use toolgate_model::{Call, Decision, Finding, FindingKind, Json, Phase, Redaction, Reply, Verdict};
+use toolgate_model::{
+    Answer, Call, Finding, FindingKind, Json, Phase, RedactedOutput, Reply, Terms, Unstoppable, Verdict,
+};
 
-use crate::wire::{joined, print, redacted, rewritten};
+use crate::reply::{joined, no_objection, print, redacted, rewritten};
 
 /// One verdict in words that any program can act on. docs/protocol.md is its manual.
 #[derive(Default, Serialize)]
-struct Said<'a> {
+struct Body<'a> {
     decision: &'a str,
     /// The gate vouches: the host need not ask either.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -45,48 +47,54 @@ struct Said<'a> {
     notice: Option<String>,
 }
 
-/// Says the verdict.
-pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict) -> Reply {
-    match call.phase {
-        Phase::Before | Phase::Permission | Phase::Config => decided(call, verdict),
-        Phase::After | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other => {
-            told(call, verdict)
-        }
-    }
-}
-
-fn decided(call: &Call<'_>, verdict: &Verdict) -> Reply {
+/// Says the verdict. `objection` is what the host's own code makes of the decision: `None` where the call may run.
+pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict, terms: &Terms, objection: Option<Answer>) -> Reply {
     let stepped_back = verdict.findings().iter().find(|finding| finding.kind == FindingKind::Inactive);
     let stepped_back = stepped_back.map(Finding::message);
-    let message = verdict.message();
+    let notice = joined(stepped_back.as_deref(), terms.notice.as_deref());
+    let input = rewritten(call, terms).filter(|_| verdict.decision().may_run());
+    let tells = notice.is_some() || terms.context.is_some();
+    let made = objection.unwrap_or_else(|| no_objection(input.is_some(), verdict.granted(), tells));
+    let message = terms.message(verdict);
     let answer = verdict.answer();
-    print(&Said {
+    let body = Body {
         decision: verdict.decision().word(),
         granted: verdict.granted(),
         // A host that cannot answer in the user's stead denies with the same words.
         reason: answer.or(message.as_deref()),
         answer,
-        input: (verdict.decision() == Decision::Allow).then(|| rewritten(call, verdict)).flatten(),
-        context: verdict.context(),
-        notice: joined(stepped_back.as_deref(), verdict.notice()),
-        ..Said::default()
-    })
+        input,
+        context: terms.context.as_deref(),
+        notice,
+        ..Body::default()
+    };
+    print(made, &body)
 }
 
-/// What has happened cannot be stopped, only shown in another form; it is in the record.
-fn told(call: &Call<'_>, verdict: &Verdict) -> Reply {
-    let ends = call.phase == Phase::End;
-    print(&Said {
+/// What has happened cannot be stopped, only shown in another form.
+pub(crate) fn tell(phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply {
+    let context = terms.context.as_deref();
+    let (context, summary) = if phase == Unstoppable::End { (None, context) } else { (context, None) };
+    let body = Body {
         decision: "allow",
-        output: redacted(verdict),
-        note: verdict.redaction().map(Redaction::note),
-        text: verdict.said(),
-        context: verdict.context().filter(|_| !ends),
-        summary: verdict.context().filter(|_| ends),
-        handling: (call.phase == Phase::Error).then(|| handling(&call.input)),
-        notice: verdict.notice().map(str::to_owned),
-        ..Said::default()
-    })
+        output: redacted(terms),
+        note: terms.output.as_ref().map(RedactedOutput::note),
+        text: terms.said.as_deref(),
+        context,
+        summary,
+        handling: (phase == Unstoppable::Error).then(|| handling(&call.input)),
+        notice: terms.notice.clone(),
+        ..Body::default()
+    };
+    let says = [&body.text, &body.context, &body.summary, &body.handling].into_iter().any(Option::is_some);
+    let answer = if body.output.is_some() {
+        Answer::Redact
+    } else if says || body.note.is_some() || body.notice.is_some() {
+        Answer::Tell
+    } else {
+        Answer::Silence
+    };
+    print(answer, &body)
 }
 
 /// What may go well the next time is tried again; after all else it is the user's turn.
@@ -102,10 +110,11 @@ fn handling(error: &Json<'_>) -> &'static str {
 pub(crate) fn refuse(phase: Option<Phase>, message: &str) -> Reply {
     match phase {
         Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => {
-            print(&Said { decision: "allow", notice: Some(message.to_owned()), ..Said::default() })
+            let body = Body { decision: "allow", notice: Some(message.to_owned()), ..Body::default() };
+            print(Answer::Tell, &body)
         }
         None | Some(Phase::Before | Phase::Permission | Phase::Config | Phase::After) => {
-            print(&Said { decision: "deny", reason: Some(message), ..Said::default() })
+            print(Answer::Deny, &Body { decision: "deny", reason: Some(message), ..Body::default() })
         }
     }
 }

@@ -6,13 +6,16 @@
 //! `systemMessage` is shown beside exit 2 has not been seen. The calls of a sub-agent tell its id and no kind: the id is its
 //! kind, a `-`, and the id of the call that started it.
 
-use serde::Serialize;
-use toolgate_model::{Call, Decision, DecodeError, Host, Phase, Reply, Verdict};
+use toolgate_model::{
+    Answer, Call, Decision, DecodeError, Host, Phase, Reply, Stoppable, Terms, Unstoppable, Verdict,
+};
 
 use crate::claude_code::phase_of_kin;
+use crate::hook_output::{HookAnswer, HookOutput, say, tell};
+use crate::reply::{print_denial, rewrite_hint};
 use crate::tools::Tool::{Fetch, Internal, Question, Read, Search, ShellIn, Write};
 use crate::tools::{Toolset, is_mcp_name};
-use crate::wire::{Dialect, print, print_denial, rewrite_hint};
+use crate::wire::Dialect;
 
 pub(crate) struct Qwen;
 
@@ -53,44 +56,9 @@ fn phase(event: &str) -> Phase {
     }
 }
 
-#[derive(Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'a> {
-    /// For the user, and not for the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    system_message: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hook_specific_output: Option<Output<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Output<'a> {
-    #[serde(rename_all = "camelCase")]
-    Before {
-        hook_event_name: &'static str,
-        permission_decision: &'static str,
-        permission_decision_reason: &'a str,
-    },
-    /// What the model is told.
-    #[serde(rename_all = "camelCase")]
-    Told { hook_event_name: &'a str, additional_context: &'a str },
-}
-
-fn before<'a>(decision: &'static str, reason: &'a str, system_message: Option<&'a str>) -> Answer<'a> {
-    let output = Output::Before {
-        hook_event_name: "PreToolUse",
-        permission_decision: decision,
-        permission_decision_reason: reason,
-    };
-    Answer { system_message, hook_specific_output: Some(output) }
-}
-
-fn say(system_message: Option<&str>, hook_specific_output: Option<Output<'_>>) -> Reply {
-    if system_message.is_none() && hook_specific_output.is_none() {
-        return Reply::silent();
-    }
-    print(&Answer { system_message, hook_specific_output })
+/// Denies in every form that the client obeys.
+fn deny(notice: Option<&str>, message: &str) -> Reply {
+    print_denial(&HookAnswer::with(notice, HookOutput::before("deny", Some(message))), message)
 }
 
 impl Host for Qwen {
@@ -114,34 +82,43 @@ impl Host for Qwen {
         DIALECT.decode(event, stdin)
     }
 
-    fn encode(&self, call: &Call<'_>, verdict: &Verdict) -> Reply {
-        let message = verdict.message().unwrap_or_default();
-        let notice = verdict.notice();
-        let told = |context| Output::Told { hook_event_name: &call.event, additional_context: context };
-        match (call.phase, verdict.decision()) {
-            (Phase::Before, Decision::Allow) => match rewrite_hint(verdict) {
-                None => say(notice, None),
-                Some(hint) => print_denial(&before("deny", &hint, notice), &hint),
+    fn encode_verdict(&self, phase: Stoppable, _: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+        let message = terms.message(verdict).unwrap_or_default();
+        let notice = terms.notice.as_deref();
+        match (phase, verdict.decision()) {
+            (Stoppable::Before, Decision::Allow) => match rewrite_hint(terms) {
+                None => tell(notice, None),
+                Some(hint) => deny(notice, &hint),
             },
-            (Phase::Before, Decision::Ask) => print(&before("ask", &message, notice)),
-            (Phase::Before, Decision::Deny) => print_denial(&before("deny", &message, notice), &message),
-            (Phase::Config, Decision::Ask | Decision::Deny) | (Phase::Permission, Decision::Deny) => {
+            (Stoppable::Before, Decision::Ask) => {
+                say(Answer::Ask, notice, HookOutput::before("ask", Some(&message)))
+            }
+            (Stoppable::Before, Decision::Deny) => deny(notice, &message),
+            // The host is about to ask its user anyway.
+            (Stoppable::Permission, Decision::Allow | Decision::Ask)
+            | (Stoppable::Config, Decision::Allow) => Reply::silent(),
+            (Stoppable::Permission, Decision::Deny) | (Stoppable::Config, Decision::Ask | Decision::Deny) => {
                 Reply::blocking(&message)
             }
-            // What has happened cannot be stopped; it is in the record.
-            (Phase::After | Phase::Start, _) => say(notice, verdict.context().map(told)),
-            (
-                Phase::Permission | Phase::Config | Phase::Prompt | Phase::End | Phase::Error | Phase::Other,
-                _,
-            ) => Reply::silent(),
+        }
+    }
+
+    fn encode_terms(&self, phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply {
+        match phase {
+            Unstoppable::After | Unstoppable::Start => {
+                tell(terms.notice.as_deref(), HookOutput::context(&call.event, terms))
+            }
+            Unstoppable::Prompt | Unstoppable::End | Unstoppable::Error | Unstoppable::Other => {
+                Reply::silent()
+            }
         }
     }
 
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         match phase {
-            None | Some(Phase::Before) => print_denial(&before("deny", message, None), message),
+            None | Some(Phase::Before) => deny(None, message),
             Some(Phase::Permission | Phase::Config) => Reply::blocking(message),
-            Some(Phase::Start) => say(Some(message), None),
+            Some(Phase::Start) => tell(Some(message), None),
             Some(Phase::After | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use toolgate_model::Redaction;
+use toolgate_model::RedactedOutput;
 
 use crate::members::Members;
 
@@ -12,7 +12,7 @@ const NO_TEXT: &str = "[a part that is not text is left out here]";
 
 /// The redacted output, and in its last line that it is one. The model reads the first of these members that is there, and
 /// where there is none of them the whole.
-pub(crate) fn readable(redaction: &Redaction, members: &[&str]) -> String {
+pub(crate) fn readable(redaction: &RedactedOutput, members: &[&str]) -> String {
     let output = &*redaction.output;
     // INVARIANT: a redaction is JSON. Were it none, it would still be without its secrets.
     let text =
@@ -68,7 +68,7 @@ mod tests {
             ("7", "7"),
             ("[]", "[]"),
         ] {
-            let redaction = Redaction { output: output.to_owned(), count: 2 };
+            let redaction = RedactedOutput { output: output.to_owned(), count: 2 };
             let expected = format!("{read}\n{}", redaction.note());
             assert_eq!(readable(&redaction, &["first", "content"]), expected, "{output}");
         }

@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolgate_model::{Action, Agent, Call, DecodeError, Json, Phase, Reply, Verdict};
+use toolgate_model::{Action, Agent, Call, DecodeError, Json, Phase};
 
 use crate::tools::Toolset;
 
@@ -148,53 +148,4 @@ fn answered<'a>(response: &RawValue) -> Option<Cow<'a, str>> {
 #[expect(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 pub(crate) fn malformed(error: serde_json::Error) -> DecodeError {
     DecodeError::Malformed { line: error.line(), column: error.column() }
-}
-
-const LINE_BREAKS: [char; 2] = ['\n', '\r'];
-
-/// One line of JSON. Our own types hold no map with a key that is no string: the only way that writing them could
-/// fail. Should it fail all the same, exit 2 blocks.
-pub(crate) fn print(answer: &impl Serialize) -> Reply {
-    match serde_json::to_string(answer) {
-        // What came in many lines is taken over as it came; no text in JSON has a line break of its own.
-        Ok(json) => {
-            Reply::json(if json.contains(LINE_BREAKS) { json.replace(LINE_BREAKS, " ") } else { json })
-        }
-        Err(_) => Reply::blocking("toolgate could not write its answer"),
-    }
-}
-
-/// A denial in every form that some version of a host obeys: its own JSON, exit 2, and the reason on stderr.
-pub(crate) fn print_denial(answer: &impl Serialize, message: &str) -> Reply {
-    Reply { stdout: print(answer).stdout, ..Reply::blocking(message) }
-}
-
-/// What is told together, each in lines of its own; `None` where there is nothing.
-pub(crate) fn joined(first: Option<&str>, second: Option<&str>) -> Option<String> {
-    let told: Vec<&str> = first.into_iter().chain(second).collect();
-    (!told.is_empty()).then(|| told.join("\n"))
-}
-
-/// The whole input with the verdict's changes in it; `None` where there are none.
-pub(crate) fn rewritten<'a>(call: &Call<'a>, verdict: &Verdict) -> Option<Json<'a>> {
-    match verdict.rewrites() {
-        [] => None,
-        rewrites => Some(
-            rewrites
-                .iter()
-                .fold(call.input.clone(), |input, (param, text)| input.with_text(param, text.clone())),
-        ),
-    }
-}
-
-/// The redacted output as a member of an answer; `None` where the verdict has none.
-pub(crate) fn redacted(verdict: &Verdict) -> Option<&RawValue> {
-    // INVARIANT: a redaction is JSON.
-    verdict.redaction().and_then(|redaction| serde_json::from_str(&redaction.output).ok())
-}
-
-/// What to say where a host cannot change a call, and so has to refuse it.
-pub(crate) fn rewrite_hint(verdict: &Verdict) -> Option<String> {
-    let (param, text) = verdict.rewrites().first()?;
-    Some(format!("this host cannot change a call; give `{param}` as `{text}`"))
 }

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use support::{CAPTURED, Payload, payloads};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
-    ActivationState, Agent, Call, Decision, Facts, Finding, FindingKind, Phase, Places, Policy, Redaction,
-    Reply, Ruleset, Unknown, Verdict, Wording,
+    ActivationState, Agent, Call, Decision, Facts, Finding, FindingKind, Phase, Places, Policy,
+    RedactedOutput, Reply, Ruleset, Terms, Unknown, Verdict, Wording,
 };
 
 /// What the client does with a call.
@@ -282,7 +282,7 @@ impl Wording for OwnWords {
 }
 
 /// A verdict of this kind.
-fn verdict(objects: &Objects<'_>, granted: bool, rewrites: &[(String, String)]) -> Verdict {
+fn verdict(objects: &Objects<'_>, granted: bool) -> Verdict {
     let (agent, places) = (Agent::default(), Places::default());
     let facts = Facts {
         tool: "t",
@@ -308,7 +308,7 @@ fn verdict(objects: &Objects<'_>, granted: bool, rewrites: &[(String, String)]) 
         wording: &OwnWords,
         facts: &facts,
     };
-    Ruleset::decide(&[ruleset]).rewriting(rewrites.to_vec())
+    Ruleset::decide(&[ruleset], |_| false)
 }
 
 const MESSAGES: [&str; 6] =
@@ -335,11 +335,15 @@ fn check(id: &str, event: &str, call: &Call<'_>, decision: Decision, message: &s
         .collect();
     let owned = |text: Option<&str>| text.map(str::to_owned);
     let objects = Objects { decision, message, answer: besides.answer };
-    let verdict = verdict(&objects, besides.granted, &rewrites)
-        .noticing(owned(besides.notice))
-        .telling(owned(besides.context))
-        .saying(owned(besides.said));
-    let reply = host(id).unwrap().encode(call, &verdict);
+    let verdict = verdict(&objects, besides.granted);
+    let terms = Terms {
+        rewrites: rewrites.clone(),
+        notice: owned(besides.notice),
+        context: owned(besides.context),
+        said: owned(besides.said),
+        ..Terms::default()
+    };
+    let reply = host(id).unwrap().encode(call, &verdict, &terms);
     assert!(!reply.stdout.contains('\n'), "{id} {event}: more than a line: {reply:?}");
     let what = format!("{id} {event} {decision:?} {message:?} {besides:?}: {reply:?}");
     let obeyed = obeyed(id, event, &sent, &reply);
@@ -426,14 +430,13 @@ fn the_user_and_the_model_are_told_where_the_client_can_do_it() {
         let call = host.decode(Some(&event), &bytes).unwrap();
         let telling = |decision| {
             let objects = Objects { decision, message: "no", answer: None };
-            let verdict = match call.phase {
-                Phase::Before => verdict(&objects, false, &[]),
-                _ => Verdict::none(),
-            };
-            host.encode(
-                &call,
-                &verdict.noticing(Some("for the user".into())).telling(Some("for the model".into())),
-            )
+            let notice = Some("for the user".into());
+            let terms = Terms { notice, context: Some("for the model".into()), ..Terms::default() };
+            if call.phase.stops() {
+                host.encode(&call, &verdict(&objects, false), &terms)
+            } else {
+                host.tell(&call, &terms)
+            }
         };
         for decision in [Decision::Allow, Decision::Deny] {
             let reply = telling(decision);
@@ -467,7 +470,7 @@ fn an_event_that_stops_nothing_passes_whatever_becomes_of_us() {
         if !matches!(call.phase, Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) {
             continue;
         }
-        for reply in [host.refuse(Some(host.phase(&event)), "broken"), host.encode(&call, &Verdict::none())] {
+        for reply in [host.refuse(Some(host.phase(&event)), "broken"), host.tell(&call, &Terms::default())] {
             assert_eq!(reply.code, 0, "{place}: {reply:?}");
             assert_eq!(reply.stderr, "", "{place}: {reply:?}");
             let said = answer(&reply).unwrap_or_default();
@@ -480,32 +483,33 @@ fn an_event_that_stops_nothing_passes_whatever_becomes_of_us() {
 
 #[test]
 fn a_question_is_answered_and_an_answer_passed_on_in_the_plain_protocol() {
-    let encode = |id: &str, event: &str, payload: &str, verdict: &Verdict| {
-        let host = host(id).unwrap();
-        let call = host.decode(Some(event), payload.as_bytes()).unwrap();
-        let reply = host.encode(&call, verdict);
-        answer(&reply).unwrap()
-    };
     let objects = Objects { decision: Decision::Deny, message: "too many", answer: Some("Decide.") };
-    let denied = verdict(&objects, false, &[]);
-    let said = Verdict::none().saying(Some("yes (brief)".into()));
+    let denied = verdict(&objects, false);
+    let terms = Terms { said: Some("yes (brief)".into()), ..Terms::default() };
     let (asked, told) = (
         json!({"decision": "deny", "reason": "Decide.", "answer": "Decide."}),
         json!({"decision": "allow", "text": "yes (brief)"}),
     );
-    for (id, event, payload, verdict, expected) in [
-        ("generic", "question", r#"{"cwd":"/w","text":"Which?"}"#, &denied, &asked),
-        ("generic", "answer", r#"{"text":"yes"}"#, &said, &told),
-        ("copilot-sdk", "onUserInputRequest", r#"{"input":{"question":"Which?"}}"#, &denied, &asked),
-        ("copilot-sdk", "onUserInputResponse", r#"{"input":{"answer":"yes"}}"#, &said, &told),
+    for (id, event, payload, expected) in [
+        ("generic", "question", r#"{"cwd":"/w","text":"Which?"}"#, &asked),
+        ("generic", "answer", r#"{"text":"yes"}"#, &told),
+        ("copilot-sdk", "onUserInputRequest", r#"{"input":{"question":"Which?"}}"#, &asked),
+        ("copilot-sdk", "onUserInputResponse", r#"{"input":{"answer":"yes"}}"#, &told),
     ] {
-        assert_eq!(&encode(id, event, payload, verdict), expected, "{id} {event}");
+        let host = host(id).unwrap();
+        let call = host.decode(Some(event), payload.as_bytes()).unwrap();
+        let reply = if call.phase.stops() {
+            host.encode(&call, &denied, &Terms::default())
+        } else {
+            host.tell(&call, &terms)
+        };
+        assert_eq!(&answer(&reply).unwrap(), expected, "{id} {event}");
     }
 }
 
 #[test]
 fn a_session_ends_with_a_summary_and_an_error_is_handled() {
-    let verdict = Verdict::none().noticing(Some("n".into())).telling(Some("c".into()));
+    let terms = Terms { notice: Some("n".into()), context: Some("c".into()), ..Terms::default() };
     for (id, event, payload, expected) in [
         ("generic", "end", "{}", json!({"decision": "allow", "summary": "c", "notice": "n"})),
         (
@@ -529,7 +533,7 @@ fn a_session_ends_with_a_summary_and_an_error_is_handled() {
     ] {
         let host = host(id).unwrap();
         let call = host.decode(Some(event), payload.as_bytes()).unwrap();
-        assert_eq!(answer(&host.encode(&call, &verdict)).unwrap(), expected, "{id} {event}");
+        assert_eq!(answer(&host.tell(&call, &terms)).unwrap(), expected, "{id} {event}");
     }
 }
 
@@ -663,13 +667,13 @@ fn no_redaction_is_dropped_by_a_host_that_can_show_it() {
         let Some(output) = call.output.as_deref() else { continue };
         let (mut output, mut texts): (Value, _) = (serde_json::from_str(output).unwrap(), Vec::new());
         redact(&mut output, &mut texts);
-        let redaction = Redaction { output: output.to_string(), count: texts.len() };
-        let note = redaction.note();
-        let redacting = host.encode(&call, &Verdict::none().redacting(Some(redaction)));
+        let redacted = RedactedOutput { output: output.to_string(), count: texts.len() };
+        let note = redacted.note();
+        let redacting = host.tell(&call, &Terms { output: Some(redacted), ..Terms::default() });
         assert!(!redacting.stdout.contains('\n'), "{place}: more than a line");
         let shown_instead = shown(id, &event, &call, &redacting);
         assert_eq!(shown_instead.is_some(), host.changes_output(&call.tool), "{place}: {redacting:?}");
-        let clean = host.encode(&call, &Verdict::none());
+        let clean = host.tell(&call, &Terms::default());
         assert_eq!(shown(id, &event, &call, &clean), None, "{place}: {clean:?}");
         let Some(shown_instead) = shown_instead else { continue };
         seen.insert(id);

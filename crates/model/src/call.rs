@@ -118,10 +118,53 @@ pub enum Phase {
     Other,
 }
 
+/// A phase in which an answer can still stop something. Each is the [`Phase`] of the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stoppable {
+    /// Before a tool runs.
+    Before,
+    /// The host is about to ask its user for permission.
+    Permission,
+    /// The host's own settings changed on disk.
+    Config,
+}
+
+/// A phase in which an answer stops nothing. Each is the [`Phase`] of the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unstoppable {
+    /// A tool has run.
+    After,
+    /// A session begins.
+    Start,
+    /// The user has said something.
+    Prompt,
+    /// A session ends.
+    End,
+    /// Something failed in the host.
+    Error,
+    /// Anything else.
+    Other,
+}
+
 impl Phase {
     /// Whether an answer can still stop something.
     pub fn stops(self) -> bool {
-        matches!(self, Phase::Before | Phase::Permission | Phase::Config)
+        self.stoppable().is_ok()
+    }
+
+    /// This phase, sorted by whether an answer can still stop something.
+    pub fn stoppable(self) -> Result<Stoppable, Unstoppable> {
+        match self {
+            Phase::Before => Ok(Stoppable::Before),
+            Phase::Permission => Ok(Stoppable::Permission),
+            Phase::Config => Ok(Stoppable::Config),
+            Phase::After => Err(Unstoppable::After),
+            Phase::Start => Err(Unstoppable::Start),
+            Phase::Prompt => Err(Unstoppable::Prompt),
+            Phase::End => Err(Unstoppable::End),
+            Phase::Error => Err(Unstoppable::Error),
+            Phase::Other => Err(Unstoppable::Other),
+        }
     }
 }
 

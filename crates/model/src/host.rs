@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Call, Phase, Terms, Verdict};
+use crate::{Call, Phase, Stoppable, Terms, Unstoppable, Verdict};
 
 /// An agent program and its hook protocol.
 pub trait Host: Sync {
@@ -47,11 +47,26 @@ pub trait Host: Sync {
     fn phase(&self, event: &str) -> Phase;
     /// Reads one event. `event` is its name where the registration says it.
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError>;
-    /// Says the verdict in the host's words, of an event that can still be stopped ([`Phase::stops`]). May be stricter
-    /// than the verdict where the host cannot express it, never looser.
-    fn encode(&self, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply;
-    /// Answers an event that stops nothing: what is shown instead of an output, and what is said besides.
-    fn tell(&self, call: &Call<'_>, terms: &Terms) -> Reply;
+    /// Answers an event that can still be stopped ([`Phase::stops`]). Any other one has no verdict: it is refused.
+    fn encode(&self, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+        match call.phase.stoppable() {
+            Ok(phase) => self.encode_verdict(phase, call, verdict, terms),
+            Err(_) => self.refuse(None, "toolgate decided about an event that nothing can stop"),
+        }
+    }
+    /// Answers an event that stops nothing. One that can be stopped has no verdict here: it is refused.
+    fn tell(&self, call: &Call<'_>, terms: &Terms) -> Reply {
+        match call.phase.stoppable() {
+            Ok(_) => self.refuse(Some(call.phase), "toolgate has reached no verdict about this call"),
+            Err(phase) => self.encode_terms(phase, call, terms),
+        }
+    }
+    /// Says the verdict in the host's words. May be stricter than the verdict where the host cannot express it, never
+    /// looser. [`Host::encode`] calls it.
+    fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply;
+    /// Says in the host's words what is shown instead of an output, and what the user and the model are told.
+    /// [`Host::tell`] calls it.
+    fn encode_terms(&self, phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply;
     /// Refuses, where no verdict could be reached. `phase` is `None` where not even the event is known.
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply;
 }
@@ -68,7 +83,9 @@ pub enum HooksStart {
 }
 
 /// What the hook process prints and how it ends.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// It has no default: whoever makes one says what the host makes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct Reply {
     /// For the host.
@@ -119,11 +136,11 @@ impl Answer {
 impl Reply {
     /// Nothing to say.
     pub fn silent() -> Reply {
-        Reply::default()
+        Reply::json(Answer::Silence, String::new())
     }
-    /// One line of JSON.
-    pub fn json(stdout: String) -> Reply {
-        Reply { stdout, ..Reply::default() }
+    /// One line of JSON, and what the host makes of it.
+    pub fn json(answer: Answer, stdout: String) -> Reply {
+        Reply { stdout, stderr: String::new(), code: 0, answer }
     }
     /// A refusal without JSON: the text on stderr and exit 2, which blocks in every host whose hooks are commands.
     pub fn blocking(message: &str) -> Reply {

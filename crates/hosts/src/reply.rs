@@ -1,0 +1,57 @@
+//! What the answers of all hosts are made of. An answer is one line of JSON without nulls, or nothing at all.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use toolgate_model::{Answer, Call, Json, Reply, Terms};
+
+const LINE_BREAKS: [char; 2] = ['\n', '\r'];
+
+/// One line of JSON, and what the client makes of it. Our own types hold no map with a key that is no string: the only
+/// way that writing them could fail. Should it fail all the same, exit 2 blocks.
+pub(crate) fn print(answer: Answer, body: &impl Serialize) -> Reply {
+    match serde_json::to_string(body) {
+        // What came in many lines is taken over as it came; no text in JSON has a line break of its own.
+        Ok(json) if json.contains(LINE_BREAKS) => Reply::json(answer, json.replace(LINE_BREAKS, " ")),
+        Ok(json) => Reply::json(answer, json),
+        Err(_) => Reply::blocking("toolgate could not write its answer"),
+    }
+}
+
+/// A denial in every form that some version of a host obeys: its own JSON, exit 2, and the reason on stderr.
+pub(crate) fn print_denial(body: &impl Serialize, message: &str) -> Reply {
+    Reply { stdout: print(Answer::Deny, body).stdout, ..Reply::blocking(message) }
+}
+
+/// What a client makes of no objection, by what stands beside it.
+pub(crate) fn no_objection(rewritten: bool, granted: bool, tells: bool) -> Answer {
+    match (rewritten, granted, tells) {
+        (true, _, _) => Answer::Rewrite,
+        (false, true, _) => Answer::Grant,
+        (false, false, true) => Answer::Tell,
+        (false, false, false) => Answer::Silence,
+    }
+}
+
+/// Both texts, each in lines of its own; `None` where there is neither.
+pub(crate) fn joined(first: Option<&str>, second: Option<&str>) -> Option<String> {
+    let texts: Vec<&str> = first.into_iter().chain(second).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// The whole input with the changes in it; `None` where there are none.
+pub(crate) fn rewritten<'a>(call: &Call<'a>, terms: &Terms) -> Option<Json<'a>> {
+    let changed = |input: Json<'a>, (param, text): &(String, String)| input.with_text(param, text.clone());
+    (!terms.rewrites.is_empty()).then(|| terms.rewrites.iter().fold(call.input.clone(), changed))
+}
+
+/// The redacted output as a member of an answer; `None` where the output stays as it is.
+pub(crate) fn redacted(terms: &Terms) -> Option<&RawValue> {
+    // INVARIANT: a redacted output is JSON.
+    terms.output.as_ref().and_then(|redacted| serde_json::from_str(&redacted.output).ok())
+}
+
+/// What to say where a host cannot change a call, and so has to refuse it.
+pub(crate) fn rewrite_hint(terms: &Terms) -> Option<String> {
+    let (param, text) = terms.rewrites.first()?;
+    Some(format!("this host cannot change a call; give `{param}` as `{text}`"))
+}
