@@ -1,14 +1,14 @@
 //! The files that a ledger is made of: `ledger.jsonl`, which grows, and `ledger.<first number>.jsonl`, which
 //! were full and do not change any more.
 
-use std::fs::{self, File, Metadata, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::entry::Link;
-use crate::{Digest, LedgerError};
+use crate::{Digest, LedgerError, lock};
 
 /// The file that grows.
 pub(crate) fn current_path(state_dir: &Path) -> PathBuf {
@@ -49,45 +49,6 @@ fn first_seq_of(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("ledger.")?.strip_suffix(".jsonl")?;
     let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
     (digits.len() >= 12 && all_digits).then(|| digits.parse().ok()).flatten()
-}
-
-/// Takes the lock, trying until the deadline. An unlucky process must not wait for ever for one that hangs.
-pub(crate) fn lock(
-    path: &Path,
-    deadline: Instant,
-    mut try_lock: impl FnMut() -> Result<(), TryLockError>,
-) -> Result<(), LedgerError> {
-    // Others hold it for some 20 µs. Sleeping longer and longer keeps a crowd from burning the processor.
-    let mut pause = Duration::from_micros(20);
-    loop {
-        match try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(LedgerError::about(path, error)),
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(LedgerError::Busy { path: path.to_path_buf() });
-        }
-        std::thread::sleep(pause.min(left));
-        pause = (pause * 2).min(Duration::from_millis(1));
-    }
-}
-
-/// The open file's state, if it is still the one that stands at the path. Another process may have renamed
-/// it while we waited for the lock.
-pub(crate) fn still_at(path: &Path, file: &File) -> Result<Option<Metadata>, LedgerError> {
-    let opened = file.metadata().map_err(|error| LedgerError::about(path, error))?;
-    let there = match fs::symlink_metadata(path) {
-        Ok(there) => there,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(LedgerError::about(path, error)),
-    };
-    if !there.is_file() {
-        return Err(LedgerError::NotAFile { path: path.to_path_buf() });
-    }
-    let same = (opened.dev(), opened.ino()) == (there.dev(), there.ino());
-    Ok(same.then_some(opened))
 }
 
 /// Where the good part of a file ends, and the record that it ends with.
@@ -174,14 +135,14 @@ impl Snapshot {
                 }
                 Err(error) => return Err(LedgerError::about(&path, error)),
             };
-            match lock(&path, deadline, || file.try_lock_shared()) {
+            match lock::wait(&path, deadline, || file.try_lock_shared()) {
                 Ok(()) | Err(LedgerError::Busy { .. }) => {}
                 Err(error) => return Err(error),
             }
             // In this order: a file that is still there after the list was made is not in the list, even if
             // the lock was not to be had.
             let older = older(state_dir)?;
-            if let Some(metadata) = still_at(&path, &file)? {
+            if let Some(metadata) = lock::still_at(&path, &file)? {
                 file.unlock().map_err(|error| LedgerError::about(&path, error))?;
                 let length = metadata.len();
                 return Ok(Snapshot { older, current: Some(Current { path, file, length }) });

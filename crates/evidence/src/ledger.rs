@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use crate::entry::{Draft, Entry, Link, MAX_LINE, REPAIR};
 use crate::files::{self, End};
-use crate::{Digest, LedgerError};
+use crate::{Digest, LedgerError, lock};
 
 /// A ledger in a state directory. Holds nothing open: a hook process appends once.
 #[derive(Debug, Clone)]
@@ -65,9 +65,9 @@ impl Ledger {
     ) -> Result<u64, LedgerError> {
         for _ in 0..ATTEMPTS {
             let file = self.open()?;
-            files::lock(&self.path, deadline, || file.try_lock())?;
+            lock::wait(&self.path, deadline, || file.try_lock())?;
             // INVARIANT: from here on the file is locked, so nobody else changes or renames it.
-            let Some(metadata) = files::still_at(&self.path, &file)? else {
+            let Some(metadata) = lock::still_at(&self.path, &file)? else {
                 continue;
             };
             let length = metadata.len();

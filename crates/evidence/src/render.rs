@@ -239,7 +239,7 @@ fn path(entry: &Entry) -> &str {
 }
 
 /// Whether a terminal acts on it, breaks the line at it or turns the line around.
-pub(crate) fn unsafe_in_line(c: char) -> bool {
+pub fn unsafe_in_line(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -28,7 +28,7 @@ use self::book::{Mark, Page, State};
 pub use self::counts::{DENIED, Denials, SessionCounts};
 use crate::entry::{Draft, Entry, MAX_NAME};
 use crate::ledger::{ATTEMPTS, Ledger, make_dir};
-use crate::{Digest, LedgerError, entries, files};
+use crate::{Digest, LedgerError, entries, lock};
 
 /// The counts of a session, locked until they are dropped or a record is appended.
 ///
@@ -74,7 +74,7 @@ impl Tally {
             result => result.map_err(failed)?,
         };
         // Who does not get the lock looks all the same: one of the two pages is always whole.
-        match files::lock(&path, Instant::now() + PATIENCE, || file.try_lock_shared()) {
+        match lock::wait(&path, Instant::now() + PATIENCE, || file.try_lock_shared()) {
             Ok(()) | Err(LedgerError::Busy { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -124,10 +124,10 @@ impl Tally {
         let path = path_of(ledger.state_dir(), session);
         for _ in 0..ATTEMPTS {
             let file = open(&path)?;
-            files::lock(&path, deadline, || file.try_lock())?;
+            lock::wait(&path, deadline, || file.try_lock())?;
             // INVARIANT: from here on, only we change the file, and it is the one that others will find: somebody
             // who tidies up may have removed the one that we have opened.
-            if files::still_at(&path, &file)?.is_some() {
+            if lock::still_at(&path, &file)?.is_some() {
                 let (ledger, session) = (ledger.clone(), session.clone());
                 let counts = SessionCounts::default();
                 return Ok(Tally { ledger, session, path, file, generation: 0, counts });

@@ -1,7 +1,5 @@
 //! The promises of the registry of agents.
 
-#![cfg(test)]
-
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use toolgate_evidence::{Agent, Agents, AgentsError, FileError, TextError};
+use toolgate_team::{Agent, Agents, AgentsError, FileError, TextError};
 
 const DIR: &str = "AGENTS_TEST_DIR";
 
@@ -208,7 +206,7 @@ fn child_adds() {
 fn child(dir: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["child_adds", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["agents::child_adds", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .env(DIR, dir)
         .stdout(Stdio::null());
     command

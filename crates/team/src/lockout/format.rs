@@ -10,10 +10,11 @@ use serde::de::value::MapDeserializer;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use toolgate_evidence::Digest;
+use toolgate_evidence::render::unsafe_in_line;
 use toolgate_model::{Lockout, plain_name};
 
 use super::Locked;
-use crate::Digest;
 use crate::kept::is_plain;
 
 /// What one file says.
@@ -220,7 +221,7 @@ impl Shown<'_> {
     fn text(&self) -> String {
         match self {
             Shown::Text(text) if is_plain(text) => text.clone().into_owned(),
-            Shown::Text(text) => text.replace(crate::render::unsafe_in_line, " "),
+            Shown::Text(text) => text.replace(unsafe_in_line, " "),
             Shown::Other(_) => String::new(),
         }
     }

@@ -1,8 +1,6 @@
 //! The tally's promise, held against crowds, kills at any point, torn pages and long sequences: the counts are those of
 //! the session's records in the ledger.
 
-#![cfg(test)]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -92,7 +90,7 @@ const ENDLESS: u64 = 20_000;
 /// This test binary, in a process of its own, appending so many records.
 fn process(dir: &Path, count: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["appends", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["tally::appends", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .env(DIR, dir)
         .env(COUNT, count.to_string())
         .stdout(Stdio::null())

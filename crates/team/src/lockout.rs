@@ -28,11 +28,10 @@ use std::time::{Instant, SystemTime};
 
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_evidence::{lock, rfc3339};
 use toolgate_model::{Lockout, plain_name};
 use toolgate_secrets::redact;
 
-use crate::entry::rfc3339;
-use crate::files;
 use crate::kept::{self, FileError, TextError, Whose};
 use format::{Content, End, derived_id};
 
@@ -412,7 +411,7 @@ impl<'f> Held<'f> {
                 let file = kept::open_locked(path, Whose::Teams, self.deadline)?;
                 let appended = append(path, &file, lines)?;
                 // git replaces files without asking for locks. What went into the one that is gone is written again.
-                if files::still_at(path, &file).map_err(FileError::from)?.is_some() {
+                if lock::still_at(path, &file).map_err(FileError::from)?.is_some() {
                     return Ok(appended);
                 }
             }

@@ -13,8 +13,8 @@ use std::time::Instant;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::render::unsafe_in_line;
-use crate::{LedgerError, files};
+use toolgate_evidence::render::unsafe_in_line;
+use toolgate_evidence::{LedgerError, lock};
 
 /// A text that people write (a name, a reason) has at most this many bytes.
 pub const MAX_TEXT: usize = 400;
@@ -232,8 +232,8 @@ pub(crate) fn open_locked(path: &Path, whose: Whose, deadline: Instant) -> Resul
             opened => opened,
         };
         let file = file.map_err(|error| FileError::about(path, error))?;
-        files::lock(path, deadline, || file.try_lock())?;
-        if files::still_at(path, &file)?.is_some() {
+        lock::wait(path, deadline, || file.try_lock())?;
+        if lock::still_at(path, &file)?.is_some() {
             return Ok(file);
         }
     }
