@@ -13,27 +13,31 @@
 //! What a session has come to so far is counted from its records, in a [`Tally`], so that a call need not read
 //! them all.
 //!
-//! Reading order: [`Entry`] → [`Ledger`] → [`verify()`] → [`SessionCounts`] → [`Tally`].
+//! Reading order: [`Record`] → [`Ledger`] → [`verify()`] → [`SessionCounts`] → [`Tally`].
 
-mod counts;
+mod activity;
 mod digest;
-mod entry;
+mod draft;
 mod error;
 mod files;
 mod ledger;
 pub mod lock;
 mod position;
 mod read;
+mod record;
 pub mod render;
 mod tally;
+mod totals;
 mod verify;
 
-pub use counts::Counts;
+pub use activity::Activity;
 pub use digest::Digest;
-pub use entry::{Counted, Draft, Entry, FindingEntry, MAX_LINE, REPAIR, rfc3339};
+pub use draft::{Draft, rfc3339};
 pub use error::LedgerError;
 pub use ledger::Ledger;
-pub use position::{Position, line, position};
+pub use position::{Position, last_position, position_of};
 pub use read::{Entries, entries, tail};
+pub use record::{MAX_LINE, REPAIR, Record, RecordedFinding};
 pub use tally::{DENIED, Denials, SessionCounts, Tally};
+pub use totals::Totals;
 pub use verify::{Fault, Problem, Report, verify};

@@ -1,11 +1,13 @@
 //! What a team of agents leaves between calls: [`Agents`], who is who, and [`Lockouts`], who may not revise what.
 
 mod agents;
-mod kept;
-mod lockout;
+mod lockouts;
+mod state_file;
+mod text;
 
-pub use agents::{Agent, Agents, AgentsError};
-pub use kept::{FileError, MAX_TEXT, TextError};
-pub use lockout::{
+pub use agents::{Agents, AgentsError, RegisteredAgent};
+pub use lockouts::{
     Added, Cleared, Locked, LockoutError, LockoutFiles, Lockouts, NewLockout, TeamCopy, Which,
 };
+pub use state_file::FileError;
+pub use text::{MAX_TEXT, TextError};

@@ -3,4 +3,4 @@
 #![cfg(test)]
 
 mod agents;
-mod lockout;
+mod lockouts;

@@ -639,7 +639,7 @@ fn a_team_is_deadlocked_when_nobody_is_left() {
 fn child(dir: &Path, count: usize) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["lockout::child_adds", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["lockouts::child_adds", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .env(DIR, dir)
         .env(COUNT, count.to_string())
         .stdout(Stdio::null());
