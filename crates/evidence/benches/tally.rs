@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use toolgate_evidence::{Counted, Digest, Draft, Ledger, Tally, verify};
+use toolgate_evidence::{Activity, Digest, Draft, Ledger, Tally, verify};
 use toolgate_model::{Decision, FindingKind};
 use toolgate_secrets::{Redacted, redact};
 
@@ -110,11 +110,11 @@ fn call(number: u64, time: SystemTime) -> Draft {
         .arg(redact("file_path"), redact(&path))
         .input(Digest::of(path.as_bytes()))
         .took(Duration::from_micros(300))
-        .counting(Counted::Call)
-        .counting(Counted::Write)
-        .counting(Counted::In(redact(&format!("/home/user/project/src/part{}", number % 700))));
+        .counting(Activity::Call)
+        .counting(Activity::Write)
+        .counting(Activity::In(redact(&format!("/home/user/project/src/part{}", number % 700))));
     match number % 10 {
-        0 => draft.counting(Counted::Question),
+        0 => draft.counting(Activity::Question),
         1 => draft.decision(Decision::Deny).finding(
             "outside-workspace",
             FindingKind::Outside,
@@ -162,9 +162,9 @@ fn fill(dir: &Path, length: u64) {
         let mut file = BufWriter::with_capacity(1 << 20, File::create(&path).expect("a file"));
         let mut written = 0;
         while seq <= length && written < FULL_AT {
-            let mut entry = call(seq, start + Duration::from_millis(300 * seq)).into_entry();
-            (entry.seq, entry.prev) = (seq, prev);
-            let mut line = serde_json::to_vec(&entry).expect("a line");
+            let mut record = call(seq, start + Duration::from_millis(300 * seq)).into_record();
+            (record.seq, record.prev) = (seq, prev);
+            let mut line = serde_json::to_vec(&record).expect("a line");
             prev = Digest::of(&line).hex();
             line.push(b'\n');
             file.write_all(&line).expect("room");

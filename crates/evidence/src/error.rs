@@ -1,4 +1,4 @@
-//! Why the ledger could not be used, in words for the person who has to mend it.
+//! Why the ledger could not be used, in words for the person who has to fix it.
 
 use std::fmt;
 use std::io;

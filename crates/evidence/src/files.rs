@@ -1,14 +1,14 @@
 //! The files that a ledger is made of: `ledger.jsonl`, which grows, and `ledger.<first number>.jsonl`, which
 //! were full and do not change any more.
 
-use std::fs::{self, File, Metadata, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::entry::Link;
-use crate::{Digest, LedgerError};
+use crate::record::Link;
+use crate::{Digest, LedgerError, Position, lock};
 
 /// The file that grows.
 pub(crate) fn current_path(state_dir: &Path) -> PathBuf {
@@ -51,60 +51,16 @@ fn first_seq_of(name: &str) -> Option<u64> {
     (digits.len() >= 12 && all_digits).then(|| digits.parse().ok()).flatten()
 }
 
-/// Takes the lock, trying until the deadline. An unlucky process must not wait for ever for one that hangs.
-pub(crate) fn lock(
-    path: &Path,
-    deadline: Instant,
-    mut try_lock: impl FnMut() -> Result<(), TryLockError>,
-) -> Result<(), LedgerError> {
-    // Others hold it for some 20 µs. Sleeping longer and longer keeps a crowd from burning the processor.
-    let mut pause = Duration::from_micros(20);
-    loop {
-        match try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(LedgerError::about(path, error)),
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(LedgerError::Busy { path: path.to_path_buf() });
-        }
-        std::thread::sleep(pause.min(left));
-        pause = (pause * 2).min(Duration::from_millis(1));
-    }
-}
-
-/// The open file's state, if it is still the one that stands at the path. Another process may have renamed
-/// it while we waited for the lock.
-pub(crate) fn still_at(path: &Path, file: &File) -> Result<Option<Metadata>, LedgerError> {
-    let opened = file.metadata().map_err(|error| LedgerError::about(path, error))?;
-    let there = match fs::symlink_metadata(path) {
-        Ok(there) => there,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(LedgerError::about(path, error)),
-    };
-    if !there.is_file() {
-        return Err(LedgerError::NotAFile { path: path.to_path_buf() });
-    }
-    let same = (opened.dev(), opened.ino()) == (there.dev(), there.ino());
-    Ok(same.then_some(opened))
-}
-
 /// Where the good part of a file ends, and the record that it ends with.
-pub(crate) struct End {
+#[derive(Clone, Copy)]
+pub(crate) struct ChainEnd {
     /// The offset behind the newline of the last record; 0 where there is none.
     pub(crate) good: u64,
-    pub(crate) last: Option<Last>,
-}
-
-/// The last record of a file.
-pub(crate) struct Last {
-    pub(crate) seq: u64,
-    pub(crate) digest: Digest,
+    pub(crate) last: Option<Position>,
 }
 
 /// Reads backwards from `length`, usually once: a record is some 500 bytes long.
-pub(crate) fn end_of(file: &File, length: u64) -> io::Result<End> {
+pub(crate) fn end_of(file: &File, length: u64) -> io::Result<ChainEnd> {
     let mut window: u64 = 2048;
     loop {
         let start = length.saturating_sub(window);
@@ -125,15 +81,15 @@ pub(crate) fn end_of(file: &File, length: u64) -> io::Result<End> {
             let line_start = lines.iter().rposition(|&byte| byte == b'\n').map_or(0, |before| before + 1);
             let line = lines.get(line_start..).unwrap_or_default();
             if let Some(link) = Link::of(line) {
-                return Ok(End {
+                return Ok(ChainEnd {
                     good: start + (skipped + newline + 1) as u64,
-                    last: Some(Last { seq: link.seq, digest: Digest::of(line) }),
+                    last: Some(Position { seq: link.seq, digest: Digest::of(line) }),
                 });
             }
             rest = rest.get(..line_start).unwrap_or_default();
         }
         if start == 0 {
-            return Ok(End { good: 0, last: None });
+            return Ok(ChainEnd { good: 0, last: None });
         }
         window = window.saturating_mul(8);
     }
@@ -174,14 +130,14 @@ impl Snapshot {
                 }
                 Err(error) => return Err(LedgerError::about(&path, error)),
             };
-            match lock(&path, deadline, || file.try_lock_shared()) {
+            match lock::wait(&path, deadline, || file.try_lock_shared()) {
                 Ok(()) | Err(LedgerError::Busy { .. }) => {}
                 Err(error) => return Err(error),
             }
             // In this order: a file that is still there after the list was made is not in the list, even if
             // the lock was not to be had.
             let older = older(state_dir)?;
-            if let Some(metadata) = still_at(&path, &file)? {
+            if let Some(metadata) = lock::still_at(&path, &file)? {
                 file.unlock().map_err(|error| LedgerError::about(&path, error))?;
                 let length = metadata.len();
                 return Ok(Snapshot { older, current: Some(Current { path, file, length }) });
@@ -195,7 +151,7 @@ const MAX_READ: u64 = 1024 * 1024;
 
 /// The lines of one file, one at a time.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct RawLines {
     pub(crate) path: PathBuf,
     reader: BufReader<Take<File>>,
     buffer: Vec<u8>,
@@ -203,25 +159,25 @@ pub(crate) struct Lines {
     number: Option<u64>,
 }
 
-/// One line, without its newline.
-pub(crate) struct Line<'l> {
+/// One line of a file, without its newline; a record or not.
+pub(crate) struct RawLine<'l> {
     pub(crate) bytes: &'l [u8],
     /// Whether a newline followed.
     pub(crate) ended: bool,
 }
 
-impl Lines {
-    pub(crate) fn of_older(older: &Older) -> Result<Lines, LedgerError> {
+impl RawLines {
+    pub(crate) fn of_older(older: &Older) -> Result<RawLines, LedgerError> {
         let file = File::open(&older.path).map_err(|error| LedgerError::about(&older.path, error))?;
-        Ok(Lines::new(older.path.clone(), file, u64::MAX))
+        Ok(RawLines::new(older.path.clone(), file, u64::MAX))
     }
 
-    pub(crate) fn of_current(current: Current) -> Lines {
-        Lines::new(current.path, current.file, current.length)
+    pub(crate) fn of_current(current: Current) -> RawLines {
+        RawLines::new(current.path, current.file, current.length)
     }
 
-    fn new(path: PathBuf, file: File, length: u64) -> Lines {
-        Lines {
+    fn new(path: PathBuf, file: File, length: u64) -> RawLines {
+        RawLines {
             path,
             reader: BufReader::with_capacity(64 * 1024, file.take(length)),
             buffer: Vec::new(),
@@ -249,7 +205,7 @@ impl Lines {
     }
 
     /// A line that is too long is given cut, and then is no record.
-    pub(crate) fn next(&mut self) -> Result<Option<Line<'_>>, LedgerError> {
+    pub(crate) fn next(&mut self) -> Result<Option<RawLine<'_>>, LedgerError> {
         self.buffer.clear();
         let read = (&mut self.reader)
             .take(MAX_READ)
@@ -266,7 +222,7 @@ impl Lines {
             self.reader.skip_until(b'\n').map_err(|error| LedgerError::about(&self.path, error))?;
             ended = true;
         }
-        Ok(Some(Line { bytes: &self.buffer, ended }))
+        Ok(Some(RawLine { bytes: &self.buffer, ended }))
     }
 }
 

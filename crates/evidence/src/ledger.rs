@@ -15,9 +15,10 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::entry::{Draft, Entry, Link, MAX_LINE, REPAIR};
-use crate::files::{self, End};
-use crate::{Digest, LedgerError};
+use crate::draft::Draft;
+use crate::files::{self, ChainEnd};
+use crate::record::{Link, MAX_LINE, REPAIR, Record};
+use crate::{Digest, LedgerError, lock};
 
 /// A ledger in a state directory. Holds nothing open: a hook process appends once.
 #[derive(Debug, Clone)]
@@ -47,35 +48,35 @@ impl Ledger {
 
     /// Writes one record and returns its number. Waits for others until the deadline.
     pub fn append(&self, draft: Draft, deadline: Instant) -> Result<u64, LedgerError> {
-        self.append_entry(&mut self.fitted(draft)?, deadline, |_, _| Ok(()))
+        self.append_record(&mut self.fitted(draft)?, deadline, |_, _| Ok(()))
     }
 
     /// The record as it will be written.
-    pub(crate) fn fitted(&self, draft: Draft) -> Result<Entry, LedgerError> {
+    pub(crate) fn fitted(&self, draft: Draft) -> Result<Record, LedgerError> {
         draft.fitted().map_err(|error| self.failed(error.into()))
     }
 
     /// Writes a record that fits, after `announce` has been told where which line will stand. Nothing is written
     /// where that fails.
-    pub(crate) fn append_entry(
+    pub(crate) fn append_record(
         &self,
-        entry: &mut Entry,
+        record: &mut Record,
         deadline: Instant,
         announce: impl Fn(u64, &[u8]) -> Result<(), LedgerError>,
     ) -> Result<u64, LedgerError> {
         for _ in 0..ATTEMPTS {
             let file = self.open()?;
-            files::lock(&self.path, deadline, || file.try_lock())?;
+            lock::wait(&self.path, deadline, || file.try_lock())?;
             // INVARIANT: from here on the file is locked, so nobody else changes or renames it.
-            let Some(metadata) = files::still_at(&self.path, &file)? else {
+            let Some(metadata) = lock::still_at(&self.path, &file)? else {
                 continue;
             };
             let length = metadata.len();
             let end = files::end_of(&file, length).map_err(|error| self.failed(error))?;
-            if length >= self.full_at && end.good == length && self.rotate(&file, &end)? {
+            if length >= self.full_at && end.good == length && self.rotate(&file, end)? {
                 continue;
             }
-            return self.write(&file, length, end, entry, announce);
+            return self.write(&file, length, end, record, announce);
         }
         Err(LedgerError::Busy { path: self.path.clone() })
     }
@@ -88,7 +89,7 @@ impl Ledger {
         offset: u64,
         length: usize,
         digest: Digest,
-    ) -> Result<Option<Entry>, LedgerError> {
+    ) -> Result<Option<Record>, LedgerError> {
         let mut line = vec![0; length.min(MAX_LINE)];
         let mut stands_in = |path: &Path| {
             let read = File::open(path).and_then(|file| file.read_exact_at(&mut line, offset));
@@ -135,8 +136,8 @@ impl Ledger {
         &self,
         file: &File,
         length: u64,
-        end: End,
-        entry: &mut Entry,
+        end: ChainEnd,
+        record: &mut Record,
         announce: impl Fn(u64, &[u8]) -> Result<(), LedgerError>,
     ) -> Result<u64, LedgerError> {
         let (seq, digest) = match end.last {
@@ -147,11 +148,11 @@ impl Ledger {
         let failed = |error: serde_json::Error| self.failed(error.into());
         if end.good < length {
             let torn = Torn { from: end.good, to: length, seq: seq.saturating_add(1) };
-            let mut repair = self.put_aside(file, &torn, &entry.time)?;
+            let mut repair = self.put_aside(file, &torn, &record.time)?;
             chain.push(&mut repair).map_err(failed)?;
         }
         let before = chain.lines.len();
-        chain.push(entry).map_err(failed)?;
+        chain.push(record).map_err(failed)?;
         announce(end.good + before as u64, chain.lines.get(before..).unwrap_or_default())?;
         if let Err(error) = (&mut &*file).write_all(&chain.lines) {
             // A part may have been written before the disk was full. Should taking it away fail as well, it
@@ -159,11 +160,11 @@ impl Ledger {
             let _ = file.set_len(end.good);
             return Err(self.failed(error));
         }
-        Ok(entry.seq)
+        Ok(record.seq)
     }
 
     /// Saves what stands behind the last record, cuts it off, and returns the record that says so.
-    fn put_aside(&self, file: &File, torn: &Torn, time: &str) -> Result<Entry, LedgerError> {
+    fn put_aside(&self, file: &File, torn: &Torn, time: &str) -> Result<Record, LedgerError> {
         let mut bytes = vec![0; usize::try_from(torn.to - torn.from).unwrap_or_default()];
         file.read_exact_at(&mut bytes, torn.from).map_err(|error| self.failed(error))?;
         let digest = Digest::of(&bytes);
@@ -183,26 +184,25 @@ impl Ledger {
             return Err(LedgerError::about(&path, error));
         }
         file.set_len(torn.from).map_err(|error| self.failed(error))?;
-        Ok(Entry {
+        Ok(Record {
             args: vec![
                 ("bytes".to_owned(), bytes.len().to_string()),
                 ("digest".to_owned(), digest.to_string()),
                 ("file".to_owned(), format!("torn/{name}")),
             ],
-            ..Entry::blank(time.to_owned(), REPAIR.to_owned())
+            ..Record::blank(time.to_owned(), REPAIR.to_owned())
         })
     }
 
     /// Gives a full file its final name. False where that name is taken: then somebody has moved files about,
     /// and writing on is better than losing a file. [`crate::verify()`] will show it.
-    fn rotate(&self, file: &File, end: &End) -> Result<bool, LedgerError> {
+    fn rotate(&self, file: &File, end: ChainEnd) -> Result<bool, LedgerError> {
         let mut start = vec![0; MAX_LINE];
         let read = file.read_at(&mut start, 0).map_err(|error| self.failed(error))?;
         let first =
             start.get(..read).and_then(|start| start.split(|&byte| byte == b'\n').next()).unwrap_or_default();
         // Any number between the file's first and last keeps the order of the files.
-        let Some(first_seq) = Link::of(first).map(|link| link.seq).or(end.last.as_ref().map(|last| last.seq))
-        else {
+        let Some(first_seq) = Link::of(first).map(|link| link.seq).or(end.last.map(|last| last.seq)) else {
             return Ok(false);
         };
         let older = files::older_path(&self.state_dir, first_seq);
@@ -237,15 +237,15 @@ struct Chain {
 }
 
 impl Chain {
-    fn push(&mut self, entry: &mut Entry) -> serde_json::Result<()> {
+    fn push(&mut self, record: &mut Record) -> serde_json::Result<()> {
         // A record never holds a raw newline, and at most one stands before this one.
         if let Some(line) = self.lines.strip_suffix(b"\n") {
             self.digest = Digest::of(line);
         }
         self.seq = self.seq.saturating_add(1);
-        entry.seq = self.seq;
-        entry.prev = self.digest.hex();
-        entry.append_to(&mut self.lines)
+        record.seq = self.seq;
+        record.prev = self.digest.hex();
+        record.append_to(&mut self.lines)
     }
 }
 

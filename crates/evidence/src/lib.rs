@@ -11,36 +11,33 @@
 //! No secret is written: texts of a call enter a [`Draft`] only as [`toolgate_secrets::Redacted`].
 //!
 //! What a session has come to so far is counted from its records, in a [`Tally`], so that a call need not read
-//! them all. Beside the ledger: [`Lockouts`], who may not revise what, and [`Agents`], who is who.
+//! them all.
 //!
-//! Reading order: [`Entry`] → [`Ledger`] → [`verify()`] → [`SessionCounts`] → [`Tally`].
+//! Reading order: [`Record`] → [`Ledger`] → [`verify()`] → [`SessionCounts`] → [`Tally`].
 
-mod agents;
-mod counts;
+mod activity;
 mod digest;
-mod entry;
+mod draft;
 mod error;
 mod files;
-mod kept;
 mod ledger;
-mod lockout;
+pub mod lock;
 mod position;
 mod read;
+mod record;
 pub mod render;
 mod tally;
+mod totals;
 mod verify;
 
-pub use agents::{Agent, Agents, AgentsError};
-pub use counts::Counts;
+pub use activity::Activity;
 pub use digest::Digest;
-pub use entry::{Counted, Draft, Entry, FindingEntry, MAX_LINE, REPAIR, rfc3339};
+pub use draft::{Draft, rfc3339};
 pub use error::LedgerError;
-pub use kept::{FileError, MAX_TEXT, TextError};
 pub use ledger::Ledger;
-pub use lockout::{
-    Added, Cleared, Locked, LockoutError, LockoutFiles, Lockouts, NewLockout, TeamCopy, Which,
-};
-pub use position::{Position, line, position};
+pub use position::{Position, last_position, position_of};
 pub use read::{Entries, entries, tail};
+pub use record::{MAX_LINE, REPAIR, Record, RecordedFinding};
 pub use tally::{DENIED, Denials, SessionCounts, Tally};
+pub use totals::Totals;
 pub use verify::{Fault, Problem, Report, verify};

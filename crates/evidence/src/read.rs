@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::files::{Current, Lines, Older, Snapshot};
-use crate::{Entry, LedgerError};
+use crate::files::{Current, Older, RawLines, Snapshot};
+use crate::{LedgerError, Record};
 
 /// All records, the oldest first.
 pub fn entries(state_dir: &Path) -> Result<Entries, LedgerError> {
@@ -42,7 +42,7 @@ pub fn tail(state_dir: &Path, count: usize) -> Result<Entries, LedgerError> {
 /// the same; a file that cannot be read ends it.
 #[derive(Debug)]
 pub struct Entries {
-    lines: Option<Lines>,
+    lines: Option<RawLines>,
     older: std::vec::IntoIter<Older>,
     current: Option<Current>,
     /// Where to begin in the first file.
@@ -50,11 +50,11 @@ pub struct Entries {
 }
 
 impl Iterator for Entries {
-    type Item = Result<Entry, LedgerError>;
+    type Item = Result<Record, LedgerError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.step() {
-            Ok(entry) => entry.map(Ok),
+            Ok(record) => record.map(Ok),
             Err(error) => {
                 if !matches!(error, LedgerError::Malformed { .. }) {
                     self.lines = None;
@@ -68,13 +68,13 @@ impl Iterator for Entries {
 }
 
 impl Entries {
-    fn step(&mut self) -> Result<Option<Entry>, LedgerError> {
+    fn step(&mut self) -> Result<Option<Record>, LedgerError> {
         loop {
             let Some(lines) = &mut self.lines else {
                 let mut lines = if let Some(older) = self.older.next() {
-                    Lines::of_older(&older)?
+                    RawLines::of_older(&older)?
                 } else if let Some(current) = self.current.take() {
-                    Lines::of_current(current)
+                    RawLines::of_current(current)
                 } else {
                     return Ok(None);
                 };
@@ -87,8 +87,8 @@ impl Entries {
                 continue;
             };
             if line.ended {
-                let entry = serde_json::from_slice(line.bytes).ok();
-                return entry.map(Some).ok_or_else(|| LedgerError::Malformed {
+                let record = serde_json::from_slice(line.bytes).ok();
+                return record.map(Some).ok_or_else(|| LedgerError::Malformed {
                     path: lines.path.clone(),
                     line: lines.number(),
                 });

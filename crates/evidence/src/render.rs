@@ -9,16 +9,16 @@ use std::fmt::{self, Write as _};
 
 use toolgate_model::{Decision, FindingKind};
 
-use crate::Entry;
+use crate::Record;
 
 /// A denial as `ib` logs it; `None` for what it does not log.
 ///
 /// `[2026-01-10 15:05:06] [PreToolUse] Permission denied: Read (file_path: /etc/passwd)`
-pub fn ib(entry: &Entry) -> Option<String> {
-    if entry.decision != Decision::Deny {
+pub fn ib(record: &Record) -> Option<String> {
+    if record.decision != Decision::Deny {
         return None;
     }
-    let reason = entry.findings.first().map(|finding| finding.kind);
+    let reason = record.findings.first().map(|finding| finding.kind);
     let form = match reason {
         Some(FindingKind::MainCheckout) => IbForm::MainRepo,
         Some(FindingKind::OtherAgent) => IbForm::OtherAgent,
@@ -26,15 +26,15 @@ pub fn ib(entry: &Entry) -> Option<String> {
         _ => IbForm::Denied,
     };
     let (event, args) = match form {
-        IbForm::Denied => (entry.event.as_str(), entry.args.clone()),
+        IbForm::Denied => (record.event.as_str(), record.args.clone()),
         IbForm::MainRepo | IbForm::OtherAgent | IbForm::OtherWorktree => {
-            (CHECK_PATH, vec![("path".to_owned(), path(entry).to_owned())])
+            (CHECK_PATH, vec![("path".to_owned(), path(record).to_owned())])
         }
     };
     let line = IbLine {
-        time: entry.time.get(..19).unwrap_or(&entry.time).replace('T', " "),
+        time: record.time.get(..19).unwrap_or(&record.time).replace('T', " "),
         event: event.to_owned(),
-        tool: entry.tool.clone(),
+        tool: record.tool.clone(),
         form,
         newer: false,
         args,
@@ -43,12 +43,12 @@ pub fn ib(entry: &Entry) -> Option<String> {
 }
 
 /// A line as the `mpm` file guard logs it.
-pub fn mpm(entry: &Entry) -> String {
-    let tool = plain(&entry.tool);
-    let path = plain(path(entry));
-    let finding = entry.findings.first();
+pub fn mpm(record: &Record) -> String {
+    let tool = plain(&record.tool);
+    let path = plain(path(record));
+    let finding = record.findings.first();
     let message = plain(finding.map_or("", |finding| finding.message.as_str()));
-    match (entry.decision, finding.map(|finding| finding.kind)) {
+    match (record.decision, finding.map(|finding| finding.kind)) {
         (Decision::Allow, _) => format!("INFO Allowed {tool} operation: {path}"),
         (Decision::Ask, _) => format!("INFO Asked about {tool} operation: {message}"),
         (
@@ -77,28 +77,28 @@ pub fn mpm(entry: &Entry) -> String {
 /// One line for a person.
 ///
 /// `2026-01-10 15:05:06 deny Read file_path=/etc/passwd: writes outside … [outside-workspace]`
-pub fn text(entry: &Entry) -> String {
-    let time = entry.time.get(..19).unwrap_or(&entry.time).replace('T', " ");
-    let mut line = format!("{} {:<5}", plain(&time), entry.decision.word());
-    let subject = if entry.tool.is_empty() { &entry.event } else { &entry.tool };
-    for (name, value) in [("", subject), ("agent=", &entry.agent)] {
+pub fn text(record: &Record) -> String {
+    let time = record.time.get(..19).unwrap_or(&record.time).replace('T', " ");
+    let mut line = format!("{} {:<5}", plain(&time), record.decision.word());
+    let subject = if record.tool.is_empty() { &record.event } else { &record.tool };
+    for (name, value) in [("", subject), ("agent=", &record.agent)] {
         if !value.is_empty() {
             line.push(' ');
             line.push_str(name);
             line.push_str(&plain(value));
         }
     }
-    for (name, value) in &entry.args {
+    for (name, value) in &record.args {
         line.push(' ');
         line.push_str(&plain(name));
         line.push('=');
         line.push_str(&plain(value));
     }
-    if let Some(finding) = entry.findings.first() {
+    if let Some(finding) = record.findings.first() {
         line.push_str(": ");
         line.push_str(&plain(&finding.message));
-        if entry.findings.len() > 1 {
-            let _ = write!(line, " (and {} more)", entry.findings.len() - 1);
+        if record.findings.len() > 1 {
+            let _ = write!(line, " (and {} more)", record.findings.len() - 1);
         }
     }
     line
@@ -232,14 +232,14 @@ fn is_name(text: &str) -> bool {
 }
 
 /// The path that the record is about.
-fn path(entry: &Entry) -> &str {
-    let found = entry.findings.first().map(|finding| finding.path.as_str());
-    let named = entry.args.first().map(|(_, value)| value.as_str());
+fn path(record: &Record) -> &str {
+    let found = record.findings.first().map(|finding| finding.path.as_str());
+    let named = record.args.first().map(|(_, value)| value.as_str());
     found.filter(|path| !path.is_empty()).or(named).unwrap_or_default()
 }
 
 /// Whether a terminal acts on it, breaks the line at it or turns the line around.
-pub(crate) fn unsafe_in_line(c: char) -> bool {
+pub fn unsafe_in_line(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -265,28 +265,28 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::FindingEntry;
+    use crate::RecordedFinding;
 
-    fn entry(decision: Decision, kind: Option<FindingKind>, path: &str) -> Entry {
-        let finding = kind.map(|kind| FindingEntry {
+    fn record(decision: Decision, kind: Option<FindingKind>, path: &str) -> Record {
+        let finding = kind.map(|kind| RecordedFinding {
             policy: "some-policy".to_owned(),
             kind,
             decision,
             path: path.to_owned(),
             message: "not this way [some-policy]".to_owned(),
         });
-        Entry {
+        Record {
             tool: "Read".to_owned(),
             args: vec![("file_path".to_owned(), path.to_owned())],
             decision,
             findings: finding.into_iter().collect(),
-            ..Entry::blank("2026-01-10T15:05:06.789Z".to_owned(), "PreToolUse".to_owned())
+            ..Record::blank("2026-01-10T15:05:06.789Z".to_owned(), "PreToolUse".to_owned())
         }
     }
 
     #[test]
     fn ib_lines() {
-        let denied = |kind| ib(&entry(Decision::Deny, Some(kind), "/etc/passwd"));
+        let denied = |kind| ib(&record(Decision::Deny, Some(kind), "/etc/passwd"));
         assert_eq!(
             denied(FindingKind::Outside).unwrap(),
             "[2026-01-10 15:05:06] [PreToolUse] Permission denied: Read (file_path: /etc/passwd)"
@@ -299,8 +299,8 @@ mod tests {
             denied(FindingKind::OtherAgent).unwrap(),
             "[2026-01-10 15:05:06] [hook-check-path] Blocked: Read tried to access other agent's data: /etc/passwd"
         );
-        assert_eq!(ib(&entry(Decision::Allow, None, "a")), None);
-        let mut two = entry(Decision::Deny, None, "a, b");
+        assert_eq!(ib(&record(Decision::Allow, None, "a")), None);
+        let mut two = record(Decision::Deny, None, "a, b");
         two.args.push(("limit".to_owned(), "5".to_owned()));
         assert_eq!(
             ib(&two).unwrap(),
@@ -335,23 +335,26 @@ mod tests {
             ),
             (Decision::Allow, None, "INFO Allowed Read operation: /x"),
         ] {
-            assert_eq!(mpm(&entry(decision, kind, "/x")), line);
+            assert_eq!(mpm(&record(decision, kind, "/x")), line);
         }
     }
 
     #[test]
     fn text_lines() {
         assert_eq!(
-            text(&entry(Decision::Deny, Some(FindingKind::Outside), "/x")),
+            text(&record(Decision::Deny, Some(FindingKind::Outside), "/x")),
             "2026-01-10 15:05:06 deny  Read file_path=/x: not this way [some-policy]"
         );
-        assert_eq!(text(&entry(Decision::Allow, None, "/x")), "2026-01-10 15:05:06 allow Read file_path=/x");
+        assert_eq!(text(&record(Decision::Allow, None, "/x")), "2026-01-10 15:05:06 allow Read file_path=/x");
     }
 
     #[test]
     fn a_path_cannot_forge_a_line_or_drive_a_terminal() {
-        let forged =
-            entry(Decision::Deny, Some(FindingKind::Outside), "x\n[2026-01-10 15:05:06] \u{1b}[2Jy\u{202e}z");
+        let forged = record(
+            Decision::Deny,
+            Some(FindingKind::Outside),
+            "x\n[2026-01-10 15:05:06] \u{1b}[2Jy\u{202e}z",
+        );
         for line in [ib(&forged).unwrap(), mpm(&forged), text(&forged)] {
             assert!(!line.contains(['\n', '\u{1b}', '\u{202e}']), "{line}");
             assert!(line.contains("x\\n[2026-01-10 15:05:06] \\u{1b}[2Jy\\u{202e}z"), "{line}");
@@ -391,9 +394,9 @@ mod tests {
             args in prop::collection::vec(("[a-z_]{1,8}", "[a-z,:() \n]{0,12}"), 0..4),
             kind in prop::sample::select(vec![FindingKind::Outside, FindingKind::MainCheckout, FindingKind::OtherAgent]),
         ) {
-            let mut entry = entry(Decision::Deny, Some(kind), &path);
-            entry.args.extend(args);
-            let line = ib(&entry).unwrap();
+            let mut record = record(Decision::Deny, Some(kind), &path);
+            record.args.extend(args);
+            let line = ib(&record).unwrap();
             prop_assert_eq!(parse_ib_line(&line).map(|line| line.to_string()), Some(line));
         }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::entry::Link;
-use crate::files::{self, Lines, Snapshot};
+use crate::files::{self, RawLines, Snapshot};
+use crate::record::Link;
 use crate::{Digest, LedgerError};
 
 /// Reads all files of the ledger, in their order, and says whether anything was changed.
@@ -22,10 +22,10 @@ pub fn verify(state_dir: &Path) -> Result<Report, LedgerError> {
     let mut check = Check::default();
     let full_files = older.len();
     for older in older {
-        check.file(Lines::of_older(&older)?, Role::Full(older.first_seq))?;
+        check.file(RawLines::of_older(&older)?, Role::Full(older.first_seq))?;
     }
     match current {
-        Some(current) => check.file(Lines::of_current(current), Role::Growing)?,
+        Some(current) => check.file(RawLines::of_current(current), Role::Growing)?,
         None if full_files > 0 => {
             check.fault(&files::current_path(state_dir), 0, Fault::NewestFileMissing);
         }
@@ -143,7 +143,7 @@ impl Default for Check {
 }
 
 impl Check {
-    fn file(&mut self, mut lines: Lines, role: Role) -> Result<(), LedgerError> {
+    fn file(&mut self, mut lines: RawLines, role: Role) -> Result<(), LedgerError> {
         self.report.segments += 1;
         let path = lines.path.clone();
         let mut number = 0;

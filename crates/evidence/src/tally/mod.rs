@@ -12,8 +12,8 @@
 //! against a machine that loses power. A tally that cannot be read afterwards is counted anew from the ledger. Records
 //! that were written past the tally are found by that alone.
 
-mod book;
-mod counts;
+mod pages;
+mod session_counts;
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -24,11 +24,12 @@ use std::time::{Duration, Instant};
 use toolgate_model::shorten;
 use toolgate_secrets::Redacted;
 
-use self::book::{Mark, Page, State};
-pub use self::counts::{DENIED, Denials, SessionCounts};
-use crate::entry::{Draft, Entry, MAX_NAME};
+use self::pages::{Mark, Page, State};
+pub use self::session_counts::{DENIED, Denials, SessionCounts};
+use crate::draft::{Draft, MAX_NAME};
 use crate::ledger::{ATTEMPTS, Ledger, make_dir};
-use crate::{Digest, LedgerError, entries, files};
+use crate::record::Record;
+use crate::{Digest, LedgerError, entries, lock};
 
 /// The counts of a session, locked until they are dropped or a record is appended.
 ///
@@ -48,16 +49,16 @@ impl Tally {
     /// The tally of this session, as the ledger's records name it. Waits for others until the deadline.
     pub fn open(ledger: &Ledger, session: &Redacted, deadline: Instant) -> Result<Tally, LedgerError> {
         let mut tally = Tally::lock(ledger, session, deadline)?;
-        let Page { generation, counts, mark } = match book::read(&tally.file) {
+        let Page { generation, counts, mark } = match pages::read(&tally.file) {
             Ok(State::Known(page)) => page,
             Ok(State::Unreadable) => return tally.recount(),
             Err(error) => return Err(tally.failed(error)),
         };
         tally.generation = generation;
         tally.counts = counts;
-        if let Some(entry) = marked(ledger, mark)? {
+        if let Some(record) = marked(ledger, mark)? {
             // Stored before anything else: the next mark takes the place of this one.
-            tally.counts.add(&entry);
+            tally.counts.add(&record);
             tally.generation = generation.saturating_add(1);
             tally.store()?;
         }
@@ -74,14 +75,14 @@ impl Tally {
             result => result.map_err(failed)?,
         };
         // Who does not get the lock looks all the same: one of the two pages is always whole.
-        match files::lock(&path, Instant::now() + PATIENCE, || file.try_lock_shared()) {
+        match lock::wait(&path, Instant::now() + PATIENCE, || file.try_lock_shared()) {
             Ok(()) | Err(LedgerError::Busy { .. }) => {}
             Err(error) => return Err(error),
         }
-        match book::read(&file).map_err(failed)? {
+        match pages::read(&file).map_err(failed)? {
             State::Known(Page { mut counts, mark, .. }) => {
-                if let Some(entry) = marked(ledger, mark)? {
-                    counts.add(&entry);
+                if let Some(record) = marked(ledger, mark)? {
+                    counts.add(&record);
                 }
                 Ok(counts)
             }
@@ -102,18 +103,18 @@ impl Tally {
     /// What will have happened when this record is written.
     pub fn counts_after(&self, draft: &Draft) -> Result<SessionCounts, LedgerError> {
         let mut counts = self.counts.clone();
-        counts.add(&self.entry(draft.clone())?);
+        counts.add(&self.record(draft.clone())?);
         Ok(counts)
     }
 
     /// Writes one record of this session to the ledger, counts it, and returns its number.
     pub fn append(mut self, draft: Draft, deadline: Instant) -> Result<u64, LedgerError> {
-        let mut entry = self.entry(draft)?;
-        let seq = self.ledger.append_entry(&mut entry, deadline, |offset, line| {
+        let mut record = self.record(draft)?;
+        let seq = self.ledger.append_record(&mut record, deadline, |offset, line| {
             let mark = Mark { offset, length: line.len(), digest: Digest::of(line) };
-            book::write_mark(&self.file, self.generation, mark).map_err(|error| self.failed(error))
+            pages::write_mark(&self.file, self.generation, mark).map_err(|error| self.failed(error))
         })?;
-        self.counts.add(&entry);
+        self.counts.add(&record);
         self.generation = self.generation.saturating_add(1);
         // The record is in the ledger, and the mark says so: should this fail, whoever comes next counts it.
         let _ = self.store();
@@ -124,10 +125,10 @@ impl Tally {
         let path = path_of(ledger.state_dir(), session);
         for _ in 0..ATTEMPTS {
             let file = open(&path)?;
-            files::lock(&path, deadline, || file.try_lock())?;
+            lock::wait(&path, deadline, || file.try_lock())?;
             // INVARIANT: from here on, only we change the file, and it is the one that others will find: somebody
             // who tidies up may have removed the one that we have opened.
-            if files::still_at(&path, &file)?.is_some() {
+            if lock::still_at(&path, &file)?.is_some() {
                 let (ledger, session) = (ledger.clone(), session.clone());
                 let counts = SessionCounts::default();
                 return Ok(Tally { ledger, session, path, file, generation: 0, counts });
@@ -138,17 +139,17 @@ impl Tally {
 
     fn recount(mut self) -> Result<Tally, LedgerError> {
         self.counts = count(&self.ledger, &self.session)?;
-        self.generation = book::rewrite(&self.file, &self.counts).map_err(|error| self.failed(error))?;
+        self.generation = pages::rewrite(&self.file, &self.counts).map_err(|error| self.failed(error))?;
         Ok(self)
     }
 
     /// The record as it will be written, whatever session the draft names.
-    fn entry(&self, draft: Draft) -> Result<Entry, LedgerError> {
+    fn record(&self, draft: Draft) -> Result<Record, LedgerError> {
         self.ledger.fitted(draft.session(self.session.clone()))
     }
 
     fn store(&self) -> Result<(), LedgerError> {
-        book::write_page(&self.file, self.generation, &self.counts).map_err(|error| self.failed(error))
+        pages::write_page(&self.file, self.generation, &self.counts).map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: io::Error) -> LedgerError {
@@ -157,7 +158,7 @@ impl Tally {
 }
 
 /// The record that was marked, if it was written.
-fn marked(ledger: &Ledger, mark: Option<Mark>) -> Result<Option<Entry>, LedgerError> {
+fn marked(ledger: &Ledger, mark: Option<Mark>) -> Result<Option<Record>, LedgerError> {
     match mark {
         Some(Mark { offset, length, digest }) => ledger.find(offset, length, digest),
         None => Ok(None),
@@ -169,9 +170,9 @@ fn marked(ledger: &Ledger, mark: Option<Mark>) -> Result<Option<Entry>, LedgerEr
 fn count(ledger: &Ledger, session: &Redacted) -> Result<SessionCounts, LedgerError> {
     let name = shorten(session.as_str(), MAX_NAME);
     let mut counts = SessionCounts::default();
-    for entry in entries(ledger.state_dir())? {
-        match entry {
-            Ok(entry) if entry.session == name && !entry.is_repair() => counts.add(&entry),
+    for record in entries(ledger.state_dir())? {
+        match record {
+            Ok(record) if record.session == name && !record.is_repair() => counts.add(&record),
             Ok(_) | Err(LedgerError::Malformed { .. }) => {}
             Err(error) => return Err(error),
         }

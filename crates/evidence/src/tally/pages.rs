@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::counts::SessionCounts;
+use super::session_counts::SessionCounts;
 use crate::Digest;
 
 /// Which format this is. Another one cannot be read, and is counted anew.

@@ -17,7 +17,8 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use toolgate_model::plain_name;
 
-use crate::kept::{self, FileError, TextError, Whose};
+use crate::state_file::{self, FileError, Whose};
+use crate::text::{self, TextError};
 
 /// The registry may be this large: thousands of agents.
 const MAX_FILE: usize = 1024 * 1024;
@@ -25,7 +26,7 @@ const MAX_FILE: usize = 1024 * 1024;
 /// One agent, as it was registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Agent {
+pub struct RegisteredAgent {
     /// Its name, as people write it.
     pub name: String,
     /// Its role.
@@ -56,7 +57,7 @@ enum Seat<'a> {
     Name,
 }
 
-impl Agent {
+impl RegisteredAgent {
     fn seat(&self) -> Seat<'_> {
         match (&self.session, &self.root) {
             (Some(session), _) => Seat::Session(session),
@@ -70,19 +71,19 @@ impl Agent {
     }
 
     fn check(&self) -> Result<(), AgentsError> {
-        kept::check_name("name", &self.name)?;
-        kept::check_name("name", &plain_name(&self.name))?;
+        text::check_name("name", &self.name)?;
+        text::check_name("name", &plain_name(&self.name))?;
         if let Some(role) = &self.role {
-            kept::check_name("role", role)?;
+            text::check_name("role", role)?;
         }
         if let Some(session) = &self.session {
-            kept::check_name("session", session)?;
+            text::check_name("session", session)?;
         }
         if let Some(root) = self.root.as_ref().filter(|root| !is_plain_root(root)) {
             return Err(AgentsError::Root { root: root.clone() });
         }
         for glob in self.read.iter().chain(&self.write) {
-            kept::check_name("glob", glob)?;
+            text::check_name("glob", glob)?;
             let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
             if !Path::new(glob).components().all(is_below) {
                 return Err(AgentsError::NotBelow { glob: glob.clone() });
@@ -95,30 +96,30 @@ impl Agent {
 /// Whether a path says where it is without a look at the disk, and can be written as JSON.
 fn is_plain_root(root: &Path) -> bool {
     let leads_down = |part| matches!(part, Component::RootDir | Component::Normal(_));
-    root.is_absolute() && root.components().all(leads_down) && root.to_str().is_some_and(kept::is_plain)
+    root.is_absolute() && root.components().all(leads_down) && root.to_str().is_some_and(text::is_plain)
 }
 
 /// All agents of a state directory, in the order in which they were registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Agents {
-    agents: Vec<Agent>,
+    agents: Vec<RegisteredAgent>,
 }
 
 /// The file, as it is written.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Registry {
-    agents: Vec<Agent>,
+struct RegistryFile {
+    agents: Vec<RegisteredAgent>,
 }
 
 impl Agents {
     /// Reads the registry. Where there is none, nobody is registered.
     pub fn read(state_dir: &Path) -> Result<Agents, AgentsError> {
         let path = registry_path(state_dir);
-        let Some(text) = kept::read_whole(&path, MAX_FILE)? else {
+        let Some(text) = state_file::read_whole(&path, MAX_FILE)? else {
             return Ok(Agents::default());
         };
-        let registry: Registry = serde_json::from_slice(&text)
+        let registry: RegistryFile = serde_json::from_slice(&text)
             .map_err(|error| FileError::Malformed { path: path.clone(), line: error.line().max(1) })?;
         // What could not have been registered was not written by us.
         let broken = |why| AgentsError::Broken { path: path.clone(), why: Box::new(why) };
@@ -145,7 +146,7 @@ impl Agents {
         change: impl FnOnce(&mut Agents) -> Result<T, AgentsError>,
     ) -> Result<T, AgentsError> {
         // A lock of its own: the registry itself is replaced.
-        let _lock = kept::open_locked(&state_dir.join("agents.lock"), Whose::Ours, deadline)?;
+        let _lock = state_file::open_locked(&state_dir.join("agents.lock"), Whose::Ours, deadline)?;
         let before = Agents::read(state_dir)?;
         let mut agents = before.clone();
         let outcome = change(&mut agents)?;
@@ -157,7 +158,7 @@ impl Agents {
 
     fn save(self, path: &Path) -> Result<(), AgentsError> {
         let failed = |error| FileError::about(path, error);
-        let registry = Registry { agents: self.agents };
+        let registry = RegistryFile { agents: self.agents };
         let mut text = serde_json::to_vec_pretty(&registry).map_err(|error| failed(error.into()))?;
         text.push(b'\n');
         if text.len() > MAX_FILE {
@@ -176,12 +177,12 @@ impl Agents {
             let _ = fs::remove_file(&new);
             return Err(failed(error).into());
         }
-        kept::sync_parent(path)?;
+        state_file::sync_parent(path)?;
         Ok(())
     }
 
     /// Registers an agent, in place of its own entry for the same session or worktree, which is returned.
-    pub fn add(&mut self, agent: Agent) -> Result<Option<Agent>, AgentsError> {
+    pub fn add(&mut self, agent: RegisteredAgent) -> Result<Option<RegisteredAgent>, AgentsError> {
         agent.check()?;
         let mut same_seat = self.agents.iter_mut().filter(|known| known.seat() == agent.seat());
         match agent.seat() {
@@ -203,35 +204,35 @@ impl Agents {
     }
 
     /// Takes out all entries of this name, and returns them.
-    pub fn remove(&mut self, name: &str) -> Vec<Agent> {
+    pub fn remove(&mut self, name: &str) -> Vec<RegisteredAgent> {
         self.agents.extract_if(.., |agent| agent.is_named(name)).collect()
     }
 
     /// The agent that this session was registered for.
-    pub fn of_session(&self, session: &str) -> Option<&Agent> {
+    pub fn of_session(&self, session: &str) -> Option<&RegisteredAgent> {
         self.agents.iter().find(|agent| agent.seat() == Seat::Session(session))
     }
 
     /// The agent that all sessions in exactly this worktree are.
-    pub fn of_root(&self, root: &Path) -> Option<&Agent> {
+    pub fn of_root(&self, root: &Path) -> Option<&RegisteredAgent> {
         self.agents.iter().find(|agent| agent.seat() == Seat::Root(root))
     }
 
     /// The entries of this name: an agent may have several worktrees.
-    pub fn named<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Agent> + use<'a> {
+    pub fn named<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a RegisteredAgent> + use<'a> {
         let name = plain_name(name);
         self.agents.iter().filter(move |agent| plain_name(&agent.name) == name)
     }
 
     /// All entries.
-    pub fn iter(&self) -> std::slice::Iter<'_, Agent> {
+    pub fn iter(&self) -> std::slice::Iter<'_, RegisteredAgent> {
         self.agents.iter()
     }
 }
 
 impl<'a> IntoIterator for &'a Agents {
-    type Item = &'a Agent;
-    type IntoIter = std::slice::Iter<'a, Agent>;
+    type Item = &'a RegisteredAgent;
+    type IntoIter = std::slice::Iter<'a, RegisteredAgent>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()

@@ -13,11 +13,7 @@ use std::time::Instant;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::render::unsafe_in_line;
-use crate::{LedgerError, files};
-
-/// A text that people write (a name, a reason) has at most this many bytes.
-pub const MAX_TEXT: usize = 400;
+use toolgate_evidence::{LedgerError, lock};
 
 /// Why a file could not be used.
 #[derive(Debug)]
@@ -98,7 +94,7 @@ impl fmt::Display for FileError {
                 write!(f, "`{}` would have more than {bytes} bytes", path.display())
             }
             FileError::Malformed { path, line } => {
-                write!(f, "line {line} of `{}` cannot be read; mend it or take it out", path.display())
+                write!(f, "line {line} of `{}` cannot be read; fix it or remove it", path.display())
             }
             FileError::Failed { path, source } => {
                 write!(f, "cannot use `{}`: {}", path.display(), source.kind())
@@ -117,59 +113,6 @@ impl std::error::Error for FileError {
             | FileError::Malformed { .. } => None,
         }
     }
-}
-
-/// What is wrong with a text that is to be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextError {
-    /// It says nothing.
-    Empty {
-        /// What it should say.
-        what: &'static str,
-    },
-    /// It has more than [`MAX_TEXT`] bytes.
-    TooLong {
-        /// What it says.
-        what: &'static str,
-    },
-    /// It has a newline, or another character that a terminal acts on.
-    NotPlain {
-        /// What it says.
-        what: &'static str,
-    },
-}
-
-impl fmt::Display for TextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TextError::Empty { what } => write!(f, "the {what} is empty"),
-            TextError::TooLong { what } => write!(f, "the {what} has more than {MAX_TEXT} bytes"),
-            TextError::NotPlain { what } => {
-                write!(f, "the {what} holds a newline or a control character; write it on one line")
-            }
-        }
-    }
-}
-
-impl std::error::Error for TextError {}
-
-/// Whether a text can stand on a line and be shown as it is.
-pub(crate) fn is_plain(text: &str) -> bool {
-    // Nearly all of them are ASCII, which needs no decoding.
-    text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(unsafe_in_line)
-}
-
-/// Checks a text that may be empty.
-pub(crate) fn check_text(what: &'static str, text: &str) -> Result<(), TextError> {
-    if text.len() > MAX_TEXT {
-        return Err(TextError::TooLong { what });
-    }
-    if is_plain(text) { Ok(()) } else { Err(TextError::NotPlain { what }) }
-}
-
-/// Checks a text that has to say something.
-pub(crate) fn check_name(what: &'static str, text: &str) -> Result<(), TextError> {
-    if text.trim().is_empty() { Err(TextError::Empty { what }) } else { check_text(what, text) }
 }
 
 /// All of a regular file; `None` where nothing stands there.
@@ -232,8 +175,8 @@ pub(crate) fn open_locked(path: &Path, whose: Whose, deadline: Instant) -> Resul
             opened => opened,
         };
         let file = file.map_err(|error| FileError::about(path, error))?;
-        files::lock(path, deadline, || file.try_lock())?;
-        if files::still_at(path, &file)?.is_some() {
+        lock::wait(path, deadline, || file.try_lock())?;
+        if lock::still_at(path, &file)?.is_some() {
             return Ok(file);
         }
     }

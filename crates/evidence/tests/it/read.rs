@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use toolgate_evidence::{Entry, Ledger, LedgerError, entries, tail};
+use toolgate_evidence::{Ledger, LedgerError, Record, entries, tail};
 
 use crate::support::{all, bytes, current, draft, filled, soon};
 
@@ -17,7 +17,7 @@ fn the_tail_is_the_end_of_the_whole() {
     }
     let whole = all(temp.path());
     for count in [0, 1, 2, 3, 10, 59, 60, 61, 1000] {
-        let end: Vec<Entry> = tail(temp.path(), count).unwrap().collect::<Result<_, _>>().unwrap();
+        let end: Vec<Record> = tail(temp.path(), count).unwrap().collect::<Result<_, _>>().unwrap();
         assert_eq!(end, whole[whole.len().saturating_sub(count)..], "{count}");
     }
 }
@@ -31,7 +31,7 @@ fn the_tail_of_a_large_file_and_of_a_torn_one() {
     text.extend(b"{\"seq\":301");
     fs::write(current(temp.path()), text).unwrap();
     for count in [1, 150, 299, 300] {
-        let end: Vec<_> = tail(temp.path(), count).unwrap().map(|entry| entry.unwrap().seq).collect();
+        let end: Vec<_> = tail(temp.path(), count).unwrap().map(|record| record.unwrap().seq).collect();
         assert!(end.into_iter().eq(301 - count as u64..=300), "{count}");
     }
 }

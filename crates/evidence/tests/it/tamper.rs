@@ -91,7 +91,7 @@ fn files(dir: &Path) -> Vec<std::path::PathBuf> {
     for name in 0..20 {
         ledger.append(draft(&name.to_string()), soon()).unwrap();
     }
-    let mut files: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> = fs::read_dir(dir).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 4);
     assert_whole(dir, 20);

@@ -10,32 +10,33 @@ use serde::de::value::MapDeserializer;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use toolgate_evidence::Digest;
+use toolgate_evidence::render::unsafe_in_line;
 use toolgate_model::{Lockout, plain_name};
 
 use super::Locked;
-use crate::Digest;
-use crate::kept::is_plain;
+use crate::text::is_plain;
 
 /// What one file says.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Content {
-    pub(super) locked: Vec<Stated>,
+    pub(super) locked: Vec<StatedLockout>,
     pub(super) cleared: Vec<String>,
     /// It is one JSON document, to which no line can be appended.
     pub(super) is_document: bool,
-    pub(super) end: End,
+    pub(super) end: FileEnd,
 }
 
-/// A lockout, and the id of its line where the line locks out several.
+/// A lockout, and the id of its statement where that one locks out several.
 #[derive(Debug, Clone)]
-pub(super) struct Stated {
+pub(super) struct StatedLockout {
     pub(super) locked: Locked,
-    pub(super) line: Option<String>,
+    pub(super) statement_id: Option<String>,
 }
 
 /// How the file ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum FileEnd {
     /// With a newline, or it is empty.
     #[default]
     Whole,
@@ -57,7 +58,7 @@ impl Content {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            if Line::of(line).and_then(|line| content.take(line)).is_some() {
+            if Statement::of(line).and_then(|statement| content.take(statement)).is_some() {
                 is_first = false;
                 continue;
             }
@@ -70,11 +71,11 @@ impl Content {
             if !breaks_off {
                 return Err(index + 1);
             }
-            content.end = End::Torn(start);
+            content.end = FileEnd::Torn(start);
             return Ok(content);
         }
         if text.last().is_some_and(|&byte| byte != b'\n') {
-            content.end = End::Unended;
+            content.end = FileEnd::Unended;
         }
         Ok(content)
     }
@@ -85,39 +86,41 @@ impl Content {
     }
 
     /// `None`, here and below: it is neither a lockout nor a clear.
-    fn take(&mut self, line: Line<'_>) -> Option<()> {
-        if let Some(ids) = line.clear {
+    fn take(&mut self, statement: Statement<'_>) -> Option<()> {
+        if let Some(ids) = statement.clear {
             self.cleared.extend(ids.into_list());
             return Some(());
         }
-        if line.agent.is_none() && line.agents.is_none() && line.locked_agents.is_none() {
+        if statement.agent.is_none() && statement.agents.is_none() && statement.locked_agents.is_none() {
             return None;
         }
-        let artifacts: Vec<String> = [line.artifact, line.path, line.file].into_iter().flatten().collect();
+        let artifacts: Vec<String> =
+            [statement.artifact, statement.path, statement.file].into_iter().flatten().collect();
         if artifacts.is_empty() {
             return None;
         }
-        let lists = [line.agents, line.locked_agents].into_iter().flatten().flat_map(Names::into_list);
-        let agents: Vec<String> = line.agent.into_iter().chain(lists).collect();
+        let lists =
+            [statement.agents, statement.locked_agents].into_iter().flatten().flat_map(Names::into_list);
+        let agents: Vec<String> = statement.agent.into_iter().chain(lists).collect();
         let is_sole = artifacts.len() == 1 && agents.len() == 1;
         let text = |shown: &Option<Shown<'_>>| shown.as_ref().map(Shown::text).unwrap_or_default();
         for artifact in &artifacts {
             for agent in &agents {
                 let mut locked = Locked {
-                    id: text(&line.id),
+                    id: text(&statement.id),
                     lockout: lockout(artifact, agent)?,
-                    time: text(&line.time),
-                    by: text(&line.by),
-                    reason: text(&line.reason),
+                    time: text(&statement.time),
+                    by: text(&statement.by),
+                    reason: text(&statement.reason),
                 };
-                let mut line = None;
+                let mut statement_id = None;
                 if locked.id.is_empty() {
                     locked.id = derived_id(&locked, "");
                 } else if !is_sole {
                     let own_id = derived_id(&locked, &locked.id);
-                    line = Some(std::mem::replace(&mut locked.id, own_id));
+                    statement_id = Some(std::mem::replace(&mut locked.id, own_id));
                 }
-                self.locked.push(Stated { locked, line });
+                self.locked.push(StatedLockout { locked, statement_id });
             }
         }
         Some(())
@@ -127,11 +130,11 @@ impl Content {
         document.0.into_iter().try_for_each(|members| self.take_members(members))
     }
 
-    /// One object of a document: a line as we write it, a list of such, or artifacts with their agents.
+    /// One object of a document: a statement as we write it, a list of such, or artifacts with their agents.
     fn take_members(&mut self, members: Members) -> Option<()> {
         let has = |name: &str| members.iter().any(|(key, _)| key == name);
-        if LINE_KEYS.into_iter().any(has) {
-            return self.take(Line::of_members(members.into_iter())?);
+        if STATEMENT_KEYS.into_iter().any(has) {
+            return self.take(Statement::of_members(members.into_iter())?);
         }
         if has("lockouts") {
             return members.into_iter().try_for_each(|(key, value)| match value {
@@ -142,18 +145,20 @@ impl Content {
             });
         }
         members.into_iter().try_for_each(|(artifact, value)| {
-            let mut line = match value {
-                Value::Object(members) => Line::of_members(members.into_iter())?,
-                agents => Line { agents: Some(Names::deserialize(agents).ok()?), ..Line::default() },
+            let mut statement = match value {
+                Value::Object(members) => Statement::of_members(members.into_iter())?,
+                agents => {
+                    Statement { agents: Some(Names::deserialize(agents).ok()?), ..Statement::default() }
+                }
             };
-            line.artifact.get_or_insert(artifact);
-            self.take(line)
+            statement.artifact.get_or_insert(artifact);
+            self.take(statement)
         })
     }
 }
 
-/// An object with one of these is a line, and no list of artifacts.
-const LINE_KEYS: [&str; 7] = ["artifact", "path", "file", "agent", "agents", "lockedAgents", "clear"];
+/// An object with one of these is a statement, and no list of artifacts.
+const STATEMENT_KEYS: [&str; 7] = ["artifact", "path", "file", "agent", "agents", "lockedAgents", "clear"];
 
 /// A name that nobody can have would lock out nobody, and a text with a newline in it cannot be shown.
 fn lockout(artifact: &str, agent: &str) -> Option<Lockout> {
@@ -172,10 +177,11 @@ pub(super) fn derived_id(locked: &Locked, salt: &str) -> String {
     id
 }
 
-/// One line, or an object of a document. What else stands in it is the writer's own business.
+/// Who is locked out, or what is cleared: one line, or an object of a document. What else it holds is the writer's own
+/// business.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Line<'a> {
+struct Statement<'a> {
     #[serde(borrow)]
     id: Option<Shown<'a>>,
     #[serde(borrow)]
@@ -194,8 +200,8 @@ struct Line<'a> {
     clear: Option<Names>,
 }
 
-impl<'a> Line<'a> {
-    fn of(line: &'a [u8]) -> Option<Line<'a>> {
+impl<'a> Statement<'a> {
+    fn of(line: &'a [u8]) -> Option<Statement<'a>> {
         // serde would take a list of the values too.
         if line.trim_ascii_start().first() != Some(&b'{') {
             return None;
@@ -203,8 +209,8 @@ impl<'a> Line<'a> {
         serde_json::from_slice(line).ok()
     }
 
-    fn of_members(members: impl Iterator<Item = (String, Value)>) -> Option<Line<'static>> {
-        Line::deserialize(MapDeserializer::<_, serde_json::Error>::new(members)).ok()
+    fn of_members(members: impl Iterator<Item = (String, Value)>) -> Option<Statement<'static>> {
+        Statement::deserialize(MapDeserializer::<_, serde_json::Error>::new(members)).ok()
     }
 }
 
@@ -220,7 +226,7 @@ impl Shown<'_> {
     fn text(&self) -> String {
         match self {
             Shown::Text(text) if is_plain(text) => text.clone().into_owned(),
-            Shown::Text(text) => text.replace(crate::render::unsafe_in_line, " "),
+            Shown::Text(text) => text.replace(unsafe_in_line, " "),
             Shown::Other(_) => String::new(),
         }
     }

@@ -1,15 +1,15 @@
-//! Counts of what was decided and why, over any records.
+//! Totals of what was decided and why, over any records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use toolgate_model::{Decision, FindingKind};
 
-use crate::Entry;
+use crate::Record;
 
 /// How many calls were decided how, and how many met which kind of objection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct Totals {
     /// All calls.
     pub calls: u64,
     /// Calls by decision; the three words are always there.
@@ -21,36 +21,36 @@ pub struct Counts {
     pub repairs: u64,
 }
 
-impl Counts {
+impl Totals {
     /// Over these records.
-    pub fn of<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> Counts {
-        let mut counts = Counts::default();
-        for entry in entries {
-            counts.add(entry);
+    pub fn of<'e>(entries: impl IntoIterator<Item = &'e Record>) -> Totals {
+        let mut counts = Totals::default();
+        for record in entries {
+            counts.add(record);
         }
         counts
     }
 
     /// One record more.
-    pub fn add(&mut self, entry: &Entry) {
-        if entry.is_repair() {
+    pub fn add(&mut self, record: &Record) {
+        if record.is_repair() {
             self.repairs += 1;
             return;
         }
         self.calls += 1;
-        *self.decisions.entry(entry.decision.word()).or_default() += 1;
-        let names: BTreeSet<_> = entry.findings.iter().map(|finding| name(finding.kind)).collect();
+        *self.decisions.entry(record.decision.word()).or_default() += 1;
+        let names: BTreeSet<_> = record.findings.iter().map(|finding| name(finding.kind)).collect();
         for name in names {
             *self.kinds.entry(name).or_default() += 1;
         }
     }
 }
 
-impl Default for Counts {
-    fn default() -> Counts {
+impl Default for Totals {
+    fn default() -> Totals {
         let decisions = [Decision::Allow, Decision::Ask, Decision::Deny];
         let kinds = [FindingKind::Traversal, FindingKind::Outside, FindingKind::InvalidPath];
-        Counts {
+        Totals {
             calls: 0,
             decisions: decisions.map(|decision| (decision.word(), 0)).into(),
             kinds: kinds.map(|kind| (name(kind), 0)).into(),
@@ -75,33 +75,33 @@ fn name(kind: FindingKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::FindingEntry;
+    use crate::RecordedFinding;
 
-    fn entry(decision: Decision, kinds: &[FindingKind]) -> Entry {
-        let finding = |kind: &FindingKind| FindingEntry {
+    fn record(decision: Decision, kinds: &[FindingKind]) -> Record {
+        let finding = |kind: &FindingKind| RecordedFinding {
             policy: "p".to_owned(),
             kind: *kind,
             decision,
             path: String::new(),
             message: String::new(),
         };
-        Entry {
+        Record {
             decision,
             host: "claude".to_owned(),
             findings: kinds.iter().map(finding).collect(),
-            ..Entry::blank(String::new(), "PreToolUse".to_owned())
+            ..Record::blank(String::new(), "PreToolUse".to_owned())
         }
     }
 
     #[test]
     fn a_call_counts_once_for_each_name() {
-        let repair = Entry::blank(String::new(), crate::REPAIR.to_owned());
-        let counts = Counts::of(&[
-            entry(Decision::Allow, &[]),
-            entry(Decision::Deny, &[FindingKind::Outside, FindingKind::MainCheckout, FindingKind::Secret]),
-            entry(Decision::Deny, &[FindingKind::OtherAgent]),
-            entry(Decision::Ask, &[FindingKind::Unproved]),
-            entry(Decision::Deny, &[FindingKind::Traversal]),
+        let repair = Record::blank(String::new(), crate::REPAIR.to_owned());
+        let counts = Totals::of(&[
+            record(Decision::Allow, &[]),
+            record(Decision::Deny, &[FindingKind::Outside, FindingKind::MainCheckout, FindingKind::Secret]),
+            record(Decision::Deny, &[FindingKind::OtherAgent]),
+            record(Decision::Ask, &[FindingKind::Unproved]),
+            record(Decision::Deny, &[FindingKind::Traversal]),
             repair,
         ]);
         assert_eq!(

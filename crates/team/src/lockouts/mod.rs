@@ -28,13 +28,13 @@ use std::time::{Instant, SystemTime};
 
 use serde::Serialize;
 use serde_json::Value;
+use toolgate_evidence::{lock, rfc3339};
 use toolgate_model::{Lockout, plain_name};
 use toolgate_secrets::redact;
 
-use crate::entry::rfc3339;
-use crate::files;
-use crate::kept::{self, FileError, TextError, Whose};
-use format::{Content, End, derived_id};
+use crate::state_file::{self, FileError, Whose};
+use crate::text::{self, TextError};
+use format::{Content, FileEnd, derived_id};
 
 /// A file may be this large. Some twenty thousand lockouts have room in it.
 const MAX_FILE: usize = 4 * 1024 * 1024;
@@ -80,8 +80,9 @@ impl Lockouts {
         let mut stated: Vec<_> = own.locked.into_iter().chain(stated).collect();
         cleared.sort_unstable();
         let is_cleared = |id: &String| cleared.binary_search(id).is_ok();
-        stated
-            .retain(|stated| !is_cleared(&stated.locked.id) && !stated.line.as_ref().is_some_and(is_cleared));
+        stated.retain(|stated| {
+            !is_cleared(&stated.locked.id) && !stated.statement_id.as_ref().is_some_and(is_cleared)
+        });
         let mut locked: Vec<Locked> = stated.into_iter().map(|stated| stated.locked).collect();
         locked.sort_by(|one, other| one.place().cmp(&other.place()));
         locked.dedup_by(|one, other| one.place() == other.place());
@@ -131,7 +132,7 @@ impl Lockouts {
         let known = files.lockouts().locked.into_iter().find(|locked| locked.lockout == wanted);
         let is_new = known.is_none();
         let locked = known.unwrap_or_else(|| new.at(wanted, now, |id| files.knows(id)));
-        let lines = [locked.line()];
+        let lines = [locked.json_line()];
         if !files.own.holds(&locked.id) {
             files.write_own(&lines)?;
         }
@@ -148,7 +149,7 @@ impl Lockouts {
         now: SystemTime,
         deadline: Instant,
     ) -> Result<Cleared, LockoutError> {
-        kept::check_name("name of who clears", by)?;
+        text::check_name("name of who clears", by)?;
         let files = Held::take(files, deadline)?;
         let mut locked = files.lockouts().locked;
         locked.retain(|locked| which.is(&locked.lockout));
@@ -156,7 +157,7 @@ impl Lockouts {
             return Ok(Cleared { locked, team: TeamCopy::Unchanged });
         }
         let time = rfc3339(now);
-        let lines: Vec<_> = locked.iter().map(|locked| locked.clear_line(&time, by)).collect();
+        let lines: Vec<_> = locked.iter().map(|locked| locked.clear_json_line(&time, by)).collect();
         files.write_own(&lines)?;
         let team = files.write_team(&lines);
         Ok(Cleared { locked, team })
@@ -179,9 +180,9 @@ impl Locked {
     }
 
     /// The line that locks out.
-    fn line(&self) -> Vec<u8> {
+    fn json_line(&self) -> Vec<u8> {
         let Locked { id, lockout: Lockout { artifact, agent }, time, by, reason } = self;
-        line(&[
+        json_line(&[
             ("id", id),
             ("time", time),
             ("artifact", artifact),
@@ -192,13 +193,13 @@ impl Locked {
     }
 
     /// The line that clears it.
-    fn clear_line(&self, time: &str, by: &str) -> Vec<u8> {
-        line(&[("time", time), ("clear", &self.id), ("by", by)])
+    fn clear_json_line(&self, time: &str, by: &str) -> Vec<u8> {
+        json_line(&[("time", time), ("clear", &self.id), ("by", by)])
     }
 }
 
 /// One line of JSON, its members in this order; those that say nothing are left out.
-fn line(members: &[(&str, &str)]) -> Vec<u8> {
+fn json_line(members: &[(&str, &str)]) -> Vec<u8> {
     let said = members.iter().filter(|(_, text)| !text.is_empty());
     let members: Vec<_> = said.map(|(name, text)| format!("\"{name}\":{}", Value::from(*text))).collect();
     format!("{{{}}}\n", members.join(",")).into_bytes()
@@ -228,11 +229,11 @@ pub struct NewLockout<'a> {
 
 impl NewLockout<'_> {
     fn check(&self) -> Result<(), TextError> {
-        kept::check_name("artifact", self.artifact)?;
-        kept::check_name("agent's name", self.agent)?;
-        kept::check_name("agent's name", &plain_name(self.agent))?;
-        kept::check_name("reviewer's name", self.by)?;
-        kept::check_text("reason", self.reason)
+        text::check_name("artifact", self.artifact)?;
+        text::check_name("agent's name", self.agent)?;
+        text::check_name("agent's name", &plain_name(self.agent))?;
+        text::check_name("reviewer's name", self.by)?;
+        text::check_text("reason", self.reason)
     }
 
     fn lockout(&self) -> Lockout {
@@ -373,7 +374,7 @@ struct Held<'f> {
 
 impl<'f> Held<'f> {
     fn take(paths: &'f LockoutFiles, deadline: Instant) -> Result<Held<'f>, LockoutError> {
-        let own_file = kept::open_locked(&paths.own, Whose::Ours, deadline)?;
+        let own_file = state_file::open_locked(&paths.own, Whose::Ours, deadline)?;
         let own = content_at(&paths.own)?;
         let teams = paths.team.iter().map(|path| content_at(path)).collect::<Result<Vec<_>, _>>()?;
         Ok(Held { paths, own_file, own, teams, deadline })
@@ -408,11 +409,11 @@ impl<'f> Held<'f> {
             return TeamCopy::NoTeam;
         };
         let write = || {
-            for _ in 0..kept::ATTEMPTS {
-                let file = kept::open_locked(path, Whose::Teams, self.deadline)?;
+            for _ in 0..state_file::ATTEMPTS {
+                let file = state_file::open_locked(path, Whose::Teams, self.deadline)?;
                 let appended = append(path, &file, lines)?;
                 // git replaces files without asking for locks. What went into the one that is gone is written again.
-                if files::still_at(path, &file).map_err(FileError::from)?.is_some() {
+                if lock::still_at(path, &file).map_err(FileError::from)?.is_some() {
                     return Ok(appended);
                 }
             }
@@ -437,15 +438,15 @@ enum Appended {
 /// Appends lines to a locked file, each by one write. After an error none of them is there.
 fn append(path: &Path, mut file: &File, lines: &[Vec<u8>]) -> Result<Appended, LockoutError> {
     let failed = |error| FileError::about(path, error);
-    let text = kept::read_open(path, file, MAX_FILE)?;
+    let text = state_file::read_open(path, file, MAX_FILE)?;
     let content = content_of(path, &text)?;
     if content.is_document {
         return Ok(Appended::NotToDocument);
     }
     let (length, newline): (usize, &[u8]) = match content.end {
-        End::Whole => (text.len(), b""),
-        End::Unended => (text.len(), b"\n"),
-        End::Torn(start) => (start, b""),
+        FileEnd::Whole => (text.len(), b""),
+        FileEnd::Unended => (text.len(), b"\n"),
+        FileEnd::Torn(start) => (start, b""),
     };
     if length + newline.len() + lines.iter().map(Vec::len).sum::<usize>() > MAX_FILE {
         return Err(FileError::TooLarge { path: path.to_path_buf(), bytes: MAX_FILE }.into());
@@ -467,14 +468,14 @@ fn append(path: &Path, mut file: &File, lines: &[Vec<u8>]) -> Result<Appended, L
         return Err(failed(error).into());
     }
     if text.is_empty() {
-        kept::sync_parent(path)?;
+        state_file::sync_parent(path)?;
     }
     Ok(Appended::Lines)
 }
 
 /// What the file at this path says; nothing where there is none.
 fn content_at(path: &Path) -> Result<Content, LockoutError> {
-    let text = kept::read_whole(path, MAX_FILE)?.unwrap_or_default();
+    let text = state_file::read_whole(path, MAX_FILE)?.unwrap_or_default();
     content_of(path, &text)
 }
 

@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use toolgate_model::{Decision, TeamPhase, shorten};
 use toolgate_secrets::Redacted;
 
-use crate::entry::{IN, MAX_NAME, PHASE};
-use crate::{Digest, Entry};
+use crate::activity::{IN, PHASE};
+use crate::draft::MAX_NAME;
+use crate::{Digest, Record};
 
-/// The word that denials are counted under in [`SessionCounts::recently`], beside those of [`crate::Counted`].
+/// The word that denials are counted under in [`SessionCounts::recently`], beside those of [`crate::Activity`].
 pub const DENIED: &str = "denied";
 
 /// How many pairs of an agent and a policy have their denials counted.
@@ -54,31 +55,31 @@ pub struct Denials {
 
 impl SessionCounts {
     /// Over these records, which are those of one session.
-    pub fn of<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> SessionCounts {
+    pub fn of<'e>(entries: impl IntoIterator<Item = &'e Record>) -> SessionCounts {
         let mut counts = SessionCounts::default();
-        for entry in entries {
-            counts.add(entry);
+        for record in entries {
+            counts.add(record);
         }
         counts
     }
 
     /// One record more. Words that this version does not know count nothing.
-    pub fn add(&mut self, entry: &Entry) {
-        let second = humantime::parse_rfc3339(&entry.time).map_or(0, second_of);
-        let denied = entry.decision == Decision::Deny;
-        for word in &entry.counted {
+    pub fn add(&mut self, record: &Record) {
+        let second = humantime::parse_rfc3339(&record.time).map_or(0, second_of);
+        let denied = record.decision == Decision::Deny;
+        for word in &record.counted {
             match word.as_str() {
                 "prompt" => {
                     self.prompts = self.prompts.saturating_add(1);
                     self.denials.each(|denials| denials.turn = 0);
                 }
-                "read" | "write" | "run" | "connect" | "call" => self.count_pace(&entry.agent, word, second),
+                "read" | "write" | "run" | "connect" | "call" => self.count_pace(&record.agent, word, second),
                 // What was denied has not happened.
                 _ if denied => {}
                 "question" => self.asked = self.asked.saturating_add(1),
                 word => {
                     if let Some(directory) = word.strip_prefix(IN) {
-                        self.directories.renew(key(&entry.agent, directory), MAX_DIRECTORIES, |()| {});
+                        self.directories.renew(key(&record.agent, directory), MAX_DIRECTORIES, |()| {});
                     } else if let Some(phase) = word.strip_prefix(PHASE).and_then(TeamPhase::of) {
                         self.phase = Some(phase);
                     }
@@ -87,13 +88,13 @@ impl SessionCounts {
         }
         if denied {
             self.denied = self.denied.saturating_add(1);
-            let first = entry.findings.iter().find(|finding| finding.decision == Decision::Deny);
+            let first = record.findings.iter().find(|finding| finding.decision == Decision::Deny);
             let policy = first.map_or("", |finding| finding.policy.as_str());
-            self.denials.renew(key(&entry.agent, policy), MAX_DENIALS, |denials| {
+            self.denials.renew(key(&record.agent, policy), MAX_DENIALS, |denials| {
                 denials.turn = denials.turn.saturating_add(1);
                 denials.session = denials.session.saturating_add(1);
             });
-            self.count_pace(&entry.agent, DENIED, second);
+            self.count_pace(&record.agent, DENIED, second);
         }
     }
 
@@ -102,7 +103,7 @@ impl SessionCounts {
         self.denials.get(key_of(agent, policy)).copied().unwrap_or_default()
     }
 
-    /// How often this agent has done this within the last minute: a word of [`crate::Counted`] that can be done too
+    /// How often this agent has done this within the last minute: a word of [`crate::Activity`] that can be done too
     /// often (`read`, `write`, `run`, `connect`, `call`), or [`DENIED`].
     ///
     /// Whole seconds are counted: all of the last 60 s, and what is less than a second older. A record from the
@@ -224,10 +225,10 @@ mod tests {
     use toolgate_secrets::redact;
 
     use super::*;
-    use crate::{Counted, Draft};
+    use crate::{Activity, Draft};
 
-    const RATED: [Counted; 5] =
-        [Counted::Read, Counted::Write, Counted::Run, Counted::Connect, Counted::Call];
+    const RATED: [Activity; 5] =
+        [Activity::Read, Activity::Write, Activity::Run, Activity::Connect, Activity::Call];
 
     fn at(second: u64) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000) + Duration::from_secs(second)
@@ -253,8 +254,8 @@ mod tests {
     #[test]
     fn what_was_denied_has_not_happened() {
         let all = |draft: Draft| {
-            let draft = draft.counting(Counted::Question).counting(Counted::Phase(TeamPhase::Agreed));
-            draft.counting(Counted::In(redact("/w"))).counting(Counted::Prompt)
+            let draft = draft.counting(Activity::Question).counting(Activity::Phase(TeamPhase::Agreed));
+            draft.counting(Activity::In(redact("/w"))).counting(Activity::Prompt)
         };
         let done = counts([all(draft("a", 0)), all(draft("a", 0).decision(Decision::Ask))]);
         assert_eq!((done.asked, done.prompts, done.phase), (2, 2, Some(TeamPhase::Agreed)));
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn denials_of_the_turn_end_with_it() {
-        let prompt = || draft("", 0).counting(Counted::Prompt);
+        let prompt = || draft("", 0).counting(Activity::Prompt);
         let counts =
             counts([denied("a", "p"), prompt(), denied("a", "p"), denied("b", "p"), denied("a", "q")]);
         let of = |agent, policy| counts.denials(&redact(agent), policy);
@@ -281,7 +282,7 @@ mod tests {
 
     #[test]
     fn the_last_minute_is_counted_and_no_more() {
-        let counts = counts([0, 30, 30, 59, 60].map(|second| draft("a", second).counting(Counted::Run)));
+        let counts = counts([0, 30, 30, 59, 60].map(|second| draft("a", second).counting(Activity::Run)));
         let recently = |second| counts.recently(&redact("a"), "run", at(second));
         assert_eq!([60, 61, 90, 91, 119, 120, 121].map(recently), [5, 4, 4, 2, 2, 1, 0]);
         assert_eq!(counts.recently(&redact("b"), "run", at(60)), 0);
@@ -290,14 +291,14 @@ mod tests {
 
     #[test]
     fn records_that_come_in_another_order_are_counted() {
-        let counts = counts([10, 12, 9, 12, 8].map(|second| draft("a", second).counting(Counted::Call)));
+        let counts = counts([10, 12, 9, 12, 8].map(|second| draft("a", second).counting(Activity::Call)));
         assert_eq!(counts.recently(&redact("a"), "call", at(8)), 5);
         assert_eq!(counts.recently(&redact("a"), "call", at(70)), 3);
     }
 
     #[test]
     fn a_clock_that_is_set_back_starts_again() {
-        let counts = counts([90_000, 90_000, 5].map(|second| draft("a", second).counting(Counted::Call)));
+        let counts = counts([90_000, 90_000, 5].map(|second| draft("a", second).counting(Activity::Call)));
         assert_eq!(counts.recently(&redact("a"), "call", at(6)), 1);
         assert_eq!(counts.recently(&redact("a"), "call", at(90_000)), 0);
     }
@@ -305,7 +306,7 @@ mod tests {
     #[test]
     fn a_long_call_counts_for_the_same_agent() {
         let (agent, long) = ("a".repeat(300), "\u{1}".repeat(5000));
-        let mut draft = denied(&agent, "a-policy-with-a-long-name").counting(Counted::Call);
+        let mut draft = denied(&agent, "a-policy-with-a-long-name").counting(Activity::Call);
         for _ in 0..40 {
             draft = draft.arg(redact(&long), redact(&long));
         }
@@ -319,7 +320,7 @@ mod tests {
         let name = |number: u64| format!("agent-{number}");
         let drafts = (0..2000).map(|number| {
             let draft = denied(&name(number), "p").decision(Decision::Allow);
-            RATED.into_iter().fold(draft, Draft::counting).counting(Counted::In(redact("/w")))
+            RATED.into_iter().fold(draft, Draft::counting).counting(Activity::In(redact("/w")))
         });
         let denials = (0..2000).map(|number| denied(&name(number), "p"));
         let counts = counts(drafts.chain(denials));
@@ -346,6 +347,6 @@ mod tests {
             });
         }
         let size = postcard::to_allocvec(&counts).unwrap().len();
-        assert!(size < crate::tally::book::LARGEST, "{size}");
+        assert!(size < crate::tally::pages::LARGEST, "{size}");
     }
 }

@@ -1,7 +1,5 @@
 //! The promises of the registry of agents.
 
-#![cfg(test)]
-
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use toolgate_evidence::{Agent, Agents, AgentsError, FileError, TextError};
+use toolgate_team::{Agents, AgentsError, FileError, RegisteredAgent, TextError};
 
 const DIR: &str = "AGENTS_TEST_DIR";
 
@@ -17,19 +15,19 @@ fn soon() -> Instant {
     Instant::now() + Duration::from_secs(20)
 }
 
-fn agent(name: &str) -> Agent {
-    Agent { name: name.to_owned(), ..Agent::default() }
+fn agent(name: &str) -> RegisteredAgent {
+    RegisteredAgent { name: name.to_owned(), ..RegisteredAgent::default() }
 }
 
-fn at(name: &str, root: &str) -> Agent {
-    Agent { root: Some(root.into()), ..agent(name) }
+fn at(name: &str, root: &str) -> RegisteredAgent {
+    RegisteredAgent { root: Some(root.into()), ..agent(name) }
 }
 
-fn within(name: &str, session: &str) -> Agent {
-    Agent { session: Some(session.to_owned()), ..agent(name) }
+fn within(name: &str, session: &str) -> RegisteredAgent {
+    RegisteredAgent { session: Some(session.to_owned()), ..agent(name) }
 }
 
-fn add(dir: &Path, agent: Agent) -> Result<Option<Agent>, AgentsError> {
+fn add(dir: &Path, agent: RegisteredAgent) -> Result<Option<RegisteredAgent>, AgentsError> {
     Agents::update(dir, soon(), |agents| agents.add(agent))
 }
 
@@ -37,7 +35,7 @@ fn write(dir: &Path, text: &str) {
     fs::write(dir.join("agents.json"), text).unwrap();
 }
 
-fn name(found: Option<&Agent>) -> Option<&str> {
+fn name(found: Option<&RegisteredAgent>) -> Option<&str> {
     found.map(|agent| agent.name.as_str())
 }
 
@@ -52,7 +50,7 @@ fn nobody_is_registered_at_first() {
 fn what_is_registered_reads_back() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join("state");
-    let ripley = Agent {
+    let ripley = RegisteredAgent {
         role: Some("backend-dev".into()),
         read: vec!["docs/spec.md".into()],
         write: vec!["src/**".into(), "./a".into()],
@@ -76,7 +74,7 @@ fn agents_are_found_by_session_by_root_and_by_name() {
     let mut agents = Agents::default();
     agents.add(at("Ripley", "/w/a")).unwrap();
     agents.add(at("ripley", "/w/b/")).unwrap();
-    agents.add(Agent { root: Some("/w/a".into()), ..within("kane", "s-1") }).unwrap();
+    agents.add(RegisteredAgent { root: Some("/w/a".into()), ..within("kane", "s-1") }).unwrap();
     agents.add(agent("ash")).unwrap();
     assert_eq!(name(agents.of_root(Path::new("/w/a"))), Some("Ripley"));
     assert_eq!(name(agents.of_root(Path::new("/w/a/"))), Some("Ripley"));
@@ -98,7 +96,7 @@ fn an_entry_takes_the_place_of_its_own_and_of_no_other() {
     let mut agents = Agents::default();
     for first in [at("ripley", "/w"), within("ripley", "s-1"), agent("ripley"), agent("ash")] {
         assert_eq!(agents.add(first.clone()).unwrap(), None);
-        let second = Agent { role: Some("tester".into()), ..first.clone() };
+        let second = RegisteredAgent { role: Some("tester".into()), ..first.clone() };
         assert_eq!(agents.add(second).unwrap(), Some(first));
     }
     assert_eq!(agents.iter().count(), 4);
@@ -123,7 +121,7 @@ fn a_removed_agent_is_gone() {
 
 #[test]
 fn what_cannot_be_an_agent_is_refused() {
-    let text = |agent: Agent| match Agents::default().add(agent) {
+    let text = |agent: RegisteredAgent| match Agents::default().add(agent) {
         Err(AgentsError::Text(error)) => error,
         other => panic!("{other:?}"),
     };
@@ -134,14 +132,20 @@ fn what_cannot_be_an_agent_is_refused() {
     assert_eq!(text(agent(&"a".repeat(401))), TextError::TooLong { what: "name" });
     assert_eq!(text(within("a", "")), TextError::Empty { what: "session" });
     assert_eq!(text(within("a", "\u{1b}[2J")), TextError::NotPlain { what: "session" });
-    assert_eq!(text(Agent { role: Some(String::new()), ..agent("a") }), TextError::Empty { what: "role" });
-    assert_eq!(text(Agent { read: vec![String::new()], ..agent("a") }), TextError::Empty { what: "glob" });
+    assert_eq!(
+        text(RegisteredAgent { role: Some(String::new()), ..agent("a") }),
+        TextError::Empty { what: "role" }
+    );
+    assert_eq!(
+        text(RegisteredAgent { read: vec![String::new()], ..agent("a") }),
+        TextError::Empty { what: "glob" }
+    );
     for root in ["", "w", "./w", "/w/../v", "/w\nv"] {
         let refused = Agents::default().add(at("a", root));
         assert!(matches!(refused, Err(AgentsError::Root { .. })), "{root}");
     }
     for glob in ["/etc/**", "../other/**", "src/../../other"] {
-        let refused = Agents::default().add(Agent { write: vec![glob.into()], ..agent("a") });
+        let refused = Agents::default().add(RegisteredAgent { write: vec![glob.into()], ..agent("a") });
         assert!(matches!(refused, Err(AgentsError::NotBelow { .. })), "{glob}");
     }
 }
@@ -208,7 +212,7 @@ fn child_adds() {
 fn child(dir: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["child_adds", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["agents::child_adds", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .env(DIR, dir)
         .stdout(Stdio::null());
     command

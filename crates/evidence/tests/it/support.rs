@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use toolgate_evidence::{Digest, Draft, Entry, Ledger, Report, entries, verify};
+use toolgate_evidence::{Digest, Draft, Ledger, Record, Report, entries, verify};
 use toolgate_secrets::redact;
 
 /// A call that names itself, so that it can be found again.
@@ -29,7 +29,7 @@ pub(crate) fn filled(dir: &Path, count: usize) -> Ledger {
     ledger
 }
 
-pub(crate) fn all(dir: &Path) -> Vec<Entry> {
+pub(crate) fn all(dir: &Path) -> Vec<Record> {
     entries(dir).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn all(dir: &Path) -> Vec<Entry> {
 pub(crate) fn names(dir: &Path) -> Vec<String> {
     all(dir)
         .iter()
-        .map(|entry| if entry.is_repair() { "repair".to_owned() } else { entry.args[0].1.clone() })
+        .map(|record| if record.is_repair() { "repair".to_owned() } else { record.args[0].1.clone() })
         .collect()
 }
 

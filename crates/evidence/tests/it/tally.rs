@@ -1,8 +1,6 @@
 //! The tally's promise, held against crowds, kills at any point, torn pages and long sequences: the counts are those of
 //! the session's records in the ledger.
 
-#![cfg(test)]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -13,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use proptest::prelude::*;
 use toolgate_evidence::{
-    Counted, Draft, Entry, Ledger, LedgerError, SessionCounts, Tally, entries, tail, verify,
+    Activity, Draft, Ledger, LedgerError, Record, SessionCounts, Tally, entries, tail, verify,
 };
 use toolgate_model::{Decision, FindingKind, TeamPhase};
 use toolgate_secrets::{Redacted, redact};
@@ -33,13 +31,13 @@ fn draft(name: &str, number: u64) -> Draft {
     let draft = Draft::new(time, "claude", redact("PreToolUse"))
         .agent(redact(agent))
         .arg(redact("file_path"), redact(name))
-        .counting(Counted::Call);
+        .counting(Activity::Call);
     match number % 7 {
-        0 => draft.counting(Counted::Question),
-        1 => draft.counting(Counted::Prompt),
-        2 => draft.counting(Counted::Phase(TeamPhase::Agreed)),
-        3 => draft.counting(Counted::Write).counting(Counted::In(redact(&format!("/w/{}", number % 40)))),
-        4 => draft.counting(Counted::Run),
+        0 => draft.counting(Activity::Question),
+        1 => draft.counting(Activity::Prompt),
+        2 => draft.counting(Activity::Phase(TeamPhase::Agreed)),
+        3 => draft.counting(Activity::Write).counting(Activity::In(redact(&format!("/w/{}", number % 40)))),
+        4 => draft.counting(Activity::Run),
         _ => draft.decision(Decision::Deny).finding(
             if number.is_multiple_of(2) { "even" } else { "odd" },
             FindingKind::Rule,
@@ -63,9 +61,9 @@ fn filled(dir: &Path, count: u64) -> Ledger {
     ledger
 }
 
-fn records(dir: &Path, session: &Redacted) -> Vec<Entry> {
-    let all: Vec<Entry> = entries(dir).unwrap().collect::<Result<_, _>>().unwrap();
-    all.into_iter().filter(|entry| entry.session == session.as_str() && !entry.is_repair()).collect()
+fn records(dir: &Path, session: &Redacted) -> Vec<Record> {
+    let all: Vec<Record> = entries(dir).unwrap().collect::<Result<_, _>>().unwrap();
+    all.into_iter().filter(|record| record.session == session.as_str() && !record.is_repair()).collect()
 }
 
 fn fold(dir: &Path, session: &Redacted) -> SessionCounts {
@@ -92,7 +90,7 @@ const ENDLESS: u64 = 20_000;
 /// This test binary, in a process of its own, appending so many records.
 fn process(dir: &Path, count: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["appends", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["tally::appends", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .env(DIR, dir)
         .env(COUNT, count.to_string())
         .stdout(Stdio::null())
@@ -113,7 +111,7 @@ fn appends() {
 }
 
 /// Nothing is lost, nothing is double, the ledger is whole, and the counts are those of its records.
-fn assert_exact(dir: &Path) -> Vec<Entry> {
+fn assert_exact(dir: &Path) -> Vec<Record> {
     let ledger = Ledger::at(dir);
     assert_eq!(kept(&ledger, &session()), fold(dir, &session()));
     append(&ledger, &session(), draft(&format!("check-{:?}", Instant::now()), 1));
@@ -121,7 +119,7 @@ fn assert_exact(dir: &Path) -> Vec<Entry> {
     let report = verify(dir).unwrap();
     assert_eq!((report.problem, report.torn), (None, false));
     let records = records(dir, &session());
-    let names: BTreeSet<_> = records.iter().map(|entry| &entry.args[0].1).collect();
+    let names: BTreeSet<_> = records.iter().map(|record| &record.args[0].1).collect();
     assert_eq!(names.len(), records.len());
     records
 }
@@ -145,7 +143,8 @@ fn a_crowd_of_which_some_are_killed() {
         for mut child in survivors {
             assert!(child.wait().unwrap().success());
         }
-        let names: BTreeSet<_> = assert_exact(dir).into_iter().map(|entry| entry.args[0].1.clone()).collect();
+        let names: BTreeSet<_> =
+            assert_exact(dir).into_iter().map(|record| record.args[0].1.clone()).collect();
         for id in wanted {
             assert!((0..6).all(|index| names.contains(&format!("{id}-{index}"))), "{id}");
         }
@@ -385,9 +384,9 @@ fn call() -> impl Strategy<Value = (usize, Draft)> {
             let mut draft = draft("a", kind + second * 7);
             for number in more {
                 draft = match number % 3 {
-                    0 => draft.counting(Counted::In(redact(&format!("/w/{number}")))),
-                    1 => draft.counting(Counted::Read),
-                    _ => draft.counting(Counted::Prompt),
+                    0 => draft.counting(Activity::In(redact(&format!("/w/{number}")))),
+                    1 => draft.counting(Activity::Read),
+                    _ => draft.counting(Activity::Prompt),
                 };
             }
             (session, draft)

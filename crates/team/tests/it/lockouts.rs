@@ -1,7 +1,5 @@
 //! The promises of lockouts, held against many writers, crashes, git, and whatever others write into the files.
 
-#![cfg(test)]
-
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -11,11 +9,11 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use tempfile::TempDir;
-use toolgate_evidence::{
+use toolgate_model::Lockout;
+use toolgate_team::{
     Added, Cleared, FileError, LockoutError, LockoutFiles, Lockouts, MAX_TEXT, NewLockout, TeamCopy,
     TextError, Which,
 };
-use toolgate_model::Lockout;
 
 const DIR: &str = "LOCKOUT_TEST_DIR";
 const COUNT: &str = "LOCKOUT_TEST_COUNT";
@@ -641,7 +639,7 @@ fn a_team_is_deadlocked_when_nobody_is_left() {
 fn child(dir: &Path, count: usize) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["child_adds", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["lockouts::child_adds", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .env(DIR, dir)
         .env(COUNT, count.to_string())
         .stdout(Stdio::null());

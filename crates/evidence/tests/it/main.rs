@@ -1,0 +1,13 @@
+//! The promises of the ledger and of the tally, held against many writers, crashes, full disks and tampering.
+
+#![cfg(test)]
+
+mod append;
+mod child;
+mod crash;
+mod parallel;
+mod position;
+mod read;
+mod support;
+mod tally;
+mod tamper;
