@@ -242,7 +242,7 @@ impl Settings {
         }
         for rule in &self.rule {
             rule.paths.iter().try_for_each(|path| pattern::check(path))?;
-            if rule.decision == Decision::Allow {
+            if rule.decision.is_silent() {
                 return Err(format!(
                     "the rule `{}` can `deny` or `ask`, not `allow`",
                     shorten(&rule.message, 60)
