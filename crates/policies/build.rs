@@ -96,12 +96,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             for (program, first) in commands.iter().flat_map(|command| keys(command)) {
                 by_command.entry((program, first)).or_default().insert(number);
             }
-            let decision = if rule.decision == "deny" { "Deny" } else { "Ask" };
+            let response = if rule.decision == "deny" { "Deny" } else { "Ask" };
             writeln!(
                 rules,
                 "    PackRule {{ id: {:?}, pack: {name:?}, optional: {}, shape: Shape {{ command: &{commands:?}, any: &{:?}, all: \
                  &{:?}, operand: &{:?}, operands: {}, text: &{:?}, fed_by: &{:?}, output: &{:?}, unless: &{:?}, \
-                 unless_text: &{:?} }}, after: &{:?}, unless_env: &{:?}, decision: Decision::{decision}, floor: {}, lease: {}, reason: \
+                 unless_text: &{:?} }}, after: &{:?}, unless_env: &{:?}, response: Response::{response}, floor: {}, lease: {}, reason: \
                  {:?}, instead: {:?} }},",
                 rule.id,
                 pack.optional,

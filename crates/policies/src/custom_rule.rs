@@ -13,9 +13,10 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, shorten};
+use toolgate_model::{Facts, Finding, FindingKind, Policy, shorten};
 
 use crate::pattern::Probe;
+use crate::response::{Response, deny};
 
 /// One `[[rule]]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,11 +35,7 @@ pub struct Rule {
     pub paths: Vec<String>,
     /// `deny` or `ask`.
     #[serde(default = "deny")]
-    pub decision: Decision,
-}
-
-fn deny() -> Decision {
-    Decision::Deny
+    pub decision: Response,
 }
 
 pub(crate) struct CustomRules<'s>(pub(crate) &'s [Rule]);
@@ -46,6 +43,7 @@ pub(crate) struct CustomRules<'s>(pub(crate) &'s [Rule]);
 impl Policy for CustomRules<'_> {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for rule in self.0 {
+            let Some(decision) = rule.decision.objection() else { continue };
             for used in facts.uses.iter().filter(|used| used.writes()) {
                 let Ok(place) = &used.place else { continue };
                 let broken = |path: &Path| {
@@ -62,7 +60,7 @@ impl Policy for CustomRules<'_> {
                 };
                 if place.paths().any(broken) {
                     findings.push(
-                        Finding::new("custom-rule", rule.decision, FindingKind::Rule)
+                        Finding::new("custom-rule", decision, FindingKind::Rule)
                             .at(&used.param, place.lexical.to_string_lossy().into_owned())
                             .because(format!(
                                 "a rule forbids `{}` here: {}",

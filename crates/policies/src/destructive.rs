@@ -210,8 +210,9 @@ fn judge_packs(facts: &Facts<'_>, holds: impl Fn(&PackRule) -> bool, findings: &
             if before.iter().any(|run| settles(run, rule.after)) {
                 continue;
             }
+            let Some(decision) = rule.response.objection() else { continue };
             findings.push(
-                Finding::new("destructive", rule.decision, FindingKind::Destructive)
+                Finding::new("destructive", decision, FindingKind::Destructive)
                     .because(format!("{}: {}", shown(run), rule.reason))
                     .instead(rule.instead),
             );

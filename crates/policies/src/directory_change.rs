@@ -11,32 +11,34 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, DirectoryChange as Change, Facts, Finding, FindingKind, Policy, shorten};
+use toolgate_model::{DirectoryChange as Change, Facts, Finding, FindingKind, Policy, shorten};
+
+use crate::response::Response;
 
 /// `[policy.directory-change]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct DirectoryChange {
     /// A bare `cd`, or `cd ~`.
-    home: Decision,
+    home: Response,
     /// `cd -` and `popd`.
-    previous: Decision,
+    previous: Response,
     /// A target with a variable, a substitution or a tilde.
-    dynamic: Decision,
+    dynamic: Response,
     /// A target that is a glob.
-    glob: Decision,
+    glob: Response,
 }
 
 impl Default for DirectoryChange {
     fn default() -> Self {
-        let open = Decision::Allow;
+        let open = Response::Allow;
         DirectoryChange { home: open, previous: open, dynamic: open, glob: open }
     }
 }
 
 impl DirectoryChange {
     /// The strictest of what is set for this change, and what it is about.
-    fn strictest(&self, change: &Change) -> (Decision, &'static str) {
+    fn strictest(&self, change: &Change) -> (Response, &'static str) {
         let parts = [
             (change.home, self.home, "leads home"),
             (change.previous, self.previous, "leads back to where the shell was before"),
@@ -44,16 +46,16 @@ impl DirectoryChange {
             (change.glob, self.glob, "has a glob for its target"),
         ];
         let given =
-            parts.into_iter().filter(|(given, ..)| *given).map(|(_, decision, what)| (decision, what));
-        given.max_by_key(|(decision, _)| *decision).unwrap_or((Decision::Allow, ""))
+            parts.into_iter().filter(|(given, ..)| *given).map(|(_, response, what)| (response, what));
+        given.max_by_key(|(response, _)| *response).unwrap_or((Response::Allow, ""))
     }
 }
 
 impl Policy for DirectoryChange {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for change in &facts.changes {
-            let (decision, what) = self.strictest(change);
-            if decision != Decision::Allow {
+            let (response, what) = self.strictest(change);
+            if let Some(decision) = response.objection() {
                 let target = shorten(&change.text, 80);
                 findings.push(
                     Finding::new("directory-change", decision, FindingKind::DirectoryChange)
@@ -73,15 +75,15 @@ mod tests {
     #[test]
     fn the_strictest_word_counts() {
         let policy =
-            DirectoryChange { home: Decision::Ask, dynamic: Decision::Deny, ..DirectoryChange::default() };
+            DirectoryChange { home: Response::Ask, dynamic: Response::Deny, ..DirectoryChange::default() };
         let change = |home, previous, dynamic| Change { home, previous, dynamic, ..Change::default() };
-        for (change, decision) in [
-            (change(false, false, false), Decision::Allow),
-            (change(true, false, false), Decision::Ask),
-            (change(false, true, false), Decision::Allow),
-            (change(true, false, true), Decision::Deny),
+        for (change, response) in [
+            (change(false, false, false), Response::Allow),
+            (change(true, false, false), Response::Ask),
+            (change(false, true, false), Response::Allow),
+            (change(true, false, true), Response::Deny),
         ] {
-            assert_eq!(policy.strictest(&change).0, decision, "{change:?}");
+            assert_eq!(policy.strictest(&change).0, response, "{change:?}");
         }
     }
 }

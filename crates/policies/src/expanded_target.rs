@@ -11,32 +11,32 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Access, Decision, Facts, Finding, FindingKind, Policy, shorten};
+use toolgate_model::{Access, Facts, Finding, FindingKind, Policy, shorten};
+
+use crate::response::Response;
 
 /// `[policy.expanded-target]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ExpandedTarget {
     /// Where a file is written, deleted or linked to.
-    change: Decision,
+    change: Response,
 }
 
 impl Default for ExpandedTarget {
     fn default() -> Self {
-        ExpandedTarget { change: Decision::Allow }
+        ExpandedTarget { change: Response::Allow }
     }
 }
 
 impl Policy for ExpandedTarget {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        if self.change == Decision::Allow {
-            return;
-        }
+        let Some(decision) = self.change.objection() else { return };
         for target in &facts.expanded {
             if target.access.changes() || target.access == Access::Link {
                 let text = shorten(&target.text, 80);
                 findings.push(
-                    Finding::new("expanded-target", self.change, FindingKind::Expansion)
+                    Finding::new("expanded-target", decision, FindingKind::Expansion)
                         .because(format!(
                             "{} `{text}`, a word that the shell expands first",
                             target.access.verb()

@@ -1,8 +1,9 @@
 //! The shipped rules about commands, compiled from `packs/*.toml`.
 
-use toolgate_model::{Decision, Run};
+use toolgate_model::Run;
 
 use crate::command::Shape;
+use crate::response::Response;
 
 /// One rule of a pack.
 pub(crate) struct PackRule {
@@ -15,7 +16,7 @@ pub(crate) struct PackRule {
     pub after: &'static [&'static str],
     /// Variables that take it back where they are set for the command: `RAILS_ENV=test`.
     pub unless_env: &'static [&'static str],
-    pub decision: Decision,
+    pub response: Response,
     /// Holds whatever the settings say.
     pub floor: bool,
     /// Holds only where `allow_force_with_lease` is off.

@@ -19,9 +19,10 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, FindingKind, Places, Policy, Private, Resolved, shorten};
+use toolgate_model::{Facts, Finding, FindingKind, Places, Policy, Private, Resolved, shorten};
 
 use crate::pattern::{self, Probe};
+use crate::response::{Response, deny};
 
 /// `[policy.private-content]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +48,7 @@ pub(crate) struct Guard {
     emails: bool,
     /// `deny` or `ask`.
     #[serde(default = "deny")]
-    decision: Decision,
+    decision: Response,
     /// What the agent is told; empty: what was found, and where.
     #[serde(default)]
     message: String,
@@ -55,10 +56,6 @@ pub(crate) struct Guard {
 
 fn yes() -> bool {
     true
-}
-
-fn deny() -> Decision {
-    Decision::Deny
 }
 
 impl Guard {
@@ -88,7 +85,7 @@ impl PrivateContent {
             if !guard.secrets && !guard.emails {
                 return Err(format!("the guard of `{first}` means neither `secrets` nor `emails`"));
             }
-            if guard.decision == Decision::Allow {
+            if guard.decision.is_silent() {
                 return Err(format!("the guard of `{first}` can `deny` or `ask`, not `allow`"));
             }
         }
@@ -118,6 +115,7 @@ impl Policy for PrivateContent {
                 let Some(private) = used.private.iter().find(|private| guard.means(private)) else {
                     continue;
                 };
+                let Some(decision) = guard.decision.objection() else { continue };
                 let path = place.lexical.to_string_lossy();
                 let (reason, instead) = if guard.message.is_empty() {
                     let reason = format!(
@@ -131,7 +129,7 @@ impl Policy for PrivateContent {
                     (Cow::Borrowed(guard.message.as_str()), "")
                 };
                 findings.push(
-                    Finding::new("private-content", guard.decision, FindingKind::Secret)
+                    Finding::new("private-content", decision, FindingKind::Secret)
                         .at(&used.param, path)
                         .because(reason)
                         .instead(instead),
@@ -151,7 +149,7 @@ mod tests {
             paths: paths.iter().map(ToString::to_string).collect(),
             secrets: true,
             emails: true,
-            decision: Decision::Deny,
+            decision: Response::Deny,
             message: String::new(),
         }
     }
@@ -188,6 +186,6 @@ mod tests {
         assert!(checked(guard(&[])).is_err());
         assert!(checked(guard(&["squad"])).is_err());
         assert!(checked(Guard { secrets: false, emails: false, ..guard(&["**/x"]) }).is_err());
-        assert!(checked(Guard { decision: Decision::Allow, ..guard(&["**/x"]) }).is_err());
+        assert!(checked(Guard { decision: Response::Allow, ..guard(&["**/x"]) }).is_err());
     }
 }

@@ -13,23 +13,22 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{
-    Access, Decision, Facts, Finding, FindingKind, NodeKind, Places, Policy, Resolved, Use, shorten,
-};
+use toolgate_model::{Access, Facts, Finding, FindingKind, NodeKind, Places, Policy, Resolved, Use, shorten};
 
 use crate::pattern::Probe;
+use crate::response::Response;
 
 /// `[policy.secret-shown]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SecretShown {
     /// What becomes of a call that would show a secret.
-    decision: Decision,
+    decision: Response,
 }
 
 impl Default for SecretShown {
     fn default() -> Self {
-        SecretShown { decision: Decision::Ask }
+        SecretShown { decision: Response::Ask }
     }
 }
 
@@ -43,15 +42,13 @@ impl SecretShown {
     pub(crate) fn seeks(&self, used: &Use<'_>, place: &Resolved, places: &Places) -> bool {
         let is_file = || place.node.as_ref().is_some_and(|node| node.kind == NodeKind::File);
         let is_inside = || Probe::new(&place.physical, places).covered_by("{worktree}").is_some();
-        self.decision != Decision::Allow && is_read(used) && is_file() && is_inside()
+        !self.decision.is_silent() && is_read(used) && is_file() && is_inside()
     }
 }
 
 impl Policy for SecretShown {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        if self.decision == Decision::Allow {
-            return;
-        }
+        let Some(decision) = self.decision.objection() else { return };
         for used in facts.uses.iter().filter(|used| is_read(used)) {
             let (Ok(place), Some(secret)) = (&used.place, used.private.iter().find(|found| !found.email))
             else {
@@ -59,7 +56,7 @@ impl Policy for SecretShown {
             };
             let path = place.lexical.to_string_lossy();
             findings.push(
-                Finding::new("secret-shown", self.decision, FindingKind::Secret)
+                Finding::new("secret-shown", decision, FindingKind::Secret)
                     .because(format!(
                         "{} reads `{}`, which holds {}, and this host shows a model whatever is read",
                         facts.tool,
@@ -95,7 +92,7 @@ mod tests {
         assert!(!seeks(&asks, Access::List, "/r/a", NodeKind::File));
         assert!(!seeks(&asks, Access::Search, "/r/a", NodeKind::Directory));
         assert!(!seeks(&asks, Access::Read, "/elsewhere/a", NodeKind::File));
-        let allows = SecretShown { decision: Decision::Allow };
+        let allows = SecretShown { decision: Response::Allow };
         assert!(!seeks(&allows, Access::Read, "/r/a", NodeKind::File));
     }
 }

@@ -242,7 +242,7 @@ impl Settings {
         }
         for rule in &self.rule {
             rule.paths.iter().try_for_each(|path| pattern::check(path))?;
-            if rule.decision == Decision::Allow {
+            if rule.decision.is_silent() {
                 return Err(format!(
                     "the rule `{}` can `deny` or `ask`, not `allow`",
                     shorten(&rule.message, 60)
@@ -796,7 +796,7 @@ mod tests {
             let outside = used(Access::Write, Ok(place("/elsewhere/a")));
             let mut call = Facts { activation, uses: vec![outside], ..facts("Write", places, &team) };
             let lists = own.lists();
-            let verdict = Ruleset::decide(&[own.ruleset(&call, &lists, true)]);
+            let verdict = Ruleset::decide(&[own.ruleset(&call, &lists, true)], |_| false);
             let expected = if why.is_some() { Decision::Allow } else { Decision::Deny };
             assert_eq!(verdict.decision(), expected, "{}", verdict.explanation());
             if let Some(why) = why {
@@ -804,7 +804,7 @@ mod tests {
                 assert!(!verdict.granted(), "what is not judged is not vouched for");
             }
             call.uses = vec![used(Access::Write, Ok(place("/dev/sda")))];
-            let verdict = Ruleset::decide(&[own.ruleset(&call, &lists, true)]);
+            let verdict = Ruleset::decide(&[own.ruleset(&call, &lists, true)], |_| false);
             assert_eq!(verdict.decision(), Decision::Deny, "the floor");
         }
     }

@@ -12,32 +12,32 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, shorten};
+use toolgate_model::{Facts, Finding, FindingKind, Policy, shorten};
+
+use crate::response::Response;
 
 /// `[policy.shared-temporary]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SharedTemporary {
     /// What becomes of a call that changes it.
-    decision: Decision,
+    decision: Response,
 }
 
 impl Default for SharedTemporary {
     fn default() -> Self {
-        SharedTemporary { decision: Decision::Allow }
+        SharedTemporary { decision: Response::Allow }
     }
 }
 
 impl Policy for SharedTemporary {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        if self.decision == Decision::Allow {
-            return;
-        }
+        let Some(decision) = self.decision.objection() else { return };
         for used in facts.uses.iter().filter(|used| used.foreign) {
             let Ok(place) = &used.place else { continue };
             let path = place.lexical.to_string_lossy().into_owned();
             findings.push(
-                Finding::new("shared-temporary", self.decision, FindingKind::Outside)
+                Finding::new("shared-temporary", decision, FindingKind::Outside)
                     .because(format!(
                         "{} {} `{}`, which was in the shared temporary directory before this session",
                         facts.tool,

@@ -17,49 +17,49 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{
-    Access, Decision, Facts, Finding, FindingKind, Gap, Origin, Policy, Unknown, Via, shorten,
-};
+use toolgate_model::{Access, Facts, Finding, FindingKind, Gap, Origin, Policy, Unknown, Via, shorten};
+
+use crate::response::Response;
 
 /// `[policy.unproved-effect]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct UnprovedEffect {
     /// One word for everything in a shell command; the words for single gaps do not count then.
-    shell: Option<Decision>,
+    shell: Option<Response>,
     /// A shell tool without a command.
-    missing: Decision,
+    missing: Response,
     /// Text that bash would not read.
-    syntax: Decision,
+    syntax: Response,
     /// A program whose name is only known when it runs.
-    name: Decision,
+    name: Response,
     /// A path that is only known when it runs, and is read, listed or searched.
-    read: Decision,
+    read: Response,
     /// A path that is only known when it runs, and is written, deleted or linked to.
-    write: Decision,
+    write: Response,
     /// A directory that is only known when it runs.
-    enter: Decision,
+    enter: Response,
     /// A program that nobody described.
-    program: Decision,
+    program: Response,
     /// An option or sub-command that the program's description does not list.
-    option: Decision,
+    option: Response,
     /// Code of the project, built or run by a tool.
-    opaque: Decision,
+    opaque: Response,
     /// Code of another language that does more than compute.
-    code: Decision,
+    code: Response,
     /// Shell code that is only known when it runs.
-    shell_code: Decision,
+    shell_code: Response,
     /// More than can be followed.
-    bounds: Decision,
+    bounds: Response,
     /// Tools that their host's page does not list.
-    tool: Decision,
+    tool: Response,
     /// Tools of MCP servers without a parameter that looks like a path.
-    mcp: Decision,
+    mcp: Response,
 }
 
 impl Default for UnprovedEffect {
     fn default() -> Self {
-        use Decision::{Allow, Ask, Deny};
+        use Response::{Allow, Ask, Deny};
         UnprovedEffect {
             shell: None,
             missing: Deny,
@@ -81,7 +81,7 @@ impl Default for UnprovedEffect {
 }
 
 impl UnprovedEffect {
-    fn decision(&self, gap: Gap) -> Decision {
+    fn response(&self, gap: Gap) -> Response {
         self.shell.unwrap_or(match gap {
             Gap::Missing => self.missing,
             Gap::Syntax => self.syntax,
@@ -106,7 +106,7 @@ fn words(gap: Gap, text: &str) -> (String, &'static str) {
         Gap::Missing => ("there is no command to judge".to_owned(), "give the command as text"),
         Gap::Syntax => (
             format!("{quoted} cannot be read as bash would read it"),
-            "mend the quotes, or split the command into plain ones",
+            "fix the quotes, or split the command into plain ones",
         ),
         Gap::Name => {
             (format!("which program {quoted} starts is only known when it runs"), "name the program plainly")
@@ -139,8 +139,8 @@ fn words(gap: Gap, text: &str) -> (String, &'static str) {
     }
 }
 
-/// Where in a script it stands, where it does.
-fn standing_in(origin: &Origin) -> String {
+/// The line of the script that it is in; empty where it is in none.
+fn script_of(origin: &Origin) -> String {
     let mut step = origin.via.as_deref();
     while let Some(Via { step: place, line, before }) = step {
         if !line.is_empty() {
@@ -154,34 +154,35 @@ fn standing_in(origin: &Origin) -> String {
 impl Policy for UnprovedEffect {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for unknown in &facts.unknown {
-            let (decision, reason, instead) = match unknown {
-                Unknown::Shell { gap, text, origin } => {
-                    let decision = self.decision(*gap);
-                    // Most gaps are allowed ones, and need no words.
-                    if decision == Decision::Allow {
-                        continue;
-                    }
-                    let (reason, instead) = words(*gap, text);
-                    (decision, format!("{reason}{}", standing_in(origin)), instead.to_owned())
-                }
-                Unknown::Tool(name) => (
-                    self.tool,
-                    format!("the tool {} is not known here", shorten(name, 80)),
-                    format!("have a person approve it, or describe it in [tools.{}]", shorten(name, 80)),
-                ),
-                Unknown::McpTool(name) => (
-                    self.mcp,
-                    format!("what the tool {} would do is not proved", shorten(name, 80)),
-                    format!("have a person approve it, or describe it in [tools.{}]", shorten(name, 80)),
-                ),
+            let response = match unknown {
+                Unknown::Shell { gap, .. } => self.response(*gap),
+                Unknown::Tool(_) => self.tool,
+                Unknown::McpTool(_) => self.mcp,
             };
-            if decision != Decision::Allow {
-                findings.push(
-                    Finding::new("unproved-effect", decision, FindingKind::Unproved)
-                        .because(reason)
-                        .instead(instead),
-                );
-            }
+            // Most gaps are allowed ones, and need no words.
+            let Some(decision) = response.objection() else { continue };
+            let (reason, instead) = words_for(unknown);
+            findings.push(
+                Finding::new("unproved-effect", decision, FindingKind::Unproved)
+                    .because(reason)
+                    .instead(instead),
+            );
+        }
+    }
+}
+
+/// What is not known, where, and what passes.
+fn words_for(unknown: &Unknown<'_>) -> (String, String) {
+    let describe =
+        |tool: &str| format!("have a person approve it, or describe it in [tools.{}]", shorten(tool, 80));
+    match unknown {
+        Unknown::Shell { gap, text, origin } => {
+            let (reason, instead) = words(*gap, text);
+            (format!("{reason}{}", script_of(origin)), instead.to_owned())
+        }
+        Unknown::Tool(name) => (format!("the tool {} is not known here", shorten(name, 80)), describe(name)),
+        Unknown::McpTool(name) => {
+            (format!("what the tool {} would do is not proved", shorten(name, 80)), describe(name))
         }
     }
 }
@@ -196,10 +197,10 @@ mod tests {
 
     #[test]
     fn every_gap_has_its_own_word_and_shell_is_one_for_all() {
-        use Decision::{Allow, Ask, Deny};
+        use Response::{Allow, Ask, Deny};
         let own = UnprovedEffect::default();
         let all = UnprovedEffect { shell: Some(Allow), ..UnprovedEffect::default() };
-        for (gap, decision) in [
+        for (gap, response) in [
             (Gap::Missing, Deny),
             (Gap::Syntax, Ask),
             (Gap::Name, Ask),
@@ -213,15 +214,15 @@ mod tests {
             (Gap::ShellCode, Ask),
             (Gap::Bounds, Deny),
         ] {
-            assert_eq!(own.decision(gap), decision, "{gap:?}");
-            assert_eq!(all.decision(gap), Allow, "{gap:?}");
+            assert_eq!(own.response(gap), response, "{gap:?}");
+            assert_eq!(all.response(gap), Allow, "{gap:?}");
         }
     }
 
     #[test]
     fn a_gap_says_what_is_not_known_and_where() {
         let (places, team) = (Places::default(), Team::default());
-        let strict = UnprovedEffect { shell: Some(Decision::Deny), ..UnprovedEffect::default() };
+        let strict = UnprovedEffect { shell: Some(Response::Deny), ..UnprovedEffect::default() };
         let told = |gap, text: &str, via| {
             let unknown =
                 vec![Unknown::Shell { gap, text: text.into(), origin: Origin { span: (0, 1), via } }];
@@ -230,7 +231,7 @@ mod tests {
         };
         for (gap, text, words) in [
             (Gap::Missing, "", "there is no command to judge; give the command as text"),
-            (Gap::Syntax, "", "this command cannot be read as bash would read it; mend the quotes"),
+            (Gap::Syntax, "", "this command cannot be read as bash would read it; fix the quotes"),
             (Gap::Name, "$x", "which program `$x` starts is only known when it runs"),
             (Gap::Path(Access::Delete), "$d", "deletes `$d`, a path that is only known when it runs"),
             (Gap::Program, "frob", "what `frob` does is not described"),
