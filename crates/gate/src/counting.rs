@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolgate_evidence::{Counted, LedgerError};
+use toolgate_evidence::{Activity, LedgerError};
 use toolgate_model::{Action, Facts, Phase, TeamPhase};
 use toolgate_policies::LimitKind;
 use toolgate_secrets::{Redacted, redact};
@@ -16,7 +16,7 @@ use crate::team::{affirms, agrees};
 pub(crate) fn counted(
     decided: &Decided<'_>,
     counter: &mut SessionCounter,
-) -> Result<Vec<Counted>, LedgerError> {
+) -> Result<Vec<Activity>, LedgerError> {
     let Decided { call, around, facts, .. } = *decided;
     let mut words = Vec::new();
     match call.phase {
@@ -24,21 +24,21 @@ pub(crate) fn counted(
             if matches!(call.action, Action::Question)
                 && around.rules.layers.iter().any(|layer| layer.asks_history(true))
             {
-                words.push(Counted::Question);
+                words.push(Activity::Question);
             }
             words.extend(limited(around, facts).into_iter().map(counted_as));
-            words.extend(written_directories(around, facts).into_iter().map(Counted::In));
+            words.extend(written_directories(around, facts).into_iter().map(Activity::In));
         }
         Phase::Prompt => {
-            words.push(Counted::Prompt);
+            words.push(Activity::Prompt);
             let replies = counter.counts()?.unwrap_or_default().prompts > 0;
             if replies && has_agreed(decided, agrees) {
-                words.push(Counted::Phase(TeamPhase::Agreed));
+                words.push(Activity::Phase(TeamPhase::Agreed));
             }
         }
         Phase::After if matches!(call.action, Action::Question) && has_agreed(decided, affirms) => {
             counter.counts()?;
-            words.push(Counted::Phase(TeamPhase::Agreed));
+            words.push(Activity::Phase(TeamPhase::Agreed));
         }
         Phase::After
         | Phase::Permission
@@ -77,12 +77,12 @@ pub(crate) fn written_directories(around: &Surroundings, facts: &[Facts<'_>]) ->
     directories.iter().map(|directory| redact(&directory.to_string_lossy())).collect()
 }
 
-fn counted_as(kind: LimitKind) -> Counted {
+fn counted_as(kind: LimitKind) -> Activity {
     match kind {
-        LimitKind::Call => Counted::Call,
-        LimitKind::Read => Counted::Read,
-        LimitKind::Write => Counted::Write,
-        LimitKind::Run => Counted::Run,
-        LimitKind::Connect => Counted::Connect,
+        LimitKind::Call => Activity::Call,
+        LimitKind::Read => Activity::Read,
+        LimitKind::Write => Activity::Write,
+        LimitKind::Run => Activity::Run,
+        LimitKind::Connect => Activity::Connect,
     }
 }

@@ -16,9 +16,7 @@ pub fn decide(call: &Call<'_>, around: &Surroundings, facts: &[Facts<'_>]) -> Ve
         .iter()
         .zip(facts)
         .zip(&lists)
-        .map(|((layer, facts), lists)| {
-            layer.ruleset(facts, lists, layer.grant.reaches(call.host, overrides))
-        })
+        .map(|((layer, facts), lists)| layer.ruleset(facts, lists, layer.grant.reaches(call.host, overrides)))
         .collect();
     Ruleset::decide(&rulesets, holds_secret)
 }

@@ -11,9 +11,7 @@
 use std::time::Instant;
 
 use toolgate_evidence::Ledger;
-use toolgate_model::{
-    Call, Facts, HooksStart, Host, MAX_MESSAGE, Phase, Reply, Terms, Verdict, shorten,
-};
+use toolgate_model::{Call, Facts, HooksStart, Host, MAX_MESSAGE, Phase, Reply, Terms, Verdict, shorten};
 
 use crate::counter::SessionCounter;
 use crate::decide::decide;
@@ -25,7 +23,7 @@ use crate::observe::observe;
 use crate::options::HookOptions;
 use crate::record;
 use crate::store::forget_old;
-use crate::terms::{terms, terms_without_rules};
+use crate::terms::{bound_to_root, terms, terms_without_rules};
 
 /// Only the whole program can answer this event: settings have to be compiled, or a host's settings read.
 #[derive(Debug)]
@@ -56,12 +54,12 @@ pub fn answer(
 ) -> Result<Reply, NeedsSetup> {
     let call = match decode(machine, host, options, event) {
         Ok(call) => call,
-        Err(failure) => return Ok(refuse(machine, host, options, None, &failure)),
+        Err(failure) => return Ok(refuse(machine, host, options, None, &failure, started + DEADLINE)),
     };
     match judge(machine, host, options, &call, started) {
         Ok(reply) => Ok(reply),
         Err(Failure::NeedsSetup) => Err(NeedsSetup),
-        Err(failure) => Ok(refuse(machine, host, options, Some(&call), &failure)),
+        Err(failure) => Ok(refuse(machine, host, options, Some(&call), &failure, started + DEADLINE)),
     }
 }
 
@@ -92,6 +90,23 @@ fn judge(
         }
     }
     Ok(reply)
+}
+
+/// What was decided about a call, and the parameters that would be changed before it runs.
+#[derive(Debug)]
+pub struct Considered {
+    /// What was decided.
+    pub verdict: Verdict,
+    /// Each changed parameter with its new text.
+    pub rewrites: Vec<(String, String)>,
+}
+
+/// Decides a call whose surroundings are known, and records nothing.
+pub fn consider(machine: &dyn Machine, call: &Call<'_>, around: &Surroundings) -> Considered {
+    let facts = observe(machine, call, around);
+    let verdict = decide(call, around, &facts);
+    let rewrites = bound_to_root(call, around, &facts, &verdict);
+    Considered { verdict, rewrites }
 }
 
 /// Reads an event into a call, as it was before we changed it.
@@ -127,6 +142,7 @@ pub fn refuse(
     options: &HookOptions,
     call: Option<&Call<'_>>,
     failure: &Failure,
+    deadline: Instant,
 ) -> Reply {
     let reply = match call.filter(|call| call.output.is_some()) {
         Some(call) => host.tell(call, &terms_without_rules(machine, options, call)),
@@ -137,7 +153,7 @@ pub fn refuse(
     };
     if !matches!(failure, Failure::Ledger(_)) {
         let draft = record::failure(machine, options, host.id(), call, failure, &reply);
-        let _ = Ledger::at(&options.dirs.state).append(draft, machine.instant() + DEADLINE);
+        let _ = Ledger::at(&options.dirs.state).append(draft, deadline);
     }
     reply
 }

@@ -81,7 +81,9 @@ pub(crate) fn of_denial(
         ));
     }
     let urge = given_up.then(|| {
-        format!("This was denied {turn} times in this turn: do not try it again, and tell the user what you need.")
+        format!(
+            "This was denied {turn} times in this turn: do not try it again, and tell the user what you need."
+        )
     });
     Ok(DenialNotices { urge, notices })
 }

@@ -17,11 +17,7 @@ use crate::gather::Surroundings;
 use crate::machine::Machine;
 
 /// What is known of the call under each layer of settings.
-pub fn observe<'a>(
-    machine: &'a dyn Machine,
-    call: &'a Call<'a>,
-    around: &'a Surroundings,
-) -> Vec<Facts<'a>> {
+pub fn observe<'a>(machine: &'a dyn Machine, call: &'a Call<'a>, around: &'a Surroundings) -> Vec<Facts<'a>> {
     observe_as(machine, call, around, analysed(machine, call, around).as_ref())
 }
 
@@ -179,11 +175,9 @@ impl<'a> View<'a> {
             .session
             .as_deref()
             .is_some_and(|session| rest.components().any(|name| name.as_os_str() == session));
-        let own = [&places.root, &places.home]
-            .into_iter()
-            .flatten()
-            .any(|place| place.physical.starts_with(&top))
-            || around.tmp.as_deref().is_some_and(|tmp| Path::new(tmp).starts_with(&top));
+        let own =
+            [&places.root, &places.home].into_iter().flatten().any(|place| place.physical.starts_with(&top))
+                || around.tmp.as_deref().is_some_and(|tmp| Path::new(tmp).starts_with(&top));
         if !access.changes() || of_session || own || world.look(&top).is_err() {
             return false;
         }

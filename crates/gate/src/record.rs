@@ -1,14 +1,27 @@
 //! What of a call goes into the record: what it named, never what it carried.
 
-use std::time::SystemTime;
+use std::borrow::Cow;
+use std::path::Path;
+use std::time::Instant;
 
 use toolgate_evidence::{Digest, Draft};
-use toolgate_model::{Call, Decision, FindingKind, Json, MAX_MESSAGE, Places, Verdict, shorten};
+use toolgate_model::{Call, Decision, FindingKind, Json, MAX_MESSAGE, Places, Reply, Terms, Verdict, shorten};
 use toolgate_secrets::redact;
+
+use crate::canary::is_canary;
+use crate::counter::SessionCounter;
+use crate::counting::counted;
+use crate::dirs::user_name;
+use crate::failure::{DEADLINE, Failure};
+use crate::line::Decided;
+use crate::machine::Machine;
+use crate::notices::write_team_log;
+use crate::options::HookOptions;
+use crate::team::caller;
 
 /// Parameters that say what a call is about. Contents, prompts and answers are not among them: they are in the
 /// digest of the input, and nowhere else.
-const TELLING: &[&str] = &[
+const NAMING: &[&str] = &[
     "agent",
     "cell_id",
     "command",
@@ -35,46 +48,112 @@ const TELLING: &[&str] = &[
     "url",
 ];
 
-/// The record of a call and its verdict.
-pub fn draft(call: &Call<'_>, verdict: &Verdict, places: &Places, time: SystemTime) -> Draft {
-    let mut draft = about(call, time).verdict(verdict);
-    if let Some(root) = &places.root {
-        draft = draft.root(redact(&root.lexical.to_string_lossy()));
+/// What will be recorded of a decided call, but for its answer.
+pub fn draft(
+    machine: &dyn Machine,
+    options: &HookOptions,
+    decided: &Decided<'_>,
+    counter: &mut SessionCounter,
+) -> Result<Draft, Failure> {
+    let Decided { call, around, verdict, .. } = *decided;
+    let draft = of_verdict(machine, &options.dirs.state, call, verdict, &around.session.places)
+        .agent(caller(call, &around.team.member))
+        .user(redact(&around.session.user))
+        .rules(&around.rules.digest);
+    let words = counted(decided, counter).map_err(Failure::Ledger)?;
+    Ok(words.into_iter().fold(draft, Draft::counting))
+}
+
+/// What is recorded of a call and its verdict, whoever made it and whatever was answered.
+pub fn of_verdict(
+    machine: &dyn Machine,
+    state: &Path,
+    call: &Call<'_>,
+    verdict: &Verdict,
+    places: &Places,
+) -> Draft {
+    let draft = about(machine, state, call).verdict(verdict);
+    match &places.root {
+        Some(root) => draft.root(redact(&root.lexical.to_string_lossy())),
+        None => draft,
     }
-    draft
+}
+
+/// Records a decided call with its answer, before that leaves.
+pub fn record(
+    machine: &dyn Machine,
+    decided: &Decided<'_>,
+    draft: Draft,
+    terms: &Terms,
+    reply: &Reply,
+    started: Instant,
+    counter: SessionCounter,
+) -> Result<(), Failure> {
+    let redacted = terms.output.as_ref().map_or(0, |output| output.count);
+    let took = machine.instant().saturating_duration_since(started);
+    let draft = draft.answer(reply.answer).redacted(redacted).took(took);
+    counter.append(draft, started + DEADLINE).map_err(Failure::Ledger)?;
+    write_team_log(machine, decided);
+    Ok(())
 }
 
 /// The record of a call that could not be judged; `None` where not even the event could be read.
-pub fn failure(host: &'static str, call: Option<&Call<'_>>, message: &str, time: SystemTime) -> Draft {
+pub fn failure(
+    machine: &dyn Machine,
+    options: &HookOptions,
+    host: &'static str,
+    call: Option<&Call<'_>>,
+    failure: &Failure,
+    reply: &Reply,
+) -> Draft {
     let draft = match call {
-        Some(call) => about(call, time),
-        None => Draft::new(time, host, redact("unreadable")),
+        Some(call) => about(machine, &options.dirs.state, call),
+        None => by_whom(machine, Draft::new(machine.now(), host, redact("unreadable"))),
     };
-    let message = redact(&shorten(message, MAX_MESSAGE));
-    draft.decision(Decision::Deny).finding(
-        "failure",
-        FindingKind::Failure,
-        Decision::Deny,
-        redact(""),
-        message,
-    )
+    let message = redact(&shorten(&failure.to_string(), MAX_MESSAGE));
+    draft
+        .user(redact(&user_name(machine)))
+        .decision(Decision::Deny)
+        .finding("failure", FindingKind::Failure, Decision::Deny, redact(""), message)
+        .answer(reply.answer)
 }
 
-fn about(call: &Call<'_>, time: SystemTime) -> Draft {
+fn by_whom(machine: &dyn Machine, draft: Draft) -> Draft {
+    draft.machine(redact(&machine.name())).toolgate(env!("CARGO_PKG_VERSION"))
+}
+
+/// What the call itself says.
+fn about(machine: &dyn Machine, state: &Path, call: &Call<'_>) -> Draft {
     let text = |text: Option<&str>| redact(text.unwrap_or_default());
-    let mut draft = Draft::new(time, call.host, redact(&call.event))
+    let mut draft = by_whom(machine, Draft::new(machine.now(), call.host, redact(&call.event)))
         .session(text(call.session.as_deref()))
         .agent(text(call.agent.id.as_deref().or(call.agent.kind.as_deref())))
         .tool(redact(&call.tool));
+    if is_canary(machine, state, call) {
+        draft = draft.canary();
+    }
+    let mut digest = None;
     if let Json::Object(members) = &call.input {
         for (name, value) in members {
-            if let (true, Json::Text(value)) = (TELLING.contains(&&**name), value) {
+            if let (true, Json::Text(value)) = (NAMING.contains(&&**name), value) {
                 draft = draft.arg(redact(name), redact(value));
             }
         }
-        if let Ok(input) = serde_json::to_vec(&call.input) {
-            draft = draft.input(Digest::of(&input));
-        }
+        digest = serde_json::to_vec(&call.input).ok().map(|input| Digest::of(&input));
     }
-    draft
+    if let Some(id) = id_of(call, digest.as_ref()) {
+        draft = draft.call(redact(&id));
+    }
+    match digest {
+        Some(digest) => draft.input(digest),
+        None => draft,
+    }
+}
+
+/// The call's id: the host's own, or one that stands for the tool's input, which is the same before and after the call.
+fn id_of<'c>(call: &'c Call<'_>, input: Option<&Digest>) -> Option<Cow<'c, str>> {
+    /// Enough to tell a session's calls apart.
+    const DIGITS: usize = 16;
+    let own = call.id.as_deref().map(Cow::Borrowed);
+    own.or_else(|| input.map(|input| Cow::Owned(input.hex().chars().take(DIGITS).collect())))
 }

@@ -151,8 +151,7 @@ impl SettingsSources<'_> {
     /// The rules that these sources make.
     pub fn rules(&self, machine: &dyn Machine) -> Result<Rules, NoRules> {
         let world = machine.world();
-        let mut stamps =
-            self.files().iter().map(|file| stamp(world, file)).collect::<Result<Vec<_>, _>>()?;
+        let mut stamps = self.files().iter().map(|file| stamp(world, file)).collect::<Result<Vec<_>, _>>()?;
         if stamps.iter().all(Option::is_none) {
             let shipped = self.shipped()?;
             if !shipped.has_team {
@@ -224,7 +223,8 @@ impl SettingsSources<'_> {
                 stamps.push(if is_there { stamp(world, &file)? } else { None });
             }
             let known = governed.take().filter(|(file, _)| *file == governance);
-            let known = known.map_or_else(|| stamp(world, &governance).map(|found| (governance, found)), Ok)?;
+            let known =
+                known.map_or_else(|| stamp(world, &governance).map(|found| (governance, found)), Ok)?;
             stamps.push(known.1.clone());
             governed = Some(known);
         }
@@ -295,10 +295,8 @@ fn stamp(world: &dyn World, file: &Path) -> Result<Stamp, SettingsError> {
 }
 
 fn is_fresh(machine: &dyn Machine, stamp: &Stamp) -> bool {
-    let now = machine
-        .now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |now| now.as_secs().cast_signed());
+    let now =
+        machine.now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs().cast_signed());
     stamp.as_ref().is_some_and(|stamp| stamp.changed.0 >= now - 1)
 }
 

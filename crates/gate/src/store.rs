@@ -1,6 +1,9 @@
 //! Files of our own: written whole or not at all, for our eyes only, and read only if they are what was written.
 
-#![expect(clippy::disallowed_methods, reason = "the state directory is ours; all that is written to it goes through here")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the state directory is ours; all that is written to it goes through here"
+)]
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -97,7 +100,8 @@ pub fn forget_old(machine: &dyn Machine, directory: &Path) {
     const MONTH: Duration = Duration::from_hours(30 * 24);
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
-        let age = entry.metadata().ok().and_then(|found| machine.now().duration_since(found.modified().ok()?).ok());
+        let age =
+            entry.metadata().ok().and_then(|found| machine.now().duration_since(found.modified().ok()?).ok());
         if age.is_some_and(|age| age > MONTH) {
             let _ = fs::remove_file(entry.path());
         }

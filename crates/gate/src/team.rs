@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use toolgate_evidence::SessionCounts;
 use toolgate_model::{
-    COORDINATOR, Call, History, Member, NodeKind, Phase, Place, Places, Resolver, Team, TeamPhase, World, plain_name,
+    COORDINATOR, Call, History, Member, NodeKind, Phase, Place, Places, Resolver, Team, TeamPhase, World,
+    plain_name,
 };
 use toolgate_policies::Settings;
 use toolgate_secrets::{Redacted, redact};
-use toolgate_team::{Agent, Agents, LockoutFiles, Lockouts};
+use toolgate_team::{Agents, LockoutFiles, Lockouts, RegisteredAgent};
 
 use crate::dirs::Dirs;
 use crate::machine::Machine;
@@ -140,7 +141,7 @@ impl TeamSources<'_> {
         if role == COORDINATOR { String::new() } else { role }
     }
 
-    fn registered_as(&self, agent: &Agent) -> Member {
+    fn registered_as(&self, agent: &RegisteredAgent) -> Member {
         let name = plain_name(&agent.name);
         let role = agent.role.as_deref().map_or_else(|| self.role_of_registered(&name), plain_name);
         let may_write = Some(agent.write.clone()).filter(|list| !list.is_empty());

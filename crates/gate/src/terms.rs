@@ -65,11 +65,7 @@ pub fn terms_without_rules(machine: &dyn Machine, options: &HookOptions, call: &
 }
 
 /// The parameters of a call that are changed before it runs.
-fn rewrites(
-    machine: &dyn Machine,
-    options: &HookOptions,
-    decided: &Decided<'_>,
-) -> Vec<(String, String)> {
+fn rewrites(machine: &dyn Machine, options: &HookOptions, decided: &Decided<'_>) -> Vec<(String, String)> {
     let Decided { call, around, facts, verdict, .. } = *decided;
     let bound = bound_to_root(call, around, facts, verdict);
     launched(machine, options, decided, &bound).map_or(bound, |launched| vec![launched])
@@ -83,10 +79,7 @@ fn launched(
     bound: &[(String, String)],
 ) -> Option<(String, String)> {
     let Decided { host, call, around, verdict, .. } = *decided;
-    if call.phase != Phase::Before
-        || !host.keeps_failed_output(&call.tool)
-        || !verdict.decision().may_run()
-    {
+    if call.phase != Phase::Before || !host.keeps_failed_output(&call.tool) || !verdict.decision().may_run() {
         return None;
     }
     let wanted = redaction::wanted(&around.rules.layers);
@@ -108,7 +101,8 @@ pub(crate) fn bound_to_root(
     facts: &[Facts<'_>],
     verdict: &Verdict,
 ) -> Vec<(String, String)> {
-    let is_active = around.rules.layers.iter().zip(facts).all(|(layer, facts)| layer.inactive(facts).is_none());
+    let is_active =
+        around.rules.layers.iter().zip(facts).all(|(layer, facts)| layer.inactive(facts).is_none());
     let Some(facts) = facts.first().filter(|_| around.bound && is_active && verdict.decision().may_run())
     else {
         return Vec::new();

@@ -13,6 +13,8 @@ pub struct Call<'a> {
     pub event: Cow<'a, str>,
     /// Where in a call's life this event stands.
     pub phase: Phase,
+    /// The host's id of the call, the same before and after it.
+    pub id: Option<Cow<'a, str>>,
     /// The host's id of the session.
     pub session: Option<Cow<'a, str>>,
     /// The working directory that the event names. An agent may have moved it: never a base for trust.
@@ -44,6 +46,7 @@ impl<'a> Call<'a> {
             host,
             event,
             phase,
+            id: None,
             session: None,
             cwd: None,
             transcript: None,

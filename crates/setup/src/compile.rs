@@ -6,17 +6,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use toolgate_gate::machine::Machine;
 use toolgate_gate::settings::{MAX_FILE, SettingsError, SettingsSources};
 use toolgate_model::World;
 use toolgate_policies::{LayerError, Settings, read, squad, stack};
 
 /// The layers that all have to be content with a call.
 pub fn compile(
-    machine: &dyn Machine,
+    world: &dyn World,
     sources: &SettingsSources<'_>,
 ) -> Result<Vec<Settings>, SettingsError> {
-    let world = machine.world();
     sources.shipped()?;
     let [managed_file, user_file, project_file] = &sources.files();
     let load = |file: &PathBuf| match world.read(file, MAX_FILE + 1) {

@@ -4,3 +4,32 @@
 pub mod compile;
 pub mod doctor;
 pub mod register;
+
+use std::path::Path;
+
+use toolgate_gate::machine::{Machine, Setup, ThisMachine};
+use toolgate_gate::settings::{SettingsError, SettingsSources};
+use toolgate_model::ConfigChange;
+use toolgate_policies::Settings;
+
+/// What the whole program can do and the hook's small one cannot: read files that people write.
+pub struct WholeProgram;
+
+impl Setup for WholeProgram {
+    fn compile(
+        &self,
+        machine: &dyn Machine,
+        sources: &SettingsSources<'_>,
+    ) -> Result<Vec<Settings>, SettingsError> {
+        compile::compile(machine.world(), sources)
+    }
+
+    fn config_change(&self, machine: &dyn Machine, state: &Path, host: &str, file: &Path) -> ConfigChange {
+        register::config_change(machine.world(), state, host, file)
+    }
+}
+
+/// This machine, as the whole program sees it.
+pub fn this_machine() -> ThisMachine {
+    ThisMachine::new(Some(&WholeProgram))
+}

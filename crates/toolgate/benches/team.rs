@@ -21,7 +21,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use runner::{Runner, lay_out, run_in_turns};
 use serde_json::{Value, json};
-use toolgate_evidence::{Counted, Digest, Draft, Ledger, LockoutFiles, Lockouts, NewLockout, Tally};
+use toolgate_evidence::{Counted, Digest, Draft, Ledger, Tally};
+use toolgate_team::{LockoutFiles, Lockouts, NewLockout};
 use toolgate_model::{Decision, FindingKind};
 use toolgate_secrets::redact;
 

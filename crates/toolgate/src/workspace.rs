@@ -15,8 +15,8 @@ use toolgate_workspace::{
 };
 
 use toolgate_gate::dirs::Dirs;
-use toolgate_gate::hook::DEADLINE;
-use toolgate_gate::settings::Wanted;
+use toolgate_gate::failure::DEADLINE;
+use toolgate_gate::settings::SettingsSources;
 
 /// Keeps what belongs to workspaces and is none of their agents' business.
 #[derive(Debug, Clone)]
@@ -96,7 +96,7 @@ impl Keeper {
 
     /// What a receipt says besides what lies in the workspace: when, under which rules, and where the ledger stands.
     fn about(&self, places: &Places, profile: Option<&str>) -> Result<About, Error> {
-        let wanted = Wanted {
+        let wanted = SettingsSources {
             dirs: &self.dirs,
             root: places.root.as_ref().map(|root| root.physical.as_path()),
             repository: places.git.as_ref().map(|git| git.physical.as_path()),

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use toolgate_gate::dirs::Dirs;
 use toolgate_gate::disk::Disk;
 use toolgate_gate::observe::{Circumstances, judge};
-use toolgate_gate::session::{Registered, places};
+use toolgate_gate::session::{SessionOptions, places};
 use toolgate_hosts::tools_like;
 use toolgate_model::{ActivationState, Call, Json, Places};
 use toolgate_policies::{Settings, read, stack};
@@ -70,7 +70,7 @@ impl Place {
         let dirs = Dirs::of_home(&at("home"));
         let work = at("work");
         let places =
-            places(&disk, &dirs, &Registered::default(), &call("", work.to_str().unwrap()), None).unwrap();
+            places(&disk, &dirs, &SessionOptions::default(), &call("", work.to_str().unwrap()), None).unwrap();
         Place { root, disk, places }
     }
 

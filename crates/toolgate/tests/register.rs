@@ -820,7 +820,7 @@ impl Machine {
         path
     }
 
-    /// Registered, with a hook of this kind.
+    /// SessionOptions, with a hook of this kind.
     fn with_hook(scope: Scope, body: &str) -> Machine {
         let machine = Machine::new();
         machine.script("bin/toolgate", body);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::canary::{self, Probe, Trouble};
 use super::{AGAIN, Check, Exam, Status, UNREADABLE, binary, state, text_of};
 use crate::register::handler::{CommandLine, ours_of};
-use crate::register::{HookForm, HostPlaces, Role, Scope, line, settings_of};
+use crate::register::{HookForm, HostPlaces, Role, Scope, hook_line, settings_of};
 
 /// What is to be known about such a host.
 pub(super) struct Clinic {
@@ -286,7 +286,7 @@ impl Clinic {
         command.current_dir(project).envs(self.vars.iter().map(|name| (name, project)));
         let ran = canary::run(&mut command, (self.event)(project, probe).to_string().as_bytes())?;
         let stderr = String::from_utf8_lossy(&ran.stderr);
-        if ran.code == Some(2) && stderr.contains(line::COULD_NOT_RUN) {
+        if ran.code == Some(2) && stderr.contains(hook_line::COULD_NOT_RUN) {
             return Err(Trouble::ShellAnswered);
         }
         let answer = canary::one_object(&ran.stdout)?.map(Value::Object).unwrap_or_default();

@@ -38,8 +38,9 @@ use toolgate_gate::dirs::Dirs;
 use toolgate_gate::disk::{Disk, read_regular};
 use toolgate_gate::pause;
 use crate::register::{HostPlaces, Registrar, Registrations, tolerant, visible};
-use toolgate_gate::session::{self, Registered};
-use toolgate_gate::settings::{Wanted, team_rules};
+use toolgate_gate::{options::SessionOptions, session};
+use crate::compile::team_rules;
+use toolgate_gate::settings::{NoRules, SettingsSources};
 use toolgate_gate::team::lockout_files;
 
 /// What is examined.
@@ -122,13 +123,17 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
     Diagnosis { host: host.id(), name: host.name(), active, checks }
 }
 
-/// What is wrong with `toolgate.toml`, the person's or the project's. Every call is denied until it is mended.
+/// What is wrong with `toolgate.toml`, the person's or the project's. Every call is denied until it is fixed.
 fn own_settings(subject: &Subject<'_>) -> Option<Check> {
     let (dirs, root) = (subject.dirs, subject.places.project.as_deref());
-    let layers =
-        Wanted { dirs, root, repository: None, team: &[], fixed: None, default: "worktree" }.layers();
-    let check = |error| Check::new("toolgate.toml", Status::Fail, format!("{error}"));
-    layers.err().map(|error| check(error).help("mend that line; `toolgate schema` knows all that can be set"))
+    let sources = SettingsSources { dirs, root, repository: None, team: &[], fixed: None, default: "worktree" };
+    match sources.rules(&this_machine()) {
+        Ok(_) | Err(NoRules::Stale) => None,
+        Err(NoRules::Broken(error)) => {
+            let check = Check::new("toolgate.toml", Status::Fail, format!("{error}"));
+            Some(check.help("fix that line; `toolgate schema` knows all that can be set"))
+        }
+    }
 }
 
 /// What is to be known of the project's team: its rules, its lockouts, a gate that a person has switched off.
@@ -138,12 +143,13 @@ fn team(subject: &Subject<'_>) -> Vec<Check> {
         cwd: project.to_str().map(Into::into),
         ..Call::event("toolgate", "doctor".into(), Phase::Other)
     };
-    let disk = Disk::default();
-    let Ok(places) = session::places(&disk, subject.dirs, &Registered::default(), &call, None) else {
+    let machine = this_machine();
+    let Ok(session) = session::session(&machine, subject.dirs, &SessionOptions::default(), &call, None) else {
         return Vec::new();
     };
+    let places = session.places;
     let mut checks = Vec::new();
-    if pause::until(subject.dirs, &places, SystemTime::now()).is_some() {
+    if pause::until(&machine, subject.dirs, &places).is_some() {
         let text = "a person has switched the gate off in this worktree for a while".to_owned();
         checks.push(
             Check::new("paused", Status::Warn, text).help("`toolgate pause --end` switches it on again"),
@@ -160,12 +166,12 @@ fn team(subject: &Subject<'_>) -> Vec<Check> {
             ),
             Err(error) => checks.push(
                 Check::new("policies.json", Status::Fail, error)
-                    .help("mend it: in the profile `squad` every call is denied until then"),
+                    .help("fix it: in the profile `squad` every call is denied until then"),
             ),
         }
     }
-    if let Err(error) = Lockouts::read(&lockout_files(subject.dirs, &places)) {
-        let help = "mend that line: writes are denied until then";
+    if let Err(error) = Lockouts::read(&lockout_files(machine.world(), subject.dirs, &places)) {
+        let help = "fix that line: writes are denied until then";
         checks.push(Check::new("lockouts", Status::Fail, error.to_string()).help(help));
     }
     checks
@@ -196,7 +202,7 @@ impl Exam<'_> {
     }
 }
 
-/// What mends a registration that is not as init writes it.
+/// What repairs a registration that is not as init writes it.
 const AGAIN: &str = "run `toolgate init` again";
 /// What mends a file that cannot be read.
 const UNREADABLE: &str = "see that it is a regular file that you may read";

@@ -13,9 +13,9 @@ use serde_json::Value;
 use toolgate_model::ConfigChange;
 
 use self::reading::Reading;
-use super::content::{Content, Wanted};
+use super::content::{Content, WantedFile};
 use super::json::Members;
-use super::{HookForm, Line, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start};
+use super::{HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start};
 
 /// Claude Code.
 pub struct ClaudeCode;
@@ -102,8 +102,8 @@ impl Registrar for ClaudeCode {
         }
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
-        Ok(vec![Wanted::new(self.file(places, scope)?, FORM.content(line, settings(scope))?)])
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
+        Ok(vec![WantedFile::new(self.file(places, scope)?, FORM.content(line, settings(scope))?)])
     }
 
     fn warnings(&self, _: &Path, before: &str, after: &str) -> Vec<String> {
@@ -135,7 +135,7 @@ pub fn files(places: &HostPlaces) -> Vec<(Scope, PathBuf)> {
 }
 
 /// The settings that register `line`, alone, for an orchestrator that makes settings per agent.
-pub fn print(line: &Line) -> Result<String, RegisterError> {
+pub fn print(line: &HookLine) -> Result<String, RegisterError> {
     FORM.content(line, Vec::new())?.insert("").map_err(|error| error.in_file(&line.binary))
 }
 

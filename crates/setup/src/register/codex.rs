@@ -14,14 +14,14 @@ use serde_json::Value;
 use toml_edit::{Item, Table, value};
 use toolgate_evidence::Digest;
 
-use super::content::{Content, EditError, Noted, Wanted};
+use super::content::{Content, EditError, Noted, WantedFile};
 use super::files::{locate, read};
 use super::handler::ours_of;
 use super::json::{Members, tolerant};
-use super::line::text_of;
+use super::hook_line::text_of;
 use super::toml::{Switch, TomlHooks, as_json, parse, table_in};
 use super::{
-    HookForm, Line, HostPlaces, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
+    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
     not_plain_json, shell_handler,
 };
 
@@ -85,7 +85,7 @@ impl Registrar for Codex {
         }
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
         let file = self.file(places, scope)?;
         if scope == Scope::Managed {
             let switches: Vec<Switch> = vec![
@@ -93,14 +93,14 @@ impl Registrar for Codex {
                 (&["features", "hooks"], true),
                 (&["features", "unified_exec"], false),
             ];
-            return Ok(vec![Wanted::new(file, TomlHooks::new(&FORM, line, switches)?)]);
+            return Ok(vec![WantedFile::new(file, TomlHooks::new(&FORM, line, switches)?)]);
         }
         let hooks = FORM.content(line, Vec::new())?;
         let now = read(&locate(&file)?.0)?.unwrap_or_default();
         let then = hooks.insert(&now).map_err(|error| error.in_file(&file))?;
         let trust = Trust::new(text_of(&file)?, &now, &then);
         let config = places.config(FORM.host).join("config.toml");
-        Ok(vec![Wanted::new(config, trust), Wanted::new(file, hooks)])
+        Ok(vec![WantedFile::new(config, trust), WantedFile::new(file, hooks)])
     }
 
     fn warnings(&self, file: &Path, _: &str, after: &str) -> Vec<String> {

@@ -6,16 +6,16 @@ use super::RegisterError;
 use super::note::sha256;
 
 /// One file of a registration.
-pub struct Wanted {
+pub struct WantedFile {
     /// The file, by the name that the host uses.
     pub file: PathBuf,
     /// What is to stand in it.
     pub content: Box<dyn Content>,
 }
 
-impl Wanted {
-    pub(super) fn new(file: PathBuf, content: impl Content + 'static) -> Wanted {
-        Wanted { file, content: Box::new(content) }
+impl WantedFile {
+    pub(super) fn new(file: PathBuf, content: impl Content + 'static) -> WantedFile {
+        WantedFile { file, content: Box::new(content) }
     }
 }
 

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::content::Wanted;
+use super::content::WantedFile;
 use super::json::{Hooks, Members};
 use super::{
-    HookForm, Line, HostPlaces, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
+    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
     not_plain_json,
 };
 
@@ -74,7 +74,7 @@ impl Registrar for Copilot {
         }
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
         let mut wanted = Vec::new();
         if scope == Scope::Managed {
             // Any other hook may rewrite a call after we judged it.
@@ -84,10 +84,10 @@ impl Registrar for Copilot {
                 handlers: Vec::new(),
                 settings: vec![(&["allowManagedHooksOnly"], Value::Bool(true))],
             };
-            wanted.push(Wanted::new(places.etc.join("github-copilot/managed-settings.json"), only));
+            wanted.push(WantedFile::new(places.etc.join("github-copilot/managed-settings.json"), only));
         }
         let hooks = FORM.content(line, vec![(&["version"], Value::from(1))])?;
-        wanted.push(Wanted::new(self.file(places, scope)?, hooks));
+        wanted.push(WantedFile::new(self.file(places, scope)?, hooks));
         Ok(wanted)
     }
 

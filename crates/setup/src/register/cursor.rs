@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::content::Wanted;
+use super::content::WantedFile;
 use super::json::Members;
 use super::{
-    HookForm, Line, HostPlaces, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
+    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
     not_plain_json,
 };
 
@@ -75,9 +75,9 @@ impl Registrar for Cursor {
         }
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
         let hooks = FORM.content(line, vec![(&["version"], Value::from(1))])?;
-        Ok(vec![Wanted::new(self.file(places, scope)?, hooks)])
+        Ok(vec![WantedFile::new(self.file(places, scope)?, hooks)])
     }
 
     fn warnings(&self, _: &Path, _: &str, after: &str) -> Vec<String> {

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::content::Wanted;
+use super::content::WantedFile;
 use super::files::{io_error, locate, read};
 use super::handler::ours_of;
 use super::json::{Members, tolerant};
 use super::{
-    HookForm, Line, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, TIMEOUT_TELLING,
+    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, TIMEOUT_TELLING,
     shell_handler,
 };
 use toolgate_gate::store::hex;
@@ -71,7 +71,7 @@ impl Registrar for Gemini {
         }
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
         let file = self.file(places, scope)?;
         let settings: Vec<Setting> = match scope {
             // Set by the administrator, it cannot be unset by a repository.
@@ -83,7 +83,7 @@ impl Registrar for Gemini {
         for (_, handler) in &mut hooks.handlers {
             handler.insert(1, ("name", Value::from(name.as_str())));
         }
-        Ok(vec![Wanted::new(file, hooks)])
+        Ok(vec![WantedFile::new(file, hooks)])
     }
 }
 

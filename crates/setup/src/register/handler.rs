@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::line::Start;
+use super::hook_line::Start;
 
 /// What a host starts for a handler.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use toolgate_gate::dirs::{Dirs, FROM_PASSWD};
 
 /// What a registration line says beyond the host's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct HookLine {
     /// The hook binary, absolute.
     pub binary: PathBuf,
     /// Where toolgate keeps its things.
@@ -67,7 +67,7 @@ pub const OR_WITHHOLD: &str = concat!(
 /// Behind a line that fails open: a failure must not block the person's prompt or the end of a session.
 pub const OR_PASS: &str = " || true";
 
-impl Line {
+impl HookLine {
     /// `toolgate hook <host>`, one process for each event. `event` is for hosts whose events do not say their name.
     pub fn hook(&self, host: &str, event: Option<&str>) -> Result<Start, RegisterError> {
         let mut words = vec!["hook", host];

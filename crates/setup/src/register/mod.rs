@@ -16,7 +16,7 @@ mod files;
 pub mod gemini;
 pub mod handler;
 mod json;
-pub mod line;
+pub mod hook_line;
 mod note;
 pub mod opencode;
 pub mod pi;
@@ -26,17 +26,19 @@ pub mod qwen;
 mod toml;
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolgate_model::{ConfigChange, World};
 
 use self::content::Script;
 
-pub use self::content::{Content, EditError, Noted, Wanted, Whose, script};
+pub use self::content::{Content, EditError, Noted, WantedFile, Whose, script};
 pub use self::error::RegisterError;
 pub use self::json::{Members, Setting, Shape, tolerant};
-pub use self::line::{Line, Start};
+pub use self::hook_line::{HookLine, Start};
 pub use self::note::{Registration, Registrations};
 pub use self::places::HostPlaces;
 pub use self::plan::{Change, Plan};
@@ -58,6 +60,21 @@ pub fn registrar(id: &str) -> Option<&'static dyn Registrar> {
     REGISTRARS.iter().copied().find(|host| host.id() == id)
 }
 
+/// What a change of a host's settings file would do to our hooks.
+pub fn config_change(world: &dyn World, state: &Path, host: &str, file: &Path) -> ConfigChange {
+    const MAX_SETTINGS: usize = 4 * 1024 * 1024;
+    let registered = Registrations::load(state)
+        .map_or(true, |registrations| registrations.find(host, file).is_some());
+    match world.read(file, MAX_SETTINGS + 1) {
+        // Nobody has settings of this size; what stands behind the point where we stop could be anything.
+        Ok(bytes) if bytes.len() > MAX_SETTINGS => ConfigChange::HooksOff,
+        Ok(bytes) => claude_code::config_change(&bytes, registered),
+        Err(error) if error.kind() == ErrorKind::NotFound && registered => ConfigChange::RegistrationGone,
+        Err(error) if error.kind() == ErrorKind::NotFound => ConfigChange::Harmless,
+        Err(_) => ConfigChange::Unreadable,
+    }
+}
+
 /// How a host is found, and what it wants to have written where.
 pub trait Registrar: Sync {
     /// Its id, as in `toolgate hook <host>`.
@@ -71,7 +88,7 @@ pub trait Registrar: Sync {
     /// The file by which it starts us, for a scope that it has.
     fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError>;
     /// All files of a registration, in the order in which they are written. [`Registrar::file`] is the last one.
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError>;
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError>;
     /// What in a file keeps the host from starting us, one sentence each.
     fn warnings(&self, _file: &Path, _before: &str, _after: &str) -> Vec<String> {
         Vec::new()
@@ -119,11 +136,11 @@ pub enum Role {
 
 impl HookForm {
     /// What is to stand in a file of settings.
-    fn content(&self, line: &Line, settings: Vec<Setting>) -> Result<json::Hooks, RegisterError> {
+    fn content(&self, line: &HookLine, settings: Vec<Setting>) -> Result<json::Hooks, RegisterError> {
         Ok(json::Hooks { host: self.host, shape: self.shape, handlers: self.handlers(line)?, settings })
     }
 
-    fn handlers(&self, line: &Line) -> Result<Vec<(&'static str, Members)>, RegisterError> {
+    fn handlers(&self, line: &HookLine) -> Result<Vec<(&'static str, Members)>, RegisterError> {
         let handler = |&(event, role): &(&'static str, Role)| {
             let named = self.names_event || role == Role::Tells;
             let start = line.hook(self.host, named.then_some(event))?;
@@ -140,9 +157,9 @@ const TIMEOUT_TELLING: u32 = 15;
 /// unit.
 fn shell_handler(role: Role, start: &Start, timeout: u32) -> Members {
     let otherwise = match role {
-        Role::FailsClosed => line::OR_DENY,
-        Role::Withholds => line::OR_WITHHOLD,
-        Role::FailsOpen | Role::Tells => line::OR_PASS,
+        Role::FailsClosed => hook_line::OR_DENY,
+        Role::Withholds => hook_line::OR_WITHHOLD,
+        Role::FailsOpen | Role::Tells => hook_line::OR_PASS,
     };
     vec![
         ("type", Value::from("command")),
@@ -166,9 +183,9 @@ pub fn command_in_script(script: &str) -> Option<Start> {
 }
 
 /// The files of a registration by script: what the script needs, then the script.
-fn with_beside(beside: &[(&str, &str)], dir: &Path, file: PathBuf, body: &str) -> Vec<Wanted> {
+fn with_beside(beside: &[(&str, &str)], dir: &Path, file: PathBuf, body: &str) -> Vec<WantedFile> {
     let files = beside.iter().map(|(name, body)| (dir.join(name), *body)).chain([(file, body)]);
-    files.map(|(file, body)| Wanted::new(file, Script::new(body))).collect()
+    files.map(|(file, body)| WantedFile::new(file, Script::new(body))).collect()
 }
 
 /// What a file of settings says, JSON with comments or TOML; `None` where it cannot be made out.

@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::content::Wanted;
-use super::{Line, HostPlaces, RegisterError, Registrar, Scope, script_array, with_beside};
+use super::content::WantedFile;
+use super::{HookLine, HostPlaces, RegisterError, Registrar, Scope, script_array, with_beside};
 
 /// OpenCode.
 pub struct OpenCode;
@@ -52,7 +52,7 @@ impl Registrar for OpenCode {
         Ok(dir(places, scope)?.join("plugin/toolgate.ts"))
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
         let command = script_array(&line.serve(HOST)?);
         let plugin = format!(
             "import {{ toolgate }} from \"../toolgate/adapter.ts\";\n\

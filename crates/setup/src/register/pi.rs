@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::content::Wanted;
-use super::{Line, HostPlaces, RegisterError, Registrar, Scope, script_array, with_beside};
+use super::content::WantedFile;
+use super::{HookLine, HostPlaces, RegisterError, Registrar, Scope, script_array, with_beside};
 
 /// pi.
 pub struct Pi;
@@ -51,7 +51,7 @@ impl Registrar for Pi {
         Ok(dir(places, scope)?.join("index.ts"))
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
         let command = script_array(&line.serve(HOST)?);
         let index = format!(
             "import {{ toolgate }} from \"./adapter.ts\";\n\

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
 
-use super::content::{Noted, Wanted, Whose};
+use super::content::{Noted, WantedFile, Whose};
 use super::files::{io_error, locate, lock, read, replace, stays_inside};
 use super::note::sha256;
-use super::{Line, HostPlaces, RegisterError, Registrar, Registration, Registrations, Scope, visible};
+use super::{HookLine, HostPlaces, RegisterError, Registrar, Registration, Registrations, Scope, visible};
 
 /// What would be done for one host. [`Plan::apply`] does it.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ impl Plan {
         host: &dyn Registrar,
         places: &HostPlaces,
         scope: Scope,
-        line: &Line,
+        line: &HookLine,
         state: &Path,
     ) -> Result<Plan, RegisterError> {
         let registrations = Registrations::load(state)?;
@@ -82,7 +82,7 @@ impl Plan {
         host: &dyn Registrar,
         places: &HostPlaces,
         scope: Scope,
-        line: &Line,
+        line: &HookLine,
         state: &Path,
     ) -> Result<Plan, RegisterError> {
         let registrations = Registrations::load(state)?;
@@ -95,7 +95,7 @@ impl Plan {
     pub fn uninstall_noted(
         host: &dyn Registrar,
         places: &HostPlaces,
-        line: &Line,
+        line: &HookLine,
         state: &Path,
     ) -> Result<Plan, RegisterError> {
         let registrations = Registrations::load(state)?;
@@ -178,7 +178,7 @@ impl Plan {
         host: &dyn Registrar,
         places: &HostPlaces,
         scope: Scope,
-        wanted: &Wanted,
+        wanted: &WantedFile,
         registrations: &Registrations,
     ) -> Result<(), RegisterError> {
         let (target, missing) = place(places, scope, wanted)?;
@@ -231,7 +231,7 @@ impl Plan {
         host: &dyn Registrar,
         places: &HostPlaces,
         scope: Scope,
-        line: &Line,
+        line: &HookLine,
         registrations: &Registrations,
     ) -> Result<(), RegisterError> {
         for wanted in host.wanted(places, scope, line)?.iter().rev() {
@@ -351,7 +351,7 @@ fn project(places: &HostPlaces, scope: Scope) -> Option<PathBuf> {
 }
 
 /// Where a file of this registration lies, and the directories that it takes to get there.
-fn place(places: &HostPlaces, scope: Scope, wanted: &Wanted) -> Result<(PathBuf, Vec<PathBuf>), RegisterError> {
+fn place(places: &HostPlaces, scope: Scope, wanted: &WantedFile) -> Result<(PathBuf, Vec<PathBuf>), RegisterError> {
     let file = &wanted.file;
     let is_link = || fs::symlink_metadata(file).is_ok_and(|found| found.is_symlink());
     if wanted.content.whose("") != Whose::Shared && is_link() {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::content::Wanted;
+use super::content::WantedFile;
 use super::json::Members;
 use super::{
-    HookForm, Line, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, TIMEOUT_TELLING,
+    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, TIMEOUT_TELLING,
     shell_handler,
 };
 
@@ -67,12 +67,12 @@ impl Registrar for Qwen {
         }
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &Line) -> Result<Vec<Wanted>, RegisterError> {
+    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
         let settings: Vec<Setting> = match scope {
             // Set by the administrator, it cannot be set by a repository.
             Scope::Managed => vec![(&["disableAllHooks"], Value::Bool(false))],
             Scope::User | Scope::Project | Scope::Local => Vec::new(),
         };
-        Ok(vec![Wanted::new(self.file(places, scope)?, FORM.content(line, settings)?)])
+        Ok(vec![WantedFile::new(self.file(places, scope)?, FORM.content(line, settings)?)])
     }
 }

@@ -7,7 +7,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 use super::content::{Content, EditError, Noted};
 use super::handler::{is_ours, ours_of};
 use super::json::{self, at};
-use super::{HookForm, Line, RegisterError};
+use super::{HookForm, HookLine, RegisterError};
 
 /// A file of settings whose hooks stand in arrays of tables: `[[hooks.PreToolUse]]`.
 pub(super) struct TomlHooks {
@@ -86,7 +86,7 @@ impl TomlHooks {
     /// The form writes the handlers; the switches are all the settings there are.
     pub(super) fn new(
         form: &HookForm,
-        line: &Line,
+        line: &HookLine,
         switches: Vec<Switch>,
     ) -> Result<TomlHooks, RegisterError> {
         let settings = switches.iter().map(|(path, on)| (*path, Value::Bool(*on))).collect();
@@ -200,7 +200,7 @@ pub(super) fn as_json(text: &str) -> Result<Value, EditError> {
     serde_json::to_value(table).map_err(|_| broken(1, 1))
 }
 
-/// Line and column of a byte.
+/// HookLine and column of a byte.
 fn place(text: &str, byte: usize) -> (usize, usize) {
     let before = text.get(..byte).unwrap_or(text);
     let line = before.matches('\n').count() + 1;

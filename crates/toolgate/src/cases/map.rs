@@ -1,19 +1,22 @@
 //! A world that is a map: what a case names, and nothing else, exists.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
 
+use toolgate_gate::machine::{Machine, Setup};
 use toolgate_model::{LookError, Node, NodeId, NodeKind, Resolver, World};
 
 /// Files, directories and links by their absolute, clean paths.
 #[derive(Debug, Default)]
 pub(super) struct Map {
-    nodes: BTreeMap<PathBuf, Entry>,
+    nodes: BTreeMap<PathBuf, MapNode>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct MapNode {
     kind: NodeKind,
     inode: u64,
     /// What a file holds; empty for anything else.
@@ -42,7 +45,7 @@ impl Map {
     }
 
     /// What stands at the end of all links, as the real disk opens a file.
-    fn followed(&self, path: &Path) -> io::Result<(PathBuf, &Entry)> {
+    fn followed(&self, path: &Path) -> io::Result<(PathBuf, &MapNode)> {
         let place = Resolver::new(self, None, None).walk(path.to_path_buf());
         let real = place.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?.physical;
         let entry = self.nodes.get(&real).ok_or(io::ErrorKind::NotFound)?;
@@ -60,13 +63,13 @@ impl Map {
 
     fn put(&mut self, path: &Path, kind: NodeKind, text: &str) {
         let inode = self.nodes.len() as u64;
-        self.nodes.insert(path.to_path_buf(), Entry { kind, inode, holds: text.into() });
+        self.nodes.insert(path.to_path_buf(), MapNode { kind, inode, holds: text.into() });
     }
 }
 
 impl World for Map {
     fn look(&self, path: &Path) -> Result<Node, LookError> {
-        let Entry { kind, inode, .. } = self.nodes.get(path).ok_or(LookError::Absent)?;
+        let MapNode { kind, inode, .. } = self.nodes.get(path).ok_or(LookError::Absent)?;
         let id = NodeId { device: 0, inode: *inode };
         Ok(Node { kind: kind.clone(), id, names: 1, changed: (0, 0) })
     }
@@ -78,7 +81,7 @@ impl World for Map {
 
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
         match self.followed(path)? {
-            (_, Entry { kind: NodeKind::File, holds, .. }) => Ok(holds.iter().take(limit).copied().collect()),
+            (_, MapNode { kind: NodeKind::File, holds, .. }) => Ok(holds.iter().take(limit).copied().collect()),
             _ => Err(io::ErrorKind::InvalidInput.into()),
         }
     }
@@ -93,6 +96,42 @@ impl World for Map {
             .take_while(|name| name.starts_with(&real))
             .filter(|name| name.parent() == Some(real.as_path()));
         Ok(inside.filter_map(|name| name.file_name()).map(|name| path.join(name)).collect())
+    }
+}
+
+/// A machine on which there is such a world and nothing else: no environment, and a clock that stands still.
+pub(super) struct MapMachine(pub(super) Map);
+
+impl Machine for MapMachine {
+    fn world(&self) -> &dyn World {
+        &self.0
+    }
+    fn variable(&self, _: &str) -> Option<OsString> {
+        None
+    }
+    fn directory(&self) -> Option<PathBuf> {
+        None
+    }
+    fn program(&self) -> Option<PathBuf> {
+        None
+    }
+    fn started_as(&self) -> OsString {
+        OsString::new()
+    }
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH
+    }
+    fn instant(&self) -> Instant {
+        Instant::now()
+    }
+    fn user_id(&self) -> u32 {
+        0
+    }
+    fn name(&self) -> String {
+        String::new()
+    }
+    fn setup(&self) -> Option<&dyn Setup> {
+        None
     }
 }
 

@@ -21,7 +21,7 @@ use super::map::Map;
 use super::{CaseFileError, agent_world};
 use toolgate_gate::dirs::Dirs;
 use toolgate_gate::observe::{Circumstances, judge};
-use toolgate_gate::session::{Registered, places};
+use toolgate_gate::session::{SessionOptions, places};
 
 /// The bucket of the commands that hide one.
 pub const HIDDEN: &str = "hidden";
@@ -119,7 +119,7 @@ impl Gate {
         let settings = stack(Some(name), name, &[&layer]).map_err(|error| CaseFileError(error.what))?;
         let dirs = Dirs::of_home(Path::new(agent_world::HOME));
         // Without a session nothing is pinned, so nothing on the machine is touched.
-        let places = places(&world, &dirs, &Registered::default(), &call(""), None)
+        let places = places(&world, &dirs, &SessionOptions::default(), &call(""), None)
             .map_err(|error| CaseFileError(error.to_string()))?;
         Ok(Gate { world, settings, places })
     }

@@ -16,17 +16,19 @@ mod workspace;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use serde::Deserialize;
 use toolgate_evidence::render::{ib, parse_ib_line};
 use toolgate_hosts::{host, tools_like};
-use toolgate_model::{Action, ActivationState, Agent, Call, Decision, Json, Place, Places, Verdict};
+use toolgate_gate::gather::Surroundings;
+use toolgate_gate::line::{Considered, consider};
+use toolgate_gate::record;
+use toolgate_gate::session::Session;
+use toolgate_gate::settings::Rules;
+use toolgate_model::{Action, ActivationState, Agent, Call, Decision, Json, Place, Places, Terms};
 use toolgate_policies::{Settings, read, stack};
 
-use toolgate_gate::observe::{Circumstances, judge};
-use toolgate_gate::record::draft;
-use map::Map;
+use map::{Map, MapMachine};
 
 /// One case.
 #[derive(Debug, Deserialize)]
@@ -255,29 +257,27 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
         return team::run(case, &settings, &places);
     }
     let call = call(case);
-    let known = Circumstances {
-        world: &world(case),
-        layers: std::slice::from_ref(&settings),
-        places: &places,
+    let machine = MapMachine(world(case));
+    let rules = Rules { layers: vec![settings], digest: String::new() };
+    let session = Session { places: places.clone(), user: String::new() };
+    let around = Surroundings {
         activation: ActivationState {
             trusted: case.context.trusted,
             mode: case.context.mode.clone(),
             paused: false,
         },
-        team: &team::team(case),
-        config: None,
-        tmp: None,
-        unset: &|_| true,
-        env_root: &|_| places.root.clone(),
+        team: team::team(case),
+        ..Surroundings::new(&machine, &call, session, rules, |_| places.root.clone())
     };
-    let verdict = judge(&call, &known);
+    let considered = consider(&machine, &call, &around);
+    let verdict = &considered.verdict;
     let word = match verdict.decision() {
-        Decision::Allow if !verdict.rewrites().is_empty() && case.expect == "rewrite" => "rewrite",
+        Decision::Allow if !considered.rewrites.is_empty() && case.expect == "rewrite" => "rewrite",
         Decision::Deny if verdict.answer().is_some() && case.expect == "answer" => "answer",
         decision => decision.word(),
     };
     expect(case, word, &verdict.explanation())?;
-    details(case, &call, &verdict, &places)
+    details(case, &call, &considered, &machine, &places)
 }
 
 fn expect(case: &Case<'_>, word: &str, why: &str) -> Result<(), Trouble> {
@@ -287,7 +287,14 @@ fn expect(case: &Case<'_>, word: &str, why: &str) -> Result<(), Trouble> {
     Err(Trouble::Wrong(format!("expected {}, got {word} ({why})", case.expect)))
 }
 
-fn details(case: &Case<'_>, call: &Call<'_>, verdict: &Verdict, places: &Places) -> Result<(), Trouble> {
+fn details(
+    case: &Case<'_>,
+    call: &Call<'_>,
+    considered: &Considered,
+    machine: &MapMachine,
+    places: &Places,
+) -> Result<(), Trouble> {
+    let Considered { verdict, rewrites } = considered;
     let wrong = |what: String| Err(Trouble::Wrong(what));
     let why = verdict.explanation();
     for text in &case.detail.reason_contains {
@@ -314,20 +321,21 @@ fn details(case: &Case<'_>, call: &Call<'_>, verdict: &Verdict, places: &Places)
     {
         return wrong(format!("not found by `{policy}`: {why}"));
     }
-    let rewritten = verdict.rewrites().first().map(|(_, text)| text);
+    let rewritten = rewrites.first().map(|(_, text)| text);
     if let Some(expected) = &case.detail.rewritten
         && rewritten != Some(expected)
     {
         return wrong(format!("rewritten to {rewritten:?}, not `{expected}`"));
     }
     if let (Some(wire), Some(host)) = (&case.detail.wire, host("mpm")) {
-        let reply = host.encode(call, verdict);
+        let reply = host.encode(call, verdict, &Terms { rewrites: rewrites.clone(), ..Terms::default() });
         let answer: serde_json::Map<_, _> = serde_json::from_str(&reply.stdout).unwrap_or_default();
         if let Some((key, value)) = wire.iter().find(|(key, value)| answer.get(*key) != Some(*value)) {
             return wrong(format!("the answer's `{key}` is not {value}: {}", reply.stdout));
         }
     }
-    let log = ib(&draft(call, verdict, places, SystemTime::UNIX_EPOCH).into_entry()).unwrap_or_default();
+    let draft = record::of_verdict(machine, Path::new("/nonexistent"), call, verdict, places);
+    let log = ib(&draft.into_record()).unwrap_or_default();
     for text in &case.detail.log_contains {
         if !log.contains(text.trim_end_matches("...")) {
             return wrong(format!("the log lacks `{text}`: {log}"));

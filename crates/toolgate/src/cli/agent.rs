@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
-use toolgate_evidence::{Agent as Entry, Agents};
+use toolgate_team::{Agent as Entry, Agents};
 
 use super::Out;
 use super::people::{PlaceArgs, record};
-use toolgate_gate::hook::DEADLINE;
+use toolgate_gate::failure::DEADLINE;
 use toolgate_setup::register::visible;
 
 /// Say who works where, and in what role

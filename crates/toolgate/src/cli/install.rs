@@ -116,9 +116,9 @@ impl Where {
         Ok(hosts)
     }
 
-    fn line(&self) -> Result<register::Line, String> {
+    fn line(&self) -> Result<register::HookLine, String> {
         let line = self.line.line()?;
-        Ok(register::Line {
+        Ok(register::HookLine {
             binary: super::hook_binary()?,
             dirs: line.dirs,
             everybody: self.scope() == Some(register::Scope::Managed) && self.line.home.is_none(),
@@ -198,7 +198,7 @@ fn print(
     out: &mut Out,
     named: &[&'static dyn Registrar],
     places: &HostPlaces,
-    line: &register::Line,
+    line: &register::HookLine,
 ) -> Result<ExitCode, String> {
     let host: &dyn Registrar = match named {
         [] => &register::claude_code::ClaudeCode,

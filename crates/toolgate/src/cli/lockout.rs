@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
 use clap::{Args, Subcommand};
-use toolgate_evidence::{Lockouts, NewLockout, TeamCopy, Which};
+use toolgate_team::{Lockouts, NewLockout, TeamCopy, Which};
 use toolgate_model::Places;
 
 use super::Out;
 use super::people::{PlaceArgs, confirmed, person, record};
-use toolgate_gate::hook::DEADLINE;
+use toolgate_gate::failure::DEADLINE;
 use toolgate_setup::register::visible;
 use toolgate_gate::team::lockout_files;
 

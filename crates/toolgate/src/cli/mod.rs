@@ -31,8 +31,8 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use toolgate_gate::dirs::Dirs;
-use toolgate_gate::hook::Line;
-use toolgate_gate::session::Registered;
+use toolgate_gate::options::HookOptions;
+use toolgate_gate::options::SessionOptions;
 use toolgate_hosts::HOSTS;
 use toolgate_model::{ActivationState, TeamPhase};
 
@@ -175,7 +175,7 @@ impl LineArgs {
         Ok(Line {
             dirs: self.dirs()?,
             profile: self.profile.clone(),
-            registered: Registered {
+            registered: SessionOptions {
                 root,
                 agent: self.agent.clone(),
                 role: self.role.clone(),

@@ -12,8 +12,8 @@ use toolgate_secrets::redact;
 use super::Out;
 use toolgate_gate::dirs::Dirs;
 use toolgate_gate::disk::Disk;
-use toolgate_gate::hook::DEADLINE;
-use toolgate_gate::session::{self, Registered};
+use toolgate_gate::failure::DEADLINE;
+use toolgate_gate::{options::SessionOptions, session};
 
 /// Where a command is about.
 #[derive(Debug, Clone, Default, Args)]
@@ -67,7 +67,7 @@ impl PlaceArgs {
             cwd: cwd.to_str().map(Into::into),
             ..Call::event("toolgate", "command".into(), Phase::Other)
         };
-        session::places(&Disk::default(), dirs, &Registered::default(), &call, None)
+        session::places(&Disk::default(), dirs, &SessionOptions::default(), &call, None)
             .map_err(|error| error.to_string())
     }
 }

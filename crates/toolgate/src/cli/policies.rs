@@ -7,7 +7,7 @@ use serde::Serialize;
 use toolgate_policies::POLICIES;
 
 use super::Out;
-use toolgate_gate::settings::nearest;
+use toolgate_setup::compile::nearest;
 
 /// List the policies
 #[derive(Debug, Args)]

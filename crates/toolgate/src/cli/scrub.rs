@@ -14,7 +14,7 @@ use toolgate_secrets::{Marks, Stream};
 use super::{Out, READER_GONE};
 use toolgate_gate::dirs::Dirs;
 use toolgate_gate::redaction::{Marker, rules};
-use toolgate_gate::settings::Wanted;
+use toolgate_gate::settings::SettingsSources;
 
 /// What is read at once.
 const PIECE: usize = 64 * 1024;
@@ -131,7 +131,7 @@ impl Scrub {
     fn wanted(&self, dirs: Option<&Dirs>) -> Redaction {
         let layers = dirs.ok_or_else(|| "HOME is not set".to_owned()).and_then(|dirs| {
             let fixed = self.profile.as_deref();
-            let wanted = Wanted { dirs, root: None, repository: None, team: &[], fixed, default: "worktree" };
+            let wanted = SettingsSources { dirs, root: None, repository: None, team: &[], fixed, default: "worktree" };
             wanted.layers().map_err(|error| error.to_string())
         });
         let layers = layers.unwrap_or_else(|error| {

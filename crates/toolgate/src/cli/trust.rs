@@ -15,7 +15,7 @@ use super::{LineArgs, Out};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::git;
 use toolgate_setup::register::visible;
-use toolgate_gate::settings::{FILE, Wanted, digest};
+use toolgate_gate::settings::{FILE, SettingsSources, digest};
 use toolgate_gate::store::write_private;
 
 /// Let this project's own settings loosen rules, in their present form: toolgate.toml, and a team's policies.json
@@ -39,7 +39,7 @@ impl Trust {
         let root = line.registered.root.as_deref().unwrap_or(&layout.top);
         let repository = layout.git.as_deref().and_then(|git| fs::canonicalize(git).ok());
         let places = PlaceArgs::at(root).places(&line.dirs)?;
-        let wanted = Wanted {
+        let wanted = SettingsSources {
             dirs: &line.dirs,
             root: Some(root),
             repository: repository.as_deref(),

@@ -9,7 +9,7 @@ use toolgate_model::{Decision, Effect, Finding, Gap, Origin, Unknown, Via, short
 
 use super::veil::{Discretion, Veil};
 use super::words::{decided, label, objections, origin, steps, why};
-use toolgate_gate::observe::Account;
+use toolgate_gate::explain::Explanation;
 
 /// More labels than this make no picture.
 const MAX_LABELS: usize = 40;
@@ -50,7 +50,7 @@ impl Told<'_> {
 }
 
 pub(super) fn draw(
-    account: &Account<'_>,
+    account: &Explanation<'_>,
     command: &Veil,
     hiding: &Discretion,
     root: Option<&str>,
@@ -112,7 +112,7 @@ fn titled<'a>(finding: &'a Finding, hiding: &Discretion) -> annotate_snippets::T
 
 /// What is to be told of a command. That a program runs is told where nothing else of it is, and where somebody objects
 /// to it.
-fn told<'a>(account: &'a Account<'_>, hiding: &Discretion) -> Vec<Told<'a>> {
+fn told<'a>(account: &'a Explanation<'_>, hiding: &Discretion) -> Vec<Told<'a>> {
     let findings = account.verdict.findings();
     let said = |numbers: &[usize]| objections(numbers.iter().filter_map(|number| findings.get(*number)));
     let mut all = Vec::new();
@@ -139,7 +139,7 @@ fn told<'a>(account: &'a Account<'_>, hiding: &Discretion) -> Vec<Told<'a>> {
 }
 
 /// Whether another effect of the same program tells more than the program's name.
-fn speaks_for_itself(account: &Account<'_>, run: &Origin) -> bool {
+fn speaks_for_itself(account: &Explanation<'_>, run: &Origin) -> bool {
     let within = |other: &Origin| {
         other.span.0 >= run.span.0 && other.span.1 <= run.span.1 && leads_through(other, run.via.as_ref())
     };
@@ -237,7 +237,7 @@ fn first_line(text: &str, range: Range<usize>) -> Range<usize> {
 /// The command and the lines of scripts, underlined.
 fn elements<'a>(
     marks: Vec<Mark<'_>>,
-    account: &Account<'_>,
+    account: &Explanation<'_>,
     command: &str,
     hiding: &Discretion,
 ) -> Vec<Element<'a>> {
@@ -282,7 +282,7 @@ fn elements<'a>(
 }
 
 /// What is objected to the command as a whole.
-fn about_all(account: &Account<'_>) -> Option<String> {
+fn about_all(account: &Explanation<'_>) -> Option<String> {
     let blamed = |number: &usize| {
         account.effects.iter().any(|part| part.findings.contains(number))
             || account.changes.iter().any(|part| part.findings.contains(number))
@@ -300,7 +300,7 @@ fn about_all(account: &Account<'_>) -> Option<String> {
 }
 
 /// What nobody objects to, and nobody has proved either.
-fn not_proved(account: &Account<'_>, hiding: &Discretion) -> Vec<String> {
+fn not_proved(account: &Explanation<'_>, hiding: &Discretion) -> Vec<String> {
     const MAX: usize = 5;
     let mut texts: Vec<String> = Vec::new();
     for effect in account.effects.iter().filter(|effect| effect.findings.is_empty()) {

@@ -10,7 +10,7 @@ use toolgate_model::{
 
 use super::Row;
 use super::veil::{Discretion, Veil};
-use toolgate_gate::observe::Account;
+use toolgate_gate::explain::Explanation;
 
 /// A path or a text in a label is at most this long, in characters.
 const MAX_LABEL: usize = 100;
@@ -175,7 +175,7 @@ impl<'a> EffectsReport<'a> {
     /// `command` is the call's command as it is shown; spans are those of its text.
     pub(super) fn of(
         tool: &'a str,
-        account: &'a Account<'_>,
+        account: &'a Explanation<'_>,
         command: Option<&'a Veil>,
         hiding: &Discretion,
     ) -> Self {
@@ -233,7 +233,7 @@ fn row(effect: &Effect<'_>, hiding: &Discretion) -> EffectRow {
 }
 
 /// `--effects`: one effect a line.
-pub(super) fn lines(account: &Account<'_>, hiding: &Discretion) -> Vec<String> {
+pub(super) fn lines(account: &Explanation<'_>, hiding: &Discretion) -> Vec<String> {
     let line = |number: usize| -> Option<String> {
         let effect = account.effects.get(number)?;
         let mut text = match &effect.what {
