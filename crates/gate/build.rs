@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let digest = hex(&Sha256::new().chain_update(&build).chain_update(&layers).finalize());
         writeln!(
             table,
-            "    Profile {{ name: \"{name}\", has_team: {has_team}, digest: \"{digest}\", settings: \
+            "    Profile {{ name: \"{name}\", has_team: {has_team}, digest: \"sha256:{digest}\", settings: \
              include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\")) }},"
         )?;
     }

@@ -17,12 +17,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use toolgate_model::{Decision, FindingKind, Verdict, shorten};
+use toolgate_model::{Answer, Decision, FindingKind, Verdict, shorten};
 use toolgate_secrets::{Redacted, redact};
 
 use crate::Digest;
 use crate::activity::{Activity, IN};
-use crate::record::{MAX_LINE, Record, RecordedFinding};
+use crate::record::{MAX_LINE, Record, RecordedFinding, RecordedUnproved};
+use crate::word::UnknownFields;
 
 /// A record before it has its place in the chain.
 #[derive(Debug, Clone)]
@@ -37,6 +38,12 @@ impl Draft {
         Draft {
             record: Record { host: host.to_owned(), ..Record::blank(rfc3339(time), event.into_string()) },
         }
+    }
+
+    /// The id of the call: the host's own where it has one. The records before and after a call have the same.
+    pub fn call(mut self, id: Redacted) -> Draft {
+        self.record.call = id.into_string();
+        self
     }
 
     /// The host's id of the session.
@@ -73,7 +80,7 @@ impl Draft {
 
     /// What was decided, where there is no verdict to take it from.
     pub fn decision(mut self, decision: Decision) -> Draft {
-        self.record.decision = decision;
+        self.record.decision = decision.into();
         self
     }
 
@@ -88,27 +95,56 @@ impl Draft {
     ) -> Draft {
         self.record.findings.push(RecordedFinding {
             policy: policy.to_owned(),
-            kind,
-            decision,
+            rule: String::new(),
+            kind: kind.into(),
+            decision: decision.into(),
             path: path.into_string(),
             message: message.into_string(),
+            unknown: UnknownFields::default(),
         });
         self
     }
 
-    /// What was decided, with all objections.
+    /// Something that was not proved, where there is no verdict to take it from.
+    pub fn unproved(mut self, reason: &'static str, text: Redacted) -> Draft {
+        self.record.unproved.push(RecordedUnproved {
+            reason: reason.to_owned(),
+            text: text.into_string(),
+            unknown: UnknownFields::default(),
+        });
+        self
+    }
+
+    /// What was decided, with all objections and all that was not proved.
     pub fn verdict(mut self, verdict: &Verdict) -> Draft {
-        self.record.decision = verdict.decision();
+        self.record.decision = verdict.decision().into();
         self.record.granted = verdict.granted();
         for finding in verdict.findings() {
-            self = self.finding(
-                finding.policy,
-                finding.kind,
-                finding.decision,
-                redact(&finding.path),
-                redact(&finding.message()),
-            );
+            self.record.findings.push(RecordedFinding {
+                policy: finding.policy.to_owned(),
+                rule: redact(&finding.rule).into_string(),
+                kind: finding.kind.into(),
+                decision: finding.decision.into(),
+                path: redact(&finding.path).into_string(),
+                message: redact(&finding.message()).into_string(),
+                unknown: UnknownFields::default(),
+            });
         }
+        for unproved in verdict.unproved() {
+            self = self.unproved(unproved.reason, redact(&unproved.text));
+        }
+        self
+    }
+
+    /// What the host was answered.
+    pub fn answer(mut self, answer: Answer) -> Draft {
+        self.record.answer = Some(answer.into());
+        self
+    }
+
+    /// How many texts were taken out of what the tool gave back.
+    pub fn redacted(mut self, count: usize) -> Draft {
+        self.record.redacted = count as u64;
         self
     }
 
@@ -131,6 +167,39 @@ impl Draft {
         self
     }
 
+    /// The digest of the rules that were in force: `sha256:…`.
+    pub fn rules(mut self, digest: &str) -> Draft {
+        digest.clone_into(&mut self.record.rules);
+        self
+    }
+
+    /// The user who ran the agent.
+    pub fn user(mut self, name: Redacted) -> Draft {
+        self.record.user = name.into_string();
+        self
+    }
+
+    /// The machine that it ran on.
+    pub fn machine(mut self, name: Redacted) -> Draft {
+        self.record.machine = name.into_string();
+        self
+    }
+
+    /// The version of toolgate that decided.
+    pub fn toolgate(mut self, version: &'static str) -> Draft {
+        version.clone_into(&mut self.record.toolgate);
+        self
+    }
+
+    /// `toolgate doctor` made the call, to see whether it is stopped. Nothing counts it.
+    ///
+    /// INVARIANT: the caller knows that from the doctor, and never from the call. An agent that could say so would hide
+    /// its denials.
+    pub fn canary(mut self) -> Draft {
+        self.record.canary = true;
+        self
+    }
+
     /// How long the decision took.
     pub fn took(mut self, time: Duration) -> Draft {
         self.record.micros = Some(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
@@ -145,8 +214,8 @@ impl Draft {
     /// The record, its texts short enough for [`MAX_LINE`]; number and link still to be set.
     pub(crate) fn fitted(self) -> serde_json::Result<Record> {
         let mut record = self.record;
-        for limit in LIMITS {
-            let bytes = record.shorten(limit);
+        for (limit, members) in LIMITS {
+            let bytes = record.shorten(limit, members);
             // JSON writes at most six bytes for one, and names and numbers take less than the rest: most
             // records need not be written to be measured.
             if bytes * 6 < MAX_LINE / 2 || serde_json::to_vec(&record)?.len() < MAX_LINE {
@@ -157,38 +226,51 @@ impl Draft {
     }
 }
 
-/// How many characters a text may have, tried in this order. At the last, even a full record of characters
-/// that JSON writes six bytes for fits.
-const LIMITS: [usize; 5] = [4096, 1024, 256, 64, 8];
+/// How many characters a text and how many members a list may have, tried in this order. At the last, even a full
+/// record of characters that JSON writes six bytes for fits.
+const LIMITS: [(usize, usize); 6] = [(4096, 32), (1024, 32), (256, 32), (64, 32), (8, 32), (8, 12)];
 
-/// How many arguments, findings and counted words are kept.
-const MAX_LIST: usize = 32;
-
-/// How many characters the names of a session and of an agent may have. They have their own limit: what is counted
-/// by them must not slip to another name because the rest of the call is long.
+/// How many characters the names of a session, an agent and a call may have. They have their own limit: what is counted
+/// or paired by them must not slip to another name because the rest of the call is long.
 pub(crate) const MAX_NAME: usize = 128;
 
+/// How many characters the id of a rule may have. Its own limit too: a long call must not hide what stopped it.
+const MAX_RULE: usize = 64;
+
 impl Record {
-    /// Shortens every text to `limit` characters, and says how many bytes they have then. Names keep their own
-    /// limit, and our own words stay as they are.
-    fn shorten(&mut self, limit: usize) -> usize {
+    /// Shortens every text to `limit` characters and every list to so many members, and says how many bytes the texts
+    /// have then. Names and rules keep their own limit, and our own words stay as they are.
+    fn shorten(&mut self, limit: usize, members: usize) -> usize {
         let mut bytes = 0;
-        let mut cut =
-            [self.args.len(), self.findings.len(), self.counted.len()].iter().any(|&n| n > MAX_LIST);
-        self.args.truncate(MAX_LIST);
-        self.findings.truncate(MAX_LIST);
-        self.counted.truncate(MAX_LIST);
-        let names = [&mut self.session, &mut self.agent].map(|text| (text, MAX_NAME));
-        let own = [&mut self.event, &mut self.tool, &mut self.root].map(|text| (text, limit));
+        let lists = [self.args.len(), self.findings.len(), self.unproved.len(), self.counted.len()];
+        let mut cut = lists.iter().any(|&length| length > members);
+        self.args.truncate(members);
+        self.findings.truncate(members);
+        self.unproved.truncate(members);
+        self.counted.truncate(members);
+        let names = [&mut self.call, &mut self.session, &mut self.agent].map(|text| (text, MAX_NAME));
+        let single = [&mut self.event, &mut self.tool, &mut self.root, &mut self.user, &mut self.machine]
+            .map(|text| (text, limit));
         let args = self.args.iter_mut().flat_map(|(name, value)| [(name, limit), (value, limit)]);
         let findings = self.findings.iter_mut().flat_map(|finding| {
-            [(&mut finding.policy, usize::MAX), (&mut finding.path, limit), (&mut finding.message, limit)]
+            [
+                (&mut finding.policy, usize::MAX),
+                (&mut finding.rule, MAX_RULE),
+                (&mut finding.path, limit),
+                (&mut finding.message, limit),
+            ]
         });
+        let unproved = self
+            .unproved
+            .iter_mut()
+            .flat_map(|unproved| [(&mut unproved.reason, usize::MAX), (&mut unproved.text, limit)]);
         let counted = self.counted.iter_mut().map(|word| {
             let limit = if word.starts_with(IN) { limit } else { usize::MAX };
             (word, limit)
         });
-        for (text, limit) in names.into_iter().chain(own).chain(args).chain(findings).chain(counted) {
+        let texts =
+            names.into_iter().chain(single).chain(args).chain(findings).chain(unproved).chain(counted);
+        for (text, limit) in texts {
             // Bytes are never fewer than characters: most texts need no count.
             if text.len() > limit && text.chars().count() > limit {
                 *text = shorten(text, limit);
@@ -210,7 +292,10 @@ pub fn rfc3339(time: SystemTime) -> String {
 
 #[cfg(test)]
 mod tests {
-    use toolgate_model::TeamPhase;
+    use toolgate_model::{
+        ActivationState, Agent, Facts, Finding, Gap, Origin, Phase, Places, Policy, Ruleset, Team, TeamPhase,
+        Unknown, Wording,
+    };
 
     use super::*;
 
@@ -252,6 +337,139 @@ mod tests {
         assert_eq!(record.findings[0].policy, "a-policy-with-a-rather-long-name");
         assert_eq!(record.counted[0], "phase:init-phase-1");
         assert!(record.counted[1].starts_with(IN));
+    }
+
+    /// Every list is full and every text as long as it gets.
+    fn longest(text: &str) -> Draft {
+        let long = redact(text);
+        let mut draft = Draft::new(SystemTime::UNIX_EPOCH, "claude", long.clone())
+            .call(long.clone())
+            .session(long.clone())
+            .agent(long.clone())
+            .tool(long.clone())
+            .root(long.clone())
+            .user(long.clone())
+            .machine(long.clone())
+            .toolgate("123.456.789-preview")
+            .input(Digest::of(b""))
+            .rules(&Digest::of(b"").to_string())
+            .redacted(usize::MAX)
+            .answer(Answer::Rewrite)
+            .took(Duration::MAX)
+            .canary()
+            .decision(Decision::Allow)
+            .counting(Activity::Phase(TeamPhase::Proposed));
+        for number in 0..100 {
+            let directory = redact(&format!("{number}{text}"));
+            draft = draft
+                .counting(Activity::In(directory))
+                .arg(long.clone(), long.clone())
+                .unproved("shell-code", long.clone())
+                .finding(
+                    "a-policy-with-a-rather-long-name",
+                    FindingKind::UndeclaredConnection,
+                    Decision::Allow,
+                    long.clone(),
+                    long.clone(),
+                );
+        }
+        for finding in &mut draft.record.findings {
+            text.clone_into(&mut finding.rule);
+        }
+        draft
+    }
+
+    #[test]
+    fn the_longest_draft_with_all_fields_fits() {
+        // What takes six bytes, three and one in JSON.
+        for text in ["\u{1}", "\u{fffd}", "x"] {
+            for length in [1, 8, 64, 100, 128, 1024, 5000] {
+                let record = longest(&text.repeat(length)).fitted().unwrap();
+                let mut line = Vec::new();
+                record.append_to(&mut line).unwrap();
+                assert!(line.len() <= MAX_LINE, "{} of {text:?} {length}", line.len());
+                assert!(record.shortened);
+                let lists = [record.args.len(), record.findings.len(), record.unproved.len()];
+                assert!(lists.iter().all(|&list| (12..=32).contains(&list)), "{lists:?}");
+                assert_eq!(record.call.chars().count(), length.min(MAX_NAME));
+                assert_eq!(record.findings[0].rule.chars().count(), length.min(MAX_RULE));
+                assert_eq!(record.findings[0].policy, "a-policy-with-a-rather-long-name");
+                assert_eq!(record.unproved[0].reason, "shell-code");
+                assert_eq!(record.counted[0], "phase:init-phase-1");
+            }
+        }
+    }
+
+    #[test]
+    fn names_and_numbers_take_less_than_half_of_a_line() {
+        // That is why most records need not be written to be measured.
+        let mut record = longest("").into_record();
+        record.seq = u64::MAX;
+        record.shorten(1, 32);
+        for finding in &mut record.findings {
+            finding.policy.clear();
+        }
+        let length = serde_json::to_vec(&record).unwrap().len();
+        assert!(length < MAX_LINE / 2, "{length}");
+    }
+
+    struct Objects;
+
+    impl Policy for Objects {
+        fn judge(&self, _: &Facts<'_>, findings: &mut Vec<Finding>) {
+            let finding = Finding::new("a-policy", Decision::Ask, FindingKind::Destructive).rule("git-force");
+            findings.push(finding.at("command", "PASSWORD=hunter2").because("why not"));
+        }
+    }
+
+    impl Wording for Objects {
+        fn word(&self, _: &Finding, _: &Facts<'_>) -> Option<String> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_verdict_brings_its_rules_and_what_was_not_proved() {
+        let nobody = Agent::default();
+        let (team, places) = (Team::default(), Places::default());
+        let gap = |gap, text: &str| Unknown::Shell {
+            gap,
+            text: text.to_owned(),
+            origin: Origin { span: (0, 1), via: None },
+        };
+        let facts = Facts {
+            tool: "Bash",
+            agent: &nobody,
+            team: &team,
+            phase: Phase::Before,
+            asks_user: false,
+            command: None,
+            places: &places,
+            activation: ActivationState::default(),
+            uses: Vec::new(),
+            runs: Vec::new(),
+            connects: false,
+            unknown: vec![gap(Gap::Project, "make"), gap(Gap::Program, "TOKEN=ghp_x PASSWORD=hunter2 go")],
+            changes: Vec::new(),
+            expanded: Vec::new(),
+            config: None,
+        };
+        let layer = Ruleset {
+            policies: vec![&Objects],
+            can_ask: true,
+            grants: false,
+            wording: &Objects,
+            facts: &facts,
+        };
+        let record = draft().verdict(&Ruleset::decide(&[layer], |_| false)).into_record();
+        assert_eq!(record.decision.known(), Some(Decision::Ask));
+        assert_eq!(record.findings[0].rule, "git-force");
+        assert_eq!(record.findings[0].path, "PASSWORD=[PASSWORD REDACTED]");
+        let unproved: Vec<_> =
+            record.unproved.iter().map(|unproved| (&*unproved.reason, &*unproved.text)).collect();
+        assert_eq!(unproved[0], ("opaque", "make"));
+        assert_eq!(unproved[1].0, "program");
+        assert!(!unproved[1].1.contains("hunter2"), "{unproved:?}");
     }
 
     #[test]

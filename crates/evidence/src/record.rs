@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, FindingKind};
+use toolgate_model::{Answer, Decision, FindingKind};
 
-use crate::Digest;
+use crate::word::{UnknownFields, Word};
+use crate::{Digest, in_order};
 
 /// A line is at most this long, its newline included: a call cannot fill the disk by being long.
 pub const MAX_LINE: usize = 16 * 1024;
@@ -14,11 +15,22 @@ pub const MAX_LINE: usize = 16 * 1024;
 /// The event of the record that says what a crash left and where it was put.
 pub const REPAIR: &str = "ledger-repair";
 
+/// The version of a record's form that this build writes.
+///
+/// What a later version may do without breaking this one: add a field, and use a new word for a decision, a kind, an
+/// answer or a reason. A field never changes its type or its meaning.
+pub const VERSION: u32 = 2;
+
 /// One record of the ledger. Fields that are empty are left out; there is no `null`.
+///
+/// Nothing that a later version wrote gets lost: words are kept as they stand, and so are unknown fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Its number; the first record has 1, and none is left out.
     pub seq: u64,
+    /// The version of its form. The first one did not write it.
+    #[serde(rename = "v", default = "first_version", skip_serializing_if = "is_first_version")]
+    pub version: u32,
     /// When the call came: RFC 3339, UTC, with milliseconds.
     pub time: String,
     /// The host's id.
@@ -26,6 +38,9 @@ pub struct Record {
     pub host: String,
     /// The host's name of the event.
     pub event: String,
+    /// The id of the call: what its records before and after have in common.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub call: String,
     /// The host's id of the session.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub session: String,
@@ -42,25 +57,52 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "in_order")]
     pub args: Vec<(String, String)>,
     /// What was decided.
-    pub decision: Decision,
+    pub decision: Word<Decision>,
     /// Whether the gate vouched for the call.
     #[serde(default)]
     pub granted: bool,
     /// All objections, the strictest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<RecordedFinding>,
-    /// What the call counts as in its session: the words of [`Activity`].
+    /// What of the call was not proved, whatever was decided about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproved: Vec<RecordedUnproved>,
+    /// What the host was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Word<Answer>>,
+    /// How many texts were taken out of what the tool gave back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub redacted: u64,
+    /// What the call counts as in its session: the words of [`crate::Activity`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<String>,
     /// The digest of the tool's input: `sha256:…`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub input: String,
+    /// The digest of the rules that were in force: `sha256:…`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rules: String,
     /// How long the decision took, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micros: Option<u64>,
+    /// The user who ran the agent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub user: String,
+    /// The machine that it ran on.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
+    /// The version of toolgate that decided.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub toolgate: String,
+    /// The call was made by `toolgate doctor`, to see whether it is stopped. It is no agent's and counts nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub canary: bool,
     /// Texts were shortened or list members left out, to keep to [`MAX_LINE`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shortened: bool,
+    /// What a later version wrote besides.
+    #[serde(flatten)]
+    pub unknown: UnknownFields,
     /// The SHA-256 of the line before, without its newline; zeros in the very first line.
     pub prev: String,
 }
@@ -70,41 +112,98 @@ pub struct Record {
 pub struct RecordedFinding {
     /// The policy's id.
     pub policy: String,
+    /// The id of the rule behind it; empty where the policy is the rule.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rule: String,
     /// What sort of objection it is.
-    pub kind: FindingKind,
+    pub kind: Word<FindingKind>,
     /// What it asks for.
-    pub decision: Decision,
+    pub decision: Word<Decision>,
     /// The path that it is about.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
     /// What the agent was told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// What a later version wrote besides.
+    #[serde(flatten)]
+    pub unknown: UnknownFields,
+}
+
+impl RecordedFinding {
+    /// Whether it asks for a denial.
+    pub(crate) fn denies(&self) -> bool {
+        self.decision.known().is_some_and(Decision::denies)
+    }
+}
+
+/// Something of a call that was not proved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedUnproved {
+    /// Why: the word of the gap, as in `[policy.unproved-effect]`.
+    pub reason: String,
+    /// The words or the tool that cannot be known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// What a later version wrote besides.
+    #[serde(flatten)]
+    pub unknown: UnknownFields,
+}
+
+fn first_version() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_first_version(version: &u32) -> bool {
+    *version == first_version()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Record {
     /// A record that says nothing yet, with the longest number, so that a length that is checked is the
     /// longest possible.
     pub(crate) fn blank(time: String, event: String) -> Record {
+        let nothing = String::new;
         Record {
             seq: u64::MAX,
+            version: VERSION,
             time,
-            host: String::new(),
+            host: nothing(),
             event,
-            session: String::new(),
-            agent: String::new(),
-            tool: String::new(),
-            root: String::new(),
+            call: nothing(),
+            session: nothing(),
+            agent: nothing(),
+            tool: nothing(),
+            root: nothing(),
             args: Vec::new(),
-            decision: Decision::Allow,
+            decision: Decision::Allow.into(),
             granted: false,
             findings: Vec::new(),
+            unproved: Vec::new(),
+            answer: None,
+            redacted: 0,
             counted: Vec::new(),
-            input: String::new(),
+            input: nothing(),
+            rules: nothing(),
             micros: None,
+            user: nothing(),
+            machine: nothing(),
+            toolgate: nothing(),
+            canary: false,
             shortened: false,
+            unknown: UnknownFields::default(),
             prev: Digest::NOTHING.hex(),
         }
+    }
+
+    /// Whether the call was denied. A decision that this version does not know is no denial.
+    pub fn is_denied(&self) -> bool {
+        self.decision.known().is_some_and(Decision::denies)
     }
 
     /// Whether this is a record of the ledger about itself, and no call.
@@ -146,49 +245,14 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Pairs as a JSON object that keeps their order.
-mod in_order {
-    use std::fmt;
-
-    use serde::de::{MapAccess, Visitor};
-    use serde::{Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(
-        pairs: &[(String, String)],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<(String, String)>, D::Error> {
-        struct Pairs;
-        impl<'de> Visitor<'de> for Pairs {
-            type Value = Vec<(String, String)>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of strings")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(pairs)
-            }
-        }
-        deserializer.deserialize_map(Pairs)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
+    use std::time::{Duration, SystemTime};
 
     use toolgate_secrets::redact;
 
     use super::*;
-    use crate::Draft;
+    use crate::{Activity, Draft};
 
     fn draft() -> Draft {
         Draft::new(SystemTime::UNIX_EPOCH, "claude", redact("PreToolUse"))
@@ -207,10 +271,83 @@ mod tests {
         assert_eq!(
             json,
             format!(
-                r#"{{"seq":18446744073709551615,"time":"1970-01-01T00:00:00.000Z","host":"claude","event":"PreToolUse","tool":"Read","args":{{"z":"1","a":"2"}},"decision":"allow","granted":false,"prev":"{zeros}"}}"#
+                r#"{{"seq":18446744073709551615,"v":2,"time":"1970-01-01T00:00:00.000Z","host":"claude","event":"PreToolUse","tool":"Read","args":{{"z":"1","a":"2"}},"decision":"allow","granted":false,"prev":"{zeros}"}}"#
             )
         );
         assert_eq!(serde_json::from_str::<Record>(&json).unwrap(), record);
+    }
+
+    #[test]
+    fn all_fields_stand_in_a_fixed_order() {
+        let record = draft()
+            .toolgate("9.8.7")
+            .machine(redact("desk"))
+            .user(redact("dev"))
+            .rules(&Digest::of(b"rules").to_string())
+            .redacted(3)
+            .answer(Answer::Deny)
+            .unproved("program", redact("frobnicate"))
+            .call(redact("toolu_1"))
+            .session(redact("s"))
+            .agent(redact("ripley"))
+            .tool(redact("Bash"))
+            .root(redact("/w"))
+            .arg(redact("command"), redact("frobnicate"))
+            .decision(Decision::Deny)
+            .finding("p", FindingKind::Outside, Decision::Deny, redact("/x"), redact("no"))
+            .counting(Activity::Call)
+            .input(Digest::of(b"input"))
+            .took(Duration::from_micros(7))
+            .canary()
+            .fitted()
+            .unwrap();
+        let json = serde_json::to_string(&Record { shortened: true, ..record.clone() }).unwrap();
+        assert_eq!(
+            json,
+            format!(
+                concat!(
+                    r#"{{"seq":18446744073709551615,"v":2,"time":"1970-01-01T00:00:00.000Z","host":"claude","#,
+                    r#""event":"PreToolUse","call":"toolu_1","session":"s","agent":"ripley","tool":"Bash","#,
+                    r#""root":"/w","args":{{"command":"frobnicate"}},"decision":"deny","granted":false,"#,
+                    r#""findings":[{{"policy":"p","kind":"outside-scope","decision":"deny","path":"/x","#,
+                    r#""message":"no"}}],"unproved":[{{"reason":"program","text":"frobnicate"}}],"#,
+                    r#""answer":"deny","redacted":3,"counted":["call"],"input":"{}","rules":"{}","#,
+                    r#""micros":7,"user":"dev","machine":"desk","toolgate":"9.8.7","canary":true,"#,
+                    r#""shortened":true,"prev":"{}"}}"#
+                ),
+                Digest::of(b"input"),
+                Digest::of(b"rules"),
+                Digest::NOTHING.hex(),
+            )
+        );
+    }
+
+    #[test]
+    fn the_first_form_is_read_and_written_as_it_was() {
+        let line = concat!(
+            r#"{"seq":3,"time":"2026-11-15T22:49:13.001Z","host":"claude","event":"PreToolUse","session":"s","#,
+            r#""tool":"Read","root":"/w","args":{"file_path":"/x"},"decision":"deny","granted":false,"#,
+            r#""findings":[{"policy":"outside-scope","kind":"outside","decision":"deny","path":"/x","#,
+            r#""message":"no"}],"counted":["call"],"micros":300,"prev":"p"}"#
+        );
+        let record: Record = serde_json::from_str(line).unwrap();
+        assert_eq!((record.version, record.canary, record.is_denied()), (1, false, true));
+        assert_eq!(record.findings[0].kind.known(), Some(FindingKind::Outside));
+        assert_eq!(serde_json::to_string(&record).unwrap(), line);
+    }
+
+    #[test]
+    fn what_a_later_version_wrote_is_kept() {
+        let line = concat!(
+            r#"{"seq":3,"v":3,"time":"2027-01-01T00:00:00.000Z","event":"PreToolUse","decision":"contain","#,
+            r#""granted":false,"findings":[{"policy":"p","kind":"leak","decision":"contain","score":0.5}],"#,
+            r#""unproved":[{"reason":"quantum","text":"x","at":[1,{"a":null}]}],"answer":"contain","#,
+            r#""signature":{"by":"k","of":[1,2]},"note":null,"prev":"p"}"#
+        );
+        let record: Record = serde_json::from_str(line).unwrap();
+        assert_eq!((record.version, record.decision.known()), (3, None));
+        assert_eq!(record.unknown.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["signature", "note"]);
+        assert_eq!(serde_json::to_string(&record).unwrap(), line);
     }
 
     #[test]

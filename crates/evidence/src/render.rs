@@ -7,18 +7,18 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-use toolgate_model::{Decision, FindingKind};
+use toolgate_model::{Decision, FindingKind, shorten};
 
 use crate::Record;
 
-/// A denial as `ib` logs it; `None` for what it does not log.
+/// A denial as `ib` logs it; `None` for what it does not log: its readers take every line for an attempt of an agent.
 ///
 /// `[2026-01-10 15:05:06] [PreToolUse] Permission denied: Read (file_path: /etc/passwd)`
 pub fn ib(record: &Record) -> Option<String> {
-    if record.decision != Decision::Deny {
+    if !record.is_denied() || record.canary {
         return None;
     }
-    let reason = record.findings.first().map(|finding| finding.kind);
+    let reason = record.findings.first().and_then(|finding| finding.kind.known());
     let form = match reason {
         Some(FindingKind::MainCheckout) => IbForm::MainRepo,
         Some(FindingKind::OtherAgent) => IbForm::OtherAgent,
@@ -48,7 +48,13 @@ pub fn mpm(record: &Record) -> String {
     let path = plain(path(record));
     let finding = record.findings.first();
     let message = plain(finding.map_or("", |finding| finding.message.as_str()));
-    match (record.decision, finding.map(|finding| finding.kind)) {
+    if record.canary {
+        return format!("INFO Tried the gate with {tool} operation: {path}");
+    }
+    let Some(decision) = record.decision.known() else {
+        return format!("INFO Decided {} on {tool} operation: {path}", plain(record.decision.as_str()));
+    };
+    match (decision, finding.and_then(|finding| finding.kind.known())) {
         (Decision::Allow, _) => format!("INFO Allowed {tool} operation: {path}"),
         (Decision::Ask, _) => format!("INFO Asked about {tool} operation: {message}"),
         (
@@ -74,12 +80,15 @@ pub fn mpm(record: &Record) -> String {
     }
 }
 
-/// One line for a person.
+/// One line for a person. What a later version has added stands in it too.
 ///
 /// `2026-01-10 15:05:06 deny Read file_path=/etc/passwd: writes outside … [outside-workspace]`
 pub fn text(record: &Record) -> String {
     let time = record.time.get(..19).unwrap_or(&record.time).replace('T', " ");
-    let mut line = format!("{} {:<5}", plain(&time), record.decision.word());
+    let mut line = format!("{} {:<5}", plain(&time), plain(record.decision.as_str()));
+    if record.canary {
+        line.push_str(" (canary)");
+    }
     let subject = if record.tool.is_empty() { &record.event } else { &record.tool };
     for (name, value) in [("", subject), ("agent=", &record.agent)] {
         if !value.is_empty() {
@@ -89,10 +98,11 @@ pub fn text(record: &Record) -> String {
         }
     }
     for (name, value) in &record.args {
-        line.push(' ');
-        line.push_str(&plain(name));
-        line.push('=');
-        line.push_str(&plain(value));
+        let _ = write!(line, " {}={}", plain(name), plain(value));
+    }
+    for (name, value) in record.unknown.iter() {
+        let value = shorten(&value.to_string(), MAX_UNKNOWN);
+        let _ = write!(line, " {}={}", plain(name), plain(&value));
     }
     if let Some(finding) = record.findings.first() {
         line.push_str(": ");
@@ -100,9 +110,17 @@ pub fn text(record: &Record) -> String {
         if record.findings.len() > 1 {
             let _ = write!(line, " (and {} more)", record.findings.len() - 1);
         }
+    } else if let Some(unproved) = record.unproved.first() {
+        let _ = write!(line, ": not proved: {} ({})", plain(&unproved.text), plain(&unproved.reason));
+        if record.unproved.len() > 1 {
+            let _ = write!(line, " (and {} more)", record.unproved.len() - 1);
+        }
     }
     line
 }
+
+/// How many characters of a field are shown that this version does not know.
+const MAX_UNKNOWN: usize = 120;
 
 /// A line of an `ib` log, ours or an older one. Shown, it is the line that it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -265,20 +283,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::RecordedFinding;
+    use crate::{RecordedFinding, RecordedUnproved, UnknownFields};
 
     fn record(decision: Decision, kind: Option<FindingKind>, path: &str) -> Record {
         let finding = kind.map(|kind| RecordedFinding {
             policy: "some-policy".to_owned(),
-            kind,
-            decision,
+            rule: String::new(),
+            kind: kind.into(),
+            decision: decision.into(),
             path: path.to_owned(),
             message: "not this way [some-policy]".to_owned(),
+            unknown: UnknownFields::default(),
         });
         Record {
             tool: "Read".to_owned(),
             args: vec![("file_path".to_owned(), path.to_owned())],
-            decision,
+            decision: decision.into(),
             findings: finding.into_iter().collect(),
             ..Record::blank("2026-01-10T15:05:06.789Z".to_owned(), "PreToolUse".to_owned())
         }
@@ -346,6 +366,50 @@ mod tests {
             "2026-01-10 15:05:06 deny  Read file_path=/x: not this way [some-policy]"
         );
         assert_eq!(text(&record(Decision::Allow, None, "/x")), "2026-01-10 15:05:06 allow Read file_path=/x");
+    }
+
+    #[test]
+    fn a_canary_is_marked_and_is_no_denial_in_older_logs() {
+        let mut canary = record(Decision::Deny, Some(FindingKind::Outside), "/x");
+        canary.canary = true;
+        assert_eq!(
+            text(&canary),
+            "2026-01-10 15:05:06 deny  (canary) Read file_path=/x: not this way [some-policy]"
+        );
+        assert_eq!(ib(&canary), None);
+        assert_eq!(mpm(&canary), "INFO Tried the gate with Read operation: /x");
+    }
+
+    #[test]
+    fn what_was_not_proved_is_shown() {
+        let mut make = record(Decision::Allow, None, "/x");
+        for (reason, words) in [("opaque", "make\u{1b}[2J"), ("program", "frobnicate")] {
+            make.unproved.push(RecordedUnproved {
+                reason: reason.to_owned(),
+                text: words.to_owned(),
+                unknown: UnknownFields::default(),
+            });
+        }
+        assert_eq!(
+            text(&make),
+            "2026-01-10 15:05:06 allow Read file_path=/x: not proved: make\\u{1b}[2J (opaque) (and 1 more)"
+        );
+    }
+
+    #[test]
+    fn what_a_later_version_wrote_is_shown() {
+        let later: Record = serde_json::from_str(concat!(
+            r#"{"seq":1,"v":3,"time":"2027-01-10T15:05:06.789Z","event":"PreToolUse","tool":"Bash","#,
+            r#""decision":"con\ntain","findings":[{"policy":"p","kind":"leak","decision":"contain","#,
+            r#""message":"in a box"}],"box":{"net":false,"\u001b":1},"prev":"p"}"#
+        ))
+        .unwrap();
+        assert_eq!(
+            text(&later),
+            r#"2027-01-10 15:05:06 con\ntain Bash box={"\u001b":1,"net":false}: in a box"#
+        );
+        assert_eq!(mpm(&later), r"INFO Decided con\ntain on Bash operation: ");
+        assert_eq!(ib(&later), None);
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use toolgate_evidence::{Digest, Draft};
-use toolgate_model::{Call, Decision, FindingKind, Json, MAX_MESSAGE, Places, Reply, Terms, Verdict, shorten};
+use toolgate_model::{
+    Call, Decision, FindingKind, Json, MAX_MESSAGE, Places, Reply, Terms, Verdict, shorten,
+};
 use toolgate_secrets::redact;
 
 use crate::canary::is_canary;

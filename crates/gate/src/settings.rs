@@ -118,7 +118,7 @@ type Stamp = Option<FileStamp>;
 pub struct Rules {
     /// The layers of settings; every one of them has to be content.
     pub layers: Vec<Settings>,
-    /// Stands for all of them, and for what this build ships: SHA-256 in hexadecimal digits.
+    /// Stands for all of them, and for what this build ships: `sha256:…`.
     pub digest: String,
 }
 
@@ -184,7 +184,8 @@ impl SettingsSources<'_> {
         let team = if layers.iter().any(Settings::has_team) { team } else { Vec::new() };
         let bytes = postcard::to_allocvec(&layers)
             .map_err(|error| SettingsError::new(self.dirs.config.join(FILE), None, error.to_string()))?;
-        let digest = hex(&Sha256::new().chain_update(BUILD).chain_update(&bytes).finalize());
+        let digest =
+            format!("sha256:{}", hex(&Sha256::new().chain_update(BUILD).chain_update(&bytes).finalize()));
         let compiled =
             Compiled { build: BUILD.to_owned(), key, stamps, team, rules: Rules { layers, digest } };
         // A file that changed a moment ago can change again within the same tick of the clock, unseen by its

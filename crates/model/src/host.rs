@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Call, Phase, Stoppable, Terms, Unstoppable, Verdict};
 
 /// An agent program and its hook protocol.
@@ -99,7 +101,8 @@ pub struct Reply {
 }
 
 /// What a host makes of a reply: what the record says was answered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Answer {
     /// Nothing is objected; the host goes on by its own rules.
     #[default]

@@ -71,7 +71,8 @@ impl Decision {
 pub enum FindingKind {
     /// `..` or an absolute path where the settings forbid it.
     Traversal,
-    /// Outside of what may be read or written.
+    /// Outside of what may be read or written. Records and settings of earlier versions say `outside`.
+    #[serde(rename = "outside-scope", alias = "outside")]
     Outside,
     /// In the main checkout.
     MainCheckout,
@@ -144,7 +145,7 @@ impl FindingKind {
     pub fn word(self) -> &'static str {
         match self {
             FindingKind::Traversal => "traversal",
-            FindingKind::Outside => "outside",
+            FindingKind::Outside => "outside-scope",
             FindingKind::MainCheckout => "main-checkout",
             FindingKind::OtherAgent => "other-agent",
             FindingKind::OtherAgentEntered => "other-agent-entered",

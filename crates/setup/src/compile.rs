@@ -11,10 +11,7 @@ use toolgate_model::World;
 use toolgate_policies::{LayerError, Settings, read, squad, stack};
 
 /// The layers that all have to be content with a call.
-pub fn compile(
-    world: &dyn World,
-    sources: &SettingsSources<'_>,
-) -> Result<Vec<Settings>, SettingsError> {
+pub fn compile(world: &dyn World, sources: &SettingsSources<'_>) -> Result<Vec<Settings>, SettingsError> {
     sources.shipped()?;
     let [managed_file, user_file, project_file] = &sources.files();
     let load = |file: &PathBuf| match world.read(file, MAX_FILE + 1) {
@@ -100,7 +97,6 @@ fn team_layers(
     Ok((Some(known), rules.transpose()?))
 }
 
-
 /// Says what is wrong with a file of the project's own settings.
 pub fn check(file: &Path, bytes: &[u8]) -> Result<(), SettingsError> {
     if file.extension().is_some_and(|ending| ending == "json") {
@@ -109,7 +105,6 @@ pub fn check(file: &Path, bytes: &[u8]) -> Result<(), SettingsError> {
         read_layer(file, bytes).map(|_| ())
     }
 }
-
 
 /// A project's file that is a link out of the project would show another file's words in our messages.
 fn stays_inside<'p>(file: &Path, tops: impl IntoIterator<Item = &'p Path>) -> Result<(), SettingsError> {
@@ -168,7 +163,6 @@ fn without_patterns(rules: &mut toml::Table) {
     }
 }
 
-
 /// Reads one settings file, with errors that say where and what would be right.
 pub fn read_layer(file: &Path, bytes: &[u8]) -> Result<toml::Table, SettingsError> {
     // Rules behind the point where reading stops would be rules that nobody follows.
@@ -203,4 +197,3 @@ pub fn nearest<'n>(wrong: &str, known: impl Iterator<Item = &'n str>) -> Option<
     let close = known.map(|name| (strsim::damerau_levenshtein(wrong, name), name)).min()?;
     (close.0 <= 2.max(wrong.len() / 3)).then_some(close.1)
 }
-

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use toolgate_effects::{Scene, analyse};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::observe::{Circumstances, judge};
-use toolgate_effects::{Scene, analyse};
 use toolgate_hosts::host;
 use toolgate_model::{ActivationState, Decision, Host, Place, Places, Resolver};
 use toolgate_policies::{Settings, stack};

@@ -22,9 +22,9 @@ use std::time::{Duration, Instant, SystemTime};
 use runner::{Runner, lay_out, run_in_turns};
 use serde_json::{Value, json};
 use toolgate_evidence::{Counted, Digest, Draft, Ledger, Tally};
-use toolgate_team::{LockoutFiles, Lockouts, NewLockout};
 use toolgate_model::{Decision, FindingKind};
 use toolgate_secrets::redact;
+use toolgate_team::{LockoutFiles, Lockouts, NewLockout};
 
 const SESSION: &str = "0b54ad4e-7a0c-4f6c-9e1e-2f5d3c1b7a90";
 /// A file of the ledger is full at this size.

@@ -29,10 +29,7 @@ fn command_line() -> ExitCode {
         Err(_) => io::Error::other("cannot find itself"),
     };
     let place = beside.unwrap_or_default();
-    let _ = writeln!(
-        io::stderr(),
-        "toolgate: `{}` cannot be started ({error}); install both",
-        place.display()
-    );
+    let _ =
+        writeln!(io::stderr(), "toolgate: `{}` cannot be started ({error}); install both", place.display());
     ExitCode::FAILURE
 }

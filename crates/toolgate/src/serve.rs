@@ -15,7 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use toolgate_model::Host;
 
-use toolgate_gate::hook::{self, DEADLINE, Failure, Line, MAX_EVENT};
+use toolgate_gate::failure::{DEADLINE, Failure, MAX_EVENT};
+use toolgate_gate::options::HookOptions;
+use toolgate_gate::{hook, line};
+use toolgate_setup::this_machine;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,7 +37,7 @@ struct Response<'a> {
 }
 
 /// Answers every request until there are no more.
-pub fn run(host: &'static dyn Host, line: &Line) -> ExitCode {
+pub fn run(host: &'static dyn Host, options: &HookOptions) -> ExitCode {
     hook::refuse_on_panic(host, None);
     let mut input = io::stdin().lock();
     let mut request = Vec::new();
@@ -48,7 +51,7 @@ pub fn run(host: &'static dyn Host, line: &Line) -> ExitCode {
             Ok(_) => {}
             Err(_) => return ExitCode::from(2),
         }
-        let said = respond(host, line, &request);
+        let said = respond(host, options, &request);
         let mut output = io::stdout().lock();
         if said.is_none_or(|said| writeln!(output, "{said}").and_then(|()| output.flush()).is_err()) {
             return ExitCode::from(2);
@@ -57,14 +60,19 @@ pub fn run(host: &'static dyn Host, line: &Line) -> ExitCode {
 }
 
 /// The line that answers a request.
-fn respond(host: &dyn Host, line: &Line, request: &[u8]) -> Option<String> {
-    let deadline = Instant::now() + DEADLINE;
+fn respond(host: &dyn Host, options: &HookOptions, request: &[u8]) -> Option<String> {
+    let (machine, started) = (this_machine(), Instant::now());
     let (id, reply) = match serde_json::from_slice::<Request<'_>>(request) {
         Ok(Request { id, event, payload }) => {
-            let line = Line { event: Some(event), ..line.clone() };
-            (Some(id), hook::answer(host, &line, payload.get().as_bytes(), deadline))
+            let options = HookOptions { event: Some(event), ..options.clone() };
+            // Whoever serves is the whole program: there is nobody to hand over to.
+            let reply = line::answer(&machine, host, &options, payload.get().as_bytes(), started).ok()?;
+            (Some(id), reply)
         }
-        Err(_) => (None, hook::refuse_on_record(host, line, None, &Failure::Request, deadline)),
+        Err(_) => {
+            let deadline = started + DEADLINE;
+            (None, line::refuse(&machine, host, options, None, &Failure::Request, deadline))
+        }
     };
     let answer: &RawValue = serde_json::from_str(&reply.stdout).ok()?;
     serde_json::to_string(&Response { id, answer }).ok()

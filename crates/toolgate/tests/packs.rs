@@ -70,7 +70,8 @@ impl Place {
         let dirs = Dirs::of_home(&at("home"));
         let work = at("work");
         let places =
-            places(&disk, &dirs, &SessionOptions::default(), &call("", work.to_str().unwrap()), None).unwrap();
+            places(&disk, &dirs, &SessionOptions::default(), &call("", work.to_str().unwrap()), None)
+                .unwrap();
         Place { root, disk, places }
     }
 

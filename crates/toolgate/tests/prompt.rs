@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::Value;
 use support::Machine;
-use toolgate_prompt::{Audit, Finding, Inventory, Kind, Outcome, audit};
 use toolgate_policies::POLICIES;
+use toolgate_prompt::{Audit, Finding, Inventory, Kind, Outcome, audit};
 
 /// What the inventory calls a policy and is a part of the settings.
 const SETTINGS: &[&str] = &["redaction"];

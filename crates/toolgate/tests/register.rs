@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_gate::dirs::Dirs;
+use toolgate_model::{ConfigChange, TeamPhase};
 use toolgate_setup::doctor::{Diagnosis, Status, Subject, examine};
 use toolgate_setup::register::claude_code::{self, ClaudeCode, FORM, HOST, config_change};
-use toolgate_setup::register::{Line, HostPlaces, Plan, RegisterError, Registrar, Registrations, Scope};
-use toolgate_model::{ConfigChange, TeamPhase};
+use toolgate_setup::register::{HostPlaces, Line, Plan, RegisterError, Registrar, Registrations, Scope};
 
 const SCOPES: [Scope; 4] = [Scope::User, Scope::Project, Scope::Local, Scope::Managed];
 
@@ -96,7 +96,12 @@ fn plan_init(places: &HostPlaces, scope: Scope, line: &Line, state: &Path) -> Re
     Plan::init(&ClaudeCode, places, scope, line, state)
 }
 
-fn plan_uninstall(places: &HostPlaces, scope: Scope, line: &Line, state: &Path) -> Result<Plan, RegisterError> {
+fn plan_uninstall(
+    places: &HostPlaces,
+    scope: Scope,
+    line: &Line,
+    state: &Path,
+) -> Result<Plan, RegisterError> {
     Plan::uninstall(&ClaudeCode, places, scope, line, state)
 }
 

@@ -10,7 +10,7 @@
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, TeamPhase, shorten};
+use toolgate_model::{TeamPhase, shorten};
 use toolgate_secrets::Redacted;
 
 use crate::activity::{IN, PHASE};
@@ -63,10 +63,13 @@ impl SessionCounts {
         counts
     }
 
-    /// One record more. Words that this version does not know count nothing.
+    /// One record more. Words that this version does not know count nothing, and neither do the doctor's canaries.
     pub fn add(&mut self, record: &Record) {
+        if record.canary {
+            return;
+        }
         let second = humantime::parse_rfc3339(&record.time).map_or(0, second_of);
-        let denied = record.decision == Decision::Deny;
+        let denied = record.is_denied();
         for word in &record.counted {
             match word.as_str() {
                 "prompt" => {
@@ -88,7 +91,7 @@ impl SessionCounts {
         }
         if denied {
             self.denied = self.denied.saturating_add(1);
-            let first = record.findings.iter().find(|finding| finding.decision == Decision::Deny);
+            let first = record.findings.iter().find(|finding| finding.denies());
             let policy = first.map_or("", |finding| finding.policy.as_str());
             self.denials.renew(key(&record.agent, policy), MAX_DENIALS, |denials| {
                 denials.turn = denials.turn.saturating_add(1);
@@ -221,7 +224,7 @@ mod keys_alone {
 mod tests {
     use std::time::Duration;
 
-    use toolgate_model::FindingKind;
+    use toolgate_model::{Decision, FindingKind};
     use toolgate_secrets::redact;
 
     use super::*;
@@ -264,6 +267,13 @@ mod tests {
         let refused = counts([all(denied("a", "p"))]);
         assert_eq!((refused.asked, refused.prompts, refused.phase), (0, 1, None));
         assert!(!refused.knows(&redact("a"), &redact("/w")));
+    }
+
+    #[test]
+    fn a_canary_counts_nothing() {
+        let all = |draft: Draft| RATED.into_iter().fold(draft, Draft::counting).counting(Activity::Prompt);
+        assert_eq!(counts([all(denied("a", "p")).canary()]), SessionCounts::default());
+        assert_ne!(counts([all(denied("a", "p"))]), SessionCounts::default());
     }
 
     #[test]

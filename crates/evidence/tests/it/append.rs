@@ -45,6 +45,10 @@ fn no_secret_reaches_the_file() {
         .agent(redact(&text))
         .tool(redact(&text))
         .root(redact(&text))
+        .call(redact(&text))
+        .user(redact(&text))
+        .machine(redact(&text))
+        .unproved("program", redact(&text))
         .arg(redact(&text), redact(&text))
         .arg(redact("password"), redact("geheim"))
         .finding("p", FindingKind::Secret, Decision::Deny, redact(&text), redact(&text));

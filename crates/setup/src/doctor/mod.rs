@@ -34,14 +34,14 @@ use serde_json::Value;
 use toolgate_evidence::Lockouts;
 use toolgate_model::{Call, Phase};
 
+use crate::compile::team_rules;
+use crate::register::{HostPlaces, Registrar, Registrations, tolerant, visible};
 use toolgate_gate::dirs::Dirs;
 use toolgate_gate::disk::{Disk, read_regular};
 use toolgate_gate::pause;
-use crate::register::{HostPlaces, Registrar, Registrations, tolerant, visible};
-use toolgate_gate::{options::SessionOptions, session};
-use crate::compile::team_rules;
 use toolgate_gate::settings::{NoRules, SettingsSources};
 use toolgate_gate::team::lockout_files;
+use toolgate_gate::{options::SessionOptions, session};
 
 /// What is examined.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +126,8 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
 /// What is wrong with `toolgate.toml`, the person's or the project's. Every call is denied until it is fixed.
 fn own_settings(subject: &Subject<'_>) -> Option<Check> {
     let (dirs, root) = (subject.dirs, subject.places.project.as_deref());
-    let sources = SettingsSources { dirs, root, repository: None, team: &[], fixed: None, default: "worktree" };
+    let sources =
+        SettingsSources { dirs, root, repository: None, team: &[], fixed: None, default: "worktree" };
     match sources.rules(&this_machine()) {
         Ok(_) | Err(NoRules::Stale) => None,
         Err(NoRules::Broken(error)) => {
@@ -144,7 +145,8 @@ fn team(subject: &Subject<'_>) -> Vec<Check> {
         ..Call::event("toolgate", "doctor".into(), Phase::Other)
     };
     let machine = this_machine();
-    let Ok(session) = session::session(&machine, subject.dirs, &SessionOptions::default(), &call, None) else {
+    let Ok(session) = session::session(&machine, subject.dirs, &SessionOptions::default(), &call, None)
+    else {
         return Vec::new();
     };
     let places = session.places;

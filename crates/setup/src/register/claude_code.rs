@@ -102,7 +102,12 @@ impl Registrar for ClaudeCode {
         }
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
+    fn wanted(
+        &self,
+        places: &HostPlaces,
+        scope: Scope,
+        line: &HookLine,
+    ) -> Result<Vec<WantedFile>, RegisterError> {
         Ok(vec![WantedFile::new(self.file(places, scope)?, FORM.content(line, settings(scope))?)])
     }
 

@@ -17,8 +17,8 @@ use toolgate_evidence::Digest;
 use super::content::{Content, EditError, Noted, WantedFile};
 use super::files::{locate, read};
 use super::handler::ours_of;
-use super::json::{Members, tolerant};
 use super::hook_line::text_of;
+use super::json::{Members, tolerant};
 use super::toml::{Switch, TomlHooks, as_json, parse, table_in};
 use super::{
     HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
@@ -85,7 +85,12 @@ impl Registrar for Codex {
         }
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
+    fn wanted(
+        &self,
+        places: &HostPlaces,
+        scope: Scope,
+        line: &HookLine,
+    ) -> Result<Vec<WantedFile>, RegisterError> {
         let file = self.file(places, scope)?;
         if scope == Scope::Managed {
             let switches: Vec<Switch> = vec![

@@ -74,7 +74,12 @@ impl Registrar for Copilot {
         }
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
+    fn wanted(
+        &self,
+        places: &HostPlaces,
+        scope: Scope,
+        line: &HookLine,
+    ) -> Result<Vec<WantedFile>, RegisterError> {
         let mut wanted = Vec::new();
         if scope == Scope::Managed {
             // Any other hook may rewrite a call after we judged it.

@@ -75,7 +75,12 @@ impl Registrar for Cursor {
         }
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
+    fn wanted(
+        &self,
+        places: &HostPlaces,
+        scope: Scope,
+        line: &HookLine,
+    ) -> Result<Vec<WantedFile>, RegisterError> {
         let hooks = FORM.content(line, vec![(&["version"], Value::from(1))])?;
         Ok(vec![WantedFile::new(self.file(places, scope)?, hooks)])
     }

@@ -15,8 +15,8 @@ use super::files::{io_error, locate, read};
 use super::handler::ours_of;
 use super::json::{Members, tolerant};
 use super::{
-    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, TIMEOUT_TELLING,
-    shell_handler,
+    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start,
+    TIMEOUT_TELLING, shell_handler,
 };
 use toolgate_gate::store::hex;
 
@@ -71,7 +71,12 @@ impl Registrar for Gemini {
         }
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
+    fn wanted(
+        &self,
+        places: &HostPlaces,
+        scope: Scope,
+        line: &HookLine,
+    ) -> Result<Vec<WantedFile>, RegisterError> {
         let file = self.file(places, scope)?;
         let settings: Vec<Setting> = match scope {
             // Set by the administrator, it cannot be unset by a repository.

@@ -15,8 +15,8 @@ mod error;
 mod files;
 pub mod gemini;
 pub mod handler;
-mod json;
 pub mod hook_line;
+mod json;
 mod note;
 pub mod opencode;
 pub mod pi;
@@ -37,8 +37,8 @@ use self::content::Script;
 
 pub use self::content::{Content, EditError, Noted, WantedFile, Whose, script};
 pub use self::error::RegisterError;
-pub use self::json::{Members, Setting, Shape, tolerant};
 pub use self::hook_line::{HookLine, Start};
+pub use self::json::{Members, Setting, Shape, tolerant};
 pub use self::note::{Registration, Registrations};
 pub use self::places::HostPlaces;
 pub use self::plan::{Change, Plan};
@@ -63,8 +63,8 @@ pub fn registrar(id: &str) -> Option<&'static dyn Registrar> {
 /// What a change of a host's settings file would do to our hooks.
 pub fn config_change(world: &dyn World, state: &Path, host: &str, file: &Path) -> ConfigChange {
     const MAX_SETTINGS: usize = 4 * 1024 * 1024;
-    let registered = Registrations::load(state)
-        .map_or(true, |registrations| registrations.find(host, file).is_some());
+    let registered =
+        Registrations::load(state).map_or(true, |registrations| registrations.find(host, file).is_some());
     match world.read(file, MAX_SETTINGS + 1) {
         // Nobody has settings of this size; what stands behind the point where we stop could be anything.
         Ok(bytes) if bytes.len() > MAX_SETTINGS => ConfigChange::HooksOff,
@@ -88,7 +88,12 @@ pub trait Registrar: Sync {
     /// The file by which it starts us, for a scope that it has.
     fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError>;
     /// All files of a registration, in the order in which they are written. [`Registrar::file`] is the last one.
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError>;
+    fn wanted(
+        &self,
+        places: &HostPlaces,
+        scope: Scope,
+        line: &HookLine,
+    ) -> Result<Vec<WantedFile>, RegisterError>;
     /// What in a file keeps the host from starting us, one sentence each.
     fn warnings(&self, _file: &Path, _before: &str, _after: &str) -> Vec<String> {
         Vec::new()

@@ -52,7 +52,12 @@ impl Registrar for OpenCode {
         Ok(dir(places, scope)?.join("plugin/toolgate.ts"))
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
+    fn wanted(
+        &self,
+        places: &HostPlaces,
+        scope: Scope,
+        line: &HookLine,
+    ) -> Result<Vec<WantedFile>, RegisterError> {
         let command = script_array(&line.serve(HOST)?);
         let plugin = format!(
             "import {{ toolgate }} from \"../toolgate/adapter.ts\";\n\

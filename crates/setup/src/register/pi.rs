@@ -51,7 +51,12 @@ impl Registrar for Pi {
         Ok(dir(places, scope)?.join("index.ts"))
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
+    fn wanted(
+        &self,
+        places: &HostPlaces,
+        scope: Scope,
+        line: &HookLine,
+    ) -> Result<Vec<WantedFile>, RegisterError> {
         let command = script_array(&line.serve(HOST)?);
         let index = format!(
             "import {{ toolgate }} from \"./adapter.ts\";\n\

@@ -351,7 +351,11 @@ fn project(places: &HostPlaces, scope: Scope) -> Option<PathBuf> {
 }
 
 /// Where a file of this registration lies, and the directories that it takes to get there.
-fn place(places: &HostPlaces, scope: Scope, wanted: &WantedFile) -> Result<(PathBuf, Vec<PathBuf>), RegisterError> {
+fn place(
+    places: &HostPlaces,
+    scope: Scope,
+    wanted: &WantedFile,
+) -> Result<(PathBuf, Vec<PathBuf>), RegisterError> {
     let file = &wanted.file;
     let is_link = || fs::symlink_metadata(file).is_ok_and(|found| found.is_symlink());
     if wanted.content.whose("") != Whose::Shared && is_link() {

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::content::WantedFile;
 use super::json::Members;
 use super::{
-    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start, TIMEOUT_TELLING,
-    shell_handler,
+    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start,
+    TIMEOUT_TELLING, shell_handler,
 };
 
 /// Qwen Code.
@@ -67,7 +67,12 @@ impl Registrar for Qwen {
         }
     }
 
-    fn wanted(&self, places: &HostPlaces, scope: Scope, line: &HookLine) -> Result<Vec<WantedFile>, RegisterError> {
+    fn wanted(
+        &self,
+        places: &HostPlaces,
+        scope: Scope,
+        line: &HookLine,
+    ) -> Result<Vec<WantedFile>, RegisterError> {
         let settings: Vec<Setting> = match scope {
             // Set by the administrator, it cannot be set by a repository.
             Scope::Managed => vec![(&["disableAllHooks"], Value::Bool(false))],

@@ -81,7 +81,9 @@ impl World for Map {
 
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
         match self.followed(path)? {
-            (_, MapNode { kind: NodeKind::File, holds, .. }) => Ok(holds.iter().take(limit).copied().collect()),
+            (_, MapNode { kind: NodeKind::File, holds, .. }) => {
+                Ok(holds.iter().take(limit).copied().collect())
+            }
             _ => Err(io::ErrorKind::InvalidInput.into()),
         }
     }

@@ -35,7 +35,7 @@ const MOST_ASKED: f64 = 4.0;
 
 /// A line of such a file. What else it holds is for people.
 #[derive(Debug, Deserialize)]
-struct Line {
+struct CorpusLine {
     #[serde(default)]
     id: String,
     command: String,
@@ -66,12 +66,12 @@ pub struct Measured {
 impl Measured {
     /// Allowed, though something in it is not proved.
     pub fn is_opaque(&self) -> bool {
-        self.decision == Decision::Allow && !self.unknown.is_empty()
+        self.decision.may_run() && !self.unknown.is_empty()
     }
 
     /// Allowed, and every effect of it is known.
     pub fn is_known(&self) -> bool {
-        self.decision == Decision::Allow && self.unknown.is_empty()
+        self.decision.may_run() && self.unknown.is_empty()
     }
 
     fn is_escape(&self) -> bool {
@@ -97,7 +97,7 @@ pub fn measure(text: &str) -> Result<Vec<Measured>, CaseFileError> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(at, line)| {
-            let line: Line = serde_json::from_str(line)
+            let line: CorpusLine = serde_json::from_str(line)
                 .map_err(|error| CaseFileError(format!("line {}: {error}", at + 1)))?;
             Ok(gate.measure(at + 1, line))
         })
@@ -106,9 +106,9 @@ pub fn measure(text: &str) -> Result<Vec<Measured>, CaseFileError> {
 
 /// The gate as an agent in that world meets it.
 struct Gate {
-    world: Map,
-    settings: Settings,
-    places: Places,
+    machine: MapMachine,
+    rules: Rules,
+    session: Session,
 }
 
 impl Gate {
@@ -119,12 +119,14 @@ impl Gate {
         let settings = stack(Some(name), name, &[&layer]).map_err(|error| CaseFileError(error.what))?;
         let dirs = Dirs::of_home(Path::new(agent_world::HOME));
         // Without a session nothing is pinned, so nothing on the machine is touched.
-        let places = places(&world, &dirs, &SessionOptions::default(), &call(""), None)
+        let machine = MapMachine(world);
+        let session = session(&machine, &dirs, &SessionOptions::default(), &call(""), None)
             .map_err(|error| CaseFileError(error.to_string()))?;
-        Ok(Gate { world, settings, places })
+        let rules = Rules { layers: vec![settings], digest: String::new() };
+        Ok(Gate { machine, rules, session })
     }
 
-    fn measure(&self, number: usize, line: Line) -> Measured {
+    fn measure(&self, number: usize, line: CorpusLine) -> Measured {
         let call = call(&line.command);
         let (verdict, effects) = self.examine(&call);
         let unknown: Vec<String> = effects.iter().filter_map(unproved).collect();
@@ -137,7 +139,7 @@ impl Gate {
             decision,
             policy: verdict.findings().first().map(|finding| finding.policy),
             explanation: verdict.explanation(),
-            silent: hides && decision == Decision::Allow && unknown.is_empty() && !seen,
+            silent: hides && decision.may_run() && unknown.is_empty() && !seen,
             unknown,
             command: line.command,
         }
@@ -145,25 +147,21 @@ impl Gate {
 
     /// The verdict on a call, and the effects that it speaks of.
     fn examine<'a>(&self, call: &'a Call<'a>) -> (Verdict, Vec<Effect<'a>>) {
-        let known = Circumstances {
-            world: &self.world,
-            layers: std::slice::from_ref(&self.settings),
-            places: &self.places,
-            activation: ActivationState::default(),
-            team: &Team::default(),
-            config: None,
-            tmp: Some(agent_world::TMPDIR),
-            unset: &|_| true,
-            env_root: &|_| None,
+        let Gate { machine, rules, session } = self;
+        let around = Surroundings {
+            tmp: Some(agent_world::TMPDIR.to_owned()),
+            ..Surroundings::new(machine, call, session.clone(), rules.clone(), |_| None)
         };
         let scene = Scene {
-            world: &self.world,
+            world: machine.world(),
             cwd: call.cwd.as_deref(),
             home: Some(agent_world::HOME),
-            tmp: known.tmp,
-            unset: known.unset,
+            tmp: around.tmp.as_deref(),
+            unset: &|_| true,
         };
-        (judge(call, &known), effects(call, &self.settings.tools, &scene))
+        let tools = around.rules.layers.first().map(|layer| &layer.tools);
+        let effects = tools.map(|tools| effects(call, tools, &scene)).unwrap_or_default();
+        (consider(machine, call, &around).verdict, effects)
     }
 }
 
@@ -190,7 +188,7 @@ fn unproved(effect: &Effect<'_>) -> Option<String> {
 
 /// The commands of one bucket, counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
+pub struct Bucket {
     /// All of them.
     pub count: usize,
     /// Allowed, whether proved or not.
@@ -203,7 +201,7 @@ pub struct Tally {
     pub denied: usize,
 }
 
-impl Tally {
+impl Bucket {
     fn add(&mut self, measured: &Measured) {
         self.count += 1;
         self.opaque += usize::from(measured.is_opaque());
@@ -225,9 +223,9 @@ impl Tally {
 #[derive(Debug, Default, Serialize)]
 pub struct Report<'m> {
     /// By bucket.
-    pub buckets: BTreeMap<&'m str, Tally>,
+    pub buckets: BTreeMap<&'m str, Bucket>,
     /// Over all benign ones.
-    pub benign: Tally,
+    pub benign: Bucket,
     /// Of the benign ones, in percent.
     pub benign_denied_percent: f64,
     /// Of the benign ones, in percent.
@@ -348,7 +346,7 @@ impl Selection {
         bucket
             && match self.outcome {
                 Outcome::Any => true,
-                Outcome::Allow => measured.decision == Decision::Allow,
+                Outcome::Allow => measured.decision.may_run(),
                 Outcome::Known => measured.is_known(),
                 Outcome::Opaque => measured.is_opaque(),
                 Outcome::Ask => measured.decision == Decision::Ask,
@@ -415,7 +413,7 @@ mod tests {
             policy: None,
             explanation: String::new(),
             unknown: if unknown { vec!["Program x".into()] } else { Vec::new() },
-            silent: bucket == HIDDEN && decision == Decision::Allow && !unknown,
+            silent: bucket == HIDDEN && decision.may_run() && !unknown,
         }
     }
 

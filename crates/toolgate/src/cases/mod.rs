@@ -19,12 +19,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use toolgate_evidence::render::{ib, parse_ib_line};
-use toolgate_hosts::{host, tools_like};
 use toolgate_gate::gather::Surroundings;
 use toolgate_gate::line::{Considered, consider};
 use toolgate_gate::record;
 use toolgate_gate::session::Session;
 use toolgate_gate::settings::Rules;
+use toolgate_hosts::{host, tools_like};
 use toolgate_model::{Action, ActivationState, Agent, Call, Decision, Json, Place, Places, Terms};
 use toolgate_policies::{Settings, read, stack};
 

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use serde_json::Value;
-use toolgate_model::{Call, Phase, Redaction};
+use toolgate_gate::machine::Machine;
+use toolgate_model::{Call, Phase, RedactedOutput};
 use toolgate_policies::Settings;
 
+use super::map::{Map, MapMachine};
 use super::{Case, Trouble};
 use toolgate_gate::redaction::{Marker, redacted};
 
@@ -23,7 +25,8 @@ pub(super) fn run(case: &Case<'_>, settings: &Settings) -> Result<(), Trouble> {
     let event = Call::event("case", "PostToolUse".into(), Phase::After);
     let call = Call { tool: case.tool.as_str().into(), output: Some(raw.as_str().into()), ..event };
     // No profile for cases has marks that need a key.
-    let marker = Marker::new(Path::new("/nonexistent"), None);
+    let machine = MapMachine(Map::default());
+    let marker = Marker::new(machine.world(), Path::new("/nonexistent"), None);
     let redaction = redacted(&call, std::slice::from_ref(settings), &marker);
     let count = redaction.as_ref().map_or(0, |redaction| redaction.count);
     // Some expect a redaction that leaves everything as it is.
@@ -63,7 +66,7 @@ pub(super) fn run(case: &Case<'_>, settings: &Settings) -> Result<(), Trouble> {
     if detail.redactions.is_some_and(|wanted| wanted != count) {
         return wrong(format!("{count} redacted"));
     }
-    let note = redaction.as_ref().map(Redaction::note).unwrap_or_default();
+    let note = redaction.as_ref().map(RedactedOutput::note).unwrap_or_default();
     match &detail.additional_context {
         Some(wanted) if count > 0 && !note.contains(wanted.as_str()) => {
             wrong(format!("the note is `{note}`"))

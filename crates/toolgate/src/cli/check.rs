@@ -8,17 +8,23 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
 use std::ops::Range;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Instant, SystemTime};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use clap::Args;
 use serde::Serialize;
+use toolgate_gate::counter::SessionCounter;
+use toolgate_gate::explain::{Explanation, explain};
+use toolgate_gate::gather::gather;
+use toolgate_gate::machine::{Machine, Setup, ThisMachine};
 use toolgate_hosts::{host, tools_like};
-use toolgate_model::{Action, Call, Decision, Finding, Json, Verdict};
+use toolgate_model::{Action, Call, Decision, Finding, Json, World};
 use toolgate_secrets::redact;
 
 use super::{LineArgs, Out};
-use toolgate_gate::disk::Disk;
+use toolgate_setup::this_machine;
 use veil::{Discretion, Veil};
 
 /// Say what would become of one call, without running or recording it
@@ -49,7 +55,7 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         let host = host(&self.host).ok_or_else(|| format!("there is no host `{}`", self.host))?;
-        let line = self.line.line()?;
+        let options = self.line.options()?;
         let cwd = std::env::current_dir().map_err(|error| error.to_string())?;
         let event;
         let mut call = match &self.what {
@@ -68,13 +74,13 @@ impl Check {
         }
         // A look is not an event of the session: it pins nothing, and starts where the person stands.
         call.session = None;
-        let (account, places) = line
-            .account(host, &call, &Disk::default(), |name| {
-                (name != "CLAUDE_PROJECT_DIR").then(|| std::env::var_os(name)).flatten()
-            })
-            .map_err(|failure| failure.to_string())?;
-        let verdict = &account.verdict;
-        let root = places.root.map(|root| root.lexical.display().to_string());
+        let machine = Onlooker(this_machine());
+        let mut counter = SessionCounter::looking(&options.dirs.state, &call);
+        let around =
+            gather(&machine, host, &options, &call, &mut counter).map_err(|failure| failure.to_string())?;
+        let explanation = explain(&machine, &call, &around);
+        let verdict = &explanation.verdict;
+        let root = around.session.places.root.as_ref().map(|root| root.lexical.display().to_string());
         let (command, hiding) = match &call.action {
             Action::Shell { command: Some(command), .. } => {
                 let (veil, secrets) = Veil::redacting(command);
@@ -84,18 +90,18 @@ impl Check {
         };
         match (self.effects, self.json, &command) {
             (true, true, _) => {
-                out.json(&words::EffectsReport::of(&call.tool, &account, command.as_ref(), &hiding))?;
+                out.json(&words::EffectsReport::of(&call.tool, &explanation, command.as_ref(), &hiding))?;
             }
             (true, false, _) => {
-                for line in words::lines(&account, &hiding) {
+                for line in words::lines(&explanation, &hiding) {
                     out.line(line)?;
                 }
             }
-            (false, true, _) => out.json(&Report::of(&call, verdict, &hiding))?,
+            (false, true, _) => out.json(&Report::of(&call, &explanation, &hiding))?,
             (false, false, Some(command)) => {
-                out.line(draw::draw(&account, command, &hiding, root.as_deref(), out.colour))?;
+                out.line(draw::draw(&explanation, command, &hiding, root.as_deref(), out.colour))?;
             }
-            (false, false, None) => out.line(draw_call(&call, verdict, root.as_deref(), out.colour))?,
+            (false, false, None) => out.line(draw_call(&call, &explanation, root.as_deref(), out.colour))?,
         }
         Ok(match verdict.decision() {
             Decision::Allow => ExitCode::SUCCESS,
@@ -170,6 +176,42 @@ fn typed_call(host: &'static str, tool: String, input: Json<'static>) -> Call<'s
     Call::before(host, tool, input, action)
 }
 
+/// This machine, for somebody who looks on: where the host's own variable would place a session does not count.
+struct Onlooker(ThisMachine);
+
+impl Machine for Onlooker {
+    fn world(&self) -> &dyn World {
+        self.0.world()
+    }
+    fn variable(&self, name: &str) -> Option<OsString> {
+        self.0.variable(name).filter(|_| name != "CLAUDE_PROJECT_DIR")
+    }
+    fn directory(&self) -> Option<PathBuf> {
+        self.0.directory()
+    }
+    fn program(&self) -> Option<PathBuf> {
+        self.0.program()
+    }
+    fn started_as(&self) -> OsString {
+        self.0.started_as()
+    }
+    fn now(&self) -> SystemTime {
+        self.0.now()
+    }
+    fn instant(&self) -> Instant {
+        self.0.instant()
+    }
+    fn user_id(&self) -> u32 {
+        self.0.user_id()
+    }
+    fn name(&self) -> String {
+        self.0.name()
+    }
+    fn setup(&self) -> Option<&dyn Setup> {
+        self.0.setup()
+    }
+}
+
 #[derive(Serialize)]
 struct Report<'a> {
     decision: &'static str,
@@ -211,14 +253,14 @@ impl<'a> Row<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn of(call: &'a Call<'_>, verdict: &'a Verdict, hiding: &Discretion) -> Report<'a> {
+    fn of(call: &'a Call<'_>, explanation: &'a Explanation<'_>, hiding: &Discretion) -> Report<'a> {
+        let Explanation { verdict, rewrites, .. } = explanation;
         Report {
             decision: verdict.decision().word(),
             granted: verdict.granted(),
             event: &call.event,
             tool: &call.tool,
-            rewrites: verdict
-                .rewrites()
+            rewrites: rewrites
                 .iter()
                 .map(|(parameter, text)| Rewritten { parameter, text: hiding.hide(text) })
                 .collect(),
@@ -248,7 +290,8 @@ fn source(call: &Call<'_>) -> (String, Vec<(String, Range<usize>)>) {
     (text, places)
 }
 
-fn draw_call(call: &Call<'_>, verdict: &Verdict, root: Option<&str>, colour: bool) -> String {
+fn draw_call(call: &Call<'_>, explanation: &Explanation<'_>, root: Option<&str>, colour: bool) -> String {
+    let Explanation { verdict, rewrites, .. } = explanation;
     let (text, places) = source(call);
     let whole = 0..text.len();
     let mut groups: Vec<Group<'_>> = Vec::new();
@@ -277,7 +320,7 @@ fn draw_call(call: &Call<'_>, verdict: &Verdict, root: Option<&str>, colour: boo
             .path("call")
             .annotation(AnnotationKind::Primary.span(whole).label("allowed"));
         let mut group = Level::NOTE.primary_title("no policy objects").element(snippet);
-        for (param, to) in verdict.rewrites() {
+        for (param, to) in rewrites {
             group = group.element(Level::NOTE.message(format!("`{param}` becomes `{to}`")));
         }
         groups.push(group);

@@ -12,9 +12,11 @@ use clap::{Args, ValueEnum};
 
 use super::{LineArgs, Out, team_rules};
 use toolgate_gate::disk::Disk;
-use toolgate_setup::doctor::{self, Subject};
 use toolgate_gate::git;
-use toolgate_setup::register::{self, HostPlaces, Plan, REGISTRARS, RegisterError, Registrar, Registrations, registrar};
+use toolgate_setup::doctor::{self, Subject};
+use toolgate_setup::register::{
+    self, HostPlaces, Plan, REGISTRARS, RegisterError, Registrar, Registrations, registrar,
+};
 
 /// The hosts that have nothing to register: what people call them, and what to do instead.
 const NOTHING_TO_REGISTER: &[(&str, &str, &str)] = &[

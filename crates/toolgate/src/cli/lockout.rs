@@ -7,14 +7,14 @@ use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
 use clap::{Args, Subcommand};
-use toolgate_team::{Lockouts, NewLockout, TeamCopy, Which};
 use toolgate_model::Places;
+use toolgate_team::{Lockouts, NewLockout, TeamCopy, Which};
 
 use super::Out;
 use super::people::{PlaceArgs, confirmed, person, record};
 use toolgate_gate::failure::DEADLINE;
-use toolgate_setup::register::visible;
 use toolgate_gate::team::lockout_files;
+use toolgate_setup::register::visible;
 
 /// Keep the author of rejected work from revising it
 #[derive(Debug, Args)]

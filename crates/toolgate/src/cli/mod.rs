@@ -169,13 +169,13 @@ impl LineArgs {
         Ok(dirs)
     }
 
-    fn line(&self) -> Result<Line, String> {
+    fn options(&self) -> Result<HookOptions, String> {
         let root =
             self.root.as_ref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?;
-        Ok(Line {
+        Ok(HookOptions {
             dirs: self.dirs()?,
             profile: self.profile.clone(),
-            registered: SessionOptions {
+            session: SessionOptions {
                 root,
                 agent: self.agent.clone(),
                 role: self.role.clone(),
@@ -223,6 +223,15 @@ impl Out {
     }
 }
 
+/// The layers of settings, or what is wrong with them.
+fn layers_of(sources: &SettingsSources<'_>) -> Result<Vec<Settings>, String> {
+    match sources.rules(&this_machine()) {
+        Ok(rules) => Ok(rules.layers),
+        Err(NoRules::Broken(error)) => Err(error.to_string()),
+        Err(NoRules::Stale) => Err("the settings are not compiled".to_owned()),
+    }
+}
+
 /// The binary that hosts start: `toolgate`, beside the command line where the two are apart.
 fn hook_binary() -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -236,7 +245,7 @@ fn serve(name: &str, line: &LineArgs) -> Result<ExitCode, String> {
         let known: Vec<_> = served().map(|host| host.id()).collect();
         return Err(format!("`{name}` is not served; these are: {}", known.join(", ")));
     };
-    Ok(crate::serve::run(*host, &line.line()?))
+    Ok(crate::serve::run(*host, &line.options()?))
 }
 
 /// Runs the command that the arguments name.

@@ -11,9 +11,9 @@ use toolgate_secrets::redact;
 
 use super::Out;
 use toolgate_gate::dirs::Dirs;
-use toolgate_gate::disk::Disk;
 use toolgate_gate::failure::DEADLINE;
 use toolgate_gate::{options::SessionOptions, session};
+use toolgate_setup::this_machine;
 
 /// Where a command is about.
 #[derive(Debug, Clone, Default, Args)]
@@ -67,7 +67,8 @@ impl PlaceArgs {
             cwd: cwd.to_str().map(Into::into),
             ..Call::event("toolgate", "command".into(), Phase::Other)
         };
-        session::places(&Disk::default(), dirs, &SessionOptions::default(), &call, None)
+        session::session(&this_machine(), dirs, &SessionOptions::default(), &call, None)
+            .map(|session| session.places)
             .map_err(|error| error.to_string())
     }
 }

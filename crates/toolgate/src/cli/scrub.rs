@@ -89,10 +89,11 @@ enum Shape {
 
 impl Scrub {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        let disk = Disk::default();
         let dirs = self.dirs();
         let wanted = self.wanted(dirs.as_ref());
         let state = dirs.map(|dirs| dirs.state).unwrap_or_default();
-        let marker = Marker::new(&state, self.session.as_deref());
+        let marker = Marker::new(&disk, &state, self.session.as_deref());
         let end = |secret: &[u8]| marker.end(secret);
         let marks = match wanted.marks {
             policies::Marks::Compat => Marks::Compat,
@@ -131,8 +132,9 @@ impl Scrub {
     fn wanted(&self, dirs: Option<&Dirs>) -> Redaction {
         let layers = dirs.ok_or_else(|| "HOME is not set".to_owned()).and_then(|dirs| {
             let fixed = self.profile.as_deref();
-            let wanted = SettingsSources { dirs, root: None, repository: None, team: &[], fixed, default: "worktree" };
-            wanted.layers().map_err(|error| error.to_string())
+            let wanted =
+                SettingsSources { dirs, root: None, repository: None, team: &[], fixed, default: "worktree" };
+            layers_of(&wanted)
         });
         let layers = layers.unwrap_or_else(|error| {
             let _ = writeln!(io::stderr(), "toolgate: {error}; scrubbing by the rules that are built in");

@@ -1,4 +1,4 @@
-//! `toolgate shell`: a host's shell, its output without secrets. See `wrap.rs` for the line that leads here.
+//! `toolgate shell`: a host's shell, its output without secrets. See `launch.rs` of the gate for the line that leads here.
 //!
 //! This process is the one that the host has started and waits for. It ends with the shell, as the shell ended, once all
 //! that was written by then is passed on. Background jobs may go on writing: their pipe goes to a process that stays as
@@ -25,8 +25,9 @@ use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SI
 use toolgate_policies::Redaction;
 use toolgate_secrets::Stream;
 
-use toolgate_gate::redaction::{Marker, marks, rules};
+use toolgate_gate::disk::Disk;
 use toolgate_gate::launch;
+use toolgate_gate::redaction::{Marker, marks, rules};
 
 /// What a shell or its jobs send to their whole process group. They are the shell's to obey.
 const FOR_THE_SHELL: [i32; 7] = [SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
@@ -57,8 +58,9 @@ fn redaction(json: &str) -> Result<Redaction, serde_json::Error> {
 impl Shell {
     pub(super) fn run(self) -> Result<ExitCode, String> {
         let text = |error: io::Error| error.to_string();
+        let disk = Disk::default();
         let wanted = self.redaction.clone().unwrap_or_default();
-        let (rules, marker) = (rules(&wanted), Marker::new(&self.state, Some(&self.session)));
+        let (rules, marker) = (rules(&wanted), Marker::new(&disk, &self.state, Some(&self.session)));
         let end = |secret: &[u8]| marker.end(secret);
         let stream = || Stream::new(&rules, marks(&wanted, &end));
         let [shell, name, options, script] = self.run.as_slice() else {
@@ -67,7 +69,7 @@ impl Shell {
                 .map(|()| ExitCode::SUCCESS)
                 .map_err(text);
         };
-        let script = wrap::without_line(script.as_bytes()).ok_or(
+        let script = launch::without_line(script.as_bytes()).ok_or(
             "the shell was given another text than its hook wrote; set `wrap = false` in [redaction]",
         )?;
         let mut command = Command::new(shell);

@@ -14,9 +14,9 @@ use super::people::{PlaceArgs, confirmed};
 use super::{LineArgs, Out};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::git;
-use toolgate_setup::register::visible;
 use toolgate_gate::settings::{FILE, SettingsSources, digest};
 use toolgate_gate::store::write_private;
+use toolgate_setup::register::visible;
 
 /// Let this project's own settings loosen rules, in their present form: toolgate.toml, and a team's policies.json
 #[derive(Debug, Args)]

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use toolgate_gate::disk::Disk;
 use toolgate_effects::{Scene, effects};
+use toolgate_gate::disk::Disk;
 use toolgate_hosts::tools_like;
 use toolgate_model::{Call, Effect, Json, PathArg, Reach, Resolver};
 

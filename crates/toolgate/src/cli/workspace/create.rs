@@ -10,8 +10,8 @@ use toolgate_workspace::{AgentId, Declaration, Dots, Error, Pattern, Quota, Work
 use super::progress::Shown;
 use super::{Common, Failure, Out};
 use crate::cli::people::person;
-use toolgate_setup::register::visible;
 use crate::workspace::missing_inputs;
+use toolgate_setup::register::visible;
 
 /// Make a workspace from a declaration, and copy its inputs in
 #[derive(Debug, Args)]

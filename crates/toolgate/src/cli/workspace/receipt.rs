@@ -13,9 +13,9 @@ use toolgate_workspace::{
 use super::progress::Shown;
 use super::{Common, Failure, Out};
 use crate::cli::people::{PlaceArgs, person};
+use crate::workspace::Keeper;
 use toolgate_gate::disk::read_regular;
 use toolgate_setup::register::visible;
-use crate::workspace::Keeper;
 
 /// State what was declared, what was there and what came of it, signed
 #[derive(Debug, Args)]

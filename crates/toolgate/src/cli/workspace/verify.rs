@@ -15,8 +15,8 @@ use super::progress::Shown;
 use super::receipt::{TrustArgs, find};
 use super::snapshot::word;
 use super::{Common, Failure, Out};
-use toolgate_setup::register::visible;
 use crate::workspace::Keeper;
+use toolgate_setup::register::visible;
 
 /// Re-check a receipt: signature, statement, store, ledger
 #[derive(Debug, Args)]
