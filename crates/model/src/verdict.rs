@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Facts, Unproved};
+use crate::{Facts, Unproved, shorten};
 
 /// From the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -312,18 +312,6 @@ impl Finding {
         let room = MAX_MESSAGE.saturating_sub(tail.chars().count());
         format!("{}{tail}", shorten(&self.reason, room))
     }
-}
-
-/// The text, its middle left out where it is longer than `limit` characters.
-pub fn shorten(text: &str, limit: usize) -> String {
-    let count = text.chars().count();
-    if count <= limit {
-        return text.to_owned();
-    }
-    let keep = limit.saturating_sub(1);
-    let head = keep / 2;
-    let tail = keep - head;
-    text.chars().take(head).chain(['…']).chain(text.chars().skip(count - tail)).collect()
 }
 
 /// A rule of the gate: a pure function from facts to findings.

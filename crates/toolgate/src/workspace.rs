@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
-use toolgate_evidence::{Draft, Ledger, position};
+use toolgate_evidence::{Draft, Ledger, last_position};
 use toolgate_model::{Decision, FindingKind, Places};
 use toolgate_secrets::redact;
 use toolgate_workspace::{
@@ -16,7 +16,8 @@ use toolgate_workspace::{
 
 use toolgate_gate::dirs::Dirs;
 use toolgate_gate::failure::DEADLINE;
-use toolgate_gate::settings::SettingsSources;
+use toolgate_gate::settings::{NoRules, SettingsSources};
+use toolgate_setup::this_machine;
 
 /// Keeps what belongs to workspaces and is none of their agents' business.
 #[derive(Debug, Clone)]
@@ -104,10 +105,13 @@ impl Keeper {
             fixed: profile,
             default: "worktree",
         };
-        let ruleset = wanted.ruleset().map_err(|error| unusable("toolgate.toml", error))?;
-        let position = position(&self.dirs.state).map_err(|error| unusable("ledger.jsonl", error))?;
+        let rules = wanted.rules(&this_machine()).map_err(|error| match error {
+            NoRules::Broken(error) => unusable("toolgate.toml", error),
+            NoRules::Stale => unusable("toolgate.toml", io::Error::from(io::ErrorKind::InvalidData)),
+        })?;
+        let position = last_position(&self.dirs.state).map_err(|error| unusable("ledger.jsonl", error))?;
         let ledger = position.map(|at| LedgerPosition { seq: at.seq, digest: at.digest.to_string() });
-        Ok(About { time: SystemTime::now(), ruleset: Some(ruleset), ledger })
+        Ok(About { time: SystemTime::now(), ruleset: Some(rules.digest), ledger })
     }
 
     /// Records what was done in the name of `agent`, with what it was about.

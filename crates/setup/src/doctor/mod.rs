@@ -27,17 +27,18 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_evidence::Lockouts;
-use toolgate_model::{Call, Phase};
+use toolgate_model::{Call, Phase, visible};
+use toolgate_team::Lockouts;
 
 use crate::compile::team_rules;
-use crate::register::{HostPlaces, Registrar, Registrations, tolerant, visible};
+use crate::register::{HostPlaces, Registrar, Registrations, tolerant};
+use crate::this_machine;
 use toolgate_gate::dirs::Dirs;
-use toolgate_gate::disk::{Disk, read_regular};
+use toolgate_gate::disk::read_regular;
+use toolgate_gate::machine::Machine;
 use toolgate_gate::pause;
 use toolgate_gate::settings::{NoRules, SettingsSources};
 use toolgate_gate::team::lockout_files;

@@ -14,7 +14,8 @@ use similar::TextDiff;
 use super::content::{Noted, WantedFile, Whose};
 use super::files::{io_error, locate, lock, read, replace, stays_inside};
 use super::note::sha256;
-use super::{HookLine, HostPlaces, RegisterError, Registrar, Registration, Registrations, Scope, visible};
+use super::{HookLine, HostPlaces, RegisterError, Registrar, Registration, Registrations, Scope};
+use toolgate_model::visible;
 
 /// What would be done for one host. [`Plan::apply`] does it.
 #[derive(Debug, Clone)]

@@ -11,17 +11,19 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use toolgate_effects::{Scene, effects};
-use toolgate_hosts::tools_like;
-use toolgate_model::{
-    ActivationState, Call, Decision, Effect, Json, Places, Run, Team, Unknown, Verdict, base_name,
-};
-use toolgate_policies::{Settings, read, stack};
-
-use super::map::Map;
-use super::{CaseFileError, agent_world};
 use toolgate_gate::dirs::Dirs;
-use toolgate_gate::observe::{Circumstances, judge};
-use toolgate_gate::session::{SessionOptions, places};
+use toolgate_gate::gather::Surroundings;
+use toolgate_gate::line::consider;
+use toolgate_gate::machine::Machine;
+use toolgate_gate::options::SessionOptions;
+use toolgate_gate::session::{Session, session};
+use toolgate_gate::settings::Rules;
+use toolgate_hosts::tools_like;
+use toolgate_model::{Call, Decision, Effect, Json, Run, Unknown, Verdict, base_name};
+use toolgate_policies::{read, stack};
+
+use super::map::MapMachine;
+use super::{CaseFileError, agent_world};
 
 /// The bucket of the commands that hide one.
 pub const HIDDEN: &str = "hidden";

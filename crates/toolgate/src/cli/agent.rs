@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
-use toolgate_team::{Agent as Entry, Agents};
+use toolgate_team::{Agents, RegisteredAgent};
 
 use super::Out;
 use super::people::{PlaceArgs, record};
 use toolgate_gate::failure::DEADLINE;
-use toolgate_setup::register::visible;
+use toolgate_model::visible;
 
 /// Say who works where, and in what role
 #[derive(Debug, Args)]
@@ -67,7 +67,8 @@ impl Agent {
                 let dirs = place.dirs()?;
                 let root = if anywhere || session.is_some() { None } else { Some(worktree(&place)?) };
                 let shown = root.as_ref().map(|root| root.display().to_string());
-                let agent = Entry { name: name.clone(), role: role.clone(), root, read, write, session };
+                let agent =
+                    RegisteredAgent { name: name.clone(), role: role.clone(), root, read, write, session };
                 Agents::update(&dirs.state, Instant::now() + DEADLINE, |agents| agents.add(agent))
                     .map_err(|error| error.to_string())?;
                 let role = role.unwrap_or_default();
@@ -113,7 +114,7 @@ fn worktree(place: &PlaceArgs) -> Result<PathBuf, String> {
         .ok_or_else(|| "there is no worktree here; name one with --root".to_owned())
 }
 
-fn line(agent: &Entry) -> String {
+fn line(agent: &RegisteredAgent) -> String {
     let role = agent.role.as_deref().map(|role| format!(" ({role})")).unwrap_or_default();
     let place = match (&agent.session, &agent.root) {
         (Some(session), _) => format!("session {session}"),

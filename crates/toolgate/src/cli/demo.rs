@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolgate_evidence::{Counts, entries, verify};
+use toolgate_evidence::{Totals, entries, verify};
 use toolgate_model::shorten;
 
 use super::Out;
@@ -65,7 +65,7 @@ impl Demo {
         let state = top.join("home/.local/state/toolgate");
         let report = verify(&state).map_err(|error| error.to_string())?;
         out.line(format!("\nThe record: {}", describe(&report)))?;
-        let mut counts = Counts::default();
+        let mut counts = Totals::default();
         for entry in entries(&state).map_err(|error| error.to_string())? {
             counts.add(&entry.map_err(|error| error.to_string())?);
         }

@@ -119,16 +119,16 @@ impl Where {
     }
 
     fn line(&self) -> Result<register::HookLine, String> {
-        let line = self.line.line()?;
+        let options = self.line.options()?;
         Ok(register::HookLine {
             binary: super::hook_binary()?,
-            dirs: line.dirs,
+            dirs: options.dirs,
             everybody: self.scope() == Some(register::Scope::Managed) && self.line.home.is_none(),
-            profile: line.profile,
-            agent: line.registered.agent,
-            role: line.registered.role,
-            phase: line.registered.phase,
-            root: line.registered.root,
+            profile: options.profile,
+            agent: options.session.agent,
+            role: options.session.role,
+            phase: options.session.phase,
+            root: options.session.root,
         })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use toolgate_evidence::{Counts, Entry, Report, entries, render, tail, verify};
+use toolgate_evidence::{Record, Report, Totals, entries, render, tail, verify};
 use toolgate_model::Decision;
 
 use super::{LineArgs, Out};
@@ -74,7 +74,7 @@ impl Ledger {
                     let mut last = VecDeque::new();
                     for entry in entries(&state).map_err(|error| error.to_string())? {
                         let entry = entry.map_err(|error| error.to_string())?;
-                        if entry.decision == Decision::Deny {
+                        if entry.decision.known().is_some_and(Decision::denies) {
                             last.push_back(entry);
                             if last.len() > n {
                                 last.pop_front();
@@ -101,7 +101,7 @@ impl Ledger {
                 Ok(if report.problem.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }
             Command::Counts { json, line } => {
-                let mut counts = Counts::default();
+                let mut counts = Totals::default();
                 for entry in entries(&line.dirs()?.state).map_err(|error| error.to_string())? {
                     counts.add(&entry.map_err(|error| error.to_string())?);
                 }
@@ -116,7 +116,7 @@ impl Ledger {
     }
 }
 
-fn print(out: &mut Out, entry: &Entry, format: Format) -> Result<(), String> {
+fn print(out: &mut Out, entry: &Record, format: Format) -> Result<(), String> {
     match format {
         Format::Json => {
             let text = serde_json::to_string(entry).map_err(|error| error.to_string())?;
@@ -127,10 +127,10 @@ fn print(out: &mut Out, entry: &Entry, format: Format) -> Result<(), String> {
         Format::Mpm if entry.tool.is_empty() => Ok(()),
         Format::Mpm => out.line(render::mpm(entry)),
         Format::Text => {
-            let code = match entry.decision {
-                Decision::Deny => "31",
-                Decision::Ask => "33",
-                Decision::Allow => "32",
+            let code = match entry.decision.known() {
+                Some(Decision::Deny) | None => "31",
+                Some(Decision::Ask) => "33",
+                Some(Decision::Allow) => "32",
             };
             let line = render::text(entry);
             out.line(out.paint(code, &line))
@@ -153,7 +153,7 @@ pub(super) fn describe(report: &Report) -> String {
 }
 
 /// Decisions first, then the kinds of objections.
-pub(super) fn print_counts(out: &mut Out, counts: &Counts) -> Result<(), String> {
+pub(super) fn print_counts(out: &mut Out, counts: &Totals) -> Result<(), String> {
     for (name, count) in counts.decisions.iter().chain(&counts.kinds) {
         out.line(format!("{count:>6}  {name}"))?;
     }

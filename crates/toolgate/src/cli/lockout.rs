@@ -12,9 +12,10 @@ use toolgate_team::{Lockouts, NewLockout, TeamCopy, Which};
 
 use super::Out;
 use super::people::{PlaceArgs, confirmed, person, record};
+use toolgate_gate::disk::Disk;
 use toolgate_gate::failure::DEADLINE;
 use toolgate_gate::team::lockout_files;
-use toolgate_setup::register::visible;
+use toolgate_model::visible;
 
 /// Keep the author of rejected work from revising it
 #[derive(Debug, Args)]
@@ -87,7 +88,7 @@ fn add(
     let dirs = place.dirs()?;
     let places = place.places(&dirs)?;
     let artifact = &below_root(artifact, &places)?;
-    let files = lockout_files(&dirs, &places);
+    let files = lockout_files(&Disk::default(), &dirs, &places);
     let new = NewLockout { artifact, agent, by, reason };
     let added = Lockouts::add(&files, &new, SystemTime::now(), Instant::now() + DEADLINE)
         .map_err(|error| error.to_string())?;
@@ -104,8 +105,8 @@ fn add(
 
 fn list(out: &mut Out, json: bool, place: &PlaceArgs) -> Result<ExitCode, String> {
     let dirs = place.dirs()?;
-    let lockouts =
-        Lockouts::read(&lockout_files(&dirs, &place.places(&dirs)?)).map_err(|error| error.to_string())?;
+    let lockouts = Lockouts::read(&lockout_files(&Disk::default(), &dirs, &place.places(&dirs)?))
+        .map_err(|error| error.to_string())?;
     if json {
         out.json(&lockouts.iter().collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
@@ -130,7 +131,7 @@ fn clear(
 ) -> Result<ExitCode, String> {
     let dirs = place.dirs()?;
     let places = place.places(&dirs)?;
-    let files = lockout_files(&dirs, &places);
+    let files = lockout_files(&Disk::default(), &dirs, &places);
     let spelled = artifact.map(|artifact| below_root(artifact, &places)).transpose()?;
     let known = Lockouts::read(&files).map_err(|error| error.to_string())?;
     // As it was written, or as the same place is written from here.

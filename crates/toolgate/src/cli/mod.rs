@@ -31,10 +31,12 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use toolgate_gate::dirs::Dirs;
-use toolgate_gate::options::HookOptions;
-use toolgate_gate::options::SessionOptions;
+use toolgate_gate::options::{HookOptions, SessionOptions};
+use toolgate_gate::settings::{NoRules, SettingsSources};
 use toolgate_hosts::HOSTS;
 use toolgate_model::{ActivationState, TeamPhase};
+use toolgate_policies::Settings;
+use toolgate_setup::this_machine;
 
 pub use generate::{completions, man_page, schema};
 

@@ -11,8 +11,9 @@ use clap::{Args, ValueEnum};
 use toolgate_policies::{self as policies, Redaction};
 use toolgate_secrets::{Marks, Stream};
 
-use super::{Out, READER_GONE};
+use super::{Out, READER_GONE, layers_of};
 use toolgate_gate::dirs::Dirs;
+use toolgate_gate::disk::Disk;
 use toolgate_gate::redaction::{Marker, rules};
 use toolgate_gate::settings::SettingsSources;
 

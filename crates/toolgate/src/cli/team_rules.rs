@@ -6,8 +6,8 @@ use std::path::Path;
 use toolgate_policies::squad::PolicyConfig;
 
 use super::Out;
+use toolgate_model::visible;
 use toolgate_setup::compile::team_rules;
-use toolgate_setup::register::visible;
 
 /// Writes `config/policies.json` into the team's directory, or says what is to be said about the one that is there.
 pub(super) fn write(out: &mut Out, project: &Path, dry_run: bool) -> Result<(), String> {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Out;
 use crate::cases;
-use crate::cases::measure::{self, Measured, Report, Selection, Tally};
+use crate::cases::measure::{self, Bucket, Measured, Report, Selection};
 
 /// Run case files
 #[derive(Debug, Args)]
@@ -172,7 +172,7 @@ fn table(out: &mut Out, report: &Report<'_>) -> Result<(), String> {
     let [bucket, count, rest @ ..] = head;
     let rest = rest.map(|word| format!("{word:>16}")).concat();
     out.line(format!("{bucket:<26}{count:>7}{rest}"))?;
-    let row = |name: &str, tally: &Tally| {
+    let row = |name: &str, tally: &Bucket| {
         let cell = |part| format!("{part:>7} {:>6.2} %", tally.percent(part));
         let cells = [tally.allowed, tally.opaque, tally.asked, tally.denied].map(cell).concat();
         format!("{name:<26}{:>7}{cells}", tally.count)

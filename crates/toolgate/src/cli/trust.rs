@@ -16,7 +16,8 @@ use toolgate_gate::disk::Disk;
 use toolgate_gate::git;
 use toolgate_gate::settings::{FILE, SettingsSources, digest};
 use toolgate_gate::store::write_private;
-use toolgate_setup::register::visible;
+use toolgate_model::visible;
+use toolgate_setup::compile::check;
 
 /// Let this project's own settings loosen rules, in their present form: toolgate.toml, and a team's policies.json
 #[derive(Debug, Args)]
@@ -33,14 +34,15 @@ pub(super) struct Trust {
 
 impl Trust {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
-        let line = self.line.line()?;
+        let options = self.line.options()?;
+        let disk = Disk::default();
         let here = std::env::current_dir().map_err(|error| error.to_string())?;
-        let layout = git::layout(&Disk::default(), &here, Some(&line.dirs.home));
-        let root = line.registered.root.as_deref().unwrap_or(&layout.top);
+        let layout = git::layout(&disk, &here, Some(&options.dirs.home));
+        let root = options.session.root.as_deref().unwrap_or(&layout.top);
         let repository = layout.git.as_deref().and_then(|git| fs::canonicalize(git).ok());
-        let places = PlaceArgs::at(root).places(&line.dirs)?;
+        let places = PlaceArgs::at(root).places(&options.dirs)?;
         let wanted = SettingsSources {
-            dirs: &line.dirs,
+            dirs: &options.dirs,
             root: Some(root),
             repository: repository.as_deref(),
             team: &places.team,
@@ -51,16 +53,19 @@ impl Trust {
             return revoke(out, &wanted.trust_note());
         }
         let own = root.join(FILE);
-        let files: Vec<PathBuf> =
-            Some(own.clone()).filter(|own| own.exists()).into_iter().chain(wanted.team_rules()).collect();
+        let files: Vec<PathBuf> = Some(own.clone())
+            .filter(|own| own.exists())
+            .into_iter()
+            .chain(wanted.team_rules(&disk))
+            .collect();
         if files.is_empty() {
             return Err(format!("there is no {}; nothing to trust", own.display()));
         }
         let mut open = Vec::new();
         for file in files {
             let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-            wanted.check(&file, &bytes).map_err(|error| error.to_string())?;
-            let trusted = wanted.is_trusted(&bytes);
+            check(&file, &bytes).map_err(|error| error.to_string())?;
+            let trusted = wanted.is_trusted(&disk, &bytes);
             if self.status || trusted {
                 let word = if trusted { "trusted" } else { "not trusted: it can only add rules" };
                 out.line(format!("{} is {word}", file.display()))?;

@@ -50,23 +50,23 @@ impl Told<'_> {
 }
 
 pub(super) fn draw(
-    account: &Explanation<'_>,
+    explanation: &Explanation<'_>,
     command: &Veil,
     hiding: &Discretion,
     root: Option<&str>,
     colour: bool,
 ) -> String {
-    let told = told(account, hiding);
+    let told = told(explanation, hiding);
     let (marks, left) = marks(&told, command.text(), |range| command.range(range), hiding);
-    let mut elements = elements(marks, account, command.text(), hiding);
-    if account.effects.iter().any(|effect| matches!(effect.what, Effect::Connect)) {
+    let mut elements = elements(marks, explanation, command.text(), hiding);
+    if explanation.effects.iter().any(|effect| matches!(effect.what, Effect::Connect)) {
         elements.push(Level::NOTE.message("it talks to another machine").into());
     }
     if left > 0 {
         elements.push(Level::NOTE.message(format!("{left} more effects; `--effects` lists them all")).into());
     }
-    let verdict = &account.verdict;
-    for (parameter, text) in verdict.rewrites() {
+    let verdict = &explanation.verdict;
+    for (parameter, text) in &explanation.rewrites {
         let text = shorten(&hiding.line(text), MAX_LINE);
         elements.push(Level::NOTE.message(format!("`{parameter}` becomes `{text}`")).into());
     }
@@ -89,10 +89,10 @@ pub(super) fn draw(
         text.push_str(&format!("\n{more} more objections"));
     }
     text.push_str(&format!("\nverdict: {}", verdict.decision().word()));
-    for text_of in not_proved(account, hiding) {
+    for text_of in not_proved(explanation, hiding) {
         text.push_str(&format!("\nnot proved: {text_of}"));
     }
-    if let Some(cwd) = &account.cwd {
+    if let Some(cwd) = &explanation.cwd {
         text.push_str(&format!("\ndirectory: {}", hiding.line(cwd)));
     }
     if let Some(root) = root {
@@ -112,24 +112,24 @@ fn titled<'a>(finding: &'a Finding, hiding: &Discretion) -> annotate_snippets::T
 
 /// What is to be told of a command. That a program runs is told where nothing else of it is, and where somebody objects
 /// to it.
-fn told<'a>(account: &'a Explanation<'_>, hiding: &Discretion) -> Vec<Told<'a>> {
-    let findings = account.verdict.findings();
+fn told<'a>(explanation: &'a Explanation<'_>, hiding: &Discretion) -> Vec<Told<'a>> {
+    let findings = explanation.verdict.findings();
     let said = |numbers: &[usize]| objections(numbers.iter().filter_map(|number| findings.get(*number)));
     let mut all = Vec::new();
-    for effect in &account.effects {
+    for effect in &explanation.effects {
         let Some(origin) = origin(&effect.what) else { continue };
         let is_run = matches!(effect.what, Effect::Run(_));
-        if is_run && effect.findings.is_empty() && speaks_for_itself(account, origin) {
+        if is_run && effect.findings.is_empty() && speaks_for_itself(explanation, origin) {
             continue;
         }
         all.push(Told { origin, text: label(&effect.what, hiding), objections: said(&effect.findings) });
     }
-    for change in account.changes.iter().filter(|change| !change.findings.is_empty()) {
+    for change in explanation.changes.iter().filter(|change| !change.findings.is_empty()) {
         let Some(origin) = &change.what.origin else { continue };
         let text = format!("changes into `{}`", hiding.line(&change.what.text));
         all.push(Told { origin, text, objections: said(&change.findings) });
     }
-    for target in account.expanded.iter().filter(|target| !target.findings.is_empty()) {
+    for target in explanation.expanded.iter().filter(|target| !target.findings.is_empty()) {
         let Some(origin) = &target.what.origin else { continue };
         let (verb, word) = (target.what.access.verb(), hiding.line(&target.what.text));
         let text = format!("{verb} `{word}`, which the shell expands");
@@ -139,11 +139,11 @@ fn told<'a>(account: &'a Explanation<'_>, hiding: &Discretion) -> Vec<Told<'a>> 
 }
 
 /// Whether another effect of the same program tells more than the program's name.
-fn speaks_for_itself(account: &Explanation<'_>, run: &Origin) -> bool {
+fn speaks_for_itself(explanation: &Explanation<'_>, run: &Origin) -> bool {
     let within = |other: &Origin| {
         other.span.0 >= run.span.0 && other.span.1 <= run.span.1 && leads_through(other, run.via.as_ref())
     };
-    let others = account.effects.iter().filter(|other| !matches!(other.what, Effect::Run(_)));
+    let others = explanation.effects.iter().filter(|other| !matches!(other.what, Effect::Run(_)));
     others.filter_map(|other| origin(&other.what)).any(within)
 }
 
@@ -237,13 +237,13 @@ fn first_line(text: &str, range: Range<usize>) -> Range<usize> {
 /// The command and the lines of scripts, underlined.
 fn elements<'a>(
     marks: Vec<Mark<'_>>,
-    account: &Explanation<'_>,
+    explanation: &Explanation<'_>,
     command: &str,
     hiding: &Discretion,
 ) -> Vec<Element<'a>> {
     let kind = |strict: bool| if strict { AnnotationKind::Primary } else { AnnotationKind::Context };
     let whole = first_line(command, 0..command.len());
-    let about_all = about_all(account);
+    let about_all = about_all(explanation);
     let ranges = marks.iter().filter_map(|mark| match &mark.place {
         Place::Command(range) => Some(range.clone()),
         Place::Script { .. } => None,
@@ -275,20 +275,20 @@ fn elements<'a>(
         }
     }
     if let Some(text) = about_all.or_else(|| (!drawn).then(|| "does nothing that counts".to_owned())) {
-        let strict = account.verdict.decision() != Decision::Allow;
+        let strict = explanation.verdict.decision() != Decision::Allow;
         snippet = snippet.annotation(kind(strict).span(abridged.range(whole)).label(text));
     }
     std::iter::once(snippet.into()).chain(scripts).collect()
 }
 
 /// What is objected to the command as a whole.
-fn about_all(account: &Explanation<'_>) -> Option<String> {
+fn about_all(explanation: &Explanation<'_>) -> Option<String> {
     let blamed = |number: &usize| {
-        account.effects.iter().any(|part| part.findings.contains(number))
-            || account.changes.iter().any(|part| part.findings.contains(number))
-            || account.expanded.iter().any(|part| part.findings.contains(number))
+        explanation.effects.iter().any(|part| part.findings.contains(number))
+            || explanation.changes.iter().any(|part| part.findings.contains(number))
+            || explanation.expanded.iter().any(|part| part.findings.contains(number))
     };
-    let rest = account.verdict.findings().iter().enumerate().filter(|(number, _)| !blamed(number));
+    let rest = explanation.verdict.findings().iter().enumerate().filter(|(number, _)| !blamed(number));
     let mut said: Vec<String> = Vec::new();
     for (_, finding) in rest {
         let text = format!("{} by {}", decided(finding.decision), finding.policy);
@@ -300,10 +300,10 @@ fn about_all(account: &Explanation<'_>) -> Option<String> {
 }
 
 /// What nobody objects to, and nobody has proved either.
-fn not_proved(account: &Explanation<'_>, hiding: &Discretion) -> Vec<String> {
+fn not_proved(explanation: &Explanation<'_>, hiding: &Discretion) -> Vec<String> {
     const MAX: usize = 5;
     let mut texts: Vec<String> = Vec::new();
-    for effect in account.effects.iter().filter(|effect| effect.findings.is_empty()) {
+    for effect in explanation.effects.iter().filter(|effect| effect.findings.is_empty()) {
         if let Effect::Unknown(Unknown::Shell {
             gap: gap @ (Gap::Project | Gap::Program | Gap::Option | Gap::Code),
             text,

@@ -175,11 +175,11 @@ impl<'a> EffectsReport<'a> {
     /// `command` is the call's command as it is shown; spans are those of its text.
     pub(super) fn of(
         tool: &'a str,
-        account: &'a Explanation<'_>,
+        explanation: &'a Explanation<'_>,
         command: Option<&'a Veil>,
         hiding: &Discretion,
     ) -> Self {
-        let rows = account.effects.iter().map(|effect| {
+        let rows = explanation.effects.iter().map(|effect| {
             let mut row = EffectRow { findings: effect.findings.clone(), ..row(&effect.what, hiding) };
             if let (Some(origin), Some(command)) = (origin(&effect.what), command) {
                 let range = command.range(origin.span.0 as usize..origin.span.1 as usize);
@@ -191,9 +191,9 @@ impl<'a> EffectsReport<'a> {
         EffectsReport {
             command: command.map(Veil::text),
             tool,
-            cwd: account.cwd.as_deref().map(|cwd| hiding.hide(cwd)),
+            cwd: explanation.cwd.as_deref().map(|cwd| hiding.hide(cwd)),
             effects: rows.collect(),
-            verdict: VerdictRow::of(&account.verdict, hiding),
+            verdict: VerdictRow::of(&explanation.verdict, hiding),
         }
     }
 }
@@ -233,9 +233,9 @@ fn row(effect: &Effect<'_>, hiding: &Discretion) -> EffectRow {
 }
 
 /// `--effects`: one effect a line.
-pub(super) fn lines(account: &Explanation<'_>, hiding: &Discretion) -> Vec<String> {
+pub(super) fn lines(explanation: &Explanation<'_>, hiding: &Discretion) -> Vec<String> {
     let line = |number: usize| -> Option<String> {
-        let effect = account.effects.get(number)?;
+        let effect = explanation.effects.get(number)?;
         let mut text = match &effect.what {
             Effect::Use(access, target) => {
                 let below = if target.reach == Reach::Below { " (and all below)" } else { "" };
@@ -254,11 +254,12 @@ pub(super) fn lines(account: &Explanation<'_>, hiding: &Discretion) -> Vec<Strin
             let steps: Vec<String> = steps.iter().map(|via| hiding.line(&via.step)).collect();
             text.push_str(&format!(" through {}", steps.join(" → ")));
         }
-        let findings = effect.findings.iter().filter_map(|number| account.verdict.findings().get(*number));
+        let findings =
+            effect.findings.iter().filter_map(|number| explanation.verdict.findings().get(*number));
         text.push_str(&objections(findings));
         Some(text)
     };
-    (0..account.effects.len()).filter_map(line).collect()
+    (0..explanation.effects.len()).filter_map(line).collect()
 }
 
 fn access_word(access: Access) -> &'static str {

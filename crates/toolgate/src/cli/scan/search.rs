@@ -10,7 +10,7 @@ use toolgate_secrets::{Emails, Found, Marks, Rules, find, scrub};
 use super::known::Known;
 use super::{Failure, Report, complain, plain};
 use toolgate_gate::disk::open_regular;
-use toolgate_setup::register::visible;
+use toolgate_model::visible;
 
 /// What is held of a text at once.
 const WINDOW: usize = 4 * 1024 * 1024;

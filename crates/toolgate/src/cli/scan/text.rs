@@ -6,7 +6,7 @@ use std::path::Path;
 use super::super::Out;
 use super::Report;
 use super::search::{Finding, Totals};
-use toolgate_setup::register::visible;
+use toolgate_model::visible;
 
 pub(super) struct Text<'o> {
     out: &'o mut Out,

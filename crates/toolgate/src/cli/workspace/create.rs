@@ -11,7 +11,7 @@ use super::progress::Shown;
 use super::{Common, Failure, Out};
 use crate::cli::people::person;
 use crate::workspace::missing_inputs;
-use toolgate_setup::register::visible;
+use toolgate_model::visible;
 
 /// Make a workspace from a declaration, and copy its inputs in
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use toolgate_workspace::{Declaration, Durability, Error, Pattern, Store};
 use super::{Common, Failure, Out};
 use crate::cli::people::person;
 use toolgate_gate::disk::open_regular;
-use toolgate_setup::register::visible;
+use toolgate_model::visible;
 
 /// Say which workspaces there are
 #[derive(Debug, Args)]

@@ -22,7 +22,7 @@ use toolgate_workspace::{DEFAULT_BASE, Error, FileError, Workspaces};
 use super::people::{HomeArgs, person};
 use super::{Out, READER_GONE};
 use crate::workspace::{Keeper, refusal};
-use toolgate_setup::register::visible;
+use toolgate_model::visible;
 
 /// Have agents read and write what was declared, and nothing else
 #[derive(Debug, Args)]

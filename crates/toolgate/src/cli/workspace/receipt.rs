@@ -15,7 +15,7 @@ use super::{Common, Failure, Out};
 use crate::cli::people::{PlaceArgs, person};
 use crate::workspace::Keeper;
 use toolgate_gate::disk::read_regular;
-use toolgate_setup::register::visible;
+use toolgate_model::visible;
 
 /// State what was declared, what was there and what came of it, signed
 #[derive(Debug, Args)]

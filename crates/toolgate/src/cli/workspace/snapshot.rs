@@ -11,7 +11,7 @@ use super::progress::Shown;
 use super::receipt::{TrustArgs, id, write_file};
 use super::{Common, Failure, Out};
 use toolgate_gate::disk::read_regular;
-use toolgate_setup::register::visible;
+use toolgate_model::visible;
 
 /// Print a digest of all outputs, and each one's
 #[derive(Debug, Args)]
