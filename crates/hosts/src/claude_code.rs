@@ -78,7 +78,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
 
 const DIALECT: Dialect = Dialect { host: "claude-code", tools: TOOLS, phase };
 
-/// Where the events of those stand that took over its language: none of them tells of a change of settings.
+/// The phases for hosts that took over its events: none of them has one for a change of settings.
 pub(crate) fn phase_of_kin(event: &str) -> Phase {
     match phase(event) {
         Phase::Config => Phase::Other,
@@ -86,7 +86,7 @@ pub(crate) fn phase_of_kin(event: &str) -> Phase {
     }
 }
 
-/// Where its events stand.
+/// In which phase of a call its events come.
 pub(crate) fn phase(event: &str) -> Phase {
     match event {
         "PreToolUse" => Phase::Before,
@@ -155,13 +155,12 @@ impl Host for ClaudeCode {
         match (phase, verdict.decision()) {
             (Stoppable::Before, Decision::Allow) => {
                 let (granted, updated_input) = (verdict.granted(), rewritten(call, terms));
-                match no_objection(updated_input.is_some(), granted, false) {
-                    Answer::Silence => tell(notice, HookOutput::context("PreToolUse", terms)),
-                    answer => {
-                        let output = before(granted.then_some("allow"));
-                        say(answer, notice, HookOutput { updated_input, ..output })
-                    }
+                if !granted && updated_input.is_none() {
+                    return tell(notice, HookOutput::context("PreToolUse", terms));
                 }
+                let answer = no_objection(updated_input.is_some(), granted, false);
+                let output = before(granted.then_some("allow"));
+                say(answer, notice, HookOutput { updated_input, ..output })
             }
             (Stoppable::Before, Decision::Ask) => say(Answer::Ask, notice, before(Some("ask"))),
             (Stoppable::Before, Decision::Deny) => say(Answer::Deny, notice, before(Some("deny"))),

@@ -7,7 +7,7 @@
 //! - A rewrite is taken only beside `"allow"`, which grants nothing here: its own approvals come after.
 //! - `systemMessage` is a warning to the user, read only where the hook ends with 0; `additionalContext` is for the model.
 //! - What a tool gave back cannot be changed, but a block after the call shows its reason instead. Partial output of a
-//!   shell that still runs, results that an MCP server calls errors and failed patches are not told.
+//!   shell that still runs, results that an MCP server calls errors and failed patches raise no event.
 //! - `cwd` is the directory that the call names, which an agent chooses; the hook itself starts in the session's.
 
 use toolgate_model::{
@@ -60,7 +60,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
         ("view_image", Read("path")),
         ("wait_agent", Internal),
         ("web_search", Fetch("query")),
-        // Text typed into a shell that runs. The client tells nobody of it today; should it, it is a command.
+        // Text typed into a shell that runs. The client raises no event for it today; should it, it is a command.
         ("write_stdin", Shell("chars")),
     ],
 };
@@ -100,7 +100,7 @@ impl Host for Codex {
         let notice = terms.notice.as_deref();
         match (phase, verdict.decision()) {
             (Stoppable::Before, Decision::Allow) => match rewritten(call, terms) {
-                // Context stands alone: earlier versions take no decision beside it.
+                // Context comes alone: earlier versions take no decision beside it.
                 None => tell(notice, HookOutput::context(&call.event, terms)),
                 Some(input) => {
                     let allowed = HookOutput::before("allow", None);

@@ -16,17 +16,19 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use toolgate_model::{
-    Action, Agent, Answer, Call, Decision, DecodeError, Host, Json, Phase, Reply, Stoppable, Terms,
-    Unstoppable, Verdict,
+    Agent, Answer, Call, Decision, DecodeError, Host, Json, Phase, Reply, Stoppable, Terms, Unstoppable,
+    Verdict,
 };
 
 use crate::hook_output::{HookAnswer, Permission};
 use crate::members::Members;
 use crate::readable::readable;
-use crate::reply::{joined, no_objection, print, print_denial, redacted, rewritten};
+use crate::reply::{
+    answer_object, joined, no_objection, print, print_denial, redacted, rewritten, tell_or_silence,
+};
 use crate::tools::Tool::{Fetch, Internal, Patch, Question, Read, Search, Shell, Write};
 use crate::tools::Toolset;
-use crate::wire::spoken;
+use crate::wire::{NO_TOOL, event_name, input_of, turn_if_by_user};
 
 pub(crate) struct Copilot;
 
@@ -68,7 +70,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-/// What it asks permission for: the kind stands in the tool's place, an MCP tool is `server/tool`.
+/// What it asks permission for. The event names the kind instead of the tool, and an MCP tool as `server/tool`.
 const PERMISSIONS: Toolset = Toolset {
     is_added: |kind| kind.contains('/'),
     listed: &[
@@ -81,35 +83,18 @@ const PERMISSIONS: Toolset = Toolset {
     ],
 };
 
-pub(crate) fn phase(event: &str) -> Phase {
-    match event {
-        "preToolUse" | "PreToolUse" => Phase::Before,
-        "permissionRequest" | "PermissionRequest" => Phase::Permission,
-        "postToolUse" | "PostToolUse" | "postToolUseFailure" | "PostToolUseFailure" => Phase::After,
-        "sessionStart" | "SessionStart" => Phase::Start,
-        "userPromptSubmitted" | "UserPromptSubmit" => Phase::Prompt,
-        "sessionEnd" | "SessionEnd" => Phase::End,
-        "errorOccurred" | "ErrorOccurred" => Phase::Error,
-        _ => Phase::Other,
+answer_object! {
+    /// The answer to all events but a request for permission.
+    #[serde(rename_all = "camelCase")]
+    struct Body<'a> {
+        permission_decision: &'static str,
+        permission_decision_reason: &'a str,
+        modified_args: Json<'a>,
+        modified_result: ToolResult<'a>,
+        additional_context: Cow<'a, str>,
+        #[serde(flatten)]
+        block: HookAnswer<'a>,
     }
-}
-
-/// The answer to all events but a request for permission.
-#[derive(Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Body<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    permission_decision: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    permission_decision_reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    modified_args: Option<Json<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    modified_result: Option<ToolResult<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    additional_context: Option<Cow<'a, str>>,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    block: Option<HookAnswer<'a>>,
 }
 
 /// What the tool gave back, in the spelling that is taken.
@@ -143,29 +128,28 @@ impl Serialize for ToolResult<'_> {
 
 fn after_call(terms: &Terms) -> Reply {
     let Some(output) = &terms.output else { return tell(terms) };
-    let context = joined(Some(&output.note()), terms.context.as_deref());
+    let additional_context = joined(Some(&output.note()), terms.context.as_deref()).map(Cow::Owned);
     match redacted(terms).and_then(ToolResult::read) {
-        Some(result) => print(
-            Answer::Redact,
-            &Body {
-                modified_result: Some(result),
-                additional_context: context.map(Cow::Owned),
-                ..Body::default()
-            },
-        ),
         // The client would pass over any other form, and show what it should hide.
         None => print(Answer::Redact, &HookAnswer::block(&readable(output, &[]))),
+        modified_result => {
+            print(Answer::Redact, &Body { modified_result, additional_context, ..Body::default() })
+        }
     }
 }
 
 /// Objects to nothing, and tells the model the context.
 fn tell(terms: &Terms) -> Reply {
-    match terms.context.as_deref() {
-        None => Reply::silent(),
-        Some(context) => {
-            print(Answer::Tell, &Body { additional_context: Some(context.into()), ..Body::default() })
-        }
-    }
+    say(tell_or_silence(terms.context.is_some()), &with_context(terms))
+}
+
+fn with_context(terms: &Terms) -> Body<'_> {
+    Body { additional_context: terms.context.as_deref().map(Cow::Borrowed), ..Body::default() }
+}
+
+/// No objection is silence: an object with nothing in it is not sent.
+fn say(answer: Answer, body: &Body<'_>) -> Reply {
+    if answer == Answer::Silence { Reply::silent() } else { print(answer, body) }
 }
 
 impl Host for Copilot {
@@ -190,74 +174,74 @@ impl Host for Copilot {
     }
 
     fn phase(&self, event: &str) -> Phase {
-        phase(event)
+        match event {
+            "preToolUse" | "PreToolUse" => Phase::Before,
+            "permissionRequest" | "PermissionRequest" => Phase::Permission,
+            "postToolUse" | "PostToolUse" | "postToolUseFailure" | "PostToolUseFailure" => Phase::After,
+            "sessionStart" | "SessionStart" => Phase::Start,
+            "userPromptSubmitted" | "UserPromptSubmit" => Phase::Prompt,
+            "sessionEnd" | "SessionEnd" => Phase::End,
+            "errorOccurred" | "ErrorOccurred" => Phase::Error,
+            _ => Phase::Other,
+        }
     }
 
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
-        let mut told = Members::read(stdin)?;
-        let name = told
-            .first_text(&["hook_event_name", "hookName"])?
-            .or(event.map(Cow::Borrowed))
-            .ok_or(DecodeError::MissingField("hook_event_name"))?;
-        let agent = Agent { id: told.text("agentId")?, kind: told.text("agentType")? };
-        let phase = spoken(phase(&name), agent.id.is_none());
+        let mut members = Members::read(stdin)?;
+        let own_name = members.first_text(&["hook_event_name", "hookName"])?;
+        let name = event_name(own_name, event, "hook_event_name")?;
+        let agent = Agent { id: members.text("agentId")?, kind: members.text("agentType")? };
+        let phase = turn_if_by_user(self.phase(&name), agent.id.is_none());
         let (tool, input, action) = match phase {
             Phase::Before | Phase::Permission | Phase::After => {
-                let tool = told.first_text(&["toolName", "tool_name"])?;
+                let tool = members.first_text(&["toolName", "tool_name"])?;
                 let tool = tool.ok_or(DecodeError::MissingField("toolName"))?;
-                let arguments = told.first(&["toolArgs", "toolInput", "tool_input"])?;
-                let input = arguments.ok_or(DecodeError::MissingField("toolArgs"))?;
-                if !matches!(input, Json::Object(_) | Json::Text(_)) {
-                    return Err(DecodeError::WrongField("toolArgs"));
-                }
+                let arguments = members.first(&["toolArgs", "toolInput", "tool_input"])?;
+                let input = input_of(arguments, true, "toolArgs")?;
                 let tools = if phase == Phase::Permission { PERMISSIONS } else { TOOLS };
                 let action = tools.action(&tool, &input);
                 (tool, input, action)
             }
-            _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
+            Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other => {
+                NO_TOOL
+            }
         };
-        let own = told.first_text(&["sessionId", "session_id"])?;
+        let own = members.first_text(&["sessionId", "session_id"])?;
         Ok(Call {
             // A sub-agent's events have its own id there; the session is the one that it belongs to.
-            session: told.text("parentAgentId")?.or(own),
-            cwd: told.text("cwd")?,
-            transcript: told.text("transcriptPath")?,
+            session: members.text("parentAgentId")?.or(own),
+            cwd: members.text("cwd")?,
+            transcript: members.text("transcriptPath")?,
             agent,
             tool,
             input,
             action,
-            said: told.said("prompt", phase)?,
-            output: told.output("toolResult", phase).or_else(|| told.output("tool_result", phase)),
+            said: members.said("prompt", phase)?,
+            output: members.output("toolResult", phase).or_else(|| members.output("tool_result", phase)),
             ..Call::event(self.id(), name, phase)
         })
     }
 
     fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
         let message = terms.message(verdict).unwrap_or_default();
-        let additional_context = terms.context.as_deref().map(Cow::Borrowed);
         match (phase, verdict.decision()) {
             (Stoppable::Before, Decision::Allow) => {
                 let (granted, modified_args) = (verdict.granted(), rewritten(call, terms));
                 let permission_decision = granted.then_some("allow");
-                match no_objection(modified_args.is_some(), granted, false) {
-                    Answer::Silence => tell(terms),
-                    answer => {
-                        let told = Body { additional_context, ..Body::default() };
-                        print(answer, &Body { permission_decision, modified_args, ..told })
-                    }
-                }
+                let answer = no_objection(modified_args.is_some(), granted, terms.context.is_some());
+                say(answer, &Body { permission_decision, modified_args, ..with_context(terms) })
             }
             (Stoppable::Before, Decision::Ask) => {
+                let (word, reason) = (Some("ask"), Some(&*message));
                 let asked = Body {
-                    permission_decision: Some("ask"),
-                    permission_decision_reason: Some(&message),
-                    additional_context,
-                    ..Body::default()
+                    permission_decision: word,
+                    permission_decision_reason: reason,
+                    ..with_context(terms)
                 };
                 print(Answer::Ask, &asked)
             }
             (Stoppable::Permission, Decision::Allow) if verdict.granted() => {
-                print(Answer::Grant, &Permission { behavior: "allow", message: None })
+                print(Answer::Grant, &Permission { behavior: Some("allow"), message: None })
             }
             // The host is about to ask its user anyway.
             (Stoppable::Permission, Decision::Allow | Decision::Ask)
@@ -288,7 +272,7 @@ impl Host for Copilot {
                 print_denial(&denial, message)
             }
             Some(Phase::Permission) => {
-                print(Answer::Deny, &Permission { behavior: "deny", message: Some(message) })
+                print(Answer::Deny, &Permission { behavior: Some("deny"), message: Some(message) })
             }
             Some(Phase::Config) => Reply::blocking(message),
             Some(Phase::After) => print(Answer::Deny, &HookAnswer::block(message)),

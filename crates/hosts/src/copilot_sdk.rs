@@ -1,9 +1,9 @@
 //! GitHub Copilot SDK: an application's own code hands on what its callbacks get.
 //!
 //! What the SDK does, as observed on 1.0.14: a permission request has a shape for each kind; a custom tool is the
-//! application's own, told by its name only; `"allow"` skips the application's permission handler. Of a tool that failed nothing can be
-//! changed. A call of `ask_user` is told twice, as a call and as the question that the application is handed.
-//! `onUserInputResponse` is no event of the SDK: the adapter tells by it what the user answered.
+//! application's own, known by its name only; `"allow"` skips the application's permission handler. Of a tool that failed nothing can be
+//! changed. A call of `ask_user` raises two events, one as a call and one as the question that the application is handed.
+//! `onUserInputResponse` is no event of the SDK: the adapter sends what the user answered in it.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use toolgate_model::{
 use crate::members::Members;
 use crate::tools::Tool::{Fetch, Internal, Read, Shell, Write};
 use crate::tools::{Tool, Toolset};
-use crate::wire::spoken;
+use crate::wire::{NO_TOOL, input_of, turn_if_by_user};
 use crate::{copilot, plain};
 
 pub(crate) struct CopilotSdk;
@@ -45,19 +45,19 @@ const KINDS: &[(&str, Tool)] = &[
 ];
 
 /// What permission is asked for: the tool or the kind, its input, and what that would do.
-fn asked(mut told: Members<'_>) -> Result<(Cow<'_, str>, Json<'_>, Action<'_>), DecodeError> {
-    let kind = told.text("kind")?.ok_or(DecodeError::MissingField("input.kind"))?;
+fn permission_request(mut members: Members<'_>) -> Result<(Cow<'_, str>, Json<'_>, Action<'_>), DecodeError> {
+    let kind = members.text("kind")?.ok_or(DecodeError::MissingField("input.kind"))?;
     if let Some((_, tool)) = KINDS.iter().find(|(known, _)| *known == kind) {
-        let input = told.rest()?;
+        let input = members.rest()?;
         let action = tool.action(&input);
         return Ok((kind, input, action));
     }
-    let tool = told.text("toolName")?.unwrap_or_else(|| kind.clone());
-    let arguments = told.first(&["toolArgs", "args"])?;
+    let tool = members.text("toolName")?.unwrap_or_else(|| kind.clone());
+    let arguments = members.first(&["toolArgs", "args"])?;
     let input = match arguments {
         Some(input @ (Json::Object(_) | Json::Text(_))) => input,
-        // What is asked for in a form that nobody here knows is searched as it stands.
-        _ => told.rest()?,
+        // What is asked for in a form that nobody here knows is searched as it is.
+        _ => members.rest()?,
     };
     let action = match &*kind {
         "hook" => action(&tool, &input),
@@ -106,40 +106,37 @@ impl Host for CopilotSdk {
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
         let mut payload = Members::read(stdin)?;
         let name = event.ok_or(DecodeError::MissingField("event"))?;
-        let (mut told, mut invocation) = (payload.object("input")?, payload.object("invocation")?);
-        let own = told.text("sessionId")?;
+        let (mut members, mut invocation) = (payload.object("input")?, payload.object("invocation")?);
+        let own = members.text("sessionId")?;
         let whole = invocation.text("sessionId")?;
         // A sub-agent's events have its own id there.
         let by_main = own.is_none() || whole.is_none() || own == whole;
         let session = whole.or(own);
-        let cwd = told.first_text(&["workingDirectory", "cwd"])?;
-        let agent = Agent { id: told.text("agentId")?, kind: told.text("agentType")? };
-        let phase = spoken(self.phase(name), by_main && agent.id.is_none());
-        let output = told.output("toolResult", phase);
+        let cwd = members.first_text(&["workingDirectory", "cwd"])?;
+        let agent = Agent { id: members.text("agentId")?, kind: members.text("agentType")? };
+        let phase = turn_if_by_user(self.phase(name), by_main && agent.id.is_none());
+        let output = members.output("toolResult", phase);
         let said = match name {
-            "onUserInputResponse" => told.text("answer")?,
-            _ => told.said("prompt", phase)?,
+            "onUserInputResponse" => members.text("answer")?,
+            _ => members.said("prompt", phase)?,
         };
         let (tool, input, action) = match phase {
             Phase::Before | Phase::After if is_user_input(name) => {
-                (Cow::Borrowed(ASK_USER), told.rest()?, Action::Question)
+                (Cow::Borrowed(ASK_USER), members.rest()?, Action::Question)
             }
             Phase::Error => {
-                let recoverable = told.take("recoverable")?;
+                let recoverable = members.take("recoverable")?;
                 let recoverable = recoverable.map(|value| (Cow::Borrowed("recoverable"), value));
                 (Cow::Borrowed(""), Json::Object(recoverable.into_iter().collect()), Action::Nothing)
             }
             Phase::Before | Phase::After => {
-                let tool = told.text("toolName")?.ok_or(DecodeError::MissingField("input.toolName"))?;
-                let input = told.take("toolArgs")?.ok_or(DecodeError::MissingField("input.toolArgs"))?;
-                if !matches!(input, Json::Object(_) | Json::Text(_)) {
-                    return Err(DecodeError::WrongField("input.toolArgs"));
-                }
+                let tool = members.text("toolName")?.ok_or(DecodeError::MissingField("input.toolName"))?;
+                let input = input_of(members.take("toolArgs")?, true, "input.toolArgs")?;
                 let action = action(&tool, &input);
                 (tool, input, action)
             }
-            Phase::Permission => asked(told)?,
-            _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
+            Phase::Permission => permission_request(members)?,
+            Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Other => NO_TOOL,
         };
         Ok(Call {
             session,
@@ -155,16 +152,14 @@ impl Host for CopilotSdk {
     }
 
     fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
-        let objection = match (phase, verdict.decision()) {
-            // A request for permission cannot change the call, so the adapter rejects one whose call is to be changed.
-            (Stoppable::Permission, Decision::Allow) if !terms.rewrites.is_empty() => Some(Answer::Deny),
-            (Stoppable::Before | Stoppable::Permission | Stoppable::Config, Decision::Allow) => None,
-            (Stoppable::Before | Stoppable::Permission | Stoppable::Config, Decision::Ask) => {
-                Some(Answer::Ask)
+        let objection = match verdict.decision() {
+            // A permission cannot change a call, so the adapter rejects one that would have to be changed.
+            Decision::Allow => {
+                let too_late = phase == Stoppable::Permission && !terms.rewrites.is_empty();
+                too_late.then_some(Answer::Deny)
             }
-            (Stoppable::Before | Stoppable::Permission | Stoppable::Config, Decision::Deny) => {
-                Some(Answer::Deny)
-            }
+            Decision::Ask => Some(Answer::Ask),
+            Decision::Deny => Some(Answer::Deny),
         };
         plain::encode(call, verdict, terms, objection)
     }

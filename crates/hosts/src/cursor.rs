@@ -16,9 +16,13 @@ use toolgate_model::{
 };
 
 use crate::members::Members;
-use crate::reply::{joined, no_objection, print, print_denial, redacted, rewrite_hint, rewritten};
+use crate::reply::{
+    answer_object, joined, no_objection, print, print_denial, redacted, rewrite_hint, rewritten,
+    tell_or_silence,
+};
 use crate::tools::Tool::{Delete, Fetch, Internal, Read, Search, Shell, ShellIn, Write};
 use crate::tools::Toolset;
+use crate::wire::{NO_TOOL, event_name, input_of};
 
 pub(crate) struct Cursor;
 
@@ -37,47 +41,25 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-#[derive(Default, Serialize)]
-struct Body<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    permission: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user_message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agent_message: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    updated_input: Option<Json<'a>>,
-}
-
-fn objection<'a>(permission: &'static str, message: &'a str, notice: Option<&str>) -> Body<'a> {
-    Body {
-        permission: Some(permission),
-        user_message: joined(Some(message), notice),
-        agent_message: Some(message),
-        updated_input: None,
+answer_object! {
+    /// The answer to any event, with the members that its kind takes.
+    struct Body<'a> {
+        r#continue: bool,
+        permission: &'static str,
+        user_message: String,
+        agent_message: &'a str,
+        updated_input: Json<'a>,
+        updated_mcp_tool_output: McpOutput<'a>,
+        additional_context: String,
     }
 }
 
-/// What is shown instead of what the tool of an MCP server gave back, and what the model is told.
+/// What is shown instead of what the tool of an MCP server gave back, in the form of every such server's answer.
 #[derive(Serialize)]
-struct After<Output> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    updated_mcp_tool_output: Option<Output>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    additional_context: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Prompt<'a> {
-    r#continue: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user_message: Option<&'a str>,
-}
-
-/// The form of every MCP server's answer.
-#[derive(Serialize)]
-struct McpOutput<'a> {
-    content: [McpText<'a>; 1],
+#[serde(untagged)]
+enum McpOutput<'a> {
+    Redacted(&'a RawValue),
+    Message { content: [McpText<'a>; 1] },
 }
 
 #[derive(Serialize)]
@@ -86,34 +68,43 @@ struct McpText<'a> {
     text: &'a str,
 }
 
+fn objection<'a>(permission: &'static str, message: &'a str, notice: Option<&str>) -> Body<'a> {
+    Body {
+        permission: Some(permission),
+        user_message: joined(Some(message), notice),
+        agent_message: Some(message),
+        ..Body::default()
+    }
+}
+
 fn is_mcp(tool: &str) -> bool {
     tool.starts_with("MCP:")
 }
 
 /// What a tool gave back. Where it is JSON inside of a text, it is that JSON.
-fn output<'a>(told: &mut Members<'a>, phase: Phase) -> Option<Cow<'a, str>> {
-    if let Some(printed) = told.output("output", phase) {
+fn output<'a>(members: &mut Members<'a>, phase: Phase) -> Option<Cow<'a, str>> {
+    if let Some(printed) = members.output("output", phase) {
         return Some(printed);
     }
-    let output = told.output("tool_output", phase).or_else(|| told.output("result_json", phase))?;
+    let output = members.output("tool_output", phase).or_else(|| members.output("result_json", phase))?;
     let inner: Option<String> = serde_json::from_str(&output).ok();
     let inner = inner.filter(|inner| serde_json::from_str::<&RawValue>(inner).is_ok());
     Some(inner.map_or(output, Cow::Owned))
 }
 
 /// The file that is read, and those that come with it.
-fn read_with_attachments<'a>(told: &mut Members<'a>) -> Result<(Json<'a>, Action<'a>), DecodeError> {
-    let path = told.take("file_path")?.unwrap_or(Json::Null);
+fn read_with_attachments<'a>(members: &mut Members<'a>) -> Result<(Json<'a>, Action<'a>), DecodeError> {
+    let path = members.take("file_path")?.unwrap_or(Json::Null);
     let input = Json::Object(vec![(Cow::Borrowed("file_path"), path)]);
     let read = |path| FileUse { access: Access::Read, param: Cow::Borrowed("file_path"), path };
     let mut uses = vec![read(PathArg::of(&input, "file_path"))];
-    if let Some(Json::List(attachments)) = told.take("attachments")? {
+    if let Some(Json::List(attachments)) = members.take("attachments")? {
         uses.extend(attachments.iter().map(|attachment| read(PathArg::of(attachment, "file_path"))));
     }
     Ok((input, Action::Files(uses)))
 }
 
-/// What stands in the place of an MCP server's output, and what the model is told: at the two events that take it.
+/// What is shown in place of an MCP server's output, and what the model is told: at the two events that take it.
 fn after_or_start(call: &Call<'_>, terms: &Terms) -> Reply {
     let takes_context = matches!(&*call.event, "postToolUse" | "sessionStart");
     let output = redacted(terms).filter(|_| call.event == "postToolUse" && is_mcp(&call.tool));
@@ -121,14 +112,18 @@ fn after_or_start(call: &Call<'_>, terms: &Terms) -> Reply {
     let answer = if output.is_some() { Answer::Redact } else { Answer::Tell };
     match joined(note.as_deref(), terms.context.as_deref().filter(|_| takes_context)) {
         None => Reply::silent(),
-        context => print(answer, &After { updated_mcp_tool_output: output, additional_context: context }),
+        additional_context => {
+            let updated_mcp_tool_output = output.map(McpOutput::Redacted);
+            print(answer, &Body { updated_mcp_tool_output, additional_context, ..Body::default() })
+        }
     }
 }
 
 /// A prompt goes on, whatever becomes of us.
 fn prompt(user_message: Option<&str>) -> Reply {
-    let answer = if user_message.is_some() { Answer::Tell } else { Answer::Silence };
-    print(answer, &Prompt { r#continue: true, user_message })
+    let answer = tell_or_silence(user_message.is_some());
+    let user_message = user_message.map(str::to_owned);
+    print(answer, &Body { r#continue: Some(true), user_message, ..Body::default() })
 }
 
 impl Host for Cursor {
@@ -166,13 +161,10 @@ impl Host for Cursor {
     }
 
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
-        let mut told = Members::read(stdin)?;
-        let name = told
-            .text("hook_event_name")?
-            .or(event.map(Cow::Borrowed))
-            .ok_or(DecodeError::MissingField("hook_event_name"))?;
+        let mut members = Members::read(stdin)?;
+        let name = event_name(members.text("hook_event_name")?, event, "hook_event_name")?;
         let phase = self.phase(&name);
-        let roots = match told.take("workspace_roots")? {
+        let roots = match members.take("workspace_roots")? {
             Some(Json::List(roots)) => roots,
             _ => Vec::new(),
         };
@@ -180,31 +172,28 @@ impl Host for Cursor {
             Json::Text(root) => Some(root),
             _ => None,
         });
-        let session = told.first_text(&["conversation_id", "session_id"])?;
-        let cwd = told.text("cwd")?.filter(|cwd| !cwd.is_empty()).or(root);
-        let agent = Agent { id: told.text("subagent_id")?, kind: told.text("subagent_type")? };
-        let transcript = told.text("transcript_path")?;
-        let tool = told.text("tool_name")?;
-        let output = output(&mut told, phase);
-        let said = told.said("prompt", phase)?;
+        let session = members.first_text(&["conversation_id", "session_id"])?;
+        let cwd = members.text("cwd")?.filter(|cwd| !cwd.is_empty()).or(root);
+        let agent = Agent { id: members.text("subagent_id")?, kind: members.text("subagent_type")? };
+        let transcript = members.text("transcript_path")?;
+        let tool = members.text("tool_name")?;
+        let output = output(&mut members, phase);
+        let said = members.said("prompt", phase)?;
         let (tool, input, action) = match &*name {
             "preToolUse" | "postToolUse" | "postToolUseFailure" => {
                 let tool = tool.ok_or(DecodeError::MissingField("tool_name"))?;
-                let input = told.take("tool_input")?.ok_or(DecodeError::MissingField("tool_input"))?;
-                if !matches!(input, Json::Object(_)) {
-                    return Err(DecodeError::WrongField("tool_input"));
-                }
+                let input = input_of(members.take("tool_input")?, false, "tool_input")?;
                 let action = TOOLS.action(&tool, &input);
                 (tool, input, action)
             }
             "beforeShellExecution" => {
-                let input = told.rest()?;
+                let input = members.rest()?;
                 let action = Shell("command").action(&input);
                 (Cow::Borrowed("Shell"), input, action)
             }
             "beforeMCPExecution" => {
                 let tool = tool.ok_or(DecodeError::MissingField("tool_name"))?;
-                let input = match told.take("tool_input")? {
+                let input = match members.take("tool_input")? {
                     None => return Err(DecodeError::MissingField("tool_input")),
                     // The input is JSON inside of a text.
                     Some(Json::Text(text)) => {
@@ -216,11 +205,11 @@ impl Host for Cursor {
                 (tool, input, Action::Unlisted { mcp: true })
             }
             "beforeReadFile" | "beforeTabFileRead" => {
-                let (input, action) = read_with_attachments(&mut told)?;
+                let (input, action) = read_with_attachments(&mut members)?;
                 (Cow::Borrowed("Read"), input, action)
             }
             "subagentStart" => (Cow::Borrowed("Task"), Json::Null, Action::Internal),
-            _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
+            _ => NO_TOOL,
         };
         Ok(Call {
             session,
@@ -236,33 +225,27 @@ impl Host for Cursor {
         })
     }
 
-    fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+    fn encode_verdict(&self, _: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
         let message = terms.message(verdict).unwrap_or_default();
         let notice = terms.notice.as_deref();
         let asks = matches!(&*call.event, "beforeShellExecution" | "beforeMCPExecution");
-        match (phase, verdict.decision()) {
-            (Stoppable::Before, Decision::Allow) => match rewrite_hint(terms) {
+        match verdict.decision() {
+            Decision::Allow => match rewrite_hint(terms) {
                 // Only one of its events can change a call.
                 Some(hint) if call.event != "preToolUse" => self.refuse(Some(call.phase), &hint),
-                hint => print(
-                    no_objection(hint.is_some(), verdict.granted(), notice.is_some()),
-                    &Body {
+                hint => {
+                    let answer = no_objection(hint.is_some(), verdict.granted(), notice.is_some());
+                    let body = Body {
                         permission: verdict.granted().then_some("allow"),
                         user_message: notice.map(str::to_owned),
                         updated_input: rewritten(call, terms),
                         ..Body::default()
-                    },
-                ),
+                    };
+                    print(answer, &body)
+                }
             },
-            // It has no such events.
-            (Stoppable::Permission | Stoppable::Config, Decision::Allow) => Reply::silent(),
-            (Stoppable::Before, Decision::Ask) if asks => {
-                print(Answer::Ask, &objection("ask", &message, notice))
-            }
-            (
-                Stoppable::Before | Stoppable::Permission | Stoppable::Config,
-                Decision::Ask | Decision::Deny,
-            ) => print_denial(&objection("deny", &message, notice), &message),
+            Decision::Ask if asks => print(Answer::Ask, &objection("ask", &message, notice)),
+            Decision::Ask | Decision::Deny => print_denial(&objection("deny", &message, notice), &message),
         }
     }
 
@@ -280,11 +263,11 @@ impl Host for Cursor {
                 print_denial(&objection("deny", message, None), message)
             }
             Some(Phase::After) => {
-                let text = McpOutput { content: [McpText { r#type: "text", text: message }] };
+                let instead = McpOutput::Message { content: [McpText { r#type: "text", text: message }] };
                 // Of another tool than an MCP server's it changes nothing. Which tool it was is not known here, and the
                 // record must not claim more than the client does.
-                let instead = After { updated_mcp_tool_output: Some(text), additional_context: None };
-                print(Answer::Silence, &instead)
+                let body = Body { updated_mcp_tool_output: Some(instead), ..Body::default() };
+                print(Answer::Silence, &body)
             }
             Some(Phase::Prompt) => prompt(Some(message)),
             Some(Phase::Start | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),

@@ -57,18 +57,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-const DIALECT: Dialect = Dialect { host: "gemini", tools: TOOLS, phase };
-
-fn phase(event: &str) -> Phase {
-    match event {
-        "BeforeTool" => Phase::Before,
-        "AfterTool" => Phase::After,
-        "SessionStart" => Phase::Start,
-        "BeforeAgent" => Phase::Prompt,
-        "SessionEnd" => Phase::End,
-        _ => Phase::Other,
-    }
-}
+const DIALECT: Dialect = Dialect { host: "gemini", tools: TOOLS, phase: |event| Gemini.phase(event) };
 
 /// An objection, and what the user is told beside it.
 fn objection<'a>(decision: &'static str, reason: &'a str, notice: Option<&'a str>) -> HookAnswer<'a> {
@@ -121,7 +110,14 @@ impl Host for Gemini {
     }
 
     fn phase(&self, event: &str) -> Phase {
-        phase(event)
+        match event {
+            "BeforeTool" => Phase::Before,
+            "AfterTool" => Phase::After,
+            "SessionStart" => Phase::Start,
+            "BeforeAgent" => Phase::Prompt,
+            "SessionEnd" => Phase::End,
+            _ => Phase::Other,
+        }
     }
 
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {

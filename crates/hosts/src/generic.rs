@@ -14,7 +14,7 @@ use toolgate_model::{
 use crate::members::Members;
 use crate::plain;
 use crate::tools::{TOOLSETS, Tool, Toolset, and_as_written, is_mcp_name};
-use crate::wire::once;
+use crate::wire::{NO_TOOL, counted_once, event_name};
 
 pub(crate) struct Generic;
 
@@ -94,18 +94,18 @@ fn action_by_word(action: Json<'_>) -> Result<Action<'_>, DecodeError> {
 }
 
 /// The question, as the tools that ask one have it.
-fn asked<'a>(told: &mut Members<'a>) -> Result<Json<'a>, DecodeError> {
-    let question = told.text("text")?.map(|text| (Cow::Borrowed("question"), Json::Text(text)));
+fn question_input<'a>(members: &mut Members<'a>) -> Result<Json<'a>, DecodeError> {
+    let question = members.text("text")?.map(|text| (Cow::Borrowed("question"), Json::Text(text)));
     Ok(Json::Object(question.into_iter().collect()))
 }
 
 /// What failed in the host.
-fn failed<'a>(told: &mut Members<'a>) -> Result<Json<'a>, DecodeError> {
-    let mut members = Vec::new();
+fn error_input<'a>(members: &mut Members<'a>) -> Result<Json<'a>, DecodeError> {
+    let mut error = Vec::new();
     for name in ["message", "recoverable"] {
-        members.extend(told.take(name)?.map(|value| (Cow::Borrowed(name), value)));
+        error.extend(members.take(name)?.map(|value| (Cow::Borrowed(name), value)));
     }
-    Ok(Json::Object(members))
+    Ok(Json::Object(error))
 }
 
 impl Host for Generic {
@@ -136,50 +136,49 @@ impl Host for Generic {
     }
 
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
-        let mut told = Members::read(stdin)?;
-        let name =
-            told.text("event")?.or(event.map(Cow::Borrowed)).ok_or(DecodeError::MissingField("event"))?;
+        let mut members = Members::read(stdin)?;
+        let name = event_name(members.text("event")?, event, "event")?;
         let phase = self.phase(&name);
         if phase == Phase::Before && name != "before" && name != "question" {
             return Err(DecodeError::WrongField("event"));
         }
-        let cwd = told.text("cwd")?;
+        let cwd = members.text("cwd")?;
         if matches!(phase, Phase::Before | Phase::Permission) {
             let cwd = cwd.as_deref().ok_or(DecodeError::MissingField("cwd"))?;
             if !cwd.starts_with('/') {
                 return Err(DecodeError::WrongField("cwd"));
             }
         }
-        let mut agent = told.object("agent")?;
+        let mut agent = members.object("agent")?;
         let agent = Agent { id: agent.text("id")?, kind: agent.text("kind")? };
         let said = match &*name {
-            "prompt" | "answer" => Some(told.text("text")?.ok_or(DecodeError::MissingField("text"))?),
+            "prompt" | "answer" => Some(members.text("text")?.ok_or(DecodeError::MissingField("text"))?),
             _ => None,
         };
         let (tool, input, action) = match phase {
             Phase::Before | Phase::After if matches!(&*name, "question" | "answer") => {
-                (Cow::Borrowed("ask_user"), asked(&mut told)?, Action::Question)
+                (Cow::Borrowed("ask_user"), question_input(&mut members)?, Action::Question)
             }
-            Phase::Error => (Cow::Borrowed(""), failed(&mut told)?, Action::Nothing),
+            Phase::Error => (Cow::Borrowed(""), error_input(&mut members)?, Action::Nothing),
             Phase::Before | Phase::Permission | Phase::After => {
-                let tool = told.text("tool")?.ok_or(DecodeError::MissingField("tool"))?;
-                let input = told.take("input")?.ok_or(DecodeError::MissingField("input"))?;
-                let action = match told.take("action")? {
+                let tool = members.text("tool")?.ok_or(DecodeError::MissingField("tool"))?;
+                let input = members.take("input")?.ok_or(DecodeError::MissingField("input"))?;
+                let action = match members.take("action")? {
                     Some(action) => action_by_word(action)?,
                     None => action_by_name(&tool, &input),
                 };
-                (tool, input, once(phase, action))
+                (tool, input, counted_once(phase, action))
             }
-            _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
+            Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Other => NO_TOOL,
         };
         Ok(Call {
-            session: told.text("session")?,
+            session: members.text("session")?,
             cwd,
             agent,
             tool,
             input,
             action,
-            output: told.output("output", phase),
+            output: members.output("output", phase),
             said,
             ..Call::event(self.id(), name, phase)
         })

@@ -3,55 +3,46 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
 use serde_json::value::RawValue;
 use toolgate_model::{Answer, Json, Reply, Terms};
 
-use crate::reply::print;
+use crate::reply::{answer_object, print};
 
-/// The whole answer.
-#[derive(Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct HookAnswer<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decision: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'a str>,
-    /// For the user, and not for the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system_message: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hook_specific_output: Option<HookOutput<'a>>,
+answer_object! {
+    /// The whole answer.
+    #[serde(rename_all = "camelCase")]
+    pub(crate) struct HookAnswer<'a> {
+        decision: &'static str,
+        reason: &'a str,
+        /// For the user, and not for the model.
+        system_message: &'a str,
+        hook_specific_output: HookOutput<'a>,
+    }
 }
 
-/// What is answered to one kind of event.
-#[derive(Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct HookOutput<'a> {
-    pub hook_event_name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_decision: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_decision_reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub updated_input: Option<Json<'a>>,
-    /// Gemini's name for it.
-    #[serde(rename = "tool_input", skip_serializing_if = "Option::is_none")]
-    pub tool_input: Option<Json<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decision: Option<Permission<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub updated_tool_output: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub additional_context: Option<Cow<'a, str>>,
+answer_object! {
+    /// What is answered to one kind of event.
+    #[serde(rename_all = "camelCase")]
+    pub(crate) struct HookOutput<'a> {
+        hook_event_name: &'a str,
+        permission_decision: &'static str,
+        permission_decision_reason: &'a str,
+        updated_input: Json<'a>,
+        /// Gemini's name for it.
+        #[serde(rename = "tool_input")]
+        tool_input: Json<'a>,
+        decision: Permission<'a>,
+        updated_tool_output: &'a RawValue,
+        additional_context: Cow<'a, str>,
+    }
 }
 
-/// What is answered in the user's stead where the client is about to ask for permission.
-#[derive(Serialize)]
-pub(crate) struct Permission<'a> {
-    pub behavior: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<&'a str>,
+answer_object! {
+    /// What is answered in the user's stead where the client is about to ask for permission.
+    pub(crate) struct Permission<'a> {
+        behavior: &'static str,
+        message: &'a str,
+    }
 }
 
 impl<'a> HookAnswer<'a> {
@@ -74,7 +65,7 @@ impl<'a> HookAnswer<'a> {
 impl<'a> HookOutput<'a> {
     /// Of this event, and empty.
     pub(crate) fn of(event: &'a str) -> HookOutput<'a> {
-        HookOutput { hook_event_name: event, ..HookOutput::default() }
+        HookOutput { hook_event_name: Some(event), ..HookOutput::default() }
     }
 
     /// What becomes of a call that is about to run.
@@ -88,7 +79,8 @@ impl<'a> HookOutput<'a> {
 
     /// Answers the client that is about to ask for permission.
     pub(crate) fn permission(behavior: &'static str, message: Option<&'a str>) -> HookOutput<'a> {
-        HookOutput { decision: Some(Permission { behavior, message }), ..HookOutput::of("PermissionRequest") }
+        let decision = Some(Permission { behavior: Some(behavior), message });
+        HookOutput { decision, ..HookOutput::of("PermissionRequest") }
     }
 
     /// What the model is told at this event; `None` where that is nothing.

@@ -44,7 +44,7 @@ impl<'a> Members<'a> {
         Some(Cow::Borrowed(output.get()))
     }
 
-    /// What the user said: of an event that tells it.
+    /// What the user said, of an event that begins a turn.
     pub(crate) fn said(
         &mut self,
         name: &'static str,
@@ -114,7 +114,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 let mut members: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::new();
                 while let Some(Name(name)) = map.next_key()? {
                     if members.iter().any(|(member, _)| *member == name) {
-                        return Err(A::Error::custom("a member stands there twice"));
+                        return Err(A::Error::custom("a member is there twice"));
                     }
                     if members.len() == MAX_MEMBERS {
                         return Err(A::Error::custom("too many members"));

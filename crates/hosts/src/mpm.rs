@@ -1,7 +1,7 @@
 //! Claude MPM's hook handler: events of Claude Code in, `{"action": …}` out.
 //!
 //! The answer has two words only, so asking is blocking, and so is a rewrite that it cannot carry. What a tool gave back
-//! is told and cannot be changed.
+//! is shown to us and cannot be changed.
 
 use serde::Serialize;
 use toolgate_model::{

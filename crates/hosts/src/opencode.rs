@@ -1,19 +1,21 @@
-//! OpenCode: its plugin hands on each event with the directory that the session stands in.
+//! OpenCode: its plugin hands on each event with the directory of the session.
 //!
 //! What the client does, as observed on 1.18.33: a plugin stops a call by throwing, changes it in place, and has
-//! no way to ask anybody. It is told neither the end of a session nor what the user answers to a question. The tools of MCP servers and of plugins are told by their names only: `server_tool`.
+//! no way to ask anybody. It gets no event at the end of a session, nor one for what the user answers to a question. The
+//! tools of MCP servers and of plugins are known by their names only: `server_tool`.
 
 use std::borrow::Cow;
 
 use toolgate_model::{
-    Action, Answer, Call, Decision, DecodeError, HooksStart, Host, Json, Phase, Reply, Stoppable, Terms,
-    Unstoppable, Verdict,
+    Answer, Call, Decision, DecodeError, HooksStart, Host, Json, Phase, Reply, Stoppable, Terms, Unstoppable,
+    Verdict,
 };
 
 use crate::members::Members;
 use crate::plain;
 use crate::tools::Tool::{Fetch, Internal, Patch, Question, Read, Search, ShellIn, Write};
 use crate::tools::Toolset;
+use crate::wire::{NO_TOOL, input_of};
 
 pub(crate) struct OpenCode;
 
@@ -47,8 +49,8 @@ pub(crate) const TOOLS: Toolset = Toolset {
 };
 
 /// The user's words, without what the client itself adds to them.
-fn spoken(mut told: Members<'_>) -> Result<Option<Cow<'_, str>>, DecodeError> {
-    let parts = match told.take("parts")? {
+fn users_words(mut members: Members<'_>) -> Result<Option<Cow<'_, str>>, DecodeError> {
+    let parts = match members.take("parts")? {
         Some(Json::List(parts)) => parts,
         _ => Vec::new(),
     };
@@ -90,24 +92,23 @@ impl Host for OpenCode {
         let name = event.ok_or(DecodeError::MissingField("event"))?;
         let phase = self.phase(name);
         let cwd = payload.text("directory")?;
-        let mut told = payload.object("input")?;
+        let mut members = payload.object("input")?;
         let outer = payload.text("sessionID")?;
-        let session = told.text("sessionID")?.or(outer);
+        let session = members.text("sessionID")?.or(outer);
         let output = payload.output("output", phase);
         let (tool, input, action) = match phase {
-            Phase::Before | Phase::After => {
-                let tool = told.text("tool")?.ok_or(DecodeError::MissingField("input.tool"))?;
-                // Before the call they stand in what a plugin may change; after it, what the tool gave back does.
+            Phase::Before | Phase::Permission | Phase::After => {
+                let tool = members.text("tool")?.ok_or(DecodeError::MissingField("input.tool"))?;
+                // Before the call `output` holds them, for a plugin to change; after it, what the tool gave back.
                 let changeable = payload.object("output")?.take("args")?;
-                let arguments = changeable.map_or_else(|| told.take("args"), |args| Ok(Some(args)))?;
-                let input = arguments.ok_or(DecodeError::MissingField("args"))?;
-                if !matches!(input, Json::Object(_)) {
-                    return Err(DecodeError::WrongField("args"));
-                }
+                let arguments = changeable.map_or_else(|| members.take("args"), |args| Ok(Some(args)))?;
+                let input = input_of(arguments, false, "args")?;
                 let action = TOOLS.action(&tool, &input);
                 (tool, input, action)
             }
-            _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
+            Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other => {
+                NO_TOOL
+            }
         };
         Ok(Call {
             session,
@@ -116,7 +117,7 @@ impl Host for OpenCode {
             input,
             action,
             output,
-            said: if phase == Phase::Prompt { spoken(payload.object("output")?)? } else { None },
+            said: if phase == Phase::Prompt { users_words(payload.object("output")?)? } else { None },
             ..Call::event(self.id(), Cow::Borrowed(name), phase)
         })
     }

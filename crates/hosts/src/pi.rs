@@ -14,11 +14,11 @@ use crate::members::Members;
 use crate::plain;
 use crate::tools::Tool::{Internal, Read, Search, Shell, Write};
 use crate::tools::{Toolset, is_mcp_name};
-use crate::wire::spoken;
+use crate::wire::{NO_TOOL, event_name, input_of, turn_if_by_user};
 
 pub(crate) struct Pi;
 
-/// Every tool of pi that we know. What `codemode` runs is told call by call.
+/// Every tool of pi that we know. What `codemode` runs comes as calls of its own.
 pub(crate) const TOOLS: Toolset = Toolset {
     is_added: is_mcp_name,
     listed: &[
@@ -34,11 +34,11 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-/// What a tool gave back stands in these members of its event: together they are its output.
+/// The members of an event that hold what a tool gave back: together they are its output.
 const OUTPUT: [&str; 3] = ["content", "details", "structuredContent"];
 
-fn output<'a>(told: &mut Members<'a>) -> Option<Cow<'a, str>> {
-    let member = |name| told.raw(name).map(|value| format!("\"{name}\":{}", value.get()));
+fn output<'a>(members: &mut Members<'a>) -> Option<Cow<'a, str>> {
+    let member = |name| members.raw(name).map(|value| format!("\"{name}\":{}", value.get()));
     let members: Vec<_> = OUTPUT.into_iter().filter_map(member).collect();
     (!members.is_empty()).then(|| Cow::Owned(format!("{{{}}}", members.join(","))))
 }
@@ -69,25 +69,23 @@ impl Host for Pi {
 
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
         let mut payload = Members::read(stdin)?;
-        let (mut told, mut ctx) = (payload.object("event")?, payload.object("ctx")?);
-        let name =
-            told.text("type")?.or(event.map(Cow::Borrowed)).ok_or(DecodeError::MissingField("event.type"))?;
-        let by_user = told.text("source")?.is_none_or(|source| source != "extension");
-        let phase = spoken(self.phase(&name), by_user);
+        let (mut members, mut ctx) = (payload.object("event")?, payload.object("ctx")?);
+        let name = event_name(members.text("type")?, event, "event.type")?;
+        let by_user = members.text("source")?.is_none_or(|source| source != "extension");
+        let phase = turn_if_by_user(self.phase(&name), by_user);
         let (tool, input, action) = match phase {
-            Phase::Before | Phase::After => {
-                let tool = told.text("toolName")?.ok_or(DecodeError::MissingField("event.toolName"))?;
-                let input = told.take("input")?.ok_or(DecodeError::MissingField("event.input"))?;
-                if !matches!(input, Json::Object(_)) {
-                    return Err(DecodeError::WrongField("event.input"));
-                }
+            Phase::Before | Phase::Permission | Phase::After => {
+                let tool = members.text("toolName")?.ok_or(DecodeError::MissingField("event.toolName"))?;
+                let input = input_of(members.take("input")?, false, "event.input")?;
                 let action = match TOOLS.find(&tool) {
                     Some(known) => as_pi_reads_it(known.action(&input)),
                     None => TOOLS.action(&tool, &input),
                 };
                 (tool, input, action)
             }
-            _ => (Cow::Borrowed(""), Json::Null, Action::Nothing),
+            Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other => {
+                NO_TOOL
+            }
         };
         let trusted = match ctx.take("trusted")? {
             Some(Json::Bool(trusted)) => Some(trusted),
@@ -105,8 +103,8 @@ impl Host for Pi {
             tool,
             input,
             action,
-            said: told.said("text", phase)?,
-            output: (phase == Phase::After).then(|| output(&mut told)).flatten(),
+            said: members.said("text", phase)?,
+            output: (phase == Phase::After).then(|| output(&mut members)).flatten(),
             ..Call::event(self.id(), name, phase)
         })
     }

@@ -1,50 +1,39 @@
 //! The plain answer: for hosts whose own code keeps a `toolgate serve`, and for everyone without a page here.
 
-use serde::Serialize;
 use serde_json::value::RawValue;
 use toolgate_model::{
     Answer, Call, Finding, FindingKind, Json, Phase, RedactedOutput, Reply, Terms, Unstoppable, Verdict,
 };
 
-use crate::reply::{joined, no_objection, print, redacted, rewritten};
+use crate::reply::{answer_object, joined, no_objection, print, redacted, rewritten, tell_or_silence};
 
-/// One verdict in words that any program can act on. docs/protocol.md is its manual.
-#[derive(Default, Serialize)]
-struct Body<'a> {
-    decision: &'a str,
-    /// The gate vouches: the host need not ask either.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    granted: bool,
-    /// For the model, word for word.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    /// What a question is answered with in the user's stead.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<&'a str>,
-    /// The whole input to run with instead.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input: Option<Json<'a>>,
-    /// What the model is to see instead of the tool's output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<&'a RawValue>,
-    /// For the model, beside that output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-    /// The user's answer as it is passed on to the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'a str>,
-    /// For the model besides.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    context: Option<&'a str>,
-    /// What a session came to, at its end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    summary: Option<&'a str>,
-    /// What the host is to do about an error of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    handling: Option<&'static str>,
-    /// For the person, and not for the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notice: Option<String>,
+answer_object! {
+    /// One verdict in words that any program can act on. docs/protocol.md is its manual.
+    struct Body<'a> {
+        decision: &'a str,
+        /// The gate vouches: the host need not ask either.
+        granted: bool,
+        /// For the model, word for word.
+        reason: &'a str,
+        /// What a question is answered with in the user's stead.
+        answer: &'a str,
+        /// The whole input to run with instead.
+        input: Json<'a>,
+        /// What the model is to see instead of the tool's output.
+        output: &'a RawValue,
+        /// For the model, beside that output.
+        note: String,
+        /// The user's answer as it is passed on to the model.
+        text: &'a str,
+        /// For the model besides.
+        context: &'a str,
+        /// What a session came to, at its end.
+        summary: &'a str,
+        /// What the host is to do about an error of its own.
+        handling: &'static str,
+        /// For the person, and not for the model.
+        notice: String,
+    }
 }
 
 /// Says the verdict. `objection` is what the host's own code makes of the decision: `None` where the call may run.
@@ -54,12 +43,12 @@ pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict, terms: &Terms, objectio
     let notice = joined(stepped_back.as_deref(), terms.notice.as_deref());
     let input = rewritten(call, terms).filter(|_| verdict.decision().may_run());
     let tells = notice.is_some() || terms.context.is_some();
-    let made = objection.unwrap_or_else(|| no_objection(input.is_some(), verdict.granted(), tells));
+    let client_makes = objection.unwrap_or_else(|| no_objection(input.is_some(), verdict.granted(), tells));
     let message = terms.message(verdict);
     let answer = verdict.answer();
     let body = Body {
-        decision: verdict.decision().word(),
-        granted: verdict.granted(),
+        decision: Some(verdict.decision().word()),
+        granted: verdict.granted().then_some(true),
         // A host that cannot answer in the user's stead denies with the same words.
         reason: answer.or(message.as_deref()),
         answer,
@@ -68,7 +57,7 @@ pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict, terms: &Terms, objectio
         notice,
         ..Body::default()
     };
-    print(made, &body)
+    print(client_makes, &body)
 }
 
 /// What has happened cannot be stopped, only shown in another form.
@@ -76,7 +65,7 @@ pub(crate) fn tell(phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply 
     let context = terms.context.as_deref();
     let (context, summary) = if phase == Unstoppable::End { (None, context) } else { (context, None) };
     let body = Body {
-        decision: "allow",
+        decision: Some("allow"),
         output: redacted(terms),
         note: terms.output.as_ref().map(RedactedOutput::note),
         text: terms.said.as_deref(),
@@ -86,14 +75,10 @@ pub(crate) fn tell(phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply 
         notice: terms.notice.clone(),
         ..Body::default()
     };
-    let says = [&body.text, &body.context, &body.summary, &body.handling].into_iter().any(Option::is_some);
-    let answer = if body.output.is_some() {
-        Answer::Redact
-    } else if says || body.note.is_some() || body.notice.is_some() {
-        Answer::Tell
-    } else {
-        Answer::Silence
-    };
+    let told =
+        [body.text, body.context, body.summary, body.handling, body.note.as_deref(), body.notice.as_deref()];
+    let tells = told.iter().any(Option::is_some);
+    let answer = if body.output.is_some() { Answer::Redact } else { tell_or_silence(tells) };
     print(answer, &body)
 }
 
@@ -106,15 +91,15 @@ fn handling(error: &Json<'_>) -> &'static str {
 }
 
 /// Refuses. After a call that is: show the reason instead of what nobody could look through. An event that stops and shows
-/// nothing is let pass, and the person told.
+/// nothing is let pass, and the person is told.
 pub(crate) fn refuse(phase: Option<Phase>, message: &str) -> Reply {
     match phase {
         Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => {
-            let body = Body { decision: "allow", notice: Some(message.to_owned()), ..Body::default() };
+            let body = Body { decision: Some("allow"), notice: Some(message.to_owned()), ..Body::default() };
             print(Answer::Tell, &body)
         }
         None | Some(Phase::Before | Phase::Permission | Phase::Config | Phase::After) => {
-            print(Answer::Deny, &Body { decision: "deny", reason: Some(message), ..Body::default() })
+            print(Answer::Deny, &Body { decision: Some("deny"), reason: Some(message), ..Body::default() })
         }
     }
 }

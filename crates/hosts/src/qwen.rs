@@ -3,7 +3,7 @@
 //! What the client does, as observed on 0.24.4: it ignores a changed input and runs the original, so a rewrite is
 //! a denial that says what to write instead; exit 2 without text lets the call run. What a tool gave back can be neither
 //! changed nor hidden: a block after the call leaves it where it is. `additionalContext` after a call is for the model. That
-//! `systemMessage` is shown beside exit 2 has not been seen. The calls of a sub-agent tell its id and no kind: the id is its
+//! `systemMessage` is shown beside exit 2 has not been seen. The calls of a sub-agent name its id and no kind: the id is its
 //! kind, a `-`, and the id of the call that started it.
 
 use toolgate_model::{
@@ -45,16 +45,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-const DIALECT: Dialect = Dialect { host: "qwen", tools: TOOLS, phase };
-
-/// Where its events stand.
-fn phase(event: &str) -> Phase {
-    match phase_of_kin(event) {
-        // It comes before every request to the model and not only when the user has spoken: it begins no turn.
-        Phase::Prompt => Phase::Other,
-        phase => phase,
-    }
-}
+const DIALECT: Dialect = Dialect { host: "qwen", tools: TOOLS, phase: |event| Qwen.phase(event) };
 
 /// Denies in every form that the client obeys.
 fn deny(notice: Option<&str>, message: &str) -> Reply {
@@ -75,7 +66,11 @@ impl Host for Qwen {
     }
 
     fn phase(&self, event: &str) -> Phase {
-        phase(event)
+        match phase_of_kin(event) {
+            // It comes before every request to the model and not only when the user has spoken: it begins no turn.
+            Phase::Prompt => Phase::Other,
+            phase => phase,
+        }
     }
 
     fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {

@@ -4,6 +4,19 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use toolgate_model::{Answer, Call, Json, Reply, Terms};
 
+/// An object of an answer. A member that is not set is not written: a `null` makes some clients drop the whole answer and
+/// run the call.
+macro_rules! answer_object {
+    ($(#[$of_object:meta])* $vis:vis struct $name:ident<'a> { $($(#[$of_member:meta])* $member:ident: $type:ty,)* }) => {
+        #[derive(Default, serde::Serialize)]
+        $(#[$of_object])*
+        $vis struct $name<'a> {
+            $($(#[$of_member])* #[serde(skip_serializing_if = "Option::is_none")] $vis $member: Option<$type>,)*
+        }
+    };
+}
+pub(crate) use answer_object;
+
 const LINE_BREAKS: [char; 2] = ['\n', '\r'];
 
 /// One line of JSON, and what the client makes of it. Our own types hold no map with a key that is no string: the only
@@ -22,14 +35,18 @@ pub(crate) fn print_denial(body: &impl Serialize, message: &str) -> Reply {
     Reply { stdout: print(Answer::Deny, body).stdout, ..Reply::blocking(message) }
 }
 
-/// What a client makes of no objection, by what stands beside it.
+/// What a client makes of no objection, by what comes with it.
 pub(crate) fn no_objection(rewritten: bool, granted: bool, tells: bool) -> Answer {
-    match (rewritten, granted, tells) {
-        (true, _, _) => Answer::Rewrite,
-        (false, true, _) => Answer::Grant,
-        (false, false, true) => Answer::Tell,
-        (false, false, false) => Answer::Silence,
+    match (rewritten, granted) {
+        (true, _) => Answer::Rewrite,
+        (false, true) => Answer::Grant,
+        (false, false) => tell_or_silence(tells),
     }
+}
+
+/// What a client makes of an answer that changes nothing.
+pub(crate) fn tell_or_silence(tells: bool) -> Answer {
+    if tells { Answer::Tell } else { Answer::Silence }
 }
 
 /// Both texts, each in lines of its own; `None` where there is neither.

@@ -16,7 +16,7 @@ pub(crate) struct Dialect {
     pub host: &'static str,
     /// Its tools.
     pub tools: Toolset,
-    /// Where its events stand.
+    /// In which phase of a call its events come.
     pub phase: fn(&str) -> Phase,
 }
 
@@ -55,54 +55,66 @@ impl Dialect {
         stdin: &'a [u8],
     ) -> Result<Call<'a>, DecodeError> {
         let event: Event<'a> = serde_json::from_slice(stdin).map_err(malformed)?;
-        let name = event
-            .hook_event_name
-            .or(named.map(Cow::Borrowed))
-            .ok_or(DecodeError::MissingField("hook_event_name"))?;
+        let name = event_name(event.hook_event_name, named, "hook_event_name")?;
         let prompt = match event.prompt {
             Some(Json::Text(prompt)) => Some(prompt),
             _ => None,
         };
         let by_user = event.agent_id.is_none() && !prompt.as_deref().is_some_and(is_notification);
-        let phase = spoken((self.phase)(&name), by_user);
+        let phase = turn_if_by_user((self.phase)(&name), by_user);
         let (tool, input, action) = match phase {
             Phase::Before | Phase::Permission | Phase::After => {
                 let tool = event.tool_name.ok_or(DecodeError::MissingField("tool_name"))?;
-                let input = event.tool_input.ok_or(DecodeError::MissingField("tool_input"))?;
-                if !matches!(input, Json::Object(_)) {
-                    return Err(DecodeError::WrongField("tool_input"));
-                }
-                let action = once(phase, self.tools.action(&tool, &input));
+                let input = input_of(event.tool_input, false, "tool_input")?;
+                let action = counted_once(phase, self.tools.action(&tool, &input));
                 (tool, input, action)
             }
             Phase::Config => (Cow::Borrowed(""), Json::Null, Action::Configure(event.file_path)),
-            Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other => {
-                (Cow::Borrowed(""), Json::Null, Action::Nothing)
-            }
+            Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other => NO_TOOL,
         };
+        let response = event.tool_response.filter(|_| phase == Phase::After);
         Ok(Call {
             session: event.session_id,
             cwd: event.cwd,
             transcript: event.transcript_path,
-            entered: (phase == Phase::After && tool == "EnterWorktree")
-                .then_some(event.tool_response)
-                .flatten()
-                .and_then(worktree_entered),
+            entered: response.filter(|_| tool == "EnterWorktree").and_then(worktree_entered),
             agent: Agent { id: event.agent_id, kind: event.agent_type },
-            said: match phase {
-                Phase::Prompt => prompt,
-                Phase::After if matches!(action, Action::Question) => event.tool_response.and_then(answered),
-                _ => None,
+            said: match (&action, response) {
+                (Action::Question, Some(response)) => users_answers(response),
+                _ => prompt.filter(|_| phase == Phase::Prompt),
             },
             tool,
             input,
             action,
-            output: event
-                .tool_response
-                .filter(|_| phase == Phase::After)
-                .map(|output| Cow::Borrowed(output.get())),
+            output: response.map(|output| Cow::Borrowed(output.get())),
             ..Call::event(self.host, name, phase)
         })
+    }
+}
+
+/// What an event asks a tool to do, where it is about none.
+pub(crate) const NO_TOOL: (Cow<'static, str>, Json<'static>, Action<'static>) =
+    (Cow::Borrowed(""), Json::Null, Action::Nothing);
+
+/// The event's name: as it says itself, else as the registration does.
+pub(crate) fn event_name<'a>(
+    own: Option<Cow<'a, str>>,
+    registered: Option<&'a str>,
+    field: &'static str,
+) -> Result<Cow<'a, str>, DecodeError> {
+    own.or(registered.map(Cow::Borrowed)).ok_or(DecodeError::MissingField(field))
+}
+
+/// A tool's input: an object or, where the host sends patches so, one text.
+pub(crate) fn input_of<'a>(
+    input: Option<Json<'a>>,
+    may_be_text: bool,
+    field: &'static str,
+) -> Result<Json<'a>, DecodeError> {
+    match input.ok_or(DecodeError::MissingField(field))? {
+        input @ Json::Object(_) => Ok(input),
+        input @ Json::Text(_) if may_be_text => Ok(input),
+        _ => Err(DecodeError::WrongField(field)),
     }
 }
 
@@ -117,7 +129,7 @@ fn worktree_entered<'a>(response: &RawValue) -> Option<Cow<'a, str>> {
 }
 
 /// A question is judged, and counted, before it is asked: the permission that some hosts ask for besides is not one more.
-pub(crate) fn once(phase: Phase, action: Action<'_>) -> Action<'_> {
+pub(crate) fn counted_once(phase: Phase, action: Action<'_>) -> Action<'_> {
     match action {
         Action::Question if phase == Phase::Permission => Action::Internal,
         action => action,
@@ -125,7 +137,7 @@ pub(crate) fn once(phase: Phase, action: Action<'_>) -> Action<'_> {
 }
 
 /// Hosts raise the event of a prompt also for what no user has said, a sub-agent's task for one: that begins no turn.
-pub(crate) fn spoken(phase: Phase, by_user: bool) -> Phase {
+pub(crate) fn turn_if_by_user(phase: Phase, by_user: bool) -> Phase {
     if phase == Phase::Prompt && !by_user { Phase::Other } else { phase }
 }
 
@@ -135,7 +147,7 @@ fn is_notification(prompt: &str) -> bool {
 }
 
 /// What the user answered to the questions of a tool, each answer in lines of its own.
-fn answered<'a>(response: &RawValue) -> Option<Cow<'a, str>> {
+fn users_answers<'a>(response: &RawValue) -> Option<Cow<'a, str>> {
     #[derive(Deserialize)]
     struct Response {
         answers: BTreeMap<String, String>,
@@ -144,7 +156,7 @@ fn answered<'a>(response: &RawValue) -> Option<Cow<'a, str>> {
     Some(Cow::Owned(answers.into_values().collect::<Vec<_>>().join("\n")))
 }
 
-/// Where in an event something stands that cannot be read.
+/// Where the event cannot be read.
 #[expect(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 pub(crate) fn malformed(error: serde_json::Error) -> DecodeError {
     DecodeError::Malformed { line: error.line(), column: error.column() }

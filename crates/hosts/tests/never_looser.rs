@@ -1,7 +1,8 @@
 //! The answer is never looser than the verdict: for every host, event and verdict, what the client would do with the
 //! answer is held against what was decided.
 //!
-//! What a client does stands here once more, in [`obeyed`], as it was observed: not as our encoders mean it.
+//! What a client does is written here once more, in [`obeyed`] and [`shown`], as it was observed: not as our encoders mean it.
+//! What a reply says of itself for the record is held against the same reading.
 
 #![expect(
     clippy::unwrap_used,
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use support::{CAPTURED, Payload, payloads};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
-    ActivationState, Agent, Call, Decision, Facts, Finding, FindingKind, Phase, Places, Policy,
+    ActivationState, Agent, Answer, Call, Decision, Facts, Finding, FindingKind, Phase, Places, Policy,
     RedactedOutput, Reply, Ruleset, Terms, Unknown, Verdict, Wording,
 };
 
@@ -198,9 +199,15 @@ fn mpm(reply: &Reply) -> Obeyed {
 }
 
 /// The adapters and everyone who speaks the plain protocol: what is not understood is a denial.
-fn plain(reply: &Reply) -> Obeyed {
+fn plain(host: &str, event: &str, reply: &Reply) -> Obeyed {
     let Some(answer) = answer(reply) else { return Obeyed::as_said(Decision::Deny) };
     match text(&answer, "/decision") {
+        // It gives its plugins no way to ask.
+        Some("ask") if host == "opencode" => Obeyed::as_said(Decision::Deny),
+        // A call cannot be changed there any more.
+        Some("allow") if event == "onPermissionRequest" && answer.get("input").is_some() => {
+            Obeyed::as_said(Decision::Deny)
+        }
         Some("allow") => Obeyed {
             granted: answer["granted"] == true,
             input: answer.get("input").cloned(),
@@ -221,15 +228,35 @@ fn obeyed(host: &str, event: &str, sent: &Value, reply: &Reply) -> Obeyed {
         "gemini" => gemini(sent, reply),
         "mpm" => mpm(reply),
         "qwen" => qwen(reply),
-        "copilot-sdk" | "generic" | "opencode" | "pi" => plain(reply),
+        "copilot-sdk" | "generic" | "opencode" | "pi" => plain(host, event, reply),
         other => panic!("what does {other} do?"),
     }
+}
+
+/// What the record has to say of the reply to an event that can be stopped.
+fn answer_to_record(host: &str, event: &str, obeyed: &Obeyed, reply: &Reply) -> Answer {
+    match obeyed.decision {
+        Decision::Deny => Answer::Deny,
+        Decision::Ask => Answer::Ask,
+        Decision::Allow if obeyed.input.is_some() => Answer::Rewrite,
+        Decision::Allow if obeyed.granted => Answer::Grant,
+        Decision::Allow => tell_or_silence(host, event, reply),
+    }
+}
+
+/// What the record has to say of a reply that neither stops nor changes anything.
+fn tell_or_silence(host: &str, event: &str, reply: &Reply) -> Answer {
+    let plain = answer(reply).filter(|_| matches!(host, "copilot-sdk" | "generic" | "opencode" | "pi"));
+    let more = plain
+        .is_some_and(|plain| ["text", "summary", "handling"].iter().any(|name| plain.get(name).is_some()));
+    let texts = [shown_to_user(host, event, reply), told_to_model(host, event, reply)];
+    if more || texts != ["", ""] { Answer::Tell } else { Answer::Silence }
 }
 
 /// Events of every host: captured ones, and made-up ones where none could be captured.
 fn events() -> Vec<(&'static str, Payload)> {
     let captured = CAPTURED.iter().map(|(directory, id, _)| (*directory, *id));
-    // It is told Claude Code's events.
+    // It gets Claude Code's events.
     let captured = captured.chain([("claude-code", "mpm")]);
     let mut events: Vec<_> = captured
         .flat_map(|(directory, id)| payloads(directory).into_iter().map(move |one| (id, one)))
@@ -348,19 +375,24 @@ fn check(id: &str, event: &str, call: &Call<'_>, decision: Decision, message: &s
     let what = format!("{id} {event} {decision:?} {message:?} {besides:?}: {reply:?}");
     let obeyed = obeyed(id, event, &sent, &reply);
     // A prompt that the host shows anyway is the asking.
-    let asked_anyway = call.phase == Phase::Permission && decision != Decision::Deny;
+    let asked_anyway = call.phase == Phase::Permission && !decision.denies();
     assert!(obeyed.decision >= decision || asked_anyway, "looser: {what} -> {obeyed:?}");
     assert!(!obeyed.granted || verdict.granted(), "a grant that nobody gave: {what}");
     let changed = rewrites.iter().fold(sent, |mut input, (name, text)| {
         input[name] = json!(text);
         input
     });
-    let runs = obeyed.decision == Decision::Allow && call.phase == Phase::Before;
+    let runs = obeyed.decision.may_run() && call.phase == Phase::Before;
     if runs && !rewrites.is_empty() {
         assert_eq!(obeyed.input, Some(changed), "the change is lost: {what}");
     } else if runs {
         assert_eq!(obeyed.input, None, "a change that nobody made: {what}");
     }
+    assert_eq!(
+        reply.answer,
+        answer_to_record(id, event, &obeyed, &reply),
+        "what is recorded: {what} -> {obeyed:?}"
+    );
 }
 
 #[test]
@@ -371,7 +403,7 @@ fn no_answer_is_looser_than_its_verdict() {
     for (id, Payload { place, event, bytes }) in events() {
         let call = host(id).unwrap().decode(Some(&event), &bytes);
         let call = call.unwrap_or_else(|error| panic!("{place}: {error}"));
-        if !matches!(call.phase, Phase::Before | Phase::Permission) {
+        if !call.phase.stops() {
             continue;
         }
         seen += 1;
@@ -428,7 +460,7 @@ fn the_user_and_the_model_are_told_where_the_client_can_do_it() {
     for (id, Payload { place, event, bytes }) in events() {
         let host = host(id).unwrap();
         let call = host.decode(Some(&event), &bytes).unwrap();
-        let telling = |decision| {
+        let tell_both = |decision| {
             let objects = Objects { decision, message: "no", answer: None };
             let notice = Some("for the user".into());
             let terms = Terms { notice, context: Some("for the model".into()), ..Terms::default() };
@@ -439,7 +471,7 @@ fn the_user_and_the_model_are_told_where_the_client_can_do_it() {
             }
         };
         for decision in [Decision::Allow, Decision::Deny] {
-            let reply = telling(decision);
+            let reply = tell_both(decision);
             let (user, model) = (shown_to_user(id, &event, &reply), told_to_model(id, &event, &reply));
             let whole = format!("{}{}", reply.stdout, reply.stderr);
             assert_eq!(
@@ -452,8 +484,8 @@ fn the_user_and_the_model_are_told_where_the_client_can_do_it() {
             let expected = shows && matches!(call.phase, Phase::Before | Phase::Prompt);
             assert!(user.contains("for the user") || !expected, "{place}: {reply:?}");
             let begins = matches!(call.phase, Phase::Start | Phase::Prompt);
-            let heard = id != "mpm" && !(id == "cursor" && call.phase == Phase::Prompt);
-            assert!(model == "for the model" || !begins || !heard, "{place}: {reply:?}");
+            let takes_context = id != "mpm" && !(id == "cursor" && call.phase == Phase::Prompt);
+            assert!(model == "for the model" || !begins || !takes_context, "{place}: {reply:?}");
             if begins && !model.is_empty() {
                 begun.insert(id);
             }
@@ -542,17 +574,18 @@ fn every_host_refuses_what_cannot_be_judged() {
     for (id, Payload { place, event, bytes }) in events() {
         let host = host(id).unwrap();
         let Ok(call) = host.decode(Some(&event), &bytes) else { panic!("{place}") };
-        if !matches!(call.phase, Phase::Before | Phase::Permission) {
+        assert_eq!(host.refuse(None, "toolgate cannot judge this call").answer, Answer::Deny, "{place}");
+        if !call.phase.stops() {
             continue;
         }
         let sent = serde_json::to_value(&call.input).unwrap();
-        for phase in [Some(call.phase), Some(host.phase(&event))] {
-            let reply = host.refuse(phase, "toolgate cannot judge this call");
-            assert_eq!(
-                obeyed(id, &event, &sent, &reply).decision,
-                Decision::Deny,
-                "{id}, {place}: {reply:?}"
-            );
+        let refused = [call.phase, host.phase(&event)]
+            .map(|phase| host.refuse(Some(phase), "toolgate cannot judge this call"));
+        // An event that can be stopped, and that nobody has decided about.
+        let undecided = host.tell(&call, &Terms { notice: Some("notice".into()), ..Terms::default() });
+        for reply in refused.into_iter().chain([undecided]) {
+            let denied = obeyed(id, &event, &sent, &reply).decision.denies();
+            assert!(denied && reply.answer == Answer::Deny, "{id}, {place}: {reply:?}");
         }
         if call.phase == Phase::Before {
             let reply = host.refuse(None, "toolgate cannot judge this call");
@@ -561,6 +594,65 @@ fn every_host_refuses_what_cannot_be_judged() {
         }
     }
 }
+
+#[test]
+fn the_reason_of_a_denial_comes_with_what_the_agent_is_urged_to_do() {
+    let denied = verdict(&Objects { decision: Decision::Deny, message: "no", answer: None }, false);
+    let terms = Terms { urge: Some("look around".into()), ..Terms::default() };
+    for (id, Payload { place, event, bytes }) in events() {
+        let host = host(id).unwrap();
+        let call = host.decode(Some(&event), &bytes).unwrap();
+        if call.phase.stops() {
+            let reply = host.encode(&call, &denied, &terms);
+            let whole = format!("{}{}", reply.stdout, reply.stderr);
+            assert!(whole.contains("no; look around [p]"), "{place}: {reply:?}");
+        }
+    }
+}
+
+#[test]
+fn the_record_says_what_the_client_makes_of_an_event_that_stops_nothing() {
+    let mut seen = HashSet::new();
+    for (id, Payload { place, event, bytes }) in after_events() {
+        let host = host(id).unwrap();
+        let call = host.decode(Some(&event), &bytes).unwrap();
+        if call.phase.stops() {
+            continue;
+        }
+        for bits in 0..16 {
+            let given = |bit: u8, text: &str| (bits & (1 << bit) != 0).then(|| text.to_owned());
+            let output = call.output.as_deref().and_then(|output| given(0, output));
+            let terms = Terms {
+                output: output.map(|output| RedactedOutput { output, count: 1 }),
+                notice: given(1, "notice"),
+                context: given(2, "context"),
+                said: given(3, "said"),
+                ..Terms::default()
+            };
+            let reply = host.tell(&call, &terms);
+            let expected = match shown(id, &event, &call, &reply) {
+                Some(_) => Answer::Redact,
+                None => tell_or_silence(id, &event, &reply),
+            };
+            assert_eq!(reply.answer, expected, "{place}: {terms:?} {reply:?}");
+            seen.insert(expected.word());
+        }
+        let reply = host.refuse(Some(call.phase), "no way");
+        let expected = match shown(id, &event, &call, &reply) {
+            // Its refusal does not know the tool, and hides the output of some tools only.
+            Some(_) if id == "cursor" => Answer::Silence,
+            Some(_) => Answer::Deny,
+            None => tell_or_silence(id, &event, &reply),
+        };
+        assert_eq!(reply.answer, expected, "{place}: {reply:?}");
+        let granted = verdict(&Objects { decision: Decision::Allow, message: "", answer: None }, true);
+        assert_eq!(host.encode(&call, &granted, &Terms::default()), host.refuse(None, MISPLACED), "{place}");
+    }
+    assert_eq!(seen, HashSet::from(["silence", "tell", "redact"]));
+}
+
+/// What a verdict about an event that nothing can stop is refused with.
+const MISPLACED: &str = "toolgate decided about an event that nothing can stop";
 
 #[test]
 fn every_host_is_held_to_it() {
