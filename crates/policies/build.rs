@@ -25,7 +25,7 @@ struct Pack {
 
 /// One rule as it is written; `packs/README.md` says what each key means.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Rule {
     id: String,
     command: OneOrMore,
@@ -47,6 +47,9 @@ struct Rule {
     unless: Vec<String>,
     #[serde(default)]
     unless_text: Vec<String>,
+    /// Other shapes of the same rule.
+    #[serde(default)]
+    or: Vec<Shape>,
     #[serde(default)]
     after: Vec<String>,
     #[serde(default)]
@@ -63,6 +66,77 @@ struct Rule {
     misses: Vec<String>,
 }
 
+/// What a rule asks of a command.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Shape {
+    command: OneOrMore,
+    #[serde(default)]
+    any: Vec<String>,
+    #[serde(default)]
+    all: Vec<String>,
+    #[serde(default)]
+    operand: Vec<String>,
+    #[serde(default)]
+    operands: u8,
+    #[serde(default)]
+    text: Vec<String>,
+    #[serde(default)]
+    fed_by: Vec<String>,
+    #[serde(default)]
+    output: Vec<String>,
+    #[serde(default)]
+    unless: Vec<String>,
+    #[serde(default)]
+    unless_text: Vec<String>,
+}
+
+impl Rule {
+    /// All shapes, the one that stands in the rule itself first. They are taken out of it.
+    fn shapes(&mut self) -> Vec<Shape> {
+        let first = Shape {
+            command: std::mem::replace(&mut self.command, OneOrMore::More(Vec::new())),
+            any: std::mem::take(&mut self.any),
+            all: std::mem::take(&mut self.all),
+            operand: std::mem::take(&mut self.operand),
+            operands: self.operands,
+            text: std::mem::take(&mut self.text),
+            fed_by: std::mem::take(&mut self.fed_by),
+            output: std::mem::take(&mut self.output),
+            unless: std::mem::take(&mut self.unless),
+            unless_text: std::mem::take(&mut self.unless_text),
+        };
+        std::iter::once(first).chain(std::mem::take(&mut self.or)).collect()
+    }
+}
+
+impl Shape {
+    fn commands(&self) -> Vec<String> {
+        match &self.command {
+            OneOrMore::One(command) => vec![command.clone()],
+            OneOrMore::More(commands) => commands.clone(),
+        }
+    }
+
+    /// The value of the table that this shape becomes.
+    fn code(&self) -> String {
+        format!(
+            "Shape {{ command: &{:?}, any: &{:?}, all: &{:?}, operand: &{:?}, operands: {}, text: &{:?}, fed_by: &{:?}, \
+             output: &{:?}, unless: &{:?}, unless_text: &{:?} }}",
+            self.commands(),
+            self.any,
+            self.all,
+            self.operand,
+            self.operands,
+            self.text,
+            self.fed_by,
+            self.output,
+            self.unless,
+            self.unless_text
+        )
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum OneOrMore {
@@ -77,50 +151,40 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::read_dir("packs")?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     files.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
     files.sort();
-    let (mut packs, mut rules) = (String::new(), String::new());
+    let (mut packs, mut rules, mut examples) = (String::new(), String::new(), String::new());
     let mut by_command: BTreeMap<(String, String), BTreeSet<usize>> = BTreeMap::new();
     let mut ids = BTreeSet::new();
+    let mut number = 0;
     for path in &files {
         let name = path.file_stem().and_then(|name| name.to_str()).ok_or("a pack's name is no text")?;
         let pack: Pack = toml::from_str(&fs::read_to_string(path)?)
             .map_err(|error| format!("{}: {error}", path.display()))?;
         writeln!(packs, "    ({name:?}, {:?}),", pack.about)?;
-        for rule in pack.rule {
-            let number = ids.len();
+        for mut rule in pack.rule {
             check(&rule, &ids).map_err(|error| format!("{}: rule `{}`: {error}", path.display(), rule.id))?;
             ids.insert(rule.id.clone());
-            let commands = match rule.command {
-                OneOrMore::One(command) => vec![command],
-                OneOrMore::More(commands) => commands,
-            };
-            for (program, first) in commands.iter().flat_map(|command| keys(command)) {
-                by_command.entry((program, first)).or_default().insert(number);
-            }
+            writeln!(examples, "    ({:?}, {:?}),", rule.id, rule.hits.first().ok_or("no example")?)?;
             let response = if rule.decision == "deny" { "Deny" } else { "Ask" };
-            writeln!(
-                rules,
-                "    PackRule {{ id: {:?}, pack: {name:?}, optional: {}, shape: Shape {{ command: &{commands:?}, any: &{:?}, all: \
-                 &{:?}, operand: &{:?}, operands: {}, text: &{:?}, fed_by: &{:?}, output: &{:?}, unless: &{:?}, \
-                 unless_text: &{:?} }}, after: &{:?}, unless_env: &{:?}, response: Response::{response}, floor: {}, lease: {}, reason: \
-                 {:?}, instead: {:?} }},",
-                rule.id,
-                pack.optional,
-                rule.any,
-                rule.all,
-                rule.operand,
-                rule.operands,
-                rule.text,
-                rule.fed_by,
-                rule.output,
-                rule.unless,
-                rule.unless_text,
-                rule.after,
-                rule.unless_env,
-                rule.floor,
-                rule.lease,
-                rule.reason,
-                rule.instead
-            )?;
+            for shape in rule.shapes() {
+                for (program, first) in shape.commands().iter().flat_map(|command| keys(command)) {
+                    by_command.entry((program, first)).or_default().insert(number);
+                }
+                number += 1;
+                writeln!(
+                    rules,
+                    "    PackRule {{ id: {:?}, pack: {name:?}, optional: {}, shape: {}, after: &{:?}, unless_env: &{:?}, \
+                     response: Response::{response}, floor: {}, lease: {}, reason: {:?}, instead: {:?} }},",
+                    rule.id,
+                    pack.optional,
+                    shape.code(),
+                    rule.after,
+                    rule.unless_env,
+                    rule.floor,
+                    rule.lease,
+                    rule.reason,
+                    rule.instead
+                )?;
+            }
         }
     }
     let mut index = String::new();
@@ -131,11 +195,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let text = format!(
         "/// The packs, by name, and what each is about.\n\
          pub const PACKS: &[(&str, &str)] = &[\n{packs}];\n\
-         /// All rules.\n\
+         /// All rules. Several in a row have the same id where a rule has several shapes.\n\
          pub(crate) static RULES: &[PackRule] = &[\n{rules}];\n\
          /// The numbers of the rules for each program and first sub-command; `*` for those that no single program names,\n\
          /// and nothing for those that no single sub-command does.\n\
-         pub(crate) static BY_COMMAND: &[(&str, &str, &[u16])] = &[\n{index}];\n"
+         pub(crate) static BY_COMMAND: &[(&str, &str, &[u16])] = &[\n{index}];\n\
+         /// Each rule's id and a command that it finds, in the order of the rules.\n\
+         #[cfg(feature = \"files\")]\n\
+         pub(crate) static EXAMPLES: &[(&str, &str)] = &[\n{examples}];\n"
     );
     fs::write(Path::new(&env::var("OUT_DIR")?).join("packs.rs"), text)?;
     Ok(())
@@ -155,7 +222,7 @@ fn keys(command: &str) -> Vec<(String, String)> {
 fn check(rule: &Rule, ids: &BTreeSet<String>) -> Result<(), String> {
     let plain =
         |id: &str| id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    if ids.contains(&rule.id) || !plain(&rule.id) {
+    if ids.contains(&rule.id) || !plain(&rule.id) || rule.id.is_empty() {
         return Err("its id is taken, or is not of small letters, digits and `-`".to_owned());
     }
     if rule.hits.is_empty() || rule.misses.is_empty() {

@@ -308,7 +308,10 @@ impl Finding {
         for more in parts {
             let _ = write!(tail, ". {more}");
         }
-        let _ = write!(tail, " [{}]", self.policy);
+        let _ = match &*self.rule {
+            "" => write!(tail, " [{}]", self.policy),
+            rule => write!(tail, " [{}: {rule}]", self.policy),
+        };
         let room = MAX_MESSAGE.saturating_sub(tail.chars().count());
         format!("{}{tail}", shorten(&self.reason, room))
     }

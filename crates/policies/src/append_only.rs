@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_model::{Access, After, Change, Decision, Facts, Finding, FindingKind, Policy, Use, shorten};
 
 use crate::project::{changed_in_project, takes_old_tree, team_path};
+use crate::settings::Settings;
 use crate::team::FileRule;
 
 /// `[policy.append-only]`
@@ -47,8 +48,14 @@ impl AppendOnly {
 
 /// The policy over its settings and the team's table.
 pub(crate) struct GrowingFiles<'s> {
-    pub(crate) settings: &'s AppendOnly,
-    pub(crate) files: &'s [FileRule],
+    settings: &'s AppendOnly,
+    files: &'s [FileRule],
+}
+
+impl<'s> GrowingFiles<'s> {
+    pub(crate) fn of(settings: &'s Settings) -> GrowingFiles<'s> {
+        GrowingFiles { settings: &settings.policy.append_only, files: &settings.team.file }
+    }
 }
 
 impl GrowingFiles<'_> {

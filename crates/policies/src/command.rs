@@ -58,6 +58,12 @@ pub(crate) struct Shape<'r, S: 'r> {
 }
 
 impl<S: AsRef<str>> Shape<'_, S> {
+    /// How many things it asks for beside the command: the more, the more specific.
+    pub(crate) fn conditions(&self) -> usize {
+        let lists = [self.any, self.all, self.operand, self.text, self.fed_by, self.output];
+        lists.iter().filter(|list| !list.is_empty()).count() + usize::from(self.operands > 0)
+    }
+
     /// Whether the run has this shape.
     pub(crate) fn fits(&self, run: &Run) -> bool {
         // Most runs have neither, and then there is nothing to take apart.

@@ -4,7 +4,7 @@
 //!
 //! Settings: each `[[rule]]` has a `message` and `directories` (a write into one of that name, or below that
 //! place, is refused), `extensions` (only these file types may be written), or `paths` (patterns as in
-//! `[[scope]]`); `decision` = `deny` (default) or `ask`.
+//! `[[scope]]`); `decision` = `deny` (default) or `ask`; `id` = a name for `[rules]` and the end of its messages.
 //!
 //! Sees through: links and `..`, since it sees where the path leads.
 //! Does not see: file types by content; a name is all that it looks at.
@@ -17,11 +17,16 @@ use toolgate_model::{Facts, Finding, FindingKind, Policy, shorten};
 
 use crate::pattern::Probe;
 use crate::response::{Response, deny};
+use crate::rules::{OwnRule, RuleSwitches};
+use crate::settings::Settings;
 
 /// One `[[rule]]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
+    /// Its id, for `[rules]` and the end of its messages; left out: `rule-` and its place among these entries.
+    #[serde(default)]
+    pub id: String,
     /// What the agent is told.
     pub message: String,
     /// Directory names that may not be written into, wherever they stand.
@@ -38,12 +43,30 @@ pub struct Rule {
     pub decision: Response,
 }
 
-pub(crate) struct CustomRules<'s>(pub(crate) &'s [Rule]);
+impl OwnRule for Rule {
+    const KIND: &'static str = "rule";
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+pub(crate) struct CustomRules<'s> {
+    rules: &'s [Rule],
+    switches: &'s RuleSwitches,
+}
+
+impl<'s> CustomRules<'s> {
+    pub(crate) fn of(settings: &'s Settings) -> CustomRules<'s> {
+        CustomRules { rules: &settings.rule, switches: &settings.rules }
+    }
+}
 
 impl Policy for CustomRules<'_> {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        for rule in self.0 {
-            let Some(decision) = rule.decision.objection() else { continue };
+        for (index, rule) in self.rules.iter().enumerate() {
+            let id = rule.id_at(index);
+            let response = self.switches.get(&id).unwrap_or(rule.decision);
+            let Some(decision) = response.objection() else { continue };
             for used in facts.uses.iter().filter(|used| used.writes()) {
                 let Ok(place) = &used.place else { continue };
                 let broken = |path: &Path| {
@@ -61,6 +84,7 @@ impl Policy for CustomRules<'_> {
                 if place.paths().any(broken) {
                     findings.push(
                         Finding::new("custom-rule", decision, FindingKind::Rule)
+                            .rule(id.clone().into_owned())
                             .at(&used.param, place.lexical.to_string_lossy().into_owned())
                             .because(format!(
                                 "a rule forbids `{}` here: {}",

@@ -4,15 +4,19 @@
 //! --force` what others have built on, `npm publish` is out within seconds, `terraform destroy` is the company.
 //!
 //! Settings: `packs` = the packs that hold (`git`, `disk`, `system`, `database`, `container`, `cloud`, `kubernetes`,
-//! `publish`, `package` where left out; `core` and `email` hold only where they are named); `allow` = ids of rules that do not hold here;
-//! `allow_force_with_lease` = whether `git push --force-with-lease` passes (default `true`); `block` = commands of
+//! `publish`, `package` where left out; `core` and `email` hold only where they are named);
+//! `allow-force-with-lease` = whether `git push --force-with-lease` passes (default `true`); `block` = commands of
 //! your own that are denied, by their words (`"rm -rf"`, `"git push --force"`). `[[command]]` entries are whole rules
-//! of your own. Rules against destroying a disk, and fork bombs, are the floor: no setting takes them back.
+//! of your own, each with an `id` if you like. `[rules]` sets single rules by the id at the end of their messages:
+//! `git-checkout-paths = "ask"`, or `"allow"` for a rule that does not hold here. Where two rules find the same command, the
+//! stricter one speaks. Rules against destroying a disk, and fork bombs, are the floor: no setting takes them back.
 //!
 //! Sees through: spellings (`rm -r -f`, `rm --force -R`, `git -C x push origin +main`), paths to programs, wrappers
 //! (`sudo`, `env`, `xargs`, `find -exec`), scripts, pipes into a shell. Words in quotes, a commit's message or an
 //! `echo` are no commands.
 //! Does not see: what a program that is not named does, and the same done through an interpreter's own functions.
+
+use std::cmp::Reverse;
 
 use regex_lite::Regex;
 use schemars::JsonSchema;
@@ -21,15 +25,16 @@ use toolgate_model::{Decision, Facts, Finding, FindingKind, Gap, Policy, Run, Un
 
 use crate::command::{Shape, canonical, glob};
 use crate::packs::{self, PackRule};
+use crate::response::Response;
+use crate::rules::{OwnRule, RuleSwitches};
+use crate::settings::Settings;
 
 /// `[policy.destructive]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct Destructive {
     /// The packs that hold; all but `core` and `email` where left out.
     pub packs: Option<Vec<String>>,
-    /// Ids of rules that do not hold here.
-    pub allow: Vec<String>,
     /// Whether `git push --force-with-lease` passes.
     pub allow_force_with_lease: bool,
     /// Commands that are denied, by their words: `rm -rf`, `curl`, `git push --force`.
@@ -38,14 +43,16 @@ pub(crate) struct Destructive {
 
 impl Default for Destructive {
     fn default() -> Self {
-        Destructive { packs: None, allow: Vec::new(), allow_force_with_lease: true, block: Vec::new() }
+        Destructive { packs: None, allow_force_with_lease: true, block: Vec::new() }
     }
 }
 
 /// One `[[command]]`: a rule of your own about commands. Every part that is given has to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct CommandRule {
+    /// Its id, for `[rules]` and the end of its messages; left out: `command-` and its place among these entries.
+    pub id: String,
     /// What the agent is told.
     pub message: String,
     /// What to do instead.
@@ -77,7 +84,18 @@ pub struct CommandRule {
     pub ask: bool,
 }
 
+impl OwnRule for CommandRule {
+    const KIND: &'static str = "command";
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
 impl CommandRule {
+    fn response(&self) -> Response {
+        if self.ask { Response::Ask } else { Response::Deny }
+    }
+
     fn shape(&self) -> Shape<'_, String> {
         Shape {
             command: &self.command,
@@ -95,7 +113,7 @@ impl CommandRule {
 }
 
 impl Destructive {
-    /// Says which pack or rule is named that there is not.
+    /// Says which pack is named that there is not.
     pub(crate) fn check(&self) -> Result<(), String> {
         let pack =
             self.packs.iter().flatten().find(|name| !packs::PACKS.iter().any(|(pack, _)| pack == name));
@@ -104,44 +122,62 @@ impl Destructive {
                 packs::PACKS.iter().map(|(pack, _)| format!("`{pack}`")).collect::<Vec<_>>().join(", ");
             return Err(format!("unknown pack `{name}`, expected one of {names}"));
         }
-        for id in &self.allow {
-            match packs::RULES.iter().find(|rule| rule.id == id) {
-                None => return Err(format!("unknown rule `{id}` in `allow`")),
-                Some(rule) if rule.floor => {
-                    return Err(format!("the rule `{id}` is part of the floor, and cannot be allowed"));
-                }
-                Some(_) => {}
-            }
-        }
         match self.block.iter().find(|words| words.trim().is_empty() || words.starts_with('-')) {
             Some(words) => Err(format!("`{words}` in `block` names no command")),
             None => Ok(()),
         }
     }
 
-    fn holds(&self, rule: &PackRule) -> bool {
+    /// What the rule does where no switch names it.
+    fn response(&self, rule: &PackRule) -> Response {
         let chosen = match &self.packs {
             Some(packs) => packs.iter().any(|pack| pack == rule.pack),
             None => !rule.optional,
         };
-        let taken_back =
-            (rule.lease && self.allow_force_with_lease) || self.allow.iter().any(|id| id == rule.id);
-        chosen && !rule.floor && !taken_back
+        let passes = rule.lease && self.allow_force_with_lease;
+        if chosen && !passes { rule.response } else { Response::Allow }
     }
 }
 
-impl Policy for Destructive {
+/// The packs' rules as the settings have them, and the `[[command]]` entries.
+pub(crate) struct CommandRules<'s> {
+    settings: &'s Destructive,
+    switches: &'s RuleSwitches,
+    own: &'s [CommandRule],
+}
+
+impl<'s> CommandRules<'s> {
+    pub(crate) fn of(settings: &'s Settings) -> CommandRules<'s> {
+        CommandRules {
+            settings: &settings.policy.destructive,
+            switches: &settings.rules,
+            own: &settings.command,
+        }
+    }
+}
+
+impl Policy for CommandRules<'_> {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         // A person's own words come first.
-        for run in &facts.runs {
-            if let Some(words) = self.block.iter().find(|words| is_blocked(run, words)) {
-                let finding = Finding::new("destructive", Decision::Deny, FindingKind::Rule)
-                    .because(format!("Shell command blocked: {} is `{}`", shown(run), shorten(words, 80)))
-                    .instead("do without it, or have a person run it");
-                findings.push(finding);
+        self.judge_blocked(facts, findings);
+        let response = |rule: &PackRule| {
+            if rule.floor {
+                return Response::Allow;
+            }
+            self.switches.get(rule.id).unwrap_or_else(|| self.settings.response(rule))
+        };
+        let home = home_of(facts);
+        for (number, run) in facts.runs.iter().enumerate() {
+            let run = &*canonical(run, home);
+            // What the floor forbids is forbidden already, and in its own words.
+            if let Some((decision, rule)) = strictest(facts, number, run, response)
+                && strictest(facts, number, run, of_floor).is_none()
+            {
+                findings.push(finding(decision, rule, run));
             }
         }
-        judge_packs(facts, |rule| self.holds(rule), findings);
+        self.judge_patterns(facts, findings);
+        self.judge_own(facts, findings);
     }
 }
 
@@ -170,17 +206,27 @@ const DEVICES: &[&str] = &[
 
 impl Policy for DiskFloor {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        judge_packs(facts, |rule| rule.floor, findings);
+        let home = home_of(facts);
+        let mut judged = Vec::new();
+        for (number, run) in facts.runs.iter().enumerate() {
+            let known = &*canonical(run, home);
+            if let Some((decision, rule)) = strictest(facts, number, known, of_floor) {
+                findings.push(finding(decision, rule, known));
+                judged.extend(&run.origin);
+            }
+        }
         for used in facts.uses.iter().filter(|used| used.writes()) {
             let Ok(place) = &used.place else { continue };
             let is_device = place.paths().any(|path| {
                 let path = path.to_string_lossy();
                 DEVICES.iter().any(|device| glob(device, &path))
             });
-            if is_device {
+            let is_judged = used.origin.as_ref().is_some_and(|origin| judged.contains(&origin));
+            if is_device && !is_judged {
                 let named = place.lexical.to_string_lossy().into_owned();
                 findings.push(
                     Finding::new("destructive", Decision::Deny, FindingKind::Destructive)
+                        .rule("disk-redirect")
                         .because(format!("Direct disk write is blocked: `{}`", shorten(&named, 100)))
                         .at(&used.param, named)
                         .instead("write to a file in the worktree"),
@@ -191,6 +237,7 @@ impl Policy for DiskFloor {
         if facts.unknown.iter().any(|unknown| bomb(&unknown)) {
             findings.push(
                 Finding::new("destructive", Decision::Deny, FindingKind::Destructive)
+                    .rule("fork-bomb")
                     .because("Fork bomb detected: a function that starts itself without end")
                     .instead("do without it"),
             );
@@ -198,26 +245,38 @@ impl Policy for DiskFloor {
     }
 }
 
-fn judge_packs(facts: &Facts<'_>, holds: impl Fn(&PackRule) -> bool, findings: &mut Vec<Finding>) {
-    let home = facts.places.home.as_ref().and_then(|home| home.lexical.to_str());
-    for (number, run) in facts.runs.iter().enumerate() {
-        let run = &*canonical(run, home);
-        let hit = packs::rules_for(run).filter(|rule| {
-            holds(rule) && rule.shape.fits(run) && !rule.unless_env.iter().any(|set| is_set(facts, run, set))
-        });
-        for rule in hit {
-            let before = facts.runs.get(..number).unwrap_or_default();
-            if before.iter().any(|run| settles(run, rule.after)) {
-                continue;
-            }
-            let Some(decision) = rule.response.objection() else { continue };
-            findings.push(
-                Finding::new("destructive", decision, FindingKind::Destructive)
-                    .because(format!("{}: {}", shown(run), rule.reason))
-                    .instead(rule.instead),
-            );
-        }
-    }
+fn of_floor(rule: &PackRule) -> Response {
+    if rule.floor { rule.response } else { Response::Allow }
+}
+
+fn home_of<'f>(facts: &'f Facts<'_>) -> Option<&'f str> {
+    facts.places.home.as_ref().and_then(|home| home.lexical.to_str())
+}
+
+/// The one rule that speaks about a run where several find it: the strictest; of these one of a pack that the settings
+/// have to name, since somebody wanted its words; of these the one that asks the most of the command.
+fn strictest(
+    facts: &Facts<'_>,
+    number: usize,
+    run: &Run,
+    response: impl Fn(&PackRule) -> Response,
+) -> Option<(Decision, &'static PackRule)> {
+    let before = facts.runs.get(..number).unwrap_or_default();
+    let hits = packs::rules_for(run).filter_map(|rule| {
+        let decision = response(rule).objection()?;
+        let fits = rule.shape.fits(run)
+            && !rule.unless_env.iter().any(|set| is_set(facts, run, set))
+            && !before.iter().any(|run| settles(run, rule.after));
+        fits.then_some((decision, rule))
+    });
+    hits.min_by_key(|(decision, rule)| Reverse((*decision, rule.optional, rule.shape.conditions())))
+}
+
+fn finding(decision: Decision, rule: &PackRule, run: &Run) -> Finding {
+    Finding::new("destructive", decision, FindingKind::Destructive)
+        .rule(rule.id)
+        .because(format!("{}: {}", shown(run), rule.reason))
+        .instead(rule.instead)
 }
 
 /// Whether a variable is set for this one command, as it is written before it: `RAILS_ENV=test`, or `NAME=` for any
@@ -295,12 +354,24 @@ fn is_blocked(run: &Run, words: &str) -> bool {
     rule.shape().fits(run) || as_written.shape().fits(run)
 }
 
-/// The `[[command]]` entries.
-pub(crate) struct OwnRules<'s>(pub(crate) &'s [CommandRule]);
+impl CommandRules<'_> {
+    /// The commands that `block` names.
+    fn judge_blocked(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        for run in &facts.runs {
+            let mut blocked = self.settings.block.iter().enumerate();
+            if let Some((index, words)) = blocked.find(|(_, words)| is_blocked(run, words)) {
+                let finding = Finding::new("destructive", Decision::Deny, FindingKind::Rule)
+                    .rule(format!("block-{}", index + 1))
+                    .because(format!("Shell command blocked: {} is `{}`", shown(run), shorten(words, 80)))
+                    .instead("do without it, or have a person run it");
+                findings.push(finding);
+            }
+        }
+    }
 
-impl Policy for OwnRules<'_> {
-    fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        for rule in self.0.iter().filter(|rule| !rule.pattern.is_empty()) {
+    /// The entries that go by a pattern.
+    fn judge_patterns(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+        for (index, rule) in self.own.iter().enumerate().filter(|(_, rule)| !rule.pattern.is_empty()) {
             let fits = match Regex::new(&rule.pattern) {
                 Ok(pattern) => {
                     let runs = facts.runs.iter().map(|run| run.words.join(" "));
@@ -311,30 +382,31 @@ impl Policy for OwnRules<'_> {
                 Err(_) => !facts.runs.is_empty(),
             };
             if fits {
-                let decision = if rule.ask { Decision::Ask } else { Decision::Deny };
-                findings.push(
-                    Finding::new("destructive", decision, FindingKind::Rule)
-                        .because(format!("a rule forbids such a command: {}", shorten(&rule.message, 200)))
-                        .instead(shorten(&rule.instead, 140)),
-                );
+                let reason = format!("a rule forbids such a command: {}", shorten(&rule.message, 200));
+                findings.extend(self.own_finding(index, rule, reason));
             }
         }
+    }
+
+    /// The entries that go by parsed words.
+    fn judge_own(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for run in &facts.runs {
             let known = canonical(run, None);
-            for rule in self
-                .0
-                .iter()
-                .filter(|rule| !rule.command.is_empty())
-                .filter(|rule| rule.shape().fits(run) || rule.shape().fits(&known))
-            {
-                let decision = if rule.ask { Decision::Ask } else { Decision::Deny };
-                findings.push(
-                    Finding::new("destructive", decision, FindingKind::Rule)
-                        .because(format!("{}: {}", shown(run), shorten(&rule.message, 200)))
-                        .instead(shorten(&rule.instead, 140)),
-                );
+            let fits = |rule: &CommandRule| rule.shape().fits(run) || rule.shape().fits(&known);
+            for (index, rule) in self.own.iter().enumerate() {
+                if !rule.command.is_empty() && fits(rule) {
+                    let reason = format!("{}: {}", shown(run), shorten(&rule.message, 200));
+                    findings.extend(self.own_finding(index, rule, reason));
+                }
             }
         }
+    }
+
+    fn own_finding(&self, index: usize, rule: &CommandRule, reason: String) -> Option<Finding> {
+        let id = rule.id_at(index);
+        let decision = self.switches.get(&id).unwrap_or_else(|| rule.response()).objection()?;
+        let finding = Finding::new("destructive", decision, FindingKind::Rule).rule(id.into_owned());
+        Some(finding.because(reason).instead(shorten(&rule.instead, 140)))
     }
 }
 
@@ -364,6 +436,14 @@ mod tests {
     use crate::tests::{facts, objections, place, used};
     use toolgate_model::{Access, Origin, Places, Resolved, Team, Trouble};
 
+    /// The `[[command]]` entries alone.
+    fn own_rules(own: &[CommandRule]) -> Settings {
+        let destructive = Destructive { packs: Some(Vec::new()), ..Destructive::default() };
+        let mut settings = Settings { command: own.to_vec(), ..Settings::default() };
+        settings.policy.destructive = destructive;
+        settings
+    }
+
     /// What a policy objects to a command whose text this is, and that runs what `run` says.
     fn judged(policy: &dyn Policy, text: &str, run: &str) -> Vec<(Decision, String)> {
         let (places, team) = (Places::default(), Team::default());
@@ -380,8 +460,10 @@ mod tests {
             pattern: r"deploy\s+prod\b".into(),
             ..CommandRule::default()
         };
-        let denied = "a rule forbids such a command: a person deploys; open a pull request [destructive]";
-        let own = OwnRules(std::slice::from_ref(&rule));
+        let denied =
+            "a rule forbids such a command: a person deploys; open a pull request [destructive: command-1]";
+        let own = own_rules(std::slice::from_ref(&rule));
+        let own = CommandRules::of(&own);
         for (text, run, fits) in [
             ("./deploy   prod", "./deploy prod", true),
             ("echo 'deploy prod'", "echo 'deploy prod'", true),
@@ -392,38 +474,45 @@ mod tests {
             let wanted = if fits { vec![(Decision::Deny, denied.to_owned())] } else { Vec::new() };
             assert_eq!(judged(&own, text, run), wanted, "{text}");
         }
-        let asks = [CommandRule { ask: true, ..rule.clone() }];
-        assert_eq!(judged(&OwnRules(&asks), "deploy prod", ""), [(Decision::Ask, denied.to_owned())]);
+        let asks = own_rules(&[CommandRule { ask: true, ..rule.clone() }]);
+        assert_eq!(judged(&CommandRules::of(&asks), "deploy prod", ""), [(Decision::Ask, denied.to_owned())]);
         let (places, team) = (Places::default(), Team::default());
         assert_eq!(objections(&own, &facts("Write", &places, &team)), [], "no command at all");
     }
 
     #[test]
     fn a_pattern_that_cannot_be_read_forbids_every_command() {
-        let broken = [CommandRule { message: "no".into(), pattern: "(".into(), ..CommandRule::default() }];
-        assert_eq!(judged(&OwnRules(&broken), "ls", "ls").len(), 1);
+        let broken = CommandRule { message: "no".into(), pattern: "(".into(), ..CommandRule::default() };
+        let broken = own_rules(&[broken]);
+        let broken = CommandRules::of(&broken);
+        assert_eq!(judged(&broken, "ls", "ls").len(), 1);
         let (places, team) = (Places::default(), Team::default());
-        assert_eq!(objections(&OwnRules(&broken), &facts("Write", &places, &team)), []);
+        assert_eq!(objections(&broken, &facts("Write", &places, &team)), []);
     }
 
     #[test]
     fn a_command_of_your_own_is_denied_or_asked_about() {
         let rule = CommandRule {
+            id: "network".into(),
             message: "the network is closed".into(),
             instead: "use the cache".into(),
             command: vec!["curl".into()],
             ..CommandRule::default()
         };
-        let said = "`curl x`: the network is closed; use the cache [destructive]".to_owned();
-        let asks = [CommandRule { ask: true, ..rule.clone() }];
-        assert_eq!(judged(&OwnRules(&[rule]), "curl x", "curl x"), [(Decision::Deny, said.clone())]);
-        assert_eq!(judged(&OwnRules(&asks), "curl x", "curl x"), [(Decision::Ask, said)]);
-        assert_eq!(judged(&OwnRules(&asks), "echo curl", "echo curl"), []);
+        let said = "`curl x`: the network is closed; use the cache [destructive: network]".to_owned();
+        let denies = own_rules(std::slice::from_ref(&rule));
+        let asks = own_rules(&[CommandRule { ask: true, ..rule }]);
+        let (denies, asks) = (CommandRules::of(&denies), CommandRules::of(&asks));
+        assert_eq!(judged(&denies, "curl x", "curl x"), [(Decision::Deny, said.clone())]);
+        assert_eq!(judged(&asks, "curl x", "curl x"), [(Decision::Ask, said)]);
+        assert_eq!(judged(&asks, "echo curl", "echo curl"), []);
     }
 
     #[test]
     fn blocked_words_are_denied_in_the_settings_own_words() {
-        let block = Destructive { block: vec!["git push --force".into()], ..Destructive::default() };
+        let mut settings = Settings::default();
+        settings.policy.destructive.block = vec!["git push --force".into()];
+        let block = CommandRules::of(&settings);
         let found = judged(&block, "", "git push --force origin main");
         let (decision, message) = found.first().unwrap();
         assert_eq!(*decision, Decision::Deny);
@@ -494,21 +583,64 @@ mod tests {
     fn what_is_named_and_is_not_there_is_an_error() {
         let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
         let packs = |names: &[&str]| Destructive { packs: Some(words(names)), ..Destructive::default() };
-        let allow = |ids: &[&str]| Destructive { allow: words(ids), ..Destructive::default() };
         let block = |commands: &[&str]| Destructive { block: words(commands), ..Destructive::default() };
-        let optional = packs::RULES.iter().find(|rule| !rule.floor).unwrap().id;
-        for right in [packs(&["core", "git"]), packs(&[]), allow(&[optional]), block(&["rm -rf", "curl"])] {
+        for right in [packs(&["core", "git"]), packs(&[]), block(&["rm -rf", "curl"])] {
             assert_eq!(right.check(), Ok(()), "{right:?}");
         }
         for (wrong, complaint) in [
             (packs(&["git", "gti"]), "unknown pack `gti`, expected one of `cloud`, "),
-            (allow(&["nothing"]), "unknown rule `nothing` in `allow`"),
-            (allow(&["mkfs"]), "the rule `mkfs` is part of the floor, and cannot be allowed"),
             (block(&["curl", " "]), "` ` in `block` names no command"),
             (block(&["-rf"]), "`-rf` in `block` names no command"),
         ] {
-            let told = wrong.check().unwrap_err();
-            assert!(told.starts_with(complaint), "{told}");
+            let complained = wrong.check().unwrap_err();
+            assert!(complained.starts_with(complaint), "{complained}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "files")]
+    fn two_rules_that_find_the_same_command_are_one() {
+        let said = |settings: &str, command: &str| {
+            let settings: Settings = toml::from_str(settings).unwrap();
+            let found = judged(&CommandRules::of(&settings), command, command);
+            found.into_iter().map(|(_, message)| message).collect::<Vec<_>>()
+        };
+        for (settings, command, rule) in [
+            ("", "git checkout -f main -- src", "git-checkout-paths"),
+            ("", "git branch --del --forc x", "git-branch-delete-force"),
+            ("", "sysctl -w a=b", "system-sysctl"),
+            ("[policy.destructive]\npacks = [\"core\", \"git\"]", "git push -f", "core-git-push-force"),
+            ("[rules]\ngit-checkout-paths = \"ask\"", "git checkout -f main -- src", "git-checkout-from"),
+        ] {
+            let messages = said(settings, command);
+            let [message] = &messages[..] else { panic!("{command}: {messages:?}") };
+            assert!(message.ends_with(&format!(" [destructive: {rule}]")), "{message}");
+        }
+        assert_eq!(said("", "shred /dev/sda"), [""; 0], "the floor has said so");
+    }
+
+    #[test]
+    #[cfg(feature = "files")]
+    fn a_rule_is_switched_by_its_id() {
+        let decided = |settings: &str, command: &str| {
+            let settings: Settings = toml::from_str(settings).unwrap();
+            judged(&CommandRules::of(&settings), command, command).first().map(|(decision, _)| *decision)
+        };
+        for (settings, command, decision) in [
+            ("", "git push --force-with-lease", None),
+            ("git-push-lease = \"deny\"", "git push --force-with-lease", Some(Decision::Deny)),
+            ("", "git reset --hard", Some(Decision::Deny)),
+            ("git-reset-hard = \"ask\"", "git reset --hard", Some(Decision::Ask)),
+            ("git-reset-hard = \"allow\"", "git reset --hard", None),
+            ("", "git config user.email", None),
+            ("core-git-email = \"ask\"", "git config user.email", Some(Decision::Ask)),
+            (
+                "own = \"ask\"\n[[command]]\nid = \"own\"\nmessage = \"no\"\ncommand = [\"x\"]",
+                "x",
+                Some(Decision::Ask),
+            ),
+        ] {
+            assert_eq!(decided(&format!("[rules]\n{settings}"), command), decision, "{settings} {command}");
         }
     }
 }

@@ -89,6 +89,7 @@ impl JsonSchema for Grant {
 }
 
 #[cfg(test)]
+#[cfg(feature = "files")]
 mod tests {
     use super::*;
 

@@ -3,9 +3,12 @@
 //! A layer is a TOML table. Tables are merged key by key, lists of entries (`[[scope]]`, `[[rule]]`) grow,
 //! anything else is replaced.
 
+use std::collections::BTreeSet;
+
 use toml::{Table, Value};
 
-use crate::Settings;
+use crate::rules::own_ids;
+use crate::{Settings, renamed};
 
 macro_rules! profiles {
     ($($name:literal),* $(,)?) => {
@@ -56,20 +59,54 @@ impl LayerError {
     }
 }
 
+/// One layer, read and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layer {
+    /// What it sets, by the names that keys have now.
+    pub table: Table,
+    /// What in it has another name now, for the person whose file it is: "`telling` is now `notices`".
+    pub notes: Vec<String>,
+}
+
 /// Reads and checks one layer. Unknown keys and bad values are errors: a misspelt rule is no rule.
 pub fn read(text: &str) -> Result<Table, LayerError> {
-    let at = |error: &toml::de::Error| error.span().map(|span| span.start);
-    let settings: Settings = toml::from_str(text)
-        .map_err(|error| LayerError { at: at(&error), what: error.message().to_owned() })?;
-    settings.check().map_err(|what| LayerError { at: locate(text, &what), what })?;
+    read_noting(text).map(|layer| layer.table)
+}
+
+/// The same, and what in it has another name now.
+pub fn read_noting(text: &str) -> Result<Layer, LayerError> {
+    let located = |what: String| LayerError { at: locate(text, &what), what };
+    let spanned = |error: toml::de::Error| LayerError {
+        at: error.span().map(|span| span.start),
+        what: error.message().to_owned(),
+    };
+    let mut table: Table = toml::from_str(text).map_err(spanned)?;
+    let notes = renamed::update(&mut table).map_err(located)?;
+    // Where every key has its name of today, the text itself is read, since its errors know their places.
+    let settings: Settings = if notes.is_empty() {
+        toml::from_str(text).map_err(spanned)?
+    } else {
+        table.clone().try_into().map_err(|error: toml::de::Error| located(error.message().to_owned()))?
+    };
+    settings.check_with(&ids_of_profiles(&settings)).map_err(located)?;
     if let Some(name) = &settings.profile
         && profile(name).is_none()
     {
         let names = PROFILES.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let what = format!("unknown profile `{name}`, expected one of {names}");
-        return Err(LayerError { at: locate(text, &what), what });
+        return Err(located(format!("unknown profile `{name}`, expected one of {names}")));
     }
-    toml::from_str(text).map_err(|error| LayerError { at: at(&error), what: error.message().to_owned() })
+    Ok(Layer { table, notes })
+}
+
+/// The ids of the rules that shipped profiles bring along, where these settings could mean one.
+fn ids_of_profiles(settings: &Settings) -> BTreeSet<String> {
+    if settings.rules.len() == 0 {
+        return BTreeSet::new();
+    }
+    let shipped = PROFILES.iter().filter_map(|(_, text)| toml::from_str::<Settings>(text).ok());
+    shipped
+        .flat_map(|settings| own_ids(&settings).into_iter().map(str::to_owned).collect::<Vec<_>>())
+        .collect()
 }
 
 /// Where the first quoted word of a message stands in the text that it is about.

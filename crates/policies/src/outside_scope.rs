@@ -4,9 +4,10 @@
 //! isolation that its worktree was made for, and a line added to `~/.bashrc` keeps acting after the session.
 //!
 //! Settings: `[[scope]]` entries, each a place and the rights there (`none`, `read`, `write`). The entry that
-//! names the most of a path wins; of two that name as much, the later one. What no entry covers is closed.
+//! names the most of a path wins; of two that name as much, the later one. What no entry covers is closed. An entry may have
+//! an `id`, which is then named at the end of the messages that it causes.
 //! `[policy.outside-scope]`: `links` = the rights that are needed where a link leads (`read`; `write` for a guard that
-//! lets none lead out), `shell_reads` = the rights that reading and listing by a shell command need (`read`; `none`
+//! lets none lead out), `shell-reads` = the rights that reading and listing by a shell command need (`read`; `none`
 //! for a guard of writes and directories only), `above` = whether a directory above the root may be changed into
 //! (`true`: what is then used there is judged by its own name).
 //!
@@ -23,6 +24,7 @@ use toolgate_model::{
 };
 
 use crate::pattern::{self, Probe};
+use crate::settings::Settings;
 
 /// What may be done in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +42,9 @@ pub enum Rights {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScopeEntry {
+    /// A name for the end of the messages that it causes; left out: none, as most places are closed by no entry at all.
+    #[serde(default)]
+    pub id: String,
     /// The place: `/usr`, `~/.cargo`, `{worktree}`, `{main}/logs`, `**/node_modules`.
     pub path: String,
     /// What may be done there and below.
@@ -48,7 +53,7 @@ pub struct ScopeEntry {
 
 /// `[policy.outside-scope]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct Needs {
     /// What is needed where a link leads that a command makes.
     links: Rights,
@@ -66,8 +71,14 @@ impl Default for Needs {
 
 /// The policy over a list of entries.
 pub(crate) struct OutsideScope<'s> {
-    pub(crate) entries: &'s [ScopeEntry],
-    pub(crate) needs: &'s Needs,
+    entries: &'s [ScopeEntry],
+    needs: &'s Needs,
+}
+
+impl<'s> OutsideScope<'s> {
+    pub(crate) fn of(settings: &'s Settings) -> OutsideScope<'s> {
+        OutsideScope { entries: &settings.scope, needs: &settings.policy.outside_scope }
+    }
 }
 
 impl Policy for OutsideScope<'_> {
@@ -96,11 +107,11 @@ impl Policy for OutsideScope<'_> {
                 _ => place.paths().find(|path| self.rights(path, facts.places) < needed),
             };
             if let Some(path) = closed {
-                findings.push(finding(used, place, path, facts));
+                findings.push(self.finding(used, place, path, facts));
             } else if used.reach == Reach::Below
                 && let Some(path) = self.closed_below(place, facts.places)
             {
-                findings.push(finding(used, place, &path, facts));
+                findings.push(self.finding(used, place, &path, facts));
             }
         }
     }
@@ -116,16 +127,26 @@ fn is_above_root(place: &Resolved, places: &Places) -> bool {
 
 impl OutsideScope<'_> {
     fn rights(&self, path: &Path, places: &Places) -> Rights {
+        self.entry(path, places).map_or(Rights::None, |entry| entry.rights)
+    }
+
+    /// The entry that counts for a path.
+    fn entry(&self, path: &Path, places: &Places) -> Option<&ScopeEntry> {
         let probe = Probe::new(path, places);
-        let mut best = (0, Rights::None);
+        let mut best = (0, None);
         for entry in self.entries {
             if let Some(depth) = probe.covered_by(&entry.path)
                 && depth >= best.0
             {
-                best = (depth, entry.rights);
+                best = (depth, Some(entry));
             }
         }
         best.1
+    }
+
+    fn finding(&self, used: &Use<'_>, place: &Resolved, path: &Path, facts: &Facts<'_>) -> Finding {
+        let entry = self.entry(path, facts.places).map(|entry| entry.id.clone());
+        finding(used, place, path, facts).rule(entry.unwrap_or_default())
     }
 
     /// A search from above reaches closed places too. One inside the worktree does not count: what is

@@ -13,11 +13,18 @@
 use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, Run};
 
 use crate::destructive::shown;
+use crate::settings::Settings;
 use crate::team::lists;
 
 pub(crate) struct OwnCommand<'s> {
     /// Names and roles of those who may lock an author out.
-    pub(crate) reviewers: &'s [String],
+    reviewers: &'s [String],
+}
+
+impl<'s> OwnCommand<'s> {
+    pub(crate) fn of(settings: &'s Settings) -> OwnCommand<'s> {
+        OwnCommand { reviewers: &settings.team.reviewers }
+    }
 }
 
 /// Commands that only read, check or print.

@@ -21,6 +21,7 @@ use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, plain_name, 
 
 use crate::glob::Names;
 use crate::project::{changed_in_project, is_built, takes_tree, team_path};
+use crate::settings::Settings;
 use crate::team::{FileRule, Roles, lists};
 
 /// `[policy.ownership]`
@@ -33,9 +34,15 @@ pub(crate) struct Ownership {
 
 /// The policy over its settings, the team's table and what single agents are given besides.
 pub(crate) struct Owners<'s> {
-    pub(crate) settings: &'s Ownership,
-    pub(crate) files: &'s [FileRule],
-    pub(crate) agents: &'s Roles,
+    settings: &'s Ownership,
+    files: &'s [FileRule],
+    agents: &'s Roles,
+}
+
+impl<'s> Owners<'s> {
+    pub(crate) fn of(settings: &'s Settings) -> Owners<'s> {
+        Owners { settings: &settings.policy.ownership, files: &settings.team.file, agents: &settings.agent }
+    }
 }
 
 impl Policy for Owners<'_> {

@@ -19,7 +19,7 @@ pub(crate) struct PackRule {
     pub response: Response,
     /// Holds whatever the settings say.
     pub floor: bool,
-    /// Holds only where `allow_force_with_lease` is off.
+    /// Holds only where `allow-force-with-lease` is off.
     pub lease: bool,
     pub reason: &'static str,
     pub instead: &'static str,

@@ -17,6 +17,7 @@ use toolgate_model::{Access, Decision, Facts, Finding, FindingKind, Policy, Reac
 
 use crate::glob::Names;
 use crate::project::team_path;
+use crate::settings::Settings;
 use crate::team::{FileRule, lists};
 
 /// `[policy.read-scope]`
@@ -29,8 +30,14 @@ pub(crate) struct ReadScope {
 
 /// The policy over its settings and the team's table.
 pub(crate) struct Readers<'s> {
-    pub(crate) settings: &'s ReadScope,
-    pub(crate) files: &'s [FileRule],
+    settings: &'s ReadScope,
+    files: &'s [FileRule],
+}
+
+impl<'s> Readers<'s> {
+    pub(crate) fn of(settings: &'s Settings) -> Readers<'s> {
+        Readers { settings: &settings.policy.read_scope, files: &settings.team.file }
+    }
 }
 
 impl Policy for Readers<'_> {

@@ -23,6 +23,7 @@ use toolgate_model::{
 
 use crate::glob::Names;
 use crate::project::{is_built, is_device, is_git_at_work, named, takes_tree};
+use crate::settings::Settings;
 use crate::team::RosterEntry;
 
 /// `[policy.reviewer-lockout]`
@@ -50,8 +51,14 @@ impl ReviewerLockout {
 
 /// The policy over its settings and the team's roster.
 pub(crate) struct Lockouts<'s> {
-    pub(crate) settings: &'s ReviewerLockout,
-    pub(crate) roster: &'s [RosterEntry],
+    settings: &'s ReviewerLockout,
+    roster: &'s [RosterEntry],
+}
+
+impl<'s> Lockouts<'s> {
+    pub(crate) fn of(settings: &'s Settings) -> Lockouts<'s> {
+        Lockouts { settings: &settings.policy.reviewer_lockout, roster: &settings.team.roster }
+    }
 }
 
 /// Whether an artifact is this path, or holds it.

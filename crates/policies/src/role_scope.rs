@@ -18,11 +18,18 @@ use toolgate_model::{
 
 use crate::glob::Names;
 use crate::project::{is_device, takes_tree};
+use crate::settings::Settings;
 use crate::team::{Role, Roles};
 
 pub(crate) struct RoleScope<'s> {
-    pub(crate) roles: &'s Roles,
-    pub(crate) agents: &'s Roles,
+    roles: &'s Roles,
+    agents: &'s Roles,
+}
+
+impl<'s> RoleScope<'s> {
+    pub(crate) fn of(settings: &'s Settings) -> RoleScope<'s> {
+        RoleScope { roles: &settings.role, agents: &settings.agent }
+    }
 }
 
 impl RoleScope<'_> {

@@ -4,53 +4,19 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{
-    Decision, Facts, Finding, FindingKind, Places, Policy, Ruleset, ToolAccess, ToolRule, Use, Wording,
-    shorten,
-};
+use toolgate_model::{Facts, Finding, FindingKind, Places, Ruleset, ToolRule, Use, Wording, shorten};
 
-use crate::append_only::{AppendOnly, GrowingFiles};
-use crate::ask_user_limit::AskUserLimit;
-use crate::coordinator_write::CoordinatorWrite;
-use crate::create_only_log::CreateOnlyLog;
-use crate::custom_rule::{CustomRules, Rule};
-use crate::decision_inbox::DecisionInbox;
-use crate::declared_io::DeclaredIo;
-use crate::destructive::{CommandRule, Destructive, DiskFloor, OwnRules};
-use crate::directory_change::DirectoryChange;
-use crate::directory_read::DirectoryRead;
-use crate::expanded_target::ExpandedTarget;
-use crate::gate_tampering::GateTampering;
-use crate::git_internals_write::GitInternalsWrite;
+use crate::activation::Activation;
+use crate::custom_rule::Rule;
+use crate::destructive::CommandRule;
 use crate::grant::Grant;
-use crate::hooks_off::HooksOff;
-use crate::init_phase::InitPhase;
-use crate::invalid_path::InvalidPath;
-use crate::mcp_secret::McpSecret;
-use crate::orchestrator_command::OrchestratorCommand;
-use crate::outside_scope::{Needs, OutsideScope, ScopeEntry};
-use crate::own_charter::OwnCharter;
-use crate::own_command::OwnCommand;
-use crate::ownership::{Owners, Ownership};
-use crate::path_traversal::PathTraversal;
-use crate::pattern;
-use crate::private_content::PrivateContent;
+use crate::outside_scope::ScopeEntry;
 use crate::project::team_path;
-use crate::rate_limit::{RateLimits, kinds};
-use crate::read_only_role::ReadOnlyRole;
-use crate::read_scope::{ReadScope, Readers};
+use crate::rate_limit::kinds;
 use crate::redaction::Redaction;
-use crate::registry_names::RegistryNames;
-use crate::reviewer_lockout::{Lockouts, ReviewerLockout};
-use crate::role_scope::RoleScope;
-use crate::secret_file::SecretFile;
-use crate::secret_shown::SecretShown;
-use crate::shared_temporary::SharedTemporary;
-use crate::team::{Limit, LimitKind, Role, Roles, TeamSettings};
-use crate::team_settings::TeamFiles;
-use crate::unlisted_tool::UnlistedTool;
-use crate::unproved_effect::UnprovedEffect;
-use crate::worktree_removal::WorktreeRemoval;
+use crate::registry::{Judges, Policies};
+use crate::rules::RuleSwitches;
+use crate::team::{Limit, LimitKind, Roles, TeamSettings};
 
 /// All that can be set. A file holds any part of it; what it leaves out comes from the layers above it and
 /// from the profile.
@@ -68,7 +34,7 @@ pub struct Settings {
     pub boundary: Boundary,
     /// What becomes of a relative path in an allowed call.
     pub relative: Relative,
-    /// When the gate stands.
+    /// When the gate is active.
     pub activation: Activation,
     /// Places and the rights there; the most specific entry wins.
     pub scope: Vec<ScopeEntry>,
@@ -76,6 +42,8 @@ pub struct Settings {
     pub rule: Vec<Rule>,
     /// Rules of your own about commands.
     pub command: Vec<CommandRule>,
+    /// What single rules are set to, by the id at the end of their messages: `git-checkout-paths = "ask"`.
+    pub rules: RuleSwitches,
     /// Tools that their host's page does not list, by name; a `*` at the end stands for any rest.
     pub tools: BTreeMap<String, ToolRule>,
     /// What is taken out of a tool's output before the model sees it.
@@ -89,7 +57,7 @@ pub struct Settings {
     /// No more than so many calls of a kind in a minute.
     pub limit: Vec<Limit>,
     /// When the user is told of denials.
-    pub telling: Telling,
+    pub notices: Notices,
     /// Settings of single policies.
     pub(crate) policy: Policies,
     /// Messages in words of your own, by the kind of objection. `{path}`, `{root}`, `{tool}`, `{noun}`,
@@ -97,46 +65,10 @@ pub struct Settings {
     pub messages: BTreeMap<FindingKind, String>,
 }
 
-/// `[policy.*]`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(crate) struct Policies {
-    invalid_path: InvalidPath,
-    path_traversal: PathTraversal,
-    git_internals_write: GitInternalsWrite,
-    unlisted_tool: UnlistedTool,
-    read_only_role: ReadOnlyRole,
-    directory_read: DirectoryRead,
-    orchestrator_command: OrchestratorCommand,
-    unproved_effect: UnprovedEffect,
-    shared_temporary: SharedTemporary,
-    outside_scope: Needs,
-    destructive: Destructive,
-    worktree_removal: WorktreeRemoval,
-    directory_change: DirectoryChange,
-    expanded_target: ExpandedTarget,
-    private_content: PrivateContent,
-    mcp_secret: McpSecret,
-    secret_shown: SecretShown,
-    secret_file: SecretFile,
-    coordinator_write: CoordinatorWrite,
-    own_charter: OwnCharter,
-    decision_inbox: DecisionInbox,
-    create_only_log: CreateOnlyLog,
-    append_only: AppendOnly,
-    registry_names: RegistryNames,
-    init_phase: InitPhase,
-    ownership: Ownership,
-    read_scope: ReadScope,
-    reviewer_lockout: ReviewerLockout,
-    ask_user_limit: AskUserLimit,
-    declared_io: DeclaredIo,
-}
-
-/// `[telling]`: an agent that is denied tries another way, and its user need not know, unless it does not get on.
+/// `[notices]`: an agent that is denied tries another way, and its user need not know, unless it does not get on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct Telling {
+pub struct Notices {
     /// Denials by one policy within a turn after which the user is told; 0: never.
     pub after: u32,
     /// Tries by one policy within a turn after which the agent is told to leave it to the user; 0: never.
@@ -147,9 +79,9 @@ pub struct Telling {
     pub new_directories: bool,
 }
 
-impl Default for Telling {
+impl Default for Notices {
     fn default() -> Self {
-        Telling { after: 2, retries: 3, burst: 10, new_directories: false }
+        Notices { after: 2, retries: 3, burst: 10, new_directories: false }
     }
 }
 
@@ -175,211 +107,20 @@ pub enum Relative {
     Rewrite,
 }
 
-/// When the gate stands. The floor always does.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Activation {
-    /// The host's modes in which it stands; empty: all.
-    pub modes: Vec<String>,
-    /// Whether it steps back in a project that the host's user has not trusted.
-    pub skip_untrusted: bool,
-    /// The environment variable that names the root; without it the gate steps back. Empty: none.
-    pub root_env: String,
-}
-
 impl Settings {
-    /// Says what in these settings cannot be used.
-    pub fn check(&self) -> Result<(), String> {
-        // Every call pays for every entry; more than this are a mistake or an attack on the deadline.
-        const MOST: usize = 1000;
-        const MOST_PATTERNS: usize = 64;
-        let private = self.policy.private_content.len();
-        let most = [
-            self.scope.len(),
-            self.rule.len(),
-            self.command.len(),
-            self.tools.len(),
-            self.team.len(),
-            self.role.len(),
-            self.agent.len(),
-            self.limit.len(),
-            private,
-            self.policy.declared_io.len(),
-        ]
-        .into_iter()
-        .max();
-        if most > Some(MOST) {
-            return Err(format!("more than {MOST} entries of one kind"));
-        }
-        self.policy.destructive.check()?;
-        if self.redaction.pattern.len() + self.command.iter().filter(|rule| !rule.pattern.is_empty()).count()
-            > MOST_PATTERNS
-        {
-            return Err(format!("more than {MOST_PATTERNS} patterns: each is tried on every text"));
-        }
-        self.redaction.pattern.iter().try_for_each(|own| check_pattern(&own.pattern))?;
-        self.policy.private_content.check()?;
-        self.policy.secret_file.check()?;
-        self.team.check()?;
-        self.role.values().chain(self.agent.values()).try_for_each(Role::check)?;
-        for rule in &self.command {
-            let names_none = rule.command.iter().all(|command| command.trim().is_empty());
-            if rule.message.is_empty() || (names_none && rule.pattern.is_empty()) {
-                return Err(format!(
-                    "the command rule `{}` needs `message`, and `command` or `pattern`",
-                    shorten(&rule.message, 60)
-                ));
-            }
-            check_pattern(&rule.pattern)?;
-        }
-        for (name, tool) in &self.tools {
-            if tool.access != ToolAccess::None && tool.paths.is_empty() {
-                return Err(format!("the tool `{name}` needs `paths`, or `access = \"none\"`"));
-            }
-        }
-        for entry in &self.scope {
-            pattern::check(&entry.path)?;
-        }
-        for rule in &self.rule {
-            rule.paths.iter().try_for_each(|path| pattern::check(path))?;
-            if rule.decision.is_silent() {
-                return Err(format!(
-                    "the rule `{}` can `deny` or `ask`, not `allow`",
-                    shorten(&rule.message, 60)
-                ));
-            }
-            if rule.directories.len() + rule.extensions.len() + rule.paths.len() > MOST {
-                return Err(format!(
-                    "the rule `{}` names more than {MOST} things",
-                    shorten(&rule.message, 60)
-                ));
-            }
-            if rule.directories.is_empty() && rule.extensions.is_empty() && rule.paths.is_empty() {
-                return Err(format!(
-                    "the rule `{}` names no `directories`, `extensions` or `paths`",
-                    shorten(&rule.message, 60)
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// Why the gate steps back for this call, if it does.
-    pub fn inactive(&self, facts: &Facts<'_>) -> Option<&'static SteppedBack> {
-        const MODE: &SteppedBack =
-            &SteppedBack("the host's mode is one in which this profile does not stand");
-        const TRUST: &SteppedBack =
-            &SteppedBack("the project is not trusted, and this profile stands in trusted ones only");
-        const ROOT: &SteppedBack = &SteppedBack("the variable that names the root is not set to a directory");
-        const PAUSED: &SteppedBack =
-            &SteppedBack("a person has switched the gate off for a while (`toolgate pause`)");
-        let activation = &self.activation;
-        let state = &facts.activation;
-        let other_mode = |mode: &String| !activation.modes.is_empty() && !activation.modes.contains(mode);
-        if state.paused {
-            Some(PAUSED)
-        } else if state.mode.as_ref().is_some_and(other_mode) {
-            Some(MODE)
-        } else if activation.skip_untrusted && state.trusted == Some(false) {
-            Some(TRUST)
-        } else if !activation.root_env.is_empty() && facts.places.root.is_none() {
-            Some(ROOT)
-        } else {
-            None
-        }
-    }
-
     /// The policies of these settings, ready to be asked.
-    pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, lists: &'s Lists<'s>, grants: bool) -> Ruleset<'s> {
-        // INVARIANT: the floor comes first and nothing above this line can leave it out.
-        let mut policies: Vec<&dyn Policy> = vec![
-            &GateTampering,
-            &TeamFiles,
-            &self.policy.secret_file,
-            &HooksOff,
-            &lists.own_commands,
-            &DiskFloor,
-        ];
-        let stepped_back = self.inactive(facts);
-        if let Some(stepped_back) = stepped_back {
-            policies.push(stepped_back);
-        } else {
-            let Policies {
-                invalid_path,
-                path_traversal,
-                git_internals_write,
-                unlisted_tool,
-                read_only_role,
-                directory_read,
-                orchestrator_command,
-                unproved_effect,
-                shared_temporary,
-                outside_scope: _,
-                destructive,
-                worktree_removal,
-                directory_change,
-                expanded_target,
-                private_content,
-                mcp_secret,
-                secret_shown,
-                secret_file: _,
-                coordinator_write,
-                own_charter,
-                decision_inbox,
-                create_only_log,
-                append_only: _,
-                registry_names,
-                init_phase,
-                ownership: _,
-                read_scope: _,
-                reviewer_lockout: _,
-                ask_user_limit,
-                declared_io,
-            } = &self.policy;
-            let settable: [&dyn Policy; 33] = [
-                // Of the team's policies the one that says most about a file comes first: its message is the one that
-                // the agent reads.
-                init_phase,
-                coordinator_write,
-                own_charter,
-                decision_inbox,
-                create_only_log,
-                &lists.growing,
-                registry_names,
-                &lists.owners,
-                &lists.lockouts,
-                &lists.readers,
-                ask_user_limit,
-                &lists.roles,
-                &lists.limits,
-                invalid_path,
-                path_traversal,
-                // Before the scope: an agent is told that a file is not declared, wherever it lies.
-                declared_io,
-                &lists.scope,
-                git_internals_write,
-                worktree_removal,
-                directory_change,
-                expanded_target,
-                destructive,
-                &lists.commands,
-                unlisted_tool,
-                read_only_role,
-                directory_read,
-                orchestrator_command,
-                &lists.rules,
-                unproved_effect,
-                shared_temporary,
-                private_content,
-                mcp_secret,
-                secret_shown,
-            ];
-            policies.extend(settable);
+    pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, judges: &'s Judges<'s>, grants: bool) -> Ruleset<'s> {
+        // INVARIANT: the floor comes first, and nothing in the settings can leave it out.
+        let mut policies = judges.floor();
+        let inactive = self.inactive(facts);
+        match inactive {
+            Some(inactive) => policies.push(inactive),
+            None => policies.extend(judges.settable()),
         }
         Ruleset {
             policies,
             can_ask: !self.unattended,
-            grants: grants && stepped_back.is_none(),
+            grants: grants && inactive.is_none(),
             wording: self,
             facts,
         }
@@ -387,12 +128,12 @@ impl Settings {
 
     /// What has to be looked for in what a use writes or reads, so that the policies can judge it. `shown`: the host
     /// shows whatever is read.
-    pub fn sought(&self, used: &Use<'_>, places: &Places, shown: bool) -> Sought {
-        let Ok(place) = &used.place else { return Sought::default() };
+    pub fn content_search(&self, used: &Use<'_>, places: &Places, shown: bool) -> ContentSearch {
+        let Ok(place) = &used.place else { return ContentSearch::default() };
         let Policies { private_content, mcp_secret, secret_shown, .. } = &self.policy;
         if !used.access.fills() {
             let secrets = shown && secret_shown.seeks(used, place, places);
-            return Sought { secrets, ..Sought::default() };
+            return ContentSearch { secrets, ..ContentSearch::default() };
         }
         let hard_coded = mcp_secret.seeks(place, places);
         let (secrets, emails) = private_content.seeks(place, places);
@@ -402,7 +143,7 @@ impl Settings {
                 || append_only.seeks(&below, &self.team.file)
                 || registry_names.seeks(&below)
         });
-        Sought { secrets: secrets || hard_coded, emails, hard_coded, change }
+        ContentSearch { secrets: secrets || hard_coded, emails, hard_coded, change }
     }
 
     /// Email addresses and domains that may be written to guarded places.
@@ -410,53 +151,18 @@ impl Settings {
         &self.policy.private_content.safe_emails
     }
 
-    /// The policies that are lists rather than structs.
-    pub fn lists(&self) -> Lists<'_> {
-        Lists {
-            scope: OutsideScope { entries: &self.scope, needs: &self.policy.outside_scope },
-            rules: CustomRules(&self.rule),
-            commands: OwnRules(&self.command),
-            own_commands: OwnCommand { reviewers: &self.team.reviewers },
-            growing: GrowingFiles { settings: &self.policy.append_only, files: &self.team.file },
-            owners: Owners { settings: &self.policy.ownership, files: &self.team.file, agents: &self.agent },
-            readers: Readers { settings: &self.policy.read_scope, files: &self.team.file },
-            lockouts: Lockouts { settings: &self.policy.reviewer_lockout, roster: &self.team.roster },
-            roles: RoleScope { roles: &self.role, agents: &self.agent },
-            limits: RateLimits(&self.limit),
-        }
+    /// What judges by these settings.
+    pub fn judges(&self) -> Judges<'_> {
+        Judges::of(self)
     }
 
     /// Whether it has to be known who is calling.
     pub fn has_team(&self) -> bool {
-        let Policies {
-            coordinator_write,
-            own_charter,
-            decision_inbox,
-            create_only_log,
-            append_only,
-            registry_names,
-            init_phase,
-            ownership,
-            read_scope,
-            reviewer_lockout,
-            ask_user_limit,
-            read_only_role,
-            ..
-        } = &self.policy;
-        let set = *coordinator_write != CoordinatorWrite::default()
-            || *own_charter != OwnCharter::default()
-            || *decision_inbox != DecisionInbox::default()
-            || *create_only_log != CreateOnlyLog::default()
-            || *append_only != AppendOnly::default()
-            || *registry_names != RegistryNames::default()
-            || *init_phase != InitPhase::default()
-            || *ownership != Ownership::default()
-            || *read_scope != ReadScope::default()
-            || *reviewer_lockout != ReviewerLockout::default()
-            || *ask_user_limit != AskUserLimit::default()
-            || *read_only_role != ReadOnlyRole::default();
         let listed = !self.role.is_empty() || !self.agent.is_empty() || !self.limit.is_empty();
-        set || listed || self.team != TeamSettings::default() || self.telling.new_directories
+        self.policy.ask_who_calls()
+            || listed
+            || self.team != TeamSettings::default()
+            || self.notices.new_directories
     }
 
     /// Whether it has to be known who may not revise what.
@@ -468,7 +174,7 @@ impl Settings {
     pub fn asks_history(&self, question: bool) -> bool {
         (question && self.policy.ask_user_limit.counts())
             || !self.limit.is_empty()
-            || self.telling.new_directories
+            || self.notices.new_directories
     }
 
     /// What is counted of a call, for limits.
@@ -482,23 +188,10 @@ impl Settings {
     }
 }
 
-/// Says what is wrong with a regular expression.
-fn check_pattern(pattern: &str) -> Result<(), String> {
-    // One that takes long to try would be an attack on the deadline.
-    const LARGEST: usize = 1 << 14;
-    match regex_lite::RegexBuilder::new(pattern).size_limit(LARGEST).build() {
-        Ok(built) if !pattern.is_empty() && built.is_match("") => {
-            Err(format!("the pattern `{}` fits every text", shorten(pattern, 60)))
-        }
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("the pattern `{}` cannot be used: {error}", shorten(pattern, 60))),
-    }
-}
-
 /// What is to be looked for in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent things to look for")]
-pub struct Sought {
+pub struct ContentSearch {
     /// Secrets that are known by their looks.
     pub secrets: bool,
     /// Email addresses that are on no safe list.
@@ -507,33 +200,6 @@ pub struct Sought {
     pub hard_coded: bool,
     /// What the file holds now and what it would hold then.
     pub change: bool,
-}
-
-/// Says in the verdict, and with it in the record, that the gate has stepped back: not standing is a state that one
-/// can see.
-pub struct SteppedBack(&'static str);
-
-impl Policy for SteppedBack {
-    fn judge(&self, _: &Facts<'_>, findings: &mut Vec<Finding>) {
-        findings.push(
-            Finding::new("activation", Decision::Allow, FindingKind::Inactive)
-                .because(format!("not judged: {}", self.0)),
-        );
-    }
-}
-
-/// The policies that are made of `[[scope]]`, `[[rule]]` and `[[command]]`.
-pub struct Lists<'s> {
-    scope: OutsideScope<'s>,
-    rules: CustomRules<'s>,
-    commands: OwnRules<'s>,
-    own_commands: OwnCommand<'s>,
-    growing: GrowingFiles<'s>,
-    owners: Owners<'s>,
-    readers: Readers<'s>,
-    lockouts: Lockouts<'s>,
-    roles: RoleScope<'s>,
-    limits: RateLimits<'s>,
 }
 
 impl Wording for Settings {
@@ -575,7 +241,8 @@ mod tests {
     use crate::stack;
     use crate::tests::{facts, place, used};
     use toolgate_model::{
-        Access, ActivationState, Member, Node, NodeId, NodeKind, Place, Resolved, Run, Team, Trouble,
+        Access, ActivationState, Decision, Member, Node, NodeId, NodeKind, Place, Resolved, Run, Team,
+        Trouble,
     };
 
     fn settings(text: &str) -> Settings {
@@ -713,7 +380,7 @@ mod tests {
             ("[policy.init-phase]\nenabled = true", true, false, false, false),
             ("[team]\ninit = true", true, false, false, false),
             ("[[limit]]\nkind = \"run\"\nper-minute = 9", true, false, true, true),
-            ("[telling]\nnew-directories = true", true, false, true, true),
+            ("[notices]\nnew-directories = true", true, false, true, true),
         ] {
             let own = settings(text);
             assert_eq!(
@@ -750,9 +417,9 @@ mod tests {
         let squad = stack(Some("squad"), "", &[]).unwrap();
         let team = ["/r/.squad", "/r/.ai-team"].map(Place::plain).into();
         let places = Places { root: Some(Place::plain("/r")), team, ..Places::default() };
-        let nothing = Sought::default();
-        let private = Sought { secrets: true, emails: true, ..nothing };
-        let whole = Sought { change: true, ..private };
+        let nothing = ContentSearch::default();
+        let private = ContentSearch { secrets: true, emails: true, ..nothing };
+        let whole = ContentSearch { change: true, ..private };
         for (access, path, wanted) in [
             (Access::Write, "/r/.squad/team.md", private),
             (Access::Write, "/r/.squad/decisions.md", whole),
@@ -761,10 +428,10 @@ mod tests {
             (Access::Write, "/r/.squad/log/today.md", whole),
             (Access::Delete, "/r/.squad/decisions.md", nothing),
             (Access::Write, "/r/decisions.md", nothing),
-            (Access::Write, "/r/.mcp.json", Sought { secrets: true, hard_coded: true, ..nothing }),
+            (Access::Write, "/r/.mcp.json", ContentSearch { secrets: true, hard_coded: true, ..nothing }),
         ] {
             assert_eq!(
-                squad.sought(&used(access, Ok(place(path))), &places, true),
+                squad.content_search(&used(access, Ok(place(path))), &places, true),
                 wanted,
                 "{access:?} {path}"
             );
@@ -772,14 +439,18 @@ mod tests {
         let id = NodeId { device: 0, inode: 1 };
         let node = Some(Node { kind: NodeKind::File, id, names: 1, changed: (0, 0) });
         let read = used(Access::Read, Ok(Resolved { node, ..place("/r/notes") }));
-        assert_eq!(squad.sought(&read, &places, true), Sought { secrets: true, ..nothing });
-        assert_eq!(squad.sought(&read, &places, false), nothing, "its output is looked through instead");
-        assert_eq!(squad.sought(&used(Access::Write, Err(Trouble::Empty)), &places, true), nothing);
+        assert_eq!(squad.content_search(&read, &places, true), ContentSearch { secrets: true, ..nothing });
+        assert_eq!(
+            squad.content_search(&read, &places, false),
+            nothing,
+            "its output is looked through instead"
+        );
+        assert_eq!(squad.content_search(&used(Access::Write, Err(Trouble::Empty)), &places, true), nothing);
     }
 
     #[test]
     fn a_gate_that_steps_back_says_why_and_keeps_its_floor() {
-        let own = settings("[activation]\nmodes = [\"tui\"]\nskip_untrusted = true\nroot_env = \"WORKTREE\"");
+        let own = settings("[activation]\nmodes = [\"tui\"]\nskip-untrusted = true\nroot-env = \"WORKTREE\"");
         let (team, nowhere) = (Team::default(), Places::default());
         let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         let mode = |mode: &str| ActivationState { mode: Some(mode.into()), ..ActivationState::default() };
@@ -795,8 +466,8 @@ mod tests {
         ] {
             let outside = used(Access::Write, Ok(place("/elsewhere/a")));
             let mut call = Facts { activation, uses: vec![outside], ..facts("Write", places, &team) };
-            let lists = own.lists();
-            let verdict = Ruleset::decide(&[own.ruleset(&call, &lists, true)], |_| false);
+            let judges = own.judges();
+            let verdict = Ruleset::decide(&[own.ruleset(&call, &judges, true)], |_| false);
             let expected = if why.is_some() { Decision::Allow } else { Decision::Deny };
             assert_eq!(verdict.decision(), expected, "{}", verdict.explanation());
             if let Some(why) = why {
@@ -804,7 +475,7 @@ mod tests {
                 assert!(!verdict.granted(), "what is not judged is not vouched for");
             }
             call.uses = vec![used(Access::Write, Ok(place("/dev/sda")))];
-            let verdict = Ruleset::decide(&[own.ruleset(&call, &lists, true)], |_| false);
+            let verdict = Ruleset::decide(&[own.ruleset(&call, &judges, true)], |_| false);
             assert_eq!(verdict.decision(), Decision::Deny, "the floor");
         }
     }

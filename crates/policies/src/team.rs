@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_model::{Member, plain_name};
 
 use crate::glob;
+use crate::rules::OwnRule;
 
 /// `[team]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -86,6 +87,9 @@ pub type Roles = BTreeMap<String, Role>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limit {
+    /// Its id, for `[rules]` and the end of its messages; left out: `limit-` and its place among these entries.
+    #[serde(default)]
+    pub id: String,
     /// What is counted: `call` (any), `read`, `write`, `run` or `connect`.
     pub kind: LimitKind,
     /// How many in one minute.
@@ -93,6 +97,13 @@ pub struct Limit {
     /// Names and roles that it is for; empty: everyone.
     #[serde(default)]
     pub agents: Vec<String>,
+}
+
+impl OwnRule for Limit {
+    const KIND: &'static str = "limit";
+    fn id(&self) -> &str {
+        &self.id
+    }
 }
 
 /// What a limit counts.

@@ -7,7 +7,7 @@
 //! dynamic path is read; written, deleted or linked to; changed into: `ask`), `program` (nobody described it: `allow`),
 //! `option` (an option that its description does not list: `allow`), `opaque` (code of the project that a build or an
 //! interpreter runs: `allow`, and recorded as not proved), `code` (code of another language that does more than
-//! compute: `ask`), `shell_code` (shell code that is only known when it runs: `ask`), `bounds` (more than can be
+//! compute: `ask`), `shell-code` (shell code that is only known when it runs: `ask`), `bounds` (more than can be
 //! followed: `deny`). `shell` = one word for all of these. `tool` for tools that the host's page does not list
 //! (`ask`), `mcp` for tools of MCP servers (which the user has added himself, and which the host asks about by its own
 //! rules: `allow`, which is no grant).
@@ -23,7 +23,7 @@ use crate::response::Response;
 
 /// `[policy.unproved-effect]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct UnprovedEffect {
     /// One word for everything in a shell command; the words for single gaps do not count then.
     shell: Option<Response>,

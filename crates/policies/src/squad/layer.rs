@@ -41,7 +41,7 @@ pub fn policies_layer(config: &PolicyConfig) -> Table {
         (
             "destructive",
             Value::Table(table([(
-                "allow_force_with_lease",
+                "allow-force-with-lease",
                 Value::Boolean(shell_blocklist.allow_force_with_lease),
             )])),
         ),
@@ -219,7 +219,7 @@ mod tests {
                 pattern = 'deploy\s+prod'
                 message = "a person deploys"
                 [policy.destructive]
-                allow_force_with_lease = false
+                allow-force-with-lease = false
                 [redaction]
                 safe-emails = ["bot@corp.com"]
                 [[redaction.pattern]]

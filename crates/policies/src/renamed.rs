@@ -1,0 +1,176 @@
+//! Keys of settings that had another name: read for one version, and named.
+//!
+//! They are put right in the parsed table, before anything else looks at it. So no other code knows the old names, and
+//! a rule about a key (that it does not count in a project's file, say) holds for both of its names.
+
+use toml::{Table, Value};
+
+/// The table that a key is in, its old name, its new name. In a list of tables it is renamed in each.
+const RENAMED: &[(&[&str], &str, &str)] = &[
+    (&[], "telling", "notices"),
+    (&["activation"], "root_env", "root-env"),
+    (&["activation"], "skip_untrusted", "skip-untrusted"),
+    (&["command"], "fed_by", "fed-by"),
+    (&["command"], "unless_text", "unless-text"),
+    (&["policy", "destructive"], "allow_force_with_lease", "allow-force-with-lease"),
+    (&["policy", "outside-scope"], "shell_reads", "shell-reads"),
+    (&["policy", "unproved-effect"], "shell_code", "shell-code"),
+];
+
+/// Rules that are now a part of another one. Whoever allowed the part has not allowed the whole.
+const MERGED: &[(&str, &str)] = &[
+    ("git-checkout-file", "git-checkout-paths"),
+    ("git-restore-worktree", "git-restore"),
+    ("package-pipe-stdin", "package-pipe-code"),
+    ("system-sysctl-set", "system-sysctl"),
+];
+
+/// Gives keys their new names, and says which had an old one. A key that is there under both names is an error.
+pub(crate) fn update(layer: &mut Table) -> Result<Vec<String>, String> {
+    let mut notes = Vec::new();
+    for (path, old, new) in RENAMED {
+        let mut found = false;
+        for table in tables_at(layer, path) {
+            let Some(value) = table.remove(*old) else { continue };
+            if table.insert((*new).to_owned(), value).is_some() {
+                return Err(format!("`{old}` is the old name of `{new}`, and both are set; remove `{old}`"));
+            }
+            found = true;
+        }
+        if found {
+            let place = if path.is_empty() { String::new() } else { format!(" in `{}`", path.join(".")) };
+            notes.push(format!("`{old}`{place} is now `{new}`"));
+        }
+    }
+    update_allowed(layer, &mut notes)?;
+    Ok(notes)
+}
+
+/// `allow` of `[policy.destructive]` listed rules that do not hold; `[rules]` sets each.
+fn update_allowed(layer: &mut Table, notes: &mut Vec<String>) -> Result<(), String> {
+    let list =
+        tables_at(layer, &["policy", "destructive"]).into_iter().find_map(|table| table.remove("allow"));
+    let Some(list) = list else { return Ok(()) };
+    let ids = list.as_array().map(|ids| ids.iter().map(Value::as_str).collect::<Option<Vec<&str>>>());
+    let Some(Some(ids)) = ids else {
+        return Err("`allow` of [policy.destructive] must be a list of ids; set rules in [rules]".to_owned());
+    };
+    let rules = layer.entry("rules").or_insert_with(|| Value::Table(Table::new()));
+    let Value::Table(rules) = rules else { return Err("`rules` must be a table".to_owned()) };
+    for id in ids {
+        if let Some((_, whole)) = MERGED.iter().find(|(part, _)| *part == id) {
+            notes.push(format!(
+                "the rule `{id}` is now part of `{whole}`, which holds unless [rules] sets it"
+            ));
+            continue;
+        }
+        // What [rules] says of it is the newer word.
+        rules.entry(id).or_insert_with(|| Value::String("allow".to_owned()));
+        notes.push(format!(
+            "`{id}` in `allow` of `policy.destructive` is now `{id} = \"allow\"` in `[rules]`"
+        ));
+    }
+    Ok(())
+}
+
+/// The table of this path, or all of them where it is a list of tables.
+fn tables_at<'t>(layer: &'t mut Table, path: &[&str]) -> Vec<&'t mut Table> {
+    let Some((name, rest)) = path.split_first() else { return vec![layer] };
+    match layer.get_mut(*name) {
+        Some(Value::Table(table)) => tables_at(table, rest),
+        Some(Value::Array(entries)) if rest.is_empty() => {
+            entries.iter_mut().filter_map(Value::as_table_mut).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Settings, read, read_noting};
+
+    #[test]
+    fn old_keys_mean_what_the_new_ones_mean_and_are_named() {
+        for (old, new, note) in [
+            ("[telling]\nburst = 3", "[notices]\nburst = 3", "`telling` is now `notices`"),
+            (
+                "[activation]\nroot_env = \"X\"",
+                "[activation]\nroot-env = \"X\"",
+                "`root_env` in `activation` is now `root-env`",
+            ),
+            (
+                "[[command]]\nmessage = \"no\"\ncommand = [\"sh\"]\nfed_by = [\"curl\"]",
+                "[[command]]\nmessage = \"no\"\ncommand = [\"sh\"]\nfed-by = [\"curl\"]",
+                "`fed_by` in `command` is now `fed-by`",
+            ),
+            (
+                "[policy.unproved-effect]\nshell_code = \"deny\"",
+                "[policy.unproved-effect]\nshell-code = \"deny\"",
+                "`shell_code` in `policy.unproved-effect` is now `shell-code`",
+            ),
+            (
+                "[policy.destructive]\nallow = [\"git-clean\"]",
+                "[policy.destructive]\n[rules]\ngit-clean = \"allow\"",
+                "`git-clean` in `allow` of `policy.destructive` is now `git-clean = \"allow\"` in `[rules]`",
+            ),
+            (
+                "[policy.destructive]\nallow = [\"git-clean\"]\n[rules]\ngit-clean = \"ask\"",
+                "[policy.destructive]\n[rules]\ngit-clean = \"ask\"",
+                "`git-clean` in `allow` of `policy.destructive` is now `git-clean = \"allow\"` in `[rules]`",
+            ),
+        ] {
+            let layer = read_noting(old).unwrap();
+            assert_eq!(layer.notes, [note], "{old}");
+            assert_eq!(layer.table, read(new).unwrap(), "{old}");
+            assert!(read_noting(new).unwrap().notes.is_empty(), "{new}");
+        }
+    }
+
+    #[test]
+    fn a_part_that_was_allowed_does_not_open_the_whole() {
+        let layer = read_noting("[policy.destructive]\nallow = [\"system-sysctl-set\"]").unwrap();
+        assert!(
+            layer.notes.iter().any(|note| note.contains("now part of `system-sysctl`")),
+            "{:?}",
+            layer.notes
+        );
+        let settings: Settings = layer.table.try_into().unwrap();
+        assert_eq!(settings.rules, crate::RuleSwitches::default());
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_old_key_is_an_error_as_with_a_new_one() {
+        for (text, complaint) in [
+            ("[activation]\nroot_env = \"X\"\nroot-env = \"Y\"", "both are set"),
+            ("[activation]\nroot_env = 3", "invalid type"),
+            ("[policy.destructive]\nallow = [3]", "must be a list of ids"),
+            ("[policy.destructive]\nallow = [\"nothing\"]", "unknown rule `nothing`"),
+            ("[policy.destructive]\nallow = [\"mkfs\"]", "part of the floor"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.what.contains(complaint), "{text}: {error:?}");
+        }
+    }
+
+    /// Every key that settings have, as their schema lists them.
+    #[test]
+    fn all_keys_are_in_kebab_case() {
+        fn walk(schema: &serde_json::Value, keys: &mut Vec<String>) {
+            match schema {
+                serde_json::Value::Object(members) => {
+                    if let Some(properties) = members.get("properties").and_then(|it| it.as_object()) {
+                        keys.extend(properties.keys().cloned());
+                    }
+                    members.values().for_each(|member| walk(member, keys));
+                }
+                serde_json::Value::Array(items) => items.iter().for_each(|item| walk(item, keys)),
+                _ => {}
+            }
+        }
+        let mut keys = Vec::new();
+        walk(schemars::schema_for!(Settings).as_value(), &mut keys);
+        assert!(keys.len() > 100);
+        let odd: Vec<_> = keys.iter().filter(|key| key.contains('_')).collect();
+        assert!(odd.is_empty(), "{odd:?}");
+    }
+}

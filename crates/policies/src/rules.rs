@@ -1,0 +1,176 @@
+//! Rules by their ids: how a person switches one, and looks it up.
+//!
+//! Every rule of a pack has an id, and every `[[command]]`, `[[rule]]` and `[[limit]]` may have one. It is at the end of each
+//! message that the rule causes, and `[rules]` sets it to `allow`, `ask` or `deny`.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::packs::{self, PackRule};
+use crate::response::Response;
+use crate::settings::Settings;
+
+/// `[rules]`: what single rules are set to, by their ids. A rule that is named here holds as it says, whatever pack it is
+/// in. The rules of the floor cannot be loosened.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct RuleSwitches(BTreeMap<String, Response>);
+
+impl RuleSwitches {
+    /// What the rule of this id is set to, if it is.
+    pub(crate) fn get(&self, id: &str) -> Option<Response> {
+        self.0.get(id).copied()
+    }
+
+    /// How many rules are switched.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// A rule of a person's own, which may have an id.
+pub(crate) trait OwnRule {
+    /// What its kind is called: the key of its entries.
+    const KIND: &'static str;
+    /// Its id, as it is written; empty where it has none.
+    fn id(&self) -> &str;
+
+    /// Its id, or one made from its place among the entries of its kind: `command-3`.
+    fn id_at(&self, index: usize) -> Cow<'_, str> {
+        match self.id() {
+            "" => format!("{}-{}", Self::KIND, index + 1).into(),
+            id => id.into(),
+        }
+    }
+}
+
+/// A rule of a pack, for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RulePage {
+    /// Its id, as in `[rules]` and at the end of a message.
+    pub id: &'static str,
+    /// The pack that it is in.
+    pub pack: &'static str,
+    /// Whether its pack holds only where the settings name it.
+    pub optional: bool,
+    /// Whether it holds whatever the settings say.
+    pub floor: bool,
+    /// What it does where nothing else is set.
+    pub response: Response,
+    /// What is wrong with the commands that it finds.
+    pub reason: &'static str,
+    /// What to do instead; empty where nothing is.
+    pub instead: &'static str,
+    /// A command that it finds.
+    pub example: &'static str,
+}
+
+/// All rules of all packs, pack by pack.
+#[cfg(feature = "files")]
+pub fn rules() -> impl Iterator<Item = RulePage> {
+    packs::EXAMPLES.iter().filter_map(|(id, example)| {
+        let PackRule { id, pack, optional, floor, response, reason, instead, .. } = *find(id)?;
+        Some(RulePage { id, pack, optional, floor, response, reason, instead, example })
+    })
+}
+
+/// The rule of a pack that has this id.
+pub(crate) fn find(id: &str) -> Option<&'static PackRule> {
+    packs::RULES.iter().find(|rule| rule.id == id)
+}
+
+/// Says which rule is named that there is not, or that cannot be set so. `elsewhere` has the ids of rules that these settings
+/// do not hold themselves.
+pub(crate) fn check(settings: &Settings, elsewhere: &BTreeSet<String>) -> Result<(), String> {
+    let own = own_ids(settings);
+    for id in &own {
+        if find(id).is_some() {
+            return Err(format!("the id `{id}` is that of a rule of a pack; choose another"));
+        }
+        if !is_id(id) {
+            return Err(format!("the id `{id}` must be small letters, digits and `-`"));
+        }
+    }
+    for (id, response) in &settings.rules.0 {
+        match find(id) {
+            Some(rule) if rule.floor && *response < rule.response => {
+                return Err(format!(
+                    "the rule `{id}` is part of the floor, and cannot be set to {}",
+                    response.word()
+                ));
+            }
+            None if !own.contains(id.as_str()) && !elsewhere.contains(id) => return Err(unknown(id, &own)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The ids that these settings give to rules of their own.
+pub(crate) fn own_ids(settings: &Settings) -> BTreeSet<&str> {
+    let commands = settings.command.iter().map(OwnRule::id);
+    let rules = settings.rule.iter().map(OwnRule::id);
+    let limits = settings.limit.iter().map(OwnRule::id);
+    commands.chain(rules).chain(limits).filter(|id| !id.is_empty()).collect()
+}
+
+fn is_id(id: &str) -> bool {
+    id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+/// In the form of all messages about unknown words, so that whoever shows it can find the one that was meant.
+fn unknown(id: &str, own: &BTreeSet<&str>) -> String {
+    let shipped = packs::RULES.iter().map(|rule| rule.id);
+    let known: BTreeSet<&str> = shipped.chain(own.iter().copied()).collect();
+    let names = known.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
+    format!("unknown rule `{id}`, expected one of {names}")
+}
+
+#[cfg(test)]
+#[cfg(feature = "files")]
+mod tests {
+    use super::*;
+
+    fn checked(text: &str) -> Result<(), String> {
+        check(&toml::from_str(text).unwrap(), &BTreeSet::from(["theirs".to_owned()]))
+    }
+
+    #[test]
+    fn every_rule_is_listed_once_with_an_example() {
+        let ids: Vec<&str> = rules().map(|rule| rule.id).collect();
+        let unique: BTreeSet<&str> = ids.iter().copied().collect();
+        assert_eq!(ids.len(), unique.len());
+        assert_eq!(unique, packs::RULES.iter().map(|rule| rule.id).collect());
+        for rule in rules() {
+            assert!(!rule.example.is_empty() && !rule.reason.is_empty(), "{}", rule.id);
+            assert!(packs::PACKS.iter().any(|(pack, _)| *pack == rule.pack), "{}", rule.id);
+            assert!(!rule.floor || rule.response == Response::Deny, "{}", rule.id);
+        }
+    }
+
+    #[test]
+    fn only_rules_that_there_are_can_be_switched() {
+        for right in [
+            "[rules]\ngit-checkout-paths = \"ask\"",
+            "[rules]\nmkfs = \"deny\"",
+            "[rules]\ntheirs = \"allow\"",
+            "[rules]\nmine = \"ask\"\n[[command]]\nid = \"mine\"\nmessage = \"no\"\ncommand = [\"x\"]",
+            "[rules]\nmine = \"ask\"\n[[limit]]\nid = \"mine\"\nkind = \"run\"\nper-minute = 1",
+        ] {
+            assert_eq!(checked(right), Ok(()), "{right}");
+        }
+        for (wrong, complaint) in [
+            ("[rules]\ngit-chekout-paths = \"ask\"", "unknown rule `git-chekout-paths`, expected one of `"),
+            ("[rules]\nmkfs = \"ask\"", "the rule `mkfs` is part of the floor, and cannot be set to ask"),
+            ("[rules]\nmkfs = \"allow\"", "the rule `mkfs` is part of the floor, and cannot be set to allow"),
+            ("[[rule]]\nid = \"No\"\nmessage = \"no\"", "the id `No` must be"),
+            ("[[rule]]\nid = \"mkfs\"\nmessage = \"no\"", "the id `mkfs` is that of a rule of a pack"),
+        ] {
+            let complained = checked(wrong).unwrap_err();
+            assert!(complained.starts_with(complaint), "{complained}");
+        }
+    }
+}
