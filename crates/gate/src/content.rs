@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use toolgate_model::{Action, Call, Json, Private, Run, Use, World, added, base_name, shorten};
-use toolgate_policies::{Settings, Sought, hard_coded};
+use toolgate_policies::{ContentSearch, Settings, hard_coded};
 use toolgate_secrets::{Emails, Rules, find};
 
 use crate::redaction::rules;
@@ -22,7 +22,7 @@ pub(crate) struct Content<'c> {
     layer: &'c Settings,
     world: &'c dyn World,
     /// What was found in the texts of the whole call, by what was sought.
-    found: Vec<(Sought, Vec<Private>)>,
+    found: Vec<(ContentSearch, Vec<Private>)>,
 }
 
 impl<'c> Content<'c> {
@@ -37,8 +37,8 @@ impl<'c> Content<'c> {
     }
 
     /// The private things in what is written or read by this use.
-    pub(crate) fn private(&mut self, used: &Use<'_>, sought: Sought) -> Vec<Private> {
-        if sought == Sought::default() {
+    pub(crate) fn private(&mut self, used: &Use<'_>, sought: ContentSearch) -> Vec<Private> {
+        if sought == ContentSearch::default() {
             return Vec::new();
         }
         if !used.access.fills() {
@@ -60,7 +60,7 @@ impl<'c> Content<'c> {
     }
 
     /// Each kind of private thing once.
-    fn search<'t>(&self, texts: impl IntoIterator<Item = &'t [u8]>, sought: Sought) -> Vec<Private> {
+    fn search<'t>(&self, texts: impl IntoIterator<Item = &'t [u8]>, sought: ContentSearch) -> Vec<Private> {
         let rules = Rules {
             emails: if sought.emails { Emails::Unlisted } else { Emails::None },
             safe_emails: self.layer.safe_emails().to_vec(),

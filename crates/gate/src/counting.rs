@@ -67,7 +67,7 @@ fn limited(around: &Surroundings, facts: &[Facts<'_>]) -> Vec<LimitKind> {
 
 /// The directories that the call writes to; empty where nobody asks.
 pub(crate) fn written_directories(around: &Surroundings, facts: &[Facts<'_>]) -> Vec<Redacted> {
-    let layers = around.rules.layers.iter().zip(facts).filter(|(layer, _)| layer.telling.new_directories);
+    let layers = around.rules.layers.iter().zip(facts).filter(|(layer, _)| layer.notices.new_directories);
     let written = layers.flat_map(|(_, facts)| facts.uses.iter().filter(|used| used.writes()));
     let places = written.filter_map(|used| used.place.as_ref().ok());
     let mut directories: Vec<PathBuf> =

@@ -10,13 +10,15 @@ use crate::gather::Surroundings;
 /// Decides a call by the facts under each layer of settings.
 pub fn decide(call: &Call<'_>, around: &Surroundings, facts: &[Facts<'_>]) -> Verdict {
     let layers = &around.rules.layers;
-    let lists: Vec<_> = layers.iter().map(Settings::lists).collect();
+    let judges: Vec<_> = layers.iter().map(Settings::judges).collect();
     let overrides = host(call.host).is_some_and(Host::grant_overrides_user);
     let rulesets: Vec<Ruleset<'_>> = layers
         .iter()
         .zip(facts)
-        .zip(&lists)
-        .map(|((layer, facts), lists)| layer.ruleset(facts, lists, layer.grant.reaches(call.host, overrides)))
+        .zip(&judges)
+        .map(|((layer, facts), judges)| {
+            layer.ruleset(facts, judges, layer.grant.reaches(call.host, overrides))
+        })
         .collect();
     Ruleset::decide(&rulesets, holds_secret)
 }

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use rustix::fs::OFlags;
 use toolgate_evidence::{DENIED, Draft, LedgerError, SessionCounts};
 use toolgate_model::{Finding, FindingKind, Phase, shorten};
-use toolgate_policies::Telling;
+use toolgate_policies::Notices;
 use toolgate_secrets::redact;
 
 use crate::counter::SessionCounter;
@@ -60,7 +60,7 @@ pub(crate) fn of_denial(
     let Some(denial) = denial.filter(|_| call.phase.stops()) else { return Ok(DenialNotices::default()) };
     let counts = counter.counts_with(draft)?.unwrap_or_default();
     let agent = caller(call, &around.team.member);
-    let Telling { after, retries, burst, .. } = strictest(decided);
+    let Notices { after, retries, burst, .. } = strictest(decided);
     let turn = counts.denials(&agent, denial.policy).turn;
     let mut notices = Vec::new();
     // Where the host never says that its user has spoken, nobody knows where a turn ends.
@@ -89,13 +89,13 @@ pub(crate) fn of_denial(
 }
 
 /// The mildest wish of all layers is not to be told: the strictest counts.
-fn strictest(decided: &Decided<'_>) -> Telling {
+fn strictest(decided: &Decided<'_>) -> Notices {
     let least = |one: u32, other: u32| match (one, other) {
         (0, some) | (some, 0) => some,
         (one, other) => one.min(other),
     };
-    let wishes = decided.around.rules.layers.iter().map(|layer| layer.telling.clone());
-    let both = |one: Telling, other: Telling| Telling {
+    let wishes = decided.around.rules.layers.iter().map(|layer| layer.notices.clone());
+    let both = |one: Notices, other: Notices| Notices {
         after: least(one.after, other.after),
         retries: least(one.retries, other.retries),
         burst: least(one.burst, other.burst),

@@ -9,7 +9,7 @@ use toolgate_model::{
     Access, Action, Call, Effect, Facts, Json, LookError, NodeId, NodeKind, PathArg, Places, Reach, Resolved,
     Resolver, SECRET_LOOK, SecretName, Target, Trouble, Use, World, holds_secret, secret_name,
 };
-use toolgate_policies::{Settings, Sought, denied_names};
+use toolgate_policies::{ContentSearch, Settings, denied_names};
 
 use crate::change::change;
 use crate::content::Content;
@@ -113,10 +113,10 @@ impl<'a> View<'a> {
         let shown = host(call.host).is_some_and(|host| !host.changes_output(&call.tool));
         let mut content = Content::new(call, &facts.runs, layer, world);
         for used in &mut facts.uses {
-            let sought = layer.sought(used, places, shown);
-            used.private = content.private(used, Sought { change: false, ..sought });
+            let search = layer.content_search(used, places, shown);
+            used.private = content.private(used, ContentSearch { change: false, ..search });
             used.change = match &used.place {
-                Ok(place) if sought.change => Some(change(call, used, place, world)),
+                Ok(place) if search.change => Some(change(call, used, place, world)),
                 _ => None,
             };
         }
