@@ -17,8 +17,8 @@ pub const HOST: &str = "opencode";
 
 /// What init writes besides the plugin itself: where, below the settings, and what.
 pub const BESIDE: &[(&str, &str)] = &[
-    ("toolgate/gate.ts", include_str!("../../../../adapters/gate.ts")),
-    ("toolgate/adapter.ts", include_str!("../../../../adapters/opencode/adapter.ts")),
+    ("toolgate/gate.ts", include_str!("../../adapters/gate.ts")),
+    ("toolgate/adapter.ts", include_str!("../../adapters/opencode/adapter.ts")),
 ];
 
 /// The directory of settings of a scope.

@@ -16,8 +16,8 @@ pub const HOST: &str = "pi";
 
 /// What init writes besides the extension itself: its name beside it, and what.
 pub const BESIDE: &[(&str, &str)] = &[
-    ("gate.ts", include_str!("../../../../adapters/gate.ts")),
-    ("adapter.ts", include_str!("../../../../adapters/pi/adapter.ts")),
+    ("gate.ts", include_str!("../../adapters/gate.ts")),
+    ("adapter.ts", include_str!("../../adapters/pi/adapter.ts")),
 ];
 
 /// The directory of our extension.

@@ -1,0 +1,1 @@
+../../../../adapters/opencode/adapter.ts
