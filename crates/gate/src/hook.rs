@@ -1,5 +1,5 @@
 //! `toolgate hook <host>`: one event on stdin, one answer on stdout, for every call of an agent. The process around
-//! the [line](crate::line).
+//! the [line](mod@crate::line).
 //!
 //! It fails closed. Whatever keeps it from a verdict (a panic, bad JSON, an endless event, a broken settings
 //! file, a record that cannot be written, its own deadline) is answered with a denial that says what to do.

@@ -41,6 +41,12 @@ pub struct SessionOptions {
 }
 
 impl HookOptions {
+    /// Nothing but toolgate's own directories: the host's own profile, and a session that stands where its first event says.
+    pub fn new(dirs: Dirs) -> HookOptions {
+        let (session, activation) = (SessionOptions::default(), ActivationState::default());
+        HookOptions { dirs, profile: None, session, activation, event: None }
+    }
+
     /// Reads what follows `toolgate hook <host>`. By hand: an argument parser would cost as much as the call.
     pub fn parse(
         machine: &dyn Machine,
