@@ -1,10 +1,53 @@
-//! What a call would do.
+//! What a call would do, without running it.
+//!
+//! Promise: what is not understood is an effect too ([`Effect::Unknown`]), never an empty list. Time, depth and the number of
+//! effects are bounded. All that is asked of the disk goes through a [`World`](toolgate_model::World).
+//!
+//! Against whom: an agent that reaches a file or a program by a way that the rules do not name: through `sudo`, a script, a
+//! variable, a link, a here-document, or a few lines of Python.
+//!
+//! ```
+//! use std::io;
+//! use std::path::{Path, PathBuf};
+//!
+//! use toolgate_effects::{Scene, analyse};
+//! use toolgate_model::{Effect, LookError, Node, World};
+//!
+//! /// An empty disk. The real one is `toolgate_gate::disk::Disk`.
+//! struct Nothing;
+//!
+//! impl World for Nothing {
+//!     fn look(&self, _: &Path) -> Result<Node, LookError> {
+//!         Err(LookError::Absent)
+//!     }
+//!     fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
+//!         Err(io::ErrorKind::NotFound.into())
+//!     }
+//!     fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
+//!         Err(io::ErrorKind::NotFound.into())
+//!     }
+//! }
+//!
+//! let scene = Scene { world: &Nothing, cwd: Some("/work"), home: None, tmp: None, unset: &|_| true };
+//! let command = "dir=old; sudo rm -r $dir/logs";
+//! let used: Vec<String> = analyse(command, &scene)
+//!     .effects
+//!     .iter()
+//!     .filter_map(|effect| match effect {
+//!         Effect::Use(access, target) => Some(format!("{} {}", access.verb(), target.path.text())),
+//!         _ => None,
+//!     })
+//!     .collect();
+//! assert_eq!(used, ["deletes /work/old/logs"]);
+//! ```
 //!
 //! Tools that their host's page lists say it by their parameters. A tool that nobody listed is read for
 //! anything that looks like a path, and each of these counts as written: a tool that we do not know must
 //! not be a way around the rules for those that we know.
 //!
 //! A shell command is interpreted ([`analyse`]): what bash would do with it, over values of which not all is known.
+//!
+//! Reading order: [`effects`] → [`analyse`] → [`Scene`] → [`Analysis`].
 
 mod code;
 mod recipes;

@@ -7,12 +7,40 @@
 //! Against whom: nobody clever. Tools show secrets by carelessness. Whoever wants to hide a secret from this crate can
 //! (by encoding it, by splitting it); the gate's other rules are there for that.
 //!
-//! The way of a text: [`search`] finds all literals of all patterns in one pass over the text; [`find`] looks closer
-//! where one stands (a shape from `patterns/*.toml`, a telling name, a key block, an address); [`lens`] lets it see
-//! through escapes and colours; [`scrub`], [`json`] and [`stream`] put marks in the place of what was found.
+//! ```
+//! use toolgate_secrets::{Marks, Rules, Stream, find, scrub};
+//!
+//! let token = format!("ghp_{}", "a1B2".repeat(9));
+//! let text = format!("remote: {token} expires today");
+//!
+//! // A whole text; `None` where there is nothing to replace.
+//! let rules = Rules::default();
+//! let scrubbed = scrub(text.as_bytes(), &rules, Marks::Plain).ok_or("nothing was found")?;
+//! assert_eq!(scrubbed.text, b"remote: [GITHUB_TOKEN REDACTED] expires today");
+//! assert_eq!(scrub(&scrubbed.text, &rules, Marks::Plain), None);
+//!
+//! // Where it stands and what it is.
+//! let found = find(text.as_bytes(), &rules);
+//! assert_eq!((found[0].pattern, &text[found[0].from..found[0].to]), ("github-token", token.as_str()));
+//!
+//! // A text that comes in pieces, wherever it is cut.
+//! let (mut stream, mut out) = (Stream::new(&rules, Marks::Plain), Vec::new());
+//! for piece in text.as_bytes().chunks(7) {
+//!     stream.push(piece, &mut out);
+//! }
+//! assert_eq!(stream.finish(&mut out), 1);
+//! assert_eq!(out, scrubbed.text);
+//! # Ok::<(), &str>(())
+//! ```
+//!
+//! The way of a text: the search (`search.rs`) finds all literals of all patterns in one pass over the text; [`find()`] looks
+//! closer where one stands (a shape from `patterns/*.toml`, a telling name, a key block, an address); a lens (`lens.rs`) lets it
+//! see through escapes and colours; [`scrub()`], [`scrub_json`] and [`Stream`] put marks in the place of what was found.
 //!
 //! [`redact`] is for records: those are kept for long and shown to many, and nobody edits by them, so it takes any value
-//! behind a telling name (`places`).
+//! behind a telling name (`places.rs`).
+//!
+//! Reading order: [`scrub()`] → [`Rules`] → [`find()`] → [`Stream`] → [`redact`].
 
 mod email;
 mod find;

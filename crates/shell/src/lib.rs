@@ -1,13 +1,40 @@
 //! Bash text to a syntax tree.
 //!
-//! It knows nothing of tools or policies. It never panics, its time, depth and memory are bounded on any input, and what
-//! it cannot read is an error with its place: never a command less in the tree.
+//! Promise: everything that bash could run is in the tree, and each part says where it stands in the text. No input makes
+//! [`parse`] panic, and its time, depth and memory are bounded. What it cannot read is an error with its place, never a command
+//! that is missing from the tree. It knows nothing of tools or policies.
 //!
-//! bash often reads a text twice: once to find where a word ends, by counting quotes and brackets, and once to expand
-//! it. Whoever wants to hide a command looks for a text on which the two disagree. Where they could, this is an error.
+//! Against whom: somebody who hides a command. bash often reads a text twice: once to find where a word ends, by counting
+//! quotes and brackets, and once to expand it. A text on which the two disagree can hide a command, so where they could, this
+//! is an error.
+//!
+//! ```
+//! use toolgate_shell::{Kind, Part, parse};
+//!
+//! let text = r#"echo "$(rm -r build)" > log"#;
+//! let parsed = parse(text);
+//! assert_eq!(parsed.error, None);
+//!
+//! let command = &parsed.list.items[0].first.commands[0];
+//! assert_eq!(&text[command.span.start as usize..command.span.end as usize], text);
+//! assert_eq!(command.redirects.len(), 1);
+//!
+//! // A substitution in quotes is a list of commands like any other.
+//! let Kind::Simple { words, .. } = &command.kind else { panic!("not a simple command") };
+//! let [Part::Double(parts)] = &words[1].parts[..] else { panic!("not in double quotes") };
+//! let [Part::Substitution(inner)] = &parts[..] else { panic!("not a substitution") };
+//! let span = inner.items[0].first.commands[0].span;
+//! assert_eq!(&text[span.start as usize..span.end as usize], "rm -r build");
+//!
+//! // bash runs the first line before it meets the error in the second.
+//! let broken = parse("rm a\nif");
+//! assert_eq!((broken.list.items.len(), broken.error.is_some()), (1, true));
+//! ```
 //!
 //! It reads as bash 5.2 does when it is run with `-c`: no `posix` mode, no aliases, `extglob` off. Patterns such as
-//! `@(a|b)` are read all the same.
+//! `@(a|b)` are read all the same. What a command would do is the next crate's work: `toolgate-effects`.
+//!
+//! Reading order: [`parse`] → [`Parsed`] → [`List`] → [`Command`] → [`Kind`] → [`Word`] → [`Part`].
 
 mod ansi;
 mod braces;

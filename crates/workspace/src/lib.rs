@@ -5,19 +5,25 @@
 //! other way. What is written is there whole or not at all. Declarations do not change, and no two workspaces of a base
 //! may write the same path.
 //!
-//! ```no_run
-//! use toolgate_workspace::{Declaration, Pattern, Workspace};
+//! ```
+//! use toolgate_workspace::{Declaration, Pattern, Workspaces};
 //!
+//! # let scratch = tempfile::tempdir()?;
+//! # let base = scratch.path().join("workspaces");
 //! let declaration = Declaration {
 //!     inputs: vec![Pattern::parse("input/data.txt")?],
 //!     outputs: vec![Pattern::parse("output/")?],
 //!     temp: true,
 //!     ..Declaration::default()
 //! };
-//! let workspace = Workspace::create("agent-5", declaration)?;
+//! let workspace = Workspaces::open(&base)?.create("agent-5", declaration)?;
+//! std::fs::create_dir_all(workspace.path().join("input"))?;
+//! std::fs::write(workspace.path().join("input/data.txt"), "for the agent")?;
+//!
 //! let data = workspace.read("input/data.txt")?;
 //! workspace.write("output/result.txt", &data)?;
 //! assert!(workspace.read("/etc/passwd").is_err());
+//! assert!(workspace.write("input/data.txt", b"").is_err());
 //! workspace.cleanup()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -41,7 +47,7 @@
 //!
 //! Against whom: an agent that names a path which leads elsewhere, and programs that exchange directories for links while
 //! it is being followed. Every file is opened by the kernel from the workspace's own directory handle, beneath it, through
-//! no link and no mount. Not against whoever may write below the base with other tools: such a one can change a file. It
+//! no link and no mount. Not against whoever may write below the base with other tools: they can change a file there. They
 //! cannot make this library touch another one.
 //!
 //! Reading order: [`Workspace`] → [`Workspaces`] → [`Error`] → [`Snapshot`] → [`Store`] → [`Receipt`] → [`WorkspaceFile`].

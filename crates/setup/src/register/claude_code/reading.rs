@@ -4,7 +4,7 @@
 //! comment, all handlers of an event for one bad handler, and says nothing. Whoever asks "are we registered?"
 //! (init, uninstall, doctor, the ConfigChange event) asks here, so that there is one answer.
 //!
-//! Does not see: wrong types deep inside settings that are not about hooks. [`TYPES`] lists what is checked.
+//! Does not see: wrong types deep inside settings that are not about hooks. `TYPES` lists what is checked.
 
 use std::collections::BTreeMap;
 use std::fmt;
