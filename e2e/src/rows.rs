@@ -10,8 +10,8 @@ use toolgate_rehearsal::model::{SUB_AGENT, Script, Seen};
 use toolgate_rehearsal::run::Ran;
 use toolgate_rehearsal::stage::Stage;
 
-use toolgate_gate::observe::{Gate, Scope};
-use toolgate_gate::team;
+use crate::gate::{Gate, Scope};
+use crate::team;
 
 /// What ends our reason for a denial: the policy. The model must have read it.
 const REASON: &str = "[outside-scope]";

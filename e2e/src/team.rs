@@ -10,7 +10,7 @@ use toolgate_rehearsal::run::Ran;
 use toolgate_rehearsal::stage::Stage;
 
 use crate::rows::{Take, Truth, broken, holds};
-use toolgate_gate::observe::Gate;
+use crate::gate::Gate;
 
 /// Whoever coordinates, which a client that is not told otherwise does under this profile.
 const COORDINATOR: Part<'static> =

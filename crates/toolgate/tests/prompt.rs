@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use support::Machine;
 use toolgate_policies::POLICIES;
-use toolgate_prompt::{Audit, Finding, Inventory, Kind, Outcome, audit};
+use toolgate_prompt::{Audit, Finding, Inventory, Outcome, RuleKind, audit};
 
 /// What the inventory calls a policy and is a part of the settings.
 const SETTINGS: &[&str] = &["redaction"];
@@ -55,7 +55,7 @@ fn stays(finding: &Finding) -> bool {
 fn every_rule_names_a_policy_that_exists() {
     for entry in INVENTORY.entries() {
         let Some(policy) = entry.policy.as_deref() else {
-            assert_eq!(entry.kind, Kind::Guidance, "{}", entry.id);
+            assert_eq!(entry.kind, RuleKind::Guidance, "{}", entry.id);
             continue;
         };
         let known = POLICIES.iter().any(|known| known.id == policy);
@@ -89,7 +89,7 @@ fn enforced_rules_go() {
         ("P17", "init-phase", "**DO NOT create any files until the user confirms the roster.**"),
     ] {
         let finding = only(text);
-        assert_eq!((finding.kind, finding.outcome), (Kind::Enforced, Outcome::Goes), "{text}");
+        assert_eq!((finding.kind, finding.outcome), (RuleKind::Enforced, Outcome::Goes), "{text}");
         assert!(finding.rules.contains(&id.to_owned()), "{text}: {:?}", finding.rules);
         assert_eq!(finding.policies, [policy], "{text}");
         assert_eq!(shortened(text), "", "{text}");
@@ -124,7 +124,8 @@ fn hybrid_rules_leave_a_short_form_or_are_one() {
         ("P18", "private-content", "Email addresses are PII and must not be written to committed files."),
     ] {
         let found = look(text);
-        let hybrid: Vec<_> = found.findings.iter().filter(|finding| finding.kind == Kind::Hybrid).collect();
+        let hybrid: Vec<_> =
+            found.findings.iter().filter(|finding| finding.kind == RuleKind::Hybrid).collect();
         assert!(!hybrid.is_empty(), "{text}: {:#?}", found.findings);
         assert!(hybrid[0].rules.contains(&id.to_owned()), "{text}: {:?}", hybrid[0].rules);
         assert_eq!(hybrid[0].policies, [policy], "{text}");
@@ -162,7 +163,7 @@ fn guidance_stays() {
         let found = look(text);
         assert!(!found.findings.is_empty(), "{text} is not known");
         assert!(
-            found.findings.iter().all(|finding| finding.kind == Kind::Guidance && stays(finding)),
+            found.findings.iter().all(|finding| finding.kind == RuleKind::Guidance && stays(finding)),
             "{text}"
         );
         assert_eq!(found.shortened, *text);
@@ -235,7 +236,7 @@ fn what_only_resembles_a_rule_stays() {
 #[test]
 fn a_sentence_that_says_more_stays_and_says_what() {
     let finding = only("Never use `git push --force`, and write kind commit messages.");
-    assert_eq!(finding.kind, Kind::Hybrid);
+    assert_eq!(finding.kind, RuleKind::Hybrid);
     assert_eq!(finding.outcome, Outcome::Stays("says more: write, kind, commit, messages".to_owned()));
 }
 

@@ -20,7 +20,7 @@ use super::ledger::{describe, print_counts};
 pub(super) struct Demo {}
 
 /// One call of the script.
-struct Scene {
+struct ScriptedCall {
     agent: &'static str,
     tool: &'static str,
     input: Value,
@@ -38,15 +38,15 @@ impl Demo {
         out.line(format!("  {}", top.display()))?;
         out.line("  ├── project   the main checkout\n  ├── alpha     agent alpha's worktree\n  └── beta      agent beta's worktree\n")?;
         out.line(out.paint("1", &format!("{:<6} {:<44} {:<7} {}", "agent", "call", "verdict", "why")))?;
-        for scene in script(&top) {
+        for scripted in script(&top) {
             let event = json!({
-                "session_id": format!("demo-{}", scene.agent),
-                "cwd": top.join(scene.agent),
+                "session_id": format!("demo-{}", scripted.agent),
+                "cwd": top.join(scripted.agent),
                 "hook_event_name": "PreToolUse",
-                "tool_name": scene.tool,
-                "tool_input": scene.input,
+                "tool_name": scripted.tool,
+                "tool_input": scripted.input,
             });
-            let (verdict, why) = ask_the_hook(&top, scene.agent, &event)?;
+            let (verdict, why) = ask_the_hook(&top, scripted.agent, &event)?;
             let colour = match verdict.as_str() {
                 "deny" => "31",
                 "ask" => "33",
@@ -57,8 +57,8 @@ impl Demo {
             let painted = out.paint(colour, &format!("{verdict:<7}"));
             out.line(format!(
                 "{:<6} {:<44} {painted} {}",
-                scene.agent,
-                shorten(&scene.shown, 44),
+                scripted.agent,
+                shorten(&scripted.shown, 44),
                 shorten(&why, 90)
             ))?;
         }
@@ -82,12 +82,12 @@ impl Demo {
     }
 }
 
-fn script(top: &Path) -> Vec<Scene> {
+fn script(top: &Path) -> Vec<ScriptedCall> {
     let at = |path: &str| top.join(path).to_string_lossy().into_owned();
     let file = |agent, tool, path: &str| {
         let param = if tool == "Grep" { "path" } else { "file_path" };
         let target = if path.starts_with('/') { path.to_owned() } else { at(path) };
-        Scene { agent, tool, input: json!({ param: target }), shown: format!("{tool} {path}") }
+        ScriptedCall { agent, tool, input: json!({ param: target }), shown: format!("{tool} {path}") }
     };
     vec![
         file("alpha", "Read", "alpha/README.md"),
@@ -101,13 +101,13 @@ fn script(top: &Path) -> Vec<Scene> {
         file("beta", "Write", "beta/../project/README.md"),
         file("beta", "Write", "beta/.claude/settings.json"),
         file("beta", "Write", "beta/.git"),
-        Scene {
+        ScriptedCall {
             agent: "beta",
             tool: "mcp__files__save",
             input: json!({ "destination": "/etc/cron.d/job" }),
             shown: "mcp__files__save /etc/cron.d/job".into(),
         },
-        Scene {
+        ScriptedCall {
             agent: "beta",
             tool: "Bash",
             input: json!({ "command": "make test" }),
