@@ -41,91 +41,6 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-answer_object! {
-    /// The answer to any event, with the members that its kind takes.
-    struct Body<'a> {
-        r#continue: bool,
-        permission: &'static str,
-        user_message: String,
-        agent_message: &'a str,
-        updated_input: Json<'a>,
-        updated_mcp_tool_output: McpOutput<'a>,
-        additional_context: String,
-    }
-}
-
-/// What is shown instead of what the tool of an MCP server gave back, in the form of every such server's answer.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum McpOutput<'a> {
-    Redacted(&'a RawValue),
-    Message { content: [McpText<'a>; 1] },
-}
-
-#[derive(Serialize)]
-struct McpText<'a> {
-    r#type: &'static str,
-    text: &'a str,
-}
-
-fn objection<'a>(permission: &'static str, message: &'a str, notice: Option<&str>) -> Body<'a> {
-    Body {
-        permission: Some(permission),
-        user_message: joined(Some(message), notice),
-        agent_message: Some(message),
-        ..Body::default()
-    }
-}
-
-fn is_mcp(tool: &str) -> bool {
-    tool.starts_with("MCP:")
-}
-
-/// What a tool gave back. Where it is JSON inside of a text, it is that JSON.
-fn output<'a>(members: &mut Members<'a>, phase: Phase) -> Option<Cow<'a, str>> {
-    if let Some(printed) = members.output("output", phase) {
-        return Some(printed);
-    }
-    let output = members.output("tool_output", phase).or_else(|| members.output("result_json", phase))?;
-    let inner: Option<String> = serde_json::from_str(&output).ok();
-    let inner = inner.filter(|inner| serde_json::from_str::<&RawValue>(inner).is_ok());
-    Some(inner.map_or(output, Cow::Owned))
-}
-
-/// The file that is read, and those that come with it.
-fn read_with_attachments<'a>(members: &mut Members<'a>) -> Result<(Json<'a>, Action<'a>), DecodeError> {
-    let path = members.take("file_path")?.unwrap_or(Json::Null);
-    let input = Json::Object(vec![(Cow::Borrowed("file_path"), path)]);
-    let read = |path| FileUse { access: Access::Read, param: Cow::Borrowed("file_path"), path };
-    let mut uses = vec![read(PathArg::of(&input, "file_path"))];
-    if let Some(Json::List(attachments)) = members.take("attachments")? {
-        uses.extend(attachments.iter().map(|attachment| read(PathArg::of(attachment, "file_path"))));
-    }
-    Ok((input, Action::Files(uses)))
-}
-
-/// What is shown in place of an MCP server's output, and what the model is told: at the two events that take it.
-fn after_or_start(call: &Call<'_>, terms: &Terms) -> Reply {
-    let takes_context = matches!(&*call.event, "postToolUse" | "sessionStart");
-    let output = redacted(terms).filter(|_| call.event == "postToolUse" && is_mcp(&call.tool));
-    let note = terms.output.as_ref().filter(|_| output.is_some()).map(RedactedOutput::note);
-    let answer = if output.is_some() { Answer::Redact } else { Answer::Tell };
-    match joined(note.as_deref(), terms.context.as_deref().filter(|_| takes_context)) {
-        None => Reply::silent(),
-        additional_context => {
-            let updated_mcp_tool_output = output.map(McpOutput::Redacted);
-            print(answer, &Body { updated_mcp_tool_output, additional_context, ..Body::default() })
-        }
-    }
-}
-
-/// A prompt goes on, whatever becomes of us.
-fn prompt(user_message: Option<&str>) -> Reply {
-    let answer = tell_or_silence(user_message.is_some());
-    let user_message = user_message.map(str::to_owned);
-    print(answer, &Body { r#continue: Some(true), user_message, ..Body::default() })
-}
-
 impl Host for Cursor {
     fn id(&self) -> &'static str {
         "cursor"
@@ -273,4 +188,89 @@ impl Host for Cursor {
             Some(Phase::Start | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }
+}
+
+answer_object! {
+    /// The answer to any event, with the members that its kind takes.
+    struct Body<'a> {
+        r#continue: bool,
+        permission: &'static str,
+        user_message: String,
+        agent_message: &'a str,
+        updated_input: Json<'a>,
+        updated_mcp_tool_output: McpOutput<'a>,
+        additional_context: String,
+    }
+}
+
+/// What is shown instead of what the tool of an MCP server gave back, in the form of every such server's answer.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum McpOutput<'a> {
+    Redacted(&'a RawValue),
+    Message { content: [McpText<'a>; 1] },
+}
+
+#[derive(Serialize)]
+struct McpText<'a> {
+    r#type: &'static str,
+    text: &'a str,
+}
+
+fn objection<'a>(permission: &'static str, message: &'a str, notice: Option<&str>) -> Body<'a> {
+    Body {
+        permission: Some(permission),
+        user_message: joined(Some(message), notice),
+        agent_message: Some(message),
+        ..Body::default()
+    }
+}
+
+fn is_mcp(tool: &str) -> bool {
+    tool.starts_with("MCP:")
+}
+
+/// What a tool gave back. Where it is JSON inside of a text, it is that JSON.
+fn output<'a>(members: &mut Members<'a>, phase: Phase) -> Option<Cow<'a, str>> {
+    if let Some(printed) = members.output("output", phase) {
+        return Some(printed);
+    }
+    let output = members.output("tool_output", phase).or_else(|| members.output("result_json", phase))?;
+    let inner: Option<String> = serde_json::from_str(&output).ok();
+    let inner = inner.filter(|inner| serde_json::from_str::<&RawValue>(inner).is_ok());
+    Some(inner.map_or(output, Cow::Owned))
+}
+
+/// The file that is read, and those that come with it.
+fn read_with_attachments<'a>(members: &mut Members<'a>) -> Result<(Json<'a>, Action<'a>), DecodeError> {
+    let path = members.take("file_path")?.unwrap_or(Json::Null);
+    let input = Json::Object(vec![(Cow::Borrowed("file_path"), path)]);
+    let read = |path| FileUse { access: Access::Read, param: Cow::Borrowed("file_path"), path };
+    let mut uses = vec![read(PathArg::of(&input, "file_path"))];
+    if let Some(Json::List(attachments)) = members.take("attachments")? {
+        uses.extend(attachments.iter().map(|attachment| read(PathArg::of(attachment, "file_path"))));
+    }
+    Ok((input, Action::Files(uses)))
+}
+
+/// What is shown in place of an MCP server's output, and what the model is told: at the two events that take it.
+fn after_or_start(call: &Call<'_>, terms: &Terms) -> Reply {
+    let takes_context = matches!(&*call.event, "postToolUse" | "sessionStart");
+    let output = redacted(terms).filter(|_| call.event == "postToolUse" && is_mcp(&call.tool));
+    let note = terms.output.as_ref().filter(|_| output.is_some()).map(RedactedOutput::note);
+    let answer = if output.is_some() { Answer::Redact } else { Answer::Tell };
+    match joined(note.as_deref(), terms.context.as_deref().filter(|_| takes_context)) {
+        None => Reply::silent(),
+        additional_context => {
+            let updated_mcp_tool_output = output.map(McpOutput::Redacted);
+            print(answer, &Body { updated_mcp_tool_output, additional_context, ..Body::default() })
+        }
+    }
+}
+
+/// A prompt goes on, whatever becomes of us.
+fn prompt(user_message: Option<&str>) -> Reply {
+    let answer = tell_or_silence(user_message.is_some());
+    let user_message = user_message.map(str::to_owned);
+    print(answer, &Body { r#continue: Some(true), user_message, ..Body::default() })
 }
