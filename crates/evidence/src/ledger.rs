@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::draft::Draft;
-use crate::files::{self, ChainEnd};
+use crate::files::{self, ChainEnd, Snapshot};
 use crate::record::{Link, MAX_LINE, REPAIR, Record};
+use crate::records::{Part, Records, StoredLines};
 use crate::{Digest, LedgerError, lock};
 
 /// A ledger in a state directory. Holds nothing open: a hook process appends once.
@@ -226,6 +227,12 @@ impl Ledger {
             .map_err(|error| LedgerError::about(&newest.path, error))?;
         let last = end.last.ok_or(LedgerError::NoRecord { path: newest.path })?;
         Ok((last.seq, last.digest))
+    }
+}
+
+impl Records for Ledger {
+    fn lines(&self, part: Part) -> Result<StoredLines<'_>, LedgerError> {
+        Snapshot::take(&self.state_dir)?.into_lines(part)
     }
 }
 

@@ -29,7 +29,8 @@ pub use self::session_counts::{DENIED, Denials, SessionCounts};
 use crate::draft::{Draft, MAX_NAME};
 use crate::ledger::{ATTEMPTS, Ledger, make_dir};
 use crate::record::Record;
-use crate::{Digest, LedgerError, entries, lock};
+use crate::records::Records;
+use crate::{Digest, LedgerError, lock};
 
 /// The counts of a session, locked until they are dropped or a record is appended.
 ///
@@ -168,12 +169,11 @@ fn marked(ledger: &Ledger, mark: Option<Mark>) -> Result<Option<Record>, LedgerE
 /// Over all of the ledger's records of this session. A line that is none is passed over, as [`crate::verify()`]
 /// tells of it.
 fn count(ledger: &Ledger, session: &Redacted) -> Result<SessionCounts, LedgerError> {
-    let name = shorten(session.as_str(), MAX_NAME);
     let mut counts = SessionCounts::default();
-    for record in entries(ledger.state_dir())? {
+    for record in ledger.of_session(session.as_str())? {
         match record {
-            Ok(record) if record.session == name && !record.is_repair() => counts.add(&record),
-            Ok(_) | Err(LedgerError::Malformed { .. }) => {}
+            Ok(record) => counts.add(&record),
+            Err(LedgerError::Malformed { .. }) => {}
             Err(error) => return Err(error),
         }
     }

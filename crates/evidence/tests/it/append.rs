@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::{Duration, Instant};
 
-use toolgate_evidence::{Ledger, LedgerError, entries, verify};
+use toolgate_evidence::{Ledger, LedgerError, Records, verify};
 use toolgate_model::{Decision, FindingKind};
 use toolgate_secrets::redact;
 
@@ -21,9 +21,9 @@ fn makes_its_directory_for_us_alone_and_counts_from_one() {
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&dir), 0o700);
     assert_eq!(mode(&current(&dir)), 0o600);
-    let entries = all(&dir);
-    assert_eq!(entries[0].prev, "0".repeat(64));
-    assert_eq!(entries[1].seq, 2);
+    let records = all(&dir);
+    assert_eq!(records[0].prev, "0".repeat(64));
+    assert_eq!(records[1].seq, 2);
     assert_whole(&dir, 2);
 }
 
@@ -31,7 +31,7 @@ fn makes_its_directory_for_us_alone_and_counts_from_one() {
 fn nothing_written_yet_is_no_error() {
     let temp = tempfile::tempdir().unwrap();
     let nowhere = temp.path().join("nowhere");
-    assert_eq!(entries(&nowhere).unwrap().count(), 0);
+    assert_eq!(Ledger::at(&nowhere).all().unwrap().count(), 0);
     assert_eq!(verify(&nowhere).unwrap().lines, 0);
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use proptest::prelude::*;
 use toolgate_evidence::{
-    Activity, Draft, Ledger, LedgerError, Record, SessionCounts, Tally, entries, tail, verify,
+    Activity, Draft, Ledger, LedgerError, Record, Records, SessionCounts, Tally, verify,
 };
 use toolgate_model::{Decision, FindingKind, TeamPhase};
 use toolgate_secrets::{Redacted, redact};
@@ -62,7 +62,7 @@ fn filled(dir: &Path, count: u64) -> Ledger {
 }
 
 fn records(dir: &Path, session: &Redacted) -> Vec<Record> {
-    let all: Vec<Record> = entries(dir).unwrap().collect::<Result<_, _>>().unwrap();
+    let all: Vec<Record> = Ledger::at(dir).all().unwrap().collect::<Result<_, _>>().unwrap();
     all.into_iter().filter(|record| record.session == session.as_str() && !record.is_repair()).collect()
 }
 
@@ -311,7 +311,7 @@ fn the_record_is_of_the_tally_s_session() {
     let temp = tempfile::tempdir().unwrap();
     let ledger = Ledger::at(temp.path());
     append(&ledger, &session(), draft("a", 1).session(redact("another")));
-    assert_eq!(tail(temp.path(), 1).unwrap().next().unwrap().unwrap().session, "a-session");
+    assert_eq!(Ledger::at(temp.path()).last(1).unwrap().next().unwrap().unwrap().session, "a-session");
 }
 
 #[test]
