@@ -31,7 +31,7 @@ pub use patch::{added, patched};
 pub use places::{Place, Places, below};
 pub use resolve::{Resolved, Resolver, Trouble, clean, has_dotdot};
 pub use secret_name::{SECRET_LOOK, SecretName, holds_secret, secret_name, secret_pattern};
-pub use team::{COORDINATOR, History, Lockout, Member, Team, TeamPhase, plain_name};
+pub use team::{COORDINATOR, History, Lockout, Member, TEAM_DIRECTORIES, Team, TeamPhase, plain_name};
 pub use terms::{RedactedOutput, Terms};
 pub use tool_rule::{ToolAccess, ToolRule};
 pub use verdict::{Decision, Finding, FindingKind, MAX_MESSAGE, Policy, Ruleset, Verdict, Wording, shorten};
