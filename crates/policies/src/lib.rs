@@ -4,6 +4,7 @@
 //! the rules that a call is judged by ([`Settings::ruleset`]). Nothing here has a disk, a clock or a host within reach.
 //!
 //! ```
+//! # #[cfg(feature = "files")] {
 //! use toolgate_model::{ActivationState, Agent, Facts, Phase, Places, Ruleset, Run, Team};
 //! use toolgate_policies::{read, stack};
 //!
@@ -37,6 +38,7 @@
 //! let verdict = Ruleset::decide(&[settings.ruleset(&facts, &judges, false)], |_| false);
 //! assert_eq!(verdict.decision().word(), "ask");
 //! assert!(verdict.explanation().ends_with("[destructive: git-clean]"));
+//! # }
 //! ```
 //!
 //! # Adding a policy
