@@ -386,7 +386,7 @@ impl Tables {
     fn code(&self) -> Result<String> {
         let list = |name: &str, of: &str, items: &[String]| {
             format!(
-                "pub(super) static {name}: [{of}; {}] = [\n{}];\n",
+                "pub(in crate::spec) static {name}: [{of}; {}] = [\n{}];\n",
                 items.len(),
                 items.iter().fold(String::new(), |all, item| all + "    " + item + ",\n")
             )
@@ -399,7 +399,7 @@ impl Tables {
             u16::try_from(len).map_err(|_| format!("too many {what}"))?;
         }
         Ok([
-            format!("pub(super) static TEXT: &str = {:?};\n", self.text),
+            format!("pub(in crate::spec) static TEXT: &str = {:?};\n", self.text),
             list("INDEX", "(u32, u16)", &index),
             list("SPECS", "Spec", &self.specs),
             list("OPTIONS", "Opt", &self.options),

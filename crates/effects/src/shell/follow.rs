@@ -284,7 +284,7 @@ impl<'t> Interpreter<'t, '_> {
             if let Flow::Text(text) = &flow
                 && let Some(code) = text.whole()
             {
-                let deeds = crate::code::scan(super::run::code_language(language), code);
+                let deeds = crate::code::scan(super::deeds::code_language(language), code);
                 let name = base_name(&path).to_owned();
                 self.deeds(&name, deeds);
             }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use toolgate_model::{Access, Effect, Gap, NodeKind, Origin, Reach, Resolver};
 
 use super::Interpreter;
-use super::run::slot_text;
-use super::text::{Flow, INNER, NAME, Text, is_mark};
+use super::apply::slot_text;
+use super::text::{Flow, INNER, NAME, Text, bounded, is_mark};
 use super::walk::Outcome;
 use crate::recipes::git_config;
 use crate::spec::Reading;
@@ -219,9 +219,7 @@ fn parsed(operands: &[Text], arguments: &[Text]) -> Printed {
         _ => return Printed::As(Flow::Any),
     };
     let as_given = operands.iter().cloned().map(|text| if text.is_known() { text } else { Text::any() });
-    Printed::As(Flow::Lines(super::text::bounded(
-        std::iter::once(Text::mark(mark)).chain(as_given).collect(),
-    )))
+    Printed::As(Flow::Lines(bounded(std::iter::once(Text::mark(mark)).chain(as_given).collect())))
 }
 
 /// Whether a path or a pathspec may name something outside of the directory: `../x`, `:/`, `/x`.

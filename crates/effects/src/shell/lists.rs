@@ -3,7 +3,7 @@
 use toolgate_model::{Access, Gap, Reach};
 
 use super::Interpreter;
-use super::run::slot_text;
+use super::apply::slot_text;
 use super::text::{Flow, Text};
 use crate::spec::Reading;
 

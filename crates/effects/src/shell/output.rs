@@ -5,8 +5,8 @@
 use toolgate_model::Reach;
 
 use super::Interpreter;
-use super::run::{access_of, slot_text};
-use super::text::{ANY, Choices, Flow, INNER, NAME, PIECE, Text, bounded, is_mark};
+use super::apply::{access_of, slot_text};
+use super::text::{ANY, Choices, Flow, INNER, NAME, PIECE, Text, bounded, is_mark, spaced_as_is};
 use crate::spec::{Kind, Output, Reading};
 
 impl Interpreter<'_, '_> {
@@ -336,7 +336,7 @@ pub(super) fn echo(arguments: &[Text]) -> Flow {
         }
         rest = behind;
     }
-    let mut text = super::builtins::spaced_as_is(rest);
+    let mut text = spaced_as_is(rest);
     if escapes {
         text = unescaped(&text, true);
     }

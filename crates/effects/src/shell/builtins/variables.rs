@@ -1,0 +1,279 @@
+//! `declare`, `unset`, `set`, `shift`, `printf -v`: what variables hold from now on.
+
+use std::rc::Rc;
+
+use toolgate_model::Gap;
+use toolgate_shell::{Part, Word};
+
+use crate::shell::builtins::MAX_FIELDS;
+use crate::shell::state::Variable;
+use crate::shell::text::{Choices, Flow, NAME, Text, bounded, either, is_mark};
+use crate::shell::walk::Outcome;
+use crate::shell::{Interpreter, output};
+
+impl<'t> Interpreter<'t, '_> {
+    #[expect(clippy::too_many_lines, reason = "one builtin, its options in turn")]
+    pub(super) fn declare(
+        &mut self,
+        name: &str,
+        arguments: &[Text],
+        spelled: Option<&'t [Word<'t>]>,
+    ) -> Outcome {
+        let has = |letter: char| {
+            arguments
+                .iter()
+                .any(|argument| argument.raw().starts_with('-') && argument.raw().contains(letter))
+        };
+        let (reference, integer, exports) =
+            (has('n') && name != "export", has('i'), name == "export" || has('x'));
+        let functions = has('f');
+        // Without names, or asked to, it prints what there is.
+        if has('p') || functions || has('F') || arguments.is_empty() {
+            if functions && name == "export" {
+                let names = arguments
+                    .iter()
+                    .filter_map(Text::whole)
+                    .filter(|name| !name.starts_with('-'))
+                    .map(Rc::from);
+                self.state.exported_functions.extend(names);
+            }
+            return Outcome::of(Flow::Any);
+        }
+        for (at, argument) in arguments.iter().enumerate() {
+            if argument.raw().starts_with(['-', '+']) {
+                continue;
+            }
+            let (target, value) = match argument.raw().split_once('=') {
+                Some((target, value)) => (target, Some(Text::marked(value.to_owned()))),
+                None => (argument.raw(), None),
+            };
+            let append = target.ends_with('+');
+            let target = target.trim_end_matches('+');
+            let (target, index) = match target.split_once('[') {
+                Some((target, index)) => (target, Some(index.trim_end_matches(']').to_owned())),
+                None => (target, None),
+            };
+            if target.contains(is_mark)
+                || target.is_empty()
+                || (reference && value.as_ref().is_none_or(|value| value.raw().contains('[')))
+            {
+                // Which variable it is cannot be told: any of them.
+                if let Some(index) = value.as_ref().and_then(|value| value.raw().split_once('[')) {
+                    self.evaluate(index.1.trim_end_matches(']'));
+                }
+                self.state.forget_variables();
+                self.sourced = true;
+                continue;
+            }
+            if integer {
+                self.integers.push(target.to_owned());
+            }
+            if let Some(value) = &value
+                && value.raw().starts_with('(')
+            {
+                self.expand_again(value.raw());
+            }
+            if let Some(index) = &index {
+                self.evaluate(index);
+            }
+            let global = has('g');
+            if name == "local"
+                || (matches!(name, "declare" | "typeset") && !self.calling.is_empty() && !global)
+            {
+                let before = self.state.own(target);
+                self.locals.push((target.to_owned(), before));
+            }
+            let array = spelled.and_then(|words| words.get(at + 1)).and_then(|word| {
+                word.parts
+                    .iter()
+                    .find_map(|part| if let Part::Array(elements) = part { Some(elements) } else { None })
+            });
+            let value = match (array, value) {
+                (Some(elements), _) => {
+                    let mut values: Vec<Choices> = Vec::new();
+                    for element in elements {
+                        match self.element(element).as_slice() {
+                            [fields] => values.extend(fields.iter().map(|text| vec![text.clone()])),
+                            _ => values.push(vec![Text::any()]),
+                        }
+                    }
+                    Some(Variable::Array(values))
+                }
+                (None, Some(value)) if value.raw().starts_with('(') => Some(Variable::unknown()),
+                (None, Some(value)) if reference => Some(match value.whole() {
+                    Some(name) => Variable::Reference(Rc::from(name)),
+                    None => Variable::unknown(),
+                }),
+                (None, Some(value)) if integer => {
+                    self.evaluate(value.raw());
+                    Some(Variable::Scalar(vec![Text::mark(NAME)]))
+                }
+                (None, Some(value)) if append || index.is_some() => {
+                    let had = self.variable_texts(target);
+                    let mut texts: Choices = had
+                        .into_iter()
+                        .map(|mut text| {
+                            text.push(&value);
+                            text
+                        })
+                        .collect();
+                    texts.push(value);
+                    Some(Variable::Scalar(bounded(texts)))
+                }
+                (None, Some(value)) => Some(Variable::Scalar(vec![value])),
+                (None, None)
+                    if matches!(name, "local" | "declare" | "typeset")
+                        && self.state.own(target).is_none() =>
+                {
+                    Some(Variable::Unset)
+                }
+                (None, None) => None,
+            };
+            match value {
+                Some(value) if reference => self.state.put(target, value),
+                Some(value) => self.state.set(target, value),
+                None => {}
+            }
+            if name == "readonly" || has('r') {
+                self.state.readonly.push(Rc::from(target));
+            }
+            if exports && !functions {
+                self.export(target);
+            }
+            self.environment_changed(target);
+        }
+        Outcome::of(Flow::Nothing)
+    }
+
+    pub(super) fn unset(&mut self, arguments: &[Text]) -> Outcome {
+        for argument in arguments.iter().filter(|argument| !argument.raw().starts_with('-')) {
+            match argument.whole() {
+                Some(name) => {
+                    // `unset 'a[$(cmd)]'` evaluates the subscript.
+                    if let Some((name, index)) = name.split_once('[') {
+                        self.evaluate(index.trim_end_matches(']'));
+                        self.state.set(name, Variable::unknown());
+                    } else {
+                        let has = |flag: &str| arguments.iter().any(|argument| argument.raw() == flag);
+                        if !has("-f") {
+                            self.state.set(name, Variable::Unset);
+                        }
+                        if !has("-v") {
+                            self.state.undefine(name);
+                        }
+                    }
+                }
+                None => {
+                    self.state.forget_variables();
+                    self.sourced = true;
+                }
+            }
+        }
+        Outcome::of(Flow::Nothing)
+    }
+
+    pub(super) fn set(&mut self, arguments: &[Text]) -> Outcome {
+        const CHANGE: [&str; 5] = ["posix", "keyword", "noclobber", "restricted", "history"];
+        let mut skip = false;
+        let start = arguments.iter().position(|argument| {
+            let value = std::mem::take(&mut skip);
+            let raw = argument.raw();
+            skip = raw.len() > 1 && raw.starts_with(['-', '+']) && raw.ends_with('o');
+            !value && (raw == "--" || raw == "-" || !raw.starts_with(['-', '+']))
+        });
+        let start =
+            start.map(|at| at + usize::from(matches!(arguments.get(at).map(Text::raw), Some("--" | "-"))));
+        let long = arguments
+            .windows(2)
+            .any(|pair| matches!(pair, [flag, name] if flag.raw() == "-o" && name.raw() == "physical"));
+        self.state.physical |= long
+            || arguments
+                .iter()
+                .any(|argument| argument.raw().starts_with('-') && argument.raw().contains('P'));
+        if arguments.is_empty() {
+            return Outcome::of(Flow::Any);
+        }
+        let flag = |letter: char| {
+            arguments.iter().any(|argument| {
+                argument.raw().starts_with('-')
+                    && !argument.raw().starts_with("--")
+                    && argument.raw().contains(letter)
+            })
+        };
+        if flag('k')
+            || flag('C')
+            || flag('r')
+            || arguments.iter().any(|argument| CHANGE.contains(&argument.raw()))
+        {
+            self.unknown(Gap::ShellCode, "set");
+        }
+        self.state.all_exported |=
+            flag('a') || arguments.iter().any(|argument| argument.raw() == "allexport");
+        // A word that may be several moves all that come after it.
+        let moved =
+            start.is_some_and(|start| arguments.iter().skip(start).any(|argument| !argument.is_known()));
+        if moved || arguments.len() > MAX_FIELDS {
+            self.state.positional = None;
+            return Outcome::of(Flow::Nothing);
+        }
+        if let Some(start) = start {
+            let fields =
+                arguments.get(start..).unwrap_or_default().iter().map(|text| vec![text.clone()]).collect();
+            self.state.positional = Some(Rc::new(fields));
+        }
+        Outcome::of(Flow::Nothing)
+    }
+
+    pub(super) fn shift(&mut self, arguments: &[Text]) -> Outcome {
+        let count = match arguments.first() {
+            None => Some(1),
+            Some(count) => count.whole().and_then(|count| count.parse::<usize>().ok()),
+        };
+        self.state.positional = match (&self.state.positional, count) {
+            (Some(fields), Some(count)) => Some(Rc::new(fields.iter().skip(count).cloned().collect())),
+            _ => None,
+        };
+        Outcome::of(Flow::Nothing)
+    }
+
+    pub(super) fn printf(&mut self, arguments: &[Text]) -> Outcome {
+        let (into, rest) = match arguments {
+            [flag, name, dashes, rest @ ..] if flag.raw() == "-v" && dashes.raw() == "--" => {
+                (Some(name), rest)
+            }
+            [flag, name, rest @ ..] if flag.raw() == "-v" => (Some(name), rest),
+            [flag, ..] if flag.raw().starts_with("-v") => {
+                self.state.forget_variables();
+                self.sourced = true;
+                return Outcome::of(Flow::Nothing);
+            }
+            [flag, rest @ ..] if flag.raw() == "--" => (None, rest),
+            rest => (None, rest),
+        };
+        let out = output::printf(rest);
+        match into {
+            Some(name) => {
+                let text = match &out {
+                    Flow::Text(text) => vec![text.clone()],
+                    Flow::Nothing => vec![Text::default()],
+                    Flow::Lines(_) | Flow::Any | Flow::Built => vec![Text::any()],
+                };
+                match name.whole() {
+                    Some(target) => {
+                        if let Some((target, index)) = target.split_once('[') {
+                            self.evaluate(index.trim_end_matches(']'));
+                            let had = self.variable_texts(target);
+                            self.state.set(target, Variable::Scalar(either(&had, &text)));
+                        } else {
+                            self.state.set(target, Variable::Scalar(text));
+                            self.environment_changed(target);
+                        }
+                    }
+                    None => self.unknown(Gap::Name, "printf -v"),
+                }
+                Outcome::sure(Flow::Nothing)
+            }
+            None => Outcome::of(out),
+        }
+    }
+}
