@@ -59,7 +59,7 @@ struct Lexer<'a> {
     heredocs: Vec<Heredoc>,
 }
 
-impl<'a> Lexer<'a> {
+impl Lexer<'_> {
     /// Reads to the end, or to the closing brace of the text that this code stands in.
     fn run(&mut self, close: Option<char>) -> Option<()> {
         let mut open = 0_usize;

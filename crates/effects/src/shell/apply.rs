@@ -9,7 +9,7 @@ use super::{Interpreter, programs};
 use crate::code::{self, Deed};
 use crate::spec::{self, Fixed, Kind, Language, Output, Reading, Shown, Slot};
 
-impl<'t> Interpreter<'t, '_> {
+impl Interpreter<'_, '_> {
     pub(super) fn described(
         &mut self,
         name: &str,
@@ -112,10 +112,8 @@ impl<'t> Interpreter<'t, '_> {
         // Code on standard input, for programs that read it where they are given none.
         let given =
             reading.uses.iter().any(|(kind, _)| matches!(kind, Kind::Script(_) | Kind::Code(_) | Kind::Read));
-        if let (Some(language), false, true) =
-            (reading.spec.stdin_code(), given, self.stdin != Flow::Any || !self.fed_by.is_empty())
-        {
-            let stdin = self.stdin.clone();
+        if let (Some(language), false, true) = (reading.spec.stdin_code(), given, self.streams.has_input()) {
+            let stdin = self.streams.stdin().clone();
             self.code_input(program, language, &stdin);
         }
         if let Some(rest) = reading.rest {
@@ -212,13 +210,13 @@ impl<'t> Interpreter<'t, '_> {
     ) -> Option<Flow> {
         // `ln` tells where its links lead from the directory that they lie in.
         if kind == Kind::Link && matches!(program, "ln" | "gln") {
-            if let Some(word) = self.spelled.and_then(|words| words.get(slot.word + 1)) {
+            if let Some(word) = self.written.argument(slot.word) {
                 self.tell_spelling(Access::Link, text, word);
             }
             return None;
         }
         if let Some((access, reach)) = access_of(kind) {
-            let spelled = self.spelled.and_then(|words| words.get(slot.word + 1));
+            let spelled = self.written.argument(slot.word);
             if let (true, Some(word)) = (access.changes() || access == Access::Link, spelled) {
                 self.tell_spelling(access, text, word);
             }
@@ -314,7 +312,7 @@ impl<'t> Interpreter<'t, '_> {
             return;
         }
         let Some(place) = self.one_place(path) else {
-            self.lost = true;
+            self.doubts.lose_file();
             return;
         };
         if self.state.written(&place).is_some() {

@@ -166,13 +166,7 @@ impl<'t> Interpreter<'t, '_> {
                 Outcome::of(Flow::Any)
             }
             "return" | "break" | "continue" => {
-                self.left = true;
-                // The shell goes on elsewhere with what it has now.
-                if self.jumps.len() < 16 {
-                    self.jumps.push(self.state.clone());
-                } else {
-                    self.unknown(Gap::Bounds, "more ways out than can be followed");
-                }
+                self.jump();
                 Outcome::of(Flow::Nothing)
             }
             "wait" => {
@@ -190,10 +184,8 @@ impl<'t> Interpreter<'t, '_> {
                 Outcome::of(Flow::Any)
             }
             "exit" => {
-                for text in self.traps.clone() {
-                    self.forked(|shell| shell.text(&text, "trap"));
-                }
-                self.left = true;
+                self.run_traps();
+                self.control.leave();
                 Outcome::of(Flow::Nothing)
             }
             "logout" | "fg" | "bg" | "disown" | "suspend" | "compopt" => Outcome::of(Flow::Nothing),
@@ -291,7 +283,7 @@ impl<'t> Interpreter<'t, '_> {
                 // It runs between any two commands, and leaves the shell as it likes.
                 let before = self.state.clone();
                 self.text(text, "trap");
-                self.pending = None;
+                self.control.take_failure();
                 let after = std::mem::replace(&mut self.state, before);
                 if after.differs(&self.state)
                     || matches!(signal.raw(), "DEBUG" | "ERR" | "RETURN") && text.raw().contains('$')
@@ -304,7 +296,7 @@ impl<'t> Interpreter<'t, '_> {
             // It runs later, in whatever state the shell is then: with the directory and variables of now, and with what
             // the whole command leaves. Now is what can be walked.
             self.forked(|shell| shell.text(&text, "trap"));
-            self.traps.push(text);
+            self.control.at_exit(text);
         }
         Outcome::of(Flow::Nothing)
     }
@@ -344,6 +336,3 @@ impl<'t> Interpreter<'t, '_> {
         }
     }
 }
-
-/// More fields than this are not told apart.
-pub(super) const MAX_FIELDS: usize = 2_000;

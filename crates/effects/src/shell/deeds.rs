@@ -7,7 +7,7 @@ use super::{Interpreter, blanked};
 use crate::code::{self, Deed};
 use crate::spec::Language;
 
-impl<'t> Interpreter<'t, '_> {
+impl Interpreter<'_, '_> {
     /// Code of another language in a word or on standard input.
     pub(super) fn inline(&mut self, program: &str, language: Language, text: &Text) {
         let filled;

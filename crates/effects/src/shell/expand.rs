@@ -7,13 +7,12 @@ mod parameter;
 
 use std::rc::Rc;
 
-use toolgate_model::Gap;
 use toolgate_shell::{Element, List, Part, Word};
 
-use super::builtins::MAX_FIELDS;
+use super::bounds::{Limit, MAX_WORDS};
 use super::state::Variable;
 use super::text::{CLASS, Choices, Flow, INNER, MAX_CHOICES, NAME, ONE, PIECE, STAR, Text};
-use super::{Interpreter, Piped, glob};
+use super::{Interpreter, glob};
 use braces::{Braces, Spelled, braces};
 
 /// What a parameter expands to.
@@ -91,8 +90,8 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 continue;
             }
-            if lists.first().is_some_and(|list| list.len() > MAX_FIELDS * 2) {
-                self.unknown(Gap::Bounds, "more words than can be told apart");
+            if lists.first().is_some_and(|list| list.len() > MAX_WORDS * 2) {
+                self.too_much(Limit::Words);
                 break;
             }
             match choices.as_slice() {
@@ -370,7 +369,7 @@ impl<'t> Interpreter<'t, '_> {
             return flow;
         }
         let (flow, ran) = self.noting(|shell| shell.forked(|shell| shell.list(list)));
-        self.substituted.extend(ran);
+        self.streams.add_substituted(ran);
         flow
     }
 
@@ -381,14 +380,13 @@ impl<'t> Interpreter<'t, '_> {
 
     /// `<( … )` is a file to read from, `>( … )` one to write to; what it gets is known once the command has run.
     fn process(&mut self, writes: bool, list: &'t List<'t>) -> Text {
-        let path = format!("/dev/fd/{}", 63 + self.processes);
-        self.processes += 1;
+        let path = self.streams.new_process();
         if writes {
-            self.waiting.push((path.clone(), list));
+            self.streams.wait(path.clone(), list);
         } else {
             let (flow, ran) = self.noting(|shell| shell.forked(|shell| shell.list(list)));
             self.state.write(&path, flow);
-            self.pipes.push(Piped { path: path.clone(), ran });
+            self.streams.add_pipe(path.clone(), ran);
         }
         Text::known(&path)
     }

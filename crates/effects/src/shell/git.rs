@@ -466,12 +466,12 @@ impl Interpreter<'_, '_> {
     pub(super) fn may_have_filled(&self, file: &Path) -> bool {
         let by_git = |origin: &Option<Origin>| {
             let runs = |effect: &Effect<'_>| matches!(effect, Effect::Run(run) if run.program == "git" && run.origin == *origin);
-            self.found.effects.iter().any(runs)
+            self.report.effects().iter().any(runs)
         };
         let lies_in = |directory: &str| {
             toolgate_model::below(directory.as_bytes(), file.as_os_str().as_encoded_bytes()).is_some()
         };
-        self.found.effects.iter().any(|effect| {
+        self.report.effects().iter().any(|effect| {
             let Effect::Use(access, target) = effect else { return false };
             let path = target.path.text();
             let filled = match path.split_once('…') {
@@ -664,13 +664,11 @@ impl Interpreter<'_, '_> {
 
     /// A hook is the repository's own: what it does counts, that it is read does not.
     fn hook(&mut self, words: &[Text]) {
-        let before = self.found.effects.len();
+        let before = self.report.effects().len();
         let Some(path) = words.first() else { return };
         self.run_file(path.raw(), words, &[]);
         let name = path.raw().to_owned();
         let own = |effect: &toolgate_model::Effect<'_>| matches!(effect, toolgate_model::Effect::Use(Access::Read, target) if target.path.text() == name);
-        let mut kept = self.found.effects.split_off(before.min(self.found.effects.len()));
-        kept.retain(|effect| !own(effect));
-        self.found.effects.extend(kept);
+        self.report.retain_after(before, |effect| !own(effect));
     }
 }

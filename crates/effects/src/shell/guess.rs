@@ -6,7 +6,7 @@ use super::Interpreter;
 use super::places::is_named_secret;
 use super::text::{Flow, Text};
 
-impl<'t> Interpreter<'t, '_> {
+impl Interpreter<'_, '_> {
     /// Words of a program that nobody described: whatever looks like a path could be written.
     pub(super) fn guess_paths(&mut self, words: &[Text]) {
         for word in words.iter().skip(usize::from(words.len() > 1)) {
@@ -55,7 +55,7 @@ impl<'t> Interpreter<'t, '_> {
     /// What a program that nobody described is given: its input could be commands, and a script that the command has just
     /// written is there to be run.
     pub(super) fn given_to_unknown(&mut self, name: &str, words: &[Text]) {
-        if let Flow::Text(text) = self.stdin.clone() {
+        if let Flow::Text(text) = self.streams.stdin().clone() {
             if name == "apply_patch" {
                 self.patched(&text);
             } else {

@@ -55,7 +55,7 @@ impl Interpreter<'_, '_> {
                 files.push(Text::known("-"));
             }
             for file in files {
-                let flow = if file.raw() == "-" { self.stdin.clone() } else { self.content(&file) };
+                let flow = if file.raw() == "-" { self.streams.stdin().clone() } else { self.content(&file) };
                 match names(&flow, list.shape) {
                     Some(names) => {
                         for name in &names {

@@ -8,8 +8,11 @@
 //! is, and what its spec says) → [`builtins`].
 
 mod apply;
+mod bounds;
 mod builtins;
+mod control;
 mod deeds;
+mod doubts;
 mod environment;
 mod expand;
 mod follow;
@@ -23,35 +26,36 @@ mod output;
 mod places;
 mod programs;
 mod redirect;
+mod report;
 mod run;
+mod scripts;
 mod search;
 mod simple;
 mod spelling;
 mod state;
+mod streams;
 mod text;
+mod trace;
 mod walk;
 
-use std::rc::Rc;
-
 use toolgate_model::{
-    Access, DirectoryChange, Effect, ExpandedTarget, Gap, Origin, PathArg, Reach, Resolver, Target, Unknown,
-    Via, World, shorten,
+    Access, DirectoryChange, Effect, ExpandedTarget, Gap, PathArg, Reach, Resolver, Target, World, shorten,
 };
 use toolgate_shell::{Arithmetic, List, Parsed, Part, Word, parse};
 use typed_arena::Arena;
 
 pub(crate) use places::is_named_secret;
-use state::State;
-use text::{ANY, Flow, Text, is_mark};
 
-/// Commands that are walked at most, loops and functions counted each time.
-const MAX_STEPS: u32 = 5_000;
-/// A longer command is asked about as a whole, so that the answer comes in time.
-const MAX_COMMAND: usize = 64 * 1024;
-/// How deep texts, functions and scripts may run one another.
-const MAX_DEPTH: u32 = 24;
-/// Effects that are told apart at most.
-const MAX_EFFECTS: usize = 2_000;
+use bounds::{Bounds, MAX_COMMAND};
+use control::Control;
+use doubts::Doubts;
+use report::Report;
+use scripts::Scripts;
+use spelling::Written;
+use state::State;
+use streams::Streams;
+use text::{ANY, Flow, Text, is_mark};
+use trace::Trace;
 
 /// Where a command would run.
 pub struct Scene<'w> {
@@ -83,7 +87,7 @@ pub fn analyse(command: &str, scene: &Scene<'_>) -> Analysis {
     let store = Store::default();
     let mut shell = Interpreter::new(&store, scene);
     shell.script(command);
-    shell.found
+    shell.report.into_analysis()
 }
 
 /// Says what the command would do in a directory that the call names, which is entered first.
@@ -133,72 +137,20 @@ pub(crate) struct Store<'t> {
     arithmetics: Arena<Arithmetic<'t>>,
 }
 
-/// The working directory and the one before it.
-type Directories = (Vec<Rc<str>>, Option<Vec<Rc<str>>>);
-
-/// A file that stands for a process, and the programs that write it.
-struct Piped {
-    path: String,
-    ran: Vec<String>,
-}
-
-#[expect(clippy::struct_excessive_bools, reason = "each is a thing that has happened on the way")]
+/// Walks a command. Each part keeps its own rules, in its own file; what is left here is what all of them go by.
 struct Interpreter<'t, 'w> {
     store: &'t Store<'t>,
     scene: &'w Scene<'w>,
+    /// The shell at this moment.
     state: State<'t>,
-    /// The directory and the one before it, should the last command have failed.
-    pending: Option<Directories>,
-    stdin: Flow,
-    /// The programs whose output is the present input.
-    fed_by: Vec<String>,
-    /// Every program that was met, in order.
-    ran: Vec<String>,
-    /// Those that ran inside of substitutions in the words of the present command.
-    substituted: Vec<String>,
-    /// `>( … )` of the present command.
-    waiting: Vec<(String, &'t List<'t>)>,
-    pipes: Vec<Piped>,
-    processes: u32,
-    /// The words of the present program as they are written.
-    spelled: Option<&'t [Word<'t>]>,
-    /// Variables of the present function, with what they were before.
-    locals: Vec<(String, Option<state::Variable>)>,
-    /// Texts that run when the shell ends.
-    traps: Vec<Text>,
-    /// Variables that are declared as integers.
-    integers: Vec<String>,
-    /// The shell has left the list that it was in.
-    left: bool,
-    /// States at `return`, `break` and `continue`, to be joined where these lead.
-    jumps: Vec<State<'t>>,
-    /// Something was written whose place or content is not known.
-    lost: bool,
-    /// Places that were run as code.
-    executed: Vec<String>,
-    /// The call's text quotes what arithmetic would run: `a[$(…)]`.
-    quotes_subscripts: bool,
-    /// The present command has no redirections.
-    bare_command: bool,
-    /// Standard error goes where standard output goes.
-    merged: bool,
-    /// Code whose text is not known has run in this shell: any variable may be its.
-    sourced: bool,
-    /// Functions that are being called, for those that call themselves.
-    calling: Vec<Rc<str>>,
-    /// Files that are being followed.
-    following: Vec<String>,
-    followed: u32,
-    /// Files that the command has written are being looked at as code.
-    scanning: bool,
-    /// The bytes of the call's own text that are being walked; inside of other texts, those of the command that led there.
-    span: (u32, u32),
-    /// Whether spans of the tree are those of the call's own text.
-    at_home: bool,
-    via: Option<Rc<Via>>,
-    depth: u32,
-    steps: u32,
-    found: Analysis,
+    bounds: Bounds,
+    trace: Trace,
+    streams: Streams<'t>,
+    control: Control<'t>,
+    written: Written<'t>,
+    scripts: Scripts,
+    doubts: Doubts,
+    report: Report,
 }
 
 impl<'t, 'w> Interpreter<'t, 'w> {
@@ -207,36 +159,14 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             store,
             scene,
             state: State::new(scene.cwd.filter(|cwd| cwd.starts_with('/'))),
-            pending: None,
-            stdin: Flow::Any,
-            fed_by: Vec::new(),
-            ran: Vec::new(),
-            substituted: Vec::new(),
-            waiting: Vec::new(),
-            pipes: Vec::new(),
-            processes: 0,
-            spelled: None,
-            locals: Vec::new(),
-            traps: Vec::new(),
-            integers: Vec::new(),
-            left: false,
-            jumps: Vec::new(),
-            lost: false,
-            executed: Vec::new(),
-            quotes_subscripts: false,
-            bare_command: true,
-            merged: false,
-            sourced: false,
-            calling: Vec::new(),
-            following: Vec::new(),
-            followed: 0,
-            scanning: false,
-            span: (0, 0),
-            at_home: true,
-            via: None,
-            depth: 0,
-            steps: 0,
-            found: Analysis::default(),
+            bounds: Bounds::default(),
+            trace: Trace::default(),
+            streams: Streams::default(),
+            control: Control::default(),
+            written: Written::default(),
+            scripts: Scripts::default(),
+            doubts: Doubts::default(),
+            report: Report::default(),
         }
     }
 
@@ -249,40 +179,13 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         let text: &'t str = self.store.texts.alloc(text.to_owned());
         let Parsed { list, error } = parse(text);
         let list = self.store.trees.alloc(list);
-        self.quotes_subscripts = text.contains("[$(") || text.contains("[`");
-        self.list(list);
-        for state in std::mem::take(&mut self.jumps) {
-            self.state.join(&state);
-        }
+        self.doubts = Doubts::of(text);
+        self.landing(|shell| shell.list(list));
         self.run_again();
-        for text in std::mem::take(&mut self.traps) {
-            self.forked(|shell| shell.text(&text, "trap"));
-        }
+        self.run_traps();
         if let Some(error) = error {
-            self.span = (error.at, u32::try_from(text.len()).unwrap_or(error.at));
-            self.unknown(Gap::Syntax, error.what);
-        }
-    }
-
-    /// What was run as code may have been written before or after, by a part that runs beside: all that it ever held counts.
-    fn run_again(&mut self) {
-        for place in std::mem::take(&mut self.executed) {
-            let contents: Vec<Flow> = self
-                .state
-                .files
-                .iter()
-                .filter(|(path, _)| **path == *place)
-                .map(|(_, flow)| flow.clone())
-                .collect();
-            for flow in contents {
-                match flow {
-                    Flow::Text(text) => {
-                        self.forked(|shell| shell.text(&text, &place));
-                    }
-                    Flow::Any | Flow::Lines(_) => self.unknown(Gap::ShellCode, &place),
-                    Flow::Nothing | Flow::Built => {}
-                }
-            }
+            let end = u32::try_from(text.len()).unwrap_or(error.at);
+            self.at((error.at, end), |shell| shell.unknown(Gap::Syntax, error.what));
         }
     }
 
@@ -329,87 +232,6 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         let text: &'t str = self.store.texts.alloc(text.to_owned());
         let Parsed { list, error } = parse(text);
         error.is_none().then(|| &*self.store.trees.alloc(list))
-    }
-
-    /// Counts what is walked; says, and tells, when that has become too much.
-    fn spent(&mut self, steps: u32) -> bool {
-        self.steps = self.steps.saturating_add(steps);
-        let spent = self.steps >= MAX_STEPS;
-        if spent {
-            self.unknown(Gap::Bounds, "more commands than can be followed");
-        }
-        spent
-    }
-
-    /// Walks, and says which programs were met.
-    fn noting<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> (T, Vec<String>) {
-        let before = self.ran.len();
-        let out = walk(self);
-        (out, self.ran.get(before..).unwrap_or_default().to_vec())
-    }
-
-    /// Walks on with one more step on the way.
-    fn inside<T: Default>(&mut self, step: &str, line: &str, walk: impl FnOnce(&mut Self) -> T) -> T {
-        let via = Via { step: step.to_owned(), line: line.to_owned(), before: self.via.clone() };
-        let via = self.via.replace(Rc::new(via));
-        let at_home = std::mem::replace(&mut self.at_home, false);
-        let out = self.deeper(walk);
-        self.at_home = at_home;
-        self.via = via;
-        out
-    }
-
-    fn deeper<T: Default>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
-        if self.depth >= MAX_DEPTH {
-            self.unknown(Gap::Bounds, "nested too deeply");
-            return T::default();
-        }
-        self.depth += 1;
-        let out = walk(self);
-        self.depth -= 1;
-        out
-    }
-
-    /// Walks in a child of this shell: what it leaves on the disk stays, all else is forgotten.
-    fn forked<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
-        self.steps = self.steps.saturating_add(self.state.weight() / 2);
-        let before = self.state.clone();
-        let pending = self.pending.take();
-        let traps = std::mem::take(&mut self.traps);
-        let out = walk(self);
-        // What a child has set a trap for runs when the child ends.
-        for text in std::mem::replace(&mut self.traps, traps) {
-            self.text(&text, "trap");
-        }
-        let child = std::mem::replace(&mut self.state, before);
-        self.state.adopt_files(&child);
-        self.pending = pending;
-        out
-    }
-
-    fn origin(&self) -> Origin {
-        Origin { span: self.span, via: self.via.clone() }
-    }
-
-    fn unknown(&mut self, gap: Gap, text: &str) {
-        self.sourced |= matches!(gap, Gap::ShellCode | Gap::Syntax | Gap::Name);
-        let effect = Unknown::Shell { gap, text: shorten(text, 120), origin: self.origin() };
-        let known = |found: &Effect<'_>| matches!(found, Effect::Unknown(other) if *other == effect);
-        if !self.found.effects.iter().any(known) {
-            self.emit(Effect::Unknown(effect));
-        }
-    }
-
-    fn emit(&mut self, effect: Effect<'static>) {
-        match self.found.effects.len() {
-            MAX_EFFECTS => {
-                let text = "more effects than can be told apart".to_owned();
-                let origin = self.origin();
-                self.found.effects.push(Effect::Unknown(Unknown::Shell { gap: Gap::Bounds, text, origin }));
-            }
-            count if count < MAX_EFFECTS => self.found.effects.push(effect),
-            _ => {}
-        }
     }
 }
 

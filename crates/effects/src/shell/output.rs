@@ -92,7 +92,7 @@ impl Interpreter<'_, '_> {
                 let (from, to) = (operand(0).cloned(), operand(1).cloned());
                 let delete = has(reading, "-d");
                 let plain = !has(reading, "-c") && !has(reading, "-s");
-                computed(&self.stdin.clone(), |text| {
+                computed(self.streams.stdin(), |text| {
                     let from = set_of(from?.unglobbed().whole()?)?;
                     if !plain {
                         return None;
@@ -159,13 +159,13 @@ impl Interpreter<'_, '_> {
                 continue;
             }
             let text = slot_text(arguments, slot);
-            let next = if text.raw() == "-" { self.stdin.clone() } else { self.content(&text) };
+            let next = if text.raw() == "-" { self.streams.stdin().clone() } else { self.content(&text) };
             flow = Some(match flow {
                 Some(flow) => flow.then(next),
                 None => next,
             });
         }
-        flow.unwrap_or_else(|| self.stdin.clone())
+        flow.unwrap_or_else(|| self.streams.stdin().clone())
     }
 
     /// What a file holds: written by the command itself, or on the disk if it is small.
@@ -177,7 +177,7 @@ impl Interpreter<'_, '_> {
             return flow.clone();
         }
         if place.starts_with("/dev/") || place.starts_with("/proc/") {
-            return if place == "/dev/stdin" { self.stdin.clone() } else { Flow::Any };
+            return if place == "/dev/stdin" { self.streams.stdin().clone() } else { Flow::Any };
         }
         let bytes = self.scene.world.read(std::path::Path::new(&place), SMALL);
         match bytes.ok().filter(|bytes| bytes.len() < SMALL).and_then(|bytes| String::from_utf8(bytes).ok()) {

@@ -11,10 +11,10 @@ use super::{Interpreter, glob};
 impl Interpreter<'_, '_> {
     /// A file or directory is used.
     pub(super) fn touch(&mut self, access: Access, reach: Reach, path: &Text) {
-        if path.is_empty() || path.raw() == "-" || self.found.effects.len() > super::MAX_EFFECTS {
+        if path.is_empty() || path.raw() == "-" || self.report.is_full() {
             return;
         }
-        if path.head().starts_with("/dev/fd/6") && self.pipes.iter().any(|piped| piped.path == path.raw()) {
+        if self.streams.is_pipe(path.raw()) {
             return;
         }
         // All that is in a directory is as good as the directory.
@@ -39,7 +39,9 @@ impl Interpreter<'_, '_> {
                 Some((place, Reach::Below)) => self.touch_place(access, Reach::Below, place),
                 Some((place, Reach::Exact)) => self.touch_place(access, reach, place),
                 None => {
-                    self.lost |= access.changes();
+                    if access.changes() {
+                        self.doubts.lose_file();
+                    }
                     self.unknown(Gap::Path(access), &path.shown());
                 }
             }
@@ -71,14 +73,10 @@ impl Interpreter<'_, '_> {
         // A link that the command has made leads on; the place itself counts too.
         let leads = self.through_links(&place);
         for place in std::iter::once(place).chain(leads) {
-            let origin = Some(self.origin());
-            let known = |found: &Effect<'_>| {
-                matches!(found, Effect::Use(had, Target { path: PathArg::Text(text), reach: reached, .. })
-                    if *had == access && *reached == reach && *text == place)
-            };
-            if self.found.effects.iter().rev().take(64).any(known) {
+            if self.report.has_use(access, reach, &place) {
                 continue;
             }
+            let origin = Some(self.origin());
             let path = PathArg::Text(Cow::Owned(place));
             let target = Target { param: Cow::Borrowed("command"), path, reach, guess: false, origin };
             self.emit(Effect::Use(access, target));

@@ -5,7 +5,6 @@ mod find;
 mod input;
 mod recipes;
 mod shells;
-
 pub(super) use shells::is_shell;
 
 use std::rc::Rc;
@@ -73,7 +72,8 @@ pub(super) fn handler(
             for given in reading.options.iter().filter(|given| matches!(given.name, "-f" | "--file")) {
                 if let Some(slot) = given.value {
                     let file = slot_text(arguments, &slot);
-                    let flow = if file.raw() == "-" { shell.stdin.clone() } else { shell.content(&file) };
+                    let flow =
+                        if file.raw() == "-" { shell.streams.stdin().clone() } else { shell.content(&file) };
                     match flow.whole() {
                         Some(script) => {
                             let deeds = crate::code::sed(script);
@@ -130,7 +130,7 @@ pub(super) fn handler(
             Some(outcome)
         }
         "apply_patch" | "applypatch" => {
-            let stdin = shell.stdin.clone();
+            let stdin = shell.streams.stdin().clone();
             let patch = match arguments {
                 [] => stdin.whole(),
                 [patch] => patch.whole(),
@@ -168,7 +168,7 @@ pub(super) fn handler(
             if !matches!(program, "env" | "nohup")
                 && !has(reading, &["-l", "-v", "-V", "-k", "-K", "--help", "--version"])
             {
-                let stdin = shell.stdin.clone();
+                let stdin = shell.streams.stdin().clone();
                 if stdin != Flow::Any
                     || matches!(program, "su" | "sudo" | "doas") && has(reading, &["-s", "-i"])
                 {
@@ -181,7 +181,7 @@ pub(super) fn handler(
         | "expect" | "irb" | "R" | "ghci" | "guile" | "scala" | "jshell" | "awk" | "ftp" | "sftp"
         | "mail" | "rlwrap" | "bc" => {
             let outcome = shell.apply(program, reading, words);
-            if let Flow::Text(text) = shell.stdin.clone() {
+            if let Flow::Text(text) = shell.streams.stdin().clone() {
                 shell.commands_on_input(program, &text);
             }
             for word in arguments.iter().filter(|word| word.raw().contains([' ', '.'])) {
@@ -198,8 +198,8 @@ pub(super) fn handler(
                 && reading.sub.is_empty();
             if runs_input {
                 let outcome = shell.apply(program, reading, words);
-                let stdin = shell.stdin.clone();
-                if stdin != Flow::Any || !shell.fed_by.is_empty() {
+                let stdin = shell.streams.stdin().clone();
+                if shell.streams.has_input() {
                     shell.code_input(program, language, &stdin);
                 }
                 return Some(outcome);

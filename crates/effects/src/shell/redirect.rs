@@ -32,18 +32,15 @@ impl<'t> Interpreter<'t, '_> {
         redirected: Redirected,
         run: impl FnOnce(&mut Self) -> Outcome,
     ) -> Outcome {
-        let stdin = redirected.stdin.map(|flow| std::mem::replace(&mut self.stdin, flow));
-        let waiting = std::mem::take(&mut self.waiting);
-        let merged = self.merged;
-        self.merged |= redirected.merges;
-        let mut outcome = run(self);
-        self.merged = merged;
+        let stdin = redirected.stdin.map(|flow| self.streams.replace_stdin(flow));
+        let waiting = self.streams.replace_waiting(Vec::new());
+        let mut outcome = self.merging(redirected.merges, run);
         if redirected.odd {
             outcome.out = Flow::Any;
         } else if redirected.elsewhere {
             outcome.out = Flow::Nothing;
         }
-        let waiting = std::mem::replace(&mut self.waiting, waiting);
+        let waiting = self.streams.replace_waiting(waiting);
         if let Some(files) = redirected.stdout {
             for path in files {
                 let had = if redirected.append { self.state.written(&path).cloned() } else { None };
@@ -58,13 +55,11 @@ impl<'t> Interpreter<'t, '_> {
         }
         for (path, list) in waiting {
             let fed = self.state.written(&path).cloned().unwrap_or_else(|| outcome.out.clone());
-            let stdin =
-                std::mem::replace(&mut self.stdin, if fed == Flow::Nothing { Flow::Any } else { fed });
-            self.forked(|shell| shell.list(list));
-            self.stdin = stdin;
+            let fed = if fed == Flow::Nothing { Flow::Any } else { fed };
+            self.reading(fed, |shell| shell.forked(|shell| shell.list(list)));
         }
         if let Some(stdin) = stdin {
-            self.stdin = stdin;
+            self.streams.replace_stdin(stdin);
         }
         outcome
     }
@@ -72,12 +67,7 @@ impl<'t> Interpreter<'t, '_> {
     pub(super) fn redirects(&mut self, redirects: &'t [Redirect<'t>]) -> Redirected {
         let mut all = Redirected::default();
         for redirect in redirects {
-            let span = self.span;
-            if self.at_home {
-                self.span = (redirect.span.start, redirect.span.end);
-            }
-            self.redirect(redirect, &mut all);
-            self.span = span;
+            self.at((redirect.span.start, redirect.span.end), |shell| shell.redirect(redirect, &mut all));
         }
         all
     }
@@ -128,7 +118,7 @@ impl<'t> Interpreter<'t, '_> {
                     match (descriptor.unwrap_or(1), target.raw()) {
                         (1, "1") => {}
                         // To standard error, which is somewhere else unless the two are one.
-                        (1, "2") if !self.merged => all.elsewhere = true,
+                        (1, "2") if !self.streams.is_merged() => all.elsewhere = true,
                         (1, _) => all.odd = true,
                         (2, "1") => all.merges = true,
                         _ => all.odd |= true,
@@ -185,7 +175,9 @@ impl<'t> Interpreter<'t, '_> {
             all.odd = true;
             return;
         }
-        self.lost |= writes && place.is_none();
+        if writes && place.is_none() {
+            self.doubts.lose_file();
+        }
         if writes && let Some(place) = place {
             let out = matches!(descriptor, None | Some(1))
                 || matches!(redirect.operator, Op::WriteBoth | Op::AppendBoth);

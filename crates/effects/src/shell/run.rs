@@ -3,7 +3,7 @@
 use toolgate_model::{Effect, Gap, PathArg, Run, Target, base_name, shorten};
 use toolgate_shell::{Part, Word};
 
-use super::builtins::MAX_FIELDS;
+use super::bounds::{Limit, MAX_WORDS};
 use super::text::{ANY, CLASS, Flow, INNER, NAME, ONE, PIECE, STAR, Text, is_mark};
 use super::walk::{Outcome, Status};
 use super::{Interpreter, glob, programs};
@@ -36,9 +36,9 @@ impl<'t> Interpreter<'t, '_> {
         outputs: &[String],
     ) -> Outcome {
         let Some(first) = words.first() else { return Outcome::of(Flow::Nothing) };
-        let few = words.get(..MAX_FIELDS);
+        let few = words.get(..MAX_WORDS);
         if few.is_some() {
-            self.unknown(Gap::Bounds, "more words than can be told apart");
+            self.too_much(Limit::Words);
         }
         let words = few.unwrap_or(words);
         let literal;
@@ -67,7 +67,7 @@ impl<'t> Interpreter<'t, '_> {
                 .rev()
                 .find(|(known, _)| **known == *name)
                 .map(|(_, body)| body.clone())
-            && !self.calling.iter().any(|calling| **calling == *name)
+            && self.control.calls_of(name) == 0
         {
             // Whether aliases are on is not known: it may run, and so may what goes by its own name.
             let mut text = Text::known(&body);
@@ -76,9 +76,7 @@ impl<'t> Interpreter<'t, '_> {
                 text.push_raw(&quoted(word));
             }
             let start = self.state.clone();
-            self.calling.push(name.into());
-            self.text(&text, &format!("alias {name}"));
-            self.calling.pop();
+            self.named(name, |shell| shell.text(&text, &format!("alias {name}")));
             aliased = Some(std::mem::replace(&mut self.state, start));
         }
         let outcome = self.invoke_named(name, words, spelled, outputs);
@@ -150,7 +148,7 @@ impl<'t> Interpreter<'t, '_> {
                 "REPLY" | "COPROC" | "MAPFILE" | "OPTARG" | "PIPESTATUS" | "FUNCNAME" | "DIRSTACK"
             )
             && self.state.get(name).is_none()
-            && !self.sourced
+            && !self.doubts.has_lost_variables()
     }
 
     /// Functions aside: `command x`, `env x`, `xargs x`.
@@ -166,13 +164,8 @@ impl<'t> Interpreter<'t, '_> {
         }
         let words = self.with_files_as_options(words);
         let spelled = spelled.filter(|spelled| spelled.len() == words.len());
-        let before = std::mem::replace(&mut self.spelled, spelled);
-        let outcome = self.program(name, &words, outputs);
-        self.spelled = before;
-        // What a program leaves of the input is some of it, or nothing.
-        if let Flow::Text(_) = &self.stdin {
-            self.stdin = self.stdin.lines().map_or(Flow::Any, Flow::Lines);
-        }
+        let outcome = self.written_as(spelled, |shell| shell.program(name, &words, outputs));
+        self.streams.take_some();
         outcome
     }
 
@@ -202,7 +195,7 @@ impl<'t> Interpreter<'t, '_> {
         let listed = |cwd: &str| {
             let there = self.scene.world.list(std::path::Path::new(cwd)).unwrap_or_default();
             let there = there.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
-            let written = self.found.effects.iter().filter_map(|effect| match effect {
+            let written = self.report.effects().iter().filter_map(|effect| match effect {
                 Effect::Use(access, Target { path: PathArg::Text(path), .. }) if access.changes() => {
                     let (directory, name) = path.rsplit_once('/')?;
                     (directory == cwd).then(|| name.to_owned())
@@ -223,7 +216,7 @@ impl<'t> Interpreter<'t, '_> {
         words: &[Text],
         moved: bool,
     ) -> Outcome {
-        if self.calling.iter().filter(|calling| ***calling == *name).count() >= 2 {
+        if self.control.calls_of(name) >= 2 {
             // What calls itself without end, and beside itself, is meant to.
             let run = Run { program: "fork-bomb".to_owned(), origin: Some(self.origin()), ..Run::default() };
             if forks(body, name) {
@@ -236,21 +229,10 @@ impl<'t> Interpreter<'t, '_> {
             .state
             .positional
             .replace(std::rc::Rc::new(words.iter().skip(1).map(|word| vec![word.clone()]).collect()));
-        self.calling.push(name.into());
         if moved {
             self.state.positional = None;
         }
-        let locals = std::mem::take(&mut self.locals);
-        let jumps = std::mem::take(&mut self.jumps);
-        let out = self.deeper_command(body);
-        for state in std::mem::replace(&mut self.jumps, jumps) {
-            self.state.join(&state);
-        }
-        let mine = std::mem::replace(&mut self.locals, locals);
-        for (local, value) in mine.into_iter().rev() {
-            self.state.restore(&local, value);
-        }
-        self.calling.pop();
+        let out = self.calling(name, |shell| shell.deeper_command(body));
         self.state.positional = positional;
         Outcome::of(out)
     }
@@ -268,20 +250,11 @@ impl<'t> Interpreter<'t, '_> {
 
     pub(super) fn run_of(&mut self, name: &str, words: &[Text], outputs: &[String]) -> Run {
         let program = base_name(name).to_owned();
-        if self.ran.len() < 4096 {
-            self.ran.push(program.clone());
-        }
-        let mut fed_by = self.fed_by.clone();
-        fed_by.extend(self.substituted.iter().cloned());
-        for piped in &self.pipes {
-            if words.iter().any(|word| word.raw() == piped.path) {
-                fed_by.extend(piped.ran.iter().cloned());
-            }
-        }
+        self.streams.met(&program);
         Run {
             program,
             words: words.iter().map(|word| shorten(&word.shown(), 200)).collect(),
-            fed_by,
+            fed_by: self.streams.feeding(words),
             outputs: outputs.to_vec(),
             origin: Some(self.origin()),
             ..Run::default()

@@ -15,34 +15,31 @@ impl<'t> Interpreter<'t, '_> {
         assignments: &'t [Assignment<'t>],
         words: &'t [Word<'t>],
     ) -> Outcome {
-        let substituted = std::mem::take(&mut self.substituted);
-        let waiting = std::mem::take(&mut self.waiting);
+        let substituted = self.streams.replace_substituted(Vec::new());
+        let waiting = self.streams.replace_waiting(Vec::new());
         let lists = self.arguments(words);
-        let own_waiting = std::mem::take(&mut self.waiting);
         if words.is_empty() {
             for assignment in assignments {
                 self.assign(assignment);
             }
         }
         let redirected = self.redirects(&command.redirects);
-        let own_waiting: Vec<_> = own_waiting.into_iter().chain(std::mem::take(&mut self.waiting)).collect();
-        self.waiting = waiting;
-        let bare = std::mem::replace(&mut self.bare_command, command.redirects.is_empty());
+        let own_waiting = self.streams.replace_waiting(waiting);
+        let bare = self.written.replace_bare(command.redirects.is_empty());
         let mut outcome = if words.is_empty() {
-            let plain = self.substituted.is_empty();
+            let plain = !self.streams.has_substituted();
             self.redirected(redirected, |_| {
                 if plain { Outcome::sure(Flow::Nothing) } else { Outcome::of(Flow::Nothing) }
             })
         } else {
-            let spelled = words;
             let outputs = redirected.outputs.clone();
             self.redirected(redirected, |shell| {
-                shell.waiting = own_waiting;
-                shell.with_prefix(assignments, |shell| shell.any_of(lists, spelled, &outputs))
+                shell.streams.replace_waiting(own_waiting);
+                shell.with_prefix(assignments, |shell| shell.any_of(lists, words, &outputs))
             })
         };
-        self.substituted = substituted;
-        self.bare_command = bare;
+        self.streams.replace_substituted(substituted);
+        self.written.replace_bare(bare);
         // A redirection can fail, and then nothing runs.
         if !command.redirects.is_empty() {
             outcome.status = Status::Either;
@@ -134,7 +131,7 @@ impl<'t> Interpreter<'t, '_> {
             }
         };
         if let Variable::Scalar(texts) = &value
-            && (self.integers.iter().any(|name| name == assignment.name) || is_integer(assignment.name))
+            && self.doubts.is_integer(assignment.name)
         {
             for text in texts.clone() {
                 self.evaluate(text.raw());
@@ -149,11 +146,6 @@ impl<'t> Interpreter<'t, '_> {
         self.state.set(assignment.name, value);
         self.environment_changed(assignment.name);
     }
-}
-
-/// Variables whose values bash evaluates by itself.
-fn is_integer(name: &str) -> bool {
-    matches!(name, "RANDOM" | "SECONDS" | "OPTIND" | "LINENO" | "HISTCMD" | "BASHPID" | "EPOCHSECONDS")
 }
 
 fn appended(had: &Choices, more: &Choices) -> Choices {

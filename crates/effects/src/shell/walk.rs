@@ -1,8 +1,8 @@
 //! Lists, pipelines and compound commands.
 
-use toolgate_model::Gap;
 use toolgate_shell::{ArmEnd, Command, Connector, Item, Kind, List, Pipeline, Word};
 
+use super::bounds::Limit;
 use super::state::{State, Variable};
 use super::text::{Choices, Flow, Text, bounded};
 use super::{Interpreter, glob};
@@ -37,12 +37,16 @@ const MAX_ROUNDS: usize = 48;
 impl<'t> Interpreter<'t, '_> {
     pub(super) fn list(&mut self, list: &'t List<'t>) -> Flow {
         let mut out = Flow::Nothing;
-        let left = std::mem::take(&mut self.left);
+        let left = self.control.begin_list();
         for (at, item) in list.items.iter().enumerate() {
             let printed = self.one_item(item);
-            out = if self.left && at + 1 < list.items.len() { Flow::Any } else { out.then(printed) };
+            out = if self.control.has_left() && at + 1 < list.items.len() {
+                Flow::Any
+            } else {
+                out.then(printed)
+            };
         }
-        self.left |= left;
+        self.control.end_list(left);
         out
     }
 
@@ -66,24 +70,6 @@ impl<'t> Interpreter<'t, '_> {
             };
         }
         status
-    }
-
-    /// Both outcomes of the last command count from here on.
-    pub(super) fn settle(&mut self) {
-        if let Some(failed) = self.pending.take() {
-            let mut other = self.state.clone();
-            (other.cwd, other.previous) = failed;
-            self.state.join(&other);
-        }
-    }
-
-    /// Goes on as if the last command had ended so.
-    fn assume(&mut self, success: bool) {
-        if let Some(failed) = self.pending.take()
-            && !success
-        {
-            (self.state.cwd, self.state.previous) = failed;
-        }
     }
 
     fn item(&mut self, item: &'t Item<'t>) -> Outcome {
@@ -118,62 +104,15 @@ impl<'t> Interpreter<'t, '_> {
             let status = if surely && runs { next.status } else { Status::Either };
             last = Outcome { out: if surely && runs { both } else { last.out.or(&both) }, status };
         }
-        self.pending = None;
-        match (success, failure) {
-            (Some(success), Some(failure)) => {
-                // Someone who asks for the chain's success gets the directory of the success.
-                let (cwd, previous) = (success.cwd.clone(), success.previous.clone());
-                self.state = success;
-                self.state.join(&failure);
-                if self.state.cwd != cwd || self.state.previous != previous {
-                    let joined = (
-                        std::mem::replace(&mut self.state.cwd, cwd),
-                        std::mem::replace(&mut self.state.previous, previous),
-                    );
-                    self.pending = Some(joined);
-                }
-            }
-            (Some(only), None) | (None, Some(only)) => self.state = only,
-            (None, None) => {}
-        }
+        self.rejoin(success, failure);
         last
-    }
-
-    /// The states after the last command: if it succeeded, and if it failed.
-    fn outcomes(&mut self, status: Status) -> (Option<State<'t>>, Option<State<'t>>) {
-        let failed = self.pending.take();
-        let success = (status != Status::Fails).then(|| self.state.clone());
-        let failure = (status != Status::Succeeds).then(|| {
-            let mut failure = self.state.clone();
-            if let Some(failed) = failed {
-                (failure.cwd, failure.previous) = failed;
-            }
-            failure
-        });
-        (success, failure)
     }
 
     fn pipeline(&mut self, pipeline: &'t Pipeline<'t>) -> Outcome {
         let mut outcome = match pipeline.commands.as_slice() {
             [] => Outcome::of(Flow::Nothing),
             [only] => self.command(only),
-            commands => {
-                let (stdin, fed_by) = (self.stdin.clone(), self.fed_by.clone());
-                let mut out = Flow::Nothing;
-                for (place, command) in commands.iter().enumerate() {
-                    if place > 0 {
-                        self.stdin = out;
-                    }
-                    let ran;
-                    (out, ran) = self.noting(|shell| shell.forked(|shell| shell.command(command).out));
-                    self.fed_by.extend(ran);
-                    if self.fed_by.len() > 32 {
-                        self.fed_by.drain(..16);
-                    }
-                }
-                (self.stdin, self.fed_by) = (stdin, fed_by);
-                Outcome::of(out)
-            }
+            commands => Outcome::of(self.piped(commands)),
         };
         if pipeline.negated {
             outcome.status = match outcome.status {
@@ -181,10 +120,7 @@ impl<'t> Interpreter<'t, '_> {
                 Status::Fails => Status::Succeeds,
                 Status::Either => Status::Either,
             };
-            if let Some((cwd, previous)) = &mut self.pending {
-                std::mem::swap(cwd, &mut self.state.cwd);
-                std::mem::swap(previous, &mut self.state.previous);
-            }
+            self.negate();
         }
         outcome
     }
@@ -193,16 +129,10 @@ impl<'t> Interpreter<'t, '_> {
         if self.spent(1) {
             return Outcome::of(Flow::Any);
         }
-        let span = self.span;
-        if self.at_home {
-            self.span = (command.span.start, command.span.end);
-        }
-        let outcome = self.deeper_outcome(command);
-        self.span = span;
-        outcome
+        self.at((command.span.start, command.span.end), |shell| shell.command_here(command))
     }
 
-    fn deeper_outcome(&mut self, command: &'t Command<'t>) -> Outcome {
+    fn command_here(&mut self, command: &'t Command<'t>) -> Outcome {
         if let Kind::Simple { assignments, words } = &command.kind {
             return self.simple(command, assignments, words);
         }
@@ -221,11 +151,11 @@ impl<'t> Interpreter<'t, '_> {
             Kind::While { until, condition, body } => Outcome::of(self.deeper(|shell| {
                 shell.repeat(|shell| {
                     shell.condition(condition);
-                    let failed = shell.pending.clone();
+                    let failed = shell.control.failure();
                     shell.assume(!until);
                     let out = shell.list(body);
                     // The condition ends the loop by failing.
-                    shell.pending = failed;
+                    shell.control.replace_failure(failed);
                     shell.settle();
                     out
                 })
@@ -248,7 +178,7 @@ impl<'t> Interpreter<'t, '_> {
             }
             Kind::Function { name, body } => {
                 if !self.state.define(name, body) {
-                    self.unknown(Gap::Bounds, "more functions than can be kept");
+                    self.too_much(Limit::Functions);
                 }
                 if matches!(&**name, "command_not_found_handle") {
                     self.forked(|shell| shell.deeper_command(body));
@@ -264,10 +194,7 @@ impl<'t> Interpreter<'t, '_> {
                 Outcome::of(Flow::Nothing)
             }
             Kind::Coproc { body, .. } => {
-                let stdin = std::mem::replace(&mut self.stdin, Flow::Any);
-                let fed_by = std::mem::take(&mut self.fed_by);
-                self.forked(|shell| shell.deeper_command(body));
-                (self.stdin, self.fed_by) = (stdin, fed_by);
+                self.unfed(|shell| shell.forked(|shell| shell.deeper_command(body)));
                 Outcome::sure(Flow::Nothing)
             }
         }
@@ -285,14 +212,12 @@ impl<'t> Interpreter<'t, '_> {
                 break;
             }
             self.condition(condition);
-            let failed = self.pending.take();
+            let failed = self.control.take_failure();
             let before = self.state.clone();
             let printed = self.list(body);
             out = Some(out.map_or(printed.clone(), |out: Flow| out.or(&printed)));
             ends.push(std::mem::replace(&mut self.state, before));
-            if let Some(failed) = failed {
-                (self.state.cwd, self.state.previous) = failed;
-            }
+            self.go_to(failed);
         }
         let last = otherwise.map_or(Flow::Nothing, |body| self.list(body));
         for end in ends {
@@ -304,18 +229,13 @@ impl<'t> Interpreter<'t, '_> {
     /// Walks a loop's body until nothing new comes of it; what never settles is given up.
     fn repeat(&mut self, mut body: impl FnMut(&mut Self) -> Flow) -> Flow {
         let start = self.state.clone();
-        let jumps = std::mem::take(&mut self.jumps);
         let mut body = |shell: &mut Self| {
             let out = body(shell);
             shell.settle();
-            for state in std::mem::take(&mut shell.jumps) {
-                shell.state.join(&state);
-            }
+            shell.land();
             out
         };
-        let out = self.settle_loop(&start, &mut body);
-        self.jumps = jumps;
-        out
+        self.landing(|shell| shell.settle_loop(&start, &mut body))
     }
 
     fn settle_loop(&mut self, start: &State<'t>, body: &mut dyn FnMut(&mut Self) -> Flow) -> Flow {
@@ -377,21 +297,19 @@ impl<'t> Interpreter<'t, '_> {
             self.environment_changed(name);
             return self.repeat(|shell| shell.list(body));
         }
-        let jumps = std::mem::take(&mut self.jumps);
-        let mut out = Flow::Nothing;
-        for text in rounds {
-            let many = !text.is_known();
-            self.state.set(name, Variable::Scalar(vec![text]));
-            self.environment_changed(name);
-            let printed = if many { self.repeat(|shell| shell.list(body)) } else { self.list(body) };
-            out = out.then(printed);
-            self.settle();
-        }
-        // `break` may have left any round early.
-        for state in std::mem::replace(&mut self.jumps, jumps) {
-            self.state.join(&state);
-        }
-        out
+        // `break` may leave any round early.
+        self.landing(|shell| {
+            let mut out = Flow::Nothing;
+            for text in rounds {
+                let many = !text.is_known();
+                shell.state.set(name, Variable::Scalar(vec![text]));
+                shell.environment_changed(name);
+                let printed = if many { shell.repeat(|shell| shell.list(body)) } else { shell.list(body) };
+                out = out.then(printed);
+                shell.settle();
+            }
+            out
+        })
     }
 
     fn arms(&mut self, subject: &Choices, arms: &'t [toolgate_shell::Arm<'t>]) -> Flow {

@@ -28,7 +28,7 @@ impl<'t> Interpreter<'t, '_> {
             }
         }
         let before = self.state.cwd.clone();
-        odd |= operands.len() > 1 || !self.bare_command;
+        odd |= operands.len() > 1 || !self.written.is_bare();
         let (place, target) = match operands.first() {
             Some((at, target)) => (Some(*at), (*target).clone()),
             None => (None, self.home_of("")),
@@ -100,7 +100,7 @@ impl<'t> Interpreter<'t, '_> {
         if sure {
             return Outcome::sure(Flow::Nothing);
         }
-        self.pending = Some((before, earlier));
+        self.control.fails_in((before, earlier));
         Outcome::of(Flow::Nothing)
     }
 
@@ -148,7 +148,7 @@ impl<'t> Interpreter<'t, '_> {
         let text = "popd".to_owned();
         let change =
             DirectoryChange { text, home: false, previous: true, dynamic: false, glob: false, origin };
-        self.found.changes.push(change);
+        self.report.add_change(change);
         match self.state.stack.pop() {
             Some((cwd, sure)) => {
                 for directory in &cwd {
@@ -157,7 +157,7 @@ impl<'t> Interpreter<'t, '_> {
                 self.moved(before.clone(), cwd);
                 // Where there was nothing to go back from, the shell stays.
                 if !sure {
-                    self.pending = Some((before, None));
+                    self.control.fails_in((before, None));
                     self.state.previous = None;
                 }
             }
@@ -178,6 +178,6 @@ impl<'t> Interpreter<'t, '_> {
             text,
             origin: Some(self.origin()),
         };
-        self.found.changes.push(change);
+        self.report.add_change(change);
     }
 }

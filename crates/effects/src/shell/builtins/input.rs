@@ -46,12 +46,11 @@ impl Interpreter<'_, '_> {
                 .rev()
                 .find(|(known, _)| *known == number)
                 .map(|(_, flow)| flow.clone()),
-            None => Some(self.stdin.clone()),
+            None => Some(self.streams.stdin().clone()),
         };
         let lines = flow.and_then(|flow| flow.lines());
-        if from.is_none() && self.stdin != Flow::Any {
-            // The rest of it is some of these lines.
-            self.stdin = lines.clone().map_or(Flow::Any, Flow::Lines);
+        if from.is_none() {
+            self.streams.take_line(lines.clone());
         }
         let raw =
             arguments.iter().any(|argument| argument.raw().starts_with('-') && argument.raw().contains('r'));
@@ -77,8 +76,7 @@ impl Interpreter<'_, '_> {
                 self.state.set(array, Variable::unknown());
             }
             if name.contains(is_mark) {
-                self.state.forget_variables();
-                self.sourced = true;
+                self.forget_variables();
             }
         }
         let any = || vec![Text::any()];
@@ -155,11 +153,10 @@ impl Interpreter<'_, '_> {
             self.unknown(Gap::ShellCode, "mapfile -C");
         }
         if name.contains(is_mark) {
-            self.state.forget_variables();
-            self.sourced = true;
+            self.forget_variables();
             return Outcome::of(Flow::Nothing);
         }
-        let value = match self.stdin.lines().filter(|_| plain).map(bounded) {
+        let value = match self.streams.stdin().lines().filter(|_| plain).map(bounded) {
             Some(lines) => Variable::Array(lines.into_iter().map(|line| vec![line]).collect()),
             None => Variable::unknown(),
         };

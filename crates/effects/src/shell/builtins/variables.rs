@@ -5,7 +5,7 @@ use std::rc::Rc;
 use toolgate_model::Gap;
 use toolgate_shell::{Part, Word};
 
-use crate::shell::builtins::MAX_FIELDS;
+use crate::shell::bounds::MAX_WORDS;
 use crate::shell::state::Variable;
 use crate::shell::text::{Choices, Flow, NAME, Text, bounded, either, is_mark};
 use crate::shell::walk::Outcome;
@@ -61,12 +61,11 @@ impl<'t> Interpreter<'t, '_> {
                 if let Some(index) = value.as_ref().and_then(|value| value.raw().split_once('[')) {
                     self.evaluate(index.1.trim_end_matches(']'));
                 }
-                self.state.forget_variables();
-                self.sourced = true;
+                self.forget_variables();
                 continue;
             }
             if integer {
-                self.integers.push(target.to_owned());
+                self.doubts.add_integer(target);
             }
             if let Some(value) = &value
                 && value.raw().starts_with('(')
@@ -78,10 +77,9 @@ impl<'t> Interpreter<'t, '_> {
             }
             let global = has('g');
             if name == "local"
-                || (matches!(name, "declare" | "typeset") && !self.calling.is_empty() && !global)
+                || (matches!(name, "declare" | "typeset") && self.control.is_in_function() && !global)
             {
-                let before = self.state.own(target);
-                self.locals.push((target.to_owned(), before));
+                self.make_local(target);
             }
             let array = spelled.and_then(|words| words.get(at + 1)).and_then(|word| {
                 word.parts
@@ -164,8 +162,7 @@ impl<'t> Interpreter<'t, '_> {
                     }
                 }
                 None => {
-                    self.state.forget_variables();
-                    self.sourced = true;
+                    self.forget_variables();
                 }
             }
         }
@@ -212,7 +209,7 @@ impl<'t> Interpreter<'t, '_> {
         // A word that may be several moves all that come after it.
         let moved =
             start.is_some_and(|start| arguments.iter().skip(start).any(|argument| !argument.is_known()));
-        if moved || arguments.len() > MAX_FIELDS {
+        if moved || arguments.len() > MAX_WORDS {
             self.state.positional = None;
             return Outcome::of(Flow::Nothing);
         }
@@ -243,8 +240,7 @@ impl<'t> Interpreter<'t, '_> {
             }
             [flag, name, rest @ ..] if flag.raw() == "-v" => (Some(name), rest),
             [flag, ..] if flag.raw().starts_with("-v") => {
-                self.state.forget_variables();
-                self.sourced = true;
+                self.forget_variables();
                 return Outcome::of(Flow::Nothing);
             }
             [flag, rest @ ..] if flag.raw() == "--" => (None, rest),

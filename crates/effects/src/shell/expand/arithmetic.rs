@@ -39,9 +39,7 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn evaluate_text(&mut self, text: &str) {
-        self.steps += 1;
-        if self.steps >= crate::shell::MAX_STEPS {
-            self.unknown(Gap::Bounds, "arithmetic");
+        if self.spent_on_arithmetic() {
             return;
         }
         let text: &'t str = self.store.texts.alloc(text.to_owned());
@@ -80,18 +78,17 @@ impl<'t> Interpreter<'t, '_> {
                     .any(|op| behind.starts_with(op))
                 || before.ends_with("++")
                 || before.ends_with("--");
-            self.steps += 1;
+            self.bounds.spend(1);
             for value in self.variable_texts(name) {
                 if value.raw().contains(['[', '$', '`']) {
                     self.evaluate(value.raw());
-                } else if value.has_any() && self.quotes_subscripts && self.state.get(name).is_some() {
+                } else if value.has_any() && self.doubts.quotes_subscripts() && self.state.get(name).is_some()
+                {
                     self.unknown(Gap::Code, "a value that arithmetic evaluates");
-                } else if value.raw().contains(|c: char| c.is_ascii_alphabetic() || c == '_') {
-                    if depth < 8 && self.steps < crate::shell::MAX_STEPS {
-                        self.evaluate_names(value.raw(), depth + 1);
-                    } else {
-                        self.unknown(Gap::Bounds, "arithmetic");
-                    }
+                } else if value.raw().contains(|c: char| c.is_ascii_alphabetic() || c == '_')
+                    && self.may_evaluate(depth)
+                {
+                    self.evaluate_names(value.raw(), depth + 1);
                 }
             }
             if assigned {

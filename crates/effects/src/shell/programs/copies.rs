@@ -7,6 +7,7 @@ use toolgate_model::{Access, Gap, Reach};
 use super::has;
 use crate::shell::Interpreter;
 use crate::shell::apply::slot_text;
+use crate::shell::bounds::Limit;
 use crate::shell::text::{Flow, INNER, Text, is_mark};
 use crate::spec::{Kind, Reading};
 
@@ -53,7 +54,7 @@ impl Interpreter<'_, '_> {
             self.touch(Access::Link, Reach::Exact, &Text::known(&leads));
             let leads = toolgate_model::clean(std::path::Path::new(&leads)).to_string_lossy().into_owned();
             if self.state.links.len() >= 64 {
-                self.unknown(Gap::Bounds, "more links than can be followed");
+                self.too_much(Limit::Links);
                 return;
             }
             self.state.links.push((Rc::from(name.as_str()), Rc::from(leads.as_str())));
@@ -95,7 +96,7 @@ impl Interpreter<'_, '_> {
             };
             if self.one_place(source).is_some_and(|place| self.may_be_directory(&place)) {
                 // All that is known below the old name is now below the new one, or may be.
-                self.lost = true;
+                self.doubts.lose_file();
                 if let Some(place) = self.one_place(source) {
                     let inside =
                         |cwd: &Rc<str>| toolgate_model::below(place.as_bytes(), cwd.as_bytes()).is_some();

@@ -137,7 +137,7 @@ impl Interpreter<'_, '_> {
                 self.touch(Access::Read, Reach::Exact, &file);
                 self.content(&file)
             }
-            None => self.stdin.clone(),
+            None => self.streams.stdin().clone(),
         };
         let replace = option(&["-I", "-i", "--replace", "-J"]).map(|given| match given.value {
             Some(slot) => slot_text(arguments, &slot).raw().to_owned(),
@@ -197,7 +197,7 @@ impl Interpreter<'_, '_> {
         let command = spaced_as_is(rest.get(..end).unwrap_or_default());
         let mut items: Vec<Text> = rest.get(end + 1..).unwrap_or_default().to_vec();
         if items.is_empty() {
-            items = self.stdin.lines().unwrap_or_else(|| vec![Text::any()]);
+            items = self.streams.stdin().lines().unwrap_or_else(|| vec![Text::any()]);
         }
         for item in items.into_iter().take(64) {
             let text = if command.is_empty() {

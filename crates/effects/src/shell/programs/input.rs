@@ -10,7 +10,7 @@ use crate::spec::{Kind, Language, Reading};
 impl Interpreter<'_, '_> {
     /// `ed`, `ex -s`, `vim -es` read commands: `w file`, `r file`, `!command`.
     pub(super) fn editor_input(&mut self, program: &str) {
-        match self.stdin.clone() {
+        match self.streams.stdin().clone() {
             Flow::Nothing => {}
             Flow::Text(text) => {
                 for line in text.raw().lines() {
@@ -21,7 +21,7 @@ impl Interpreter<'_, '_> {
                 }
             }
             Flow::Lines(_) | Flow::Any | Flow::Built => {
-                if !self.fed_by.is_empty() {
+                if self.streams.is_fed() {
                     self.unknown(Gap::Code, program);
                 }
             }

@@ -71,7 +71,7 @@ impl Interpreter<'_, '_> {
         let named = file.map(|slot| slot_text(arguments, &slot));
         let operands = known_operands(reading, arguments);
         let found = match named.as_ref().and_then(Text::whole) {
-            Some("-" | "/dev/stdin") => match self.stdin.clone() {
+            Some("-" | "/dev/stdin") => match self.streams.stdin().clone() {
                 Flow::Text(text) => Some(("standard input".to_owned(), text.raw().to_owned())),
                 _ => {
                     self.unknown(Gap::ShellCode, "make -f -");

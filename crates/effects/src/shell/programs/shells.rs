@@ -96,9 +96,9 @@ impl Interpreter<'_, '_> {
                     shell.run_script(script, fields)
                 }
                 _ => {
-                    let stdin = shell.stdin.clone();
+                    let stdin = shell.streams.stdin().clone();
                     // A shell without input to read is one that waits for a person.
-                    if stdin == Flow::Any && shell.fed_by.is_empty() {
+                    if !shell.streams.has_input() {
                         shell.unknown(Gap::ShellCode, program);
                         return Flow::Any;
                     }
