@@ -34,7 +34,7 @@ impl<'t> Interpreter<'t, '_> {
             None => (None, self.home_of("")),
         };
         let word = place.and_then(|at| spelled.and_then(|words| words.get(at + 1)));
-        self.change_told(place.is_none(), &target, word);
+        self.note_change(place.is_none(), &target, word);
         if target.raw() == "-" {
             let previous = self.state.previous.clone();
             return match previous {
@@ -142,7 +142,19 @@ impl<'t> Interpreter<'t, '_> {
         outcome
     }
 
-    pub(super) fn popd(&mut self) -> Outcome {
+    pub(super) fn pwd(&self) -> Outcome {
+        Outcome::sure(match self.variable_texts("PWD").as_slice() {
+            [cwd] => Flow::line(cwd),
+            _ => Flow::Any,
+        })
+    }
+
+    pub(super) fn popd(&mut self, arguments: &[Text]) -> Outcome {
+        if !arguments.is_empty() {
+            self.unknown(Gap::Path(Access::Enter), "popd");
+            self.state.cwd.clear();
+            return Outcome::of(Flow::Any);
+        }
         let before = self.state.cwd.clone();
         let origin = Some(self.origin());
         let text = "popd".to_owned();
@@ -166,8 +178,8 @@ impl<'t> Interpreter<'t, '_> {
         Outcome::of(Flow::Any)
     }
 
-    /// Tells the spelling of a change of directory, for rules that go by it.
-    fn change_told(&mut self, bare: bool, target: &Text, word: Option<&'t Word<'t>>) {
+    /// Notes how a change of directory is spelled, for rules that go by it.
+    fn note_change(&mut self, bare: bool, target: &Text, word: Option<&'t Word<'t>>) {
         let text = if bare { String::new() } else { target.shown() };
         let spelling = word.map_or_else(Spelling::default, Spelling::of);
         let change = DirectoryChange {

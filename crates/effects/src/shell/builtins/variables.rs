@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use toolgate_model::Gap;
-use toolgate_shell::{Part, Word};
+use toolgate_shell::{Element, Part, Word};
 
 use crate::shell::bounds::MAX_WORDS;
 use crate::shell::state::Variable;
@@ -12,24 +12,17 @@ use crate::shell::walk::Outcome;
 use crate::shell::{Interpreter, output};
 
 impl<'t> Interpreter<'t, '_> {
-    #[expect(clippy::too_many_lines, reason = "one builtin, its options in turn")]
+    /// `declare`, and the words that are it with options: `export`, `local`, `readonly`, `typeset`.
     pub(super) fn declare(
         &mut self,
         name: &str,
         arguments: &[Text],
         spelled: Option<&'t [Word<'t>]>,
     ) -> Outcome {
-        let has = |letter: char| {
-            arguments
-                .iter()
-                .any(|argument| argument.raw().starts_with('-') && argument.raw().contains(letter))
-        };
-        let (reference, integer, exports) =
-            (has('n') && name != "export", has('i'), name == "export" || has('x'));
-        let functions = has('f');
+        let asked = Declared::of(name, arguments);
         // Without names, or asked to, it prints what there is.
-        if has('p') || functions || has('F') || arguments.is_empty() {
-            if functions && name == "export" {
+        if asked.prints {
+            if asked.functions && name == "export" {
                 let names = arguments
                     .iter()
                     .filter_map(Text::whole)
@@ -40,107 +33,106 @@ impl<'t> Interpreter<'t, '_> {
             return Outcome::of(Flow::Any);
         }
         for (at, argument) in arguments.iter().enumerate() {
-            if argument.raw().starts_with(['-', '+']) {
-                continue;
+            if !argument.raw().starts_with(['-', '+']) {
+                self.declare_one(&asked, argument, spelled.and_then(|words| words.get(at + 1)));
             }
-            let (target, value) = match argument.raw().split_once('=') {
-                Some((target, value)) => (target, Some(Text::marked(value.to_owned()))),
-                None => (argument.raw(), None),
-            };
-            let append = target.ends_with('+');
-            let target = target.trim_end_matches('+');
-            let (target, index) = match target.split_once('[') {
-                Some((target, index)) => (target, Some(index.trim_end_matches(']').to_owned())),
-                None => (target, None),
-            };
-            if target.contains(is_mark)
-                || target.is_empty()
-                || (reference && value.as_ref().is_none_or(|value| value.raw().contains('[')))
-            {
-                // Which variable it is cannot be told: any of them.
-                if let Some(index) = value.as_ref().and_then(|value| value.raw().split_once('[')) {
-                    self.evaluate(index.1.trim_end_matches(']'));
-                }
-                self.forget_variables();
-                continue;
-            }
-            if integer {
-                self.doubts.add_integer(target);
-            }
-            if let Some(value) = &value
-                && value.raw().starts_with('(')
-            {
-                self.expand_again(value.raw());
-            }
-            if let Some(index) = &index {
-                self.evaluate(index);
-            }
-            let global = has('g');
-            if name == "local"
-                || (matches!(name, "declare" | "typeset") && self.control.is_in_function() && !global)
-            {
-                self.make_local(target);
-            }
-            let array = spelled.and_then(|words| words.get(at + 1)).and_then(|word| {
-                word.parts
-                    .iter()
-                    .find_map(|part| if let Part::Array(elements) = part { Some(elements) } else { None })
-            });
-            let value = match (array, value) {
-                (Some(elements), _) => {
-                    let mut values: Vec<Choices> = Vec::new();
-                    for element in elements {
-                        match self.element(element).as_slice() {
-                            [fields] => values.extend(fields.iter().map(|text| vec![text.clone()])),
-                            _ => values.push(vec![Text::any()]),
-                        }
-                    }
-                    Some(Variable::Array(values))
-                }
-                (None, Some(value)) if value.raw().starts_with('(') => Some(Variable::unknown()),
-                (None, Some(value)) if reference => Some(match value.whole() {
-                    Some(name) => Variable::Reference(Rc::from(name)),
-                    None => Variable::unknown(),
-                }),
-                (None, Some(value)) if integer => {
-                    self.evaluate(value.raw());
-                    Some(Variable::Scalar(vec![Text::mark(NAME)]))
-                }
-                (None, Some(value)) if append || index.is_some() => {
-                    let had = self.variable_texts(target);
-                    let mut texts: Choices = had
-                        .into_iter()
-                        .map(|mut text| {
-                            text.push(&value);
-                            text
-                        })
-                        .collect();
-                    texts.push(value);
-                    Some(Variable::Scalar(bounded(texts)))
-                }
-                (None, Some(value)) => Some(Variable::Scalar(vec![value])),
-                (None, None)
-                    if matches!(name, "local" | "declare" | "typeset")
-                        && self.state.own(target).is_none() =>
-                {
-                    Some(Variable::Unset)
-                }
-                (None, None) => None,
-            };
-            match value {
-                Some(value) if reference => self.state.put(target, value),
-                Some(value) => self.state.set(target, value),
-                None => {}
-            }
-            if name == "readonly" || has('r') {
-                self.state.readonly.push(Rc::from(target));
-            }
-            if exports && !functions {
-                self.export(target);
-            }
-            self.environment_changed(target);
         }
         Outcome::of(Flow::Nothing)
+    }
+
+    fn declare_one(&mut self, asked: &Declared, argument: &Text, word: Option<&'t Word<'t>>) {
+        let (target, value) = match argument.raw().split_once('=') {
+            Some((target, value)) => (target, Some(Text::marked(value.to_owned()))),
+            None => (argument.raw(), None),
+        };
+        let append = target.ends_with('+');
+        let target = target.trim_end_matches('+');
+        let (target, index) = match target.split_once('[') {
+            Some((target, index)) => (target, Some(index.trim_end_matches(']'))),
+            None => (target, None),
+        };
+        let is_open = asked.reference && value.as_ref().is_none_or(|value| value.raw().contains('['));
+        if target.contains(is_mark) || target.is_empty() || is_open {
+            // Which variable it is cannot be told: any of them.
+            if let Some((_, index)) = value.as_ref().and_then(|value| value.raw().split_once('[')) {
+                self.evaluate(index.trim_end_matches(']'));
+            }
+            self.forget_variables();
+            return;
+        }
+        if asked.integer {
+            self.doubts.add_integer(target);
+        }
+        if let Some(value) = value.as_ref().filter(|value| value.raw().starts_with('(')) {
+            self.expand_again(value.raw());
+        }
+        if let Some(index) = index {
+            self.evaluate(index);
+        }
+        if asked.always_local || (asked.local_in_function && self.control.is_in_function()) {
+            self.make_local(target);
+        }
+        let array = word.and_then(|word| {
+            word.parts.iter().find_map(|part| match part {
+                Part::Array(elements) => Some(elements.as_slice()),
+                _ => None,
+            })
+        });
+        let value = match (array, value) {
+            (Some(elements), _) => Some(self.declared_array(elements)),
+            (None, Some(value)) => Some(self.declared_value(asked, target, value, append || index.is_some())),
+            (None, None) => (asked.unsets && self.state.own(target).is_none()).then_some(Variable::Unset),
+        };
+        match value {
+            Some(value) if asked.reference => self.state.put(target, value),
+            Some(value) => self.state.set(target, value),
+            None => {}
+        }
+        if asked.readonly {
+            self.state.readonly.push(Rc::from(target));
+        }
+        if asked.exports {
+            self.export(target);
+        }
+        self.environment_changed(target);
+    }
+
+    fn declared_array(&mut self, elements: &'t [Element<'t>]) -> Variable {
+        let mut values: Vec<Choices> = Vec::new();
+        for element in elements {
+            match self.element(element).as_slice() {
+                [fields] => values.extend(fields.iter().map(|text| vec![text.clone()])),
+                _ => values.push(vec![Text::any()]),
+            }
+        }
+        Variable::Array(values)
+    }
+
+    /// What `x=value` makes of a variable; `adds` where the old value stays a part of it.
+    fn declared_value(&mut self, asked: &Declared, target: &str, value: Text, adds: bool) -> Variable {
+        if value.raw().starts_with('(') {
+            return Variable::unknown();
+        }
+        if asked.reference {
+            return match value.whole() {
+                Some(name) => Variable::Reference(Rc::from(name)),
+                None => Variable::unknown(),
+            };
+        }
+        if asked.integer {
+            self.evaluate(value.raw());
+            return Variable::Scalar(vec![Text::mark(NAME)]);
+        }
+        if !adds {
+            return Variable::Scalar(vec![value]);
+        }
+        let longer = |mut text: Text| {
+            text.push(&value);
+            text
+        };
+        let mut texts: Choices = self.variable_texts(target).into_iter().map(longer).collect();
+        texts.push(value);
+        Variable::Scalar(bounded(texts))
     }
 
     pub(super) fn unset(&mut self, arguments: &[Text]) -> Outcome {
@@ -270,6 +262,48 @@ impl<'t> Interpreter<'t, '_> {
                 Outcome::sure(Flow::Nothing)
             }
             None => Outcome::of(out),
+        }
+    }
+}
+
+/// What `declare` or one of its kin is asked for.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
+struct Declared {
+    /// Nothing is declared, what there is gets printed.
+    prints: bool,
+    functions: bool,
+    /// `-n`
+    reference: bool,
+    /// `-i`
+    integer: bool,
+    exports: bool,
+    readonly: bool,
+    /// `local`
+    always_local: bool,
+    local_in_function: bool,
+    /// A name without a value is unset.
+    unsets: bool,
+}
+
+impl Declared {
+    fn of(name: &str, arguments: &[Text]) -> Declared {
+        let has = |letter: char| {
+            arguments
+                .iter()
+                .any(|argument| argument.raw().starts_with('-') && argument.raw().contains(letter))
+        };
+        let functions = has('f');
+        let declares = matches!(name, "declare" | "typeset");
+        Declared {
+            prints: has('p') || functions || has('F') || arguments.is_empty(),
+            functions,
+            reference: has('n') && name != "export",
+            integer: has('i'),
+            exports: name == "export" || has('x'),
+            readonly: name == "readonly" || has('r'),
+            always_local: name == "local",
+            local_in_function: declares && !has('g'),
+            unsets: declares || name == "local",
         }
     }
 }

@@ -9,9 +9,23 @@ use crate::shell::Interpreter;
 use crate::shell::apply::slot_text;
 use crate::shell::bounds::Limit;
 use crate::shell::text::{Flow, INNER, Text, is_mark};
+use crate::shell::walk::Outcome;
 use crate::spec::{Kind, Reading};
 
 impl Interpreter<'_, '_> {
+    pub(super) fn copy(&mut self, program: &str, reading: &Reading, words: &[Text]) -> Outcome {
+        let arguments = words.get(1..).unwrap_or_default();
+        let contents: Vec<Flow> = reading
+            .operands
+            .iter()
+            .filter_map(|at| arguments.get(*at))
+            .map(|source| self.content(source))
+            .collect();
+        let outcome = self.apply(program, reading, words);
+        self.copied(reading, arguments, &contents);
+        outcome
+    }
+
     /// Links that `ln` makes.
     pub(super) fn linked(&mut self, reading: &Reading, arguments: &[Text]) {
         let operands: Vec<Text> =
@@ -62,7 +76,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// What `cp` and `mv` bring along: the file in the directory, its content, and links.
-    pub(super) fn copied(&mut self, reading: &Reading, arguments: &[Text], contents: &[Flow]) {
+    fn copied(&mut self, reading: &Reading, arguments: &[Text], contents: &[Flow]) {
         let operands: Vec<Text> =
             reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
         let into = reading

@@ -2,12 +2,30 @@
 
 use toolgate_model::{Access, Gap, Reach};
 
+use crate::code;
 use crate::shell::Interpreter;
 use crate::shell::apply::slot_text;
 use crate::shell::text::{Flow, Text, is_mark};
 use crate::spec::{Kind, Language, Reading};
 
 impl Interpreter<'_, '_> {
+    /// `sed -f file`
+    pub(super) fn read_by_sed(&mut self, program: &str, reading: &Reading, arguments: &[Text]) {
+        for given in reading.options.iter().filter(|given| matches!(given.name, "-f" | "--file")) {
+            let Some(slot) = given.value else { continue };
+            let file = slot_text(arguments, &slot);
+            let flow = if file.raw() == "-" { self.streams.stdin().clone() } else { self.content(&file) };
+            match flow.whole() {
+                Some(script) => {
+                    let deeds = code::sed(script);
+                    self.deeds(program, deeds);
+                }
+                None => self.unknown(Gap::Code, "sed -f"),
+            }
+        }
+        self.backed_up(reading, arguments);
+    }
+
     /// `ed`, `ex -s`, `vim -es` read commands: `w file`, `r file`, `!command`.
     pub(super) fn editor_input(&mut self, program: &str) {
         match self.streams.stdin().clone() {
