@@ -1,4 +1,5 @@
-//! Compiles `specs/*.toml` into static tables, so that a hook process parses none of them.
+//! Compiles `specs/*.toml` into static tables, so that a hook process parses none of them. Likewise `src/code/calls/*.txt`, see
+//! `build/calls.rs`.
 //!
 //! The tables hold numbers and one text, no pointers: the loader has nothing to relocate, and a command's
 //! options and their spellings lie side by side.
@@ -10,6 +11,9 @@
     clippy::struct_excessive_bools,
     reason = "it runs while we build, on our own files"
 )]
+
+#[path = "build/calls.rs"]
+mod calls;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -114,7 +118,9 @@ struct Tables {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=specs");
+    println!("cargo::rerun-if-changed=src/code/calls");
     let mut files: Vec<_> = fs::read_dir("specs")?.collect::<Result<_, _>>()?;
     files.sort_by_key(fs::DirEntry::file_name);
     let mut tables = Tables::default();
@@ -138,6 +144,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = env::var("OUT_DIR")?;
     fs::write(Path::new(&out).join("specs.rs"), tables.code()?)?;
     fs::write(Path::new(&out).join("examples.rs"), format!("&[\n{}]", tables.examples))?;
+    fs::write(Path::new(&out).join("calls.rs"), calls::tables()?)?;
     Ok(())
 }
 
@@ -386,7 +393,7 @@ impl Tables {
     fn code(&self) -> Result<String> {
         let list = |name: &str, of: &str, items: &[String]| {
             format!(
-                "pub(super) static {name}: [{of}; {}] = [\n{}];\n",
+                "pub(in crate::spec) static {name}: [{of}; {}] = [\n{}];\n",
                 items.len(),
                 items.iter().fold(String::new(), |all, item| all + "    " + item + ",\n")
             )
@@ -399,7 +406,7 @@ impl Tables {
             u16::try_from(len).map_err(|_| format!("too many {what}"))?;
         }
         Ok([
-            format!("pub(super) static TEXT: &str = {:?};\n", self.text),
+            format!("pub(in crate::spec) static TEXT: &str = {:?};\n", self.text),
             list("INDEX", "(u32, u16)", &index),
             list("SPECS", "Spec", &self.specs),
             list("OPTIONS", "Opt", &self.options),

@@ -29,9 +29,8 @@ enum Meaning {
     Mentions,
 }
 
-#[expect(clippy::too_many_lines, reason = "a table")]
+/// What a variable means to the programs that see it. Shells and terminals set some, of which nothing comes.
 fn meaning(name: &str) -> Option<Meaning> {
-    // Shells and terminals set these, and nothing comes of them.
     const HARMLESS: [&str; 24] = [
         "HOME",
         "PATH",
@@ -58,10 +57,15 @@ fn meaning(name: &str) -> Option<Meaning> {
         "RUST_BACKTRACE",
         "IFS",
     ];
-    let upper = name.to_ascii_uppercase();
-    let ends = |endings: &[&str]| endings.iter().any(|ending| upper.ends_with(ending));
+    if HARMLESS.contains(&name) {
+        return None;
+    }
+    let known = meaning_of_name(name).or_else(|| meaning_of_ending(&name.to_ascii_uppercase()));
+    Some(known.unwrap_or(Meaning::Mentions))
+}
+
+fn meaning_of_name(name: &str) -> Option<Meaning> {
     Some(match name {
-        _ if HARMLESS.contains(&name) => return None,
         "PS0" | "PS1" | "PS2" | "PS4" | "PROMPT_COMMAND" | "FCEDIT" | "LESSOPEN" | "LESSCLOSE"
         | "GIT_SSH" | "PAGER" | "EDITOR" | "VISUAL" | "BROWSER" | "MANPAGER" | "GIT_EXTERNAL_DIFF"
         | "SVN_SSH" | "M4" | "AUTOM4TE" | "HGEDITOR" => Meaning::Shell,
@@ -113,6 +117,14 @@ fn meaning(name: &str) -> Option<Meaning> {
         | "LD_DEBUG_OUTPUT"
         | "LLVM_PROFILE_FILE" => Meaning::Writes,
         "CARGO_HOME" | "RUSTUP_HOME" | "GOPATH" | "GOCACHE" | "GOMODCACHE" | "GOBIN" => Meaning::Writes,
+        _ => return None,
+    })
+}
+
+/// Variables of programs that nobody listed go by what their names end in.
+fn meaning_of_ending(upper: &str) -> Option<Meaning> {
+    let ends = |endings: &[&str]| endings.iter().any(|ending| upper.ends_with(ending));
+    Some(match upper {
         _ if upper.starts_with("GIT_TRACE") => Meaning::Writes,
         _ if upper.starts_with("BASH_FUNC") => Meaning::Runs,
         _ if ends(&[
@@ -149,7 +161,7 @@ fn meaning(name: &str) -> Option<Meaning> {
         {
             Meaning::Writes
         }
-        _ => Meaning::Mentions,
+        _ => return None,
     })
 }
 

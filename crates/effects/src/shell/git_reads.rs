@@ -54,7 +54,7 @@ impl Interpreter<'_, '_> {
             }
         }
         for given in reading.options.iter().filter(|given| given.name == "-L") {
-            let range = given.value.map(|slot| super::run::slot_text(arguments, &slot)).unwrap_or_default();
+            let range = given.value.map(|slot| super::apply::slot_text(arguments, &slot)).unwrap_or_default();
             if let Some((_, path)) = range.raw().rsplit_once(':') {
                 named |= self.shown_by_git(path, "");
             }

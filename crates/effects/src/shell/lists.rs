@@ -3,7 +3,7 @@
 use toolgate_model::{Access, Gap, Reach};
 
 use super::Interpreter;
-use super::run::slot_text;
+use super::apply::slot_text;
 use super::text::{Flow, Text};
 use crate::spec::Reading;
 
@@ -55,7 +55,7 @@ impl Interpreter<'_, '_> {
                 files.push(Text::known("-"));
             }
             for file in files {
-                let flow = if file.raw() == "-" { self.stdin.clone() } else { self.content(&file) };
+                let flow = if file.raw() == "-" { self.streams.stdin().clone() } else { self.content(&file) };
                 match names(&flow, list.shape) {
                     Some(names) => {
                         for name in &names {

@@ -5,7 +5,7 @@ use std::path::Path;
 use toolgate_model::{Access, Reach};
 
 use super::Interpreter;
-use super::run::slot_text;
+use super::apply::slot_text;
 use super::text::Text;
 use crate::secrets_below::{Sift, secrets_below};
 use crate::spec::{Fixed, Kind, Reading};

@@ -9,11 +9,11 @@ use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolgate_evidence::{Totals, entries, verify};
+use toolgate_evidence::verify;
 use toolgate_model::shorten;
 
 use super::Out;
-use super::ledger::{describe, print_counts};
+use super::ledger::{describe, print_counts, totals};
 
 /// Play a session of two agents in a scratch repository
 #[derive(Debug, Args)]
@@ -65,11 +65,7 @@ impl Demo {
         let state = top.join("home/.local/state/toolgate");
         let report = verify(&state).map_err(|error| error.to_string())?;
         out.line(format!("\nThe record: {}", describe(&report)))?;
-        let mut counts = Totals::default();
-        for entry in entries(&state).map_err(|error| error.to_string())? {
-            counts.add(&entry.map_err(|error| error.to_string())?);
-        }
-        print_counts(out, &counts)?;
+        print_counts(out, &totals(&state)?)?;
         let left = scratch.path().to_path_buf();
         scratch.close().map_err(|error| error.to_string())?;
         if left.exists() || report.problem.is_some() {
