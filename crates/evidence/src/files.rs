@@ -68,7 +68,7 @@ pub(crate) fn end_of(file: &File, length: u64) -> io::Result<ChainEnd> {
         let start = length.saturating_sub(window);
         let mut bytes = vec![0; usize::try_from(length - start).map_err(io::Error::other)?];
         file.read_exact_at(&mut bytes, start)?;
-        // What stands before the first newline may have begun before the window.
+        // What comes before the first newline may have begun before the window.
         let mut rest = match start {
             0 => bytes.as_slice(),
             _ => bytes

@@ -9,7 +9,7 @@
 //! find a way, [`verify()`] shows what was changed; see there for what a chain alone cannot show. And carelessness: no
 //! secret is written, because the texts of a call enter a [`Draft`] only as [`toolgate_secrets::Redacted`].
 //!
-//! **Growth.** A record says which version wrote it. Words and fields of a later version are kept as they stand, so an older
+//! **Growth.** A record says which version wrote it. Words and fields of a later version are kept as they were written, so an older
 //! binary reads, shows, counts and verifies a newer ledger; see [`VERSION`].
 //!
 //! ```

@@ -9,12 +9,12 @@ use crate::record::Link;
 use crate::records::{Ending, Part, Records};
 use crate::{Digest, LedgerError};
 
-/// Where a record stands: its number and the digest of its line.
+/// A record's place in the chain: its number and the digest of its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// The record's number.
     pub seq: u64,
-    /// The digest of its line, without the newline. Through the chain it stands for all lines before it.
+    /// The digest of its line, without the newline. Through the chain it vouches for all lines before it.
     pub digest: Digest,
 }
 
@@ -35,7 +35,7 @@ pub fn last_position(state_dir: &Path) -> Result<Option<Position>, LedgerError> 
     Ok(end.last)
 }
 
-/// Where the record with this number stands; `None` where there is none.
+/// The place of the record with this number; `None` where there is none.
 pub fn position_of(records: &dyn Records, seq: u64) -> Result<Option<Position>, LedgerError> {
     for line in records.lines(Part::Numbers(seq..=seq))? {
         let line = line?;

@@ -44,7 +44,7 @@ pub trait Records {
 pub enum Part {
     /// All of them.
     All,
-    /// Those of the records with these numbers. What is no record counts as the one that should stand there. Goes by the
+    /// Those of the records with these numbers. A line that is no record counts as the one that should be there. Goes by the
     /// order that a whole ledger has: what follows a higher number is not looked at.
     Numbers(RangeInclusive<u64>),
     /// So many at the end. No more is read than has to be.
@@ -54,9 +54,9 @@ pub enum Part {
 /// One line, as it is kept: without its newline, a record or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredLine {
-    /// What stands in it. A line that is too long is given cut, and then is no record.
+    /// Its content. A line that is too long is given cut, and then is no record.
     pub bytes: Vec<u8>,
-    /// The file that it stands in.
+    /// The file that holds it.
     pub file: Arc<Path>,
     /// The number of the line in its file; 0 where those before it were not read.
     pub number: u64,
@@ -94,7 +94,7 @@ impl Iterator for StoredLines<'_> {
 }
 
 /// Records, in their order. A line that is no record is an error, and the next one is read all the same; a file
-/// that cannot be read ends it. What a crash left half written is passed over; [`crate::verify()`] tells of it.
+/// that cannot be read ends it. What a crash left half written is skipped; [`crate::verify()`] reports it.
 pub struct RecordIter<'r> {
     lines: StoredLines<'r>,
     /// Only calls of this one.

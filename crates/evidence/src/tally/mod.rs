@@ -27,7 +27,7 @@ use toolgate_secrets::Redacted;
 use self::pages::{Mark, Page, State};
 pub use self::session_counts::{DENIED, Denials, SessionCounts};
 use crate::draft::{Draft, MAX_NAME};
-use crate::ledger::{ATTEMPTS, Ledger, make_dir};
+use crate::ledger::{ATTEMPTS, Go, Ledger, make_dir};
 use crate::record::Record;
 use crate::records::Records;
 use crate::{Digest, LedgerError, lock};
@@ -109,17 +109,42 @@ impl Tally {
     }
 
     /// Writes one record of this session to the ledger, counts it, and returns its number.
-    pub fn append(mut self, draft: Draft, deadline: Instant) -> Result<u64, LedgerError> {
+    pub fn append(self, draft: Draft, deadline: Instant) -> Result<u64, LedgerError> {
+        self.write(draft, deadline, || false).map(|(record, _)| record.seq)
+    }
+
+    /// The same, unless the record turns out to be withdrawn at the last moment; see [`Ledger::append_unless`]. Then
+    /// nothing is counted either.
+    pub fn append_unless(
+        self,
+        draft: Draft,
+        deadline: Instant,
+        withdrawn: impl Fn() -> bool,
+    ) -> Result<Option<u64>, LedgerError> {
+        self.write(draft, deadline, withdrawn).map(|(_, seq)| seq)
+    }
+
+    /// The record, and its number if it was written.
+    fn write(
+        mut self,
+        draft: Draft,
+        deadline: Instant,
+        withdrawn: impl Fn() -> bool,
+    ) -> Result<(Record, Option<u64>), LedgerError> {
         let mut record = self.record(draft)?;
         let seq = self.ledger.append_record(&mut record, deadline, |offset, line| {
             let mark = Mark { offset, length: line.len(), digest: Digest::of(line) };
-            pages::write_mark(&self.file, self.generation, mark).map_err(|error| self.failed(error))
+            pages::write_mark(&self.file, self.generation, mark).map_err(|error| self.failed(error))?;
+            // Asked last: a mark without its record is nothing.
+            Ok(Go::unless(withdrawn()))
         })?;
-        self.counts.add(&record);
-        self.generation = self.generation.saturating_add(1);
-        // The record is in the ledger, and the mark says so: should this fail, whoever comes next counts it.
-        let _ = self.store();
-        Ok(seq)
+        if seq.is_some() {
+            self.counts.add(&record);
+            self.generation = self.generation.saturating_add(1);
+            // The record is in the ledger, and the mark says so: should this fail, whoever comes next counts it.
+            let _ = self.store();
+        }
+        Ok((record, seq))
     }
 
     fn lock(ledger: &Ledger, session: &Redacted, deadline: Instant) -> Result<Tally, LedgerError> {

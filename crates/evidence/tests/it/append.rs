@@ -36,6 +36,24 @@ fn nothing_written_yet_is_no_error() {
 }
 
 #[test]
+fn a_record_that_is_withdrawn_under_the_lock_is_not_written() {
+    let temp = tempfile::tempdir().unwrap();
+    let ledger = filled(temp.path(), 2);
+    let torn = [&bytes(temp.path())[..], b"half a line"].concat();
+    fs::write(current(temp.path()), &torn).unwrap();
+    let is_locked = || File::open(current(temp.path())).unwrap().try_lock().is_err();
+    let withdrawn = || {
+        assert!(is_locked(), "nobody writes in between");
+        true
+    };
+    assert_eq!(ledger.append_unless(draft("x"), soon(), withdrawn).unwrap(), None);
+    assert_eq!(bytes(temp.path()), torn, "the file is as it was");
+    assert_eq!(ledger.append_unless(draft("y"), soon(), || false).unwrap(), Some(4), "after the repair");
+    assert_eq!(names(temp.path()), ["0", "1", "repair", "y"]);
+    assert_whole(temp.path(), 4);
+}
+
+#[test]
 fn no_secret_reaches_the_file() {
     let temp = tempfile::tempdir().unwrap();
     let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";

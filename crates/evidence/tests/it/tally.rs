@@ -315,6 +315,20 @@ fn the_record_is_of_the_tally_s_session() {
 }
 
 #[test]
+fn what_is_withdrawn_is_not_counted() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path();
+    let ledger = filled(dir, 5);
+    let before = kept(&ledger, &session());
+    let open = || Tally::open(&ledger, &session(), soon()).unwrap();
+    assert_eq!(open().append_unless(draft("a", 6), soon(), || true).unwrap(), None);
+    assert_eq!(kept(&ledger, &session()), before);
+    assert_eq!(open().append_unless(draft("b", 6), soon(), || false).unwrap(), Some(6));
+    assert_ne!(kept(&ledger, &session()), before);
+    assert_exact(dir);
+}
+
+#[test]
 fn a_missing_or_empty_file_is_a_new_session() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
