@@ -91,6 +91,7 @@ impl Host for Cursor {
         let cwd = members.text("cwd")?.filter(|cwd| !cwd.is_empty()).or(root);
         let agent = Agent { id: members.text("subagent_id")?, kind: members.text("subagent_type")? };
         let transcript = members.text("transcript_path")?;
+        let id = members.text("tool_use_id")?;
         let tool = members.text("tool_name")?;
         let output = output(&mut members, phase);
         let said = members.said("prompt", phase)?;
@@ -127,6 +128,7 @@ impl Host for Cursor {
             _ => NO_TOOL,
         };
         Ok(Call {
+            id,
             session,
             cwd,
             transcript,

@@ -99,6 +99,7 @@ impl Host for OpenCode {
             }
         };
         Ok(Call {
+            id: members.text("callID")?,
             session,
             cwd,
             tool,

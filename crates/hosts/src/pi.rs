@@ -83,6 +83,7 @@ impl Host for Pi {
             _ => None,
         };
         Ok(Call {
+            id: members.text("toolCallId")?,
             session: ctx.text("sessionId")?,
             cwd: ctx.text("cwd")?,
             transcript: ctx.text("sessionFile")?,
