@@ -1,8 +1,6 @@
 //! Every pattern's examples, through the whole engine.
 
-mod support;
-
-use support::{Random, filled};
+use crate::support::{Random, filled};
 use toolgate_secrets::{Emails, Marks, Rules, scrub, scrub_json};
 
 type Trial = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);

@@ -3,12 +3,6 @@
 //! The texts are one piece over and over, since that is what makes a search begin again and again at what it has seen.
 //! Times are compared with each other, not with a clock: a slow machine is slow for both.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test of time needs a clock, and may fail"
-)]
-
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,4 @@
 //! Texts that are made to be slow or deep: each is answered, on a small stack, without a crash.
-#![expect(clippy::disallowed_methods, reason = "the test looks at the clock and starts a thread")]
 
 use std::time::{Duration, Instant};
 

@@ -1,13 +1,10 @@
 //! What `bash -n` accepts is read, over the scripts of this machine and the probes.
-#![expect(clippy::disallowed_methods, reason = "the test looks for scripts and runs bash")]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::{Bash, bash_syntax, probes, seen};
+use crate::support::{Bash, bash_syntax, probes, seen};
 use toolgate_shell::parse;
 
 /// Where scripts are looked for. No more than this many are read.

@@ -1,16 +1,12 @@
 //! Two other parsers against ours: every command with a plain name that they see, we see too.
 //!
 //! Both are read through their debug output: a walk over each of their trees would be longer than our parser.
-#![expect(clippy::disallowed_methods, reason = "the test runs bash to judge a difference")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a generator of texts for a test")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
 
-use support::{Bash, bash_syntax, probes, seen};
+use crate::support::{Bash, bash_syntax, probes, seen};
 
 /// Names that are compared; others may be quoted or expanded in ways that the parsers show differently.
 fn plain(name: &str) -> bool {

@@ -1,11 +1,4 @@
 //! Commands in every place where bash may run one: what bash ran is in the tree, or the tree says that it is not all.
-#![expect(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "the test runs bash, and stops if it cannot"
-)]
-
-mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use support::{probes, seen};
+use crate::support::{probes, seen};
 
 /// Whether bash really runs HIDDEN.
 fn bash_runs(probe: &str, top: &Path, number: usize) -> bool {

@@ -1,5 +1,4 @@
 //! What the tree says of a few texts, part by part.
-#![expect(clippy::panic, reason = "a test stops where the tree is another")]
 
 use toolgate_shell::{
     ArmEnd, Connector, Descriptor, Index, Item, Kind, Operation, Part, Redirect, RedirectOperator,

@@ -1,23 +1,12 @@
 //! `toolgate check` with shell commands, from outside: the drawing, the effects as JSON, and what it must not show.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-mod support;
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::support::{Answer, Machine, SECRET, write};
 use serde_json::{Value, json};
-use support::{Answer, Machine, SECRET, write};
 
 /// A repository in which a person stands who has set nothing up.
 struct Desk {

@@ -2,14 +2,6 @@
 //! (`UPDATE=1 cargo test -p toolgate --test docs` writes it); what a person writes is held to the files that
 //! it names.
 
-#![cfg(feature = "cli")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a helper of a test may fail the test"
-)]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;

@@ -1,17 +1,6 @@
 //! Whatever keeps the gate from a verdict is a denial in the host's own format, soon, with a word on what to do
 //! and nothing of the input in it. The client takes a crash, a time-out or a text that is no JSON for consent.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-mod support;
-
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -23,8 +12,8 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::{Answer, Hook, Machine, SECRET, Said, fifo, harmless, have, without_powers, write};
 use serde_json::json;
-use support::{Answer, Hook, Machine, SECRET, Said, fifo, harmless, have, without_powers, write};
 
 /// The hook's own deadline is 5 s.
 const SOON: Duration = Duration::from_secs(7);

@@ -1,9 +1,6 @@
 //! The known gaps are gaps: every command of `cases/gaps.toml` is judged as `toolgate test` judges it, in a world that is
 //! a map. One that is no longer allowed has to leave the list, and what is said to cover it has to be true.
 
-#![cfg(feature = "cli")]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may fail the test")]
-
 use std::fs;
 use std::path::Path;
 

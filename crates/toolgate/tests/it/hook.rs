@@ -1,22 +1,11 @@
 //! The line from outside: what a host sends, what it gets back, and what the disk has to do with it.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-mod support;
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use crate::support::{Machine, Said, Session, git, git_command, without_powers, write};
 use serde_json::{Value, json};
-use support::{Machine, Said, Session, git, git_command, without_powers, write};
 
 /// A repository with its main checkout and two linked worktrees beside it.
 struct Yard {

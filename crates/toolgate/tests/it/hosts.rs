@@ -1,23 +1,12 @@
 //! Every host through the built binary: what its own events say is judged, and answered in the form that it obeys.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-mod support;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::{Answer, Machine, write};
 use serde_json::{Value, json};
-use support::{Answer, Machine, write};
 
 /// A repository with a linked worktree in which the agent works, and a place outside of both.
 struct Yard {

@@ -1,18 +1,6 @@
 //! A command that is sent through `toolgate shell` behaves as it does without, in the shell and in the way in which
 //! Claude Code runs it.
 
-#![cfg(feature = "cli")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-mod support;
-
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -23,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use serde_json::json;
 
-use support::{Machine, SECRET, Said, Session, have, write};
+use crate::support::{Machine, SECRET, Said, Session, have, write};
 
 const BASH: &str = "/bin/bash";
 /// A call that waits for something that it need not wait for takes longer than this.

@@ -1,16 +1,5 @@
 //! `toolgate mcp` from outside, line by line, as a client speaks to it that keeps to nothing.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test"
-)]
-
-mod support;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -20,8 +9,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::Machine;
 use serde_json::{Value, json};
-use support::Machine;
 
 /// What has not been answered by then will not be.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -1,9 +1,6 @@
 //! Every rule of the packs finds what it says, and nothing of what it says it misses, in commands as the gate itself
 //! reads them: behind its parser, its specs and its other policies.
 
-#![cfg(feature = "cli")]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may fail the test")]
-
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs;

@@ -1,21 +1,10 @@
 //! What the client really sends: every captured event is understood, and every tool in them is known.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::{Machine, write};
 use serde_json::Value;
-use support::{Machine, write};
 
 /// The captured events by name, as they would be sent on this machine.
 fn events(machine: &Machine, project: &Path) -> Vec<(String, Value)> {

@@ -1,25 +1,13 @@
 //! `toolgate prompt audit`: what the gate enforces can go, what shapes the model's behaviour stays word for word.
 
-#![cfg(feature = "cli")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test"
-)]
-
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use crate::support::Machine;
 use proptest::prelude::*;
 use serde_json::Value;
-use support::Machine;
 use toolgate_policies::POLICIES;
 use toolgate_prompt::{Audit, Finding, Inventory, Kind, Outcome, audit};
 

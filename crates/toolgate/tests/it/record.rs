@@ -1,17 +1,6 @@
 //! The record: every call is in it, whole and chained, whoever else writes at the same time and whoever is
 //! killed; what was changed in it is found; no secret is in it.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -19,8 +8,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::{Answer, Machine, SECRET, Said, event, harmless};
 use serde_json::{Value, json};
-use support::{Answer, Machine, SECRET, Said, event, harmless};
 
 fn ledger(machine: &Machine, args: &[&str]) -> Answer {
     machine.toolgate().arg("ledger").args(args).run("")

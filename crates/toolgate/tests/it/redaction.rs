@@ -4,28 +4,15 @@
 //! Outputs are made from templates, ways of printing and values that are made up anew, the same for the same seed. Values
 //! in base64 (the `data:` of a Kubernetes secret) are not planted: what is encoded is out of scope.
 
-#![cfg(feature = "cli")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::string_slice,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-#[path = "../../secrets/tests/support/mod.rs"]
+#[path = "../../../secrets/tests/it/support/mod.rs"]
 mod made_up;
-mod support;
-#[path = "redaction/templates.rs"]
 mod templates;
 
 use std::fmt::Write as _;
 
+use crate::support::{Answer, Machine, Session};
 use made_up::{Random, filled};
 use serde_json::{Value, json};
-use support::{Answer, Machine, Session};
 use templates::{HARMLESS, TEMPLATES, TOKENS};
 use toolgate_secrets::{Marks, Rules, scrub, scrub_json};
 

@@ -1,7 +1,5 @@
 //! Registration with Claude Code and its diagnosis, against real files, real git worktrees and real processes.
 
-#![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
-
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write;

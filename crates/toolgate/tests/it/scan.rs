@@ -1,25 +1,13 @@
 //! `toolgate scan`, from outside: real files, real repositories, real commits.
 
-#![cfg(feature = "cli")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-mod support;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use crate::support::{Answer, Hook, Machine, SECRET, fifo, git, git_command, write};
 use serde_json::Value;
-use support::{Answer, Hook, Machine, SECRET, fifo, git, git_command, write};
 
 const MARK: &str = "[GITHUB_TOKEN REDACTED]";
 const EMPTY_LOOK: &str = "0 findings";

@@ -1,17 +1,5 @@
 //! `toolgate scrub`, from outside: what goes in comes out, but for secrets.
 
-#![cfg(feature = "cli")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-mod support;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -19,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use support::{Machine, SECRET, write};
+use crate::support::{Machine, SECRET, write};
 
 const MARK: &str = "[GITHUB_TOKEN REDACTED]";
 

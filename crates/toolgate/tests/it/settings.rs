@@ -1,24 +1,13 @@
 //! Settings in layers: what a repository brings can only add rules until a person has trusted these very bytes,
 //! and what was compiled once is never older than the files that it was compiled from.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-mod support;
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::{Answer, Machine, Said, Session, fifo, have, write};
 use serde_json::{Value, json};
-use support::{Answer, Machine, Said, Session, fifo, have, write};
 
 /// Longer than a changed file is compiled anew for every call.
 const SETTLED: Duration = Duration::from_millis(2_300);

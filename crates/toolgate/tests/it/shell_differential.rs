@@ -6,29 +6,14 @@
 //! others; `TOOLGATE_FIRST=n` begins further on, `TOOLGATE_MISSES=n` shows more misses than usual, `TOOLGATE_SHOW=1`
 //! prints each command with what was said and touched.
 
-#![cfg(target_os = "linux")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a helper of a test may fail the test"
-)]
-
-#[path = "support/commands.rs"]
-mod commands;
-#[path = "support/said.rs"]
-mod said;
-#[path = "support/watch.rs"]
-mod watch;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use commands::Dice;
+use crate::support::commands::Dice;
+use crate::support::watch::{Kind, Said, Scratch, Touch, cannot_watch, covers, loudly};
 use toolgate_model::{Access, Reach};
-use watch::{Kind, Said, Scratch, Touch, cannot_watch, covers, loudly};
 
 /// Few enough for every run of the tests: each form once, and some in each other.
 const COMMANDS: usize = 330;

@@ -4,17 +4,6 @@
 //! Only programs that are safe to run without a network and without rights are run. The others are counted, loudly.
 //! `TOOLGATE_SPECS=DIR` reads the specs from elsewhere; `TOOLGATE_SHOW=1` prints what was not run, and why.
 
-#![cfg(all(target_os = "linux", feature = "cli"))]
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a helper of a test may fail the test"
-)]
-
-#[path = "support/watch.rs"]
-mod watch;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,8 +11,8 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::support::watch::{Kind, Said, Scratch, Touch, cannot_watch, covers, loudly};
 use toolgate_model::{Access, Reach};
-use watch::{Kind, Said, Scratch, Touch, cannot_watch, covers, loudly};
 
 /// Safe to run: they need neither a network nor rights, ask nobody, and end.
 #[rustfmt::skip]

@@ -3,27 +3,14 @@
 //! The built binary, real events on stdin, real worktrees, real `git` and `bash`. Every hook is a process of its own, so each
 //! call after the first is one after a restart.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-#[path = "support/squad.rs"]
-mod squad;
-mod support;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::support::squad::{ROSTER, Squad, audited, call, notice, prompt, question};
+use crate::support::{Said, Session, fifo, git, have, write};
 use serde_json::{Value, json};
-use squad::{ROSTER, Squad, audited, call, notice, prompt, question};
-use support::{Said, Session, fifo, git, have, write};
 
 /// A token in the shape of a real one, in parts.
 fn token() -> String {

@@ -1,25 +1,12 @@
 //! What is counted of a session is exact: for a crowd of hooks at once, and where some of them are killed.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-#[path = "support/squad.rs"]
-mod squad;
-mod support;
-
 use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::squad::{Squad, question};
+use crate::support::{Answer, Machine, Session, event, write};
 use serde_json::{Value, json};
-use squad::{Squad, question};
-use support::{Answer, Machine, Session, event, write};
 use toolgate_evidence::{Ledger, SessionCounts, Tally, entries};
 use toolgate_secrets::redact;
 

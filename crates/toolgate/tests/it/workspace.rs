@@ -1,25 +1,13 @@
 //! Workspaces from outside: the built binary, a home of its own for each test, and other people's tools where they can check
 //! what ours says.
 
-#![cfg(feature = "cli")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a helper of a test may fail the test, and says so when it skips one"
-)]
-
-mod support;
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::support::{Answer, Hook, Machine, have, without_powers, write};
 use serde_json::Value;
-use support::{Answer, Hook, Machine, have, without_powers, write};
 
 /// A machine with a base of its own, and a project to copy inputs from.
 struct Desk {

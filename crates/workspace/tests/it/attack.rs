@@ -1,14 +1,6 @@
 //! Links, mounts and other things put into the way, also while the path is being followed: nothing outside is read,
 //! written or taken away.
 
-#![cfg(test)]
-
-#[path = "support/child.rs"]
-mod child;
-#[path = "support/namespace.rs"]
-mod namespace;
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes};
 use std::io::{self, ErrorKind};
@@ -21,13 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use child::{child, dir};
-use namespace::{MAY_MOUNT, may_mount};
+use crate::support::child::{child, dir};
+use crate::support::namespace::{MAY_MOUNT, may_mount};
+use crate::support::{base, base_in, declaration, place};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, mknodat, openat, renameat, renameat_with, symlinkat,
     unlinkat,
 };
-use support::{base, base_in, declaration, place};
 use toolgate_workspace::{Declaration, Error, Leaves, Quota, Workspace, Workspaces};
 
 const SECRET: &str = "secret of the outside";
@@ -441,7 +433,7 @@ fn mounts_are_not_entered() {
         return;
     }
     let top = place();
-    let ran = child("mounts", top.path(), MAY_MOUNT).output().unwrap();
+    let ran = child("attack::mounts", top.path(), MAY_MOUNT).output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
     assert!(top.path().join("done").exists(), "{ran:?}");
 }

@@ -1,7 +1,5 @@
 //! Snapshots, the store, receipts and replay.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,14 +1,6 @@
 //! `kill -9` at any moment: every output is the old one or the new one, whole; the quota counts right; a workspace that
 //! was being made or taken away is there or not, and its name can be used.
 
-#![cfg(test)]
-
-#[path = "support/child.rs"]
-mod child;
-mod support;
-#[path = "support/whole.rs"]
-mod whole;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -18,12 +10,12 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use child::{child, dir};
-use support::{base, base_in, declaration};
+use crate::support::child::{child, dir};
+use crate::support::whole::{content, number};
+use crate::support::{base, base_in, declaration};
 use toolgate_workspace::{
     About, Declaration, Durability, Envelope, Error, Limit, Quota, SigningKey, Store, Workspace, Workspaces,
 };
-use whole::{content, number};
 
 const OUTPUTS: [&str; 3] = ["out/a", "out/b", "deep/er/c"];
 /// Where the test finds out how much room there is.
@@ -99,7 +91,7 @@ fn killed_while_writing(times: usize, quota: Quota) {
     let store = Store::open(&top.path().join("state/store")).unwrap();
     let key = SigningKey::open(&top.path().join("state/key.pem")).unwrap();
     for time in 0..times {
-        kill("writes", top.path());
+        kill("kill::writes", top.path());
         let mut found = BTreeMap::new();
         files(workspace.path(), &mut found);
         found.retain(|name, _| !name.starts_with(".toolgate-"));
@@ -189,7 +181,7 @@ fn a_workspace_is_there_or_not() {
     keeper.write("kept", &content(1)).unwrap();
     let mut there = 0;
     for _ in 0..200 {
-        kill("comes_and_goes", top.path());
+        kill("kill::comes_and_goes", top.path());
         there += usize::from(assert_there_or_not(&base));
         let again = base.create("two", coming()).unwrap();
         again.write("out/x", &content(9)).unwrap();

@@ -1,21 +1,17 @@
 //! Random sequences of operations, held against a model of maps in memory: what each one answers, to the exact error,
 //! what is counted, what lies on the disk, and that no declaration ever changes.
 
-#![cfg(test)]
-
-mod support;
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::support::{base, declaration};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use sha2::{Digest as _, Sha256};
-use support::{base, declaration};
 use tempfile::TempDir;
 use toolgate_workspace::{
     Declaration, Dots, Durability, Error, Fault, Formula, Leaves, Limit, Pattern, Quota, Side, SideMetrics,

@@ -1,7 +1,5 @@
 //! The design's proof targets, by the names that it gives its tests.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};

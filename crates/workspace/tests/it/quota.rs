@@ -1,13 +1,5 @@
 //! Quotas hold for threads and processes at once, to the byte and to the file; a full disk leaves what was there.
 
-#![cfg(test)]
-
-#[path = "support/child.rs"]
-mod child;
-#[path = "support/namespace.rs"]
-mod namespace;
-mod support;
-
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write as _};
 use std::path::Path;
@@ -15,9 +7,9 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use child::{child, dir};
-use namespace::{MAY_MOUNT, may_mount};
-use support::{base, base_in, declaration, place};
+use crate::support::child::{child, dir};
+use crate::support::namespace::{MAY_MOUNT, may_mount};
+use crate::support::{base, base_in, declaration, place};
 use toolgate_workspace::{Declaration, Durability, Error, Limit, Quota, Workspace};
 
 const PLAINLY: &str = r#"exec "$@""#;
@@ -70,7 +62,7 @@ fn fills() {
 fn filled_by_a_crowd(bytes: Option<u64>, files: Option<u64>) -> (u64, u64) {
     let (top, base) = base();
     let shared = base.create("one", limited(bytes, files)).unwrap();
-    let mut start = child("fills", top.path(), PLAINLY);
+    let mut start = child("quota::fills", top.path(), PLAINLY);
     let children: Vec<_> = (0..CROWD).map(|_| start.stdout(Stdio::null()).spawn().unwrap()).collect();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -130,7 +122,7 @@ fn shuffles() {
 fn what_is_written_over_is_counted_once() {
     let (top, base) = base();
     let workspace = base.create("one", limited(Some(1000), Some(5))).unwrap();
-    let mut start = child("shuffles", top.path(), PLAINLY);
+    let mut start = child("quota::shuffles", top.path(), PLAINLY);
     let children: Vec<_> = (0..CROWD).map(|_| start.stdout(Stdio::null()).spawn().unwrap()).collect();
     thread::scope(|scope| {
         for seed in 0..CROWD {
@@ -224,7 +216,7 @@ fn a_full_disk_leaves_what_was_there() {
         return;
     }
     let top = place();
-    let ran = child("full_disk", top.path(), MAY_MOUNT).output().unwrap();
+    let ran = child("quota::full_disk", top.path(), MAY_MOUNT).output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
     assert!(top.path().join("done").exists(), "{ran:?}");
 }
@@ -274,7 +266,7 @@ fn full_disk() {
 fn a_write_that_is_cut_off_leaves_what_was_there() {
     let top = place();
     let limit = r#"trap "" XFSZ; ulimit -f 100; exec "$@""#;
-    let ran = child("short_files", top.path(), limit).output().unwrap();
+    let ran = child("quota::short_files", top.path(), limit).output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
     assert!(top.path().join("done").exists(), "{ran:?}");
 }

@@ -1,17 +1,11 @@
 //! One workspace, many threads: readers see whole contents, and whoever looks at the metrics finds them in order.
 
-#![cfg(test)]
-
-mod support;
-#[path = "support/whole.rs"]
-mod whole;
-
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use support::{base, declaration};
+use crate::support::whole::{content, number};
+use crate::support::{base, declaration};
 use toolgate_workspace::{Declaration, Durability, Error, Metrics, Quota, Side, SideMetrics, Workspace};
-use whole::{content, number};
 
 const PATHS: [&str; 3] = ["a", "shared/b", "shared/deep/c"];
 const ROUNDS: u64 = 300;

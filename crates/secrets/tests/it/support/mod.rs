@@ -1,7 +1,5 @@
 //! Secrets that were never anybody's, made anew for each run of a test: the same for the same seed.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, reason = "for tests alone")]
-
 /// Numbers that look random and are the same every time (SplitMix64).
 pub(crate) struct Random(u64);
 

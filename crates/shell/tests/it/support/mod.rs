@@ -1,11 +1,4 @@
 //! A walk over everything in a tree that bash could run.
-#![allow(
-    dead_code,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::needless_for_each,
-    reason = "each test uses its part, and tests may ask the machine"
-)]
 
 use std::path::Path;
 use std::process::{Command as Process, Stdio};

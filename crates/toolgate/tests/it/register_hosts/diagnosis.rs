@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use toolgate_setup::register::REGISTRARS;
 
-use crate::machine::{HOSTS, Machine, script};
+use super::machine::{HOSTS, Machine, script};
 
 fn registered(host: &str) -> Machine {
     let machine = Machine::new();

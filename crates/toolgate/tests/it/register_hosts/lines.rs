@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::machine::{HOSTS, Machine, script};
+use super::machine::{HOSTS, Machine, script};
 
 const SHELLS: &[&str] = &["sh", "bash"];
 

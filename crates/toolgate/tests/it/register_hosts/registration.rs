@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use toolgate_setup::register::script as script_text;
 
-use crate::machine::{HOSTS, Machine, script};
+use super::machine::{HOSTS, Machine, script};
 
 /// Host, scope.
 fn everywhere() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -4,7 +4,7 @@
 //! nothing on any machine; what is deleted with all below it is written out; no pattern deletes without `zq` in front;
 //! no path ends in `..`. `@S` stands for the scratch tree.
 
-use crate::watch::Scratch;
+use crate::support::watch::Scratch;
 
 /// The tree that the commands speak of.
 pub(crate) fn plant(scratch: &Scratch) {

@@ -1,7 +1,13 @@
 //! What the tests from outside share: a scratch machine with its own home, real git worktrees, and the built
 //! binary, spawned as a host spawns it.
 
-#![allow(dead_code, reason = "each test file uses its own part of it")]
+#[cfg(target_os = "linux")]
+pub(crate) mod commands;
+#[cfg(target_os = "linux")]
+pub(crate) mod said;
+pub(crate) mod squad;
+#[cfg(target_os = "linux")]
+pub(crate) mod watch;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -9,7 +9,7 @@ use toolgate_gate::disk::Disk;
 use toolgate_hosts::tools_like;
 use toolgate_model::{Call, Effect, Json, PathArg, Reach, Resolver};
 
-use crate::watch::{Said, Scratch};
+use super::watch::{Said, Scratch};
 
 /// The effects that are said of a command which starts in `inside`; `None` where any of them is unknown.
 pub(crate) fn said(scratch: &Scratch, command: &str) -> Option<Vec<Said>> {

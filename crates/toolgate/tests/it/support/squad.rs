@@ -1,8 +1,6 @@
 //! A team in a real repository: Ripley and Kane write, Dallas reviews, each in a worktree of its own; who works in the main
 //! checkout and was never registered hands out the work.
 
-#![allow(dead_code, reason = "each test file uses its own part of it")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

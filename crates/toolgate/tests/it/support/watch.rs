@@ -4,8 +4,6 @@
 //! and the working directory lie in the tree, the environment is empty, and where the tests run as root the command
 //! does not.
 
-#![allow(dead_code, reason = "each test file uses its own part of it")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;

@@ -1,5 +1,9 @@
 //! What all tests of the workspace begin with.
 
+pub(crate) mod child;
+pub(crate) mod namespace;
+pub(crate) mod whole;
+
 use std::path::Path;
 
 use tempfile::TempDir;
