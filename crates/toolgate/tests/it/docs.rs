@@ -103,11 +103,11 @@ fn policies() -> String {
          the\nsettings say. `toolgate explain <policy>` prints the same text.\n\n| policy | floor | what it does \
          |\n|---|---|---|\n",
     );
-    for policy in POLICIES {
+    for policy in POLICIES.iter() {
         let floor = if policy.floor { "floor" } else { "" };
         writeln!(page, "| [{0}](#{0}) | {floor} | {1} |", policy.id, policy.summary()).unwrap();
     }
-    for policy in POLICIES {
+    for policy in POLICIES.iter() {
         let mut doc = policy.doc();
         for heading in ["Why:", "Settings:", "Sees through:", "Does not see:"] {
             doc =
@@ -320,7 +320,7 @@ fn every_policy_file_is_listed() {
 
 #[test]
 fn every_policy_has_its_cases() {
-    for policy in POLICIES {
+    for policy in POLICIES.iter() {
         let there = repository().join(format!("cases/policies/{}.toml", policy.id)).is_file();
         let excused = WITHOUT_CASES.iter().any(|(id, _)| *id == policy.id);
         assert_ne!(there, excused, "{}: a case file, or a reason why there is none", policy.id);

@@ -12,7 +12,9 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Answer, Hook, Machine, SECRET, Said, fifo, harmless, have, without_powers, write};
+use crate::support::{
+    Answer, Hook, Machine, SECRET, Said, event, fifo, harmless, have, without_powers, write,
+};
 use serde_json::json;
 
 /// The hook's own deadline is 5 s.
@@ -523,14 +525,14 @@ fn broken_settings_are_denied_with_their_place_and_the_right_word() {
                     assert!(reason.contains(word), "{whose} {text:?} should name {word}: {reason}");
                 }
             }
-            let other = support::event("UserPromptSubmit", "s", &top, &json!({"prompt": "x"}));
+            let other = event("UserPromptSubmit", "s", &top, &json!({"prompt": "x"}));
             let answer = machine.hook("claude-code").event(&other);
             assert_eq!(answer.code(), Some(0), "{answer:?}");
             assert!(
                 answer.json().unwrap()["systemMessage"].as_str().unwrap().contains(told[0]),
                 "{answer:?}"
             );
-            let config = support::event("ConfigChange", "s", &top, &json!({"source": "user_settings"}));
+            let config = event("ConfigChange", "s", &top, &json!({"source": "user_settings"}));
             let answer = machine.hook("claude-code").event(&config);
             assert_eq!((answer.code(), answer.stdout.as_str()), (Some(2), ""), "{answer:?}");
             assert!(answer.stderr.contains(told[0]), "{answer:?}");

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::support::{Machine, Said, Session, git, git_command, without_powers, write};
+use crate::support::{Machine, Said, Session, event, fifo, git, git_command, without_powers, write};
 use serde_json::{Value, json};
 
 /// A repository with its main checkout and two linked worktrees beside it.
@@ -198,7 +198,7 @@ fn settings_that_switch_hooks_off_are_refused_with_exit_2() {
         }
     }
     fs::remove_file(&file).unwrap();
-    support::fifo(&file);
+    fifo(&file);
     let pipe = session.event("ConfigChange", &json!({"source": "project_settings", "file_path": file}));
     assert_eq!(pipe.code(), Some(2), "{pipe:?}");
     let gone = yard.own.join(".claude/nothing.json");
@@ -394,8 +394,7 @@ fn the_write_guard_speaks_as_the_handler_that_it_replaces() {
     let outside = machine.file("outside.txt", "");
     symlink(&outside, project.join("link")).unwrap();
     let answer = |tool: &str, input: Value| {
-        let event =
-            support::event("PreToolUse", "s", &project, &json!({"tool_name": tool, "tool_input": input}));
+        let event = event("PreToolUse", "s", &project, &json!({"tool_name": tool, "tool_input": input}));
         let answer = machine.hook("mpm").event(&event);
         assert_eq!((answer.code(), answer.stderr.as_str()), (Some(0), ""), "{answer:?}");
         answer.json().unwrap()
@@ -454,7 +453,7 @@ fn the_write_guard_speaks_as_the_handler_that_it_replaces() {
     }
     for name in ["PostToolUse", "Stop", "UserPromptSubmit", "SubagentStop", "SomethingNew"] {
         let more = json!({"tool_name": "Write", "tool_input": {"file_path": "/etc/passwd"}});
-        let event = support::event(name, "s", &project, &more);
+        let event = event(name, "s", &project, &more);
         assert_eq!(machine.hook("mpm").event(&event).json(), Some(go_on.clone()), "{name}");
     }
 }

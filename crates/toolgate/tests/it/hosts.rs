@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Answer, Machine, write};
+use crate::support::{Answer, Machine, have, write};
 use serde_json::{Value, json};
 
 /// A repository with a linked worktree in which the agent works, and a place outside of both.
@@ -295,7 +295,7 @@ fn what_has_no_name_is_refused_in_the_form_that_its_event_takes() {
 
 #[test]
 fn a_host_that_runs_what_is_late_is_answered_even_if_the_disk_is_not() {
-    if !support::have("strace", &["-V"]) {
+    if !have("strace", &["-V"]) {
         eprintln!("SKIPPED: no strace, so a disk that hangs cannot be made up");
         return;
     }

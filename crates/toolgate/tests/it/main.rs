@@ -30,4 +30,6 @@ mod shell_specs;
 mod support;
 mod team;
 mod team_counts;
+#[path = "../../../gate/tests/it/test_machine.rs"]
+mod test_machine;
 mod workspace;

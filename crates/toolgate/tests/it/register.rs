@@ -14,7 +14,7 @@ use toolgate_gate::dirs::Dirs;
 use toolgate_model::{ConfigChange, TeamPhase};
 use toolgate_setup::doctor::{Diagnosis, Status, Subject, examine};
 use toolgate_setup::register::claude_code::{self, ClaudeCode, FORM, HOST, config_change};
-use toolgate_setup::register::{HostPlaces, Line, Plan, RegisterError, Registrar, Registrations, Scope};
+use toolgate_setup::register::{HookLine, HostPlaces, Plan, RegisterError, Registrar, Registrations, Scope};
 
 const SCOPES: [Scope; 4] = [Scope::User, Scope::Project, Scope::Local, Scope::Managed];
 
@@ -51,8 +51,8 @@ impl Machine {
         Dirs::of_home(&self.path("home"))
     }
 
-    fn line(&self) -> Line {
-        Line {
+    fn line(&self) -> HookLine {
+        HookLine {
             binary: self.path("bin/toolgate"),
             dirs: self.dirs(),
             everybody: false,
@@ -90,14 +90,19 @@ impl Machine {
     }
 }
 
-fn plan_init(places: &HostPlaces, scope: Scope, line: &Line, state: &Path) -> Result<Plan, RegisterError> {
+fn plan_init(
+    places: &HostPlaces,
+    scope: Scope,
+    line: &HookLine,
+    state: &Path,
+) -> Result<Plan, RegisterError> {
     Plan::init(&ClaudeCode, places, scope, line, state)
 }
 
 fn plan_uninstall(
     places: &HostPlaces,
     scope: Scope,
-    line: &Line,
+    line: &HookLine,
     state: &Path,
 ) -> Result<Plan, RegisterError> {
     Plan::uninstall(&ClaudeCode, places, scope, line, state)

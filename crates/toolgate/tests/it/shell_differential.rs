@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::commands::Dice;
+use crate::support::commands::{self, Dice};
+use crate::support::said::said;
 use crate::support::watch::{Kind, Said, Scratch, Touch, cannot_watch, covers, loudly};
 use toolgate_model::{Access, Reach};
 
@@ -82,7 +83,7 @@ fn every_touch_is_said() {
                     if number >= last {
                         break;
                     }
-                    let outcome = compare(number, seed, said::said);
+                    let outcome = compare(number, seed, said);
                     outcomes.lock().unwrap().push(outcome);
                 }
             });
