@@ -385,8 +385,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ground_is_the_one_of_a_session() {
-        let places = Gate::new().unwrap().places;
+    fn the_places_are_those_of_a_session() {
+        let places = Gate::new().unwrap().session.places;
         let at =
             |place: Option<toolgate_model::Place>| place.unwrap().physical.to_string_lossy().into_owned();
         assert_eq!(at(places.root), "/home/agent/worktrees/alpha");
