@@ -141,7 +141,7 @@ fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) 
         "rev-list" if has(&["--objects", "--header", "--oneline", "--pretty", "--format"]) => Printed::Other,
         "merge-base" | "rev-list" | "hash-object" | "write-tree" | "commit-tree" => name(),
         "describe" => paths(),
-        // Paths are told as seen from the directory, so those of others climb.
+        // Paths are printed as seen from the directory, so those of others climb.
         "ls-files" | "grep" | "diff" if operands.iter().any(leads_out) => Printed::Other,
         "ls-files" if has(&["--format", "--full-name"]) => Printed::Other,
         "ls-files" => paths(),

@@ -10,7 +10,7 @@ use crate::shell::apply::slot_text;
 use crate::shell::bounds::Limit;
 use crate::shell::text::{Flow, INNER, Text, is_mark};
 use crate::shell::walk::Outcome;
-use crate::spec::{Kind, Reading};
+use crate::spec::{Reading, WordKind};
 
 impl Interpreter<'_, '_> {
     pub(super) fn copy(&mut self, program: &str, reading: &Reading, words: &[Text]) -> Outcome {
@@ -175,8 +175,10 @@ impl Interpreter<'_, '_> {
             return;
         };
         let suffix = slot_text(arguments, &slot);
-        for (kind, slot) in
-            reading.uses.iter().filter(|(kind, _)| matches!(kind, Kind::Read | Kind::Append | Kind::Write))
+        for (kind, slot) in reading
+            .uses
+            .iter()
+            .filter(|(kind, _)| matches!(kind, WordKind::Read | WordKind::Append | WordKind::Write))
         {
             let _ = kind;
             let file = slot_text(arguments, slot);
