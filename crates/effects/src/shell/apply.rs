@@ -227,15 +227,7 @@ impl Interpreter<'_, '_> {
             if access == Access::Delete
                 && let Some(place) = self.one_place(text)
             {
-                self.state.files.retain(|(path, _)| **path != *place);
-            }
-            if access == Access::Delete
-                && let Some(place) = self.one_place(text)
-            {
-                self.state
-                    .made
-                    .retain(|made| toolgate_model::below(place.as_bytes(), made.as_bytes()).is_none());
-                self.state.gone.push(place.as_str().into());
+                self.state.disk.remove(&place);
             }
             if access == Access::Write {
                 self.wrote(program, text);

@@ -212,7 +212,7 @@ fn brings_code(name: &str) -> bool {
 impl Interpreter<'_, '_> {
     /// Passes a variable on to programs.
     pub(super) fn export(&mut self, name: &str) {
-        if !self.state.exported.iter().any(|known| **known == *name) {
+        if !self.state.is_exported(name) {
             self.state.exported.push(Rc::from(name));
             self.environment_changed(name);
         }
@@ -225,7 +225,7 @@ impl Interpreter<'_, '_> {
             return;
         }
         self.state.set(name, Variable::Scalar(vec![Text::marked(value.to_owned())]));
-        if self.state.exported.iter().any(|known| **known == *name) {
+        if self.state.is_exported(name) {
             self.environment_changed(name);
         } else {
             self.export(name);
@@ -252,7 +252,7 @@ impl Interpreter<'_, '_> {
         let Some(influence) = influence(name) else { return };
         // Prompts and hooks of the shell need not be exported; all others act on programs only.
         let own = matches!(name, "PROMPT_COMMAND" | "PS0" | "PS1" | "PS2" | "PS4" | "HISTFILE");
-        if !own && !self.state.exported.iter().any(|known| **known == *name) {
+        if !own && !self.state.is_exported(name) {
             return;
         }
         for value in self.variable_texts(name) {

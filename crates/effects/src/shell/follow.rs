@@ -137,17 +137,17 @@ impl<'t> Interpreter<'t, '_> {
             .iter()
             .find_map(|start| place.strip_prefix(start)?.parse::<u32>().ok());
         if let Some(number) = number {
-            let found = self.state.descriptors.iter().rev().find(|(known, _)| *known == number);
+            let found = self.state.descriptor(number);
             return Some(match (number, found) {
                 (0, None) => self.streams.stdin().clone(),
-                (_, Some((_, flow))) => flow.clone(),
+                (_, Some(flow)) => flow.clone(),
                 (_, None) => Flow::Any,
             });
         }
         if let Some(flow) = self.state.written(&place) {
             return Some(flow.clone());
         }
-        let place = self.through_links(&place).into_iter().next().unwrap_or(place);
+        let place = self.state.disk.through_links(&place).into_iter().next().unwrap_or(place);
         if let Some(flow) = self.state.written(&place) {
             return Some(flow.clone());
         }
@@ -249,7 +249,7 @@ impl<'t> Interpreter<'t, '_> {
 
     fn scan_files(&mut self) {
         let files: Vec<_> =
-            self.state.files.iter().filter(|(path, _)| !path.starts_with("/dev/")).cloned().collect();
+            self.state.disk.files().iter().filter(|(path, _)| !path.starts_with("/dev/")).cloned().collect();
         for (path, flow) in files {
             let ending =
                 path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending);

@@ -9,7 +9,7 @@
 //! spec can say). [`places`] turns words into files and directories.
 //!
 //! An [`Interpreter`] is made of parts. Each has a file of its own, and no other file touches its fields: [`state`] is the shell at
-//! this moment, [`bounds`] how much may still be walked, [`trace`] where in the call's text we are, [`streams`] what the present
+//! this moment with what it has changed on the [`disk`], [`bounds`] how much may still be walked, [`trace`] where in the call's text we are, [`streams`] what the present
 //! command reads, [`control`] the ways that lead elsewhere than to the next command, [`spelling`] the present command as it is
 //! written, [`scripts`] the code that runs, [`doubts`] what was lost sight of, and [`report`] what was found.
 
@@ -18,6 +18,7 @@ mod bounds;
 mod builtins;
 mod control;
 mod deeds;
+mod disk;
 mod doubts;
 mod environment;
 mod expand;

@@ -5,10 +5,9 @@ mod find;
 mod input;
 mod recipes;
 mod shells;
-
 pub(super) use shells::is_shell;
 
-use std::rc::Rc;
+use std::path::Path;
 
 use toolgate_model::{Access, Effect, Gap, Reach, patched};
 
@@ -208,9 +207,9 @@ impl Interpreter<'_, '_> {
                 let above = place.rsplit_once('/').map_or("/", |(above, _)| above);
                 let can = has(reading, &["-p", "--parents"])
                     || self.is_directory(above)
-                    || self.state.made.iter().any(|made| **made == *above);
+                    || self.state.disk.has_made(Path::new(above));
                 if can {
-                    self.state.made.push(Rc::from(place.as_str()));
+                    self.state.disk.make_directory(&place);
                 }
             }
         }

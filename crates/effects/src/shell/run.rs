@@ -202,7 +202,7 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 _ => None,
             });
-            there.chain(self.made_in(cwd)).chain(written).collect::<Vec<_>>()
+            there.chain(self.state.disk.names_in(cwd)).chain(written).collect::<Vec<_>>()
         };
         let known = self.state.cwd.iter().filter(|cwd| !cwd.contains(is_mark));
         let names = known.flat_map(|cwd| listed(cwd));
