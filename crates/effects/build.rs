@@ -59,7 +59,7 @@ struct Source {
     #[serde(default)]
     default: Vec<String>,
     #[serde(default)]
-    options: BTreeMap<String, Meaning>,
+    options: BTreeMap<String, OptionSource>,
     #[serde(default)]
     sub: BTreeMap<String, Source>,
     #[serde(default)]
@@ -69,7 +69,7 @@ struct Source {
 /// What an option means.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Meaning {
+struct OptionSource {
     takes: Option<String>,
     maybe: Option<String>,
     #[serde(default)]
@@ -203,10 +203,12 @@ impl Tables {
         let facts = source.output == "facts";
         let output = output(if facts { "name" } else { &source.output }).map_err(within)?;
         let stdin = match source.stdin.as_deref().map(kind).transpose().map_err(within)? {
-            Some(code) => match code.strip_prefix("Kind::Code(").and_then(|rest| rest.strip_suffix(')')) {
-                Some(language) => format!("Some({language})"),
-                None => return Err(within("`stdin` is `code:` and a language".to_owned())),
-            },
+            Some(code) => {
+                match code.strip_prefix("WordKind::Code(").and_then(|rest| rest.strip_suffix(')')) {
+                    Some(language) => format!("Some({language})"),
+                    None => return Err(within("`stdin` is `code:` and a language".to_owned())),
+                }
+            }
             None => "None".to_owned(),
         };
         let first = self.specs.len();
@@ -246,7 +248,7 @@ impl Tables {
     fn option(
         &mut self,
         spellings: &str,
-        meaning: &Meaning,
+        meaning: &OptionSource,
         source: &Source,
         seen: &mut BTreeSet<String>,
     ) -> Result<()> {
@@ -286,7 +288,7 @@ impl Tables {
         Ok(())
     }
 
-    fn more(&mut self, meaning: &Meaning) -> Result<usize> {
+    fn more(&mut self, meaning: &OptionSource) -> Result<usize> {
         let args = match &meaning.args {
             Some(args) => format!("Some({})", self.args(args)?),
             None => "None".to_owned(),
@@ -336,7 +338,7 @@ impl Tables {
             };
             let to = self.kinds(to)?;
             list.push(if from.starts_with('-') {
-                format!("Turn {{ option: {}, from: Kind::Text, to: {to} }}", self.text(from)?)
+                format!("Turn {{ option: {}, from: WordKind::Text, to: {to} }}", self.text(from)?)
             } else {
                 format!("Turn {{ option: Text(0), from: {}, to: {to} }}", kind(from)?)
             });
@@ -411,7 +413,7 @@ impl Tables {
             list("SPECS", "Spec", &self.specs),
             list("OPTIONS", "Opt", &self.options),
             list("MORES", "More", &self.mores),
-            list("KINDS", "[Kind; 3]", &self.kinds),
+            list("KINDS", "[WordKind; 3]", &self.kinds),
             list("ARGS", "Arg", &self.args),
             list("TURNS", "Turn", &self.turns),
             list("EFFECTS", "Stored", &self.effects),
@@ -429,7 +431,7 @@ fn kinds(names: &str) -> Result<String> {
     if list.len() > 3 {
         return Err(format!("`{names}` is more than three kinds"));
     }
-    list.resize(3, "Kind::Text".to_owned());
+    list.resize(3, "WordKind::Text".to_owned());
     Ok(format!("[{}]", list.join(", ")))
 }
 
@@ -468,9 +470,9 @@ fn kind(name: &str) -> Result<String> {
     ];
     const LANGUAGES: [&str; 8] = ["python", "node", "perl", "ruby", "php", "lua", "shell", "other"];
     match name.split_once(':') {
-        None if SIMPLE.contains(&name) => Ok(format!("Kind::{}", camel(name))),
+        None if SIMPLE.contains(&name) => Ok(format!("WordKind::{}", camel(name))),
         Some((what @ ("code" | "script"), language)) if LANGUAGES.contains(&language) => {
-            Ok(format!("Kind::{}(Language::{})", camel(what), camel(language)))
+            Ok(format!("WordKind::{}(Language::{})", camel(what), camel(language)))
         }
         _ => Err(format!("`{name}` is no kind")),
     }

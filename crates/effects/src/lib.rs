@@ -7,6 +7,7 @@
 //! A shell command is interpreted ([`analyse`]): what bash would do with it, over values of which not all is known.
 
 mod code;
+mod language;
 mod recipes;
 mod search;
 mod secrets_below;

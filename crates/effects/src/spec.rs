@@ -9,6 +9,7 @@ mod value;
 
 pub(crate) use reader::read;
 
+use crate::language::Language;
 use table::{INDEX, OPTIONS, Opt, SPECS, Span, Takes, Text};
 
 /// What a command or a sub-command does with its words.
@@ -28,7 +29,7 @@ pub(crate) struct Spec {
 
 /// What a word is to its command. The README of the specs explains each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum WordKind {
     Text,
     Read,
     ReadTree,
@@ -69,19 +70,6 @@ pub(crate) enum Kind {
     Relayed,
     /// In a reading it stands among the `prose`.
     Prose,
-}
-
-/// The language of a program that is given as a word or a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
-    Python,
-    Node,
-    Perl,
-    Ruby,
-    Php,
-    Lua,
-    Shell,
-    Other,
 }
 
 /// What a command's standard output holds.
@@ -128,7 +116,7 @@ pub(crate) struct Given {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fixed {
     /// Uses a path, relative to the working directory or to `~/`.
-    Use(Kind, &'static str),
+    Use(WordKind, &'static str),
     Connect,
     /// Runs code of the project.
     Project,
@@ -152,7 +140,7 @@ pub(crate) struct Reading {
     pub(crate) plain: Vec<usize>,
     /// All values and operands that mean more than text, in the order of the words. The words of a repeated
     /// `shell` operand are one text, joined by spaces.
-    pub(crate) uses: Vec<(Kind, Slot)>,
+    pub(crate) uses: Vec<(WordKind, Slot)>,
     /// What is neither option nor sub-command, up to `rest`.
     pub(crate) operands: Vec<usize>,
     /// Options, sub-commands and operands that the spec does not list.
@@ -236,36 +224,47 @@ impl Slot {
     }
 }
 
-impl Kind {
+impl WordKind {
     /// Whether the word names a file or a directory.
     fn is_path(self) -> bool {
         match self {
-            Kind::Read | Kind::ReadTree | Kind::List | Kind::Append | Kind::Write | Kind::WriteTree => true,
-            Kind::Delete
-            | Kind::DeleteTree
-            | Kind::Enter
-            | Kind::Into
-            | Kind::Beside
-            | Kind::At
-            | Kind::Each
-            | Kind::Form => true,
-            Kind::Link | Kind::Script(_) | Kind::Program => false,
-            Kind::Text | Kind::Command | Kind::Shell | Kind::Code(_) | Kind::Sed | Kind::Awk => false,
-            Kind::Assign
-            | Kind::Host
-            | Kind::Sql
-            | Kind::Debug
-            | Kind::Mount
-            | Kind::Filter
-            | Kind::Relayed
-            | Kind::Prose => false,
+            WordKind::Read
+            | WordKind::ReadTree
+            | WordKind::List
+            | WordKind::Append
+            | WordKind::Write
+            | WordKind::WriteTree => true,
+            WordKind::Delete
+            | WordKind::DeleteTree
+            | WordKind::Enter
+            | WordKind::Into
+            | WordKind::Beside
+            | WordKind::At
+            | WordKind::Each
+            | WordKind::Form => true,
+            WordKind::Link | WordKind::Script(_) | WordKind::Program => false,
+            WordKind::Text
+            | WordKind::Command
+            | WordKind::Shell
+            | WordKind::Code(_)
+            | WordKind::Sed
+            | WordKind::Awk => false,
+            WordKind::Assign
+            | WordKind::Host
+            | WordKind::Sql
+            | WordKind::Debug
+            | WordKind::Mount
+            | WordKind::Filter
+            | WordKind::Relayed
+            | WordKind::Prose => false,
         }
     }
 
     /// Whether what the word names is made, changed or taken away.
     fn changes(self) -> bool {
-        let fills = matches!(self, Kind::Append | Kind::Write | Kind::WriteTree | Kind::Beside);
-        fills || matches!(self, Kind::Delete | Kind::DeleteTree)
+        let fills =
+            matches!(self, WordKind::Append | WordKind::Write | WordKind::WriteTree | WordKind::Beside);
+        fills || matches!(self, WordKind::Delete | WordKind::DeleteTree)
     }
 }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::reader::{BREAK, Parser, Result, class, span};
 use crate::{
-    Command, Connector, Descriptor, Item, Kind, List, Operation, Parsed, Part, Pipeline, Redirect,
+    Command, CommandKind, Connector, Descriptor, Item, List, Operation, Parsed, Part, Pipeline, Redirect,
     RedirectOperator, RedirectTarget, Word,
 };
 
@@ -324,7 +324,7 @@ impl<'s> Parser<'s> {
     }
 
     /// A compound command with the redirections after it.
-    fn redirected(&mut self, start: usize, kind: Kind<'s>) -> Result<Command<'s>> {
+    fn redirected(&mut self, start: usize, kind: CommandKind<'s>) -> Result<Command<'s>> {
         let mut end = self.at;
         let mut redirects = Vec::new();
         loop {

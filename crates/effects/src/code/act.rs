@@ -6,7 +6,8 @@ use super::scan::{EVALUATES, RUNS, Scan, look};
 use super::special::positional;
 use super::value::Value;
 use super::walk::{Arg, Target};
-use super::{Deed, Language, Path};
+use super::{Deed, Path};
+use crate::language::Language;
 use Value::{Any, Closure, List, Map, Nothing, Number, Part, Scratch, Texts, Thing};
 
 impl Scan {
@@ -25,7 +26,7 @@ impl Scan {
             args = flat.collect();
         }
         // Not assigned yet: the next walk knows more.
-        if !self.told
+        if !self.reports
             && callee.value == Nothing
             && callee.object.as_ref().is_none_or(|object| *object == Nothing)
             && !self.functions.contains_key(&callee.name)
@@ -97,7 +98,7 @@ impl Scan {
                 }
             }
             let returned = self.names.get(&format!("{own}()")).cloned();
-            let unset = if self.told { Any(args.iter().any(|arg| arg.value.foreign())) } else { Nothing };
+            let unset = if self.reports { Any(args.iter().any(|arg| arg.value.foreign())) } else { Nothing };
             return result.or(returned.unwrap_or(unset));
         }
         if known {
@@ -389,7 +390,7 @@ impl Scan {
             }
             Any(false) | Nothing | Thing(_) | Closure(_) if !self.source && !self.dots => {
                 // A directory that is entered may hold all that follows.
-                if touch == Touch::List && !self.told {
+                if touch == Touch::List && !self.reports {
                     return;
                 }
                 self.loose |= changes;
@@ -406,7 +407,7 @@ impl Scan {
             Texts(texts) => texts.iter().for_each(|text| self.start(Deed::Shell(text.clone()), args)),
             Number(_) => {}
             List(_) => self.run(&[Arg::of(command.clone())]),
-            Nothing if !self.told => {}
+            Nothing if !self.reports => {}
             _ => self.note(RUNS),
         }
     }
@@ -442,7 +443,7 @@ impl Scan {
             (least.min(count), several + usize::from(count > 1))
         });
         if least == 0 || several > 1 {
-            if self.told || !words.iter().any(|word| matches!(word, Nothing)) {
+            if self.reports || !words.iter().any(|word| matches!(word, Nothing)) {
                 self.note(RUNS);
             }
             return;
@@ -505,7 +506,7 @@ impl Scan {
         match code {
             Some(Texts(texts)) => {
                 self.acts = true;
-                if self.told {
+                if self.reports {
                     for text in texts {
                         look(self.language, text, self.nested + 1, &self.names.clone(), &mut self.deeds);
                     }

@@ -10,7 +10,7 @@
 //! text, `o`pen by the mode behind it, `-` nothing; `*` repeats the letter before it; `^` stands before the letter
 //! for the object itself. A word behind `!` is a meaning of its own, see `Scan::special`.
 
-use super::Language;
+use crate::language::Language;
 
 /// What it means that a name is called, or that a module is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +167,7 @@ fn table(language: Language) -> (&'static str, &'static [(u16, Meaning)]) {
         Language::Ruby => (generated::RUBY_NAMES, &generated::RUBY),
         Language::Php => (generated::PHP_NAMES, &generated::PHP),
         Language::Lua => (generated::LUA_NAMES, &generated::LUA),
-        Language::Other => ("", &[]),
+        Language::Shell | Language::Other => ("", &[]),
     }
 }
 

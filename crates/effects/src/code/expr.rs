@@ -1,12 +1,12 @@
 //! The expressions of a program: what they come to, and which calls they make.
 
-use super::Language;
 use super::calls::{self, Meaning, Special};
 use super::lex::{Piece, Token};
 use super::names::canonical;
 use super::scan::{EVALUATES, MAX_LEVEL, RUNS, Scan};
 use super::value::Value;
 use super::walk::{Arg, At, Target, collection};
+use crate::language::Language;
 use Value::{Any, Closure, List, Nothing, Number, Part, Scratch, Texts, Thing};
 
 /// A value and the names that it stands for.

@@ -1,12 +1,13 @@
 //! What a program imports.
 
+use super::Deed;
 use super::calls::{self, Meaning, Touch};
 use super::lex::{Piece, Token};
 use super::names::canonical;
 use super::scan::Scan;
 use super::value::Value;
 use super::walk::At;
-use super::{Deed, Language};
+use crate::language::Language;
 use Value::{Any, Thing};
 
 impl Scan {

@@ -4,7 +4,7 @@
 
 mod texts;
 
-use super::Language;
+use crate::language::Language;
 use texts::Heredoc;
 
 #[derive(Debug, Clone, PartialEq)]

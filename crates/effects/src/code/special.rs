@@ -1,21 +1,22 @@
 //! Calls with a meaning of their own.
 
+use super::Deed;
 use super::calls::{Special, Touch};
 use super::lex::{Piece, Token};
 use super::names::{canonical, parent};
 use super::scan::{EVALUATES, RUNS, Scan};
 use super::value::Value;
 use super::walk::Arg;
-use super::{Deed, Language};
+use crate::language::Language;
 use Value::{Any, List, Map, Nothing, Number, Part, Scratch, Texts, Thing};
 
-/// Items of a list that are told apart when it is taken apart.
+/// Rows that two lists are paired into at most.
 const MAX_ROWS: usize = 64;
 /// Pieces that a text is cut into.
 const MAX_PIECES: usize = 100;
 
 /// A call, as its meaning wants to see it.
-struct Call<'c> {
+struct SpecialCall<'c> {
     /// What the name is a member of.
     module: Option<&'c Value>,
     /// The same, where it is a value of the program and no module.
@@ -29,13 +30,13 @@ struct Call<'c> {
     foreign: bool,
 }
 
-impl<'c> Call<'c> {
-    fn of(module: Option<&'c Value>, args: &'c [Arg], own: &'c str) -> Call<'c> {
+impl<'c> SpecialCall<'c> {
+    fn of(module: Option<&'c Value>, args: &'c [Arg], own: &'c str) -> SpecialCall<'c> {
         let object = module.filter(|object| !matches!(object, Thing(_)));
         let foreign = object.is_some_and(Value::foreign) || args.iter().any(|arg| arg.value.foreign());
         let mut values = positional(args).into_iter();
         let (first, second) = (values.next().flatten(), values.next().flatten());
-        Call { module, object, args, own, first, second, foreign }
+        SpecialCall { module, object, args, own, first, second, foreign }
     }
 
     /// The object and the arguments.
@@ -57,7 +58,7 @@ impl Scan {
         args: &[Arg],
         own: &str,
     ) -> Value {
-        let call = Call::of(object, args, own);
+        let call = SpecialCall::of(object, args, own);
         match meaning {
             Special::Add => Any(call.foreign),
             Special::Apply => self.apply(&call),
@@ -111,7 +112,7 @@ impl Scan {
 
     // ── texts ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    fn pure(&mut self, call: &Call<'_>) -> Value {
+    fn pure(&mut self, call: &SpecialCall<'_>) -> Value {
         for arg in call.args.iter().filter(|arg| arg.literal) {
             self.harmless_value(&arg.value);
         }
@@ -124,7 +125,7 @@ impl Scan {
     }
 
     /// `chr(47)`, `String.fromCharCode(47, 101)`, and what cannot be worked out.
-    fn made_of_numbers(&mut self, call: &Call<'_>) -> Value {
+    fn made_of_numbers(&mut self, call: &SpecialCall<'_>) -> Value {
         let own = call.own;
         let numbers: Option<String> =
             call.args.iter().map(|arg| arg.value.number().and_then(char::from_u32)).collect();
@@ -138,7 +139,7 @@ impl Scan {
         }
     }
 
-    fn format(&mut self, call: Call<'_>) -> Value {
+    fn format(&mut self, call: SpecialCall<'_>) -> Value {
         let (format, rest) = match call.object {
             Some(format) => (Some(format.clone()), call.args),
             None => (call.first, call.args.get(1..).unwrap_or_default()),
@@ -152,7 +153,7 @@ impl Scan {
     }
 
     /// `','.join(list)`, `list.join(',')`
-    fn text_of_list(&mut self, call: &Call<'_>) -> Value {
+    fn text_of_list(&mut self, call: &SpecialCall<'_>) -> Value {
         // `Pathname('a').join('b')`
         if matches!(call.object, Some(Texts(_) | Part(..))) && self.language == Language::Ruby {
             return self.path(Special::Path, call);
@@ -176,7 +177,7 @@ impl Scan {
         Any(call.foreign)
     }
 
-    fn split(&mut self, call: &Call<'_>) -> Value {
+    fn split(&mut self, call: &SpecialCall<'_>) -> Value {
         let mut parts = call.parts().filter_map(Value::only);
         let (one, other) = (parts.next(), parts.next());
         let (text, sign) = if call.object.is_some() { (one, other) } else { (other, one) };
@@ -195,7 +196,7 @@ impl Scan {
     }
 
     /// `text.replace(from, to)`
-    fn exchanged(&mut self, call: &Call<'_>) -> Value {
+    fn exchanged(&mut self, call: &SpecialCall<'_>) -> Value {
         match (call.object, call.args) {
             // `path.replace(other)` moves a file.
             (Some(path), [to]) if self.language == Language::Python => {
@@ -228,7 +229,7 @@ impl Scan {
     // ── paths ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// `os.path.join(a, b)`, `Path(a, b)`
-    fn path(&mut self, meaning: Special, call: &Call<'_>) -> Value {
+    fn path(&mut self, meaning: Special, call: &SpecialCall<'_>) -> Value {
         let mut parts = call.parts().cloned();
         let Some(mut whole) = parts.next() else { return Value::text(".") };
         for part in parts {
@@ -241,7 +242,7 @@ impl Scan {
         if let Thing(_) = whole { Any(false) } else { whole }
     }
 
-    fn scratch(&mut self, call: Call<'_>) -> Value {
+    fn scratch(&mut self, call: SpecialCall<'_>) -> Value {
         let named = call.args.iter().find(|arg| arg.name.as_deref() == Some("dir"));
         let made = call.own.starts_with("mkdtemp") && self.language == Language::Node;
         let place = named.map(|arg| arg.value.clone()).or_else(|| call.first.filter(|_| made));
@@ -255,7 +256,7 @@ impl Scan {
         }
     }
 
-    fn glob(&mut self, call: Call<'_>) -> Value {
+    fn glob(&mut self, call: SpecialCall<'_>) -> Value {
         let directory = |text: &String| {
             let plain = text.split(['*', '?', '[', '{']).next().unwrap_or_default();
             if plain.len() == text.len() {
@@ -274,7 +275,7 @@ impl Scan {
 
     // ── lists ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    fn listed(&mut self, meaning: Special, call: &Call<'_>) -> Value {
+    fn listed(&mut self, meaning: Special, call: &SpecialCall<'_>) -> Value {
         let list = call.object.cloned().or_else(|| call.args.last().map(|arg| arg.value.clone()));
         match list {
             Some(Map(pairs)) => {
@@ -293,20 +294,20 @@ impl Scan {
 
     // ── code and programs ───────────────────────────────────────────────────────────────────────────────────────────
 
-    fn define(&mut self, call: Call<'_>) -> Value {
+    fn define(&mut self, call: SpecialCall<'_>) -> Value {
         if let (Some(name), Some(value)) = (call.first.as_ref().and_then(Value::only), call.second) {
             self.bind(name, value);
         }
         Any(false)
     }
 
-    fn eval(&mut self, call: &Call<'_>) -> Value {
+    fn eval(&mut self, call: &SpecialCall<'_>) -> Value {
         let object = call.object.filter(|_| self.language != Language::Ruby);
         self.evaluate(call.first.as_ref().or(object), call.own);
         Any(true)
     }
 
-    fn execl(&mut self, call: &Call<'_>) -> Value {
+    fn execl(&mut self, call: &SpecialCall<'_>) -> Value {
         // The name that a program is called by is no argument of it.
         let skip = usize::from(call.own.starts_with("spawn"));
         let flat = call
@@ -330,7 +331,7 @@ impl Scan {
         Number(None)
     }
 
-    fn imported(&mut self, call: &Call<'_>) -> Value {
+    fn imported(&mut self, call: &SpecialCall<'_>) -> Value {
         match &call.first {
             Some(Texts(names)) => names.iter().map(|name| self.required(name)).fold(Nothing, Value::or),
             None | Some(Nothing) => Thing("require".to_owned()),
@@ -342,7 +343,7 @@ impl Scan {
         }
     }
 
-    fn include(&mut self, call: Call<'_>) -> Value {
+    fn include(&mut self, call: SpecialCall<'_>) -> Value {
         match call.first {
             Some(Thing(module)) => {
                 self.import(&module);
@@ -356,7 +357,7 @@ impl Scan {
     }
 
     /// `getattr(os, 'system')`
-    fn attribute(&mut self, call: &Call<'_>) -> Value {
+    fn attribute(&mut self, call: &SpecialCall<'_>) -> Value {
         match (&call.first, &call.second) {
             (Some(base @ Thing(_)), Some(Texts(names))) => {
                 names.iter().map(|name| self.member(base, name)).fold(Nothing, Value::or)
@@ -371,7 +372,7 @@ impl Scan {
         }
     }
 
-    fn connect(&mut self, call: &Call<'_>) -> Value {
+    fn connect(&mut self, call: &SpecialCall<'_>) -> Value {
         self.note(Deed::Connect);
         // `urlopen('file:///etc/x')`
         if let Some(place @ Texts(texts)) = &call.first
@@ -382,7 +383,7 @@ impl Scan {
         Any(true)
     }
 
-    fn perl_opened(&mut self, call: Call<'_>) -> Value {
+    fn perl_opened(&mut self, call: SpecialCall<'_>) -> Value {
         match (call.own, call.args) {
             ("new", [_]) => self.perl_open(&[Arg::of(Nothing), Arg::of(call.first.unwrap_or(Nothing))]),
             ("new", _) => {
@@ -394,8 +395,8 @@ impl Scan {
     }
 
     /// Calls what is given by its name: `send(:system, 'id')`, `array_map('system', $x)`.
-    fn apply(&mut self, call: &Call<'_>) -> Value {
-        let Call { module, object, args, .. } = *call;
+    fn apply(&mut self, call: &SpecialCall<'_>) -> Value {
+        let SpecialCall { module, object, args, .. } = *call;
         let foreign = args.iter().any(|arg| arg.value.foreign());
         // php has the function behind the list, too.
         let named = |arg: &Arg| matches!(&arg.value, Texts(names) if names.iter().any(|name| self.meaning(&canonical(name), false).0.is_some()));
@@ -506,7 +507,7 @@ impl Scan {
 }
 
 /// What comes back as it was given, or nearly so.
-fn same(call: Call<'_>) -> Value {
+fn same(call: SpecialCall<'_>) -> Value {
     match (call.object, call.first) {
         // `'a/etc'.lstrip('a')`
         (Some(text @ Texts(_)), Some(_)) => Any(names_path(text)),
@@ -519,13 +520,13 @@ fn same(call: Call<'_>) -> Value {
 }
 
 /// `os.getenv('HOME', other)`
-fn environment(call: Call<'_>) -> Value {
+fn environment(call: SpecialCall<'_>) -> Value {
     let value = Scan::variable(&call.first.unwrap_or(Nothing));
     if value == Any(true) { value } else { call.second.map_or(value.clone(), |other| value.or(other)) }
 }
 
 /// `map.items()`, `zip(a, b)`
-fn items(call: &Call<'_>) -> Value {
+fn items(call: &SpecialCall<'_>) -> Value {
     if call.own == "zip" {
         let rows = call.parts().map(|column| column.items().len()).max().unwrap_or(0).min(MAX_ROWS);
         let cell = |column: &Value, row: usize| match column {
@@ -543,7 +544,7 @@ fn items(call: &Call<'_>) -> Value {
     }
 }
 
-fn enumerated(call: Call<'_>) -> Value {
+fn enumerated(call: SpecialCall<'_>) -> Value {
     match call.first {
         Some(List(items)) => List(items.into_iter().map(|item| List(vec![Number(None), item])).collect()),
         Some(other) => List(vec![List(vec![Number(None), other.item()])]),

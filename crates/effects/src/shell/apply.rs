@@ -7,7 +7,8 @@ use super::text::{ANY, Flow, NAME, Text, is_mark, spaced_as_is};
 use super::walk::Outcome;
 use super::{Interpreter, programs};
 use crate::code::{self, Deed};
-use crate::spec::{self, Fixed, Kind, Language, Output, Reading, Shown, Slot};
+use crate::language::Language;
+use crate::spec::{self, Fixed, Output, Reading, Shown, Slot, WordKind};
 
 impl Interpreter<'_, '_> {
     pub(super) fn described(
@@ -61,7 +62,7 @@ impl Interpreter<'_, '_> {
         let before = self.state.cwd.clone();
         let mut entered = false;
         for (kind, slot) in &reading.uses {
-            if *kind == Kind::Enter {
+            if *kind == WordKind::Enter {
                 let target = slot_text(arguments, slot);
                 self.touch(Access::Enter, Reach::Exact, &target);
                 self.state.cwd = self.directories(&target);
@@ -81,7 +82,7 @@ impl Interpreter<'_, '_> {
         }
         let mut out = None;
         let outside = self.state.cwd.clone();
-        for (_, slot) in reading.uses.iter().filter(|(kind, _)| *kind == Kind::Into) {
+        for (_, slot) in reading.uses.iter().filter(|(kind, _)| *kind == WordKind::Into) {
             let target = slot_text(arguments, slot);
             self.touch(Access::Enter, Reach::Exact, &target);
             self.state.cwd = self.directories(&target);
@@ -90,7 +91,7 @@ impl Interpreter<'_, '_> {
         let mut joined: Vec<Text> = Vec::new();
         for (kind, slot) in &reading.uses {
             let text = slot_text(arguments, slot);
-            if *kind == Kind::Shell && reading.operands.contains(&slot.word) {
+            if *kind == WordKind::Shell && reading.operands.contains(&slot.word) {
                 joined.push(text);
                 continue;
             }
@@ -110,8 +111,10 @@ impl Interpreter<'_, '_> {
             self.fixed(program, fixed);
         }
         // Code on standard input, for programs that read it where they are given none.
-        let given =
-            reading.uses.iter().any(|(kind, _)| matches!(kind, Kind::Script(_) | Kind::Code(_) | Kind::Read));
+        let given = reading
+            .uses
+            .iter()
+            .any(|(kind, _)| matches!(kind, WordKind::Script(_) | WordKind::Code(_) | WordKind::Read));
         if let (Some(language), false, true) = (reading.spec.stdin_code(), given, self.streams.has_input()) {
             let stdin = self.streams.stdin().clone();
             self.code_input(program, language, &stdin);
@@ -175,7 +178,7 @@ impl Interpreter<'_, '_> {
     fn fixed(&mut self, program: &str, fixed: &Fixed) {
         match fixed {
             // A toolchain's store is its own to fill; what it puts there is as much the project's as what it builds.
-            Fixed::Use(Kind::Append | Kind::Write | Kind::WriteTree, path) if is_store(path) => {
+            Fixed::Use(WordKind::Append | WordKind::Write | WordKind::WriteTree, path) if is_store(path) => {
                 self.unknown(Gap::Project, &format!("{program} fills {path}"));
             }
             Fixed::Use(kind, path) => {
@@ -203,36 +206,28 @@ impl Interpreter<'_, '_> {
     fn apply_one(
         &mut self,
         program: &str,
-        kind: Kind,
+        kind: WordKind,
         text: &Text,
         words: &[Text],
         slot: &Slot,
     ) -> Option<Flow> {
         // `ln` tells where its links lead from the directory that they lie in.
-        if kind == Kind::Link && matches!(program, "ln" | "gln") {
+        if kind == WordKind::Link && matches!(program, "ln" | "gln") {
             if let Some(word) = self.written.argument(slot.word) {
-                self.tell_spelling(Access::Link, text, word);
+                self.note_spelling(Access::Link, text, word);
             }
             return None;
         }
         if let Some((access, reach)) = access_of(kind) {
             let spelled = self.written.argument(slot.word);
             if let (true, Some(word)) = (access.changes() || access == Access::Link, spelled) {
-                self.tell_spelling(access, text, word);
+                self.note_spelling(access, text, word);
             }
             self.touch(access, reach, text);
             if access == Access::Delete
                 && let Some(place) = self.one_place(text)
             {
-                self.state.files.retain(|(path, _)| **path != *place);
-            }
-            if access == Access::Delete
-                && let Some(place) = self.one_place(text)
-            {
-                self.state
-                    .made
-                    .retain(|made| toolgate_model::below(place.as_bytes(), made.as_bytes()).is_none());
-                self.state.gone.push(place.as_str().into());
+                self.state.disk.remove(&place);
             }
             if access == Access::Write {
                 self.wrote(program, text);
@@ -251,49 +246,49 @@ impl Interpreter<'_, '_> {
             return None;
         }
         match kind {
-            Kind::Beside => {
+            WordKind::Beside => {
                 // `gzip x` makes `x.gz`, `gunzip x.gz` makes `x`.
                 let base = text.raw().rsplit_once('.').map_or(text.raw(), |(base, _)| base);
                 self.touch(Access::Write, Reach::Exact, &Text::marked(base.to_owned()));
                 self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}.…", text.raw())));
                 None
             }
-            Kind::Shell => Some(self.forked(|shell| shell.text(text, program))),
-            Kind::Program => {
+            WordKind::Shell => Some(self.forked(|shell| shell.text(text, program))),
+            WordKind::Program => {
                 let out = self.inside(program, "", |shell| {
                     shell.forked(|shell| shell.invoke(std::slice::from_ref(text), None, &[]).out)
                 });
                 Some(out)
             }
-            Kind::Code(Language::Shell) => Some(self.forked(|shell| shell.text(text, program))),
-            Kind::Code(language) => {
+            WordKind::Code(Language::Shell) => Some(self.forked(|shell| shell.text(text, program))),
+            WordKind::Code(language) => {
                 self.inline(program, language, text);
                 None
             }
-            Kind::Script(Language::Shell) => {
+            WordKind::Script(Language::Shell) => {
                 let rest = words.get(slot.word + 2..).unwrap_or_default().to_vec();
                 Some(self.forked(|shell| shell.run_script(text, &rest)))
             }
-            Kind::Script(language) => {
+            WordKind::Script(language) => {
                 self.touch(Access::Read, Reach::Exact, text);
                 self.foreign_script(program, language, text);
                 None
             }
-            Kind::Sed | Kind::Awk => {
+            WordKind::Sed | WordKind::Awk => {
                 match text.whole() {
                     Some(code) => {
-                        let deeds = if kind == Kind::Sed { code::sed(code) } else { code::awk(code) };
+                        let deeds = if kind == WordKind::Sed { code::sed(code) } else { code::awk(code) };
                         self.deeds(program, deeds);
                     }
                     None => self.partly_known_program(program, kind, text),
                 }
                 None
             }
-            Kind::Assign => {
+            WordKind::Assign => {
                 self.assign_environment(text);
                 None
             }
-            Kind::Host => {
+            WordKind::Host => {
                 self.emit(Effect::Connect);
                 if let Some(path) = text.head().strip_prefix("file://") {
                     self.touch(Access::Read, Reach::Exact, &Text::marked(path.to_owned()));
@@ -324,17 +319,17 @@ impl Interpreter<'_, '_> {
 
     /// A sed or awk program with a variable in it: the variable could hold anything, so what stands around it is read with
     /// a plain word in its place, and the rest is the variable's.
-    fn partly_known_program(&mut self, program: &str, kind: Kind, text: &Text) {
+    fn partly_known_program(&mut self, program: &str, kind: WordKind, text: &Text) {
         let read = |blank: char| {
             let filled: String = text.raw().chars().map(|c| if is_mark(c) { blank } else { c }).collect();
-            if kind == Kind::Sed { code::sed(&filled) } else { code::awk(&filled) }
+            if kind == WordKind::Sed { code::sed(&filled) } else { code::awk(&filled) }
         };
         let unread = |deeds: &[Deed]| deeds.iter().any(|deed| matches!(deed, Deed::Unknown(_)));
         // A line number or a word: whichever makes sense of the rest.
         let as_word = read('X');
         let deeds = if unread(&as_word) { read('1') } else { as_word };
         self.deeds(program, deeds);
-        if text.raw().starts_with(ANY) || (kind == Kind::Awk && text.has_any()) {
+        if text.raw().starts_with(ANY) || (kind == WordKind::Awk && text.has_any()) {
             self.unknown(Gap::Code, &format!("{program} {}", text.shown()));
         }
     }
@@ -424,17 +419,17 @@ pub(super) fn slot_text(arguments: &[Text], slot: &Slot) -> Text {
     }
 }
 
-pub(super) fn access_of(kind: Kind) -> Option<(Access, Reach)> {
+pub(super) fn access_of(kind: WordKind) -> Option<(Access, Reach)> {
     Some(match kind {
-        Kind::Read => (Access::Read, Reach::Exact),
-        Kind::ReadTree => (Access::Search, Reach::Below),
-        Kind::List => (Access::List, Reach::Exact),
-        Kind::Append => (Access::Append, Reach::Exact),
-        Kind::Write => (Access::Write, Reach::Exact),
-        Kind::WriteTree => (Access::Write, Reach::Below),
-        Kind::Delete => (Access::Delete, Reach::Exact),
-        Kind::DeleteTree => (Access::Delete, Reach::Below),
-        Kind::Link => (Access::Link, Reach::Exact),
+        WordKind::Read => (Access::Read, Reach::Exact),
+        WordKind::ReadTree => (Access::Search, Reach::Below),
+        WordKind::List => (Access::List, Reach::Exact),
+        WordKind::Append => (Access::Append, Reach::Exact),
+        WordKind::Write => (Access::Write, Reach::Exact),
+        WordKind::WriteTree => (Access::Write, Reach::Below),
+        WordKind::Delete => (Access::Delete, Reach::Exact),
+        WordKind::DeleteTree => (Access::Delete, Reach::Below),
+        WordKind::Link => (Access::Link, Reach::Exact),
         _ => return None,
     })
 }

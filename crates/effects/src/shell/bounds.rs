@@ -18,9 +18,9 @@ const MAX_VALUES: u32 = 8;
 const MAX_SCRIPTS: u32 = 24;
 /// A longer command is asked about as a whole, so that the answer comes in time.
 pub(super) const MAX_COMMAND: usize = 64 * 1024;
-/// Effects that are told apart at most.
+/// Effects that are listed one by one.
 pub(super) const MAX_EFFECTS: usize = 2_000;
-/// Words of one command that are told apart at most.
+/// Words of one command that are looked at one by one.
 pub(super) const MAX_WORDS: usize = 2_000;
 
 /// What there is too much of.

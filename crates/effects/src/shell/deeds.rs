@@ -5,7 +5,7 @@ use toolgate_model::{Access, Effect, Gap, Reach, shorten};
 use super::text::Text;
 use super::{Interpreter, blanked};
 use crate::code::{self, Deed};
-use crate::spec::Language;
+use crate::language::Language;
 
 impl Interpreter<'_, '_> {
     /// Code of another language in a word or on standard input.
@@ -22,7 +22,7 @@ impl Interpreter<'_, '_> {
                 &filled
             }
         };
-        let deeds = code::scan(code_language(language), code);
+        let deeds = code::scan(language, code);
         self.deeds(program, deeds);
         if language == Language::Python && self.shadows_python(&self.state.cwd) {
             self.unknown(Gap::Project, &format!("{program} with modules of the working directory"));
@@ -83,17 +83,5 @@ impl Interpreter<'_, '_> {
             }
         }
         self.state.cwd = before;
-    }
-}
-
-pub(super) fn code_language(language: Language) -> code::Language {
-    match language {
-        Language::Python => code::Language::Python,
-        Language::Node => code::Language::Node,
-        Language::Perl => code::Language::Perl,
-        Language::Ruby => code::Language::Ruby,
-        Language::Php => code::Language::Php,
-        Language::Lua => code::Language::Lua,
-        Language::Shell | Language::Other => code::Language::Other,
     }
 }

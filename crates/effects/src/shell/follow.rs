@@ -7,7 +7,7 @@ use toolgate_model::{Access, Effect, Gap, Reach, base_name};
 use super::Interpreter;
 use super::text::{ANY, Flow, Text};
 use super::walk::Outcome;
-use crate::spec::Language;
+use crate::language::Language;
 
 /// So much of a script is read.
 const MAX_SCRIPT: usize = 64 * 1024;
@@ -15,10 +15,10 @@ const MAX_SCRIPT: usize = 64 * 1024;
 impl<'t> Interpreter<'t, '_> {
     /// `$(< file)`: bash reads it itself.
     pub(super) fn quick_read(&mut self, list: &'t toolgate_shell::List<'t>) -> Option<Flow> {
-        use toolgate_shell::{Kind, RedirectOperator, RedirectTarget};
+        use toolgate_shell::{CommandKind, RedirectOperator, RedirectTarget};
         let [item] = list.items.as_slice() else { return None };
         let [command] = item.first.commands.as_slice() else { return None };
-        let (true, Kind::Simple { assignments, words }) = (item.rest.is_empty(), &command.kind) else {
+        let (true, CommandKind::Simple { assignments, words }) = (item.rest.is_empty(), &command.kind) else {
             return None;
         };
         let [redirect] = command.redirects.as_slice() else { return None };
@@ -137,17 +137,17 @@ impl<'t> Interpreter<'t, '_> {
             .iter()
             .find_map(|start| place.strip_prefix(start)?.parse::<u32>().ok());
         if let Some(number) = number {
-            let found = self.state.descriptors.iter().rev().find(|(known, _)| *known == number);
+            let found = self.state.descriptor(number);
             return Some(match (number, found) {
                 (0, None) => self.streams.stdin().clone(),
-                (_, Some((_, flow))) => flow.clone(),
+                (_, Some(flow)) => flow.clone(),
                 (_, None) => Flow::Any,
             });
         }
         if let Some(flow) = self.state.written(&place) {
             return Some(flow.clone());
         }
-        let place = self.through_links(&place).into_iter().next().unwrap_or(place);
+        let place = self.state.disk.through_links(&place).into_iter().next().unwrap_or(place);
         if let Some(flow) = self.state.written(&place) {
             return Some(flow.clone());
         }
@@ -249,7 +249,7 @@ impl<'t> Interpreter<'t, '_> {
 
     fn scan_files(&mut self) {
         let files: Vec<_> =
-            self.state.files.iter().filter(|(path, _)| !path.starts_with("/dev/")).cloned().collect();
+            self.state.disk.files().iter().filter(|(path, _)| !path.starts_with("/dev/")).cloned().collect();
         for (path, flow) in files {
             let ending =
                 path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending);
@@ -277,7 +277,7 @@ impl<'t> Interpreter<'t, '_> {
             if let Flow::Text(text) = &flow
                 && let Some(code) = text.whole()
             {
-                let deeds = crate::code::scan(super::deeds::code_language(language), code);
+                let deeds = crate::code::scan(language, code);
                 let name = base_name(&path).to_owned();
                 self.deeds(&name, deeds);
             }

@@ -141,7 +141,7 @@ fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) 
         "rev-list" if has(&["--objects", "--header", "--oneline", "--pretty", "--format"]) => Printed::Other,
         "merge-base" | "rev-list" | "hash-object" | "write-tree" | "commit-tree" => name(),
         "describe" => paths(),
-        // Paths are told as seen from the directory, so those of others climb.
+        // Paths are printed as seen from the directory, so those of others climb.
         "ls-files" | "grep" | "diff" if operands.iter().any(leads_out) => Printed::Other,
         "ls-files" if has(&["--format", "--full-name"]) => Printed::Other,
         "ls-files" => paths(),
@@ -275,8 +275,8 @@ impl Interpreter<'_, '_> {
             _ => None,
         };
         if let Some(place) = place {
-            self.state.made.push(place.as_str().into());
-            self.state.made.push(format!("{place}/.git").as_str().into());
+            self.state.disk.make_directory(&place);
+            self.state.disk.make_directory(&format!("{place}/.git"));
         }
     }
 
@@ -317,7 +317,7 @@ impl Interpreter<'_, '_> {
 
     /// Settings and hooks that the command has just written, wherever: git may come to read them.
     fn written_settings(&mut self) {
-        let files: Vec<_> = self.state.files.clone();
+        let files = self.state.disk.files().to_vec();
         for (path, flow) in files {
             let name = toolgate_model::base_name(&path);
             let is_hook = path.contains("/hooks/") || path.contains("/.husky/");
@@ -440,7 +440,7 @@ impl Interpreter<'_, '_> {
     fn is_own_repository(&self) -> bool {
         let ([cwd], Some(start)) = (self.state.cwd.as_slice(), self.scene.cwd) else { return false };
         let Ok(own) = self.top_above(start) else { return false };
-        let mut ways = self.through_links(cwd);
+        let mut ways = self.state.disk.through_links(cwd);
         ways.push(cwd.to_string());
         ways.iter().all(|way| self.top_above(way).is_ok_and(|top| top == own))
     }
@@ -454,7 +454,7 @@ impl Interpreter<'_, '_> {
         let mut top = place.physical;
         loop {
             let dot_git = top.join(".git");
-            let made = self.state.made.iter().any(|made| Path::new(&**made) == dot_git);
+            let made = self.state.disk.has_made(&dot_git);
             if made || self.scene.world.look(&dot_git).is_ok() {
                 return Ok(Some(top));
             }
@@ -500,7 +500,7 @@ impl Interpreter<'_, '_> {
         let mut top = PathBuf::from(directory);
         for _ in 0..32 {
             let dot_git = top.join(".git");
-            if self.state.made.iter().any(|made| Path::new(&**made) == dot_git) {
+            if self.state.disk.has_made(&dot_git) {
                 return Some(Repository { top, common: dot_git.clone(), own: dot_git });
             }
             match self.scene.world.look(&dot_git).map(|node| node.kind) {
@@ -606,9 +606,7 @@ impl Interpreter<'_, '_> {
     fn shared_config(&mut self) {
         match self.repository() {
             // One that the command has made itself is its own.
-            Some(repository)
-                if self.state.made.iter().any(|made| Path::new(&**made) == repository.common) =>
-            {
+            Some(repository) if self.state.disk.has_made(&repository.common) => {
                 self.touch(Access::Write, Reach::Exact, &Text::known(&repository.top.to_string_lossy()));
             }
             Some(repository) => {

@@ -2,16 +2,23 @@
 //!
 //! The walk goes where bash would go: it keeps the directory, variables, functions and what the command itself has made so
 //! far; of two branches it takes both and joins what they leave; a loop is walked until nothing new comes of it. Where
-//! knowledge ends stands an [`Unknown`], never nothing.
+//! knowledge ends, there is an [`Unknown`](toolgate_model::Unknown), never nothing.
 //!
-//! Reading order: [`walk`] (lists, pipelines, compound commands) → [`expand`] (words) → [`run`] (which program a command
-//! is, and what its spec says) → [`builtins`].
+//! Reading order: [`walk`] (lists, pipelines, compound commands) → [`simple`] and [`redirect`] → [`expand`] (words) → [`run`]
+//! (which program a command is) → [`builtins`], or [`apply`] (what the spec of a program says of its words) and [`programs`] (what no
+//! spec can say). [`places`] turns words into files and directories.
+//!
+//! An [`Interpreter`] is made of parts. Each has a file of its own, and no other file touches its fields: [`state`] is the shell at
+//! this moment with what it has changed on the [`disk`], [`bounds`] how much may still be walked, [`trace`] where in the call's text we are, [`streams`] what the present
+//! command reads, [`control`] the ways that lead elsewhere than to the next command, [`spelling`] the present command as it is
+//! written, [`scripts`] the code that runs, [`doubts`] what was lost sight of, and [`report`] what was found.
 
 mod apply;
 mod bounds;
 mod builtins;
 mod control;
 mod deeds;
+mod disk;
 mod doubts;
 mod environment;
 mod expand;
@@ -189,7 +196,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         }
     }
 
-    /// A text that came up on the way, parsed; what cannot be read is told.
+    /// A text that came up on the way, parsed. What cannot be read is an effect.
     fn parsed(&mut self, text: &str) -> &'t List<'t> {
         let text: &'t str = self.store.texts.alloc(text.to_owned());
         let Parsed { list, error } = parse(text);

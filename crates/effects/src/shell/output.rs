@@ -7,7 +7,7 @@ use toolgate_model::Reach;
 use super::Interpreter;
 use super::apply::{access_of, slot_text};
 use super::text::{ANY, Choices, Flow, INNER, NAME, PIECE, Text, bounded, is_mark, spaced_as_is};
-use crate::spec::{Kind, Output, Reading};
+use crate::spec::{Output, Reading, WordKind};
 
 impl Interpreter<'_, '_> {
     pub(super) fn output_of(&mut self, program: &str, reading: &Reading, words: &[Text]) -> Flow {
@@ -80,7 +80,7 @@ impl Interpreter<'_, '_> {
     fn tee_output(&mut self, reading: &Reading, arguments: &[Text]) -> Flow {
         let flow = self.input_of(reading, arguments);
         for (kind, slot) in &reading.uses {
-            if matches!(kind, Kind::Append | Kind::Write)
+            if matches!(kind, WordKind::Append | WordKind::Write)
                 && let Some(place) = self.one_place(&slot_text(arguments, slot))
             {
                 self.state.write(&place, flow.clone());
@@ -124,7 +124,7 @@ impl Interpreter<'_, '_> {
     pub(super) fn input_of(&mut self, reading: &Reading, arguments: &[Text]) -> Flow {
         let mut flow: Option<Flow> = None;
         for (kind, slot) in &reading.uses {
-            if !matches!(kind, Kind::Read | Kind::ReadTree) {
+            if !matches!(kind, WordKind::Read | WordKind::ReadTree) {
                 continue;
             }
             let text = slot_text(arguments, slot);
@@ -213,7 +213,7 @@ impl Interpreter<'_, '_> {
         let script = reading
             .uses
             .iter()
-            .find(|(kind, _)| *kind == Kind::Sed)
+            .find(|(kind, _)| *kind == WordKind::Sed)
             .map(|(_, slot)| slot_text(arguments, slot));
         let input = self.input_of(reading, arguments);
         let prints_lines = script.as_ref().and_then(Text::whole).is_some_and(|script| {
@@ -223,7 +223,7 @@ impl Interpreter<'_, '_> {
         if prints_lines && has(reading, "-n") {
             return input.lines().map_or(Flow::Any, Flow::Lines);
         }
-        let scripts = reading.uses.iter().filter(|(kind, _)| *kind == Kind::Sed).count();
+        let scripts = reading.uses.iter().filter(|(kind, _)| *kind == WordKind::Sed).count();
         if scripts != 1 || has(reading, "-n") || has(reading, "-f") || has(reading, "-z") {
             return Flow::Any;
         }

@@ -71,7 +71,7 @@ impl Interpreter<'_, '_> {
 
     pub(super) fn touch_place(&mut self, access: Access, reach: Reach, place: String) {
         // A link that the command has made leads on; the place itself counts too.
-        let leads = self.through_links(&place);
+        let leads = self.state.disk.through_links(&place);
         for place in std::iter::once(place).chain(leads) {
             if self.report.has_use(access, reach, &place) {
                 continue;
@@ -81,38 +81,6 @@ impl Interpreter<'_, '_> {
             let target = Target { param: Cow::Borrowed("command"), path, reach, guess: false, origin };
             self.emit(Effect::Use(access, target));
         }
-    }
-
-    /// Where a path leads through links that the command itself has made.
-    pub(super) fn through_links(&self, place: &str) -> Vec<String> {
-        if self.state.links.is_empty() {
-            return Vec::new();
-        }
-        let mut found: Vec<String> = Vec::new();
-        let mut open = vec![place.to_owned()];
-        while let Some(path) = open.pop() {
-            // One name at a time, as the kernel walks: `docs/../link/../x` leads through the link.
-            let mut at = String::new();
-            let mut names = path.split('/').filter(|name| !name.is_empty() && *name != ".");
-            while let Some(name) = names.next() {
-                if name == ".." {
-                    at.truncate(at.rfind('/').unwrap_or(0));
-                    continue;
-                }
-                at.push('/');
-                at.push_str(name);
-                let rest: Vec<&str> = names.clone().collect();
-                for (_, target) in self.state.links.iter().filter(|(link, _)| **link == *at) {
-                    let led = format!("{target}/{}", rest.join("/"));
-                    let clean = clean(Path::new(&led)).to_string_lossy().into_owned();
-                    if found.len() < 16 && clean != path && !found.contains(&clean) {
-                        found.push(clean);
-                        open.push(led);
-                    }
-                }
-            }
-        }
-        found
     }
 
     /// The absolute places that a path may name, and how far from there; `None` is one that cannot be told.
@@ -184,7 +152,7 @@ impl Interpreter<'_, '_> {
             return vec![None];
         }
         if !absolute.contains(is_blank) {
-            let made = |directory: &str| self.made_in(directory);
+            let made = |directory: &str| self.state.disk.names_in(directory);
             let clean_dots = clean(Path::new(absolute));
             let pattern = clean_dots.to_str().unwrap_or(absolute);
             if let Some(found) = glob::expand(self.scene.world, pattern, &made)
@@ -202,19 +170,6 @@ impl Interpreter<'_, '_> {
             return vec![Some((child, Reach::Exact))];
         }
         vec![Some((above.to_owned(), Reach::Below))]
-    }
-
-    /// Names in a directory that the command itself has made.
-    pub(super) fn made_in(&self, directory: &str) -> Vec<String> {
-        let files = self.state.files.iter().map(|(path, _)| path);
-        let links = self.state.links.iter().map(|(path, _)| path);
-        let prefix = if directory.ends_with('/') { directory.to_owned() } else { format!("{directory}/") };
-        files
-            .chain(links)
-            .filter_map(|path| path.strip_prefix(prefix.as_str()))
-            .filter_map(|rest| rest.split('/').next())
-            .map(str::to_owned)
-            .collect()
     }
 
     /// The one absolute place that a known path names.

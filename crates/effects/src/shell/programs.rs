@@ -5,10 +5,9 @@ mod find;
 mod input;
 mod recipes;
 mod shells;
-
 pub(super) use shells::is_shell;
 
-use std::rc::Rc;
+use std::path::Path;
 
 use toolgate_model::{Access, Effect, Gap, Reach, patched};
 
@@ -16,7 +15,8 @@ use super::follow::language_of;
 use super::text::{Flow, Text, spaced_as_is};
 use super::walk::Outcome;
 use super::{Interpreter, git, lists};
-use crate::spec::{Kind, Language, Reading};
+use crate::language::Language;
+use crate::spec::{Reading, WordKind};
 
 /// Whether a directory holds the system's own programs.
 pub(super) fn is_system_directory(directory: &str) -> bool {
@@ -49,9 +49,9 @@ pub(super) fn handler(
         "cargo" => shell.cargo_alias(reading, words)?,
         "npm" | "pnpm" | "yarn" | "bun" | "yarnpkg" => shell.package(program, reading, words),
         _ => {
-            let more = More::of(program, reading, arguments)?;
+            let extra = Extra::of(program, reading, arguments)?;
             let outcome = shell.apply(program, reading, words);
-            shell.do_more(more, program, reading, arguments);
+            shell.do_extra(extra, program, reading, arguments);
             outcome
         }
     })
@@ -59,7 +59,7 @@ pub(super) fn handler(
 
 /// What a program does besides what its spec says.
 #[derive(Clone, Copy)]
-enum More {
+enum Extra {
     /// Prints lines of files that it finds below directories.
     Searches,
     /// Makes links.
@@ -87,34 +87,34 @@ enum More {
     Ruby,
 }
 
-impl More {
-    fn of(program: &str, reading: &Reading, arguments: &[Text]) -> Option<More> {
+impl Extra {
+    fn of(program: &str, reading: &Reading, arguments: &[Text]) -> Option<Extra> {
         Some(match program {
             "grep" | "egrep" | "fgrep" | "zgrep" | "zegrep" | "zfgrep" | "bzgrep" | "xzgrep" | "zstdgrep"
             | "ggrep" | "gegrep" | "gfgrep" | "rg" | "ag" | "ack" | "ack-grep" | "diff" | "gdiff"
-            | "colordiff" => More::Searches,
-            "ln" | "link" => More::Links,
-            "sed" | "gsed" => More::SedFile,
-            "ssh" if host_of(reading, arguments).is_some_and(is_this_machine) => More::RunsHere,
-            _ if lists::takes_list(program) => More::TakesList,
-            "split" | "csplit" => More::Splits,
-            "mkdir" => More::MakesDirectories,
-            "mise" | "deno" | "composer" => More::Tasks,
-            "ed" | "red" | "ex" | "vi" | "vim" | "nvim" | "view" | "vimdiff" => More::Edits,
+            | "colordiff" => Extra::Searches,
+            "ln" | "link" => Extra::Links,
+            "sed" | "gsed" => Extra::SedFile,
+            "ssh" if host_of(reading, arguments).is_some_and(is_this_machine) => Extra::RunsHere,
+            _ if lists::takes_list(program) => Extra::TakesList,
+            "split" | "csplit" => Extra::Splits,
+            "mkdir" => Extra::MakesDirectories,
+            "mise" | "deno" | "composer" => Extra::Tasks,
+            "ed" | "red" | "ex" | "vi" | "vim" | "nvim" | "view" | "vimdiff" => Extra::Edits,
             "su" | "sudo" | "doas" | "ssh" | "chroot" | "unshare" | "nsenter" | "script" | "setpriv"
             | "runuser" | "pkexec" | "proot" | "fakeroot" | "env" | "nohup"
                 if reading.rest.is_none() =>
             {
-                More::Shell
+                Extra::Shell
             }
             "sqlite3" | "psql" | "mysql" | "mariadb" | "gdb" | "dc" | "m4" | "gnuplot" | "octave"
             | "tclsh" | "expect" | "irb" | "R" | "ghci" | "guile" | "scala" | "jshell" | "awk" | "ftp"
-            | "sftp" | "mail" | "rlwrap" | "bc" => More::OwnCommands,
+            | "sftp" | "mail" | "rlwrap" | "bc" => Extra::OwnCommands,
             _ => match language_of(program) {
                 Language::Other => return None,
-                language if runs_input(reading) => More::Input(language),
-                Language::Perl => More::Perl,
-                Language::Ruby => More::Ruby,
+                language if runs_input(reading) => Extra::Input(language),
+                Language::Perl => Extra::Perl,
+                Language::Ruby => Extra::Ruby,
                 _ => return None,
             },
         })
@@ -123,7 +123,7 @@ impl More {
 
 /// Whether an interpreter is given no code but what it reads.
 fn runs_input(reading: &Reading) -> bool {
-    !reading.uses.iter().any(|(kind, _)| matches!(kind, Kind::Script(_) | Kind::Code(_)))
+    !reading.uses.iter().any(|(kind, _)| matches!(kind, WordKind::Script(_) | WordKind::Code(_)))
         && reading.operands.is_empty()
         && !has(reading, &["-m", "-V", "-v", "--version", "-h", "--help"])
         && reading.sub.is_empty()
@@ -134,27 +134,27 @@ fn host_of<'w>(reading: &Reading, arguments: &'w [Text]) -> Option<&'w str> {
 }
 
 impl Interpreter<'_, '_> {
-    fn do_more(&mut self, more: More, program: &str, reading: &Reading, arguments: &[Text]) {
-        match more {
-            More::Searches => self.searched(program, reading, arguments),
-            More::Links => self.linked(reading, arguments),
-            More::SedFile => self.read_by_sed(program, reading, arguments),
-            More::RunsHere => {
+    fn do_extra(&mut self, extra: Extra, program: &str, reading: &Reading, arguments: &[Text]) {
+        match extra {
+            Extra::Searches => self.searched(program, reading, arguments),
+            Extra::Links => self.linked(reading, arguments),
+            Extra::SedFile => self.read_by_sed(program, reading, arguments),
+            Extra::RunsHere => {
                 let at = reading.operands.first().copied().unwrap_or_default();
                 let text = spaced_as_is(arguments.get(at + 1..).unwrap_or_default());
                 self.forked(|shell| shell.text(&text, "ssh"));
             }
-            More::TakesList => self.listed(program, reading, arguments),
-            More::Splits => {
+            Extra::TakesList => self.listed(program, reading, arguments),
+            Extra::Splits => {
                 if let Some(prefix) = reading.operands.get(1).and_then(|at| arguments.get(*at)) {
                     self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}…", prefix.raw())));
                 }
             }
-            More::MakesDirectories => self.made_directories(reading, arguments),
-            More::Tasks => self.task(program, reading, arguments),
-            More::Edits => self.editor_input(program),
-            More::Shell => self.started_shell(program, reading),
-            More::OwnCommands => {
+            Extra::MakesDirectories => self.made_directories(reading, arguments),
+            Extra::Tasks => self.task(program, reading, arguments),
+            Extra::Edits => self.editor_input(program),
+            Extra::Shell => self.started_shell(program, reading),
+            Extra::OwnCommands => {
                 if let Flow::Text(text) = self.streams.stdin().clone() {
                     self.commands_on_input(program, &text);
                 }
@@ -162,17 +162,17 @@ impl Interpreter<'_, '_> {
                     self.commands_on_input(program, word);
                 }
             }
-            More::Input(language) => {
+            Extra::Input(language) => {
                 if self.streams.has_input() {
                     let stdin = self.streams.stdin().clone();
                     self.code_input(program, language, &stdin);
                 }
             }
-            More::Perl => {
+            Extra::Perl => {
                 self.backed_up(reading, arguments);
                 self.opened_by_perl(reading, arguments);
             }
-            More::Ruby => {
+            Extra::Ruby => {
                 self.backed_up(reading, arguments);
                 self.read_by_ruby(reading, arguments);
             }
@@ -207,9 +207,9 @@ impl Interpreter<'_, '_> {
                 let above = place.rsplit_once('/').map_or("/", |(above, _)| above);
                 let can = has(reading, &["-p", "--parents"])
                     || self.is_directory(above)
-                    || self.state.made.iter().any(|made| **made == *above);
+                    || self.state.disk.has_made(Path::new(above));
                 if can {
-                    self.state.made.push(Rc::from(place.as_str()));
+                    self.state.disk.make_directory(&place);
                 }
             }
         }

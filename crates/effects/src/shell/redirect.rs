@@ -86,7 +86,7 @@ impl<'t> Interpreter<'t, '_> {
                 let text = one_of(self.single(word));
                 match descriptor.unwrap_or(0) {
                     0 => all.stdin = Some(Flow::Text(text)),
-                    number => self.state.descriptors.push((number, Flow::Text(text))),
+                    number => self.state.open_descriptor(number, Flow::Text(text)),
                 }
                 return;
             }
@@ -96,7 +96,7 @@ impl<'t> Interpreter<'t, '_> {
             let text = one_of(self.single(word));
             match descriptor.unwrap_or(0) {
                 0 => all.stdin = Some(Flow::line(&text)),
-                number => self.state.descriptors.push((number, Flow::line(&text))),
+                number => self.state.open_descriptor(number, Flow::line(&text)),
             }
             return;
         }
@@ -111,8 +111,8 @@ impl<'t> Interpreter<'t, '_> {
                     && descriptor.unwrap_or(0) == 0
                     && let Some(number) = target.whole().and_then(|text| text.parse::<u32>().ok())
                 {
-                    let found = self.state.descriptors.iter().rev().find(|(known, _)| *known == number);
-                    all.stdin = Some(found.map_or(Flow::Any, |(_, flow)| flow.clone()));
+                    let found = self.state.descriptor(number);
+                    all.stdin = Some(found.cloned().unwrap_or(Flow::Any));
                 }
                 if redirect.operator == RedirectOperator::DuplicateOutput {
                     match (descriptor.unwrap_or(1), target.raw()) {
@@ -167,7 +167,7 @@ impl<'t> Interpreter<'t, '_> {
             let flow = self.content(target);
             match descriptor.unwrap_or(0) {
                 0 => all.stdin = Some(flow),
-                number => self.state.descriptors.push((number, flow)),
+                number => self.state.open_descriptor(number, flow),
             }
         }
         // Standard output by its name is standard output.

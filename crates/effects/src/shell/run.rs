@@ -1,7 +1,7 @@
-//! Which program a command is, and what its spec says of its words.
+//! Which program a command is: an alias, a function, a builtin, a file, or a program that a spec describes.
 
 use toolgate_model::{Effect, Gap, PathArg, Run, Target, base_name, shorten};
-use toolgate_shell::{Part, Word};
+use toolgate_shell::{CommandKind, Part, Word};
 
 use super::bounds::{Limit, MAX_WORDS};
 use super::text::{ANY, CLASS, Flow, INNER, NAME, ONE, PIECE, STAR, Text, is_mark};
@@ -202,7 +202,7 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 _ => None,
             });
-            there.chain(self.made_in(cwd)).chain(written).collect::<Vec<_>>()
+            there.chain(self.state.disk.names_in(cwd)).chain(written).collect::<Vec<_>>()
         };
         let known = self.state.cwd.iter().filter(|cwd| !cwd.contains(is_mark));
         let names = known.flat_map(|cwd| listed(cwd));
@@ -361,11 +361,10 @@ fn is_bare_name(spelled: &[Word<'_>]) -> bool {
 
 /// Whether a body calls its own name beside itself: in a pipeline or in the background.
 fn forks(body: &toolgate_shell::Command<'_>, name: &str) -> bool {
-    use toolgate_shell::Kind as K;
-    let (K::Group(list) | K::Subshell(list)) = &body.kind else { return true };
+    let (CommandKind::Group(list) | CommandKind::Subshell(list)) = &body.kind else { return true };
     list.items.iter().any(|item| {
         let own = |command: &toolgate_shell::Command<'_>| match &command.kind {
-            K::Simple { words, .. } => words
+            CommandKind::Simple { words, .. } => words
                 .first()
                 .is_some_and(|word| matches!(word.parts.as_slice(), [Part::Bare(text)] if text == name)),
             _ => false,

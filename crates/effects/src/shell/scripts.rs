@@ -50,13 +50,9 @@ impl Interpreter<'_, '_> {
     /// What was run as code may have been written before or after, by a part that runs beside: all that it ever held counts.
     pub(super) fn run_again(&mut self) {
         for place in std::mem::take(&mut self.scripts.executed) {
-            let contents: Vec<Flow> = self
-                .state
-                .files
-                .iter()
-                .filter(|(path, _)| **path == *place)
-                .map(|(_, flow)| flow.clone())
-                .collect();
+            let files = self.state.disk.files().iter();
+            let contents: Vec<Flow> =
+                files.filter(|(path, _)| **path == *place).map(|(_, flow)| flow.clone()).collect();
             for flow in contents {
                 match flow {
                     Flow::Text(text) => {

@@ -51,11 +51,11 @@ impl<'t> Interpreter<'t, '_> {
 
     /// A written target, with its spelling.
     pub(super) fn touch_spelled(&mut self, access: Access, target: &Text, word: &'t Word<'t>) {
-        self.tell_spelling(access, target, word);
+        self.note_spelling(access, target, word);
         self.touch(access, Reach::Exact, target);
     }
 
-    pub(super) fn tell_spelling(&mut self, access: Access, target: &Text, word: &'t Word<'t>) {
+    pub(super) fn note_spelling(&mut self, access: Access, target: &Text, word: &'t Word<'t>) {
         let spelling = Spelling::of(word);
         if spelling.dynamic || spelling.glob || spelling.lone_tilde {
             let origin = Some(self.origin());

@@ -1,6 +1,6 @@
 //! Lists, pipelines and compound commands.
 
-use toolgate_shell::{ArmEnd, Command, Connector, Item, Kind, List, Pipeline, Word};
+use toolgate_shell::{ArmEnd, Command, CommandKind, Connector, Item, List, Pipeline, Word};
 
 use super::bounds::Limit;
 use super::state::{State, Variable};
@@ -133,7 +133,7 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn command_here(&mut self, command: &'t Command<'t>) -> Outcome {
-        if let Kind::Simple { assignments, words } = &command.kind {
+        if let CommandKind::Simple { assignments, words } = &command.kind {
             return self.simple(command, assignments, words);
         }
         let redirected = self.redirects(&command.redirects);
@@ -142,13 +142,15 @@ impl<'t> Interpreter<'t, '_> {
 
     fn compound(&mut self, command: &'t Command<'t>) -> Outcome {
         match &command.kind {
-            Kind::Simple { .. } => Outcome::of(Flow::Nothing),
-            Kind::Group(list) => Outcome::of(self.deeper(|shell| shell.list(list))),
-            Kind::Subshell(list) => Outcome::of(self.forked(|shell| shell.deeper(|shell| shell.list(list)))),
-            Kind::If { branches, otherwise } => {
+            CommandKind::Simple { .. } => Outcome::of(Flow::Nothing),
+            CommandKind::Group(list) => Outcome::of(self.deeper(|shell| shell.list(list))),
+            CommandKind::Subshell(list) => {
+                Outcome::of(self.forked(|shell| shell.deeper(|shell| shell.list(list))))
+            }
+            CommandKind::If { branches, otherwise } => {
                 Outcome::of(self.deeper(|shell| shell.branches(branches, otherwise.as_ref())))
             }
-            Kind::While { until, condition, body } => Outcome::of(self.deeper(|shell| {
+            CommandKind::While { until, condition, body } => Outcome::of(self.deeper(|shell| {
                 shell.repeat(|shell| {
                     shell.condition(condition);
                     let failed = shell.control.failure();
@@ -160,23 +162,25 @@ impl<'t> Interpreter<'t, '_> {
                     out
                 })
             })),
-            Kind::For { name, words, body, select } => {
+            CommandKind::For { name, words, body, select } => {
                 Outcome::of(self.deeper(|shell| shell.for_each(name, words.as_deref(), body, *select)))
             }
-            Kind::ForArithmetic { clauses: [start, test, step], body } => Outcome::of(self.deeper(|shell| {
-                shell.arithmetic(start);
-                shell.repeat(|shell| {
-                    shell.arithmetic(test);
-                    let out = shell.list(body);
-                    shell.arithmetic(step);
-                    out
-                })
-            })),
-            Kind::Case { subject, arms } => {
+            CommandKind::ForArithmetic { clauses: [start, test, step], body } => {
+                Outcome::of(self.deeper(|shell| {
+                    shell.arithmetic(start);
+                    shell.repeat(|shell| {
+                        shell.arithmetic(test);
+                        let out = shell.list(body);
+                        shell.arithmetic(step);
+                        out
+                    })
+                }))
+            }
+            CommandKind::Case { subject, arms } => {
                 let subject = self.single(subject);
                 Outcome::of(self.deeper(|shell| shell.arms(&subject, arms)))
             }
-            Kind::Function { name, body } => {
+            CommandKind::Function { name, body } => {
                 if !self.state.define(name, body) {
                     self.too_much(Limit::Functions);
                 }
@@ -185,15 +189,15 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 Outcome::sure(Flow::Nothing)
             }
-            Kind::Test(words) => {
+            CommandKind::Test(words) => {
                 self.test(words);
                 Outcome::of(Flow::Nothing)
             }
-            Kind::Arithmetic(arithmetic) => {
+            CommandKind::Arithmetic(arithmetic) => {
                 self.arithmetic(arithmetic);
                 Outcome::of(Flow::Nothing)
             }
-            Kind::Coproc { body, .. } => {
+            CommandKind::Coproc { body, .. } => {
                 self.unfed(|shell| shell.forked(|shell| shell.deeper_command(body)));
                 Outcome::sure(Flow::Nothing)
             }

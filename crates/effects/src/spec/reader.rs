@@ -1,7 +1,8 @@
 //! Goes over the words of a command as the program's own parser would.
 
 use super::table::{ARGS, MORES, More, Opt, TURNS, Takes, Times, fixed, kinds};
-use super::{Fixed, Given, Kind, Language, Output, Reading, Shown, Slot, Spec, value};
+use super::{Fixed, Given, Output, Reading, Shown, Slot, Spec, WordKind, value};
+use crate::language::Language;
 
 /// Says what each of a command's words means. `words` begin behind the command's name.
 pub(crate) fn read(spec: &'static Spec, words: &[Shown<'_>]) -> Reading {
@@ -18,7 +19,7 @@ pub(crate) fn read(spec: &'static Spec, words: &[Shown<'_>]) -> Reading {
         prose: Vec::new(),
         rest: None,
     };
-    let reader = Reader {
+    let reader = SpecReader {
         words,
         at: 0,
         ended: false,
@@ -32,29 +33,29 @@ pub(crate) fn read(spec: &'static Spec, words: &[Shown<'_>]) -> Reading {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shows {
+enum OnlyShows {
     Surely,
     Likely,
 }
 
-struct Reader<'r, 'w> {
+struct SpecReader<'r, 'w> {
     words: &'r [Shown<'w>],
     /// The word that is being read.
     at: usize,
     /// Whether all further words are operands.
     ended: bool,
     /// Whether it only says what it is: by `--help` or `--version`, or by a letter that may mean something else.
-    shows: Option<Shows>,
+    shows: Option<OnlyShows>,
     /// The commands above the sub-command whose options are meant everywhere.
     above: Vec<&'static Spec>,
     /// The values of options, by the first spelling of each.
-    values: Vec<(&'static str, [Kind; 3], Slot)>,
+    values: Vec<(&'static str, [WordKind; 3], Slot)>,
     /// What the options of the deepest sub-command change.
     mores: Vec<&'static More>,
     reading: Reading,
 }
 
-impl Reader<'_, '_> {
+impl SpecReader<'_, '_> {
     fn read(mut self) -> Reading {
         while let Some(word) = self.words.get(self.at).copied() {
             let spec = self.reading.spec;
@@ -96,7 +97,7 @@ impl Reader<'_, '_> {
         if matches!(word.head, "--help" | "--version") && word.known && self.is_alone() {
             let listed = self.listed(|spec| spec.option(name));
             if listed.is_none_or(|option| matches!(option.takes, Takes::No | Takes::Attached)) {
-                self.shows = Some(Shows::Surely);
+                self.shows = Some(OnlyShows::Surely);
             }
         }
         if matches!(name, "--help" | "--version")
@@ -126,7 +127,7 @@ impl Reader<'_, '_> {
         }
         let last = self.at + 1 == self.words.len() && self.reading.operands.is_empty();
         if matches!(word.head, "-h" | "-V") && word.known && last && self.is_alone() {
-            self.shows = Some(Shows::Likely);
+            self.shows = Some(OnlyShows::Likely);
             return self.reading.plain.push(self.at);
         }
         if !self.reading.spec.is(Spec::SINGLE_DASH) {
@@ -220,14 +221,14 @@ impl Reader<'_, '_> {
         match (value, kinds(option.kinds)) {
             (Some(slot), _) if option.takes == Takes::Keyed => self.keyed(name, slot),
             // All further words are a command.
-            (Some(slot), [Kind::Command, ..]) => {
+            (Some(slot), [WordKind::Command, ..]) => {
                 self.reading.rest = Some(slot.word);
                 self.at = self.words.len();
             }
             (Some(slot), [first, second, _]) if option.takes == Takes::Pair => {
-                self.values.push((name, [first, Kind::Text, Kind::Text], slot));
+                self.values.push((name, [first, WordKind::Text, WordKind::Text], slot));
                 if let Some(slot) = self.next_word() {
-                    self.values.push((name, [second, Kind::Text, Kind::Text], slot));
+                    self.values.push((name, [second, WordKind::Text, WordKind::Text], slot));
                 }
             }
             (Some(slot), kinds) => self.values.push((name, kinds, slot)),
@@ -267,7 +268,7 @@ impl Reader<'_, '_> {
                 self.values.push((name, kinds(option.kinds), Slot::at(slot.word, slot.skip + skip)));
             }
             (None, _) if whole && skip > key.len() && of("*=").is_some() => {
-                let kinds = of("*=").map_or([Kind::Text; 3], |any| kinds(any.kinds));
+                let kinds = of("*=").map_or([WordKind::Text; 3], |any| kinds(any.kinds));
                 self.values.push((name, kinds, Slot::at(slot.word, slot.skip + skip)));
             }
             (None, Some(any)) => self.values.push((name, kinds(any.kinds), slot)),
@@ -321,7 +322,7 @@ impl Reader<'_, '_> {
         let mut left = operands.iter().copied();
         let mut found = Vec::new();
         'args: for arg in args {
-            let assigns = kinds(arg.kinds).first() == Some(&Kind::Assign);
+            let assigns = kinds(arg.kinds).first() == Some(&WordKind::Assign);
             let times = match arg.times {
                 Times::One => 1,
                 Times::Optional => spare.min(1),
@@ -332,7 +333,7 @@ impl Reader<'_, '_> {
                 spare = spare.saturating_sub(times);
             }
             for word in left.by_ref().take(times) {
-                if kinds(arg.kinds).first() == Some(&Kind::Command) {
+                if kinds(arg.kinds).first() == Some(&WordKind::Command) {
                     self.reading.rest = Some(word);
                     break 'args;
                 }
@@ -357,20 +358,22 @@ impl Reader<'_, '_> {
         }
         self.reading.uses.sort_by_key(|(_, slot)| slot.word);
         self.prints();
-        if self.shows != Some(Shows::Surely) && !self.mores.iter().any(|more| more.instead) {
+        if self.shows != Some(OnlyShows::Surely) && !self.mores.iter().any(|more| more.instead) {
             let mores = self.mores.iter().map(|more| more.default);
             let all = [spec.default].into_iter().chain(mores).flat_map(fixed);
-            self.reading.effects.extend(all.filter(|effect| match effect {
-                Fixed::Use(kind, _) if kind.changes() => !meant.iter().any(|kind| kind.changes()),
-                Fixed::Unknown => {
-                    !meant.iter().any(|kind| matches!(kind, Kind::Shell | Kind::Code(_) | Kind::Script(_)))
+            self.reading.effects.extend(all.filter(|effect| {
+                match effect {
+                    Fixed::Use(kind, _) if kind.changes() => !meant.iter().any(|kind| kind.changes()),
+                    Fixed::Unknown => !meant.iter().any(|kind| {
+                        matches!(kind, WordKind::Shell | WordKind::Code(_) | WordKind::Script(_))
+                    }),
+                    _ => !meant.iter().any(|kind| kind.is_path()),
                 }
-                _ => !meant.iter().any(|kind| kind.is_path()),
             }));
         }
         match self.shows {
-            Some(Shows::Surely) => self.reading.effects.clear(),
-            Some(Shows::Likely) => self.reading.effects.retain(|effect| matches!(effect, Fixed::Use(..))),
+            Some(OnlyShows::Surely) => self.reading.effects.clear(),
+            Some(OnlyShows::Likely) => self.reading.effects.retain(|effect| matches!(effect, Fixed::Use(..))),
             None => {}
         }
         self.reading
@@ -382,7 +385,7 @@ impl Reader<'_, '_> {
         if *output != Output::Name {
             return;
         }
-        // Facts are told with the names of the files they are about.
+        // Facts are printed with the names of the files that they are about.
         let is_path = |word: &Shown<'_>| !word.known || word.head == ".." || word.head.contains('/');
         let lists = |given: &Given| matches!(given.name, "-c" | "--check" | "--files0-from");
         let facts = spec.is(Spec::FACTS)
@@ -410,7 +413,7 @@ impl Reader<'_, '_> {
 
     /// Adds what a value or operand (whose option's name is empty) means, as the given options turn it. Says
     /// what it was and is.
-    fn meanings(&mut self, option: &str, listed: [Kind; 3], slot: Slot) -> Vec<Kind> {
+    fn meanings(&mut self, option: &str, listed: [WordKind; 3], slot: Slot) -> Vec<WordKind> {
         let mut all = listed.to_vec();
         for turn in self.mores.iter().flat_map(|more| more.turns.of(&TURNS)) {
             let named = turn.option.str();
@@ -424,18 +427,18 @@ impl Reader<'_, '_> {
         for kind in &all {
             // `strace -o '|command'`.
             let word = self.words.get(slot.word).map_or("", |word| slot.of(word.head));
-            if *kind == Kind::Write && word.starts_with(['|', '!']) {
-                self.reading.uses.push((Kind::Shell, Slot { skip: slot.skip + 1, ..slot }));
+            if *kind == WordKind::Write && word.starts_with(['|', '!']) {
+                self.reading.uses.push((WordKind::Shell, Slot { skip: slot.skip + 1, ..slot }));
             }
             let leaves = match kind {
-                Kind::Debug => !value::is_plain_debugging(word),
-                Kind::Sql => value::leaves_database(word),
+                WordKind::Debug => !value::is_plain_debugging(word),
+                WordKind::Sql => value::leaves_database(word),
                 _ => false,
             };
             if leaves && !self.reading.effects.contains(&Fixed::Unknown) {
                 self.reading.effects.push(Fixed::Unknown);
             }
-            if matches!(kind, Kind::Prose | Kind::Mount) && slot.end.is_none() {
+            if matches!(kind, WordKind::Prose | WordKind::Mount) && slot.end.is_none() {
                 self.reading.prose.push(slot.word);
             }
             for meaning in self.meaning(*kind, slot) {
@@ -448,36 +451,36 @@ impl Reader<'_, '_> {
         all
     }
 
-    fn meaning(&self, kind: Kind, slot: Slot) -> Vec<(Kind, Slot)> {
+    fn meaning(&self, kind: WordKind, slot: Slot) -> Vec<(WordKind, Slot)> {
         let Some(word) = self.words.get(slot.word) else { return Vec::new() };
         let text = slot.of(word.head);
         let known = word.known || slot.end.is_some();
         let later = |skip| Slot { skip: slot.skip + skip, ..slot };
-        let within = |(kind, part): (Kind, value::Part)| {
+        let within = |(kind, part): (WordKind, value::ValuePart)| {
             let end = part.end.map(|end| slot.skip + end).or(slot.end);
             (kind, Slot { end, ..later(part.start) })
         };
         match kind {
-            Kind::Text | Kind::Prose => Vec::new(),
-            Kind::Read | Kind::Append | Kind::Write if text == "-" && known => Vec::new(),
-            Kind::At => value::at(text, known).into_iter().map(within).collect(),
-            Kind::Form => value::form(text, known).into_iter().map(within).collect(),
-            Kind::Mount => value::mount(text, known).into_iter().map(within).collect(),
-            Kind::Filter => value::filter(text).into_iter().map(within).collect(),
-            Kind::Each => value::each(text).into_iter().map(within).collect(),
-            Kind::Relayed => {
+            WordKind::Text | WordKind::Prose => Vec::new(),
+            WordKind::Read | WordKind::Append | WordKind::Write if text == "-" && known => Vec::new(),
+            WordKind::At => value::at(text, known).into_iter().map(within).collect(),
+            WordKind::Form => value::form(text, known).into_iter().map(within).collect(),
+            WordKind::Mount => value::mount(text, known).into_iter().map(within).collect(),
+            WordKind::Filter => value::filter(text).into_iter().map(within).collect(),
+            WordKind::Each => value::each(text).into_iter().map(within).collect(),
+            WordKind::Relayed => {
                 let before = slot.word.checked_sub(2).and_then(|at| self.words.get(at));
                 let before = before.filter(|_| slot.skip == 0).map_or("", |word| word.head);
                 value::relayed(before, text, known).into_iter().map(within).collect()
             }
-            Kind::Sql if known && value::is_plain_sql(text) => Vec::new(),
-            Kind::Debug if known && value::is_plain_debugging(text) => Vec::new(),
-            Kind::Sql | Kind::Debug => vec![(Kind::Code(Language::Other), slot)],
-            Kind::Host if value::begins(text, "file:") => {
-                vec![within((Kind::Read, value::of_file_url(text)))]
+            WordKind::Sql if known && value::is_plain_sql(text) => Vec::new(),
+            WordKind::Debug if known && value::is_plain_debugging(text) => Vec::new(),
+            WordKind::Sql | WordKind::Debug => vec![(WordKind::Code(Language::Other), slot)],
+            WordKind::Host if value::begins(text, "file:") => {
+                vec![within((WordKind::Read, value::of_file_url(text)))]
             }
             kind if kind.is_path() && self.reading.spec.is(Spec::REMOTE) && value::is_remote(text) => {
-                vec![(Kind::Host, slot)]
+                vec![(WordKind::Host, slot)]
             }
             kind if kind.is_path() && value::begins(text, "file:") => {
                 vec![within((kind, value::of_file_url(text)))]

@@ -1,7 +1,7 @@
 //! The tables that `build.rs` makes of `specs/*.toml`: numbers and one text, no pointers, so that the loader has nothing to
 //! relocate.
 
-use super::{Fixed, Kind, Output};
+use super::{Fixed, Output, WordKind};
 
 /// A text in the table of texts: 20 bits for where it begins, 12 for its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(super) enum Times {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub(super) option: Text,
-    pub(super) from: Kind,
+    pub(super) from: WordKind,
     pub(super) to: u8,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Stored {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum What {
-    Use(Kind),
+    Use(WordKind),
     Connect,
     Project,
     RepoRead,
@@ -93,7 +93,8 @@ pub(super) enum What {
 #[expect(clippy::unreadable_literal, reason = "they are read by the compiler alone")]
 mod generated {
     use super::{Arg, More, Opt, Span, Stored, Takes, Text, Times, Turn, What};
-    use crate::spec::{Kind, Language, Output, Spec};
+    use crate::language::Language;
+    use crate::spec::{Output, Spec, WordKind};
 
     include!(concat!(env!("OUT_DIR"), "/specs.rs"));
 }
@@ -146,8 +147,8 @@ impl Span {
     }
 }
 
-pub(super) fn kinds(place: u8) -> [Kind; 3] {
-    KINDS.get(usize::from(place)).copied().unwrap_or([Kind::Text; 3])
+pub(super) fn kinds(place: u8) -> [WordKind; 3] {
+    KINDS.get(usize::from(place)).copied().unwrap_or([WordKind::Text; 3])
 }
 
 pub(super) fn fixed(span: Span) -> impl Iterator<Item = Fixed> {

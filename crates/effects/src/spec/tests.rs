@@ -32,10 +32,10 @@ fn split(text: &str) -> Vec<String> {
     words
 }
 
-fn kind_name(kind: Kind) -> String {
+fn kind_name(kind: WordKind) -> String {
     let (name, language) = match kind {
-        Kind::Code(language) => ("Code".to_owned(), format!(":{language:?}").to_lowercase()),
-        Kind::Script(language) => ("Script".to_owned(), format!(":{language:?}").to_lowercase()),
+        WordKind::Code(language) => ("Code".to_owned(), format!(":{language:?}").to_lowercase()),
+        WordKind::Script(language) => ("Script".to_owned(), format!(":{language:?}").to_lowercase()),
         other => (format!("{other:?}"), String::new()),
     };
     let dashed = name.chars().enumerate().fold(String::new(), |all, (at, letter)| {
@@ -59,13 +59,13 @@ fn does(words: &[String], follow: bool) -> Vec<String> {
     for (kind, slot) in &reading.uses {
         let text = slot.of(&words[slot.word]);
         match kind {
-            Kind::Sed | Kind::Awk => {}
-            Kind::Assign if follow => {}
-            Kind::Host => all.push("connect".to_owned()),
-            Kind::Shell if follow && reading.operands.contains(&slot.word) && !texts.is_empty() => {
+            WordKind::Sed | WordKind::Awk => {}
+            WordKind::Assign if follow => {}
+            WordKind::Host => all.push("connect".to_owned()),
+            WordKind::Shell if follow && reading.operands.contains(&slot.word) && !texts.is_empty() => {
                 texts.last_mut().unwrap().extend([" ", text]);
             }
-            Kind::Shell if follow => texts.push(text.to_owned()),
+            WordKind::Shell if follow => texts.push(text.to_owned()),
             kind => all.push(format!("{} {text}", kind_name(*kind))),
         }
     }
@@ -182,25 +182,25 @@ fn read_shown(name: &str, words: &[(&'static str, bool)]) -> Reading {
 fn words_that_are_known_in_part() {
     let slot = |word, skip| Slot { word, skip, end: None };
     let reading = read_shown("cp", &[("--target-directory=", false), ("a", true)]);
-    assert_eq!(reading.uses, [(Kind::WriteTree, slot(0, 19)), (Kind::Read, slot(1, 0))]);
+    assert_eq!(reading.uses, [(WordKind::WriteTree, slot(0, 19)), (WordKind::Read, slot(1, 0))]);
     let reading = read_shown("cp", &[("-t", false), ("a", true)]);
-    assert_eq!(reading.uses, [(Kind::WriteTree, slot(0, 2)), (Kind::Read, slot(1, 0))]);
+    assert_eq!(reading.uses, [(WordKind::WriteTree, slot(0, 2)), (WordKind::Read, slot(1, 0))]);
     let reading = read_shown("cp", &[("", false), ("b", true)]);
-    assert_eq!(reading.uses, [(Kind::Read, slot(0, 0)), (Kind::Write, slot(1, 0))]);
+    assert_eq!(reading.uses, [(WordKind::Read, slot(0, 0)), (WordKind::Write, slot(1, 0))]);
     assert!(reading.unlisted.is_empty());
     for word in ["-", "-r", "--", "--tar"] {
         assert_eq!(read_shown("cp", &[(word, false), ("b", true)]).unlisted, [0], "{word}");
     }
     let uses = |name, words| read_shown(name, words).uses.first().copied();
-    assert_eq!(uses("curl", &[("-Fa=", false)]), Some((Kind::Read, slot(0, 4))));
-    assert_eq!(uses("curl", &[("-d", true), ("", false)]), Some((Kind::Read, slot(1, 0))));
+    assert_eq!(uses("curl", &[("-Fa=", false)]), Some((WordKind::Read, slot(0, 4))));
+    assert_eq!(uses("curl", &[("-d", true), ("", false)]), Some((WordKind::Read, slot(1, 0))));
     assert_eq!(uses("curl", &[("-da=", false)]), None);
-    assert_eq!(uses("dd", &[("of=", false)]), Some((Kind::Write, slot(0, 3))));
-    assert_eq!(uses("ssh", &[("-oProxyCommand=", false)]), Some((Kind::Shell, slot(0, 15))));
+    assert_eq!(uses("dd", &[("of=", false)]), Some((WordKind::Write, slot(0, 3))));
+    assert_eq!(uses("ssh", &[("-oProxyCommand=", false)]), Some((WordKind::Shell, slot(0, 15))));
     assert_eq!(read_shown("ssh", &[("-oProxy", false)]).unlisted, [0]);
     assert_eq!(
         uses("psql", &[("-c", true), ("select 1", false)]),
-        Some((Kind::Code(Language::Other), slot(1, 0)))
+        Some((WordKind::Code(Language::Other), slot(1, 0)))
     );
     assert_eq!(read_shown("tar", &[("", false)]).unlisted, [0]);
     assert_eq!(read_shown("systemctl", &[("", false)]).unlisted, [0]);

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use super::Keyword;
 use crate::reader::{Parser, Result, class, span};
 use crate::words::Place;
-use crate::{Arithmetic, Arm, ArmEnd, Command, Kind, List, Part, Word};
+use crate::{Arithmetic, Arm, ArmEnd, Command, CommandKind, List, Part, Word};
 
 impl<'s> Parser<'s> {
     /// A compound command, if one begins here.
-    pub(super) fn compound(&mut self) -> Result<Option<Kind<'s>>> {
+    pub(super) fn compound(&mut self) -> Result<Option<CommandKind<'s>>> {
         if self.byte(self.at) == b'(' {
             return self.parentheses().map(Some);
         }
@@ -32,14 +32,14 @@ impl<'s> Parser<'s> {
         kind.map(Some)
     }
 
-    fn group(&mut self) -> Result<Kind<'s>> {
+    fn group(&mut self) -> Result<CommandKind<'s>> {
         let list = self.some_list()?;
         self.expect(Keyword::BraceEnd, "`{` without `}`")?;
-        Ok(Kind::Group(list))
+        Ok(CommandKind::Group(list))
     }
 
     /// `( … )`, or `(( … ))` where it ends in `))`.
-    fn parentheses(&mut self) -> Result<Kind<'s>> {
+    fn parentheses(&mut self) -> Result<CommandKind<'s>> {
         let open = self.at;
         let inner = self.joined(open + 1);
         if self.byte(inner) == b'(' && !self.known_parentheses(open) {
@@ -52,7 +52,7 @@ impl<'s> Parser<'s> {
             if self.byte(self.at + 1) == b')' {
                 let arithmetic = Arithmetic { span: span(start, self.at), parts };
                 self.at += 2;
-                return Ok(Kind::Arithmetic(arithmetic));
+                return Ok(CommandKind::Arithmetic(arithmetic));
             }
             if self.joined_comment(open, self.at) {
                 return self.error("`((` that bash could read in two ways");
@@ -70,10 +70,10 @@ impl<'s> Parser<'s> {
             return self.error("`(` without `)`");
         }
         self.at += 1;
-        Ok(Kind::Subshell(list))
+        Ok(CommandKind::Subshell(list))
     }
 
-    fn if_command(&mut self) -> Result<Kind<'s>> {
+    fn if_command(&mut self) -> Result<CommandKind<'s>> {
         let mut branches = Vec::new();
         loop {
             let condition = self.some_list()?;
@@ -85,15 +85,15 @@ impl<'s> Parser<'s> {
         }
         let otherwise = if self.take_keyword(Keyword::Else) { Some(self.some_list()?) } else { None };
         self.expect(Keyword::Fi, "`if` without `fi`")?;
-        Ok(Kind::If { branches, otherwise })
+        Ok(CommandKind::If { branches, otherwise })
     }
 
-    fn while_loop(&mut self, until: bool) -> Result<Kind<'s>> {
+    fn while_loop(&mut self, until: bool) -> Result<CommandKind<'s>> {
         let condition = self.some_list()?;
         self.expect(Keyword::Do, "a loop without `do`")?;
         let body = self.some_list()?;
         self.expect(Keyword::Done, "a loop without `done`")?;
-        Ok(Kind::While { until, condition, body })
+        Ok(CommandKind::While { until, condition, body })
     }
 
     /// `do …; done`, or `{ …; }`
@@ -109,7 +109,7 @@ impl<'s> Parser<'s> {
         Ok(body)
     }
 
-    fn for_loop(&mut self) -> Result<Kind<'s>> {
+    fn for_loop(&mut self) -> Result<CommandKind<'s>> {
         self.skip_blanks();
         if self.byte(self.at) != b'(' {
             return self.for_words(false);
@@ -140,11 +140,11 @@ impl<'s> Parser<'s> {
         }
         self.skip_newlines()?;
         let body = self.loop_body()?;
-        Ok(Kind::ForArithmetic { clauses, body })
+        Ok(CommandKind::ForArithmetic { clauses, body })
     }
 
     /// `for x in a b`, after its reserved word.
-    fn for_words(&mut self, select: bool) -> Result<Kind<'s>> {
+    fn for_words(&mut self, select: bool) -> Result<CommandKind<'s>> {
         self.skip_blanks();
         let name = self.some_word(Place::Argument, "a loop without a name")?;
         let name = self.slice(name.span.start as usize, name.span.end as usize);
@@ -175,10 +175,10 @@ impl<'s> Parser<'s> {
             }
         }
         let body = self.loop_body()?;
-        Ok(Kind::For { name, words, body, select })
+        Ok(CommandKind::For { name, words, body, select })
     }
 
-    fn case(&mut self) -> Result<Kind<'s>> {
+    fn case(&mut self) -> Result<CommandKind<'s>> {
         self.skip_blanks();
         let subject = self.some_word(Place::Argument, "`case` without a word")?;
         self.skip_newlines()?;
@@ -187,7 +187,7 @@ impl<'s> Parser<'s> {
         loop {
             self.skip_newlines()?;
             if self.take_keyword(Keyword::Esac) {
-                return Ok(Kind::Case { subject, arms });
+                return Ok(CommandKind::Case { subject, arms });
             }
             self.take(b'(');
             let mut patterns = Vec::new();
@@ -218,7 +218,7 @@ impl<'s> Parser<'s> {
                 }
                 _ if self.take_keyword(Keyword::Esac) => {
                     arms.push(Arm { patterns, body, end: ArmEnd::Break });
-                    return Ok(Kind::Case { subject, arms });
+                    return Ok(CommandKind::Case { subject, arms });
                 }
                 _ => return self.error("`case` without `esac`"),
             };
@@ -227,7 +227,7 @@ impl<'s> Parser<'s> {
     }
 
     /// `[[ … ]]`, after its brackets.
-    fn test(&mut self) -> Result<Kind<'s>> {
+    fn test(&mut self) -> Result<CommandKind<'s>> {
         let mut words: Vec<Word<'s>> = Vec::new();
         let mut place = Place::Argument;
         loop {
@@ -259,7 +259,7 @@ impl<'s> Parser<'s> {
             if let [Part::Bare(text)] = word.parts.as_slice() {
                 match text.as_ref() {
                     "]]" if words.is_empty() => return self.error("an empty `[[ ]]`"),
-                    "]]" => return Ok(Kind::Test(words)),
+                    "]]" => return Ok(CommandKind::Test(words)),
                     "=~" if !words.is_empty() => place = Place::Regex,
                     _ => {}
                 }
@@ -299,7 +299,11 @@ impl<'s> Parser<'s> {
             _ => Cow::Borrowed(self.slice(name.span.start as usize, name.span.end as usize)),
         };
         let span = span(start, body.span.end as usize);
-        Ok(Command { span, kind: Kind::Function { name, body: Box::new(body) }, redirects: Vec::new() })
+        Ok(Command {
+            span,
+            kind: CommandKind::Function { name, body: Box::new(body) },
+            redirects: Vec::new(),
+        })
     }
 
     pub(super) fn coproc(&mut self, start: usize) -> Result<Command<'s>> {
@@ -335,6 +339,6 @@ impl<'s> Parser<'s> {
         };
         self.leave();
         let span = span(start, body.span.end as usize);
-        Ok(Command { span, kind: Kind::Coproc { name, body: Box::new(body) }, redirects: Vec::new() })
+        Ok(Command { span, kind: CommandKind::Coproc { name, body: Box::new(body) }, redirects: Vec::new() })
     }
 }

@@ -6,7 +6,8 @@ use super::stays_the_same;
 use crate::reader::{BREAK, Parser, Result, class, name_byte, name_start, push_bare, span};
 use crate::words::Place;
 use crate::{
-    Assignment, Command, Descriptor, Kind, Part, Redirect, RedirectOperator, RedirectTarget, Value, Word,
+    Assignment, Command, CommandKind, Descriptor, Part, Redirect, RedirectOperator, RedirectTarget, Value,
+    Word,
 };
 
 impl<'s> Parser<'s> {
@@ -58,7 +59,7 @@ impl<'s> Parser<'s> {
         if end == start {
             return self.error("a command is missing");
         }
-        Ok(Command { span: span(start, end), kind: Kind::Simple { assignments, words }, redirects })
+        Ok(Command { span: span(start, end), kind: CommandKind::Simple { assignments, words }, redirects })
     }
 
     /// `name ( )` with what follows.

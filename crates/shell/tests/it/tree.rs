@@ -1,7 +1,7 @@
 //! What the tree says of a few texts, part by part.
 
 use toolgate_shell::{
-    ArmEnd, Connector, Descriptor, Index, Item, Kind, Operation, Part, Redirect, RedirectOperator,
+    ArmEnd, CommandKind, Connector, Descriptor, Index, Item, Operation, Part, Redirect, RedirectOperator,
     RedirectTarget, Value, Word, parse, parse_arithmetic, parse_word,
 };
 
@@ -11,13 +11,13 @@ fn items(text: &str) -> Vec<Item<'_>> {
     parsed.list.items
 }
 
-fn kind(text: &str) -> Kind<'_> {
+fn kind(text: &str) -> CommandKind<'_> {
     items(text).swap_remove(0).first.commands.swap_remove(0).kind
 }
 
 fn words(text: &str) -> Vec<Word<'_>> {
     match kind(text) {
-        Kind::Simple { words, .. } => words,
+        CommandKind::Simple { words, .. } => words,
         other => panic!("{other:?}"),
     }
 }
@@ -93,7 +93,8 @@ fn a_bar_with_an_ampersand_joins_both_outputs() {
 
 #[test]
 fn assignments_come_before_the_name() {
-    let Kind::Simple { assignments, words } = kind("a=1 b+=\"x\" c[0 + 1]=2 d=(p [q]=r) e= f g=h") else {
+    let CommandKind::Simple { assignments, words } = kind("a=1 b+=\"x\" c[0 + 1]=2 d=(p [q]=r) e= f g=h")
+    else {
         panic!()
     };
     assert_eq!(assignments.iter().map(|one| one.name).collect::<Vec<_>>(), ["a", "b", "c", "d", "e"]);
@@ -162,22 +163,25 @@ fn redirections() {
 
 #[test]
 fn compound_commands() {
-    assert!(matches!(kind("for x; do a; done"), Kind::For { name: "x", words: None, select: false, .. }));
+    assert!(matches!(
+        kind("for x; do a; done"),
+        CommandKind::For { name: "x", words: None, select: false, .. }
+    ));
     assert!(
-        matches!(kind("select x in a b; do c; done"), Kind::For { words: Some(words), select: true, .. } if words.len() == 2)
+        matches!(kind("select x in a b; do c; done"), CommandKind::For { words: Some(words), select: true, .. } if words.len() == 2)
     );
-    assert!(matches!(kind("until a; do b; done"), Kind::While { until: true, .. }));
+    assert!(matches!(kind("until a; do b; done"), CommandKind::While { until: true, .. }));
     assert!(
-        matches!(kind("if a; then b; elif c; then d; else e; fi"), Kind::If { branches, otherwise: Some(_) } if branches.len() == 2)
+        matches!(kind("if a; then b; elif c; then d; else e; fi"), CommandKind::If { branches, otherwise: Some(_) } if branches.len() == 2)
     );
-    assert!(matches!(kind("((1))"), Kind::Arithmetic(_)));
-    assert!(matches!(kind("((a) )"), Kind::Subshell(_)));
-    assert!(matches!(kind("[[ a && ( b || ! c ) ]]"), Kind::Test(words) if words.len() == 8));
-    assert!(matches!(kind("coproc N { a; }"), Kind::Coproc { name: Some("N"), .. }));
-    assert!(matches!(kind("coproc a b"), Kind::Coproc { name: None, .. }));
-    let Kind::Function { name, body } = kind("f() { a; } > b") else { panic!() };
+    assert!(matches!(kind("((1))"), CommandKind::Arithmetic(_)));
+    assert!(matches!(kind("((a) )"), CommandKind::Subshell(_)));
+    assert!(matches!(kind("[[ a && ( b || ! c ) ]]"), CommandKind::Test(words) if words.len() == 8));
+    assert!(matches!(kind("coproc N { a; }"), CommandKind::Coproc { name: Some("N"), .. }));
+    assert!(matches!(kind("coproc a b"), CommandKind::Coproc { name: None, .. }));
+    let CommandKind::Function { name, body } = kind("f() { a; } > b") else { panic!() };
     assert_eq!((name.as_ref(), body.redirects.len()), ("f", 1));
-    let Kind::Case { arms, .. } = kind("case a in b|c) d;& (e) ;;& *) f; esac") else { panic!() };
+    let CommandKind::Case { arms, .. } = kind("case a in b|c) d;& (e) ;;& *) f; esac") else { panic!() };
     let ends: Vec<_> = arms.iter().map(|arm| arm.end).collect();
     assert_eq!(ends, [ArmEnd::FallThrough, ArmEnd::TryNext, ArmEnd::Break]);
     assert_eq!(arms[0].patterns.len(), 2);

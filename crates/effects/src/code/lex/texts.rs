@@ -1,7 +1,7 @@
 //! The texts of a program: quotes of every kind, here-documents, patterns, and the code inside of them.
 
 use super::{Lexer, MAX_DEPTH, MAX_PATTERN, Piece, Token};
-use crate::code::Language;
+use crate::language::Language;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Escapes {
@@ -115,7 +115,7 @@ impl<'a> Lexer<'a> {
         Some(format!("]{}]", "=".repeat(level)))
     }
 
-    /// A pattern up to its end and its letters. Code inside of it is told as `eval`.
+    /// A pattern up to its end and its letters. Code inside of it counts as `eval`.
     fn regex(&mut self, close: char) -> Option<String> {
         let mut bracket = false;
         let start = self.rest;

@@ -1,5 +1,6 @@
 //! `cd`, `pushd`, `popd`: where the shell is from now on.
 
+use std::path::Path;
 use std::rc::Rc;
 
 use toolgate_model::{Access, DirectoryChange, Gap, Reach};
@@ -86,12 +87,8 @@ impl<'t> Interpreter<'t, '_> {
         let sure = !odd
             && match cwd.as_slice() {
                 [only] if !only.contains(is_mark) => {
-                    let gone = self
-                        .state
-                        .gone
-                        .iter()
-                        .any(|gone| toolgate_model::below(gone.as_bytes(), only.as_bytes()).is_some());
-                    self.state.made.contains(only) || (self.is_directory(only) && !gone)
+                    let disk = &self.state.disk;
+                    disk.has_made(Path::new(&**only)) || (self.is_directory(only) && !disk.is_gone(only))
                 }
                 _ => false,
             };

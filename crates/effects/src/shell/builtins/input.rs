@@ -46,13 +46,7 @@ impl Interpreter<'_, '_> {
     /// The lines of which `read` takes one, where it is known what it makes of them.
     fn lines_for(&mut self, asked: &Asked, arguments: &[Text]) -> Option<Choices> {
         let flow = match asked.descriptor {
-            Some(number) => self
-                .state
-                .descriptors
-                .iter()
-                .rev()
-                .find(|(known, _)| *known == number)
-                .map(|(_, flow)| flow.clone()),
+            Some(number) => self.state.descriptor(number).cloned(),
             None => Some(self.streams.stdin().clone()),
         };
         let lines = flow.and_then(|flow| flow.lines());

@@ -26,11 +26,11 @@ pub(super) fn braces<'t>(parts: &'t [Part<'t>]) -> Braces<'t> {
         return Braces::None;
     }
     // One token a bare character; other parts are tokens as they are.
-    let mut tokens: Vec<Token<'t>> = Vec::new();
+    let mut tokens: Vec<BraceToken<'t>> = Vec::new();
     for part in parts {
         match part {
-            Part::Bare(text) => tokens.extend(text.chars().map(Token::Char)),
-            part => tokens.push(Token::Part(part)),
+            Part::Bare(text) => tokens.extend(text.chars().map(BraceToken::Char)),
+            part => tokens.push(BraceToken::Part(part)),
         }
     }
     if tokens.len() > 768 {
@@ -44,30 +44,30 @@ pub(super) fn braces<'t>(parts: &'t [Part<'t>]) -> Braces<'t> {
 }
 
 /// `{1..1}` is one word, and another one.
-fn changed(tokens: &[Token<'_>], words: &[Vec<Token<'_>>]) -> bool {
+fn changed(tokens: &[BraceToken<'_>], words: &[Vec<BraceToken<'_>>]) -> bool {
     words.first().is_none_or(|word| word.len() != tokens.len())
 }
 
 #[derive(Clone, Copy)]
-enum Token<'t> {
+enum BraceToken<'t> {
     Char(char),
     Part(&'t Part<'t>),
 }
 
-fn gather<'t>(tokens: &[Token<'t>]) -> Vec<Spelled<'t>> {
+fn gather<'t>(tokens: &[BraceToken<'t>]) -> Vec<Spelled<'t>> {
     let mut out: Vec<Spelled<'t>> = Vec::new();
     for token in tokens {
         match (token, out.last_mut()) {
-            (Token::Char(c), Some(Spelled::Bare(text))) => text.push(*c),
-            (Token::Char(c), _) => out.push(Spelled::Bare((*c).into())),
-            (Token::Part(part), _) => out.push(Spelled::Part(part)),
+            (BraceToken::Char(c), Some(Spelled::Bare(text))) => text.push(*c),
+            (BraceToken::Char(c), _) => out.push(Spelled::Bare((*c).into())),
+            (BraceToken::Part(part), _) => out.push(Spelled::Part(part)),
         }
     }
     out
 }
 
 /// All spellings of the tokens. `None`: too many.
-fn spell<'t>(tokens: &[Token<'t>], depth: u32) -> Option<Vec<Vec<Token<'t>>>> {
+fn spell<'t>(tokens: &[BraceToken<'t>], depth: u32) -> Option<Vec<Vec<BraceToken<'t>>>> {
     if depth > 16 {
         return None;
     }
@@ -80,10 +80,10 @@ fn spell<'t>(tokens: &[Token<'t>], depth: u32) -> Option<Vec<Vec<Token<'t>>>> {
         let before = tokens.get(..open).unwrap_or_default();
         let inside = tokens.get(open + 1..close).unwrap_or_default();
         let after = spell(tokens.get(close + 1..).unwrap_or_default(), depth + 1)?;
-        let options: Vec<Vec<Token<'t>>> = if commas.is_empty() {
+        let options: Vec<Vec<BraceToken<'t>>> = if commas.is_empty() {
             match sequence(inside) {
                 Some(names) => {
-                    names.into_iter().map(|name| name.chars().map(Token::Char).collect()).collect()
+                    names.into_iter().map(|name| name.chars().map(BraceToken::Char).collect()).collect()
                 }
                 None => {
                     from = open + 1;
@@ -102,7 +102,7 @@ fn spell<'t>(tokens: &[Token<'t>], depth: u32) -> Option<Vec<Vec<Token<'t>>>> {
         if options.len() * after.len() > MAX_SPELLINGS {
             return None;
         }
-        let combine = |option: &Vec<Token<'t>>| {
+        let combine = |option: &Vec<BraceToken<'t>>| {
             after
                 .iter()
                 .map(|after| [before, option.as_slice(), after.as_slice()].concat())
@@ -113,42 +113,42 @@ fn spell<'t>(tokens: &[Token<'t>], depth: u32) -> Option<Vec<Vec<Token<'t>>>> {
     Some(vec![tokens.to_vec()])
 }
 
-fn position(tokens: &[Token<'_>], from: usize, wanted: char) -> Option<usize> {
+fn position(tokens: &[BraceToken<'_>], from: usize, wanted: char) -> Option<usize> {
     tokens
         .iter()
         .enumerate()
         .skip(from)
-        .find(|(_, token)| matches!(token, Token::Char(c) if *c == wanted))
+        .find(|(_, token)| matches!(token, BraceToken::Char(c) if *c == wanted))
         .map(|(at, _)| at)
 }
 
 /// The brace that closes this one, and the commas between that belong to it.
-fn matching(tokens: &[Token<'_>], open: usize) -> Option<(usize, Vec<usize>)> {
+fn matching(tokens: &[BraceToken<'_>], open: usize) -> Option<(usize, Vec<usize>)> {
     let mut depth = 0_u32;
     let mut commas = Vec::new();
     for (at, token) in tokens.iter().enumerate().skip(open) {
         match token {
-            Token::Char('{') => depth += 1,
-            Token::Char('}') => {
+            BraceToken::Char('{') => depth += 1,
+            BraceToken::Char('}') => {
                 depth -= 1;
                 if depth == 0 {
                     return Some((at, commas));
                 }
             }
-            Token::Char(',') if depth == 1 => commas.push(at),
-            Token::Char(_) | Token::Part(_) => {}
+            BraceToken::Char(',') if depth == 1 => commas.push(at),
+            BraceToken::Char(_) | BraceToken::Part(_) => {}
         }
     }
     None
 }
 
 /// `1..5`, `a..e`, `1..9..2`; a part whose value is not known makes it a sequence of names.
-fn sequence(tokens: &[Token<'_>]) -> Option<Vec<String>> {
+fn sequence(tokens: &[BraceToken<'_>]) -> Option<Vec<String>> {
     let mut text = String::new();
     for token in tokens {
         match token {
-            Token::Char(c) => text.push(*c),
-            Token::Part(_) => return None,
+            BraceToken::Char(c) => text.push(*c),
+            BraceToken::Part(_) => return None,
         }
     }
     let mut pieces = text.split("..");
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn sequences_count() {
-        let tokens: Vec<Token<'_>> = "1..3".chars().map(Token::Char).collect();
+        let tokens: Vec<BraceToken<'_>> = "1..3".chars().map(BraceToken::Char).collect();
         assert_eq!(sequence(&tokens), Some(vec!["1".into(), "2".into(), "3".into()]));
     }
 }

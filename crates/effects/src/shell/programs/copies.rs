@@ -10,7 +10,7 @@ use crate::shell::apply::slot_text;
 use crate::shell::bounds::Limit;
 use crate::shell::text::{Flow, INNER, Text, is_mark};
 use crate::shell::walk::Outcome;
-use crate::spec::{Kind, Reading};
+use crate::spec::{Reading, WordKind};
 
 impl Interpreter<'_, '_> {
     pub(super) fn copy(&mut self, program: &str, reading: &Reading, words: &[Text]) -> Outcome {
@@ -67,11 +67,11 @@ impl Interpreter<'_, '_> {
             };
             self.touch(Access::Link, Reach::Exact, &Text::known(&leads));
             let leads = toolgate_model::clean(std::path::Path::new(&leads)).to_string_lossy().into_owned();
-            if self.state.links.len() >= 64 {
+            if !self.state.disk.takes_link() {
                 self.too_much(Limit::Links);
                 return;
             }
-            self.state.links.push((Rc::from(name.as_str()), Rc::from(leads.as_str())));
+            self.state.disk.link(&name, &leads);
         }
     }
 
@@ -117,31 +117,14 @@ impl Interpreter<'_, '_> {
                     if self.state.cwd.iter().any(inside) {
                         self.state.cwd.clear();
                     }
-                    let moved = |path: &Rc<str>| {
-                        let rest = path.strip_prefix(place.as_str())?;
-                        rest.starts_with('/').then(|| Rc::from(format!("{name}{rest}").as_str()))
-                    };
-                    let links: Vec<_> = self
-                        .state
-                        .links
-                        .iter()
-                        .filter_map(|(link, leads)| Some((moved(link)?, leads.clone())))
-                        .collect();
-                    let files: Vec<_> = self
-                        .state
-                        .files
-                        .iter()
-                        .filter_map(|(file, flow)| Some((moved(file)?, flow.clone())))
-                        .collect();
-                    self.state.links.extend(links);
-                    self.state.files.extend(files);
+                    self.state.disk.rename(&place, &name);
                 }
             }
             let content = contents.get(at).cloned().unwrap_or(Flow::Any);
             self.state.write(&name, content);
             let leads = self.one_place(source).and_then(|place| self.link_target(&place));
             if let Some(leads) = leads {
-                self.state.links.push((Rc::from(name.as_str()), leads));
+                self.state.disk.link(&name, &leads);
             }
         }
     }
@@ -175,8 +158,10 @@ impl Interpreter<'_, '_> {
             return;
         };
         let suffix = slot_text(arguments, &slot);
-        for (kind, slot) in
-            reading.uses.iter().filter(|(kind, _)| matches!(kind, Kind::Read | Kind::Append | Kind::Write))
+        for (kind, slot) in reading
+            .uses
+            .iter()
+            .filter(|(kind, _)| matches!(kind, WordKind::Read | WordKind::Append | WordKind::Write))
         {
             let _ = kind;
             let file = slot_text(arguments, slot);
@@ -192,7 +177,7 @@ impl Interpreter<'_, '_> {
 
     /// Where a link leads that is on the disk or that the command has made.
     fn link_target(&self, place: &str) -> Option<Rc<str>> {
-        if let Some((_, leads)) = self.state.links.iter().rev().find(|(link, _)| **link == *place) {
+        if let Some(leads) = self.state.disk.link_target(place) {
             return Some(leads.clone());
         }
         match self.scene.world.look(std::path::Path::new(place)).ok()?.kind {
@@ -208,9 +193,7 @@ impl Interpreter<'_, '_> {
     fn may_be_directory(&self, place: &str) -> bool {
         self.is_directory(place)
             || self.state.written(place) == Some(&Flow::Nothing)
-            || self.state.links.iter().any(|(name, _)| **name == *place)
-            || self.state.files.iter().any(|(path, _)| {
-                toolgate_model::below(place.as_bytes(), path.as_bytes()).is_some_and(|rest| !rest.is_empty())
-            })
+            || self.state.disk.link_target(place).is_some()
+            || self.state.disk.has_below(place)
     }
 }

@@ -3,10 +3,11 @@
 use toolgate_model::{Access, Gap, Reach};
 
 use crate::code;
+use crate::language::Language;
 use crate::shell::Interpreter;
 use crate::shell::apply::slot_text;
 use crate::shell::text::{Flow, Text, is_mark};
-use crate::spec::{Kind, Language, Reading};
+use crate::spec::{Reading, WordKind};
 
 impl Interpreter<'_, '_> {
     /// `sed -f file`
@@ -70,7 +71,7 @@ impl Interpreter<'_, '_> {
         self.touch(access, Reach::Exact, &path);
     }
 
-    /// Commands for a program that has a language of its own: what names a place outside, or a way to a shell, is told.
+    /// Commands for a program that has a language of its own: what names a place outside, or a way to a shell, is an effect.
     pub(super) fn commands_on_input(&mut self, program: &str, text: &Text) {
         // Words of commands, one by one.
         for word in text.raw().split_whitespace() {
@@ -95,7 +96,7 @@ impl Interpreter<'_, '_> {
 
     /// `ruby -e 'puts gets' file`
     pub(super) fn read_by_ruby(&mut self, reading: &Reading, arguments: &[Text]) {
-        let codes = reading.uses.iter().filter(|(kind, _)| matches!(kind, Kind::Code(Language::Ruby)));
+        let codes = reading.uses.iter().filter(|(kind, _)| matches!(kind, WordKind::Code(Language::Ruby)));
         if codes.into_iter().any(|(_, slot)| crate::code::reads_operands(slot_text(arguments, slot).raw())) {
             for at in &reading.operands {
                 if let Some(file) = arguments.get(*at) {
@@ -107,7 +108,7 @@ impl Interpreter<'_, '_> {
 
     /// Perl opens its files as a shell would: `command|` is run, `>file` is written.
     pub(super) fn opened_by_perl(&mut self, reading: &Reading, arguments: &[Text]) {
-        let files = reading.uses.iter().filter(|(kind, _)| matches!(kind, Kind::Read | Kind::Write));
+        let files = reading.uses.iter().filter(|(kind, _)| matches!(kind, WordKind::Read | WordKind::Write));
         for (_, slot) in files.filter(|(_, slot)| reading.operands.contains(&slot.word)) {
             let file = slot_text(arguments, slot);
             let raw = file.raw();

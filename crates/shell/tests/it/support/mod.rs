@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
 use toolgate_shell::{
-    Assignment, Command, Element, Index, Item, Kind, List, Operation, Parsed, Part, RedirectTarget, Value,
-    Word, parse,
+    Assignment, Command, CommandKind, Element, Index, Item, List, Operation, Parsed, Part, RedirectTarget,
+    Value, Word, parse,
 };
 
 /// What was seen in a text.
@@ -49,7 +49,7 @@ impl Seen {
 
     fn command(&mut self, command: &Command<'_>, depth: usize) {
         match &command.kind {
-            Kind::Simple { assignments, words } => {
+            CommandKind::Simple { assignments, words } => {
                 for assignment in assignments {
                     self.assignment(assignment, depth);
                 }
@@ -60,36 +60,38 @@ impl Seen {
                 }
                 self.words(words, depth);
             }
-            Kind::Group(list) | Kind::Subshell(list) => self.list(list, depth),
-            Kind::If { branches, otherwise } => {
+            CommandKind::Group(list) | CommandKind::Subshell(list) => self.list(list, depth),
+            CommandKind::If { branches, otherwise } => {
                 for (condition, body) in branches {
                     self.list(condition, depth);
                     self.list(body, depth);
                 }
                 otherwise.iter().for_each(|list| self.list(list, depth));
             }
-            Kind::While { condition, body, .. } => {
+            CommandKind::While { condition, body, .. } => {
                 self.list(condition, depth);
                 self.list(body, depth);
             }
-            Kind::For { words, body, .. } => {
+            CommandKind::For { words, body, .. } => {
                 self.words(words.as_deref().unwrap_or_default(), depth);
                 self.list(body, depth);
             }
-            Kind::ForArithmetic { clauses, body } => {
+            CommandKind::ForArithmetic { clauses, body } => {
                 clauses.iter().for_each(|clause| self.parts(&clause.parts, depth));
                 self.list(body, depth);
             }
-            Kind::Case { subject, arms } => {
+            CommandKind::Case { subject, arms } => {
                 self.parts(&subject.parts, depth);
                 for arm in arms {
                     self.words(&arm.patterns, depth);
                     self.list(&arm.body, depth);
                 }
             }
-            Kind::Function { body, .. } | Kind::Coproc { body, .. } => self.command(body, depth),
-            Kind::Test(words) => self.words(words, depth),
-            Kind::Arithmetic(arithmetic) => self.parts(&arithmetic.parts, depth),
+            CommandKind::Function { body, .. } | CommandKind::Coproc { body, .. } => {
+                self.command(body, depth);
+            }
+            CommandKind::Test(words) => self.words(words, depth),
+            CommandKind::Arithmetic(arithmetic) => self.parts(&arithmetic.parts, depth),
         }
         for redirect in &command.redirects {
             match &redirect.target {
