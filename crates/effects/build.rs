@@ -1,4 +1,5 @@
-//! Compiles `specs/*.toml` into static tables, so that a hook process parses none of them.
+//! Compiles `specs/*.toml` into static tables, so that a hook process parses none of them. Likewise `src/code/calls/*.txt`, see
+//! `build/calls.rs`.
 //!
 //! The tables hold numbers and one text, no pointers: the loader has nothing to relocate, and a command's
 //! options and their spellings lie side by side.
@@ -10,6 +11,9 @@
     clippy::struct_excessive_bools,
     reason = "it runs while we build, on our own files"
 )]
+
+#[path = "build/calls.rs"]
+mod calls;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -55,7 +59,7 @@ struct Source {
     #[serde(default)]
     default: Vec<String>,
     #[serde(default)]
-    options: BTreeMap<String, Meaning>,
+    options: BTreeMap<String, OptionSource>,
     #[serde(default)]
     sub: BTreeMap<String, Source>,
     #[serde(default)]
@@ -65,7 +69,7 @@ struct Source {
 /// What an option means.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Meaning {
+struct OptionSource {
     takes: Option<String>,
     maybe: Option<String>,
     #[serde(default)]
@@ -114,7 +118,9 @@ struct Tables {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=specs");
+    println!("cargo::rerun-if-changed=src/code/calls");
     let mut files: Vec<_> = fs::read_dir("specs")?.collect::<Result<_, _>>()?;
     files.sort_by_key(fs::DirEntry::file_name);
     let mut tables = Tables::default();
@@ -138,6 +144,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = env::var("OUT_DIR")?;
     fs::write(Path::new(&out).join("specs.rs"), tables.code()?)?;
     fs::write(Path::new(&out).join("examples.rs"), format!("&[\n{}]", tables.examples))?;
+    fs::write(Path::new(&out).join("calls.rs"), calls::tables()?)?;
     Ok(())
 }
 
@@ -196,10 +203,12 @@ impl Tables {
         let facts = source.output == "facts";
         let output = output(if facts { "name" } else { &source.output }).map_err(within)?;
         let stdin = match source.stdin.as_deref().map(kind).transpose().map_err(within)? {
-            Some(code) => match code.strip_prefix("Kind::Code(").and_then(|rest| rest.strip_suffix(')')) {
-                Some(language) => format!("Some({language})"),
-                None => return Err(within("`stdin` is `code:` and a language".to_owned())),
-            },
+            Some(code) => {
+                match code.strip_prefix("WordKind::Code(").and_then(|rest| rest.strip_suffix(')')) {
+                    Some(language) => format!("Some({language})"),
+                    None => return Err(within("`stdin` is `code:` and a language".to_owned())),
+                }
+            }
             None => "None".to_owned(),
         };
         let first = self.specs.len();
@@ -239,7 +248,7 @@ impl Tables {
     fn option(
         &mut self,
         spellings: &str,
-        meaning: &Meaning,
+        meaning: &OptionSource,
         source: &Source,
         seen: &mut BTreeSet<String>,
     ) -> Result<()> {
@@ -279,7 +288,7 @@ impl Tables {
         Ok(())
     }
 
-    fn more(&mut self, meaning: &Meaning) -> Result<usize> {
+    fn more(&mut self, meaning: &OptionSource) -> Result<usize> {
         let args = match &meaning.args {
             Some(args) => format!("Some({})", self.args(args)?),
             None => "None".to_owned(),
@@ -329,7 +338,7 @@ impl Tables {
             };
             let to = self.kinds(to)?;
             list.push(if from.starts_with('-') {
-                format!("Turn {{ option: {}, from: Kind::Text, to: {to} }}", self.text(from)?)
+                format!("Turn {{ option: {}, from: WordKind::Text, to: {to} }}", self.text(from)?)
             } else {
                 format!("Turn {{ option: Text(0), from: {}, to: {to} }}", kind(from)?)
             });
@@ -386,7 +395,7 @@ impl Tables {
     fn code(&self) -> Result<String> {
         let list = |name: &str, of: &str, items: &[String]| {
             format!(
-                "pub(super) static {name}: [{of}; {}] = [\n{}];\n",
+                "pub(in crate::spec) static {name}: [{of}; {}] = [\n{}];\n",
                 items.len(),
                 items.iter().fold(String::new(), |all, item| all + "    " + item + ",\n")
             )
@@ -399,12 +408,12 @@ impl Tables {
             u16::try_from(len).map_err(|_| format!("too many {what}"))?;
         }
         Ok([
-            format!("pub(super) static TEXT: &str = {:?};\n", self.text),
+            format!("pub(in crate::spec) static TEXT: &str = {:?};\n", self.text),
             list("INDEX", "(u32, u16)", &index),
             list("SPECS", "Spec", &self.specs),
             list("OPTIONS", "Opt", &self.options),
             list("MORES", "More", &self.mores),
-            list("KINDS", "[Kind; 3]", &self.kinds),
+            list("KINDS", "[WordKind; 3]", &self.kinds),
             list("ARGS", "Arg", &self.args),
             list("TURNS", "Turn", &self.turns),
             list("EFFECTS", "Stored", &self.effects),
@@ -422,7 +431,7 @@ fn kinds(names: &str) -> Result<String> {
     if list.len() > 3 {
         return Err(format!("`{names}` is more than three kinds"));
     }
-    list.resize(3, "Kind::Text".to_owned());
+    list.resize(3, "WordKind::Text".to_owned());
     Ok(format!("[{}]", list.join(", ")))
 }
 
@@ -461,9 +470,9 @@ fn kind(name: &str) -> Result<String> {
     ];
     const LANGUAGES: [&str; 8] = ["python", "node", "perl", "ruby", "php", "lua", "shell", "other"];
     match name.split_once(':') {
-        None if SIMPLE.contains(&name) => Ok(format!("Kind::{}", camel(name))),
+        None if SIMPLE.contains(&name) => Ok(format!("WordKind::{}", camel(name))),
         Some((what @ ("code" | "script"), language)) if LANGUAGES.contains(&language) => {
-            Ok(format!("Kind::{}(Language::{})", camel(what), camel(language)))
+            Ok(format!("WordKind::{}(Language::{})", camel(what), camel(language)))
         }
         _ => Err(format!("`{name}` is no kind")),
     }

@@ -567,7 +567,7 @@ impl Tables {
                 let [bytes, mask] = [bytes, mask].map(u32::from_le_bytes);
                 let _ = writeln!(
                     entries,
-                    "Entry {{ bytes: {bytes}, mask: {mask}, anchor: {anchor}, offset: {offset} }},"
+                    "GramEntry {{ bytes: {bytes}, mask: {mask}, anchor: {anchor}, offset: {offset} }},"
                 );
                 count += 1;
             }
@@ -614,7 +614,7 @@ impl Tables {
              pub(super) static STEPS: [Step; {}] = [\n{}];\n\
              pub(super) static CLASSES: [Class; {}] = [\n{classes}];\n\
              pub(super) static LITERALS: [Literal; {}] = [\n{literals}];\n\
-             pub(super) static ENTRIES: [Entry; {count}] = [\n{entries}];\n\
+             pub(super) static ENTRIES: [GramEntry; {count}] = [\n{entries}];\n\
              pub(super) static GROUPS: [u16; {}] = {groups:?};\n\
              pub(super) static NEAR: &[(Text, u16)] = &[\n{near}];\n",
             self.factor,

@@ -29,7 +29,7 @@ use std::thread;
 use std::time::Instant;
 
 use clap::Parser;
-use toolgate_rehearsal::clients::{CLIENTS, Client, Scene};
+use toolgate_rehearsal::clients::{CLIENTS, Casting, Client};
 use toolgate_rehearsal::mcp;
 use toolgate_rehearsal::model::{Model, Script};
 use toolgate_rehearsal::run::run;
@@ -229,7 +229,7 @@ impl<'a> Crew<'a> {
         let url = model.url();
         let mcp = [self.this.as_path(), Path::new(MCP), &stage.questions()];
         let mcp = mcp.map(|word| word.to_string_lossy().into_owned());
-        let scene = Scene {
+        let casting = Casting {
             stage: &stage,
             model: &url,
             mcp: &mcp,
@@ -237,7 +237,7 @@ impl<'a> Crew<'a> {
             adapters: &self.adapters,
             part: None,
         };
-        client.configure(&scene).map_err(text)?;
+        client.configure(&casting).map_err(text)?;
         row.before(&stage, client).map_err(text)?;
         let gate = Gate::put(&stage, &self.toolgate).map_err(text)?;
         if client.registers() {
@@ -259,7 +259,7 @@ impl<'a> Crew<'a> {
                 Scope::User => stage.command(program),
                 Scope::Managed => managed::command(&stage, program),
             };
-            client.start(&Scene { part, ..scene }, "Do what you have to do.", &mut command);
+            client.start(&Casting { part, ..casting }, "Do what you have to do.", &mut command);
             command.current_dir(row.start(&stage));
             let end = run(&mut command, &stage.tmp(), client.limit(), || row.enough(&gate)).map_err(text)?;
             if let Some(name) = registered {

@@ -9,8 +9,8 @@ use toolgate_rehearsal::model::{SUB_AGENT, Script, Seen};
 use toolgate_rehearsal::run::Ran;
 use toolgate_rehearsal::stage::Stage;
 
-use crate::rows::{Take, Truth, broken, holds};
 use crate::gate::Gate;
+use crate::rows::{Take, Truth, broken, holds};
 
 /// Whoever coordinates, which a client that is not told otherwise does under this profile.
 const COORDINATOR: Part<'static> =

@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use toolgate_shell::{
-    Arithmetic, Assignment, Command, Element, Index, Kind, List, Operation, Part, RedirectTarget, Span,
+    Arithmetic, Assignment, Command, Element, Index, CommandKind, List, Operation, Part, RedirectTarget, Span,
     Value, Word, parse, parse_arithmetic, parse_word,
 };
 
@@ -62,40 +62,40 @@ impl Walk<'_> {
     fn command(&self, command: &Command<'_>) {
         self.span(command.span);
         match &command.kind {
-            Kind::Simple { assignments, words } => {
+            CommandKind::Simple { assignments, words } => {
                 assignments.iter().for_each(|assignment| self.assignment(assignment));
                 self.words(words);
             }
-            Kind::Group(list) | Kind::Subshell(list) => self.list(list),
-            Kind::If { branches, otherwise } => {
+            CommandKind::Group(list) | CommandKind::Subshell(list) => self.list(list),
+            CommandKind::If { branches, otherwise } => {
                 for (condition, body) in branches {
                     self.list(condition);
                     self.list(body);
                 }
                 otherwise.iter().for_each(|list| self.list(list));
             }
-            Kind::While { condition, body, .. } => {
+            CommandKind::While { condition, body, .. } => {
                 self.list(condition);
                 self.list(body);
             }
-            Kind::For { words, body, .. } => {
+            CommandKind::For { words, body, .. } => {
                 self.words(words.as_deref().unwrap_or_default());
                 self.list(body);
             }
-            Kind::ForArithmetic { clauses, body } => {
+            CommandKind::ForArithmetic { clauses, body } => {
                 clauses.iter().for_each(|clause| self.arithmetic(clause));
                 self.list(body);
             }
-            Kind::Case { subject, arms } => {
+            CommandKind::Case { subject, arms } => {
                 self.word(subject);
                 for arm in arms {
                     self.words(&arm.patterns);
                     self.list(&arm.body);
                 }
             }
-            Kind::Function { body, .. } | Kind::Coproc { body, .. } => self.command(body),
-            Kind::Test(words) => self.words(words),
-            Kind::Arithmetic(arithmetic) => self.arithmetic(arithmetic),
+            CommandKind::Function { body, .. } | CommandKind::Coproc { body, .. } => self.command(body),
+            CommandKind::Test(words) => self.words(words),
+            CommandKind::Arithmetic(arithmetic) => self.arithmetic(arithmetic),
         }
         for redirect in &command.redirects {
             self.span(redirect.span);

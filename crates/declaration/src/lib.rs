@@ -12,7 +12,9 @@
 mod declaration;
 mod path;
 mod pattern;
+mod wildcard;
 
 pub use declaration::{Declaration, Declared, InputPath, Invalid, OutputPath, Quota, Refusal, Side, TEMP};
 pub use path::{CleanPath, Dots, Fault, MAX_ENTRIES, MAX_GLOB, MAX_PATH};
 pub use pattern::{Pattern, glob_covers, letters};
+pub use wildcard::wildcard_fits;

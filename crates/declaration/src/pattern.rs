@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::path::{CleanPath, Dots, Fault, MAX_GLOB};
+use crate::wildcard::wildcard_fits;
 
 /// One entry of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -229,33 +230,19 @@ pub fn glob_covers(glob: &[impl AsRef<str>], names: &[impl AsRef<str>]) -> bool 
     covers(&steps, &names.iter().map(AsRef::as_ref).collect::<Vec<_>>())
 }
 
-/// Linear in each run of names between two `**`, since only the last one of these is ever tried again.
 fn covers(steps: &[Step<'_>], names: &[&str]) -> bool {
-    let (mut s, mut n) = (0, 0);
-    let mut retry: Option<(usize, usize)> = None;
-    loop {
-        match (steps.get(s), names.get(n)) {
-            (Some(Step::Any), _) => {
-                retry = Some((s + 1, n));
-                s += 1;
-            }
-            (Some(Step::Name(wanted)), Some(name)) if letters(wanted, name) => {
-                s += 1;
-                n += 1;
-            }
-            (None, None) => return true,
-            _ => match retry {
-                Some((after, from)) if from < names.len() => {
-                    (s, n) = (after, from + 1);
-                    retry = Some((after, from + 1));
-                }
-                _ => return false,
-            },
-        }
-    }
+    wildcard_fits(
+        steps,
+        names,
+        |step| *step == Step::Any,
+        |rest, name| match rest.first() {
+            Some(Step::Name(wanted)) if letters(wanted, name) => Some(1),
+            _ => None,
+        },
+    )
 }
 
-/// One name against one of the glob: likewise. `?` is one character, `*` any number.
+/// One name against one of the glob. `?` is one character, `*` any number.
 pub fn letters(wanted: &str, name: &str) -> bool {
     if wanted == "*" {
         return true;
@@ -264,28 +251,15 @@ pub fn letters(wanted: &str, name: &str) -> bool {
         return wanted == name;
     }
     let (wanted, name): (Vec<char>, Vec<char>) = (wanted.chars().collect(), name.chars().collect());
-    let (mut w, mut n) = (0, 0);
-    let mut retry: Option<(usize, usize)> = None;
-    loop {
-        match (wanted.get(w), name.get(n)) {
-            (Some('*'), _) => {
-                retry = Some((w + 1, n));
-                w += 1;
-            }
-            (Some(one), Some(other)) if *one == '?' || one == other => {
-                w += 1;
-                n += 1;
-            }
-            (None, None) => return true,
-            _ => match retry {
-                Some((after, from)) if from < name.len() => {
-                    (w, n) = (after, from + 1);
-                    retry = Some((after, from + 1));
-                }
-                _ => return false,
-            },
-        }
-    }
+    wildcard_fits(
+        &wanted,
+        &name,
+        |letter| *letter == '*',
+        |rest, letter| match rest.first() {
+            Some(one) if *one == '?' || one == letter => Some(1),
+            _ => None,
+        },
+    )
 }
 
 /// Whether some list of names is covered by both. Goes through both at once, each pair of places looked at once, so that

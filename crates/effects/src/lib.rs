@@ -50,6 +50,7 @@
 //! Reading order: [`effects`] → [`analyse`] → [`Scene`] → [`Analysis`].
 
 mod code;
+mod language;
 mod recipes;
 mod search;
 mod secrets_below;

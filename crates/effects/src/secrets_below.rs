@@ -1,7 +1,7 @@
 //! Which files of secrets a search would come upon.
 //!
 //! A search reads every file below a directory. Telling them all would be thousands of effects, and no rule is about
-//! most of them; so those are told that go by the name of a secret, as the options of the search and the
+//! most of them; so those are listed that go by the name of a secret, as the options of the search and the
 //! `.gitignore` files on the way leave them.
 //!
 //! Does not see: what is beyond the bound, in directories that tools fill, behind links to directories, and ignored
@@ -15,7 +15,7 @@ use crate::shell::matches_name;
 
 /// So many names are looked at for one search.
 const MAX_NAMES: usize = 2_000;
-/// So many files are told.
+/// So many files are listed.
 const MAX_FOUND: usize = 16;
 /// So much of an ignore file is read.
 const MAX_IGNORE: usize = 16 * 1024;

@@ -22,7 +22,7 @@ pub(crate) fn effects<'a>(tool: &str, mcp: bool, input: &Json<'a>, scene: &Scene
     // A repository by its owner and its name is one on another machine, and so is what lies in it.
     let remote = ["owner", "repo"].iter().all(|name| matches!(input.get(name), Some(Json::Text(_))));
     let mut search = Search { effects: Vec::new(), commands: Vec::new(), remote };
-    search.value(input, "", Meaning::Other);
+    search.value(input, "", Hint::Other);
     let mut effects = search.effects;
     if effects.len() > MAX_PATHS {
         effects.truncate(MAX_PATHS);
@@ -41,7 +41,7 @@ pub(crate) fn effects<'a>(tool: &str, mcp: bool, input: &Json<'a>, scene: &Scene
 
 /// What the words of a parameter's name say about its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+enum Hint {
     /// A place: `path`, `directory`.
     Place,
     /// A place or a thing: `file`, `source`, `url`.
@@ -62,16 +62,16 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// `key` is the nearest name above the value, so that the entries of a list go by the list's name.
-    fn value(&mut self, value: &Json<'a>, key: &str, meaning: Meaning) {
+    fn value(&mut self, value: &Json<'a>, key: &str, hint: Hint) {
         if self.effects.len() > MAX_PATHS {
             return;
         }
         match value {
-            Json::Text(text) => self.text(text, key, meaning),
+            Json::Text(text) => self.text(text, key, hint),
             // The words of a command, already apart.
-            Json::List(values) => match quoted(values).filter(|_| meaning == Meaning::Command) {
+            Json::List(values) => match quoted(values).filter(|_| hint == Hint::Command) {
                 Some(command) => self.commands.push(command),
-                None => values.iter().for_each(|value| self.value(value, key, meaning)),
+                None => values.iter().for_each(|value| self.value(value, key, hint)),
             },
             Json::Object(members) => {
                 for (name, value) in members {
@@ -80,7 +80,7 @@ impl<'a> Search<'a> {
                         self.guess(name, name);
                     }
                     // What stands below a command is a part of it.
-                    let own = if meaning == Meaning::Command { meaning } else { meaning_of(name) };
+                    let own = if hint == Hint::Command { hint } else { hint_of(name) };
                     self.value(value, name, own);
                 }
             }
@@ -88,26 +88,26 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn text(&mut self, text: &str, key: &str, meaning: Meaning) {
+    fn text(&mut self, text: &str, key: &str, hint: Hint) {
         let trimmed = text.trim();
         if trimmed.is_empty() || is_web_address(trimmed) {
             return;
         }
         let short_line = trimmed.len() <= 1024 && !trimmed.contains(['\n', '\t']);
-        if trimmed.contains('\n') && meaning != Meaning::Command {
+        if trimmed.contains('\n') && hint != Hint::Command {
             for (_, file) in patched(text) {
                 self.path(key, file);
             }
         }
-        match meaning {
-            Meaning::Command => self.commands.push(text.to_owned()),
-            Meaning::Place => self.path(key, text),
-            Meaning::PlaceOrThing if short_line => self.path(key, trimmed),
-            Meaning::PlaceOrThing | Meaning::Other if looks_like_path(trimmed) => self.guess(key, trimmed),
-            Meaning::PlaceOrThing | Meaning::Other => {}
+        match hint {
+            Hint::Command => self.commands.push(text.to_owned()),
+            Hint::Place => self.path(key, text),
+            Hint::PlaceOrThing if short_line => self.path(key, trimmed),
+            Hint::PlaceOrThing | Hint::Other if looks_like_path(trimmed) => self.guess(key, trimmed),
+            Hint::PlaceOrThing | Hint::Other => {}
         }
         // `--file=/etc/passwd`, `@/etc/passwd`, `"/etc/passwd"`, `a,/etc/passwd`, `other://host/etc/passwd`
-        if meaning != Meaning::Command && short_line && !trimmed.contains(char::is_whitespace) {
+        if hint != Hint::Command && short_line && !trimmed.contains(char::is_whitespace) {
             let pieces = trimmed.split(['=', ',', '@', '"', '\'', '(', ')', ';', '|', ':']).skip(1);
             for piece in pieces.filter(|piece| looks_like_path(piece)) {
                 let local =
@@ -156,7 +156,7 @@ fn says_writes(tool: &str) -> bool {
 }
 
 /// The words of the name: `filePath`, `target_file`, `dest-dir`.
-fn meaning_of(key: &str) -> Meaning {
+fn hint_of(key: &str) -> Hint {
     const PLACES: [&str; 14] = [
         "path",
         "paths",
@@ -193,17 +193,17 @@ fn meaning_of(key: &str) -> Meaning {
     ];
     const COMMANDS: [&str; 9] =
         ["command", "commands", "cmd", "cmdline", "script", "shell", "argv", "exec", "code"];
-    let mut meaning = Meaning::Other;
+    let mut hint = Hint::Other;
     let mut word = String::new();
     for c in key.chars().chain(['_']) {
         if !c.is_alphanumeric() || (c.is_uppercase() && !word.is_empty()) {
             let plain = word.trim_end_matches(|c: char| c.is_ascii_digit());
             if PLACES.contains(&plain) {
-                meaning = Meaning::Place;
-            } else if PLACES_OR_THINGS.contains(&plain) && meaning != Meaning::Place {
-                meaning = Meaning::PlaceOrThing;
+                hint = Hint::Place;
+            } else if PLACES_OR_THINGS.contains(&plain) && hint != Hint::Place {
+                hint = Hint::PlaceOrThing;
             } else if COMMANDS.contains(&plain) && key.len() == word.len() {
-                return Meaning::Command;
+                return Hint::Command;
             }
             word.clear();
         }
@@ -211,7 +211,7 @@ fn meaning_of(key: &str) -> Meaning {
             word.extend(c.to_lowercase());
         }
     }
-    meaning
+    hint
 }
 
 /// What can hardly be anything else, on one line: it begins like a path, or climbs like one.

@@ -283,7 +283,7 @@ impl Record {
     }
 }
 
-/// A clock that stands before 1970 or after 9999 is wrong; what can be shown of it is the nearest end.
+/// A clock before 1970 or after 9999 is wrong; what can be shown of it is the nearest end.
 pub fn rfc3339(time: SystemTime) -> String {
     const LAST_SECOND: Duration = Duration::from_secs(253_402_300_799);
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().min(LAST_SECOND);

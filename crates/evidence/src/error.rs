@@ -22,9 +22,9 @@ pub enum LedgerError {
         /// What could not be used.
         path: PathBuf,
     },
-    /// A link, a directory or a device stands where the ledger should be.
+    /// There is a link, a directory or a device where the ledger should be.
     NotAFile {
-        /// What stands there.
+        /// Where.
         path: PathBuf,
     },
     /// An older file of the ledger holds no record, so that the chain cannot be continued from it.

@@ -5,9 +5,11 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::record::Link;
+use crate::records::{Ending, StoredLine};
 use crate::{Digest, LedgerError, Position, lock};
 
 /// The file that grows.
@@ -66,7 +68,7 @@ pub(crate) fn end_of(file: &File, length: u64) -> io::Result<ChainEnd> {
         let start = length.saturating_sub(window);
         let mut bytes = vec![0; usize::try_from(length - start).map_err(io::Error::other)?];
         file.read_exact_at(&mut bytes, start)?;
-        // What stands before the first newline may have begun before the window.
+        // What comes before the first newline may have begun before the window.
         let mut rest = match start {
             0 => bytes.as_slice(),
             _ => bytes
@@ -152,33 +154,29 @@ const MAX_READ: u64 = 1024 * 1024;
 /// The lines of one file, one at a time.
 #[derive(Debug)]
 pub(crate) struct RawLines {
-    pub(crate) path: PathBuf,
+    path: Arc<Path>,
+    /// Whether records are still appended to the file.
+    growing: bool,
     reader: BufReader<Take<File>>,
     buffer: Vec<u8>,
     /// The number of the line that was read last; `None` where those before were skipped.
     number: Option<u64>,
 }
 
-/// One line of a file, without its newline; a record or not.
-pub(crate) struct RawLine<'l> {
-    pub(crate) bytes: &'l [u8],
-    /// Whether a newline followed.
-    pub(crate) ended: bool,
-}
-
 impl RawLines {
     pub(crate) fn of_older(older: &Older) -> Result<RawLines, LedgerError> {
         let file = File::open(&older.path).map_err(|error| LedgerError::about(&older.path, error))?;
-        Ok(RawLines::new(older.path.clone(), file, u64::MAX))
+        Ok(RawLines::new(&older.path, file, u64::MAX, false))
     }
 
     pub(crate) fn of_current(current: Current) -> RawLines {
-        RawLines::new(current.path, current.file, current.length)
+        RawLines::new(&current.path, current.file, current.length, true)
     }
 
-    fn new(path: PathBuf, file: File, length: u64) -> RawLines {
+    fn new(path: &Path, file: File, length: u64, growing: bool) -> RawLines {
         RawLines {
-            path,
+            path: path.into(),
+            growing,
             reader: BufReader::with_capacity(64 * 1024, file.take(length)),
             buffer: Vec::new(),
             number: Some(0),
@@ -199,13 +197,8 @@ impl RawLines {
         Ok(())
     }
 
-    /// The number of the line that was read last; 0 where it is not known.
-    pub(crate) fn number(&self) -> u64 {
-        self.number.unwrap_or_default()
-    }
-
     /// A line that is too long is given cut, and then is no record.
-    pub(crate) fn next(&mut self) -> Result<Option<RawLine<'_>>, LedgerError> {
+    pub(crate) fn next(&mut self) -> Result<Option<StoredLine>, LedgerError> {
         self.buffer.clear();
         let read = (&mut self.reader)
             .take(MAX_READ)
@@ -222,7 +215,13 @@ impl RawLines {
             self.reader.skip_until(b'\n').map_err(|error| LedgerError::about(&self.path, error))?;
             ended = true;
         }
-        Ok(Some(RawLine { bytes: &self.buffer, ended }))
+        let ending = match (ended, self.growing) {
+            (true, _) => Ending::Whole,
+            (false, true) => Ending::Torn,
+            (false, false) => Ending::Cut,
+        };
+        let number = self.number.unwrap_or_default();
+        Ok(Some(StoredLine { bytes: self.buffer.clone(), file: self.path.clone(), number, ending }))
     }
 }
 

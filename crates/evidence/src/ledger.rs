@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::draft::Draft;
-use crate::files::{self, ChainEnd};
+use crate::files::{self, ChainEnd, Snapshot};
 use crate::record::{Link, MAX_LINE, REPAIR, Record};
+use crate::records::{Part, Records, StoredLines};
 use crate::{Digest, LedgerError, lock};
 
 /// A ledger in a state directory. Holds nothing open: a hook process appends once.
@@ -48,7 +49,23 @@ impl Ledger {
 
     /// Writes one record and returns its number. Waits for others until the deadline.
     pub fn append(&self, draft: Draft, deadline: Instant) -> Result<u64, LedgerError> {
-        self.append_record(&mut self.fitted(draft)?, deadline, |_, _| Ok(()))
+        let mut record = self.fitted(draft)?;
+        self.append_record(&mut record, deadline, |_, _| Ok(Go::On)).map(|_| record.seq)
+    }
+
+    /// Like [`Ledger::append`], but asks at the last moment, under the lock, whether the record is still true.
+    ///
+    /// Where `withdrawn` says that it is not, nothing is written and there is no number. So of two threads that may answer
+    /// one call (the one that judges it and the one that refuses when the time is up) only the one that answers has
+    /// its record in the ledger.
+    pub fn append_unless(
+        &self,
+        draft: Draft,
+        deadline: Instant,
+        withdrawn: impl Fn() -> bool,
+    ) -> Result<Option<u64>, LedgerError> {
+        let mut record = self.fitted(draft)?;
+        self.append_record(&mut record, deadline, |_, _| Ok(Go::unless(withdrawn())))
     }
 
     /// The record as it will be written.
@@ -56,14 +73,14 @@ impl Ledger {
         draft.fitted().map_err(|error| self.failed(error.into()))
     }
 
-    /// Writes a record that fits, after `announce` has been told where which line will stand. Nothing is written
-    /// where that fails.
+    /// Writes a record that fits, and returns its number. `announce` is called before, with the line and its offset in
+    /// the file. Nothing is written where it fails or says stop.
     pub(crate) fn append_record(
         &self,
         record: &mut Record,
         deadline: Instant,
-        announce: impl Fn(u64, &[u8]) -> Result<(), LedgerError>,
-    ) -> Result<u64, LedgerError> {
+        announce: impl Fn(u64, &[u8]) -> Result<Go, LedgerError>,
+    ) -> Result<Option<u64>, LedgerError> {
         for _ in 0..ATTEMPTS {
             let file = self.open()?;
             lock::wait(&self.path, deadline, || file.try_lock())?;
@@ -81,7 +98,7 @@ impl Ledger {
         Err(LedgerError::Busy { path: self.path.clone() })
     }
 
-    /// The record whose whole line has this digest and stands at this offset of one of the files; the growing one
+    /// The record whose whole line has this digest and is at this offset of one of the files; the growing one
     /// first, since a file that is full in the meantime is one of the others then. A record that this version cannot
     /// read is none, as it is for everybody who counts.
     pub(crate) fn find(
@@ -91,7 +108,7 @@ impl Ledger {
         digest: Digest,
     ) -> Result<Option<Record>, LedgerError> {
         let mut line = vec![0; length.min(MAX_LINE)];
-        let mut stands_in = |path: &Path| {
+        let mut is_in = |path: &Path| {
             let read = File::open(path).and_then(|file| file.read_exact_at(&mut line, offset));
             match read {
                 Ok(()) => Ok(Digest::of(&line) == digest),
@@ -101,10 +118,10 @@ impl Ledger {
                 Err(error) => Err(LedgerError::about(path, error)),
             }
         };
-        let mut found = stands_in(&self.path)?;
+        let mut found = is_in(&self.path)?;
         if !found {
             for older in files::older(&self.state_dir)?.iter().rev() {
-                found = found || stands_in(&older.path)?;
+                found = found || is_in(&older.path)?;
             }
         }
         Ok(found.then(|| serde_json::from_slice(&line).ok()).flatten())
@@ -138,8 +155,8 @@ impl Ledger {
         length: u64,
         end: ChainEnd,
         record: &mut Record,
-        announce: impl Fn(u64, &[u8]) -> Result<(), LedgerError>,
-    ) -> Result<u64, LedgerError> {
+        announce: impl Fn(u64, &[u8]) -> Result<Go, LedgerError>,
+    ) -> Result<Option<u64>, LedgerError> {
         let (seq, digest) = match end.last {
             Some(last) => (last.seq, last.digest),
             None => self.last_of_older()?,
@@ -153,17 +170,23 @@ impl Ledger {
         }
         let before = chain.lines.len();
         chain.push(record).map_err(failed)?;
-        announce(end.good + before as u64, chain.lines.get(before..).unwrap_or_default())?;
+        match announce(end.good + before as u64, chain.lines.get(before..).unwrap_or_default())? {
+            Go::On => {}
+            Go::Stop => return Ok(None),
+        }
+        if end.good < length {
+            file.set_len(end.good).map_err(|error| self.failed(error))?;
+        }
         if let Err(error) = (&mut &*file).write_all(&chain.lines) {
             // A part may have been written before the disk was full. Should taking it away fail as well, it
             // is a torn end like any other.
             let _ = file.set_len(end.good);
             return Err(self.failed(error));
         }
-        Ok(record.seq)
+        Ok(Some(record.seq))
     }
 
-    /// Saves what stands behind the last record, cuts it off, and returns the record that says so.
+    /// Saves what follows the last record, and returns the record that says so.
     fn put_aside(&self, file: &File, torn: &Torn, time: &str) -> Result<Record, LedgerError> {
         let mut bytes = vec![0; usize::try_from(torn.to - torn.from).unwrap_or_default()];
         file.read_exact_at(&mut bytes, torn.from).map_err(|error| self.failed(error))?;
@@ -183,7 +206,6 @@ impl Ledger {
             let _ = fs::remove_file(&path);
             return Err(LedgerError::about(&path, error));
         }
-        file.set_len(torn.from).map_err(|error| self.failed(error))?;
         Ok(Record {
             args: vec![
                 ("bytes".to_owned(), bytes.len().to_string()),
@@ -229,6 +251,25 @@ impl Ledger {
     }
 }
 
+/// Whether a record is to be written after all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Go {
+    On,
+    Stop,
+}
+
+impl Go {
+    pub(crate) fn unless(stop: bool) -> Go {
+        if stop { Go::Stop } else { Go::On }
+    }
+}
+
+impl Records for Ledger {
+    fn lines(&self, part: Part) -> Result<StoredLines<'_>, LedgerError> {
+        Snapshot::take(&self.state_dir)?.into_lines(part)
+    }
+}
+
 /// What is to be written behind a record: a call, before it perhaps a repair.
 struct Chain {
     seq: u64,
@@ -238,7 +279,7 @@ struct Chain {
 
 impl Chain {
     fn push(&mut self, record: &mut Record) -> serde_json::Result<()> {
-        // A record never holds a raw newline, and at most one stands before this one.
+        // A record never holds a raw newline, and at most one comes before this one.
         if let Some(line) = self.lines.strip_suffix(b"\n") {
             self.digest = Digest::of(line);
         }

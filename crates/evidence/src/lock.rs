@@ -33,7 +33,7 @@ pub fn wait(
     }
 }
 
-/// The open file's state, if it is still the one that stands at the path. Another process may have renamed
+/// The open file's state, if it is still the one at this path. Another process may have renamed
 /// it while we waited for the lock.
 pub fn still_at(path: &Path, file: &File) -> Result<Option<Metadata>, LedgerError> {
     let opened = file.metadata().map_err(|error| LedgerError::about(path, error))?;

@@ -1,4 +1,4 @@
-//! A record as it stands in the ledger.
+//! A record of the ledger.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ pub const VERSION: u32 = 2;
 
 /// One record of the ledger. Fields that are empty are left out; there is no `null`.
 ///
-/// Nothing that a later version wrote gets lost: words are kept as they stand, and so are unknown fields.
+/// Nothing that a later version wrote gets lost: words are kept as they were written, and so are unknown fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Its number; the first record has 1, and none is left out.
@@ -219,8 +219,7 @@ impl Record {
     }
 }
 
-/// What the chain needs of a line. Tells a record from anything else, and also reads those of a later
-/// version, whose kinds of findings this one may not know.
+/// What the chain needs of a line. Distinguishes a record from anything else; a record of a later version is one too.
 #[derive(Deserialize)]
 pub(crate) struct Link<'a> {
     pub(crate) seq: u64,

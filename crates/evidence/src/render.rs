@@ -80,7 +80,7 @@ pub fn mpm(record: &Record) -> String {
     }
 }
 
-/// One line for a person. What a later version has added stands in it too.
+/// One line for a person. It shows what a later version has added, too.
 ///
 /// `2026-01-10 15:05:06 deny Read file_path=/etc/passwd: writes outside … [outside-workspace]`
 pub fn text(record: &Record) -> String {
@@ -125,7 +125,7 @@ const MAX_UNKNOWN: usize = 120;
 /// A line of an `ib` log, ours or an older one. Shown, it is the line that it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IbLine {
-    /// As it stands in the line: with a space or a `T`, with or without a zone.
+    /// As it is written in the line: with a space or a `T`, with or without a zone.
     pub time: String,
     /// The event, or the check that blocked.
     pub event: String,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use toolgate_model::{Decision, FindingKind};
 
-use crate::{Record, Word};
+use crate::{LedgerError, Record, Records, Word};
 
 /// How many calls were decided how, and how many met which kind of objection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,6 +33,15 @@ impl Totals {
             totals.add(record);
         }
         totals
+    }
+
+    /// Over all of these records.
+    pub fn over(records: &dyn Records) -> Result<Totals, LedgerError> {
+        let mut totals = Totals::default();
+        for record in records.all()? {
+            totals.add(&record?);
+        }
+        Ok(totals)
     }
 
     /// One record more.

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::files::{self, RawLines, Snapshot};
 use crate::record::Link;
+use crate::records::{Ending, Part, Records, StoredLine, StoredLines};
 use crate::{Digest, LedgerError};
 
 /// Reads all files of the ledger, in their order, and says whether anything was changed.
@@ -18,20 +19,43 @@ use crate::{Digest, LedgerError};
 /// here has written all of it anew. That takes a word from outside, such as the number and digest of a line
 /// that were noted elsewhere.
 pub fn verify(state_dir: &Path) -> Result<Report, LedgerError> {
-    let Snapshot { older, current } = Snapshot::take(state_dir)?;
-    let mut check = Check::default();
-    let full_files = older.len();
-    for older in older {
-        check.file(RawLines::of_older(&older)?, Role::Full(older.first_seq))?;
-    }
-    match current {
-        Some(current) => check.file(RawLines::of_current(current), Role::Growing)?,
-        None if full_files > 0 => {
-            check.fault(&files::current_path(state_dir), 0, Fault::NewestFileMissing);
+    let snapshot = Snapshot::take(state_dir)?;
+    let full: Vec<PathBuf> = snapshot.older.iter().map(|older| older.path.clone()).collect();
+    let segments = full.len() as u64 + u64::from(snapshot.current.is_some());
+    let of_a_file = problem_of_a_file(state_dir, &snapshot)?;
+    let mut report = check(snapshot.into_lines(Part::All)?)?;
+    report.segments = segments;
+    // The first one counts: what follows may be its consequence. A whole file comes before its lines.
+    let place = |problem: &Problem| {
+        let file = full.iter().position(|path| *path == problem.file).unwrap_or(full.len());
+        (file, problem.line)
+    };
+    report.problem = of_a_file.into_iter().chain(report.problem).min_by_key(place);
+    Ok(report)
+}
+
+/// Checks the chain of any records: that their numbers have no gap and their links are right. Where they are kept in
+/// files, [`verify()`] looks at the files too.
+pub fn verify_chain(records: &dyn Records) -> Result<Report, LedgerError> {
+    check(records.lines(Part::All)?)
+}
+
+/// The first problem that is about a whole file: its name, that it is empty, or that it is missing.
+fn problem_of_a_file(state_dir: &Path, snapshot: &Snapshot) -> Result<Option<Problem>, LedgerError> {
+    let problem = |file: &Path, what| Some(Problem { file: file.to_path_buf(), line: 0, what });
+    for older in &snapshot.older {
+        let mut lines = RawLines::of_older(older)?;
+        let Some(first) = lines.next()? else {
+            return Ok(problem(&older.path, Fault::NotARecord));
+        };
+        if Link::of(&first.bytes).is_some_and(|link| link.seq != older.first_seq) {
+            return Ok(problem(&older.path, Fault::Name));
         }
-        None => {}
     }
-    Ok(check.report)
+    let newest_is_missing = snapshot.current.is_none() && !snapshot.older.is_empty();
+    Ok(newest_is_missing
+        .then(|| problem(&files::current_path(state_dir), Fault::NewestFileMissing))
+        .flatten())
 }
 
 /// What was found.
@@ -115,15 +139,6 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What a file is in the ledger.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// It was full; its name says the number of its first record.
-    Full(u64),
-    /// The one that is written to.
-    Growing,
-}
-
 /// The check while it goes on.
 struct Check {
     report: Report,
@@ -136,45 +151,34 @@ struct Next {
     prev: Digest,
 }
 
-impl Default for Check {
-    fn default() -> Check {
-        Check { report: Report::default(), next: Some(Next { seq: 1, prev: Digest::NOTHING }) }
+fn check(lines: StoredLines<'_>) -> Result<Report, LedgerError> {
+    let next = Some(Next { seq: 1, prev: Digest::NOTHING });
+    let mut check = Check { report: Report::default(), next };
+    let mut file = None;
+    for line in lines {
+        let line = line?;
+        if file.as_ref() != Some(&line.file) {
+            check.report.segments += 1;
+            file = Some(line.file.clone());
+        }
+        check.line(&line);
     }
+    Ok(check.report)
 }
 
 impl Check {
-    fn file(&mut self, mut lines: RawLines, role: Role) -> Result<(), LedgerError> {
-        self.report.segments += 1;
-        let path = lines.path.clone();
-        let mut number = 0;
-        while let Some(line) = lines.next()? {
-            if !line.ended && role == Role::Growing {
+    fn line(&mut self, line: &StoredLine) {
+        match line.ending {
+            Ending::Whole => {}
+            Ending::Cut => self.fault(line, Fault::Unended),
+            Ending::Torn => {
                 self.report.torn = true;
-                break;
+                return;
             }
-            number += 1;
-            self.report.lines += 1;
-            if !line.ended {
-                self.fault(&path, number, Fault::Unended);
-            }
-            let link = Link::of(line.bytes);
-            if number == 1
-                && let (Role::Full(named), Some(link)) = (role, &link)
-                && link.seq != named
-            {
-                self.fault(&path, 0, Fault::Name);
-            }
-            self.line(&path, number, line.bytes, link);
         }
-        if number == 0 && role != Role::Growing {
-            self.fault(&path, 0, Fault::NotARecord);
-        }
-        Ok(())
-    }
-
-    fn line(&mut self, path: &Path, number: u64, bytes: &[u8], link: Option<Link<'_>>) {
-        let Some(link) = link else {
-            self.fault(path, number, Fault::NotARecord);
+        self.report.lines += 1;
+        let Some(link) = Link::of(&line.bytes) else {
+            self.fault(line, Fault::NotARecord);
             self.next = None;
             return;
         };
@@ -187,18 +191,18 @@ impl Check {
                 None
             };
             if let Some(fault) = fault {
-                self.fault(path, number, fault);
+                self.fault(line, fault);
             }
         }
-        self.next = Some(Next { seq: link.seq.saturating_add(1), prev: Digest::of(bytes) });
+        self.next = Some(Next { seq: link.seq.saturating_add(1), prev: Digest::of(&line.bytes) });
         self.report.last_time = Some(link.time.clone().into_owned());
         if self.report.first_time.is_none() {
             self.report.first_time = Some(link.time.into_owned());
         }
     }
 
-    /// The first one counts: what follows may be its consequence.
-    fn fault(&mut self, file: &Path, line: u64, what: Fault) {
-        self.report.problem.get_or_insert_with(|| Problem { file: file.to_path_buf(), line, what });
+    fn fault(&mut self, line: &StoredLine, what: Fault) {
+        let problem = || Problem { file: line.file.to_path_buf(), line: line.number, what };
+        self.report.problem.get_or_insert_with(problem);
     }
 }

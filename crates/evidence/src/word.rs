@@ -1,4 +1,4 @@
-//! What a later version may write and this one does not know: words and fields. Both are kept as they stand.
+//! What a later version may write and this one does not know: words and fields. Both are kept as they were written.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use toolgate_model::{Answer, Decision, FindingKind};
 
 use crate::in_order;
 
-/// A word of a record, as it stands there, and what it means if this version knows it.
+/// A word of a record as it was written, and what it means if this version knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word<T> {
     text: Cow<'static, str>,
@@ -27,7 +27,7 @@ impl<T: Copy> Word<T> {
 }
 
 impl<T> Word<T> {
-    /// As it stands in the record.
+    /// As it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_read_and_written_as_it_stands() {
+    fn a_word_is_read_and_written_again_as_it_was() {
         let read = |text: &str| serde_json::from_str::<Word<FindingKind>>(&format!("{text:?}")).unwrap();
         for (text, meaning) in [
             ("outside-scope", Some(FindingKind::Outside)),

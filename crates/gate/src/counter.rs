@@ -45,12 +45,18 @@ impl SessionCounter {
         self.tally.as_ref().map(|tally| tally.counts_after(draft)).transpose()
     }
 
-    /// Records the call.
-    pub fn append(self, draft: Draft, deadline: Instant) -> Result<(), LedgerError> {
-        match self.tally {
-            Some(tally) => tally.append(draft, deadline)?,
-            None => self.ledger.append(draft, deadline)?,
+    /// Records the call, unless it turns out at the last moment that its answer is not ours to give. Whether it was
+    /// recorded.
+    pub fn append_unless(
+        self,
+        draft: Draft,
+        deadline: Instant,
+        withdrawn: impl Fn() -> bool,
+    ) -> Result<bool, LedgerError> {
+        let seq = match self.tally {
+            Some(tally) => tally.append_unless(draft, deadline, withdrawn)?,
+            None => self.ledger.append_unless(draft, deadline, withdrawn)?,
         };
-        Ok(())
+        Ok(seq.is_some())
     }
 }

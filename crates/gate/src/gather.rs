@@ -15,7 +15,7 @@ use crate::observe::command_member;
 use crate::options::HookOptions;
 use crate::pause;
 use crate::session::{self, Session};
-use crate::settings::{NoRules, Rules, SettingsSources};
+use crate::settings::{NoRules, RulesInForce, SettingsSources};
 use crate::team::{TeamError, TeamSources};
 
 /// What the gate knows besides the call.
@@ -24,7 +24,7 @@ pub struct Surroundings {
     /// Where the session is, and whose.
     pub session: Session,
     /// The rules in force.
-    pub rules: Rules,
+    pub rules: RulesInForce,
     /// The places as each layer of the rules sees them; `None` where that is as the session does.
     pub places: Vec<Option<Places>>,
     /// What decides whether the gate is active.
@@ -52,7 +52,7 @@ impl Surroundings {
         machine: &dyn Machine,
         call: &Call<'_>,
         session: Session,
-        rules: Rules,
+        rules: RulesInForce,
         env_root: impl Fn(&str) -> Option<Place>,
     ) -> Surroundings {
         let of = |layer: &Settings| layer_places(machine, call, &session.places, layer, &env_root);
@@ -154,7 +154,7 @@ fn rules_of(
     host: &dyn Host,
     options: &HookOptions,
     places: &Places,
-) -> Result<Rules, Failure> {
+) -> Result<RulesInForce, Failure> {
     let sources = SettingsSources {
         dirs: &options.dirs,
         root: places.root.as_ref().map(|root| root.physical.as_path()),

@@ -81,7 +81,8 @@ pub fn of_verdict(
     }
 }
 
-/// Records a decided call with its answer, before that leaves.
+/// Records a decided call with its answer, before that leaves. A call that is late is not recorded as decided: its answer
+/// is a refusal.
 pub fn record(
     machine: &dyn Machine,
     decided: &Decided<'_>,
@@ -94,7 +95,11 @@ pub fn record(
     let redacted = terms.output.as_ref().map_or(0, |output| output.count);
     let took = machine.instant().saturating_duration_since(started);
     let draft = draft.answer(reply.answer).redacted(redacted).took(took);
-    counter.append(draft, started + DEADLINE).map_err(Failure::Ledger)?;
+    let deadline = started + DEADLINE;
+    let withdrawn = || machine.instant() > deadline || !machine.claim_answer();
+    if !counter.append_unless(draft, deadline, withdrawn).map_err(Failure::Ledger)? {
+        return Err(Failure::Deadline);
+    }
     write_team_log(machine, decided);
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolgate_model::{Call, NodeKind, Place, Places, Resolver, World};
+use toolgate_model::{Call, NodeKind, Place, Places, Resolver, TEAM_DIRECTORIES, World};
 use toolgate_policies::{asked_names, denied_names};
 
 use crate::dirs::{Dirs, user_name};
@@ -42,8 +42,6 @@ struct Pin {
     notes: Vec<(PathBuf, Option<(i64, i64)>)>,
 }
 
-/// Where a team keeps its files, in a worktree or in the main checkout.
-const TEAM_DIRECTORIES: [&str; 2] = [".squad", ".ai-team"];
 /// A pin is a few paths, and one for every sibling.
 const MAX_PIN: usize = 1024 * 1024;
 /// The note of registrations holds every file as it was before, some of them a repository's.

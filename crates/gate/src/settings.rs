@@ -51,9 +51,9 @@ pub struct Profile {
 }
 
 impl Profile {
-    fn rules(&self) -> Option<Rules> {
+    fn rules(&self) -> Option<RulesInForce> {
         let layers = vec![postcard::from_bytes(self.settings).ok()?];
-        Some(Rules { layers, digest: self.digest.to_owned() })
+        Some(RulesInForce { layers, digest: self.digest.to_owned() })
     }
 }
 
@@ -115,7 +115,7 @@ type Stamp = Option<FileStamp>;
 
 /// The rules that a call is judged by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rules {
+pub struct RulesInForce {
     /// The layers of settings; every one of them has to be content.
     pub layers: Vec<Settings>,
     /// Stands for all of them, and for what this build ships: `sha256:…`.
@@ -144,12 +144,12 @@ struct Compiled {
     stamps: Vec<Stamp>,
     /// The team's files that count, where the settings are those of a team.
     team: Vec<Stamp>,
-    rules: Rules,
+    rules: RulesInForce,
 }
 
 impl SettingsSources<'_> {
     /// The rules that these sources make.
-    pub fn rules(&self, machine: &dyn Machine) -> Result<Rules, NoRules> {
+    pub fn rules(&self, machine: &dyn Machine) -> Result<RulesInForce, NoRules> {
         let world = machine.world();
         let mut stamps = self.files().iter().map(|file| stamp(world, file)).collect::<Result<Vec<_>, _>>()?;
         if stamps.iter().all(Option::is_none) {
@@ -177,7 +177,7 @@ impl SettingsSources<'_> {
         key: String,
         stamps: Vec<Stamp>,
         cache: &Path,
-    ) -> Result<Rules, SettingsError> {
+    ) -> Result<RulesInForce, SettingsError> {
         // Before they are read: what changes in between is seen the next time.
         let team = self.team_stamps(machine.world())?;
         let layers = setup.compile(machine, self)?;
@@ -187,7 +187,7 @@ impl SettingsSources<'_> {
         let digest =
             format!("sha256:{}", hex(&Sha256::new().chain_update(BUILD).chain_update(&bytes).finalize()));
         let compiled =
-            Compiled { build: BUILD.to_owned(), key, stamps, team, rules: Rules { layers, digest } };
+            Compiled { build: BUILD.to_owned(), key, stamps, team, rules: RulesInForce { layers, digest } };
         // A file that changed a moment ago can change again within the same tick of the clock, unseen by its
         // stamp: it is compiled again next time. A cache that cannot be written costs time, not safety.
         if !compiled.stamps.iter().chain(&compiled.team).any(|stamp| is_fresh(machine, stamp))

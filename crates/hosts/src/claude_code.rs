@@ -76,8 +76,6 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-const DIALECT: Dialect = Dialect { host: "claude-code", tools: TOOLS, phase };
-
 /// The phases for hosts that took over its events: none of them has one for a change of settings.
 pub(crate) fn phase_of_kin(event: &str) -> Phase {
     match phase(event) {
@@ -97,24 +95,6 @@ pub(crate) fn phase(event: &str) -> Phase {
         "UserPromptSubmit" => Phase::Prompt,
         "SessionEnd" => Phase::End,
         _ => Phase::Other,
-    }
-}
-
-/// What a tool gave back is replaced by the same without its secrets. The client takes it only in the very shape in which it
-/// came, and of a tool that failed not at all.
-fn after_call(call: &Call<'_>, terms: &Terms) -> Reply {
-    let notice = terms.notice.as_deref();
-    let note = terms.output.as_ref().map(RedactedOutput::note);
-    match joined(note.as_deref(), terms.context.as_deref()) {
-        Some(context) if call.event == "PostToolUse" => {
-            let updated_tool_output = redacted(terms);
-            let answer = if updated_tool_output.is_some() { Answer::Redact } else { Answer::Tell };
-            let additional_context = Some(context.into());
-            let output =
-                HookOutput { updated_tool_output, additional_context, ..HookOutput::of("PostToolUse") };
-            say(answer, notice, output)
-        }
-        _ => tell(notice, None),
     }
 }
 
@@ -201,6 +181,26 @@ impl Host for ClaudeCode {
                 tell(Some(message), None)
             }
         }
+    }
+}
+
+const DIALECT: Dialect = Dialect { host: "claude-code", tools: TOOLS, phase };
+
+/// What a tool gave back is replaced by the same without its secrets. The client takes it only in the very shape in which it
+/// came, and of a tool that failed not at all.
+fn after_call(call: &Call<'_>, terms: &Terms) -> Reply {
+    let notice = terms.notice.as_deref();
+    let note = terms.output.as_ref().map(RedactedOutput::note);
+    match joined(note.as_deref(), terms.context.as_deref()) {
+        Some(context) if call.event == "PostToolUse" => {
+            let updated_tool_output = redacted(terms);
+            let answer = if updated_tool_output.is_some() { Answer::Redact } else { Answer::Tell };
+            let additional_context = Some(context.into());
+            let output =
+                HookOutput { updated_tool_output, additional_context, ..HookOutput::of("PostToolUse") };
+            say(answer, notice, output)
+        }
+        _ => tell(notice, None),
     }
 }
 

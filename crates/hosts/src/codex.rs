@@ -65,11 +65,6 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-const DIALECT: Dialect = Dialect { host: "codex", tools: TOOLS, phase };
-
-/// Where in the result of an MCP server that is which the model gets; the client prefers the first.
-const MODEL_READS: &[&str] = &["structuredContent", "content"];
-
 impl Host for Codex {
     fn id(&self) -> &'static str {
         "codex"
@@ -148,3 +143,8 @@ impl Host for Codex {
         }
     }
 }
+
+const DIALECT: Dialect = Dialect { host: "codex", tools: TOOLS, phase };
+
+/// Where in the result of an MCP server that is which the model gets; the client prefers the first.
+const MODEL_READS: &[&str] = &["structuredContent", "content"];

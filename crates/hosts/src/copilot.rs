@@ -70,88 +70,6 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-/// What it asks permission for. The event names the kind instead of the tool, and an MCP tool as `server/tool`.
-const PERMISSIONS: Toolset = Toolset {
-    is_added: |kind| kind.contains('/'),
-    listed: &[
-        ("bash", Shell("command")),
-        ("edit", Write("file_path")),
-        ("read", Read("path")),
-        ("url", Fetch("url")),
-        ("web_fetch", Fetch("url")),
-        ("write", Write("file_path")),
-    ],
-};
-
-answer_object! {
-    /// The answer to all events but a request for permission.
-    #[serde(rename_all = "camelCase")]
-    struct Body<'a> {
-        permission_decision: &'static str,
-        permission_decision_reason: &'a str,
-        modified_args: Json<'a>,
-        modified_result: ToolResult<'a>,
-        additional_context: Cow<'a, str>,
-        #[serde(flatten)]
-        block: HookAnswer<'a>,
-    }
-}
-
-/// What the tool gave back, in the spelling that is taken.
-struct ToolResult<'a>(Members<'a>);
-
-/// The names of a result's members in the other spelling.
-const SPELLINGS: [(&str, &str); 2] =
-    [("result_type", "resultType"), ("text_result_for_llm", "textResultForLlm")];
-
-impl<'a> ToolResult<'a> {
-    /// `None` where it has not the form that the client takes.
-    fn read(result: &'a RawValue) -> Option<ToolResult<'a>> {
-        let result = ToolResult(Members::of(result).ok()?);
-        let has =
-            |wanted| result.members().any(|(name, value)| name == wanted && value.get().starts_with('"'));
-        SPELLINGS.iter().all(|(_, name)| has(*name)).then_some(result)
-    }
-
-    fn members(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
-        let spelled =
-            |name| SPELLINGS.iter().find(|(other, _)| *other == name).map_or(name, |(_, taken)| *taken);
-        self.0.iter().map(move |(name, value)| (spelled(name), value))
-    }
-}
-
-impl Serialize for ToolResult<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.members())
-    }
-}
-
-fn after_call(terms: &Terms) -> Reply {
-    let Some(output) = &terms.output else { return tell(terms) };
-    let additional_context = joined(Some(&output.note()), terms.context.as_deref()).map(Cow::Owned);
-    match redacted(terms).and_then(ToolResult::read) {
-        // The client would pass over any other form, and show what it should hide.
-        None => print(Answer::Redact, &HookAnswer::block(&readable(output, &[]))),
-        modified_result => {
-            print(Answer::Redact, &Body { modified_result, additional_context, ..Body::default() })
-        }
-    }
-}
-
-/// Objects to nothing, and tells the model the context.
-fn tell(terms: &Terms) -> Reply {
-    say(tell_or_silence(terms.context.is_some()), &with_context(terms))
-}
-
-fn with_context(terms: &Terms) -> Body<'_> {
-    Body { additional_context: terms.context.as_deref().map(Cow::Borrowed), ..Body::default() }
-}
-
-/// No objection is silence: an object with nothing in it is not sent.
-fn say(answer: Answer, body: &Body<'_>) -> Reply {
-    if answer == Answer::Silence { Reply::silent() } else { print(answer, body) }
-}
-
 impl Host for Copilot {
     fn id(&self) -> &'static str {
         "copilot"
@@ -279,4 +197,86 @@ impl Host for Copilot {
             Some(Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }
+}
+
+/// What it asks permission for. The event names the kind instead of the tool, and an MCP tool as `server/tool`.
+const PERMISSIONS: Toolset = Toolset {
+    is_added: |kind| kind.contains('/'),
+    listed: &[
+        ("bash", Shell("command")),
+        ("edit", Write("file_path")),
+        ("read", Read("path")),
+        ("url", Fetch("url")),
+        ("web_fetch", Fetch("url")),
+        ("write", Write("file_path")),
+    ],
+};
+
+answer_object! {
+    /// The answer to all events but a request for permission.
+    #[serde(rename_all = "camelCase")]
+    struct Body<'a> {
+        permission_decision: &'static str,
+        permission_decision_reason: &'a str,
+        modified_args: Json<'a>,
+        modified_result: ToolResult<'a>,
+        additional_context: Cow<'a, str>,
+        #[serde(flatten)]
+        block: HookAnswer<'a>,
+    }
+}
+
+/// What the tool gave back, in the spelling that is taken.
+struct ToolResult<'a>(Members<'a>);
+
+/// The names of a result's members in the other spelling.
+const SPELLINGS: [(&str, &str); 2] =
+    [("result_type", "resultType"), ("text_result_for_llm", "textResultForLlm")];
+
+impl<'a> ToolResult<'a> {
+    /// `None` where it has not the form that the client takes.
+    fn read(result: &'a RawValue) -> Option<ToolResult<'a>> {
+        let result = ToolResult(Members::of(result).ok()?);
+        let has =
+            |wanted| result.members().any(|(name, value)| name == wanted && value.get().starts_with('"'));
+        SPELLINGS.iter().all(|(_, name)| has(*name)).then_some(result)
+    }
+
+    fn members(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        let spelled =
+            |name| SPELLINGS.iter().find(|(other, _)| *other == name).map_or(name, |(_, taken)| *taken);
+        self.0.iter().map(move |(name, value)| (spelled(name), value))
+    }
+}
+
+impl Serialize for ToolResult<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.members())
+    }
+}
+
+fn after_call(terms: &Terms) -> Reply {
+    let Some(output) = &terms.output else { return tell(terms) };
+    let additional_context = joined(Some(&output.note()), terms.context.as_deref()).map(Cow::Owned);
+    match redacted(terms).and_then(ToolResult::read) {
+        // The client would pass over any other form, and show what it should hide.
+        None => print(Answer::Redact, &HookAnswer::block(&readable(output, &[]))),
+        modified_result => {
+            print(Answer::Redact, &Body { modified_result, additional_context, ..Body::default() })
+        }
+    }
+}
+
+/// Objects to nothing, and tells the model the context.
+fn tell(terms: &Terms) -> Reply {
+    say(tell_or_silence(terms.context.is_some()), &with_context(terms))
+}
+
+fn with_context(terms: &Terms) -> Body<'_> {
+    Body { additional_context: terms.context.as_deref().map(Cow::Borrowed), ..Body::default() }
+}
+
+/// No objection is silence: an object with nothing in it is not sent.
+fn say(answer: Answer, body: &Body<'_>) -> Reply {
+    if answer == Answer::Silence { Reply::silent() } else { print(answer, body) }
 }

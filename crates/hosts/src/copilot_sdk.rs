@@ -20,53 +20,6 @@ use crate::{copilot, plain};
 
 pub(crate) struct CopilotSdk;
 
-const TOOLS: Toolset = Toolset { is_added: |_| true, ..copilot::TOOLS };
-
-/// Its tool by which an agent asks the user.
-const ASK_USER: &str = "ask_user";
-
-/// What a tool is asked to do. Its question is judged, and counted, where the application is handed it: there it can also
-/// be answered in the user's stead.
-fn action<'a>(tool: &str, input: &Json<'a>) -> Action<'a> {
-    if tool == ASK_USER { Action::Internal } else { TOOLS.action(tool, input) }
-}
-
-fn is_user_input(event: &str) -> bool {
-    matches!(event, "onUserInputRequest" | "onUserInputResponse")
-}
-
-/// The kinds of permission that name what they are for in a parameter of their own.
-const KINDS: &[(&str, Tool)] = &[
-    ("memory", Internal),
-    ("read", Read("path")),
-    ("shell", Shell("fullCommandText")),
-    ("url", Fetch("url")),
-    ("write", Write("fileName")),
-];
-
-/// What permission is asked for: the tool or the kind, its input, and what that would do.
-fn permission_request(mut members: Members<'_>) -> Result<(Cow<'_, str>, Json<'_>, Action<'_>), DecodeError> {
-    let kind = members.text("kind")?.ok_or(DecodeError::MissingField("input.kind"))?;
-    if let Some((_, tool)) = KINDS.iter().find(|(known, _)| *known == kind) {
-        let input = members.rest()?;
-        let action = tool.action(&input);
-        return Ok((kind, input, action));
-    }
-    let tool = members.text("toolName")?.unwrap_or_else(|| kind.clone());
-    let arguments = members.first(&["toolArgs", "args"])?;
-    let input = match arguments {
-        Some(input @ (Json::Object(_) | Json::Text(_))) => input,
-        // What is asked for in a form that nobody here knows is searched as it is.
-        _ => members.rest()?,
-    };
-    let action = match &*kind {
-        "hook" => action(&tool, &input),
-        "mcp" | "custom-tool" => Action::Unlisted { mcp: true },
-        _ => Action::Unlisted { mcp: false },
-    };
-    Ok((tool, input, action))
-}
-
 impl Host for CopilotSdk {
     fn id(&self) -> &'static str {
         "copilot-sdk"
@@ -171,4 +124,51 @@ impl Host for CopilotSdk {
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         plain::refuse(phase, message)
     }
+}
+
+const TOOLS: Toolset = Toolset { is_added: |_| true, ..copilot::TOOLS };
+
+/// Its tool by which an agent asks the user.
+const ASK_USER: &str = "ask_user";
+
+/// What a tool is asked to do. Its question is judged, and counted, where the application is handed it: there it can also
+/// be answered in the user's stead.
+fn action<'a>(tool: &str, input: &Json<'a>) -> Action<'a> {
+    if tool == ASK_USER { Action::Internal } else { TOOLS.action(tool, input) }
+}
+
+fn is_user_input(event: &str) -> bool {
+    matches!(event, "onUserInputRequest" | "onUserInputResponse")
+}
+
+/// The kinds of permission that name what they are for in a parameter of their own.
+const KINDS: &[(&str, Tool)] = &[
+    ("memory", Internal),
+    ("read", Read("path")),
+    ("shell", Shell("fullCommandText")),
+    ("url", Fetch("url")),
+    ("write", Write("fileName")),
+];
+
+/// What permission is asked for: the tool or the kind, its input, and what that would do.
+fn permission_request(mut members: Members<'_>) -> Result<(Cow<'_, str>, Json<'_>, Action<'_>), DecodeError> {
+    let kind = members.text("kind")?.ok_or(DecodeError::MissingField("input.kind"))?;
+    if let Some((_, tool)) = KINDS.iter().find(|(known, _)| *known == kind) {
+        let input = members.rest()?;
+        let action = tool.action(&input);
+        return Ok((kind, input, action));
+    }
+    let tool = members.text("toolName")?.unwrap_or_else(|| kind.clone());
+    let arguments = members.first(&["toolArgs", "args"])?;
+    let input = match arguments {
+        Some(input @ (Json::Object(_) | Json::Text(_))) => input,
+        // What is asked for in a form that nobody here knows is searched as it is.
+        _ => members.rest()?,
+    };
+    let action = match &*kind {
+        "hook" => action(&tool, &input),
+        "mcp" | "custom-tool" => Action::Unlisted { mcp: true },
+        _ => Action::Unlisted { mcp: false },
+    };
+    Ok((tool, input, action))
 }

@@ -41,6 +41,157 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
+impl Host for Cursor {
+    fn id(&self) -> &'static str {
+        "cursor"
+    }
+
+    fn project_variable(&self) -> Option<&'static str> {
+        Some("CURSOR_PROJECT_DIR")
+    }
+
+    fn changes_output(&self, tool: &str) -> bool {
+        is_mcp(tool)
+    }
+
+    fn phase(&self, event: &str) -> Phase {
+        match event {
+            "preToolUse"
+            | "beforeShellExecution"
+            | "beforeMCPExecution"
+            | "beforeReadFile"
+            | "beforeTabFileRead"
+            | "subagentStart" => Phase::Before,
+            "postToolUse"
+            | "postToolUseFailure"
+            | "afterShellExecution"
+            | "afterMCPExecution"
+            | "afterFileEdit"
+            | "afterTabFileEdit" => Phase::After,
+            "sessionStart" => Phase::Start,
+            "beforeSubmitPrompt" => Phase::Prompt,
+            "sessionEnd" => Phase::End,
+            _ => Phase::Other,
+        }
+    }
+
+    fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
+        let mut members = Members::read(stdin)?;
+        let name = event_name(members.text("hook_event_name")?, event, "hook_event_name")?;
+        let phase = self.phase(&name);
+        let roots = match members.take("workspace_roots")? {
+            Some(Json::List(roots)) => roots,
+            _ => Vec::new(),
+        };
+        let root = roots.into_iter().find_map(|root| match root {
+            Json::Text(root) => Some(root),
+            _ => None,
+        });
+        let session = members.first_text(&["conversation_id", "session_id"])?;
+        let cwd = members.text("cwd")?.filter(|cwd| !cwd.is_empty()).or(root);
+        let agent = Agent { id: members.text("subagent_id")?, kind: members.text("subagent_type")? };
+        let transcript = members.text("transcript_path")?;
+        let id = members.text("tool_use_id")?;
+        let tool = members.text("tool_name")?;
+        let output = output(&mut members, phase);
+        let said = members.said("prompt", phase)?;
+        let (tool, input, action) = match &*name {
+            "preToolUse" | "postToolUse" | "postToolUseFailure" => {
+                let tool = tool.ok_or(DecodeError::MissingField("tool_name"))?;
+                let input = input_of(members.take("tool_input")?, false, "tool_input")?;
+                let action = TOOLS.action(&tool, &input);
+                (tool, input, action)
+            }
+            "beforeShellExecution" => {
+                let input = members.rest()?;
+                let action = Shell("command").action(&input);
+                (Cow::Borrowed("Shell"), input, action)
+            }
+            "beforeMCPExecution" => {
+                let tool = tool.ok_or(DecodeError::MissingField("tool_name"))?;
+                let input = match members.take("tool_input")? {
+                    None => return Err(DecodeError::MissingField("tool_input")),
+                    // The input is JSON inside of a text.
+                    Some(Json::Text(text)) => {
+                        let input: Result<Json<'_>, _> = serde_json::from_str(&text);
+                        input.map_err(|_| DecodeError::WrongField("tool_input"))?.into_owned()
+                    }
+                    Some(input) => input,
+                };
+                (tool, input, Action::Unlisted { mcp: true })
+            }
+            "beforeReadFile" | "beforeTabFileRead" => {
+                let (input, action) = read_with_attachments(&mut members)?;
+                (Cow::Borrowed("Read"), input, action)
+            }
+            "subagentStart" => (Cow::Borrowed("Task"), Json::Null, Action::Internal),
+            _ => NO_TOOL,
+        };
+        Ok(Call {
+            id,
+            session,
+            cwd,
+            transcript,
+            agent,
+            tool,
+            input,
+            action,
+            output,
+            said,
+            ..Call::event(self.id(), name, phase)
+        })
+    }
+
+    fn encode_verdict(&self, _: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
+        let message = terms.message(verdict).unwrap_or_default();
+        let notice = terms.notice.as_deref();
+        let asks = matches!(&*call.event, "beforeShellExecution" | "beforeMCPExecution");
+        match verdict.decision() {
+            Decision::Allow => match rewrite_hint(terms) {
+                // Only one of its events can change a call.
+                Some(hint) if call.event != "preToolUse" => self.refuse(Some(call.phase), &hint),
+                hint => {
+                    let answer = no_objection(hint.is_some(), verdict.granted(), notice.is_some());
+                    let body = Body {
+                        permission: verdict.granted().then_some("allow"),
+                        user_message: notice.map(str::to_owned),
+                        updated_input: rewritten(call, terms),
+                        ..Body::default()
+                    };
+                    print(answer, &body)
+                }
+            },
+            Decision::Ask if asks => print(Answer::Ask, &objection("ask", &message, notice)),
+            Decision::Ask | Decision::Deny => print_denial(&objection("deny", &message, notice), &message),
+        }
+    }
+
+    fn encode_terms(&self, phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply {
+        match phase {
+            Unstoppable::After | Unstoppable::Start => after_or_start(call, terms),
+            Unstoppable::Prompt => prompt(terms.notice.as_deref()),
+            Unstoppable::End | Unstoppable::Error | Unstoppable::Other => Reply::silent(),
+        }
+    }
+
+    fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
+        match phase {
+            None | Some(Phase::Before | Phase::Permission | Phase::Config) => {
+                print_denial(&objection("deny", message, None), message)
+            }
+            Some(Phase::After) => {
+                let instead = McpOutput::Message { content: [McpText { r#type: "text", text: message }] };
+                // Of another tool than an MCP server's it changes nothing. Which tool it was is not known here, and the
+                // record must not claim more than the client does.
+                let body = Body { updated_mcp_tool_output: Some(instead), ..Body::default() };
+                print(Answer::Silence, &body)
+            }
+            Some(Phase::Prompt) => prompt(Some(message)),
+            Some(Phase::Start | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
+        }
+    }
+}
+
 answer_object! {
     /// The answer to any event, with the members that its kind takes.
     struct Body<'a> {
@@ -124,153 +275,4 @@ fn prompt(user_message: Option<&str>) -> Reply {
     let answer = tell_or_silence(user_message.is_some());
     let user_message = user_message.map(str::to_owned);
     print(answer, &Body { r#continue: Some(true), user_message, ..Body::default() })
-}
-
-impl Host for Cursor {
-    fn id(&self) -> &'static str {
-        "cursor"
-    }
-
-    fn project_variable(&self) -> Option<&'static str> {
-        Some("CURSOR_PROJECT_DIR")
-    }
-
-    fn changes_output(&self, tool: &str) -> bool {
-        is_mcp(tool)
-    }
-
-    fn phase(&self, event: &str) -> Phase {
-        match event {
-            "preToolUse"
-            | "beforeShellExecution"
-            | "beforeMCPExecution"
-            | "beforeReadFile"
-            | "beforeTabFileRead"
-            | "subagentStart" => Phase::Before,
-            "postToolUse"
-            | "postToolUseFailure"
-            | "afterShellExecution"
-            | "afterMCPExecution"
-            | "afterFileEdit"
-            | "afterTabFileEdit" => Phase::After,
-            "sessionStart" => Phase::Start,
-            "beforeSubmitPrompt" => Phase::Prompt,
-            "sessionEnd" => Phase::End,
-            _ => Phase::Other,
-        }
-    }
-
-    fn decode<'a>(&self, event: Option<&'a str>, stdin: &'a [u8]) -> Result<Call<'a>, DecodeError> {
-        let mut members = Members::read(stdin)?;
-        let name = event_name(members.text("hook_event_name")?, event, "hook_event_name")?;
-        let phase = self.phase(&name);
-        let roots = match members.take("workspace_roots")? {
-            Some(Json::List(roots)) => roots,
-            _ => Vec::new(),
-        };
-        let root = roots.into_iter().find_map(|root| match root {
-            Json::Text(root) => Some(root),
-            _ => None,
-        });
-        let session = members.first_text(&["conversation_id", "session_id"])?;
-        let cwd = members.text("cwd")?.filter(|cwd| !cwd.is_empty()).or(root);
-        let agent = Agent { id: members.text("subagent_id")?, kind: members.text("subagent_type")? };
-        let transcript = members.text("transcript_path")?;
-        let tool = members.text("tool_name")?;
-        let output = output(&mut members, phase);
-        let said = members.said("prompt", phase)?;
-        let (tool, input, action) = match &*name {
-            "preToolUse" | "postToolUse" | "postToolUseFailure" => {
-                let tool = tool.ok_or(DecodeError::MissingField("tool_name"))?;
-                let input = input_of(members.take("tool_input")?, false, "tool_input")?;
-                let action = TOOLS.action(&tool, &input);
-                (tool, input, action)
-            }
-            "beforeShellExecution" => {
-                let input = members.rest()?;
-                let action = Shell("command").action(&input);
-                (Cow::Borrowed("Shell"), input, action)
-            }
-            "beforeMCPExecution" => {
-                let tool = tool.ok_or(DecodeError::MissingField("tool_name"))?;
-                let input = match members.take("tool_input")? {
-                    None => return Err(DecodeError::MissingField("tool_input")),
-                    // The input is JSON inside of a text.
-                    Some(Json::Text(text)) => {
-                        let input: Result<Json<'_>, _> = serde_json::from_str(&text);
-                        input.map_err(|_| DecodeError::WrongField("tool_input"))?.into_owned()
-                    }
-                    Some(input) => input,
-                };
-                (tool, input, Action::Unlisted { mcp: true })
-            }
-            "beforeReadFile" | "beforeTabFileRead" => {
-                let (input, action) = read_with_attachments(&mut members)?;
-                (Cow::Borrowed("Read"), input, action)
-            }
-            "subagentStart" => (Cow::Borrowed("Task"), Json::Null, Action::Internal),
-            _ => NO_TOOL,
-        };
-        Ok(Call {
-            session,
-            cwd,
-            transcript,
-            agent,
-            tool,
-            input,
-            action,
-            output,
-            said,
-            ..Call::event(self.id(), name, phase)
-        })
-    }
-
-    fn encode_verdict(&self, _: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
-        let message = terms.message(verdict).unwrap_or_default();
-        let notice = terms.notice.as_deref();
-        let asks = matches!(&*call.event, "beforeShellExecution" | "beforeMCPExecution");
-        match verdict.decision() {
-            Decision::Allow => match rewrite_hint(terms) {
-                // Only one of its events can change a call.
-                Some(hint) if call.event != "preToolUse" => self.refuse(Some(call.phase), &hint),
-                hint => {
-                    let answer = no_objection(hint.is_some(), verdict.granted(), notice.is_some());
-                    let body = Body {
-                        permission: verdict.granted().then_some("allow"),
-                        user_message: notice.map(str::to_owned),
-                        updated_input: rewritten(call, terms),
-                        ..Body::default()
-                    };
-                    print(answer, &body)
-                }
-            },
-            Decision::Ask if asks => print(Answer::Ask, &objection("ask", &message, notice)),
-            Decision::Ask | Decision::Deny => print_denial(&objection("deny", &message, notice), &message),
-        }
-    }
-
-    fn encode_terms(&self, phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply {
-        match phase {
-            Unstoppable::After | Unstoppable::Start => after_or_start(call, terms),
-            Unstoppable::Prompt => prompt(terms.notice.as_deref()),
-            Unstoppable::End | Unstoppable::Error | Unstoppable::Other => Reply::silent(),
-        }
-    }
-
-    fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
-        match phase {
-            None | Some(Phase::Before | Phase::Permission | Phase::Config) => {
-                print_denial(&objection("deny", message, None), message)
-            }
-            Some(Phase::After) => {
-                let instead = McpOutput::Message { content: [McpText { r#type: "text", text: message }] };
-                // Of another tool than an MCP server's it changes nothing. Which tool it was is not known here, and the
-                // record must not claim more than the client does.
-                let body = Body { updated_mcp_tool_output: Some(instead), ..Body::default() };
-                print(Answer::Silence, &body)
-            }
-            Some(Phase::Prompt) => prompt(Some(message)),
-            Some(Phase::Start | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
-        }
-    }
 }

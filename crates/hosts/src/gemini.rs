@@ -57,41 +57,6 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-const DIALECT: Dialect = Dialect { host: "gemini", tools: TOOLS, phase: |event| Gemini.phase(event) };
-
-/// An objection, and what the user is told beside it.
-fn objection<'a>(decision: &'static str, reason: &'a str, notice: Option<&'a str>) -> HookAnswer<'a> {
-    HookAnswer { system_message: notice, ..HookAnswer::objection(decision, reason) }
-}
-
-/// Settings that decide whether hooks run, and that `replace` finds by the end of their path.
-const SETTINGS_FOUND: &[&str] = &[
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".codex/config.toml",
-    ".codex/hooks.json",
-    ".cursor/hooks.json",
-    ".gemini/settings.json",
-    ".github/copilot/settings.json",
-    ".github/copilot/settings.local.json",
-    ".opencode/opencode.json",
-    ".pi/settings.json",
-    ".qwen/settings.json",
-];
-
-/// Files that the client may take for the one that is named.
-fn instead_of<'a>(used: &FileUse<'a>, is_sought: bool) -> Vec<FileUse<'a>> {
-    let PathArg::Text(text) = &used.path else { return Vec::new() };
-    let bare = text.strip_prefix('@').map(|rest| rest.trim_start_matches(['/', '\\']));
-    let name = bare.unwrap_or(text).replace('\\', "/");
-    let ends_alike =
-        |found: &&&str| is_sought && !name.is_empty() && found.ends_with(&name) && **found != name;
-    let found = SETTINGS_FOUND.iter().filter(ends_alike).map(|found| Cow::Borrowed(*found));
-    let bare = bare.filter(|bare| !bare.is_empty()).map(|bare| Cow::Owned(bare.to_owned()));
-    let other = |path| FileUse { path: PathArg::Text(path), ..used.clone() };
-    found.chain(bare).map(other).collect()
-}
-
 impl Host for Gemini {
     fn id(&self) -> &'static str {
         "gemini"
@@ -172,6 +137,41 @@ impl Host for Gemini {
             Some(Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }
+}
+
+const DIALECT: Dialect = Dialect { host: "gemini", tools: TOOLS, phase: |event| Gemini.phase(event) };
+
+/// An objection, and what the user is told beside it.
+fn objection<'a>(decision: &'static str, reason: &'a str, notice: Option<&'a str>) -> HookAnswer<'a> {
+    HookAnswer { system_message: notice, ..HookAnswer::objection(decision, reason) }
+}
+
+/// Settings that decide whether hooks run, and that `replace` finds by the end of their path.
+const SETTINGS_FOUND: &[&str] = &[
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".codex/config.toml",
+    ".codex/hooks.json",
+    ".cursor/hooks.json",
+    ".gemini/settings.json",
+    ".github/copilot/settings.json",
+    ".github/copilot/settings.local.json",
+    ".opencode/opencode.json",
+    ".pi/settings.json",
+    ".qwen/settings.json",
+];
+
+/// Files that the client may take for the one that is named.
+fn instead_of<'a>(used: &FileUse<'a>, is_sought: bool) -> Vec<FileUse<'a>> {
+    let PathArg::Text(text) = &used.path else { return Vec::new() };
+    let bare = text.strip_prefix('@').map(|rest| rest.trim_start_matches(['/', '\\']));
+    let name = bare.unwrap_or(text).replace('\\', "/");
+    let ends_alike =
+        |found: &&&str| is_sought && !name.is_empty() && found.ends_with(&name) && **found != name;
+    let found = SETTINGS_FOUND.iter().filter(ends_alike).map(|found| Cow::Borrowed(*found));
+    let bare = bare.filter(|bare| !bare.is_empty()).map(|bare| Cow::Owned(bare.to_owned()));
+    let other = |path| FileUse { path: PathArg::Text(path), ..used.clone() };
+    found.chain(bare).map(other).collect()
 }
 
 #[cfg(test)]

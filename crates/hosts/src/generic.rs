@@ -18,96 +18,6 @@ use crate::wire::{NO_TOOL, counted_once, event_name};
 
 pub(crate) struct Generic;
 
-/// What a call of this name is asked to do: as in the first host that has such a tool with such a parameter.
-fn action_by_name<'a>(name: &str, input: &Json<'a>) -> Action<'a> {
-    let fits = |(_, tools): &(&str, Toolset)| {
-        let tool = tools.find(name)?;
-        let fits = match input {
-            Json::Text(_) => matches!(tool, Tool::Patch(_)),
-            _ => tool.main_parameter().is_none_or(|param| input.get(param).is_some()),
-        };
-        fits.then_some(tool)
-    };
-    match TOOLSETS.iter().find_map(fits) {
-        Some(tool) if runs_elsewhere(tool, input) => Action::Unlisted { mcp: false },
-        Some(tool) => and_as_written(tool.action(input)),
-        None => Action::Unlisted { mcp: is_mcp_name(name) },
-    }
-}
-
-/// Whether a command comes with a directory that the tool of this name has no parameter for. The caller's tool may
-/// run it there or not, so nobody can say what it reaches.
-fn runs_elsewhere(tool: Tool, input: &Json<'_>) -> bool {
-    const DIRECTORIES: [&str; 7] =
-        ["cwd", "dir", "dir_path", "directory", "workdir", "workingDirectory", "working_directory"];
-    let known = match tool {
-        Tool::Shell(_) => "",
-        Tool::ShellIn(_, directory) => directory,
-        _ => return false,
-    };
-    DIRECTORIES.iter().any(|name| *name != known && input.get(name).is_some())
-}
-
-/// What the caller says that the call would do.
-fn action_by_word(action: Json<'_>) -> Result<Action<'_>, DecodeError> {
-    const WRONG: DecodeError = DecodeError::WrongField("action");
-    const ACCESSES: [(&str, Access); 4] = [
-        ("read", Access::Read),
-        ("search", Access::Search),
-        ("write", Access::Write),
-        ("delete", Access::Delete),
-    ];
-    let members = match action {
-        Json::Text(word) if word == "none" => return Ok(Action::Internal),
-        Json::Text(word) if word == "fetch" => return Ok(Action::Fetch),
-        Json::Object(members) => members,
-        _ => return Err(WRONG),
-    };
-    let is_command = |name: &str| matches!(name, "shell" | "run" | "directory");
-    if members.iter().any(|(name, _)| is_command(name)) {
-        let (mut command, mut directory) = (None, None);
-        for (name, value) in members {
-            match (&*name, value) {
-                ("shell", Json::Text(text)) if command.is_none() => command = Some(text),
-                ("run", Json::List(words)) if command.is_none() && !words.is_empty() => {
-                    command = Some(quoted(&words).ok_or(WRONG)?.into());
-                }
-                ("directory", Json::Text(text)) => directory = Some(text),
-                _ => return Err(WRONG),
-            }
-        }
-        return command.ok_or(WRONG).map(|command| Action::Shell { command: Some(command), directory });
-    }
-    let mut uses = Vec::new();
-    for (name, value) in members {
-        let (param, access) = *ACCESSES.iter().find(|(word, _)| *word == name).ok_or(WRONG)?;
-        let paths = match value {
-            Json::List(paths) => paths,
-            path => vec![path],
-        };
-        for path in paths {
-            let Json::Text(path) = path else { return Err(WRONG) };
-            uses.push(FileUse { access, param: Cow::Borrowed(param), path: PathArg::Text(path) });
-        }
-    }
-    if uses.is_empty() { Err(WRONG) } else { Ok(Action::Files(uses)) }
-}
-
-/// The question, as the tools that ask one have it.
-fn question_input<'a>(members: &mut Members<'a>) -> Result<Json<'a>, DecodeError> {
-    let question = members.text("text")?.map(|text| (Cow::Borrowed("question"), Json::Text(text)));
-    Ok(Json::Object(question.into_iter().collect()))
-}
-
-/// What failed in the host.
-fn error_input<'a>(members: &mut Members<'a>) -> Result<Json<'a>, DecodeError> {
-    let mut error = Vec::new();
-    for name in ["message", "recoverable"] {
-        error.extend(members.take(name)?.map(|value| (Cow::Borrowed(name), value)));
-    }
-    Ok(Json::Object(error))
-}
-
 impl Host for Generic {
     fn id(&self) -> &'static str {
         "generic"
@@ -200,6 +110,96 @@ impl Host for Generic {
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         plain::refuse(phase, message)
     }
+}
+
+/// What a call of this name is asked to do: as in the first host that has such a tool with such a parameter.
+fn action_by_name<'a>(name: &str, input: &Json<'a>) -> Action<'a> {
+    let fits = |(_, tools): &(&str, Toolset)| {
+        let tool = tools.find(name)?;
+        let fits = match input {
+            Json::Text(_) => matches!(tool, Tool::Patch(_)),
+            _ => tool.main_parameter().is_none_or(|param| input.get(param).is_some()),
+        };
+        fits.then_some(tool)
+    };
+    match TOOLSETS.iter().find_map(fits) {
+        Some(tool) if runs_elsewhere(tool, input) => Action::Unlisted { mcp: false },
+        Some(tool) => and_as_written(tool.action(input)),
+        None => Action::Unlisted { mcp: is_mcp_name(name) },
+    }
+}
+
+/// Whether a command comes with a directory that the tool of this name has no parameter for. The caller's tool may
+/// run it there or not, so nobody can say what it reaches.
+fn runs_elsewhere(tool: Tool, input: &Json<'_>) -> bool {
+    const DIRECTORIES: [&str; 7] =
+        ["cwd", "dir", "dir_path", "directory", "workdir", "workingDirectory", "working_directory"];
+    let known = match tool {
+        Tool::Shell(_) => "",
+        Tool::ShellIn(_, directory) => directory,
+        _ => return false,
+    };
+    DIRECTORIES.iter().any(|name| *name != known && input.get(name).is_some())
+}
+
+/// What the caller says that the call would do.
+fn action_by_word(action: Json<'_>) -> Result<Action<'_>, DecodeError> {
+    const WRONG: DecodeError = DecodeError::WrongField("action");
+    const ACCESSES: [(&str, Access); 4] = [
+        ("read", Access::Read),
+        ("search", Access::Search),
+        ("write", Access::Write),
+        ("delete", Access::Delete),
+    ];
+    let members = match action {
+        Json::Text(word) if word == "none" => return Ok(Action::Internal),
+        Json::Text(word) if word == "fetch" => return Ok(Action::Fetch),
+        Json::Object(members) => members,
+        _ => return Err(WRONG),
+    };
+    let is_command = |name: &str| matches!(name, "shell" | "run" | "directory");
+    if members.iter().any(|(name, _)| is_command(name)) {
+        let (mut command, mut directory) = (None, None);
+        for (name, value) in members {
+            match (&*name, value) {
+                ("shell", Json::Text(text)) if command.is_none() => command = Some(text),
+                ("run", Json::List(words)) if command.is_none() && !words.is_empty() => {
+                    command = Some(quoted(&words).ok_or(WRONG)?.into());
+                }
+                ("directory", Json::Text(text)) => directory = Some(text),
+                _ => return Err(WRONG),
+            }
+        }
+        return command.ok_or(WRONG).map(|command| Action::Shell { command: Some(command), directory });
+    }
+    let mut uses = Vec::new();
+    for (name, value) in members {
+        let (param, access) = *ACCESSES.iter().find(|(word, _)| *word == name).ok_or(WRONG)?;
+        let paths = match value {
+            Json::List(paths) => paths,
+            path => vec![path],
+        };
+        for path in paths {
+            let Json::Text(path) = path else { return Err(WRONG) };
+            uses.push(FileUse { access, param: Cow::Borrowed(param), path: PathArg::Text(path) });
+        }
+    }
+    if uses.is_empty() { Err(WRONG) } else { Ok(Action::Files(uses)) }
+}
+
+/// The question, as the tools that ask one have it.
+fn question_input<'a>(members: &mut Members<'a>) -> Result<Json<'a>, DecodeError> {
+    let question = members.text("text")?.map(|text| (Cow::Borrowed("question"), Json::Text(text)));
+    Ok(Json::Object(question.into_iter().collect()))
+}
+
+/// What failed in the host.
+fn error_input<'a>(members: &mut Members<'a>) -> Result<Json<'a>, DecodeError> {
+    let mut error = Vec::new();
+    for name in ["message", "recoverable"] {
+        error.extend(members.take(name)?.map(|value| (Cow::Borrowed(name), value)));
+    }
+    Ok(Json::Object(error))
 }
 
 #[cfg(test)]

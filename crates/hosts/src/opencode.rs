@@ -48,18 +48,6 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-/// The user's words, without what the client itself adds to them.
-fn users_words(mut members: Members<'_>) -> Result<Option<Cow<'_, str>>, DecodeError> {
-    let parts = match members.take("parts")? {
-        Some(Json::List(parts)) => parts,
-        _ => Vec::new(),
-    };
-    let own = |part: &&Json<'_>| part.get("synthetic") != Some(&Json::Bool(true));
-    let texts: Vec<&str> =
-        parts.iter().filter(own).filter_map(|part| part.get("text").and_then(Json::text)).collect();
-    Ok((!texts.is_empty()).then(|| Cow::Owned(texts.join("\n"))))
-}
-
 impl Host for OpenCode {
     fn id(&self) -> &'static str {
         "opencode"
@@ -111,6 +99,7 @@ impl Host for OpenCode {
             }
         };
         Ok(Call {
+            id: members.text("callID")?,
             session,
             cwd,
             tool,
@@ -138,4 +127,16 @@ impl Host for OpenCode {
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         plain::refuse(phase, message)
     }
+}
+
+/// The user's words, without what the client itself adds to them.
+fn users_words(mut members: Members<'_>) -> Result<Option<Cow<'_, str>>, DecodeError> {
+    let parts = match members.take("parts")? {
+        Some(Json::List(parts)) => parts,
+        _ => Vec::new(),
+    };
+    let own = |part: &&Json<'_>| part.get("synthetic") != Some(&Json::Bool(true));
+    let texts: Vec<&str> =
+        parts.iter().filter(own).filter_map(|part| part.get("text").and_then(Json::text)).collect();
+    Ok((!texts.is_empty()).then(|| Cow::Owned(texts.join("\n"))))
 }

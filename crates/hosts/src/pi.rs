@@ -34,15 +34,6 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-/// The members of an event that hold what a tool gave back: together they are its output.
-const OUTPUT: [&str; 3] = ["content", "details", "structuredContent"];
-
-fn output<'a>(members: &mut Members<'a>) -> Option<Cow<'a, str>> {
-    let member = |name| members.raw(name).map(|value| format!("\"{name}\":{}", value.get()));
-    let members: Vec<_> = OUTPUT.into_iter().filter_map(member).collect();
-    (!members.is_empty()).then(|| Cow::Owned(format!("{{{}}}", members.join(","))))
-}
-
 impl Host for Pi {
     fn id(&self) -> &'static str {
         "pi"
@@ -92,6 +83,7 @@ impl Host for Pi {
             _ => None,
         };
         Ok(Call {
+            id: members.text("toolCallId")?,
             session: ctx.text("sessionId")?,
             cwd: ctx.text("cwd")?,
             transcript: ctx.text("sessionFile")?,
@@ -125,6 +117,15 @@ impl Host for Pi {
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         plain::refuse(phase, message)
     }
+}
+
+/// The members of an event that hold what a tool gave back: together they are its output.
+const OUTPUT: [&str; 3] = ["content", "details", "structuredContent"];
+
+fn output<'a>(members: &mut Members<'a>) -> Option<Cow<'a, str>> {
+    let member = |name| members.raw(name).map(|value| format!("\"{name}\":{}", value.get()));
+    let members: Vec<_> = OUTPUT.into_iter().filter_map(member).collect();
+    (!members.is_empty()).then(|| Cow::Owned(format!("{{{}}}", members.join(","))))
 }
 
 /// The same action, its paths as pi's own tools will read them.

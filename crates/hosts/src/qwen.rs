@@ -45,13 +45,6 @@ pub(crate) const TOOLS: Toolset = Toolset {
     ],
 };
 
-const DIALECT: Dialect = Dialect { host: "qwen", tools: TOOLS, phase: |event| Qwen.phase(event) };
-
-/// Denies in every form that the client obeys.
-fn deny(notice: Option<&str>, message: &str) -> Reply {
-    print_denial(&HookAnswer::with(notice, HookOutput::before("deny", Some(message))), message)
-}
-
 impl Host for Qwen {
     fn id(&self) -> &'static str {
         "qwen"
@@ -117,4 +110,11 @@ impl Host for Qwen {
             Some(Phase::After | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
         }
     }
+}
+
+const DIALECT: Dialect = Dialect { host: "qwen", tools: TOOLS, phase: |event| Qwen.phase(event) };
+
+/// Denies in every form that the client obeys.
+fn deny(notice: Option<&str>, message: &str) -> Reply {
+    print_denial(&HookAnswer::with(notice, HookOutput::before("deny", Some(message))), message)
 }

@@ -38,6 +38,8 @@ struct Event<'a> {
     #[serde(borrow)]
     tool_name: Option<Cow<'a, str>>,
     #[serde(borrow)]
+    tool_use_id: Option<Json<'a>>,
+    #[serde(borrow)]
     tool_input: Option<Json<'a>>,
     #[serde(borrow)]
     file_path: Option<Cow<'a, str>>,
@@ -56,10 +58,11 @@ impl Dialect {
     ) -> Result<Call<'a>, DecodeError> {
         let event: Event<'a> = serde_json::from_slice(stdin).map_err(malformed)?;
         let name = event_name(event.hook_event_name, named, "hook_event_name")?;
-        let prompt = match event.prompt {
-            Some(Json::Text(prompt)) => Some(prompt),
+        let text = |member: Option<Json<'a>>| match member {
+            Some(Json::Text(text)) => Some(text),
             _ => None,
         };
+        let prompt = text(event.prompt);
         let by_user = event.agent_id.is_none() && !prompt.as_deref().is_some_and(is_notification);
         let phase = turn_if_by_user((self.phase)(&name), by_user);
         let (tool, input, action) = match phase {
@@ -74,6 +77,7 @@ impl Dialect {
         };
         let response = event.tool_response.filter(|_| phase == Phase::After);
         Ok(Call {
+            id: text(event.tool_use_id),
             session: event.session_id,
             cwd: event.cwd,
             transcript: event.transcript_path,

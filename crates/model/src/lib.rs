@@ -32,7 +32,7 @@ pub use patch::{added, patched};
 pub use places::{Place, Places, below};
 pub use resolve::{Resolved, Resolver, Trouble, clean, has_dotdot};
 pub use secret_name::{SECRET_LOOK, SecretName, holds_secret, secret_name, secret_pattern};
-pub use team::{COORDINATOR, History, Lockout, Member, Team, TeamPhase, plain_name};
+pub use team::{COORDINATOR, History, Lockout, Member, TEAM_DIRECTORIES, Team, TeamPhase, plain_name};
 pub use terms::{RedactedOutput, Terms};
 pub use text::{shorten, visible};
 pub use tool_rule::{ToolAccess, ToolRule};

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// The role of the agent that hands out work and writes none itself.
 pub const COORDINATOR: &str = "coordinator";
 
+/// Where a team of agents keeps its files: one of these, at the top of a worktree.
+pub const TEAM_DIRECTORIES: [&str; 2] = [".squad", ".ai-team"];
+
 /// A name or a role as it is compared: `Backend Dev`, `backend_dev` and `@backend-dev` are the same.
 pub fn plain_name(name: &str) -> String {
     let name = name.trim().trim_start_matches('@').to_lowercase();

@@ -442,3 +442,25 @@ impl Verdict {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_ends_in_what_can_be_looked_up_however_long_it_is() {
+        let finding = Finding::new("destructive", Decision::Deny, FindingKind::Destructive)
+            .because("throws work away")
+            .instead("`git stash` keeps it");
+        assert_eq!(finding.message(), "throws work away; `git stash` keeps it [destructive]");
+        let ruled = finding.rule("git-clean");
+        assert_eq!(ruled.message(), "throws work away; `git stash` keeps it [destructive: git-clean]");
+        let urged = ruled.message_urging(Some("Ask the user"));
+        assert!(urged.ends_with("keeps it. Ask the user [destructive: git-clean]"), "{urged}");
+        let long = ruled.clone().because("x".repeat(1000)).message();
+        assert_eq!(long.chars().count(), MAX_MESSAGE);
+        assert!(long.ends_with(" [destructive: git-clean]"), "{long}");
+        let worded = Finding { wording: Some("no".into()), ..ruled };
+        assert_eq!(worded.message(), "no", "a profile's own words stay as they are");
+    }
+}

@@ -34,9 +34,9 @@ impl Policy for Inactive {
 impl Settings {
     /// Why the gate is inactive for this call, if it is.
     pub fn inactive(&self, facts: &Facts<'_>) -> Option<&'static Inactive> {
-        const MODE: &Inactive = &Inactive("the host's mode is one in which this profile does not stand");
+        const MODE: &Inactive = &Inactive("the host's mode is one in which this profile is inactive");
         const TRUST: &Inactive =
-            &Inactive("the project is not trusted, and this profile stands in trusted ones only");
+            &Inactive("the project is not trusted, and this profile is active in trusted ones only");
         const ROOT: &Inactive = &Inactive("the variable that names the root is not set to a directory");
         const PAUSED: &Inactive =
             &Inactive("a person has switched the gate off for a while (`toolgate pause`)");

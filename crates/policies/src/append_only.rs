@@ -3,7 +3,7 @@
 //! Why: what was decided and learned must stay as it was written; an entry that somebody rewrote afterwards is a lie about
 //! the past.
 //!
-//! Settings: `enabled` = whether it stands, `paths` = files and directories, by names below the team's directory (`*` stands
+//! Settings: `enabled` = whether it is on, `paths` = files and directories, by names below the team's directory (`*` stands
 //! for any part of a name), `message` of your own. Entries of `[[team.file]]` with `append-only = true` count too.
 //!
 //! Sees through: edits and whole new contents, compared with what stands in the file now; in shell commands `>>` and `tee -a`
@@ -23,7 +23,7 @@ use crate::team::FileRule;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AppendOnly {
-    /// Whether it stands.
+    /// Whether it is on.
     enabled: bool,
     /// Files and directories that may only grow.
     paths: Vec<String>,
@@ -101,7 +101,7 @@ impl Policy for GrowingFiles<'_> {
                 findings.push(
                     Finding::new("append-only", Decision::Deny, FindingKind::AppendOnly)
                         .because(format!(
-                            "{} {} `{}`, which is append-only: what stands in it stays",
+                            "{} {} `{}`, which is append-only: what is in it stays",
                             facts.tool,
                             used.access.verb(),
                             shorten(&path, 120)

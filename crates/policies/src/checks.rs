@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use regex_lite::{Regex, RegexBuilder};
 use toolgate_model::{ToolAccess, shorten};
 
 use crate::custom_rule::Rule;
@@ -95,14 +96,19 @@ fn check_rule(rule: &Rule) -> Result<(), String> {
 }
 
 /// Says what is wrong with a regular expression.
-pub(crate) fn check_regex(pattern: &str) -> Result<(), String> {
-    // One that takes long to try would be an attack on the deadline.
-    const LARGEST: usize = 1 << 14;
-    match regex_lite::RegexBuilder::new(pattern).size_limit(LARGEST).build() {
+fn check_regex(pattern: &str) -> Result<(), String> {
+    match bounded_regex(pattern) {
         Ok(built) if !pattern.is_empty() && built.is_match("") => {
             Err(format!("the pattern `{}` fits every text", shorten(pattern, 60)))
         }
         Ok(_) => Ok(()),
         Err(error) => Err(format!("the pattern `{}` cannot be used: {error}", shorten(pattern, 60))),
     }
+}
+
+/// A regular expression that does not take long to try: one that does would be an attack on the deadline.
+pub(crate) fn bounded_regex(pattern: &str) -> Result<Regex, regex_lite::Error> {
+    /// The most that one may take up when compiled, in bytes: `(x{999}){999}` is short.
+    const LARGEST: usize = 1 << 14;
+    RegexBuilder::new(pattern).size_limit(LARGEST).build()
 }

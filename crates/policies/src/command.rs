@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use toolgate_declaration::wildcard_fits;
 use toolgate_model::Run;
 
 /// A run in the words that rules know: `git-push -f` is `git push -f`, and the person's home is `~`.
@@ -379,33 +380,13 @@ fn glob_but(pattern: &str, text: &str) -> bool {
 /// Whether a text fits a pattern in which `*` stands for anything, `?` for one letter, `\*` and `\?` for themselves,
 /// whatever the case of letters.
 pub(crate) fn glob(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-    let (mut at, mut seen) = (0, 0);
-    // Where to go on when the text does not fit: behind the last star, one letter later.
-    let mut retry: Option<(usize, usize)> = None;
-    loop {
-        let letter = text.get(seen);
-        let step = match (pattern.get(at), letter) {
-            (Some(b'*'), _) => {
-                at += 1;
-                retry = Some((at, seen));
-                continue;
-            }
-            (None, None) => return true,
-            (Some(b'\\'), Some(letter @ (b'*' | b'?'))) if pattern.get(at + 1) == Some(letter) => Some(2),
-            (Some(b'?'), Some(_)) => Some(1),
-            (Some(wanted), Some(letter)) if wanted.eq_ignore_ascii_case(letter) => Some(1),
-            _ => None,
-        };
-        match (step, retry) {
-            (Some(step), _) => (at, seen) = (at + step, seen + 1),
-            (None, Some((behind, start))) if start < text.len() => {
-                (at, seen) = (behind, start + 1);
-                retry = Some((behind, start + 1));
-            }
-            (None, _) => return false,
-        }
-    }
+    let takes = |rest: &[u8], letter: &u8| match rest {
+        [b'\\', escaped @ (b'*' | b'?'), ..] if escaped == letter => Some(2),
+        [b'?', ..] => Some(1),
+        [wanted, ..] if wanted.eq_ignore_ascii_case(letter) => Some(1),
+        _ => None,
+    };
+    wildcard_fits(pattern.as_bytes(), text.as_bytes(), |letter| *letter == b'*', takes)
 }
 
 /// Whether a word holds one of the texts, blanks counted once. A text holds at most a few words and `*`.

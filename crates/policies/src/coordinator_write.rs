@@ -3,7 +3,7 @@
 //! Why: an agent that hands out work and also does it reviews nobody, keeps no record of who did what, and fills its
 //! context with details that are not its own.
 //!
-//! Settings: `enabled` = whether it stands.
+//! Settings: `enabled` = whether it is on.
 //!
 //! Sees through: the shell, links, `..`. A sub-agent of its session is an agent, and not the coordinator.
 //! Does not see: what it puts into a sub-agent's prompt, and what a script of the project writes.
@@ -18,7 +18,7 @@ use crate::project::{changed_in_project, is_built};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CoordinatorWrite {
-    /// Whether it stands.
+    /// Whether it is on.
     enabled: bool,
 }
 

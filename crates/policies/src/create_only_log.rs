@@ -2,7 +2,7 @@
 //!
 //! Why: a log is evidence of who did what. What can be edited afterwards proves nothing.
 //!
-//! Settings: `enabled` = whether it stands, `paths` = the directories of logs, by names below the team's directory.
+//! Settings: `enabled` = whether it is on, `paths` = the directories of logs, by names below the team's directory.
 //!
 //! Sees through: the shell (`>`, `>>`, `sed -i`, `mv`, `rm`), links, other letter case.
 //! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
@@ -20,7 +20,7 @@ use crate::project::{changed_in_project, takes_old_tree, team_path};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CreateOnlyLog {
-    /// Whether it stands.
+    /// Whether it is on.
     enabled: bool,
     /// The directories of logs.
     paths: Vec<String>,

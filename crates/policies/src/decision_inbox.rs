@@ -3,7 +3,7 @@
 //! Why: several agents that write one file overwrite each other, and a decision is one only once the coordinator has
 //! recorded it.
 //!
-//! Settings: `enabled` = whether it stands, `keepers` = names and roles, beside the coordinator, that may add to them.
+//! Settings: `enabled` = whether it is on, `keepers` = names and roles, beside the coordinator, that may add to them.
 //!
 //! Sees through: the shell, links, other letter case.
 //! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
@@ -19,7 +19,7 @@ use crate::project::{changed_in_project, takes_tree, team_path};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct DecisionInbox {
-    /// Whether it stands.
+    /// Whether it is on.
     enabled: bool,
     /// Names and roles, beside the coordinator, that may add to the decisions: who merges the inbox.
     keepers: Vec<String>,

@@ -40,7 +40,7 @@ use toolgate_model::{
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent switches of one policy")]
 pub(crate) struct DeclaredIo {
-    /// Whether it stands.
+    /// Whether it is on.
     enabled: bool,
     /// What is read: `a/b.txt`, `a/`, `src/**/*.rs`, below the session's root.
     inputs: Vec<Pattern>,

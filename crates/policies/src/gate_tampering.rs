@@ -161,3 +161,20 @@ impl Policy for GateTampering {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use toolgate_model::TEAM_DIRECTORIES;
+
+    use super::*;
+
+    #[test]
+    fn a_teams_record_is_closed_in_each_of_its_directories() {
+        for directory in TEAM_DIRECTORIES {
+            for file in ["lockout.json", "security-audit.log"] {
+                let pattern = format!("**/{directory}/{file}");
+                assert!(DENIED.contains(&pattern.as_str()), "{pattern}");
+            }
+        }
+    }
+}

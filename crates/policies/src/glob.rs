@@ -48,15 +48,15 @@ impl Names {
 
     /// Whether a glob that opens covers the path.
     pub(crate) fn covered_by(&self, glob: &str) -> bool {
-        let wanted = Wanted::of(glob);
-        self.spelled(&wanted).any(|names| wanted.covers(names))
+        let glob = Glob::of(glob);
+        self.spelled(&glob).any(|names| glob.covers(names))
     }
 
     /// Whether a glob that forbids covers the path: letters in either case count as the same, as some file systems have
     /// it.
     pub(crate) fn forbidden_by(&self, glob: &str) -> bool {
-        let wanted = Wanted::of(&glob.to_lowercase());
-        self.spelled(&wanted).any(|names| wanted.covers(&lower(names)))
+        let glob = Glob::of(&glob.to_lowercase());
+        self.spelled(&glob).any(|names| glob.covers(&lower(names)))
     }
 
     /// Whether one of the names, with or without its ending, is this bare word.
@@ -72,8 +72,8 @@ impl Names {
     /// Whether something that a forbidding glob covers may lie below the path, so that who moves it away moves that
     /// along, to a name that the glob does not cover.
     pub(crate) fn are_above(&self, glob: &str) -> bool {
-        let wanted = Wanted::of(&glob.to_lowercase());
-        self.spelled(&wanted).any(|names| leads_below(&wanted.names, &lower(names)))
+        let glob = Glob::of(&glob.to_lowercase());
+        self.spelled(&glob).any(|names| leads_below(&glob.names, &lower(names)))
     }
 
     /// Whether the path is the root itself.
@@ -82,22 +82,22 @@ impl Names {
     }
 
     /// The names to compare with the glob, in each spelling.
-    fn spelled(&self, wanted: &Wanted) -> impl Iterator<Item = &[String]> {
-        let below = self.below.iter().chain(&self.divided).filter(|_| !wanted.absolute);
-        below.chain(wanted.absolute.then_some(&self.whole)).map(Vec::as_slice)
+    fn spelled(&self, glob: &Glob) -> impl Iterator<Item = &[String]> {
+        let below = self.below.iter().chain(&self.divided).filter(|_| !glob.absolute);
+        below.chain(glob.absolute.then_some(&self.whole)).map(Vec::as_slice)
     }
 }
 
 /// A glob, taken apart.
-struct Wanted {
+struct Glob {
     names: Vec<String>,
     absolute: bool,
     /// Without a placeholder it covers everything below, too.
     plain: bool,
 }
 
-impl Wanted {
-    fn of(glob: &str) -> Wanted {
+impl Glob {
+    fn of(glob: &str) -> Glob {
         let glob = glob.trim().replace('\\', "/");
         let mut names = Vec::new();
         for name in split(&glob) {
@@ -107,7 +107,7 @@ impl Wanted {
                 _ => names.push(name),
             }
         }
-        Wanted { names, absolute: glob.starts_with('/'), plain: !glob.contains(['*', '?']) }
+        Glob { names, absolute: glob.starts_with('/'), plain: !glob.contains(['*', '?']) }
     }
 
     fn covers(&self, names: &[String]) -> bool {

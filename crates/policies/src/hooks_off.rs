@@ -28,7 +28,7 @@ impl Policy for HooksOff {
         findings.push(
             Finding::new("hooks-off", Decision::Deny, FindingKind::Tampering)
                 .because(reason.to_owned())
-                .instead("mend the file, or run `toolgate uninstall` in a terminal"),
+                .instead("fix the file, or run `toolgate uninstall` in a terminal"),
         );
     }
 }
@@ -55,7 +55,7 @@ mod tests {
         ] {
             let (decision, message) = refused(Some(change)).unwrap();
             assert_eq!(decision, Decision::Deny);
-            assert!(message.contains(why) && message.contains("mend the file"), "{message}");
+            assert!(message.contains(why) && message.contains("fix the file"), "{message}");
         }
     }
 }

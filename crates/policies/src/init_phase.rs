@@ -2,7 +2,7 @@
 //!
 //! Why: a team that nobody wanted is hard to get rid of once its files are in the repository.
 //!
-//! Settings: `enabled` = whether it stands. The phase is set by `toolgate phase`, by `--phase` in the hook's line, or, with
+//! Settings: `enabled` = whether it is on. The phase is set by `toolgate phase`, by `--phase` in the hook's line, or, with
 //! `init = true` in `[team]`, follows from there being no roster; what the user then says in the session agrees, unless it
 //! refuses or begins with a word that asks for a change; the answer to a question agrees where it begins with a yes.
 //!
@@ -22,7 +22,7 @@ const SCHEDULERS: &[&str] = &["CronCreate", "ScheduleWakeup"];
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct InitPhase {
-    /// Whether it stands.
+    /// Whether it is on.
     enabled: bool,
 }
 

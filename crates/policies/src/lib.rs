@@ -1,6 +1,51 @@
 //! Facts to findings. One policy a file: why it is there, its settings, one pure function, its table.
 //!
-//! A newcomer adds a policy here: one file, one line in [`POLICIES`], one field in [`Settings`].
+//! [`Settings`] are the words of `toolgate.toml`. They come from a shipped profile and the layers above it ([`stack`]), and make
+//! the rules that a call is judged by ([`Settings::ruleset`]). Nothing here has a disk, a clock or a host within reach.
+//!
+//! ```
+//! # #[cfg(feature = "files")] {
+//! use toolgate_model::{ActivationState, Agent, Facts, Phase, Places, Ruleset, Run, Team};
+//! use toolgate_policies::{read, stack};
+//!
+//! // A profile, and a layer on top of it.
+//! let layer = read("[rules]\ngit-clean = \"ask\"").unwrap();
+//! let settings = stack(Some("worktree"), "worktree", &[&layer]).unwrap();
+//!
+//! // What is known of a call that would run `git clean -f`.
+//! let (agent, team, places) = (Agent { id: None, kind: None }, Team::default(), Places::default());
+//! let words = ["git", "clean", "-f"].map(str::to_owned);
+//! let facts = Facts {
+//!     tool: "Bash",
+//!     agent: &agent,
+//!     team: &team,
+//!     phase: Phase::Before,
+//!     asks_user: false,
+//!     command: Some("git clean -f"),
+//!     places: &places,
+//!     activation: ActivationState::default(),
+//!     uses: Vec::new(),
+//!     runs: vec![Run::of(words.into())],
+//!     connects: false,
+//!     unknown: Vec::new(),
+//!     changes: Vec::new(),
+//!     expanded: Vec::new(),
+//!     config: None,
+//! };
+//!
+//! // Every policy is asked.
+//! let judges = settings.judges();
+//! let verdict = Ruleset::decide(&[settings.ruleset(&facts, &judges, false)], |_| false);
+//! assert_eq!(verdict.decision().word(), "ask");
+//! assert!(verdict.explanation().ends_with("[destructive: git-clean]"));
+//! # }
+//! ```
+//!
+//! # Adding a policy
+//!
+//! A policy is its file `src/<policy>.rs` and its row in the table of `src/registry.rs`, which makes the field of
+//! `[policy.<id>]`, the order, the page of the manual and the checks. The compiler asks for its `mod` line below, and a test for its
+//! file of cases, `cases/policies/<id>.toml`. A rule about commands needs no Rust at all: `packs/README.md`.
 
 mod activation;
 mod append_only;

@@ -3,7 +3,7 @@
 //! Why: these files lie in repositories and are shared, and every server that they start needs a key. All clients
 //! take a reference in its place.
 //!
-//! Settings: `enabled` = whether it stands. What counts as a secret by its looks is said by `[redaction]`.
+//! Settings: `enabled` = whether it is on. What counts as a secret by its looks is said by `[redaction]`.
 //!
 //! Sees through: `mcp*.json`, `.mcp.json` and the files of other names that clients read, wherever they lie, by file
 //! tools and by shell commands; values that look like nothing, if they stand in `env`, `headers` or `args` under a name
@@ -22,7 +22,7 @@ use crate::pattern::Probe;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct McpSecret {
-    /// Whether it stands.
+    /// Whether it is on.
     enabled: bool,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Why: the charter says what the agent is there for and what it may not do. One who writes that has no bounds.
 //!
-//! Settings: `enabled` = whether it stands.
+//! Settings: `enabled` = whether it is on.
 //!
 //! Sees through: the shell, links, other letter case; a helper in an agent's own session is that agent.
 //! Does not see: a charter that its host puts together from other files; what git brings in from another branch or a patch;
@@ -18,7 +18,7 @@ use crate::project::{changed_in_project, takes_tree, team_path};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct OwnCharter {
-    /// Whether it stands.
+    /// Whether it is on.
     enabled: bool,
 }
 

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use toolgate_declaration::wildcard_fits;
 use toolgate_model::{Place, Places, below};
 
 /// A path that patterns are tried on: looked at once, compared as bytes. There are a hundred patterns to a
@@ -232,33 +233,13 @@ fn names_match(names: &[u8], path: &[u8]) -> Option<usize> {
     fits.then_some(count)
 }
 
-/// One name against a pattern in which `*` stands for any run of characters. Linear in both.
+/// One name against a pattern in which `*` stands for any run of characters.
 pub(crate) fn wildcard(pattern: &[u8], name: &[u8]) -> bool {
     if !pattern.contains(&b'*') {
         return pattern == name;
     }
-    let (mut p, mut n) = (0, 0);
-    let mut retry: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                retry = Some((p + 1, n + 1));
-                p += 1;
-            }
-            Some(byte) if name.get(n) == Some(byte) => {
-                p += 1;
-                n += 1;
-            }
-            _ => match retry {
-                Some((after, from)) => {
-                    (p, n) = (after, from);
-                    retry = Some((after, from + 1));
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.get(p..).is_some_and(|rest| rest.iter().all(|byte| *byte == b'*'))
+    let same = |rest: &[u8], byte: &u8| (rest.first() == Some(byte)).then_some(1);
+    wildcard_fits(pattern, name, |byte| *byte == b'*', same)
 }
 
 /// The path in small letters, without characters that show as nothing, name by name.

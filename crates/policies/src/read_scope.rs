@@ -3,7 +3,7 @@
 //! Why: an agent that reads everybody's notes takes their tasks and their mistakes for its own, and pays for the
 //! reading on every turn.
 //!
-//! Settings: `enabled` = whether it stands. `read` of `[[team.file]]` entries whose path has a `{name}`: names and roles of those
+//! Settings: `enabled` = whether it is on. `read` of `[[team.file]]` entries whose path has a `{name}`: names and roles of those
 //! who may read besides its owner and the coordinator; without it everyone may. What an agent was handed with its work is
 //! open (`toolgate agent add --read`).
 //!
@@ -24,7 +24,7 @@ use crate::team::{FileRule, lists};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ReadScope {
-    /// Whether it stands.
+    /// Whether it is on.
     enabled: bool,
 }
 

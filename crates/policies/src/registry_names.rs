@@ -2,7 +2,7 @@
 //!
 //! Why: a name stays reserved for the agent that once had it, or else old records would speak of another one.
 //!
-//! Settings: `enabled` = whether it stands.
+//! Settings: `enabled` = whether it is on.
 //!
 //! Sees through: edits and whole new contents, both read as JSON with what stands in the file now; a name that is moved
 //! elsewhere in the file is taken out, one that is given to another entry too. A shell command that writes it is denied, since nobody can say what it leaves.
@@ -21,7 +21,7 @@ use crate::project::{changed_in_project, takes_old_tree, team_path};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RegistryNames {
-    /// Whether it stands.
+    /// Whether it is on.
     enabled: bool,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Why: whoever made a thing that was rejected tends to defend it. A second pair of hands is the point of a review.
 //!
-//! Settings: `enabled` = whether it stands, `escalate-after` = so many agents locked out of one artifact make the user be told at
+//! Settings: `enabled` = whether it is on, `escalate-after` = so many agents locked out of one artifact make the user be told at
 //! each further try. Lockouts are added by `toolgate lockout add` and taken back by `toolgate lockout clear`; they are kept in
 //! `lockout.json` of the team's directory and in toolgate's own state. An entry is a path below the root, a directory, a glob, or
 //! the bare name of an artifact (`auth` is `src/auth.ts` and `src/auth/`).
@@ -30,7 +30,7 @@ use crate::team::RosterEntry;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct ReviewerLockout {
-    /// Whether it stands.
+    /// Whether it is on.
     enabled: bool,
     /// So many locked out of one artifact make the user be told.
     escalate_after: usize,
@@ -44,7 +44,7 @@ impl Default for ReviewerLockout {
 
 impl ReviewerLockout {
     /// Whether lockouts are asked for at all.
-    pub(crate) fn stands(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.enabled
     }
 }
@@ -97,7 +97,7 @@ impl Policy for Lockouts<'_> {
                 Finding::new("reviewer-lockout", Decision::Deny, FindingKind::Failure)
                     .at(&used.param, place.lexical.to_string_lossy())
                     .because(format!("who may revise what cannot be read: {why}"))
-                    .instead("a person has to mend the file")
+                    .instead("a person has to fix the file")
                     .urgent(),
             );
             return;

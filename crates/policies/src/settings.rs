@@ -167,7 +167,7 @@ impl Settings {
 
     /// Whether it has to be known who may not revise what.
     pub fn asks_lockouts(&self) -> bool {
-        self.policy.reviewer_lockout.stands()
+        self.policy.reviewer_lockout.is_on()
     }
 
     /// Whether it has to be known what has happened in the session before a call of this kind is judged.

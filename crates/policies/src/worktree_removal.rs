@@ -1,4 +1,4 @@
-//! Denies the deletion of the worktree itself, of what it stands in, of its git directory, or of everything in it.
+//! Denies the deletion of the worktree itself, of what it lies in, of its git directory, or of everything in it.
 //!
 //! Why: what an agent may write it may also delete, and `rm -rf build` is daily work; but the worktree as a whole is
 //! not its own to take away, and with `.git` goes every commit that was never pushed.

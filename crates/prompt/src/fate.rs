@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::inventory::Entry;
+use crate::inventory::KnownRule;
 use crate::reading::Reading;
-use crate::{Finding, Kind, Outcome};
+use crate::{Finding, Outcome, RuleKind};
 
 /// What becomes of everything in a text.
 pub(super) struct Fates {
@@ -58,8 +58,8 @@ impl Fates {
         let mut places = Vec::new();
         for ((sentence, fate), stated) in outline.sentences.iter().zip(&self.sentences).zip(&reading.stated) {
             let found = match fate {
-                Fate::Goes => Some((Kind::Enforced, Outcome::Goes)),
-                Fate::Reminds(keep) => Some((Kind::Hybrid, Outcome::Shortened(keep.clone()))),
+                Fate::Goes => Some((RuleKind::Enforced, Outcome::Goes)),
+                Fate::Reminds(keep) => Some((RuleKind::Hybrid, Outcome::Shortened(keep.clone()))),
                 Fate::Stays(why) => why.told().map(|(kind, why)| (kind, Outcome::Stays(why))),
             };
             places.extend(found.map(|(kind, outcome)| (sentence.span.clone(), kind, stated, outcome)));
@@ -67,12 +67,12 @@ impl Fates {
         let nothing = BTreeSet::new();
         let headings = outline.headings.iter().zip(&self.headings).filter(|(_, goes)| **goes);
         places.extend(
-            headings.map(|(heading, _)| (heading.lines.clone(), Kind::Enforced, &nothing, Outcome::Goes)),
+            headings.map(|(heading, _)| (heading.lines.clone(), RuleKind::Enforced, &nothing, Outcome::Goes)),
         );
         for (table, stated) in outline.tables.iter().zip(&reading.tables) {
             if stated.iter().filter_map(entry).any(|entry| entry.policy.is_some()) {
                 let outcome = Outcome::Stays("a table is for looking up".to_owned());
-                places.push((table.lines.clone(), Kind::Hybrid, stated, outcome));
+                places.push((table.lines.clone(), RuleKind::Hybrid, stated, outcome));
             }
         }
         places.sort_by_key(|(span, ..)| span.start);
@@ -81,7 +81,8 @@ impl Fates {
         for (span, kind, stated, outcome) in places {
             line += reading.text.get(at..span.start).unwrap_or_default().matches('\n').count();
             at = span.start;
-            let told = |entry: &&Entry| (entry.kind == Kind::Guidance) == (kind == Kind::Guidance);
+            let told =
+                |entry: &&KnownRule| (entry.kind == RuleKind::Guidance) == (kind == RuleKind::Guidance);
             let told: Vec<_> = stated.iter().filter_map(entry).filter(told).collect();
             let policies: BTreeSet<_> = told.iter().filter_map(|entry| entry.policy.clone()).collect();
             findings.push(Finding {
@@ -100,13 +101,13 @@ impl Fates {
 
 impl Why {
     /// As a finding tells it; none where there is nothing to tell.
-    fn told(&self) -> Option<(Kind, String)> {
-        let hybrid = |why: &str| Some((Kind::Hybrid, why.to_owned()));
+    fn told(&self) -> Option<(RuleKind, String)> {
+        let hybrid = |why: &str| Some((RuleKind::Hybrid, why.to_owned()));
         match self {
             Why::Unknown => None,
-            Why::Guidance => Some((Kind::Guidance, "shapes the model's behaviour".to_owned())),
+            Why::Guidance => Some((RuleKind::Guidance, "shapes the model's behaviour".to_owned())),
             Why::Reminder => hybrid("is the short form"),
-            Why::More(words) => Some((Kind::Hybrid, format!("says more: {}", words.join(", ")))),
+            Why::More(words) => Some((RuleKind::Hybrid, format!("says more: {}", words.join(", ")))),
             Why::Refers => hybrid("refers to what stays"),
             Why::LeantOn => hybrid("what stays leans on it"),
             Why::Short => hybrid("is short as it is"),
@@ -125,7 +126,8 @@ struct Deciding<'a> {
 
 impl<'a> Deciding<'a> {
     fn new(reading: &'a Reading<'a>) -> Deciding<'a> {
-        let reminders: BTreeSet<&str> = reading.inventory.entries().iter().flat_map(Entry::kept).collect();
+        let reminders: BTreeSet<&str> =
+            reading.inventory.entries().iter().flat_map(KnownRule::kept).collect();
         let numbers = 0..reading.outline.sentences.len();
         let fates: Vec<_> = numbers.map(|number| reading.alone(number, &reminders)).collect();
         let kept = fates.iter().enumerate().filter(|(_, fate)| matches!(fate, Fate::Stays(_)));
@@ -237,7 +239,7 @@ impl<'a> Deciding<'a> {
     }
 
     /// Whether the short form stands in the text already.
-    fn is_said(&self, entry: &Entry) -> bool {
+    fn is_said(&self, entry: &KnownRule) -> bool {
         let kept = || {
             self.fates
                 .iter()

@@ -12,7 +12,7 @@ const SOURCE: &str = include_str!("inventory.toml");
 /// What becomes of a rule in a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum RuleKind {
     /// toolgate enforces it: it can leave the prompt.
     Enforced,
     /// toolgate enforces it, and the model does better if it knows: a short form stays.
@@ -21,13 +21,13 @@ pub enum Kind {
     Guidance,
 }
 
-impl Kind {
+impl RuleKind {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Enforced => "enforced",
-            Kind::Hybrid => "hybrid",
-            Kind::Guidance => "guidance",
+            RuleKind::Enforced => "enforced",
+            RuleKind::Hybrid => "hybrid",
+            RuleKind::Guidance => "guidance",
         }
     }
 }
@@ -49,7 +49,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Written {
     id: String,
-    kind: Kind,
+    kind: RuleKind,
     policy: Option<String>,
     about: String,
     #[serde(default)]
@@ -64,11 +64,11 @@ struct Written {
 
 /// One rule that prompts state.
 #[derive(Debug)]
-pub struct Entry {
+pub struct KnownRule {
     /// Its number in the inventory.
     pub id: String,
     /// What becomes of it.
-    pub kind: Kind,
+    pub kind: RuleKind,
     /// The policy that enforces it; none for guidance.
     pub policy: Option<String>,
     /// What it says.
@@ -85,7 +85,7 @@ pub struct Entry {
     phrases: Vec<usize>,
 }
 
-impl Entry {
+impl KnownRule {
     /// The sentences of what stays.
     pub(super) fn kept(&self) -> impl Iterator<Item = &str> {
         self.keep.iter().flat_map(|keep| split(keep).into_iter().filter_map(|span| keep.get(span)))
@@ -127,7 +127,7 @@ enum Sense {
 /// All that is known, ready for the search.
 #[derive(Debug)]
 pub struct Inventory {
-    entries: Vec<Entry>,
+    entries: Vec<KnownRule>,
     common: BTreeSet<String>,
     label: BTreeSet<String>,
     refers: BTreeSet<String>,
@@ -214,18 +214,19 @@ impl Inventory {
                 None => Vec::new(),
             };
             let told = match written.kind {
-                Kind::Enforced => written.policy.is_some() && written.keep.is_none(),
-                Kind::Hybrid => written.policy.is_some() && written.keep.is_some(),
-                Kind::Guidance => written.policy.is_none() && written.keep.is_none(),
+                RuleKind::Enforced => written.policy.is_some() && written.keep.is_none(),
+                RuleKind::Hybrid => written.policy.is_some() && written.keep.is_some(),
+                RuleKind::Guidance => written.policy.is_none() && written.keep.is_none(),
             };
             let of = written.of.as_ref();
-            let of =
-                of.map(|id| entries.iter().position(|entry: &Entry| entry.id == *id).ok_or(id)).transpose();
+            let of = of
+                .map(|id| entries.iter().position(|entry: &KnownRule| entry.id == *id).ok_or(id))
+                .transpose();
             let of = of.map_err(|id| format!("there is no entry `{id}` above `{}`", written.id))?;
             if !told || (forms.is_empty() && of.is_none()) {
                 return Err(format!("entry `{}` says too much or too little for its kind", written.id));
             }
-            entries.push(Entry {
+            entries.push(KnownRule {
                 id: written.id,
                 kind: written.kind,
                 policy: written.policy,
@@ -254,11 +255,11 @@ impl Inventory {
     }
 
     /// Every entry, in the file's order.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[KnownRule] {
         &self.entries
     }
 
-    pub(super) fn entry(&self, number: usize) -> Option<&Entry> {
+    pub(super) fn entry(&self, number: usize) -> Option<&KnownRule> {
         self.entries.get(number)
     }
 
@@ -288,12 +289,12 @@ impl Inventory {
     }
 
     /// Whether all groups of a form are there, in the sense that it wants.
-    fn is_said(&self, form: &[Group], kind: Kind, text: &Seen, around: &Surroundings<'_>) -> bool {
+    fn is_said(&self, form: &[Group], kind: RuleKind, text: &Seen, around: &Surroundings<'_>) -> bool {
         let above = |phrases: &[usize]| around.heading.has(phrases) || around.lead.has(phrases);
         let negated: BTreeSet<usize> = text.clauses(&self.not).collect();
         let forbids = form.iter().any(|group| group.sense == Sense::Forbidden);
         // Guidance may be put either way. A rule that is said under "you may not" is meant the other way round.
-        let either_way = forbids || kind == Kind::Guidance;
+        let either_way = forbids || kind == RuleKind::Guidance;
         if !either_way && above(&self.not) {
             return false;
         }
@@ -323,7 +324,7 @@ impl Inventory {
         entries: &BTreeSet<usize>,
         forbidden_above: bool,
     ) -> Vec<&'a Word> {
-        let entries: Vec<&Entry> = entries.iter().filter_map(|entry| self.entries.get(*entry)).collect();
+        let entries: Vec<&KnownRule> = entries.iter().filter_map(|entry| self.entries.get(*entry)).collect();
         let negated: BTreeSet<usize> = text.clauses(&self.not).collect();
         let ruled: BTreeSet<usize> = entries.iter().flat_map(|entry| entry.ruled(text)).collect();
         let forbidden = forbidden_above && negated.is_empty();

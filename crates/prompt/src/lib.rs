@@ -13,7 +13,7 @@ mod words;
 
 use serde::Serialize;
 
-pub use inventory::{Entry, Inventory, Kind};
+pub use inventory::{Inventory, KnownRule, RuleKind};
 
 /// What was found in a prompt.
 #[derive(Debug, Serialize)]
@@ -33,7 +33,7 @@ pub struct Finding {
     /// Where it begins, counted from one.
     pub line: usize,
     /// What it is.
-    pub kind: Kind,
+    pub kind: RuleKind,
     /// The entries of the inventory that it states.
     pub rules: Vec<String>,
     /// The policies that enforce it.

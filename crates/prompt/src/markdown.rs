@@ -104,14 +104,14 @@ struct Reader<'a> {
     skipped: Option<Skipped>,
 }
 
-struct Line<'a> {
+struct MarkdownLine<'a> {
     span: Range<usize>,
     indent: usize,
     /// Without indentation and end.
     text: &'a str,
 }
 
-impl Line<'_> {
+impl MarkdownLine<'_> {
     fn start_of_text(&self, raw: &str) -> usize {
         self.span.start + (raw.len() - raw.trim_start().len())
     }
@@ -129,7 +129,7 @@ pub(super) fn outline(text: &str) -> Outline {
         start = span.end;
         let indent = raw.chars().take_while(|c| matches!(c, ' ' | '\t'));
         let indent = indent.fold(0, |column, c| if c == '\t' { column / 4 * 4 + 4 } else { column + 1 });
-        lines.push(Line { span, indent, text: raw.trim() });
+        lines.push(MarkdownLine { span, indent, text: raw.trim() });
     }
     let mut index = 0;
     while let Some(line) = lines.get(index) {
@@ -141,7 +141,7 @@ pub(super) fn outline(text: &str) -> Outline {
 
 impl Reader<'_> {
     /// Takes a line in; says how many of the lines after it were taken with it.
-    fn line(&mut self, line: &Line<'_>, after: &[Line<'_>], first: bool) -> usize {
+    fn line(&mut self, line: &MarkdownLine<'_>, after: &[MarkdownLine<'_>], first: bool) -> usize {
         if self.skips(line) {
             return 0;
         }
@@ -222,7 +222,7 @@ impl Reader<'_> {
     }
 
     /// Whether the line belongs to what is skipped; ends that where it is its last.
-    fn skips(&mut self, line: &Line<'_>) -> bool {
+    fn skips(&mut self, line: &MarkdownLine<'_>) -> bool {
         let ends = match self.skipped {
             None => return false,
             Some(Skipped::Fence(mark, length)) => {
@@ -305,7 +305,7 @@ impl Reader<'_> {
     }
 
     /// What was taken for a paragraph is a heading.
-    fn underlined(&mut self, block: usize, line: &Line<'_>) {
+    fn underlined(&mut self, block: usize, line: &MarkdownLine<'_>) {
         debug_assert_eq!(block + 1, self.outline.blocks.len());
         if let Some(block) = self.outline.blocks.pop() {
             let level = if line.text.starts_with('=') { 1 } else { 2 };
@@ -313,7 +313,7 @@ impl Reader<'_> {
         }
     }
 
-    fn paragraph(&mut self, line: &Line<'_>) {
+    fn paragraph(&mut self, line: &MarkdownLine<'_>) {
         let start = line.start_of_text(self.text.get(line.span.clone()).unwrap_or_default());
         let inside = self.containers.last().and_then(|container| container.item);
         let block = self.block(line, start, None, inside);
@@ -322,7 +322,7 @@ impl Reader<'_> {
         }
     }
 
-    fn item(&mut self, line: &Line<'_>, marker: &Marker) {
+    fn item(&mut self, line: &MarkdownLine<'_>, marker: &Marker) {
         let Some(container) = self.containers.last_mut() else { return };
         let (inside, last) = (container.item, container.last);
         let list = match last {
@@ -346,7 +346,13 @@ impl Reader<'_> {
         self.containers.push(Container { indent, item: Some(block), last: Last::Nothing });
     }
 
-    fn block(&mut self, line: &Line<'_>, start: usize, list: Option<usize>, inside: Option<usize>) -> usize {
+    fn block(
+        &mut self,
+        line: &MarkdownLine<'_>,
+        start: usize,
+        list: Option<usize>,
+        inside: Option<usize>,
+    ) -> usize {
         let number = self.outline.blocks.len();
         self.outline.blocks.push(Block {
             lines: line.span.clone(),

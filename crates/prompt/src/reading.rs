@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::Kind;
+use crate::RuleKind;
 use crate::fate::{Fate, Why};
 use crate::inventory::{Inventory, Seen, Surroundings};
 use crate::markdown::{Outline, Sentence};
@@ -76,8 +76,9 @@ impl<'a> Reading<'a> {
         else {
             return Fate::Stays(Why::Unknown);
         };
-        let guides =
-            |entry: &usize| self.inventory.entry(*entry).is_some_and(|entry| entry.kind == Kind::Guidance);
+        let guides = |entry: &usize| {
+            self.inventory.entry(*entry).is_some_and(|entry| entry.kind == RuleKind::Guidance)
+        };
         if reminders.contains(self.words(sentence)) {
             return Fate::Stays(Why::Reminder);
         }

@@ -58,33 +58,35 @@ pub struct Found {
 
 /// A kind of secret that is known by more than a shape.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct SecretKind {
     pub(crate) id: &'static str,
     pub(crate) mark: &'static str,
     pub(crate) about: &'static str,
     rank: u8,
 }
 
-const PRIVATE_KEY: Kind = Kind { id: "private-key", mark: "PRIVATE_KEY", about: "a private key", rank: 0 };
+const PRIVATE_KEY: SecretKind =
+    SecretKind { id: "private-key", mark: "PRIVATE_KEY", about: "a private key", rank: 0 };
 const SHAPED: u8 = 1;
 const NEAR: u8 = 2;
-const AUTHORIZATION: Kind =
-    Kind { id: "authorization", mark: "AUTHORIZATION", about: "the credentials of a request", rank: 3 };
-const URL_PASSWORD: Kind =
-    Kind { id: "url-password", mark: "PASSWORD", about: "a password in an address", rank: 3 };
-const PASSWORD: Kind =
-    Kind { id: "password", mark: "PASSWORD", about: "a password behind its name", rank: 4 };
-const SECRET: Kind = Kind { id: "secret", mark: "SECRET", about: "a secret behind its name", rank: 4 };
-const RANDOM: Kind =
-    Kind { id: "random-value", mark: "SECRET", about: "a random value behind a telling name", rank: 5 };
-const EMAIL: Kind = Kind { id: "email", mark: "EMAIL", about: "an email address", rank: 6 };
+const AUTHORIZATION: SecretKind =
+    SecretKind { id: "authorization", mark: "AUTHORIZATION", about: "the credentials of a request", rank: 3 };
+const URL_PASSWORD: SecretKind =
+    SecretKind { id: "url-password", mark: "PASSWORD", about: "a password in an address", rank: 3 };
+const PASSWORD: SecretKind =
+    SecretKind { id: "password", mark: "PASSWORD", about: "a password behind its name", rank: 4 };
+const SECRET: SecretKind =
+    SecretKind { id: "secret", mark: "SECRET", about: "a secret behind its name", rank: 4 };
+const RANDOM: SecretKind =
+    SecretKind { id: "random-value", mark: "SECRET", about: "a random value behind a telling name", rank: 5 };
+const EMAIL: SecretKind = SecretKind { id: "email", mark: "EMAIL", about: "an email address", rank: 6 };
 
 /// All kinds that are no data file.
-pub(crate) const KINDS: [Kind; 7] =
+pub(crate) const KINDS: [SecretKind; 7] =
     [PRIVATE_KEY, AUTHORIZATION, URL_PASSWORD, PASSWORD, SECRET, RANDOM, EMAIL];
 
-impl From<Telling> for Kind {
-    fn from(telling: Telling) -> Kind {
+impl From<Telling> for SecretKind {
+    fn from(telling: Telling) -> SecretKind {
         match telling {
             Telling::Password => PASSWORD,
             Telling::Secret => SECRET,
@@ -95,8 +97,8 @@ impl From<Telling> for Kind {
 }
 
 impl Found {
-    pub(crate) fn of(kind: Kind, from: usize, to: usize) -> Found {
-        let Kind { id, mark, about, rank } = kind;
+    pub(crate) fn of(kind: SecretKind, from: usize, to: usize) -> Found {
+        let SecretKind { id, mark, about, rank } = kind;
         Found { from, to, pattern: id, mark, about, rank }
     }
 
@@ -436,7 +438,7 @@ mod tests {
 
     #[test]
     fn what_overlaps_is_one() {
-        let found = |kind: Kind, from, to| Found::of(kind, from, to);
+        let found = |kind: SecretKind, from, to| Found::of(kind, from, to);
         let all = apart(vec![
             found(EMAIL, 3, 9),
             found(URL_PASSWORD, 0, 5),

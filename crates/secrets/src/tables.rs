@@ -101,14 +101,14 @@ pub(crate) struct Literal {
 }
 
 /// A gram and the byte behind it, as far as both are the literal's, and the literal.
-pub(crate) struct Entry {
+pub(crate) struct GramEntry {
     bytes: u32,
     mask: u32,
     anchor: u16,
     pub(crate) offset: u8,
 }
 
-impl Entry {
+impl GramEntry {
     pub(crate) fn literal(&self) -> Option<&'static Literal> {
         LITERALS.get(usize::from(self.anchor))
     }
@@ -119,7 +119,7 @@ pub(crate) static GRAMS: &[u8; crate::gram::SLOTS] = include_bytes!(concat!(env!
 
 #[expect(clippy::unreadable_literal, reason = "the build writes them, nobody reads them")]
 mod made {
-    use super::{Anchor, Class, Entry, Literal, Pattern, Shape, Step, Text};
+    use super::{Anchor, Class, GramEntry, Literal, Pattern, Shape, Step, Text};
 
     include!(concat!(env!("OUT_DIR"), "/patterns.rs"));
 }
@@ -153,7 +153,7 @@ pub(crate) fn is_example(text: &[u8]) -> bool {
 }
 
 /// The literals that may have these four bytes, whose gram has this slot.
-pub(crate) fn entries(slot: usize, bytes: u32) -> impl Iterator<Item = &'static Entry> {
+pub(crate) fn entries(slot: usize, bytes: u32) -> impl Iterator<Item = &'static GramEntry> {
     let group = crate::gram::group(slot);
     let bound = |number: usize| GROUPS.get(number).copied().map_or(0, usize::from);
     let group = ENTRIES.get(bound(group)..bound(group + 1)).unwrap_or_default();

@@ -59,7 +59,7 @@ pub fn compile(world: &dyn World, sources: &SettingsSources<'_>) -> Result<Vec<S
 fn team_layers(
     world: &dyn World,
     sources: &SettingsSources<'_>,
-) -> Result<(Option<toml::Table>, Option<Rules>), SettingsError> {
+) -> Result<(Option<toml::Table>, Option<TeamRules>), SettingsError> {
     // The worktree and the main checkout.
     let tops = || sources.team.iter().filter_map(|team| team.lexical.parent());
     let read = |file: &PathBuf| match world.read(file, MAX_FILE + 1) {
@@ -92,7 +92,7 @@ fn team_layers(
         if !trusted {
             without_patterns(&mut table);
         }
-        Ok(Rules { table, trusted })
+        Ok(TeamRules { table, trusted })
     });
     Ok((Some(known), rules.transpose()?))
 }
@@ -125,7 +125,7 @@ pub fn team_rules(file: &Path, bytes: &[u8]) -> Result<squad::PolicyConfig, Sett
 }
 
 /// A team's own rules as a layer, and whether a person has trusted them.
-struct Rules {
+struct TeamRules {
     table: toml::Table,
     trusted: bool,
 }
@@ -165,7 +165,7 @@ fn without_patterns(rules: &mut toml::Table) {
 
 /// Reads one settings file, with errors that say where and what would be right.
 pub fn read_layer(file: &Path, bytes: &[u8]) -> Result<toml::Table, SettingsError> {
-    // Rules behind the point where reading stops would be rules that nobody follows.
+    // TeamRules behind the point where reading stops would be rules that nobody follows.
     if bytes.len() > MAX_FILE {
         return Err(SettingsError::new(file.into(), None, "is larger than 1 MiB; make it smaller".into()));
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::reader::{Parser, Result, push_quoted, span, span_at};
 use crate::words::Quoting;
 use crate::{
-    Arithmetic, Assignment, Command, Element, Index, Item, Kind, List, Operation, Part, Redirect,
+    Arithmetic, Assignment, Command, CommandKind, Element, Index, Item, List, Operation, Part, Redirect,
     RedirectTarget, Span, Value, Word,
 };
 
@@ -252,14 +252,14 @@ impl<'s> Placing<'_, 's> {
 
     fn command(&mut self, command: &mut Command<'s>) {
         match &mut command.kind {
-            Kind::Simple { assignments, words } => {
+            CommandKind::Simple { assignments, words } => {
                 for assignment in assignments {
                     self.assignment(assignment);
                 }
                 self.words(words);
             }
-            Kind::Group(list) | Kind::Subshell(list) => self.list(list),
-            Kind::If { branches, otherwise } => {
+            CommandKind::Group(list) | CommandKind::Subshell(list) => self.list(list),
+            CommandKind::If { branches, otherwise } => {
                 for (condition, body) in branches {
                     self.list(condition);
                     self.list(body);
@@ -268,30 +268,30 @@ impl<'s> Placing<'_, 's> {
                     self.list(list);
                 }
             }
-            Kind::While { condition, body, .. } => {
+            CommandKind::While { condition, body, .. } => {
                 self.list(condition);
                 self.list(body);
             }
-            Kind::For { words, body, .. } => {
+            CommandKind::For { words, body, .. } => {
                 self.words(words.as_deref_mut().unwrap_or_default());
                 self.list(body);
             }
-            Kind::ForArithmetic { clauses, body } => {
+            CommandKind::ForArithmetic { clauses, body } => {
                 for clause in clauses {
                     self.arithmetic(clause);
                 }
                 self.list(body);
             }
-            Kind::Case { subject, arms } => {
+            CommandKind::Case { subject, arms } => {
                 self.parts(&mut subject.parts);
                 for arm in arms {
                     self.words(&mut arm.patterns);
                     self.list(&mut arm.body);
                 }
             }
-            Kind::Function { body, .. } | Kind::Coproc { body, .. } => self.command(body),
-            Kind::Test(words) => self.words(words),
-            Kind::Arithmetic(arithmetic) => self.arithmetic(arithmetic),
+            CommandKind::Function { body, .. } | CommandKind::Coproc { body, .. } => self.command(body),
+            CommandKind::Test(words) => self.words(words),
+            CommandKind::Arithmetic(arithmetic) => self.arithmetic(arithmetic),
         }
         for redirect in &mut command.redirects {
             self.redirect(redirect);

@@ -58,14 +58,14 @@ pub struct Command<'s> {
     /// From its first to its last character, redirections included, bodies of here-documents not.
     pub span: Span,
     /// What it is.
-    pub kind: Kind<'s>,
+    pub kind: CommandKind<'s>,
     /// In the order in which they stand.
     pub redirects: Vec<Redirect<'s>>,
 }
 
 /// The kinds of commands.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind<'s> {
+pub enum CommandKind<'s> {
     /// `A=1 B=2 name word word`; may have no words, or nothing but redirections.
     Simple {
         /// What stands before the name.

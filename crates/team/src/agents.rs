@@ -4,7 +4,7 @@
 //! that cannot be read, or that holds something which this version does not know, is an error: without its entry
 //! an agent would be a stranger without limits.
 //!
-//! Against whom: an agent that says it is another. The file stands in the state directory, where no agent writes.
+//! Against whom: an agent that says it is another. The file is in the state directory, where no agent writes.
 
 use std::collections::BTreeMap;
 use std::fmt;

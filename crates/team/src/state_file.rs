@@ -23,9 +23,9 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
-    /// A link, a directory or a device stands where it should be.
+    /// There is a link, a directory or a device where it should be.
     NotAFile {
-        /// What stands there.
+        /// Where.
         path: PathBuf,
     },
     /// It is larger than such a file may be.
@@ -35,7 +35,7 @@ pub enum FileError {
         /// What it may have.
         bytes: usize,
     },
-    /// What stands on a line has no meaning that we know.
+    /// A line has no meaning that we know.
     Malformed {
         /// The file.
         path: PathBuf,
@@ -115,7 +115,7 @@ impl std::error::Error for FileError {
     }
 }
 
-/// All of a regular file; `None` where nothing stands there.
+/// All of a regular file; `None` where there is none.
 pub(crate) fn read_whole(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, FileError> {
     match OpenOptions::new().read(true).custom_flags(flags(OFlags::empty())).open(path) {
         Ok(file) => read_open(path, &file, limit).map(Some),
@@ -126,7 +126,7 @@ pub(crate) fn read_whole(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, F
     }
 }
 
-/// All of an open file, from where it stands.
+/// All of an open file, from its current position on.
 pub(crate) fn read_open(path: &Path, file: &File, limit: usize) -> Result<Vec<u8>, FileError> {
     let found = file.metadata().map_err(|error| FileError::about(path, error))?;
     if !found.is_file() {
@@ -183,7 +183,7 @@ pub(crate) fn open_locked(path: &Path, whose: Whose, deadline: Instant) -> Resul
     Err(FileError::Busy { path: path.to_path_buf() })
 }
 
-/// The directory that a file stands in.
+/// The directory that holds a file.
 pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }

@@ -1,11 +1,13 @@
 //! What a call does, by the meaning of its name.
 
+use super::calls::{self, Meaning, Special, Touch, Use, Uses};
 use super::expr::Callee;
 use super::scan::{EVALUATES, RUNS, Scan, look};
 use super::special::positional;
 use super::value::Value;
 use super::walk::{Arg, Target};
-use super::{Deed, Language, Path, calls};
+use super::{Deed, Path};
+use crate::language::Language;
 use Value::{Any, Closure, List, Map, Nothing, Number, Part, Scratch, Texts, Thing};
 
 impl Scan {
@@ -24,7 +26,7 @@ impl Scan {
             args = flat.collect();
         }
         // Not assigned yet: the next walk knows more.
-        if !self.told
+        if !self.reports
             && callee.value == Nothing
             && callee.object.as_ref().is_none_or(|object| *object == Nothing)
             && !self.functions.contains_key(&callee.name)
@@ -63,7 +65,7 @@ impl Scan {
                 known = true;
                 let object = callee.object.as_ref().filter(|_| own);
                 let value = self.act(meaning, object, &args, thing.rsplit('.').next().unwrap_or(thing));
-                if meaning == "!add" {
+                if meaning == Meaning::Special(Special::Add) {
                     self.append(callee, &args);
                 }
                 result = result.or(value);
@@ -75,7 +77,7 @@ impl Scan {
         {
             known = true;
             result = self.act(meaning, callee.object.as_ref(), &args, &callee.name);
-            if meaning == "!add" {
+            if meaning == Meaning::Special(Special::Add) {
                 self.append(callee, &args);
             }
         }
@@ -96,7 +98,7 @@ impl Scan {
                 }
             }
             let returned = self.names.get(&format!("{own}()")).cloned();
-            let unset = if self.told { Any(args.iter().any(|arg| arg.value.foreign())) } else { Nothing };
+            let unset = if self.reports { Any(args.iter().any(|arg| arg.value.foreign())) } else { Nothing };
             return result.or(returned.unwrap_or(unset));
         }
         if known {
@@ -109,7 +111,7 @@ impl Scan {
     }
 
     /// What a name means, and whether it is a method of some object.
-    pub(super) fn meaning(&self, thing: &str, method: bool) -> (Option<&'static str>, bool) {
+    pub(super) fn meaning(&self, thing: &str, method: bool) -> (Option<Meaning>, bool) {
         // `remove.call(x)` is a call of `remove`.
         let plain =
             [".call", ".apply", ".bind", ".to_proc"].iter().find_map(|suffix| thing.strip_suffix(suffix));
@@ -178,10 +180,7 @@ impl Scan {
                 }
                 Thing(name) => {
                     let Some(meaning) = self.meaning(name, false).0 else { continue };
-                    if matches!(
-                        meaning,
-                        "!pure" | "!number" | "!id" | "!list" | "!connect" | "!path" | "!import" | "!join"
-                    ) {
+                    if matches!(meaning, Meaning::Special(special) if !acts_on_items(special)) {
                         continue;
                     }
                     let items: Vec<Arg> = object
@@ -193,7 +192,7 @@ impl Scan {
                             other => Arg::of(other.item()),
                         })
                         .collect();
-                    self.source |= meaning == "!source";
+                    self.source |= meaning == Meaning::Special(Special::Source);
                     if !items.is_empty() {
                         self.act(meaning, None, &items, name);
                     }
@@ -204,104 +203,105 @@ impl Scan {
     }
 
     /// `own` is the name itself.
-    pub(super) fn act(
-        &mut self,
-        meaning: &'static str,
-        object: Option<&Value>,
-        args: &[Arg],
-        own: &str,
-    ) -> Value {
-        if meaning.starts_with('!') {
-            return self.special(meaning, object, args, own);
+    pub(super) fn act(&mut self, meaning: Meaning, object: Option<&Value>, args: &[Arg], own: &str) -> Value {
+        match meaning {
+            Meaning::Special(special) => self.special(special, object, args, own),
+            Meaning::Uses(uses) => self.used(uses, object, args, own),
+            Meaning::OwnModule | Meaning::ConnectingModule => Any(false),
         }
+    }
+
+    fn used(&mut self, uses: Uses, object: Option<&Value>, args: &[Arg], own: &str) -> Value {
         let values = positional(args);
-        let inplace = args.iter().any(|arg| arg.name.as_deref() == Some("inplace"));
         let mut result = Any(false);
-        let mut letters = meaning.chars().peekable();
-        let mut at = 0;
-        while let Some(letter) = letters.next() {
-            let value = if letter == '^' {
-                let Some(letter) = letters.next() else { break };
-                let path = object
-                    .filter(|object| !matches!(object, Thing(_) | Nothing | List(_) | Map(_) | Number(_)));
-                // `x.exists()`, `x.rename(…)` may be of anything, `x.write_text()` is of a path.
-                let sure = matches!(path, Some(Texts(_) | Part(..) | Scratch));
-                let python = self.language == Language::Python;
-                let Some(path) = path.filter(|_| {
-                    sure || (python && matches!(letter, 'w' | 'd') && own != "rename" && own != "save")
-                }) else {
-                    return if letter == 'o' || letter == 'r' {
-                        self.opened_by_other(letter, &values)
-                    } else {
-                        Any(object.is_some_and(Value::foreign))
-                    };
-                };
-                if letter == 'o' {
-                    let mode = values.first().cloned().flatten();
-                    result = self.open(&path.clone(), mode.as_ref());
-                    continue;
-                }
-                result = self.touch_value(letter, &path.clone());
-                continue;
-            } else {
-                values.get(at).cloned().flatten()
-            };
-            let many = letters.peek() == Some(&'*');
-            match (letter, value) {
-                ('-', _) => {}
-                ('s', Some(value)) => {
+        if let Some(used) = uses.object {
+            match self.object_used(used, object, &values, own) {
+                Ok(value) => result = value,
+                Err(value) => return value,
+            }
+        }
+        let inplace = args.iter().any(|arg| arg.name.as_deref() == Some("inplace"));
+        for (at, used) in uses.arguments.into_iter().flatten().enumerate() {
+            match (used, values.get(at).cloned().flatten()) {
+                (Use::Nothing, _) | (Use::Shell | Use::Open, None) => {}
+                (Use::Shell, Some(value)) => {
                     self.shell(&value, args);
                     result = Any(true);
                 }
-                ('s', None) => {}
-                // `open(*list)`, `open(**options)`
-                ('o', Some(List(items))) if values.len() == 1 => {
-                    let path = items.first().cloned().unwrap_or(Nothing);
-                    result = self.open(&path, items.get(1));
-                }
-                ('o', Some(options @ Map(_))) => {
-                    let mode = options.under(&Value::text("mode"));
-                    result = self.open(&options.under(&Value::text("file")), Some(&mode));
-                }
-                ('o', Some(value)) => {
-                    let mode = values.get(at + 1).cloned().flatten();
-                    result = self.open(&value, mode.as_ref());
-                }
-                (letter, Some(value)) => {
-                    let letter = if inplace { 'w' } else { letter };
-                    let value = self.touch_value(letter, &value);
+                (Use::Open, Some(value)) => result = self.argument_opened(&value, at, &values),
+                (Use::Touch(touch), Some(value)) => {
+                    let touch = if inplace { Touch::Write } else { touch };
+                    let value = self.touch_value(touch, &value);
                     if at == 0 {
                         result = value;
                     }
-                    if many {
+                    if uses.repeats && uses.arguments.get(at + 1).is_none_or(Option::is_none) {
                         for value in values.iter().skip(at + 1).flatten() {
-                            self.touch_value(letter, value);
+                            self.touch_value(touch, value);
                         }
                     }
                 }
                 // `zip.extractall()`
-                ('w', None) if own.starts_with("extract") => {
-                    self.touch_value('w', &Value::text("."));
+                (Use::Touch(Touch::Write), None) if own.starts_with("extract") => {
+                    self.touch_value(Touch::Write, &Value::text("."));
                 }
-                _ => {}
+                (Use::Touch(_), None) => {}
             }
-            if many {
-                break;
-            }
-            at += 1;
         }
         result
     }
 
-    /// `.open(…)` of an object that is no path: `Image.open('x')`.
-    pub(super) fn opened_by_other(&mut self, letter: char, values: &[Option<Value>]) -> Value {
-        if letter == 'o'
-            && let Some(Some(value @ (Texts(_) | Part(..)))) = values.first()
-        {
-            let mode = values.get(1).cloned().flatten();
-            return self.open(value, mode.as_ref());
+    /// What is done with the object of a call. `Err` is the value of the whole call, where the object is no path.
+    fn object_used(
+        &mut self,
+        used: Use,
+        object: Option<&Value>,
+        values: &[Option<Value>],
+        own: &str,
+    ) -> Result<Value, Value> {
+        let path =
+            object.filter(|object| !matches!(object, Thing(_) | Nothing | List(_) | Map(_) | Number(_)));
+        // `x.exists()`, `x.rename(…)` may be of anything, `x.write_text()` is of a path.
+        let sure = matches!(path, Some(Texts(_) | Part(..) | Scratch));
+        let changes = matches!(used, Use::Touch(Touch::Write | Touch::Delete));
+        let of_path = self.language == Language::Python && changes && own != "rename" && own != "save";
+        let Some(path) = path.filter(|_| sure || of_path) else {
+            return Err(match used {
+                Use::Open => self.opened_by_other(values),
+                Use::Touch(Touch::Read) => Any(true),
+                Use::Touch(_) | Use::Shell | Use::Nothing => Any(object.is_some_and(Value::foreign)),
+            });
+        };
+        Ok(match used {
+            Use::Open => self.open(path, values.first().and_then(Option::as_ref)),
+            Use::Touch(touch) => self.touch_value(touch, path),
+            Use::Shell | Use::Nothing => Any(false),
+        })
+    }
+
+    fn argument_opened(&mut self, value: &Value, at: usize, values: &[Option<Value>]) -> Value {
+        match value {
+            // `open(*list)`, `open(**options)`
+            List(items) if values.len() == 1 => {
+                let path = items.first().cloned().unwrap_or(Nothing);
+                self.open(&path, items.get(1))
+            }
+            options @ Map(_) => {
+                let mode = options.under(&Value::text("mode"));
+                self.open(&options.under(&Value::text("file")), Some(&mode))
+            }
+            value => self.open(value, values.get(at + 1).and_then(Option::as_ref)),
         }
-        Any(true)
+    }
+
+    /// `.open(…)` of an object that is no path: `Image.open('x')`.
+    fn opened_by_other(&mut self, values: &[Option<Value>]) -> Value {
+        match values.first() {
+            Some(Some(value @ (Texts(_) | Part(..)))) => {
+                self.open(value, values.get(1).and_then(Option::as_ref))
+            }
+            _ => Any(true),
+        }
     }
 
     pub(super) fn open(&mut self, path: &Value, mode: Option<&Value>) -> Value {
@@ -326,33 +326,33 @@ impl Scan {
                 return Any(true);
             }
         }
-        self.touch_value(if writes { 'w' } else { 'r' }, path);
+        self.touch_value(if writes { Touch::Write } else { Touch::Read }, path);
         if matches!(path, Scratch) { Scratch } else { Any(true) }
     }
 
     /// Uses a file, and says what comes of it.
-    pub(super) fn touch_value(&mut self, letter: char, value: &Value) -> Value {
-        self.touch(letter, value);
-        match (letter, value) {
-            ('l', Texts(_) | Part(..)) => match value.clone().below(&Any(false)) {
+    pub(super) fn touch_value(&mut self, touch: Touch, value: &Value) -> Value {
+        self.touch(touch, value);
+        match (touch, value) {
+            (Touch::List, Texts(_) | Part(..)) => match value.clone().below(&Any(false)) {
                 Part(start, _) => Part(start, false),
                 other => other,
             },
-            ('l', other) => other.item(),
-            ('r', _) => Any(true),
-            _ => Any(false),
+            (Touch::List, other) => other.item(),
+            (Touch::Read, _) => Any(true),
+            (Touch::Write | Touch::Delete | Touch::Enter, _) => Any(false),
         }
     }
 
-    pub(super) fn touch(&mut self, letter: char, value: &Value) {
-        let deed: fn(Path) -> Deed = match letter {
-            'r' => Deed::Read,
-            'l' => Deed::List,
-            'd' => Deed::Delete,
-            'e' => Deed::Enter,
-            _ => Deed::Write,
+    pub(super) fn touch(&mut self, touch: Touch, value: &Value) {
+        let deed: fn(Path) -> Deed = match touch {
+            Touch::Read => Deed::Read,
+            Touch::List => Deed::List,
+            Touch::Write => Deed::Write,
+            Touch::Delete => Deed::Delete,
+            Touch::Enter => Deed::Enter,
         };
-        let changes = matches!(letter, 'w' | 'd' | 'e');
+        let changes = matches!(touch, Touch::Write | Touch::Delete | Touch::Enter);
         self.acts |= changes;
         match value {
             Texts(texts) => {
@@ -376,21 +376,21 @@ impl Scan {
                     }
                 }
             }
-            List(items) => items.iter().for_each(|item| self.touch(letter, item)),
-            Map(pairs) => pairs.iter().for_each(|(key, _)| self.touch(letter, key)),
+            List(items) => items.iter().for_each(|item| self.touch(touch, item)),
+            Map(pairs) => pairs.iter().for_each(|(key, _)| self.touch(touch, key)),
             Scratch | Number(_) => {}
             Part(start, _) if start.contains("://") => self.note(Deed::Connect),
             // Looking below a known directory does little, whatever the name.
             Part(start, foreign)
                 if (!foreign && !self.source && !self.dots)
-                    || (letter == 'l' && start.contains('/') && !start.starts_with(['/', '~'])) =>
+                    || (touch == Touch::List && start.contains('/') && !start.starts_with(['/', '~'])) =>
             {
                 let directory = start.rfind('/').and_then(|at| start.get(..=at));
                 self.note(deed(Path::Below(directory.unwrap_or(".").to_owned())));
             }
             Any(false) | Nothing | Thing(_) | Closure(_) if !self.source && !self.dots => {
                 // A directory that is entered may hold all that follows.
-                if letter == 'l' && !self.told {
+                if touch == Touch::List && !self.reports {
                     return;
                 }
                 self.loose |= changes;
@@ -407,7 +407,7 @@ impl Scan {
             Texts(texts) => texts.iter().for_each(|text| self.start(Deed::Shell(text.clone()), args)),
             Number(_) => {}
             List(_) => self.run(&[Arg::of(command.clone())]),
-            Nothing if !self.told => {}
+            Nothing if !self.reports => {}
             _ => self.note(RUNS),
         }
     }
@@ -443,7 +443,7 @@ impl Scan {
             (least.min(count), several + usize::from(count > 1))
         });
         if least == 0 || several > 1 {
-            if self.told || !words.iter().any(|word| matches!(word, Nothing)) {
+            if self.reports || !words.iter().any(|word| matches!(word, Nothing)) {
                 self.note(RUNS);
             }
             return;
@@ -506,7 +506,7 @@ impl Scan {
         match code {
             Some(Texts(texts)) => {
                 self.acts = true;
-                if self.told {
+                if self.reports {
                     for text in texts {
                         look(self.language, text, self.nested + 1, &self.names.clone(), &mut self.deeds);
                     }
@@ -518,4 +518,19 @@ impl Scan {
             Some(_) => self.note(EVALUATES),
         }
     }
+}
+
+/// Whether a function of this meaning does something with each item that it is called with.
+fn acts_on_items(special: Special) -> bool {
+    !matches!(
+        special,
+        Special::Pure
+            | Special::Number
+            | Special::Id
+            | Special::List
+            | Special::Connect
+            | Special::Path
+            | Special::Import
+            | Special::Join
+    )
 }

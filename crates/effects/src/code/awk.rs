@@ -523,7 +523,7 @@ fn formatted(format: &str) -> Vec<Piece> {
 mod tests {
     use super::*;
 
-    fn told(program: &str) -> Vec<String> {
+    fn deeds_of(program: &str) -> Vec<String> {
         let path = |path: Path| match path {
             Path::Known(path) => path,
             Path::Below(path) => format!("{path}*"),
@@ -578,12 +578,12 @@ mod tests {
             "{ close(\"x\"); fflush() }",
             "{ $3 = \"x\"; print }",
         ] {
-            assert_eq!(told(program), Vec::<String>::new(), "{program}");
+            assert_eq!(deeds_of(program), Vec::<String>::new(), "{program}");
         }
     }
 
     #[test]
-    fn files_and_commands_are_told() {
+    fn files_and_commands_are_found() {
         for (program, expected) in [
             ("BEGIN{print \"x\" >> \"/home/a/.bashrc\"}", vec!["write /home/a/.bashrc"]),
             ("{print > \"out.txt\"}", vec!["write out.txt"]),
@@ -643,7 +643,7 @@ mod tests {
             ("{print \"x\" > \"a\" ; print \"y\" >> \"b\"}", vec!["write a", "write b"]),
             ("/x/ {print > \"a\"} # > \"c\"\n!/y/ {print > \"b\"}", vec!["write a", "write b"]),
         ] {
-            assert_eq!(told(program), expected, "{program}");
+            assert_eq!(deeds_of(program), expected, "{program}");
         }
     }
 }

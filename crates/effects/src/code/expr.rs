@@ -1,11 +1,12 @@
 //! The expressions of a program: what they come to, and which calls they make.
 
+use super::calls::{self, Meaning, Special};
 use super::lex::{Piece, Token};
 use super::names::canonical;
 use super::scan::{EVALUATES, MAX_LEVEL, RUNS, Scan};
 use super::value::Value;
 use super::walk::{Arg, At, Target, collection};
-use super::{Language, calls};
+use crate::language::Language;
 use Value::{Any, Closure, List, Nothing, Number, Part, Scratch, Texts, Thing};
 
 /// A value and the names that it stands for.
@@ -453,7 +454,7 @@ impl Scan {
         }
         // A function that is named may be called where we do not see it.
         if let (Thing(name), Some(_)) = (&callee.value, &callee.object) {
-            self.acts |= self.meaning(name, false).0.is_some_and(calls::changes);
+            self.acts |= self.meaning(name, false).0.is_some_and(Meaning::changes);
         }
         let targets = target.into_iter().map(|name| Target { name, key: None }).collect();
         Operand { value: callee.value, targets }
@@ -640,7 +641,7 @@ impl Scan {
     pub(super) fn index(&mut self, value: &Value, key: &Value) -> Value {
         match value {
             Thing(name) if Self::environment(name) => Self::variable(key),
-            Thing(name) if name == "Dir" => self.special("!glob", None, &[Arg::of(key.clone())], ""),
+            Thing(name) if name == "Dir" => self.special(Special::Glob, None, &[Arg::of(key.clone())], ""),
             Thing(name) => {
                 let base = name.strip_suffix(".__dict__").unwrap_or(name);
                 let modules = base == "sys.modules" || base == "globals()" || base == "require.cache";
@@ -648,7 +649,9 @@ impl Scan {
                     Some(key) if modules => Thing(canonical(key)),
                     Some(key) => self.member(&Thing(base.to_owned()), key),
                     None => {
-                        if calls::meaning(self.language, &format!("={base}")) == Some("own") || base != name {
+                        if calls::meaning(self.language, &format!("={base}")) == Some(Meaning::OwnModule)
+                            || base != name
+                        {
                             self.note(EVALUATES);
                         }
                         Any(false)

@@ -1,11 +1,13 @@
 //! What a program imports.
 
+use super::Deed;
+use super::calls::{self, Meaning, Touch};
 use super::lex::{Piece, Token};
 use super::names::canonical;
 use super::scan::Scan;
 use super::value::Value;
 use super::walk::At;
-use super::{Deed, Language, calls};
+use crate::language::Language;
 use Value::{Any, Thing};
 
 impl Scan {
@@ -70,7 +72,7 @@ impl Scan {
             }
             t.at += 1;
             let full = format!("{module}.{name}");
-            connects |= calls::meaning(self.language, &format!("={full}")) == Some("connect");
+            connects |= calls::meaning(self.language, &format!("={full}")) == Some(Meaning::ConnectingModule);
             let own = if t.eat_word("as") {
                 let own = t.word();
                 t.at += 1;
@@ -133,8 +135,8 @@ impl Scan {
         let mut own = false;
         loop {
             match calls::meaning(self.language, &format!("={name}")) {
-                Some("connect") => return self.note(Deed::Connect),
-                Some("own") => own = true,
+                Some(Meaning::ConnectingModule) => return self.note(Deed::Connect),
+                Some(Meaning::OwnModule) => own = true,
                 _ => {}
             }
             // `urllib.parse` is of `urllib`.
@@ -155,11 +157,11 @@ impl Scan {
     pub(super) fn required(&mut self, module: &str) -> Value {
         let path = module.starts_with(['.', '/', '~']);
         if self.language == Language::Node && path && module.rsplit('.').next() == Some("json") {
-            self.touch('r', &Value::text(module));
+            self.touch(Touch::Read, &Value::text(module));
             return Any(true);
         }
         if path {
-            self.touch('r', &Value::text(module));
+            self.touch(Touch::Read, &Value::text(module));
             self.note(Deed::Project);
             return Any(false);
         }

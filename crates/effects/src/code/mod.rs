@@ -59,18 +59,6 @@ pub(crate) enum Path {
     Unknown,
 }
 
-/// What a piece of code is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
-    Python,
-    Node,
-    Perl,
-    Ruby,
-    Php,
-    Lua,
-    Other,
-}
-
 /// Adds what was not said yet.
 fn note(deeds: &mut Vec<Deed>, deed: Deed) {
     const TOO_MANY: Deed = Deed::Unknown("does more than can be told");

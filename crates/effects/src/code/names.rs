@@ -23,11 +23,11 @@ impl Scan {
         if let Some(value) = Self::constant(word) {
             return value;
         }
-        match (self.told, self.parameters.contains(word)) {
+        match (self.reports, self.parameters.contains(word)) {
             (false, true) => Nothing,
             (true, true) => Any(false),
             // It may be assigned further down.
-            _ if self.pass == 0 && !self.told => Nothing,
+            _ if self.pass == 0 && !self.reports => Nothing,
             _ => Thing(canonical(word)),
         }
     }
@@ -174,7 +174,7 @@ impl Scan {
     }
 
     pub(super) fn bind(&mut self, name: &str, value: Value) {
-        if self.told || value == Nothing {
+        if self.reports || value == Nothing {
             return;
         }
         self.spend(&value);

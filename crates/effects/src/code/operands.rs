@@ -3,7 +3,7 @@
 //! Against whom: `perl -ne 'BEGIN { @ARGV = "x" } print' in.txt`. Perl and Ruby read the files that the command names without
 //! a call, so that whoever changes the list of names reads, or with `-i` writes, something else.
 
-use super::Language;
+use crate::language::Language;
 
 /// Whether a program may change the list of its files, or how they are opened. Looks at the text alone and says yes where that
 /// leaves it open.

@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::lex::{Piece, Token, lex};
 use super::value::Value;
 use super::walk::At;
-use super::{Deed, Language, Path, climbs, note, operands};
+use super::{Deed, Path, climbs, note, operands};
+use crate::language::Language;
 use Value::{List, Map, Part, Texts, Thing};
 
 /// Longer programs are not looked at.
@@ -31,6 +32,8 @@ const TOO_MUCH: Deed = Deed::Unknown("code that is too long or too deep to be fo
 /// What a program would do, as far as a look can tell.
 pub(crate) fn scan(language: Language, text: &str) -> Vec<Deed> {
     let mut deeds = Vec::new();
+    // Shell code that comes here is only looked through for places.
+    let language = if language == Language::Shell { Language::Other } else { language };
     look(language, text, 0, &BTreeMap::new(), &mut deeds);
     deeds
 }
@@ -66,7 +69,7 @@ pub(super) fn look(
         }
         // What still grows is not known.
         scan.source |= scan.changed;
-        scan.told = true;
+        scan.reports = true;
         scan.walk(&tokens);
         if scan.fuel == 0 || scan.deep {
             note(&mut scan.deeds, TOO_MUCH);
@@ -105,7 +108,7 @@ pub(super) struct Scan {
     pub(super) pass: usize,
     pub(super) changed: bool,
     /// The last walk, which says what is done.
-    pub(super) told: bool,
+    pub(super) reports: bool,
     pub(super) deeds: Vec<Deed>,
     /// The name that is being assigned, and whether its own value was asked for.
     pub(super) assigned: Option<String>,
@@ -140,7 +143,7 @@ impl Scan {
             stars: Vec::new(),
             pass: 0,
             changed: false,
-            told: false,
+            reports: false,
             deeds: Vec::new(),
             assigned: None,
             own_value: false,
@@ -165,7 +168,7 @@ impl Scan {
         if matches!(deed, Deed::Unknown(_) | Deed::Run(_) | Deed::Shell(_) | Deed::Project) {
             self.acts = true;
         }
-        if self.told {
+        if self.reports {
             note(&mut self.deeds, deed);
         }
     }

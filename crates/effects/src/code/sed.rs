@@ -252,7 +252,7 @@ const INPUT: Deed = Deed::Unknown("runs its input as a command");
 mod tests {
     use super::*;
 
-    fn told(program: &str) -> Vec<String> {
+    fn deeds_of(program: &str) -> Vec<String> {
         sed(program)
             .into_iter()
             .map(|deed| match deed {
@@ -312,12 +312,12 @@ mod tests {
             "s/\\t\\t\\tswitch stop {/\\t\\t\\tswitch stop { \\/\\/nolint:exhaustive/",
             "1{a foo\n}",
         ] {
-            assert_eq!(told(program), Vec::<String>::new(), "{program}");
+            assert_eq!(deeds_of(program), Vec::<String>::new(), "{program}");
         }
     }
 
     #[test]
-    fn files_and_commands_are_told() {
+    fn files_and_commands_are_found() {
         for (program, expected) in [
             ("w /etc/x", vec!["write /etc/x"]),
             ("1w /etc/x", vec!["write /etc/x"]),
@@ -352,7 +352,7 @@ mod tests {
             ("pp", vec!["unknown"]),
             ("1,p", vec!["unknown"]),
         ] {
-            assert_eq!(told(program), expected, "{program}");
+            assert_eq!(deeds_of(program), expected, "{program}");
         }
     }
 }

@@ -1,354 +1,402 @@
 //! Calls with a meaning of their own.
 
+use super::Deed;
+use super::calls::{Special, Touch};
 use super::lex::{Piece, Token};
 use super::names::{canonical, parent};
 use super::scan::{EVALUATES, RUNS, Scan};
 use super::value::Value;
 use super::walk::Arg;
-use super::{Deed, Language};
+use crate::language::Language;
 use Value::{Any, List, Map, Nothing, Number, Part, Scratch, Texts, Thing};
 
+/// Rows that two lists are paired into at most.
+const MAX_ROWS: usize = 64;
+/// Pieces that a text is cut into.
+const MAX_PIECES: usize = 100;
+
+/// A call, as its meaning wants to see it.
+struct SpecialCall<'c> {
+    /// What the name is a member of.
+    module: Option<&'c Value>,
+    /// The same, where it is a value of the program and no module.
+    object: Option<&'c Value>,
+    args: &'c [Arg],
+    /// The last part of the name.
+    own: &'c str,
+    first: Option<Value>,
+    second: Option<Value>,
+    /// Text from outside of the program goes in, and may come out.
+    foreign: bool,
+}
+
+impl<'c> SpecialCall<'c> {
+    fn of(module: Option<&'c Value>, args: &'c [Arg], own: &'c str) -> SpecialCall<'c> {
+        let object = module.filter(|object| !matches!(object, Thing(_)));
+        let foreign = object.is_some_and(Value::foreign) || args.iter().any(|arg| arg.value.foreign());
+        let mut values = positional(args).into_iter();
+        let (first, second) = (values.next().flatten(), values.next().flatten());
+        SpecialCall { module, object, args, own, first, second, foreign }
+    }
+
+    /// The object and the arguments.
+    fn parts(&self) -> impl Iterator<Item = &'c Value> {
+        self.object.into_iter().chain(self.args.iter().map(|arg| &arg.value))
+    }
+
+    /// The object, or the first argument.
+    fn subject(&self) -> Option<Value> {
+        self.object.or(self.first.as_ref()).cloned()
+    }
+}
+
 impl Scan {
-    #[expect(clippy::too_many_lines, reason = "one arm for each meaning")]
     pub(super) fn special(
         &mut self,
-        meaning: &'static str,
+        meaning: Special,
         object: Option<&Value>,
         args: &[Arg],
         own: &str,
     ) -> Value {
-        let values = positional(args);
-        let first = values.first().cloned().flatten();
-        let second = values.get(1).cloned().flatten();
-        let module = object;
-        let object = object.filter(|object| !matches!(object, Thing(_)));
-        let foreign = object.is_some_and(Value::foreign) || args.iter().any(|arg| arg.value.foreign());
+        let call = SpecialCall::of(object, args, own);
         match meaning {
-            "!pure" => {
-                for arg in args.iter().filter(|arg| arg.literal) {
-                    self.harmless_value(&arg.value);
-                }
-                // What is left of a path may be another.
-                let cut = match object {
-                    Some(object) => names_path(object),
-                    None => args.iter().any(|arg| names_path(&arg.value)),
-                };
-                Any(foreign || cut)
-            }
-            "!number" => Number(None),
-            "!foreign" => Any(true),
-            "!source" => {
-                let numbers: Option<String> =
-                    args.iter().map(|arg| arg.value.number().and_then(char::from_u32)).collect();
-                match numbers {
-                    Some(text)
-                        if !text.is_empty()
-                            && (own.starts_with("chr")
-                                || own.ends_with("har")
-                                || own.starts_with("from")) =>
-                    {
-                        Value::text(&text)
-                    }
-                    _ => {
-                        self.source = true;
-                        Any(true)
-                    }
-                }
-            }
-            "!id" => match (object, first) {
-                // `'a/etc'.lstrip('a')`
-                (Some(text @ Texts(_)), Some(_)) => Any(names_path(text)),
-                (Some(object), _) => object.clone(),
-                (None, Some(first)) if own == "expand_path" => {
-                    second.map_or(first.clone(), |base| base.below(&first))
-                }
-                (None, first) => first.unwrap_or(Any(foreign)),
-            },
-            "!home" => Value::text("~"),
-            "!cwd" => Value::text("."),
-            "!tmp" => Value::text("/tmp"),
-            "!scratch" => {
-                let place =
-                    args.iter().find(|arg| arg.name.as_deref() == Some("dir")).map(|arg| arg.value.clone());
-                let place = place.or_else(|| {
-                    first.filter(|_| own.starts_with("mkdtemp") && self.language == Language::Node)
-                });
-                if let Some(place) = place.filter(|place| !matches!(place, Texts(texts) if texts.iter().all(|text| text.starts_with("/tmp/")))) {
-                    self.touch('w', &place);
-                    return place;
-                }
-                Scratch
-            }
-            "!define" => {
-                if let (Some(name), Some(value)) = (first.as_ref().and_then(Value::only), second) {
-                    self.bind(name, value);
-                }
-                Any(false)
-            }
-            "!env" => {
-                let value = Self::variable(&first.unwrap_or(Nothing));
-                if value == Any(true) { value } else { second.map_or(value.clone(), |other| value.or(other)) }
-            }
-            "!join" | "!path" => {
-                let mut parts = object.into_iter().cloned().chain(args.iter().map(|arg| arg.value.clone()));
-                let Some(mut whole) = parts.next() else { return Value::text(".") };
-                for part in parts {
-                    whole = if meaning == "!join" && self.language != Language::Python {
-                        whole.then(&Value::text("/")).then(&part)
-                    } else {
-                        self.join(whole, &part)
-                    };
-                }
-                if let Thing(_) = whole { Any(false) } else { whole }
-            }
-            "!parent" => parent(&object.cloned().or(first).unwrap_or(Nothing)),
-            "!glob" => {
-                let directory = |text: &String| {
-                    let plain = text.split(['*', '?', '[', '{']).next().unwrap_or_default();
-                    if plain.len() == text.len() {
-                        return text.clone();
-                    }
-                    plain.rfind('/').and_then(|at| plain.get(..=at)).unwrap_or(".").to_owned()
-                };
-                match first {
-                    Some(Texts(patterns)) => {
-                        self.touch_value('l', &Texts(patterns.iter().map(directory).collect()))
-                    }
-                    Some(Part(start, foreign)) => self.touch_value('l', &Part(start, foreign)),
-                    Some(other) => self.touch_value('l', &other),
-                    None => Any(false),
-                }
-            }
-            "!eval" => {
-                self.evaluate(first.as_ref().or(object.filter(|_| self.language != Language::Ruby)), own);
-                Any(true)
-            }
-            "!code" => {
+            Special::Add => Any(call.foreign),
+            Special::Apply => self.apply(&call),
+            Special::Code => {
                 self.note(Deed::Unknown("reaches into what cannot be followed"));
                 Any(true)
             }
-            "!run" => {
+            Special::Connect => self.connect(&call),
+            Special::Cwd => Value::text("."),
+            Special::Define => self.define(call),
+            Special::Enumerate => enumerated(call),
+            Special::Env => environment(call),
+            Special::Eval => self.eval(&call),
+            Special::Execl => self.execl(&call),
+            Special::Foreign => Any(true),
+            Special::Fork => self.fork(),
+            Special::Format => self.format(call),
+            Special::GetAttribute => self.attribute(&call),
+            Special::Glob => self.glob(call),
+            Special::Home => Value::text("~"),
+            Special::Id => same(call),
+            Special::Import => self.imported(&call),
+            Special::Include => self.include(call),
+            Special::Items => items(&call),
+            Special::Join | Special::Path => self.path(meaning, &call),
+            Special::List | Special::Values => self.listed(meaning, &call),
+            Special::Module => match call.first {
+                Some(Thing(name)) => Thing(format!("{name}.__dict__")),
+                _ => Any(call.foreign),
+            },
+            Special::Number => Number(None),
+            Special::Parent => parent(&call.subject().unwrap_or(Nothing)),
+            Special::PerlOpen => self.perl_opened(call),
+            Special::Project => {
+                self.note(Deed::Project);
+                Any(true)
+            }
+            Special::Pure => self.pure(&call),
+            Special::Run => {
                 self.run(args);
                 Any(true)
             }
-            "!execl" => {
-                // The name that a program is called by is no argument of it.
-                let skip = usize::from(own.starts_with("spawn"));
-                let flat = args
-                    .iter()
-                    .skip(skip)
-                    .filter(|arg| !matches!(arg.value, Map(_)) && arg.name.is_none())
-                    .flat_map(|arg| arg.value.items());
-                let mut words: Vec<Arg> = flat.cloned().map(Arg::of).collect();
-                if words.len() > 1 {
-                    words.remove(1);
-                }
-                let list = List(words.into_iter().map(|arg| arg.value).collect());
-                self.run(&[Arg::of(list)]);
-                Any(true)
-            }
-            "!import" => match first {
-                Some(Texts(names)) => names.iter().map(|name| self.required(name)).fold(Nothing, Value::or),
-                None | Some(Nothing) => Thing("require".to_owned()),
-                Some(_) if own == "createRequire" => Thing("require".to_owned()),
-                Some(_) => {
-                    self.note(Deed::Unknown("loads a module that is only known when it runs"));
-                    Any(true)
-                }
-            },
-            "!include" => {
-                match first {
-                    Some(Thing(module)) => {
-                        self.import(&module);
-                        return Any(false);
-                    }
-                    Some(first) => self.touch('r', &first),
-                    None => {}
-                }
-                self.note(Deed::Project);
-                Any(false)
-            }
-            "!project" => {
-                self.note(Deed::Project);
-                Any(true)
-            }
-            "!module" => match first {
-                Some(Thing(name)) => Thing(format!("{name}.__dict__")),
-                _ => Any(foreign),
-            },
-            "!getattr" => match (first, second) {
-                (Some(Thing(base)), Some(Texts(names))) => {
-                    names.iter().map(|name| self.member(&Thing(base.clone()), name)).fold(Nothing, Value::or)
-                }
-                (Some(Thing(base)), Some(Any(_) | Part(..) | Thing(_)))
-                    if self.names.values().any(|value| *value == Thing(base.clone())) =>
-                {
-                    self.note(EVALUATES);
-                    Any(true)
-                }
-                _ => Any(foreign),
-            },
-            "!apply" => self.apply(module, object, args),
-            "!fork" => {
-                if self.loops {
-                    self.note(Deed::Unknown("forks without end"));
-                }
-                Number(None)
-            }
-            "!connect" => {
-                self.note(Deed::Connect);
-                // `urlopen('file:///etc/x')`
-                if let Some(Texts(texts)) = &first
-                    && texts.iter().any(|text| text.starts_with("file:"))
-                {
-                    self.touch('r', &Texts(texts.clone()));
-                }
-                Any(true)
-            }
-            "!perlopen" => {
-                match (own, args) {
-                    ("new", [_]) => self.perl_open(&[Arg::of(Nothing), Arg::of(first.unwrap_or(Nothing))]),
-                    ("new", _) => {
-                        self.open(&first.unwrap_or(Nothing), second.as_ref());
-                    }
-                    _ => self.perl_open(args),
-                }
-                Any(true)
-            }
-            "!list" | "!values" => {
-                let list = object.cloned().or_else(|| args.last().map(|arg| arg.value.clone()));
-                match list {
-                    Some(Map(pairs)) => {
-                        let pick =
-                            |(key, value): (Value, Value)| if meaning == "!values" { value } else { key };
-                        List(pairs.into_iter().map(pick).collect())
-                    }
-                    Some(Texts(texts)) => {
-                        self.source |= texts.iter().any(|text| text.contains('/'));
-                        Any(false)
-                    }
-                    Some(other) => other,
-                    None => List(Vec::new()),
-                }
-            }
-            "!items" => {
-                if own == "zip" {
-                    let columns: Vec<&Value> =
-                        object.into_iter().chain(args.iter().map(|arg| &arg.value)).collect();
-                    let rows = columns.iter().map(|column| column.items().len()).max().unwrap_or(0).min(64);
-                    let cell = |column: &Value, row: usize| match column {
-                        List(items) => items.get(row).cloned().unwrap_or(Nothing),
-                        other => other.item(),
-                    };
-                    return List(
-                        (0..rows)
-                            .map(|row| List(columns.iter().map(|column| cell(column, row)).collect()))
-                            .collect(),
-                    );
-                }
-                match object.cloned().or(first) {
-                    Some(Map(pairs)) => {
-                        List(pairs.into_iter().map(|(key, value)| List(vec![key, value])).collect())
-                    }
-                    Some(other) => other,
-                    None => Any(foreign),
-                }
-            }
-            "!enumerate" => match first {
-                Some(List(items)) => {
-                    List(items.into_iter().map(|item| List(vec![Number(None), item])).collect())
-                }
-                Some(other) => List(vec![List(vec![Number(None), other.item()])]),
-                None => Any(foreign),
-            },
-            "!format" => {
-                let (format, rest) = match object {
-                    Some(format) => (Some(format.clone()), args),
-                    None => (first, args.get(1..).unwrap_or_default()),
-                };
-                let Some(format) = format else { return Any(foreign) };
-                if own == "rep" {
-                    self.source = true;
-                }
-                let rest: Vec<Value> = rest.iter().map(|arg| arg.value.clone()).collect();
-                self.formatted(&format, &List(rest))
-            }
-            // `Pathname('a').join('b')`
-            "!text" if matches!(object, Some(Texts(_) | Part(..))) && self.language == Language::Ruby => {
-                self.special("!path", object, args, own)
-            }
-            "!text" => {
-                let parts: Vec<&Value> =
-                    object.into_iter().chain(args.iter().map(|arg| &arg.value)).collect();
-                let between = parts
-                    .iter()
-                    .find_map(|part| part.only())
-                    .unwrap_or(if self.language == Language::Node { "," } else { "" });
-                let list = parts.iter().find_map(|part| match part {
-                    List(items) => Some(items.iter().map(Value::only).collect::<Option<Vec<_>>>()),
-                    _ => None,
-                });
-                if let Some(Some(words)) = list {
-                    return Value::text(&words.join(between));
-                }
-                if self.language == Language::Perl && args.iter().all(|arg| arg.value.only().is_some()) {
-                    let words: Vec<&str> = args.iter().skip(1).filter_map(|arg| arg.value.only()).collect();
-                    return Value::text(&words.join(between));
-                }
-                Any(foreign)
-            }
-            "!split" => {
-                let mut parts =
-                    object.into_iter().chain(args.iter().map(|arg| &arg.value)).filter_map(Value::only);
-                let (one, other) = (parts.next(), parts.next());
-                let (text, sign) = if object.is_some() { (one, other) } else { (other, one) };
-                match (text, sign) {
-                    (Some(text), Some(sign)) if !sign.is_empty() => {
-                        List(text.split(sign).take(100).map(Value::text).collect())
-                    }
-                    (Some(text), None) if args.is_empty() => {
-                        List(text.split_whitespace().take(100).map(Value::text).collect())
-                    }
-                    (text, _) => {
-                        self.source |= text.is_some_and(|text| text.contains('/'));
-                        Any(foreign)
-                    }
-                }
-            }
-            "!sub" => match (object, args) {
-                // `path.replace(other)` moves a file.
-                (Some(path), [to]) if self.language == Language::Python => {
-                    self.touch('d', &path.clone());
-                    self.touch('w', &to.value);
-                    to.value.clone()
-                }
-                (Some(text), [from, to, ..]) => match (text.only(), from.value.only(), to.value.only()) {
-                    (Some(text), Some(from), Some(to)) if !from.is_empty() && text.len() < 4096 => {
-                        Value::text(&text.replace(from, to))
-                    }
-                    (None, _, _) => {
-                        for arg in args.iter().filter(|arg| arg.literal) {
-                            self.harmless_value(&arg.value);
-                        }
-                        Any(foreign)
-                    }
-                    _ => {
-                        self.source = true;
-                        Any(foreign)
-                    }
-                },
-                _ => {
-                    self.source |=
-                        args.iter().any(|arg| arg.value.only().is_some_and(|text| text.contains('/')));
-                    Any(foreign)
-                }
-            },
-            _ => Any(foreign),
+            Special::Scratch => self.scratch(call),
+            Special::Source => self.made_of_numbers(&call),
+            Special::Split => self.split(&call),
+            Special::Sub => self.exchanged(&call),
+            Special::Text => self.text_of_list(&call),
+            Special::Tmp => Value::text("/tmp"),
         }
     }
 
+    // ── texts ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    fn pure(&mut self, call: &SpecialCall<'_>) -> Value {
+        for arg in call.args.iter().filter(|arg| arg.literal) {
+            self.harmless_value(&arg.value);
+        }
+        // What is left of a path may be another.
+        let cut = match call.object {
+            Some(object) => names_path(object),
+            None => call.args.iter().any(|arg| names_path(&arg.value)),
+        };
+        Any(call.foreign || cut)
+    }
+
+    /// `chr(47)`, `String.fromCharCode(47, 101)`, and what cannot be worked out.
+    fn made_of_numbers(&mut self, call: &SpecialCall<'_>) -> Value {
+        let own = call.own;
+        let numbers: Option<String> =
+            call.args.iter().map(|arg| arg.value.number().and_then(char::from_u32)).collect();
+        let makes_text = own.starts_with("chr") || own.ends_with("har") || own.starts_with("from");
+        match numbers {
+            Some(text) if !text.is_empty() && makes_text => Value::text(&text),
+            _ => {
+                self.source = true;
+                Any(true)
+            }
+        }
+    }
+
+    fn format(&mut self, call: SpecialCall<'_>) -> Value {
+        let (format, rest) = match call.object {
+            Some(format) => (Some(format.clone()), call.args),
+            None => (call.first, call.args.get(1..).unwrap_or_default()),
+        };
+        let Some(format) = format else { return Any(call.foreign) };
+        if call.own == "rep" {
+            self.source = true;
+        }
+        let rest: Vec<Value> = rest.iter().map(|arg| arg.value.clone()).collect();
+        self.formatted(&format, &List(rest))
+    }
+
+    /// `','.join(list)`, `list.join(',')`
+    fn text_of_list(&mut self, call: &SpecialCall<'_>) -> Value {
+        // `Pathname('a').join('b')`
+        if matches!(call.object, Some(Texts(_) | Part(..))) && self.language == Language::Ruby {
+            return self.path(Special::Path, call);
+        }
+        let between = call.parts().find_map(Value::only).unwrap_or(if self.language == Language::Node {
+            ","
+        } else {
+            ""
+        });
+        let list = call.parts().find_map(|part| match part {
+            List(items) => Some(items.iter().map(Value::only).collect::<Option<Vec<_>>>()),
+            _ => None,
+        });
+        if let Some(Some(words)) = list {
+            return Value::text(&words.join(between));
+        }
+        if self.language == Language::Perl && call.args.iter().all(|arg| arg.value.only().is_some()) {
+            let words: Vec<&str> = call.args.iter().skip(1).filter_map(|arg| arg.value.only()).collect();
+            return Value::text(&words.join(between));
+        }
+        Any(call.foreign)
+    }
+
+    fn split(&mut self, call: &SpecialCall<'_>) -> Value {
+        let mut parts = call.parts().filter_map(Value::only);
+        let (one, other) = (parts.next(), parts.next());
+        let (text, sign) = if call.object.is_some() { (one, other) } else { (other, one) };
+        match (text, sign) {
+            (Some(text), Some(sign)) if !sign.is_empty() => {
+                List(text.split(sign).take(MAX_PIECES).map(Value::text).collect())
+            }
+            (Some(text), None) if call.args.is_empty() => {
+                List(text.split_whitespace().take(MAX_PIECES).map(Value::text).collect())
+            }
+            (text, _) => {
+                self.source |= text.is_some_and(|text| text.contains('/'));
+                Any(call.foreign)
+            }
+        }
+    }
+
+    /// `text.replace(from, to)`
+    fn exchanged(&mut self, call: &SpecialCall<'_>) -> Value {
+        match (call.object, call.args) {
+            // `path.replace(other)` moves a file.
+            (Some(path), [to]) if self.language == Language::Python => {
+                self.touch(Touch::Delete, path);
+                self.touch(Touch::Write, &to.value);
+                to.value.clone()
+            }
+            (Some(text), [from, to, ..]) => match (text.only(), from.value.only(), to.value.only()) {
+                (Some(text), Some(from), Some(to)) if !from.is_empty() && text.len() < 4096 => {
+                    Value::text(&text.replace(from, to))
+                }
+                (None, _, _) => {
+                    for arg in call.args.iter().filter(|arg| arg.literal) {
+                        self.harmless_value(&arg.value);
+                    }
+                    Any(call.foreign)
+                }
+                _ => {
+                    self.source = true;
+                    Any(call.foreign)
+                }
+            },
+            (_, args) => {
+                self.source |= args.iter().any(|arg| arg.value.only().is_some_and(|text| text.contains('/')));
+                Any(call.foreign)
+            }
+        }
+    }
+
+    // ── paths ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// `os.path.join(a, b)`, `Path(a, b)`
+    fn path(&mut self, meaning: Special, call: &SpecialCall<'_>) -> Value {
+        let mut parts = call.parts().cloned();
+        let Some(mut whole) = parts.next() else { return Value::text(".") };
+        for part in parts {
+            whole = if meaning == Special::Join && self.language != Language::Python {
+                whole.then(&Value::text("/")).then(&part)
+            } else {
+                self.join(whole, &part)
+            };
+        }
+        if let Thing(_) = whole { Any(false) } else { whole }
+    }
+
+    fn scratch(&mut self, call: SpecialCall<'_>) -> Value {
+        let named = call.args.iter().find(|arg| arg.name.as_deref() == Some("dir"));
+        let made = call.own.starts_with("mkdtemp") && self.language == Language::Node;
+        let place = named.map(|arg| arg.value.clone()).or_else(|| call.first.filter(|_| made));
+        let is_temporary = |place: &Value| matches!(place, Texts(texts) if texts.iter().all(|text| text.starts_with("/tmp/")));
+        match place.filter(|place| !is_temporary(place)) {
+            Some(place) => {
+                self.touch(Touch::Write, &place);
+                place
+            }
+            None => Scratch,
+        }
+    }
+
+    fn glob(&mut self, call: SpecialCall<'_>) -> Value {
+        let directory = |text: &String| {
+            let plain = text.split(['*', '?', '[', '{']).next().unwrap_or_default();
+            if plain.len() == text.len() {
+                return text.clone();
+            }
+            plain.rfind('/').and_then(|at| plain.get(..=at)).unwrap_or(".").to_owned()
+        };
+        match call.first {
+            Some(Texts(patterns)) => {
+                self.touch_value(Touch::List, &Texts(patterns.iter().map(directory).collect()))
+            }
+            Some(other) => self.touch_value(Touch::List, &other),
+            None => Any(false),
+        }
+    }
+
+    // ── lists ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    fn listed(&mut self, meaning: Special, call: &SpecialCall<'_>) -> Value {
+        let list = call.object.cloned().or_else(|| call.args.last().map(|arg| arg.value.clone()));
+        match list {
+            Some(Map(pairs)) => {
+                let pick =
+                    |(key, value): (Value, Value)| if meaning == Special::Values { value } else { key };
+                List(pairs.into_iter().map(pick).collect())
+            }
+            Some(Texts(texts)) => {
+                self.source |= texts.iter().any(|text| text.contains('/'));
+                Any(false)
+            }
+            Some(other) => other,
+            None => List(Vec::new()),
+        }
+    }
+
+    // ── code and programs ───────────────────────────────────────────────────────────────────────────────────────────
+
+    fn define(&mut self, call: SpecialCall<'_>) -> Value {
+        if let (Some(name), Some(value)) = (call.first.as_ref().and_then(Value::only), call.second) {
+            self.bind(name, value);
+        }
+        Any(false)
+    }
+
+    fn eval(&mut self, call: &SpecialCall<'_>) -> Value {
+        let object = call.object.filter(|_| self.language != Language::Ruby);
+        self.evaluate(call.first.as_ref().or(object), call.own);
+        Any(true)
+    }
+
+    fn execl(&mut self, call: &SpecialCall<'_>) -> Value {
+        // The name that a program is called by is no argument of it.
+        let skip = usize::from(call.own.starts_with("spawn"));
+        let flat = call
+            .args
+            .iter()
+            .skip(skip)
+            .filter(|arg| !matches!(arg.value, Map(_)) && arg.name.is_none())
+            .flat_map(|arg| arg.value.items());
+        let mut words: Vec<Value> = flat.cloned().collect();
+        if words.len() > 1 {
+            words.remove(1);
+        }
+        self.run(&[Arg::of(List(words))]);
+        Any(true)
+    }
+
+    fn fork(&mut self) -> Value {
+        if self.loops {
+            self.note(Deed::Unknown("forks without end"));
+        }
+        Number(None)
+    }
+
+    fn imported(&mut self, call: &SpecialCall<'_>) -> Value {
+        match &call.first {
+            Some(Texts(names)) => names.iter().map(|name| self.required(name)).fold(Nothing, Value::or),
+            None | Some(Nothing) => Thing("require".to_owned()),
+            Some(_) if call.own == "createRequire" => Thing("require".to_owned()),
+            Some(_) => {
+                self.note(Deed::Unknown("loads a module that is only known when it runs"));
+                Any(true)
+            }
+        }
+    }
+
+    fn include(&mut self, call: SpecialCall<'_>) -> Value {
+        match call.first {
+            Some(Thing(module)) => {
+                self.import(&module);
+                return Any(false);
+            }
+            Some(first) => self.touch(Touch::Read, &first),
+            None => {}
+        }
+        self.note(Deed::Project);
+        Any(false)
+    }
+
+    /// `getattr(os, 'system')`
+    fn attribute(&mut self, call: &SpecialCall<'_>) -> Value {
+        match (&call.first, &call.second) {
+            (Some(base @ Thing(_)), Some(Texts(names))) => {
+                names.iter().map(|name| self.member(base, name)).fold(Nothing, Value::or)
+            }
+            (Some(base @ Thing(_)), Some(Any(_) | Part(..) | Thing(_)))
+                if self.names.values().any(|value| value == base) =>
+            {
+                self.note(EVALUATES);
+                Any(true)
+            }
+            _ => Any(call.foreign),
+        }
+    }
+
+    fn connect(&mut self, call: &SpecialCall<'_>) -> Value {
+        self.note(Deed::Connect);
+        // `urlopen('file:///etc/x')`
+        if let Some(place @ Texts(texts)) = &call.first
+            && texts.iter().any(|text| text.starts_with("file:"))
+        {
+            self.touch(Touch::Read, place);
+        }
+        Any(true)
+    }
+
+    fn perl_opened(&mut self, call: SpecialCall<'_>) -> Value {
+        match (call.own, call.args) {
+            ("new", [_]) => self.perl_open(&[Arg::of(Nothing), Arg::of(call.first.unwrap_or(Nothing))]),
+            ("new", _) => {
+                self.open(&call.first.unwrap_or(Nothing), call.second.as_ref());
+            }
+            _ => self.perl_open(call.args),
+        }
+        Any(true)
+    }
+
     /// Calls what is given by its name: `send(:system, 'id')`, `array_map('system', $x)`.
-    fn apply(&mut self, module: Option<&Value>, object: Option<&Value>, args: &[Arg]) -> Value {
+    fn apply(&mut self, call: &SpecialCall<'_>) -> Value {
+        let SpecialCall { module, object, args, .. } = *call;
         let foreign = args.iter().any(|arg| arg.value.foreign());
         // php has the function behind the list, too.
         let named = |arg: &Arg| matches!(&arg.value, Texts(names) if names.iter().any(|name| self.meaning(&canonical(name), false).0.is_some()));
@@ -392,8 +440,8 @@ impl Scan {
         if let [file, ..] = rest {
             match mode.value.only() {
                 Some(mode) if mode.contains('|') => self.run(rest),
-                Some(mode) => self.touch(if mode.contains(['>', '+']) { 'w' } else { 'r' }, &file.value),
-                None => self.touch('w', &file.value),
+                Some(mode) => self.touch(written_if(mode.contains(['>', '+'])), &file.value),
+                None => self.touch(Touch::Write, &file.value),
             }
             return;
         }
@@ -406,14 +454,14 @@ impl Scan {
                     if let Some(command) = text.strip_prefix('|').or(text.strip_suffix('|')) {
                         self.shell(&Value::text(command), &[]);
                     } else {
-                        self.touch(if text.starts_with(['>', '+']) { 'w' } else { 'r' }, &name(text));
+                        self.touch(written_if(text.starts_with(['>', '+'])), &name(text));
                     }
                 }
             }
             Part(start, foreign) => {
                 let writes = start.starts_with(['>', '+']);
                 let name = start.trim_start_matches(['+', '>', '<', ' ']);
-                self.touch(if writes { 'w' } else { 'r' }, &Part(name.to_owned(), *foreign));
+                self.touch(written_if(writes), &Part(name.to_owned(), *foreign));
             }
             // It may be a command.
             _ => self.note(RUNS),
@@ -458,6 +506,52 @@ impl Scan {
     }
 }
 
+/// What comes back as it was given, or nearly so.
+fn same(call: SpecialCall<'_>) -> Value {
+    match (call.object, call.first) {
+        // `'a/etc'.lstrip('a')`
+        (Some(text @ Texts(_)), Some(_)) => Any(names_path(text)),
+        (Some(object), _) => object.clone(),
+        (None, Some(first)) if call.own == "expand_path" => {
+            call.second.map_or(first.clone(), |base| base.below(&first))
+        }
+        (None, first) => first.unwrap_or(Any(call.foreign)),
+    }
+}
+
+/// `os.getenv('HOME', other)`
+fn environment(call: SpecialCall<'_>) -> Value {
+    let value = Scan::variable(&call.first.unwrap_or(Nothing));
+    if value == Any(true) { value } else { call.second.map_or(value.clone(), |other| value.or(other)) }
+}
+
+/// `map.items()`, `zip(a, b)`
+fn items(call: &SpecialCall<'_>) -> Value {
+    if call.own == "zip" {
+        let rows = call.parts().map(|column| column.items().len()).max().unwrap_or(0).min(MAX_ROWS);
+        let cell = |column: &Value, row: usize| match column {
+            List(items) => items.get(row).cloned().unwrap_or(Nothing),
+            other => other.item(),
+        };
+        return List(
+            (0..rows).map(|row| List(call.parts().map(|column| cell(column, row)).collect())).collect(),
+        );
+    }
+    match call.subject() {
+        Some(Map(pairs)) => List(pairs.into_iter().map(|(key, value)| List(vec![key, value])).collect()),
+        Some(other) => other,
+        None => Any(call.foreign),
+    }
+}
+
+fn enumerated(call: SpecialCall<'_>) -> Value {
+    match call.first {
+        Some(List(items)) => List(items.into_iter().map(|item| List(vec![Number(None), item])).collect()),
+        Some(other) => List(vec![List(vec![Number(None), other.item()])]),
+        None => Any(call.foreign),
+    }
+}
+
 /// The arguments by their place; those with a well-known name are put where they belong.
 pub(super) fn positional(args: &[Arg]) -> Vec<Option<Value>> {
     let mut values: Vec<Option<Value>> =
@@ -479,6 +573,10 @@ pub(super) fn positional(args: &[Arg]) -> Vec<Option<Value>> {
         }
     }
     values
+}
+
+fn written_if(writes: bool) -> Touch {
+    if writes { Touch::Write } else { Touch::Read }
 }
 
 /// Whether it is a text that may hold the name of a place.

@@ -1,8 +1,9 @@
 //! What programs do, by example.
 
 use super::*;
+use crate::language::Language;
 
-fn told(language: Language, code: &str) -> String {
+fn deeds_of(language: Language, code: &str) -> String {
     let path = |path: &Path| match path {
         Path::Known(path) => path.clone(),
         Path::Below(path) => format!("{path}*"),
@@ -26,7 +27,7 @@ fn told(language: Language, code: &str) -> String {
 fn check(language: Language, cases: &[(&str, &str)]) {
     let wrong: Vec<String> = cases
         .iter()
-        .map(|(code, expected)| (code, expected, told(language, code)))
+        .map(|(code, expected)| (code, expected, deeds_of(language, code)))
         .filter(|(_, expected, got)| got != **expected)
         .map(|(code, expected, got)| format!("{code}\n   expected: {expected}\n   got:      {got}"))
         .collect();

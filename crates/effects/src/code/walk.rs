@@ -1,9 +1,10 @@
 //! The statements of a program: what they assign, loop over and define.
 
+use super::Deed;
 use super::lex::Token;
 use super::scan::{MAX_LEVEL, Scan};
 use super::value::Value;
-use super::{Deed, Language};
+use crate::language::Language;
 use Value::{Any, Closure, List, Map, Nothing, Number, Texts, Thing};
 
 pub(super) struct At<'t> {
@@ -408,7 +409,7 @@ impl Scan {
         if parameters.first().is_some_and(|first| first == "self" || first == "cls") {
             parameters.remove(0);
         }
-        if !self.told {
+        if !self.reports {
             self.parameters.extend(parameters.iter().cloned());
             self.functions.insert(name.clone(), parameters);
         }

@@ -6,7 +6,7 @@ use super::cursor::Cursor;
 
 /// One setting.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct GitSetting {
     /// `alias.ci`, `branch.Main.remote`: section and key in lower case, the part between them as it stands.
     pub name: String,
     pub value: String,
@@ -37,7 +37,7 @@ fn normal(name: &str) -> String {
 }
 
 /// All settings in the file's order. git refuses a broken file; here the rest of a broken line is passed over.
-pub(crate) fn entries(text: &str) -> Vec<Entry> {
+pub(crate) fn entries(text: &str) -> Vec<GitSetting> {
     let mut at = Cursor::new(text);
     let mut entries = Vec::new();
     let mut section = String::new();
@@ -57,7 +57,7 @@ pub(crate) fn entries(text: &str) -> Vec<Entry> {
                 at.blanks();
                 // A key alone is `true`.
                 let value = if at.eat("=") { setting(&mut at) } else { "true".into() };
-                entries.push(Entry { name: format!("{section}.{key}"), value });
+                entries.push(GitSetting { name: format!("{section}.{key}"), value });
             }
             // A comment, or nothing that git would read.
             Some(_) => drop(at.rest_of_line()),

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Found, HOLE, MAX_STEPS, Step, TOO_MUCH, export_line, uses};
 use expand::{Definition, Frame, Variable};
-use text::{Line, continues, join_words, over_stem, stem, uncommented, without_first_word};
+use text::{MakeLine, continues, join_words, over_stem, stem, uncommented, without_first_word};
 
 const MAX_INCLUDES: u32 = 8;
 const MAX_DEPTH: u32 = 48;
@@ -176,8 +176,8 @@ impl Make<'_> {
                     body.push(line);
                 }
                 self.current = None;
-                let (name, operator) = match Line::of(name) {
-                    Line::Assignment { name, operator, .. } => (name, operator),
+                let (name, operator) = match MakeLine::of(name) {
+                    MakeLine::Assignment { name, operator, .. } => (name, operator),
                     _ => (name, "="),
                 };
                 let forced = whole.trim_start().starts_with("override");
@@ -223,7 +223,7 @@ impl Make<'_> {
                 return;
             }
             "export" if directive => {
-                if let Line::Assignment { name, .. } = Line::of(rest) {
+                if let MakeLine::Assignment { name, .. } = MakeLine::of(rest) {
                     let name = self.expand(name);
                     self.exported.insert(name.trim().to_owned());
                     return self.ordinary(rest, forced);
@@ -236,13 +236,13 @@ impl Make<'_> {
             "load" | "-load" if directive => return self.unknown(),
             _ => {}
         }
-        match Line::of(line) {
-            Line::Assignment { name, operator, value } => {
+        match MakeLine::of(line) {
+            MakeLine::Assignment { name, operator, value } => {
                 let value = if operator == "!=" { value.to_owned() } else { uncommented(value) };
                 self.assign(name, operator, &value, forced);
             }
-            Line::Rule { targets, rest } => self.rule(targets, rest),
-            Line::Other => {
+            MakeLine::Rule { targets, rest } => self.rule(targets, rest),
+            MakeLine::Other => {
                 // `$(eval …)`, `$(call macro,…)`: what comes out is read again.
                 let text = self.expand(&uncommented(line));
                 if text.contains(HOLE) {
@@ -288,7 +288,7 @@ impl Make<'_> {
         let targets: Vec<&str> = targets.split_whitespace().collect();
         let rest = rest.strip_prefix(':').unwrap_or(rest);
         let (head, recipe) = text::cut_recipe(rest);
-        if let Line::Assignment { name, operator, value } = Line::of(rest.trim_start())
+        if let MakeLine::Assignment { name, operator, value } = MakeLine::of(rest.trim_start())
             && !name.contains(';')
         {
             let words = name.split_whitespace();
@@ -306,8 +306,8 @@ impl Make<'_> {
             }
             return;
         }
-        let (pattern, prerequisites) = match Line::of(head) {
-            Line::Rule { targets: pattern, rest } => (Some(self.expand(pattern).trim().to_owned()), rest),
+        let (pattern, prerequisites) = match MakeLine::of(head) {
+            MakeLine::Rule { targets: pattern, rest } => (Some(self.expand(pattern).trim().to_owned()), rest),
             _ => (None, head),
         };
         let prerequisites = self.expand(prerequisites);
@@ -558,7 +558,7 @@ impl Make<'_> {
         if readings == 1 || readings > 8 {
             return self.commands(&blurred);
         }
-        // What `$(shell …)` ran with holes is told again without them.
+        // What `$(shell …)` ran with holes is listed again without them.
         for step in self.steps.drain(mark.min(self.steps.len())..) {
             self.shelled.remove(&step.text);
         }

@@ -7,10 +7,10 @@ use toolgate_model::{Access, Gap, Reach};
 use super::state::Variable;
 use super::text::{ANY, Choices, Text};
 use super::{Interpreter, programs};
-use crate::spec::Language;
+use crate::language::Language;
 
 /// What a variable's value is to the programs that see it.
-enum Meaning {
+enum Influence {
     /// Run by a shell.
     Shell,
     /// Code of a language.
@@ -29,9 +29,8 @@ enum Meaning {
     Mentions,
 }
 
-#[expect(clippy::too_many_lines, reason = "a table")]
-fn meaning(name: &str) -> Option<Meaning> {
-    // Shells and terminals set these, and nothing comes of them.
+/// What a variable means to the programs that see it. Shells and terminals set some, of which nothing comes.
+fn influence(name: &str) -> Option<Influence> {
     const HARMLESS: [&str; 24] = [
         "HOME",
         "PATH",
@@ -58,16 +57,21 @@ fn meaning(name: &str) -> Option<Meaning> {
         "RUST_BACKTRACE",
         "IFS",
     ];
-    let upper = name.to_ascii_uppercase();
-    let ends = |endings: &[&str]| endings.iter().any(|ending| upper.ends_with(ending));
+    if HARMLESS.contains(&name) {
+        return None;
+    }
+    let known = influence_of_name(name).or_else(|| influence_of_ending(&name.to_ascii_uppercase()));
+    Some(known.unwrap_or(Influence::Mentions))
+}
+
+fn influence_of_name(name: &str) -> Option<Influence> {
     Some(match name {
-        _ if HARMLESS.contains(&name) => return None,
         "PS0" | "PS1" | "PS2" | "PS4" | "PROMPT_COMMAND" | "FCEDIT" | "LESSOPEN" | "LESSCLOSE"
         | "GIT_SSH" | "PAGER" | "EDITOR" | "VISUAL" | "BROWSER" | "MANPAGER" | "GIT_EXTERNAL_DIFF"
-        | "SVN_SSH" | "M4" | "AUTOM4TE" | "HGEDITOR" => Meaning::Shell,
-        "PERL5DB" => Meaning::Code(Language::Perl),
-        "LUA_INIT" => Meaning::Code(Language::Lua),
-        "BASH_ENV" | "ENV" => Meaning::Script,
+        | "SVN_SSH" | "M4" | "AUTOM4TE" | "HGEDITOR" => Influence::Shell,
+        "PERL5DB" => Influence::Code(Language::Perl),
+        "LUA_INIT" => Influence::Code(Language::Lua),
+        "BASH_ENV" | "ENV" => Influence::Script,
         "PYTHONSTARTUP"
         | "ZDOTDIR"
         | "INPUTRC"
@@ -97,24 +101,32 @@ fn meaning(name: &str) -> Option<Meaning> {
         | "TAPE"
         | "NODE_REPL_EXTERNAL_MODULE"
         | "LESSKEYIN"
-        | "R_PROFILE" => Meaning::Runs,
+        | "R_PROFILE" => Influence::Runs,
         "RUBYOPT" | "PERL5OPT" | "NODE_OPTIONS" | "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS" | "GOFLAGS"
-        | "RUSTFLAGS" | "PYTEST_ADDOPTS" => Meaning::Options,
+        | "RUSTFLAGS" | "PYTEST_ADDOPTS" => Influence::Options,
         "GIT_DIR"
         | "GIT_WORK_TREE"
         | "GIT_INDEX_FILE"
         | "GIT_OBJECT_DIRECTORY"
         | "GIT_COMMON_DIR"
-        | "GIT_ALTERNATE_OBJECT_DIRECTORIES" => Meaning::Repository,
+        | "GIT_ALTERNATE_OBJECT_DIRECTORIES" => Influence::Repository,
         "HISTFILE"
         | "SSLKEYLOGFILE"
         | "DEPENDENCIES_OUTPUT"
         | "SUNPRO_DEPENDENCIES"
         | "LD_DEBUG_OUTPUT"
-        | "LLVM_PROFILE_FILE" => Meaning::Writes,
-        "CARGO_HOME" | "RUSTUP_HOME" | "GOPATH" | "GOCACHE" | "GOMODCACHE" | "GOBIN" => Meaning::Writes,
-        _ if upper.starts_with("GIT_TRACE") => Meaning::Writes,
-        _ if upper.starts_with("BASH_FUNC") => Meaning::Runs,
+        | "LLVM_PROFILE_FILE" => Influence::Writes,
+        "CARGO_HOME" | "RUSTUP_HOME" | "GOPATH" | "GOCACHE" | "GOMODCACHE" | "GOBIN" => Influence::Writes,
+        _ => return None,
+    })
+}
+
+/// Variables of programs that nobody listed go by what their names end in.
+fn influence_of_ending(upper: &str) -> Option<Influence> {
+    let ends = |endings: &[&str]| endings.iter().any(|ending| upper.ends_with(ending));
+    Some(match upper {
+        _ if upper.starts_with("GIT_TRACE") => Influence::Writes,
+        _ if upper.starts_with("BASH_FUNC") => Influence::Runs,
         _ if ends(&[
             "_PAGER",
             "_EDITOR",
@@ -126,11 +138,11 @@ fn meaning(name: &str) -> Option<Meaning> {
             "_SSH_COMMAND",
         ]) =>
         {
-            Meaning::Shell
+            Influence::Shell
         }
-        _ if ends(&["_OPTS", "_OPTIONS", "_FLAGS", "ADDOPTS", "_ARGS"]) => Meaning::Options,
+        _ if ends(&["_OPTS", "_OPTIONS", "_FLAGS", "ADDOPTS", "_ARGS"]) => Influence::Options,
         _ if ends(&["_RUNNER", "_LINKER", "_WRAPPER", "SCRIPT_SHELL", "_RC", "RC_PATH", "_CONFIG_PATH"]) => {
-            Meaning::Runs
+            Influence::Runs
         }
         _ if ends(&[
             "_DIR",
@@ -147,9 +159,9 @@ fn meaning(name: &str) -> Option<Meaning> {
             "_ENVIRONMENT",
         ]) =>
         {
-            Meaning::Writes
+            Influence::Writes
         }
-        _ => Meaning::Mentions,
+        _ => return None,
     })
 }
 
@@ -200,7 +212,7 @@ fn brings_code(name: &str) -> bool {
 impl Interpreter<'_, '_> {
     /// Passes a variable on to programs.
     pub(super) fn export(&mut self, name: &str) {
-        if !self.state.exported.iter().any(|known| **known == *name) {
+        if !self.state.is_exported(name) {
             self.state.exported.push(Rc::from(name));
             self.environment_changed(name);
         }
@@ -213,7 +225,7 @@ impl Interpreter<'_, '_> {
             return;
         }
         self.state.set(name, Variable::Scalar(vec![Text::marked(value.to_owned())]));
-        if self.state.exported.iter().any(|known| **known == *name) {
+        if self.state.is_exported(name) {
             self.environment_changed(name);
         } else {
             self.export(name);
@@ -237,23 +249,23 @@ impl Interpreter<'_, '_> {
                 }
             }
         }
-        let Some(meaning) = meaning(name) else { return };
+        let Some(influence) = influence(name) else { return };
         // Prompts and hooks of the shell need not be exported; all others act on programs only.
         let own = matches!(name, "PROMPT_COMMAND" | "PS0" | "PS1" | "PS2" | "PS4" | "HISTFILE");
-        if !own && !self.state.exported.iter().any(|known| **known == *name) {
+        if !own && !self.state.is_exported(name) {
             return;
         }
         for value in self.variable_texts(name) {
-            self.environment_value(name, &meaning, &value);
+            self.environment_value(name, &influence, &value);
         }
     }
 
-    fn environment_value(&mut self, name: &str, meaning: &Meaning, value: &Text) {
+    fn environment_value(&mut self, name: &str, influence: &Influence, value: &Text) {
         if value.is_empty() || matches!(value.raw(), "cat" | "less" | "true" | "false" | "0" | "1" | "2") {
             return;
         }
-        match meaning {
-            Meaning::Shell if name.starts_with("PS") => {
+        match influence {
+            Influence::Shell if name.starts_with("PS") => {
                 self.expand_again(value.raw());
                 if value.has_any() && self.state.get(name).is_some()
                     || value.raw().contains("\\0")
@@ -263,19 +275,19 @@ impl Interpreter<'_, '_> {
                 }
             }
             // A pager by its plain name.
-            Meaning::Shell
+            Influence::Shell
                 if value.whole().is_some_and(|text| {
                     text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | ' ' | ':'))
                 }) => {}
-            Meaning::Shell => {
+            Influence::Shell => {
                 self.forked(|shell| shell.text(value, name));
             }
-            Meaning::Code(language) => self.inline(name, *language, value),
-            Meaning::Script => {
+            Influence::Code(language) => self.inline(name, *language, value),
+            Influence::Script => {
                 self.expand_again(value.raw());
                 self.forked(|shell| shell.run_script(value, &[]));
             }
-            Meaning::Runs => {
+            Influence::Runs => {
                 let plain = value.whole().is_some_and(|text| {
                     matches!(text, "sccache" | "ccache" | "clippy-driver") || text.starts_with("-j")
                 });
@@ -284,7 +296,7 @@ impl Interpreter<'_, '_> {
                     self.guess_paths(std::slice::from_ref(value));
                 }
             }
-            Meaning::Options => {
+            Influence::Options => {
                 const ACT: [&str; 17] = [
                     "-r",
                     "--require",
@@ -311,9 +323,9 @@ impl Interpreter<'_, '_> {
                 }
                 self.guess_paths(std::slice::from_ref(value));
             }
-            Meaning::Mentions => self.guess_paths(std::slice::from_ref(value)),
-            Meaning::Repository => self.touch(Access::Write, Reach::Below, value),
-            Meaning::Writes => {
+            Influence::Mentions => self.guess_paths(std::slice::from_ref(value)),
+            Influence::Repository => self.touch(Access::Write, Reach::Below, value),
+            Influence::Writes => {
                 if value.raw().contains('/') {
                     self.touch(Access::Write, Reach::Below, value);
                 }

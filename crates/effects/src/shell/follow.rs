@@ -7,20 +7,18 @@ use toolgate_model::{Access, Effect, Gap, Reach, base_name};
 use super::Interpreter;
 use super::text::{ANY, Flow, Text};
 use super::walk::Outcome;
-use crate::spec::Language;
+use crate::language::Language;
 
 /// So much of a script is read.
 const MAX_SCRIPT: usize = 64 * 1024;
-/// So many scripts are followed in one command.
-const MAX_FOLLOWED: u32 = 24;
 
 impl<'t> Interpreter<'t, '_> {
     /// `$(< file)`: bash reads it itself.
     pub(super) fn quick_read(&mut self, list: &'t toolgate_shell::List<'t>) -> Option<Flow> {
-        use toolgate_shell::{Kind, RedirectOperator, RedirectTarget};
+        use toolgate_shell::{CommandKind, RedirectOperator, RedirectTarget};
         let [item] = list.items.as_slice() else { return None };
         let [command] = item.first.commands.as_slice() else { return None };
-        let (true, Kind::Simple { assignments, words }) = (item.rest.is_empty(), &command.kind) else {
+        let (true, CommandKind::Simple { assignments, words }) = (item.rest.is_empty(), &command.kind) else {
             return None;
         };
         let [redirect] = command.redirects.as_slice() else { return None };
@@ -80,7 +78,7 @@ impl<'t> Interpreter<'t, '_> {
     /// `bash x.sh`, `source x`
     pub(super) fn run_script(&mut self, path: &Text, arguments: &[Text]) -> Flow {
         if path.raw() == "-" || path.raw() == "/dev/stdin" {
-            let stdin = self.stdin.clone();
+            let stdin = self.streams.stdin().clone();
             return self.shell_input(&stdin, "standard input");
         }
         self.touch(Access::Read, Reach::Exact, path);
@@ -99,7 +97,7 @@ impl<'t> Interpreter<'t, '_> {
                 Flow::Any
             }
             None => {
-                self.sourced = true;
+                self.doubts.lose_variables();
                 self.absent_script(&path.shown());
                 Flow::Any
             }
@@ -111,7 +109,8 @@ impl<'t> Interpreter<'t, '_> {
         let place = self.one_place(&Text::known(name));
         let there = place.as_deref().is_some_and(|place| self.scene.world.look(Path::new(place)).is_ok());
         let stream = name.starts_with("/dev/") || name.starts_with("/proc/");
-        let gap = if stream || (self.lost && !there) { Gap::ShellCode } else { Gap::Project };
+        let gap =
+            if stream || (self.doubts.has_lost_file() && !there) { Gap::ShellCode } else { Gap::Project };
         self.unknown(gap, name);
         self.scan_written();
     }
@@ -138,17 +137,17 @@ impl<'t> Interpreter<'t, '_> {
             .iter()
             .find_map(|start| place.strip_prefix(start)?.parse::<u32>().ok());
         if let Some(number) = number {
-            let found = self.state.descriptors.iter().rev().find(|(known, _)| *known == number);
+            let found = self.state.descriptor(number);
             return Some(match (number, found) {
-                (0, None) => self.stdin.clone(),
-                (_, Some((_, flow))) => flow.clone(),
+                (0, None) => self.streams.stdin().clone(),
+                (_, Some(flow)) => flow.clone(),
                 (_, None) => Flow::Any,
             });
         }
         if let Some(flow) = self.state.written(&place) {
             return Some(flow.clone());
         }
-        let place = self.through_links(&place).into_iter().next().unwrap_or(place);
+        let place = self.state.disk.through_links(&place).into_iter().next().unwrap_or(place);
         if let Some(flow) = self.state.written(&place) {
             return Some(flow.clone());
         }
@@ -161,16 +160,12 @@ impl<'t> Interpreter<'t, '_> {
 
     fn script_body(&mut self, path: &Text, text: &Text, arguments: &[Text]) -> Flow {
         let place = self.one_place(path).unwrap_or_else(|| path.shown());
-        if self.executed.len() < 64 && !self.executed.contains(&place) {
-            self.executed.push(place.clone());
-        }
-        if self.following.contains(&place) {
+        self.scripts.add_executed(&place);
+        if self.scripts.is_following(&place) {
             self.unknown(Gap::ShellCode, &format!("{} runs itself", path.shown()));
             return Flow::Any;
         }
-        self.followed += 1;
-        if self.followed > MAX_FOLLOWED {
-            self.unknown(Gap::Bounds, "more scripts than can be followed");
+        if !self.may_follow() {
             return Flow::Any;
         }
         let Some(whole) = text.whole() else { return self.text(text, &path.shown()) };
@@ -179,9 +174,7 @@ impl<'t> Interpreter<'t, '_> {
             .positional
             .replace(std::rc::Rc::new(arguments.iter().map(|argument| vec![argument.clone()]).collect()));
         let zero = std::mem::replace(&mut self.state.zero, vec![path.clone()]);
-        self.following.push(place);
-        let out = self.script_lines(&path.shown(), whole);
-        self.following.pop();
+        let out = self.following(place, |shell| shell.script_lines(&path.shown(), whole));
         self.state.zero = zero;
         self.state.positional = positional;
         out
@@ -213,7 +206,7 @@ impl<'t> Interpreter<'t, '_> {
         let written = self.one_place(path).and_then(|place| self.state.written(&place).cloned());
         let stream = ["/dev/fd/", "/proc/self/fd/"].iter().any(|start| path.raw().starts_with(start));
         let written = if stream { self.script_text(path) } else { written };
-        if self.lost
+        if self.doubts.has_lost_file()
             && written.is_none()
             && self.one_place(path).is_none_or(|place| self.scene.world.look(Path::new(&place)).is_err())
         {
@@ -230,7 +223,7 @@ impl<'t> Interpreter<'t, '_> {
             }
             Some(_) => self.unknown(Gap::Code, &format!("{program} {}", path.shown())),
             None if path.raw() == "-" || path.raw() == "/dev/stdin" => {
-                let stdin = self.stdin.clone();
+                let stdin = self.streams.stdin().clone();
                 self.code_input(program, language, &stdin);
             }
             None => self.unknown(Gap::Project, &format!("{program} {}", path.shown())),
@@ -251,12 +244,12 @@ impl<'t> Interpreter<'t, '_> {
 
     /// Project code may load what the command has just written: such files are looked at as code.
     pub(super) fn scan_written(&mut self) {
-        if self.scanning {
-            return;
-        }
-        self.scanning = true;
+        self.scanning(Self::scan_files);
+    }
+
+    fn scan_files(&mut self) {
         let files: Vec<_> =
-            self.state.files.iter().filter(|(path, _)| !path.starts_with("/dev/")).cloned().collect();
+            self.state.disk.files().iter().filter(|(path, _)| !path.starts_with("/dev/")).cloned().collect();
         for (path, flow) in files {
             let ending =
                 path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending);
@@ -284,12 +277,11 @@ impl<'t> Interpreter<'t, '_> {
             if let Flow::Text(text) = &flow
                 && let Some(code) = text.whole()
             {
-                let deeds = crate::code::scan(super::run::code_language(language), code);
+                let deeds = crate::code::scan(language, code);
                 let name = base_name(&path).to_owned();
                 self.deeds(&name, deeds);
             }
         }
-        self.scanning = false;
     }
 
     /// A text with holes, as recipes give it.

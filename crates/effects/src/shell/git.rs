@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use toolgate_model::{Access, Effect, Gap, NodeKind, Origin, Reach, Resolver};
 
 use super::Interpreter;
-use super::run::slot_text;
-use super::text::{Flow, INNER, NAME, Text, is_mark};
+use super::apply::slot_text;
+use super::text::{Flow, INNER, NAME, Text, bounded, is_mark};
 use super::walk::Outcome;
 use crate::recipes::git_config;
 use crate::spec::Reading;
@@ -27,7 +27,6 @@ struct Repository {
 /// A directory that may be a bare repository, or that is not known.
 struct Bare;
 
-#[expect(clippy::too_many_lines, reason = "the steps of one program")]
 pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[Text]) -> Outcome {
     let arguments = words.get(1..).unwrap_or_default();
     shell.written_settings();
@@ -45,29 +44,12 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
         return shell.alias_or_unknown(reading, words);
     };
     let operands: Vec<Text> = reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
-    let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
     let outcome = if sub == "config" {
         shell.git_config(reading, &operands, arguments)
     } else {
         shell.apply("git", reading, words)
     };
-    if has(&["--no-index"])
-        || (sub == "diff" && operands.iter().filter(|operand| operand.raw().starts_with('/')).count() > 0)
-    {
-        for operand in &operands {
-            shell.touch(Access::Read, Reach::Exact, operand);
-        }
-    }
-    if sub == "grep" && has(&["--no-index"]) && !has(&["-l", "-L", "-c", "-q", "--name-only"]) {
-        // Without an index there is nothing that leaves a file of settings out.
-        let pathspecs = operands.get(1..).unwrap_or_default();
-        let named: Vec<Text> =
-            pathspecs.iter().filter(|path| !path.raw().starts_with(':')).cloned().collect();
-        if named.len() == pathspecs.len() {
-            let all = [Text::known(".")];
-            shell.secrets_printed(if named.is_empty() { &all } else { &named });
-        }
-    }
+    shell.read_without_index(sub, reading, &operands);
     shell.git_reads(reading, &operands, arguments);
     let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
     if sub == "remote"
@@ -75,30 +57,31 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
     {
         shell.shared_config();
     }
-    if matches!(sub, "init" | "clone") && !has(&["--bare", "--separate-git-dir", "--template"]) {
-        let place = match (sub, operands.as_slice()) {
-            ("init", []) => shell.one_place(&Text::known(".")),
-            ("init", [directory, ..]) | ("clone", [_, directory, ..]) => shell.one_place(directory),
-            ("clone", [from]) => {
-                let name = from
-                    .raw()
-                    .trim_end_matches('/')
-                    .trim_end_matches(".git")
-                    .rsplit(['/', ':'])
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned();
-                shell.one_place(&Text::marked(name))
-            }
-            _ => None,
-        };
-        if let Some(place) = place {
-            shell.state.made.push(place.as_str().into());
-            shell.state.made.push(format!("{place}/.git").as_str().into());
+    shell.made_repository(sub, reading, &operands);
+    if reaches_remote(sub) {
+        for operand in &operands {
+            shell.remote(sub, operand);
         }
     }
-    // A remote by its path, or by a program.
-    if matches!(
+    if runs_hooks(sub) && !has(reading, &["--no-verify"]) {
+        shell.hooks(sub);
+    }
+    let line = |path: PathBuf| Flow::line(&Text::known(&path.to_string_lossy()));
+    match printed(sub, reading, &operands, arguments) {
+        Printed::As(flow) => Outcome::of(flow),
+        Printed::Top => Outcome::of(shell.repository().map_or(Flow::Any, |found| line(found.top))),
+        Printed::Common => Outcome::of(shell.repository().map_or(Flow::Any, |found| line(found.common))),
+        Printed::Other => outcome,
+    }
+}
+
+fn has(reading: &Reading, names: &[&str]) -> bool {
+    reading.options.iter().any(|given| names.contains(&given.name))
+}
+
+/// Sub-commands that take a remote, which may be a path or run a program.
+fn reaches_remote(sub: &str) -> bool {
+    matches!(
         sub,
         "clone"
             | "fetch"
@@ -110,12 +93,11 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
             | "send-pack"
             | "remote"
             | "submodule"
-    ) {
-        for operand in &operands {
-            shell.remote(sub, operand);
-        }
-    }
-    if matches!(
+    )
+}
+
+fn runs_hooks(sub: &str) -> bool {
+    matches!(
         sub,
         "commit"
             | "merge"
@@ -130,22 +112,7 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
             | "worktree"
             | "reset"
             | "clone"
-    ) && !has(&["--no-verify"])
-    {
-        shell.hooks(sub);
-    }
-    match printed(sub, reading, &operands, arguments) {
-        Printed::As(flow) => Outcome::of(flow),
-        Printed::Top => Outcome::of(match shell.repository() {
-            Some(repository) => Flow::line(&Text::known(&repository.top.to_string_lossy())),
-            None => Flow::Any,
-        }),
-        Printed::Common => Outcome::of(match shell.repository() {
-            Some(repository) => Flow::line(&Text::known(&repository.common.to_string_lossy())),
-            None => Flow::Any,
-        }),
-        Printed::Other => outcome,
-    }
+    )
 }
 
 enum Printed {
@@ -174,7 +141,7 @@ fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) 
         "rev-list" if has(&["--objects", "--header", "--oneline", "--pretty", "--format"]) => Printed::Other,
         "merge-base" | "rev-list" | "hash-object" | "write-tree" | "commit-tree" => name(),
         "describe" => paths(),
-        // Paths are told as seen from the directory, so those of others climb.
+        // Paths are printed as seen from the directory, so those of others climb.
         "ls-files" | "grep" | "diff" if operands.iter().any(leads_out) => Printed::Other,
         "ls-files" if has(&["--format", "--full-name"]) => Printed::Other,
         "ls-files" => paths(),
@@ -219,9 +186,7 @@ fn parsed(operands: &[Text], arguments: &[Text]) -> Printed {
         _ => return Printed::As(Flow::Any),
     };
     let as_given = operands.iter().cloned().map(|text| if text.is_known() { text } else { Text::any() });
-    Printed::As(Flow::Lines(super::text::bounded(
-        std::iter::once(Text::mark(mark)).chain(as_given).collect(),
-    )))
+    Printed::As(Flow::Lines(bounded(std::iter::once(Text::mark(mark)).chain(as_given).collect())))
 }
 
 /// Whether a path or a pathspec may name something outside of the directory: `../x`, `:/`, `/x`.
@@ -275,6 +240,46 @@ fn runs(key: &str) -> bool {
 }
 
 impl Interpreter<'_, '_> {
+    /// Outside of a repository, git reads files like any other program.
+    fn read_without_index(&mut self, sub: &str, reading: &Reading, operands: &[Text]) {
+        let no_index = has(reading, &["--no-index"]);
+        if no_index || (sub == "diff" && operands.iter().any(|operand| operand.raw().starts_with('/'))) {
+            for operand in operands {
+                self.touch(Access::Read, Reach::Exact, operand);
+            }
+        }
+        if sub == "grep" && no_index && !has(reading, &["-l", "-L", "-c", "-q", "--name-only"]) {
+            // Without an index there is nothing that leaves a file of settings out.
+            let pathspecs = operands.get(1..).unwrap_or_default();
+            if pathspecs.is_empty() {
+                self.secrets_printed(&[Text::known(".")]);
+            } else if !pathspecs.iter().any(|path| path.raw().starts_with(':')) {
+                self.secrets_printed(pathspecs);
+            }
+        }
+    }
+
+    /// `git init`, `git clone`: directories that are there from now on.
+    fn made_repository(&mut self, sub: &str, reading: &Reading, operands: &[Text]) {
+        if has(reading, &["--bare", "--separate-git-dir", "--template"]) {
+            return;
+        }
+        let place = match (sub, operands) {
+            ("init", []) => self.one_place(&Text::known(".")),
+            ("init", [directory, ..]) | ("clone", [_, directory, ..]) => self.one_place(directory),
+            ("clone", [from]) => {
+                let from = from.raw().trim_end_matches('/').trim_end_matches(".git");
+                let name = from.rsplit(['/', ':']).next().unwrap_or_default();
+                self.one_place(&Text::marked(name.to_owned()))
+            }
+            _ => None,
+        };
+        if let Some(place) = place {
+            self.state.disk.make_directory(&place);
+            self.state.disk.make_directory(&format!("{place}/.git"));
+        }
+    }
+
     /// `-c key=value`
     pub(super) fn setting(&mut self, setting: &Text) {
         let Some((key, value)) = setting.raw().split_once('=') else { return };
@@ -312,7 +317,7 @@ impl Interpreter<'_, '_> {
 
     /// Settings and hooks that the command has just written, wherever: git may come to read them.
     fn written_settings(&mut self) {
-        let files: Vec<_> = self.state.files.clone();
+        let files = self.state.disk.files().to_vec();
         for (path, flow) in files {
             let name = toolgate_model::base_name(&path);
             let is_hook = path.contains("/hooks/") || path.contains("/.husky/");
@@ -435,7 +440,7 @@ impl Interpreter<'_, '_> {
     fn is_own_repository(&self) -> bool {
         let ([cwd], Some(start)) = (self.state.cwd.as_slice(), self.scene.cwd) else { return false };
         let Ok(own) = self.top_above(start) else { return false };
-        let mut ways = self.through_links(cwd);
+        let mut ways = self.state.disk.through_links(cwd);
         ways.push(cwd.to_string());
         ways.iter().all(|way| self.top_above(way).is_ok_and(|top| top == own))
     }
@@ -449,7 +454,7 @@ impl Interpreter<'_, '_> {
         let mut top = place.physical;
         loop {
             let dot_git = top.join(".git");
-            let made = self.state.made.iter().any(|made| Path::new(&**made) == dot_git);
+            let made = self.state.disk.has_made(&dot_git);
             if made || self.scene.world.look(&dot_git).is_ok() {
                 return Ok(Some(top));
             }
@@ -468,12 +473,12 @@ impl Interpreter<'_, '_> {
     pub(super) fn may_have_filled(&self, file: &Path) -> bool {
         let by_git = |origin: &Option<Origin>| {
             let runs = |effect: &Effect<'_>| matches!(effect, Effect::Run(run) if run.program == "git" && run.origin == *origin);
-            self.found.effects.iter().any(runs)
+            self.report.effects().iter().any(runs)
         };
         let lies_in = |directory: &str| {
             toolgate_model::below(directory.as_bytes(), file.as_os_str().as_encoded_bytes()).is_some()
         };
-        self.found.effects.iter().any(|effect| {
+        self.report.effects().iter().any(|effect| {
             let Effect::Use(access, target) = effect else { return false };
             let path = target.path.text();
             let filled = match path.split_once('…') {
@@ -495,7 +500,7 @@ impl Interpreter<'_, '_> {
         let mut top = PathBuf::from(directory);
         for _ in 0..32 {
             let dot_git = top.join(".git");
-            if self.state.made.iter().any(|made| Path::new(&**made) == dot_git) {
+            if self.state.disk.has_made(&dot_git) {
                 return Some(Repository { top, common: dot_git.clone(), own: dot_git });
             }
             match self.scene.world.look(&dot_git).map(|node| node.kind) {
@@ -601,9 +606,7 @@ impl Interpreter<'_, '_> {
     fn shared_config(&mut self) {
         match self.repository() {
             // One that the command has made itself is its own.
-            Some(repository)
-                if self.state.made.iter().any(|made| Path::new(&**made) == repository.common) =>
-            {
+            Some(repository) if self.state.disk.has_made(&repository.common) => {
                 self.touch(Access::Write, Reach::Exact, &Text::known(&repository.top.to_string_lossy()));
             }
             Some(repository) => {
@@ -666,13 +669,11 @@ impl Interpreter<'_, '_> {
 
     /// A hook is the repository's own: what it does counts, that it is read does not.
     fn hook(&mut self, words: &[Text]) {
-        let before = self.found.effects.len();
+        let before = self.report.effects().len();
         let Some(path) = words.first() else { return };
         self.run_file(path.raw(), words, &[]);
         let name = path.raw().to_owned();
         let own = |effect: &toolgate_model::Effect<'_>| matches!(effect, toolgate_model::Effect::Use(Access::Read, target) if target.path.text() == name);
-        let mut kept = self.found.effects.split_off(before.min(self.found.effects.len()));
-        kept.retain(|effect| !own(effect));
-        self.found.effects.extend(kept);
+        self.report.retain_after(before, |effect| !own(effect));
     }
 }

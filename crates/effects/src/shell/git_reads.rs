@@ -1,6 +1,6 @@
 //! git shows files too: a revision's by its name, and whatever changed in passing.
 //!
-//! What is named is told as read. What is not named is told where the index has a file of secrets that the paths of the
+//! What is named counts as read. What is not named counts as read where the index has a file of secrets that the paths of the
 //! command do not leave out; a repository without one is not concerned.
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::spec::Reading;
 
 /// So much of an index is read: some thirty thousand files.
 const MAX_INDEX: usize = 4 * 1024 * 1024;
-/// So many files of secrets are told.
+/// So many files of secrets are listed.
 const MAX_TOLD: usize = 16;
 
 /// The paths of a command, as git takes them.
@@ -54,7 +54,7 @@ impl Interpreter<'_, '_> {
             }
         }
         for given in reading.options.iter().filter(|given| given.name == "-L") {
-            let range = given.value.map(|slot| super::run::slot_text(arguments, &slot)).unwrap_or_default();
+            let range = given.value.map(|slot| super::apply::slot_text(arguments, &slot)).unwrap_or_default();
             if let Some((_, path)) = range.raw().rsplit_once(':') {
                 named |= self.shown_by_git(path, "");
             }
@@ -62,7 +62,7 @@ impl Interpreter<'_, '_> {
         // `git show HEAD:a` is that file and no change.
         let one_file = reading.sub.first() == Some(&"show")
             && operands.iter().any(|operand| of_revision(operand.raw()).is_some());
-        if !named && !one_file && shows == Shows::Changes {
+        if !named && !one_file && shows == GitShows::Changes {
             self.shown_in_passing(&top, &paths);
         }
     }
@@ -135,14 +135,14 @@ impl Interpreter<'_, '_> {
 
 /// What of files a sub-command shows or hands on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shows {
+enum GitShows {
     /// Those that are named.
     Named,
     /// Whatever has changed, or fits.
     Changes,
 }
 
-fn shows(reading: &Reading) -> Option<Shows> {
+fn shows(reading: &Reading) -> Option<GitShows> {
     let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
     let patch = has(&["-p", "-u", "--patch", "-U", "-W", "--patch-with-stat", "-c", "--cc", "-L"]);
     let facts = [
@@ -163,16 +163,16 @@ fn shows(reading: &Reading) -> Option<Shows> {
     ];
     let by_default = || patch || !has(&facts);
     match reading.sub.as_slice() {
-        ["show" | "diff" | "difftool" | "range-diff", ..] => by_default().then_some(Shows::Changes),
-        ["format-patch", ..] => has(&["--stdout"]).then_some(Shows::Changes),
+        ["show" | "diff" | "difftool" | "range-diff", ..] => by_default().then_some(GitShows::Changes),
+        ["format-patch", ..] => has(&["--stdout"]).then_some(GitShows::Changes),
         ["log" | "whatchanged" | "diff-tree" | "diff-index" | "diff-files" | "reflog", ..] => {
-            (patch && !has(&["-s"])).then_some(Shows::Changes)
+            (patch && !has(&["-s"])).then_some(GitShows::Changes)
         }
-        ["stash", "show" | "list", ..] => has(&["-p", "--patch", "-U"]).then_some(Shows::Changes),
-        ["grep", ..] => (!has(&["-l", "-L", "-c", "-q", "--name-only"])).then_some(Shows::Changes),
-        ["cat-file", ..] => (!has(&["-e", "-s", "-t"])).then_some(Shows::Named),
-        ["blame" | "archive" | "mv", ..] => Some(Shows::Named),
-        ["checkout-index", ..] => has(&["--temp", "--prefix"]).then_some(Shows::Named),
+        ["stash", "show" | "list", ..] => has(&["-p", "--patch", "-U"]).then_some(GitShows::Changes),
+        ["grep", ..] => (!has(&["-l", "-L", "-c", "-q", "--name-only"])).then_some(GitShows::Changes),
+        ["cat-file", ..] => (!has(&["-e", "-s", "-t"])).then_some(GitShows::Named),
+        ["blame" | "archive" | "mv", ..] => Some(GitShows::Named),
+        ["checkout-index", ..] => has(&["--temp", "--prefix"]).then_some(GitShows::Named),
         _ => None,
     }
 }

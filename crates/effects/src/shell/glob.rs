@@ -1,5 +1,6 @@
 //! Patterns: what matches, and what they match on the disk.
 
+use toolgate_declaration::wildcard_fits;
 use toolgate_model::World;
 
 use super::text::{ANY, CLASS, INNER, NAME, ONE, PIECE, STAR, Text, is_mark};
@@ -41,42 +42,25 @@ pub(crate) fn fits(pattern: &str, text: &str) -> Option<bool> {
     (pattern.len() * text.len() <= 1 << 14).then(|| fit(&pattern, &text))
 }
 
-/// The usual way: on a star, remember where to go on should the rest fail.
 fn fit(pattern: &[char], text: &[char]) -> bool {
-    let (mut p, mut t) = (0, 0);
-    let mut retry: Option<(usize, usize)> = None;
-    while t < text.len() {
-        let step = match (pattern.get(p), text.get(t)) {
-            (Some(&STAR), _) => {
-                retry = Some((p + 1, t + 1));
-                p += 1;
-                continue;
-            }
-            (Some(&ONE), _) => Some(p + 1),
-            (Some(&CLASS), Some(c)) => class(pattern, p + 1, *c),
-            (Some(want), Some(c)) => (want == c).then_some(p + 1),
-            _ => None,
-        };
-        match (step, retry) {
-            (Some(next), _) => (p, t) = (next, t + 1),
-            (None, Some((star, from))) => {
-                (p, t) = (star, from);
-                retry = Some((star, from + 1));
-            }
-            (None, None) => return false,
-        }
-    }
-    pattern.get(p..).is_none_or(|rest| rest.iter().all(|c| *c == STAR))
+    wildcard_fits(
+        pattern,
+        text,
+        |c| *c == STAR,
+        |rest, c| match rest {
+            [ONE, ..] => Some(1),
+            [CLASS, class @ ..] => class_length(class, *c).map(|length| 1 + length),
+            [wanted, ..] => (wanted == c).then_some(1),
+            [] => None,
+        },
+    )
 }
 
-/// Where the pattern goes on behind the class, if the character is in it.
-fn class(pattern: &[char], from: usize, c: char) -> Option<usize> {
-    let mut at = from;
-    let negated = matches!(pattern.get(at), Some('!' | '^'));
-    if negated {
-        at += 1;
-    }
-    let first = at;
+/// How long the class is that the pattern begins with, if the character is in it.
+fn class_length(pattern: &[char], c: char) -> Option<usize> {
+    let negated = matches!(pattern.first(), Some('!' | '^'));
+    let first = usize::from(negated);
+    let mut at = first;
     let mut within = false;
     loop {
         match pattern.get(at) {

@@ -3,12 +3,12 @@
 use toolgate_model::{Access, Gap, Reach};
 
 use super::Interpreter;
-use super::run::slot_text;
+use super::apply::slot_text;
 use super::text::{Flow, Text};
 use crate::spec::Reading;
 
 /// How a program takes a list.
-struct List {
+struct NameList {
     /// The option that has its name, or that makes lists of the operands.
     option: &'static str,
     access: Access,
@@ -25,7 +25,7 @@ enum Shape {
     Sums,
 }
 
-fn list_of(program: &str) -> Option<List> {
+fn list_of(program: &str) -> Option<NameList> {
     let (option, access, shape) = match program {
         "sort" | "gsort" | "wc" | "gwc" => ("--files0-from", Access::Read, Shape::Zeros),
         "du" | "gdu" => ("--files0-from", Access::List, Shape::Zeros),
@@ -33,7 +33,7 @@ fn list_of(program: &str) -> Option<List> {
         _ if program == "shasum" || program.ends_with("sum") => ("-c", Access::Read, Shape::Sums),
         _ => return None,
     };
-    Some(List { option, access, shape })
+    Some(NameList { option, access, shape })
 }
 
 /// Whether a program takes lists of files.
@@ -55,7 +55,7 @@ impl Interpreter<'_, '_> {
                 files.push(Text::known("-"));
             }
             for file in files {
-                let flow = if file.raw() == "-" { self.stdin.clone() } else { self.content(&file) };
+                let flow = if file.raw() == "-" { self.streams.stdin().clone() } else { self.content(&file) };
                 match names(&flow, list.shape) {
                     Some(names) => {
                         for name in &names {

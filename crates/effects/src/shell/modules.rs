@@ -52,7 +52,7 @@ impl Interpreter<'_, '_> {
             is_own(name) && self.scene.world.look(&package).is_ok()
         });
         there
-            || self.found.effects.iter().any(|effect| is_made_module(effect, directory))
+            || self.report.effects().iter().any(|effect| is_made_module(effect, directory))
             || self.may_have_filled(&Path::new(directory).join("json.py"))
     }
 }

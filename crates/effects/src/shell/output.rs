@@ -5,71 +5,39 @@
 use toolgate_model::Reach;
 
 use super::Interpreter;
-use super::run::{access_of, slot_text};
-use super::text::{ANY, Choices, Flow, INNER, NAME, PIECE, Text, bounded, is_mark};
-use crate::spec::{Kind, Output, Reading};
+use super::apply::{access_of, slot_text};
+use super::text::{ANY, Choices, Flow, INNER, NAME, PIECE, Text, bounded, is_mark, spaced_as_is};
+use crate::spec::{Output, Reading, WordKind};
 
 impl Interpreter<'_, '_> {
-    #[expect(clippy::too_many_lines, reason = "one arm a program")]
     pub(super) fn output_of(&mut self, program: &str, reading: &Reading, words: &[Text]) -> Flow {
         let arguments = words.get(1..).unwrap_or_default();
         let operand = |at: usize| reading.operands.get(at).and_then(|at| arguments.get(*at));
         match program {
             "head" | "tail" if has(reading, "-c") || has(reading, "--bytes") => Flow::Any,
-            "cat" | "tac" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "shuf"
-            | "tee" | "nl" | "less" | "more" => {
-                let flow = self.input_of(reading, arguments);
-                if program == "tee" {
-                    for (kind, slot) in &reading.uses {
-                        if matches!(kind, Kind::Append | Kind::Write)
-                            && let Some(place) = self.one_place(&slot_text(arguments, slot))
-                        {
-                            self.state.write(&place, flow.clone());
-                        }
-                    }
-                    return flow;
-                }
-                match program {
-                    "cat" => flow,
-                    "nl" => Flow::Any,
-                    "grep" | "egrep" | "fgrep" if has(reading, "--label") => Flow::Any,
-                    "grep" | "egrep" | "fgrep" if lists_files(reading) => Self::paths_of(reading, arguments),
-                    "grep" | "egrep" | "fgrep" if rewrites(reading) => Flow::Any,
-                    // Some of the lines, in some order.
-                    _ => flow.lines().map_or(Flow::Any, |lines| {
-                        if lines.is_empty() { Flow::Nothing } else { Flow::Lines(lines) }
-                    }),
-                }
-            }
+            "cat" => self.input_of(reading, arguments),
+            "tee" => self.tee_output(reading, arguments),
+            "grep" | "egrep" | "fgrep" if has(reading, "--label") => Flow::Any,
+            "grep" | "egrep" | "fgrep" if lists_files(reading) => Self::paths_of(reading, arguments),
+            "grep" | "egrep" | "fgrep" if rewrites(reading) => Flow::Any,
+            // Some of the lines, in some order.
+            "tac" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "shuf" | "less"
+            | "more" => self
+                .input_of(reading, arguments)
+                .lines()
+                .map_or(Flow::Any, |lines| if lines.is_empty() { Flow::Nothing } else { Flow::Lines(lines) }),
             "basename" if !reading.options.is_empty() => Flow::Any,
-            "basename" => match operand(0) {
-                Some(path) if path.has_any() => Flow::Lines(vec![Text::mark(PIECE)]),
-                // Without its ending a name may be `..`.
-                Some(path) if path.raw().contains(INNER) => {
-                    Flow::Lines(vec![if operand(1).is_some() { Text::mark(PIECE) } else { last_name(path) }])
-                }
-                Some(path) => {
-                    let name = path.raw().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-                    let ending = operand(1).map(|ending| ending.raw().to_owned()).unwrap_or_default();
-                    match name.strip_suffix(ending.as_str()).filter(|_| !ending.is_empty()) {
-                        Some(rest) if rest.contains(is_mark) => Flow::Lines(vec![Text::mark(PIECE)]),
-                        _ if ending.contains(is_mark) => Flow::Lines(vec![Text::mark(PIECE)]),
-                        rest => Flow::line(&Text::marked(rest.unwrap_or(name).to_owned())),
-                    }
-                }
-                None => Flow::Nothing,
-            },
-            "date" => match operand(0).map(|format| (format, format.whole())) {
+            "basename" => base_name_of(operand(0), operand(1)),
+            "date" => match operand(0).and_then(Text::whole) {
                 // A format that asks for nothing is the text itself.
-                Some((_, Some(format))) if format.starts_with('+') && !format.contains('%') => {
+                Some(format) if format.starts_with('+') && !format.contains('%') => {
                     Flow::line(&Text::known(format.trim_start_matches('+')))
                 }
                 _ => reading.output.flow(),
             },
             "dirname" => match operand(0) {
-                Some(path) if path.has_any() => Flow::Any,
-                Some(path) => Flow::line(&directory(path)),
-                None => Flow::Any,
+                Some(path) if !path.has_any() => Flow::line(&directory(path)),
+                _ => Flow::Any,
             },
             "realpath"
                 if !reading.options.iter().all(|given| matches!(given.name, "-e" | "-m" | "-q" | "-s")) =>
@@ -88,58 +56,15 @@ impl Interpreter<'_, '_> {
                 computed(&self.input_of(reading, arguments), decode_base64)
             }
             "xxd" if has(reading, "-r") => computed(&self.input_of(reading, arguments), decode_hex),
-            "tr" => {
-                let (from, to) = (operand(0).cloned(), operand(1).cloned());
-                let delete = has(reading, "-d");
-                let plain = !has(reading, "-c") && !has(reading, "-s");
-                computed(&self.stdin.clone(), |text| {
-                    let from = set_of(from?.unglobbed().whole()?)?;
-                    if !plain {
-                        return None;
-                    }
-                    if delete {
-                        return Some(text.chars().filter(|c| !from.contains(c)).collect());
-                    }
-                    let to = set_of(to?.unglobbed().whole()?)?;
-                    let swap = |c: char| match from.iter().rposition(|from| *from == c) {
-                        Some(at) => to.get(at).or(to.last()).copied().unwrap_or(c),
-                        None => c,
-                    };
-                    Some(text.chars().map(swap).collect())
-                })
-            }
+            "tr" => computed(self.streams.stdin(), |text| translated(text, reading, operand(0), operand(1))),
             "sed" => self.sed_output(reading, arguments),
-            "cut" | "awk" | "gawk" | "mawk" | "jq" | "column" | "fmt" | "fold" => Flow::Any,
+            "cut" | "awk" | "gawk" | "mawk" | "jq" | "column" | "fmt" | "fold" | "nl" => Flow::Any,
             "which" => match operand(0).and_then(Text::whole) {
                 Some(name) if !name.contains('/') => Flow::line(&Text::known(&format!("/usr/bin/{name}"))),
                 _ => Flow::Any,
             },
-            "go" if reading.sub.first() == Some(&"env") => match operand(0).and_then(Text::whole) {
-                Some("GOMODCACHE") => Flow::line(&self.tilde("~/go/pkg/mod")),
-                Some("GOPATH") => Flow::line(&self.tilde("~/go")),
-                Some("GOROOT") => Flow::line(&Text::known("/usr/local/go")),
-                Some("GOOS" | "GOARCH" | "GOVERSION") => Flow::Lines(vec![Text::mark(NAME)]),
-                _ => Flow::Any,
-            },
-            "ls" if arguments.iter().any(|word| {
-                word.raw().starts_with('-')
-                    && !word.raw().starts_with("--")
-                    && word.raw().contains(['a', 'f', 'l', 'R', 'i', 's', 'Q', 'g', 'o'])
-                    || word.raw().starts_with("--a")
-            }) =>
-            {
-                Flow::Any
-            }
-            "ls" => {
-                // Names of a directory, or the operands themselves.
-                match Self::paths_of(reading, arguments) {
-                    Flow::Lines(mut lines) if !reading.operands.is_empty() => {
-                        lines.push(Text::mark(NAME));
-                        Flow::Lines(bounded(lines))
-                    }
-                    _ => Flow::Lines(vec![Text::mark(NAME)]),
-                }
-            }
+            "go" if reading.sub.first() == Some(&"env") => self.go_setting(operand(0)),
+            "ls" => Self::listing(reading, arguments),
             _ => match reading.output {
                 Output::Paths => Self::paths_of(reading, arguments),
                 Output::Input => {
@@ -151,21 +76,65 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    /// It prints what it writes.
+    fn tee_output(&mut self, reading: &Reading, arguments: &[Text]) -> Flow {
+        let flow = self.input_of(reading, arguments);
+        for (kind, slot) in &reading.uses {
+            if matches!(kind, WordKind::Append | WordKind::Write)
+                && let Some(place) = self.one_place(&slot_text(arguments, slot))
+            {
+                self.state.write(&place, flow.clone());
+            }
+        }
+        flow
+    }
+
+    /// `go env NAME`
+    fn go_setting(&self, name: Option<&Text>) -> Flow {
+        match name.and_then(Text::whole) {
+            Some("GOMODCACHE") => Flow::line(&self.tilde("~/go/pkg/mod")),
+            Some("GOPATH") => Flow::line(&self.tilde("~/go")),
+            Some("GOROOT") => Flow::line(&Text::known("/usr/local/go")),
+            Some("GOOS" | "GOARCH" | "GOVERSION") => Flow::Lines(vec![Text::mark(NAME)]),
+            _ => Flow::Any,
+        }
+    }
+
+    /// `ls` prints names of a directory, or the operands themselves.
+    fn listing(reading: &Reading, arguments: &[Text]) -> Flow {
+        let shows_more = arguments.iter().map(Text::raw).any(|word| {
+            word.starts_with('-')
+                && !word.starts_with("--")
+                && word.contains(['a', 'f', 'l', 'R', 'i', 's', 'Q', 'g', 'o'])
+                || word.starts_with("--a")
+        });
+        if shows_more {
+            return Flow::Any;
+        }
+        match Self::paths_of(reading, arguments) {
+            Flow::Lines(mut lines) if !reading.operands.is_empty() => {
+                lines.push(Text::mark(NAME));
+                Flow::Lines(bounded(lines))
+            }
+            _ => Flow::Lines(vec![Text::mark(NAME)]),
+        }
+    }
+
     /// What a filter reads: its files, or standard input.
     pub(super) fn input_of(&mut self, reading: &Reading, arguments: &[Text]) -> Flow {
         let mut flow: Option<Flow> = None;
         for (kind, slot) in &reading.uses {
-            if !matches!(kind, Kind::Read | Kind::ReadTree) {
+            if !matches!(kind, WordKind::Read | WordKind::ReadTree) {
                 continue;
             }
             let text = slot_text(arguments, slot);
-            let next = if text.raw() == "-" { self.stdin.clone() } else { self.content(&text) };
+            let next = if text.raw() == "-" { self.streams.stdin().clone() } else { self.content(&text) };
             flow = Some(match flow {
                 Some(flow) => flow.then(next),
                 None => next,
             });
         }
-        flow.unwrap_or_else(|| self.stdin.clone())
+        flow.unwrap_or_else(|| self.streams.stdin().clone())
     }
 
     /// What a file holds: written by the command itself, or on the disk if it is small.
@@ -177,7 +146,7 @@ impl Interpreter<'_, '_> {
             return flow.clone();
         }
         if place.starts_with("/dev/") || place.starts_with("/proc/") {
-            return if place == "/dev/stdin" { self.stdin.clone() } else { Flow::Any };
+            return if place == "/dev/stdin" { self.streams.stdin().clone() } else { Flow::Any };
         }
         let bytes = self.scene.world.read(std::path::Path::new(&place), SMALL);
         match bytes.ok().filter(|bytes| bytes.len() < SMALL).and_then(|bytes| String::from_utf8(bytes).ok()) {
@@ -244,7 +213,7 @@ impl Interpreter<'_, '_> {
         let script = reading
             .uses
             .iter()
-            .find(|(kind, _)| *kind == Kind::Sed)
+            .find(|(kind, _)| *kind == WordKind::Sed)
             .map(|(_, slot)| slot_text(arguments, slot));
         let input = self.input_of(reading, arguments);
         let prints_lines = script.as_ref().and_then(Text::whole).is_some_and(|script| {
@@ -254,7 +223,7 @@ impl Interpreter<'_, '_> {
         if prints_lines && has(reading, "-n") {
             return input.lines().map_or(Flow::Any, Flow::Lines);
         }
-        let scripts = reading.uses.iter().filter(|(kind, _)| *kind == Kind::Sed).count();
+        let scripts = reading.uses.iter().filter(|(kind, _)| *kind == WordKind::Sed).count();
         if scripts != 1 || has(reading, "-n") || has(reading, "-f") || has(reading, "-z") {
             return Flow::Any;
         }
@@ -302,6 +271,46 @@ pub(super) fn last_name(path: &Text) -> Text {
     Text::mark(if last == ".." || last.contains([PIECE, ANY]) { PIECE } else { NAME })
 }
 
+/// `basename path ending`
+fn base_name_of(path: Option<&Text>, ending: Option<&Text>) -> Flow {
+    let piece = || Flow::Lines(vec![Text::mark(PIECE)]);
+    match path {
+        Some(path) if path.has_any() => piece(),
+        // Without its ending a name may be `..`.
+        Some(path) if path.raw().contains(INNER) => match ending {
+            Some(_) => piece(),
+            None => Flow::Lines(vec![last_name(path)]),
+        },
+        Some(path) => {
+            let name = path.raw().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+            let ending = ending.map(Text::raw).unwrap_or_default();
+            match name.strip_suffix(ending).filter(|_| !ending.is_empty()) {
+                Some(rest) if rest.contains(is_mark) => piece(),
+                _ if ending.contains(is_mark) => piece(),
+                rest => Flow::line(&Text::marked(rest.unwrap_or(name).to_owned())),
+            }
+        }
+        None => Flow::Nothing,
+    }
+}
+
+/// What `tr` makes of a text.
+fn translated(text: &str, reading: &Reading, from: Option<&Text>, to: Option<&Text>) -> Option<String> {
+    let from = set_of(from?.unglobbed().whole()?)?;
+    if has(reading, "-c") || has(reading, "-s") {
+        return None;
+    }
+    if has(reading, "-d") {
+        return Some(text.chars().filter(|c| !from.contains(c)).collect());
+    }
+    let to = set_of(to?.unglobbed().whole()?)?;
+    let swap = |c: char| match from.iter().rposition(|from| *from == c) {
+        Some(at) => to.get(at).or(to.last()).copied().unwrap_or(c),
+        None => c,
+    };
+    Some(text.chars().map(swap).collect())
+}
+
 fn directory(path: &Text) -> Text {
     let raw = path.raw().trim_end_matches('/');
     match raw.rsplit_once('/') {
@@ -336,7 +345,7 @@ pub(super) fn echo(arguments: &[Text]) -> Flow {
         }
         rest = behind;
     }
-    let mut text = super::builtins::spaced_as_is(rest);
+    let mut text = spaced_as_is(rest);
     if escapes {
         text = unescaped(&text, true);
     }

@@ -5,10 +5,10 @@ use std::path::Path;
 use toolgate_model::{Access, Reach};
 
 use super::Interpreter;
-use super::run::slot_text;
+use super::apply::slot_text;
 use super::text::Text;
 use crate::secrets_below::{Sift, secrets_below};
-use crate::spec::{Fixed, Kind, Reading};
+use crate::spec::{Fixed, Reading, WordKind};
 
 /// Options with which a search prints names or numbers only.
 const QUIET: [&str; 9] =
@@ -104,10 +104,10 @@ impl Interpreter<'_, '_> {
         let mut places: Vec<Text> = reading
             .uses
             .iter()
-            .filter(|(kind, _)| *kind == Kind::ReadTree)
+            .filter(|(kind, _)| *kind == WordKind::ReadTree)
             .map(|(_, slot)| slot_text(arguments, slot))
             .collect();
-        if reading.effects.iter().any(|fixed| matches!(fixed, Fixed::Use(Kind::ReadTree, "."))) {
+        if reading.effects.iter().any(|fixed| matches!(fixed, Fixed::Use(WordKind::ReadTree, "."))) {
             places.push(Text::known("."));
         }
         for place in places.iter().filter_map(|place| self.one_place(place)).collect::<Vec<_>>() {

@@ -4,12 +4,11 @@ use std::rc::Rc;
 
 use toolgate_shell::Command;
 
+use super::disk::{Disk, MAX_KEPT, extend};
 use super::text::{ANY, Choices, Flow, Text, either};
 
 /// More directories than this at once are none that we know.
 const MAX_DIRECTORIES: usize = 4;
-/// More of anything than this is not kept.
-const MAX_KEPT: usize = 256;
 
 /// A variable.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,10 +62,6 @@ pub(crate) struct State<'t> {
     functions: Vec<Function<'t>>,
     /// Functions that are passed on to other shells.
     pub(crate) exported_functions: Vec<Rc<str>>,
-    /// Directories that the command has surely made.
-    pub(crate) made: Vec<Rc<str>>,
-    /// Places that it has taken away or renamed.
-    pub(crate) gone: Vec<Rc<str>>,
     /// `readonly`
     pub(crate) readonly: Vec<Rc<str>>,
     /// `hash -p`
@@ -79,10 +74,8 @@ pub(crate) struct State<'t> {
     pub(crate) positional: Option<Rc<Vec<Choices>>>,
     /// `$0`
     pub(crate) zero: Choices,
-    /// What the command has written so far, by absolute name.
-    pub(crate) files: Vec<(Rc<str>, Flow)>,
-    /// Links that the command has made so far: name and where it leads, both absolute.
-    pub(crate) links: Vec<(Rc<str>, Rc<str>)>,
+    /// What the command has changed on the disk so far.
+    pub(super) disk: Disk,
     /// Directories that the command has put before the others in `PATH`.
     pub(crate) path: Vec<Rc<str>>,
     /// `set -P`
@@ -96,7 +89,7 @@ pub(crate) struct State<'t> {
     /// A shell that may be no bash: `sh`.
     pub(crate) plain: bool,
     /// Descriptors above 2 and the flow behind them.
-    pub(crate) descriptors: Vec<(u32, Flow)>,
+    descriptors: Vec<(u32, Flow)>,
 }
 
 impl<'t> State<'t> {
@@ -109,16 +102,13 @@ impl<'t> State<'t> {
             exported: Vec::new(),
             functions: Vec::new(),
             exported_functions: Vec::new(),
-            made: Vec::new(),
-            gone: Vec::new(),
             readonly: Vec::new(),
             hashed: Vec::new(),
             all_exported: false,
             aliases: Vec::new(),
             positional: Some(Rc::new(Vec::new())),
             zero: vec![Text::known("bash")],
-            files: Vec::new(),
-            links: Vec::new(),
+            disk: Disk::default(),
             path: Vec::new(),
             physical: false,
             globstar: false,
@@ -224,19 +214,30 @@ impl<'t> State<'t> {
 
     /// What a file holds that the command itself has written.
     pub(crate) fn written(&self, path: &str) -> Option<&Flow> {
-        self.files.iter().rev().find(|(known, _)| **known == *path).map(|(_, flow)| flow)
+        self.disk.content(path)
     }
 
     pub(crate) fn write(&mut self, path: &str, flow: Flow) {
-        if self.files.len() < MAX_KEPT {
-            self.files.push((Rc::from(path), flow));
-        }
+        self.disk.write(path, flow);
+    }
+
+    /// What is behind a descriptor that the command has opened.
+    pub(super) fn descriptor(&self, number: u32) -> Option<&Flow> {
+        self.descriptors.iter().rev().find(|(known, _)| *known == number).map(|(_, flow)| flow)
+    }
+
+    pub(super) fn open_descriptor(&mut self, number: u32, flow: Flow) {
+        self.descriptors.push((number, flow));
+    }
+
+    /// Whether a variable is passed on to programs.
+    pub(super) fn is_exported(&self, name: &str) -> bool {
+        self.exported.iter().any(|known| **known == *name)
     }
 
     /// What it costs to clone or join it, in commands.
     pub(crate) fn weight(&self) -> u32 {
-        u32::try_from((self.variables.len() + self.files.len() * 2 + self.links.len() * 2) / 8)
-            .unwrap_or(u32::MAX)
+        u32::try_from((self.variables.len() + self.disk.weight()) / 8).unwrap_or(u32::MAX)
     }
 
     /// Either of two states: what both agree on, and the choices where they do not.
@@ -290,42 +291,14 @@ impl<'t> State<'t> {
                 self.functions.push(Function { may_lack: true, ..there.clone() });
             }
         }
-        self.made.retain(|path| other.made.contains(path));
-        extend(&mut self.gone, &other.gone);
         extend(&mut self.exported_functions, &other.exported_functions);
         extend(&mut self.readonly, &other.readonly);
         extend(&mut self.hashed, &other.hashed);
         self.all_exported |= other.all_exported;
         extend(&mut self.exported, &other.exported);
         extend(&mut self.aliases, &other.aliases);
-        extend(&mut self.links, &other.links);
         extend(&mut self.path, &other.path);
-        self.join_files(other);
-    }
-
-    /// A file has what it has in both, or it may have anything.
-    fn join_files(&mut self, other: &State<'t>) {
-        if self.files == other.files {
-            return;
-        }
-        let mut paths: Vec<Rc<str>> = Vec::new();
-        for (path, _) in self.files.iter().chain(&other.files) {
-            if !paths.contains(path) {
-                paths.push(path.clone());
-            }
-        }
-        for path in paths {
-            let (here, there) = (self.written(&path).cloned(), other.written(&path).cloned());
-            if here != there {
-                let flow = match (here, there) {
-                    (Some(Flow::Nothing), None) | (None, Some(Flow::Nothing)) => Flow::Nothing,
-                    (Some(one), Some(two)) => one.or(&two),
-                    // Only in one of them: as it was before, or so.
-                    _ => Flow::Any,
-                };
-                self.write(&path, flow);
-            }
-        }
+        self.disk.join(&other.disk);
     }
 
     fn join_cwd(&mut self, other: &[Rc<str>]) {
@@ -341,10 +314,7 @@ impl<'t> State<'t> {
 
     /// Takes in what a child of this shell left on the disk. Its variables and directory die with it.
     pub(crate) fn adopt_files(&mut self, child: &State<'t>) {
-        self.links.clone_from(&child.links);
-        self.files.clone_from(&child.files);
-        self.made.clone_from(&child.made);
-        self.gone.clone_from(&child.gone);
+        self.disk.adopt(&child.disk);
     }
 
     /// Whether something that later commands go by differs.
@@ -352,8 +322,7 @@ impl<'t> State<'t> {
         self.cwd != other.cwd
             || self.variables != other.variables
             || self.positional != other.positional
-            || self.files != other.files
-            || self.links != other.links
+            || self.disk.differs(&other.disk)
             || self.aliases != other.aliases
             || self.path != other.path
             || self.functions.len() != other.functions.len()
@@ -390,13 +359,5 @@ fn widened(value: &Variable) -> Variable {
             Variable::Scalar(vec![Text::mark(super::text::NAME)])
         }
         _ => Variable::Scalar(vec![Text::mark(ANY)]),
-    }
-}
-
-fn extend<T: Clone + PartialEq>(to: &mut Vec<T>, from: &[T]) {
-    for item in from {
-        if to.len() < MAX_KEPT && !to.contains(item) {
-            to.push(item.clone());
-        }
     }
 }

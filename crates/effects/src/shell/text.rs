@@ -246,3 +246,27 @@ impl Flow {
         }
     }
 }
+
+/// The same, patterns as they are: they may still match.
+pub(super) fn spaced_as_is(words: &[Text]) -> Text {
+    let mut text = Text::default();
+    for (place, word) in words.iter().enumerate() {
+        if place > 0 {
+            text.push_raw(" ");
+        }
+        text.push(word);
+    }
+    text
+}
+
+/// Words as one text with blanks between.
+pub(super) fn spaced(words: &[Text]) -> Text {
+    let mut text = Text::default();
+    for (place, word) in words.iter().enumerate() {
+        if place > 0 {
+            text.push_raw(" ");
+        }
+        text.push(&word.unglobbed());
+    }
+    text
+}

@@ -1,13 +1,10 @@
 //! Lists, pipelines and compound commands.
 
-use toolgate_model::{Access, Gap, Reach};
-use toolgate_shell::{
-    ArmEnd, Assignment, Command, Connector, Descriptor, Item, Kind, List, Pipeline, Redirect,
-    RedirectOperator, RedirectTarget, Value, Word,
-};
+use toolgate_shell::{ArmEnd, Command, CommandKind, Connector, Item, List, Pipeline, Word};
 
+use super::bounds::Limit;
 use super::state::{State, Variable};
-use super::text::{Choices, Flow, NAME, Text};
+use super::text::{Choices, Flow, Text, bounded};
 use super::{Interpreter, glob};
 
 /// How a command ends.
@@ -37,32 +34,19 @@ impl Outcome {
 /// Rounds of a loop over a list that are walked one by one.
 const MAX_ROUNDS: usize = 48;
 
-/// What the redirections of a command lead to.
-#[expect(clippy::struct_excessive_bools, reason = "each is a thing that a redirection does")]
-#[derive(Default)]
-pub(super) struct Redirected {
-    stdin: Option<Flow>,
-    /// Where standard output goes, if not to the one of the shell: files by absolute name.
-    stdout: Option<Vec<String>>,
-    append: bool,
-    /// Standard output goes to standard error.
-    elsewhere: bool,
-    /// Descriptors are shuffled in a way that is not followed.
-    odd: bool,
-    /// `2>&1`
-    merges: bool,
-    pub(super) outputs: Vec<String>,
-}
-
 impl<'t> Interpreter<'t, '_> {
     pub(super) fn list(&mut self, list: &'t List<'t>) -> Flow {
         let mut out = Flow::Nothing;
-        let left = std::mem::take(&mut self.left);
+        let left = self.control.begin_list();
         for (at, item) in list.items.iter().enumerate() {
             let printed = self.one_item(item);
-            out = if self.left && at + 1 < list.items.len() { Flow::Any } else { out.then(printed) };
+            out = if self.control.has_left() && at + 1 < list.items.len() {
+                Flow::Any
+            } else {
+                out.then(printed)
+            };
         }
-        self.left |= left;
+        self.control.end_list(left);
         out
     }
 
@@ -86,24 +70,6 @@ impl<'t> Interpreter<'t, '_> {
             };
         }
         status
-    }
-
-    /// Both outcomes of the last command count from here on.
-    fn settle(&mut self) {
-        if let Some(failed) = self.pending.take() {
-            let mut other = self.state.clone();
-            (other.cwd, other.previous) = failed;
-            self.state.join(&other);
-        }
-    }
-
-    /// Goes on as if the last command had ended so.
-    fn assume(&mut self, success: bool) {
-        if let Some(failed) = self.pending.take()
-            && !success
-        {
-            (self.state.cwd, self.state.previous) = failed;
-        }
     }
 
     fn item(&mut self, item: &'t Item<'t>) -> Outcome {
@@ -138,62 +104,15 @@ impl<'t> Interpreter<'t, '_> {
             let status = if surely && runs { next.status } else { Status::Either };
             last = Outcome { out: if surely && runs { both } else { last.out.or(&both) }, status };
         }
-        self.pending = None;
-        match (success, failure) {
-            (Some(success), Some(failure)) => {
-                // Someone who asks for the chain's success gets the directory of the success.
-                let (cwd, previous) = (success.cwd.clone(), success.previous.clone());
-                self.state = success;
-                self.state.join(&failure);
-                if self.state.cwd != cwd || self.state.previous != previous {
-                    let joined = (
-                        std::mem::replace(&mut self.state.cwd, cwd),
-                        std::mem::replace(&mut self.state.previous, previous),
-                    );
-                    self.pending = Some(joined);
-                }
-            }
-            (Some(only), None) | (None, Some(only)) => self.state = only,
-            (None, None) => {}
-        }
+        self.rejoin(success, failure);
         last
-    }
-
-    /// The states after the last command: if it succeeded, and if it failed.
-    fn outcomes(&mut self, status: Status) -> (Option<State<'t>>, Option<State<'t>>) {
-        let failed = self.pending.take();
-        let success = (status != Status::Fails).then(|| self.state.clone());
-        let failure = (status != Status::Succeeds).then(|| {
-            let mut failure = self.state.clone();
-            if let Some(failed) = failed {
-                (failure.cwd, failure.previous) = failed;
-            }
-            failure
-        });
-        (success, failure)
     }
 
     fn pipeline(&mut self, pipeline: &'t Pipeline<'t>) -> Outcome {
         let mut outcome = match pipeline.commands.as_slice() {
             [] => Outcome::of(Flow::Nothing),
             [only] => self.command(only),
-            commands => {
-                let (stdin, fed_by) = (self.stdin.clone(), self.fed_by.clone());
-                let mut out = Flow::Nothing;
-                for (place, command) in commands.iter().enumerate() {
-                    if place > 0 {
-                        self.stdin = out;
-                    }
-                    let ran;
-                    (out, ran) = self.noting(|shell| shell.forked(|shell| shell.command(command).out));
-                    self.fed_by.extend(ran);
-                    if self.fed_by.len() > 32 {
-                        self.fed_by.drain(..16);
-                    }
-                }
-                (self.stdin, self.fed_by) = (stdin, fed_by);
-                Outcome::of(out)
-            }
+            commands => Outcome::of(self.piped(commands)),
         };
         if pipeline.negated {
             outcome.status = match outcome.status {
@@ -201,10 +120,7 @@ impl<'t> Interpreter<'t, '_> {
                 Status::Fails => Status::Succeeds,
                 Status::Either => Status::Either,
             };
-            if let Some((cwd, previous)) = &mut self.pending {
-                std::mem::swap(cwd, &mut self.state.cwd);
-                std::mem::swap(previous, &mut self.state.previous);
-            }
+            self.negate();
         }
         outcome
     }
@@ -213,124 +129,76 @@ impl<'t> Interpreter<'t, '_> {
         if self.spent(1) {
             return Outcome::of(Flow::Any);
         }
-        let span = self.span;
-        if self.at_home {
-            self.span = (command.span.start, command.span.end);
-        }
-        let outcome = self.deeper_outcome(command);
-        self.span = span;
-        outcome
+        self.at((command.span.start, command.span.end), |shell| shell.command_here(command))
     }
 
-    fn deeper_outcome(&mut self, command: &'t Command<'t>) -> Outcome {
-        if let Kind::Simple { assignments, words } = &command.kind {
+    fn command_here(&mut self, command: &'t Command<'t>) -> Outcome {
+        if let CommandKind::Simple { assignments, words } = &command.kind {
             return self.simple(command, assignments, words);
         }
         let redirected = self.redirects(&command.redirects);
         self.redirected(redirected, |shell| shell.compound(command))
     }
 
-    /// Runs something with its input and output redirected.
-    pub(super) fn redirected(
-        &mut self,
-        redirected: Redirected,
-        run: impl FnOnce(&mut Self) -> Outcome,
-    ) -> Outcome {
-        let stdin = redirected.stdin.map(|flow| std::mem::replace(&mut self.stdin, flow));
-        let waiting = std::mem::take(&mut self.waiting);
-        let merged = self.merged;
-        self.merged |= redirected.merges;
-        let mut outcome = run(self);
-        self.merged = merged;
-        if redirected.odd {
-            outcome.out = Flow::Any;
-        } else if redirected.elsewhere {
-            outcome.out = Flow::Nothing;
-        }
-        let waiting = std::mem::replace(&mut self.waiting, waiting);
-        if let Some(files) = redirected.stdout {
-            for path in files {
-                let had = if redirected.append { self.state.written(&path).cloned() } else { None };
-                let flow = match (redirected.append, had) {
-                    (true, Some(had)) => had.then(outcome.out.clone()),
-                    (true, None) => Flow::Any,
-                    (false, _) => outcome.out.clone(),
-                };
-                self.state.write(&path, flow);
-            }
-            outcome.out = Flow::Nothing;
-        }
-        for (path, list) in waiting {
-            let fed = self.state.written(&path).cloned().unwrap_or_else(|| outcome.out.clone());
-            let stdin =
-                std::mem::replace(&mut self.stdin, if fed == Flow::Nothing { Flow::Any } else { fed });
-            self.forked(|shell| shell.list(list));
-            self.stdin = stdin;
-        }
-        if let Some(stdin) = stdin {
-            self.stdin = stdin;
-        }
-        outcome
-    }
-
     fn compound(&mut self, command: &'t Command<'t>) -> Outcome {
         match &command.kind {
-            Kind::Simple { .. } => Outcome::of(Flow::Nothing),
-            Kind::Group(list) => Outcome::of(self.deeper(|shell| shell.list(list))),
-            Kind::Subshell(list) => Outcome::of(self.forked(|shell| shell.deeper(|shell| shell.list(list)))),
-            Kind::If { branches, otherwise } => {
+            CommandKind::Simple { .. } => Outcome::of(Flow::Nothing),
+            CommandKind::Group(list) => Outcome::of(self.deeper(|shell| shell.list(list))),
+            CommandKind::Subshell(list) => {
+                Outcome::of(self.forked(|shell| shell.deeper(|shell| shell.list(list))))
+            }
+            CommandKind::If { branches, otherwise } => {
                 Outcome::of(self.deeper(|shell| shell.branches(branches, otherwise.as_ref())))
             }
-            Kind::While { until, condition, body } => Outcome::of(self.deeper(|shell| {
+            CommandKind::While { until, condition, body } => Outcome::of(self.deeper(|shell| {
                 shell.repeat(|shell| {
                     shell.condition(condition);
-                    let failed = shell.pending.clone();
+                    let failed = shell.control.failure();
                     shell.assume(!until);
                     let out = shell.list(body);
                     // The condition ends the loop by failing.
-                    shell.pending = failed;
+                    shell.control.replace_failure(failed);
                     shell.settle();
                     out
                 })
             })),
-            Kind::For { name, words, body, select } => {
+            CommandKind::For { name, words, body, select } => {
                 Outcome::of(self.deeper(|shell| shell.for_each(name, words.as_deref(), body, *select)))
             }
-            Kind::ForArithmetic { clauses: [start, test, step], body } => Outcome::of(self.deeper(|shell| {
-                shell.arithmetic(start);
-                shell.repeat(|shell| {
-                    shell.arithmetic(test);
-                    let out = shell.list(body);
-                    shell.arithmetic(step);
-                    out
-                })
-            })),
-            Kind::Case { subject, arms } => {
+            CommandKind::ForArithmetic { clauses: [start, test, step], body } => {
+                Outcome::of(self.deeper(|shell| {
+                    shell.arithmetic(start);
+                    shell.repeat(|shell| {
+                        shell.arithmetic(test);
+                        let out = shell.list(body);
+                        shell.arithmetic(step);
+                        out
+                    })
+                }))
+            }
+            CommandKind::Case { subject, arms } => {
                 let subject = self.single(subject);
                 Outcome::of(self.deeper(|shell| shell.arms(&subject, arms)))
             }
-            Kind::Function { name, body } => {
+            CommandKind::Function { name, body } => {
                 if !self.state.define(name, body) {
-                    self.unknown(Gap::Bounds, "more functions than can be kept");
+                    self.too_much(Limit::Functions);
                 }
                 if matches!(&**name, "command_not_found_handle") {
                     self.forked(|shell| shell.deeper_command(body));
                 }
                 Outcome::sure(Flow::Nothing)
             }
-            Kind::Test(words) => {
+            CommandKind::Test(words) => {
                 self.test(words);
                 Outcome::of(Flow::Nothing)
             }
-            Kind::Arithmetic(arithmetic) => {
+            CommandKind::Arithmetic(arithmetic) => {
                 self.arithmetic(arithmetic);
                 Outcome::of(Flow::Nothing)
             }
-            Kind::Coproc { body, .. } => {
-                let stdin = std::mem::replace(&mut self.stdin, Flow::Any);
-                let fed_by = std::mem::take(&mut self.fed_by);
-                self.forked(|shell| shell.deeper_command(body));
-                (self.stdin, self.fed_by) = (stdin, fed_by);
+            CommandKind::Coproc { body, .. } => {
+                self.unfed(|shell| shell.forked(|shell| shell.deeper_command(body)));
                 Outcome::sure(Flow::Nothing)
             }
         }
@@ -348,14 +216,12 @@ impl<'t> Interpreter<'t, '_> {
                 break;
             }
             self.condition(condition);
-            let failed = self.pending.take();
+            let failed = self.control.take_failure();
             let before = self.state.clone();
             let printed = self.list(body);
             out = Some(out.map_or(printed.clone(), |out: Flow| out.or(&printed)));
             ends.push(std::mem::replace(&mut self.state, before));
-            if let Some(failed) = failed {
-                (self.state.cwd, self.state.previous) = failed;
-            }
+            self.go_to(failed);
         }
         let last = otherwise.map_or(Flow::Nothing, |body| self.list(body));
         for end in ends {
@@ -367,18 +233,13 @@ impl<'t> Interpreter<'t, '_> {
     /// Walks a loop's body until nothing new comes of it; what never settles is given up.
     fn repeat(&mut self, mut body: impl FnMut(&mut Self) -> Flow) -> Flow {
         let start = self.state.clone();
-        let jumps = std::mem::take(&mut self.jumps);
         let mut body = |shell: &mut Self| {
             let out = body(shell);
             shell.settle();
-            for state in std::mem::take(&mut shell.jumps) {
-                shell.state.join(&state);
-            }
+            shell.land();
             out
         };
-        let out = self.settle_loop(&start, &mut body);
-        self.jumps = jumps;
-        out
+        self.landing(|shell| shell.settle_loop(&start, &mut body))
     }
 
     fn settle_loop(&mut self, start: &State<'t>, body: &mut dyn FnMut(&mut Self) -> Flow) -> Flow {
@@ -436,25 +297,23 @@ impl<'t> Interpreter<'t, '_> {
         }
         if rounds.len() > MAX_ROUNDS {
             rounds.dedup();
-            self.state.set(name, Variable::Scalar(super::text::bounded(rounds)));
+            self.state.set(name, Variable::Scalar(bounded(rounds)));
             self.environment_changed(name);
             return self.repeat(|shell| shell.list(body));
         }
-        let jumps = std::mem::take(&mut self.jumps);
-        let mut out = Flow::Nothing;
-        for text in rounds {
-            let many = !text.is_known();
-            self.state.set(name, Variable::Scalar(vec![text]));
-            self.environment_changed(name);
-            let printed = if many { self.repeat(|shell| shell.list(body)) } else { self.list(body) };
-            out = out.then(printed);
-            self.settle();
-        }
-        // `break` may have left any round early.
-        for state in std::mem::replace(&mut self.jumps, jumps) {
-            self.state.join(&state);
-        }
-        out
+        // `break` may leave any round early.
+        self.landing(|shell| {
+            let mut out = Flow::Nothing;
+            for text in rounds {
+                let many = !text.is_known();
+                shell.state.set(name, Variable::Scalar(vec![text]));
+                shell.environment_changed(name);
+                let printed = if many { shell.repeat(|shell| shell.list(body)) } else { shell.list(body) };
+                out = out.then(printed);
+                shell.settle();
+            }
+            out
+        })
     }
 
     fn arms(&mut self, subject: &Choices, arms: &'t [toolgate_shell::Arm<'t>]) -> Flow {
@@ -520,291 +379,13 @@ impl<'t> Interpreter<'t, '_> {
             }
         }
     }
-
-    // ── simple commands ─────────────────────────────────────────────────────────────────────────────────────────────
-
-    fn simple(
-        &mut self,
-        command: &'t Command<'t>,
-        assignments: &'t [Assignment<'t>],
-        words: &'t [Word<'t>],
-    ) -> Outcome {
-        let substituted = std::mem::take(&mut self.substituted);
-        let waiting = std::mem::take(&mut self.waiting);
-        let lists = self.arguments(words);
-        let own_waiting = std::mem::take(&mut self.waiting);
-        if words.is_empty() {
-            for assignment in assignments {
-                self.assign(assignment);
-            }
-        }
-        let redirected = self.redirects(&command.redirects);
-        let own_waiting: Vec<_> = own_waiting.into_iter().chain(std::mem::take(&mut self.waiting)).collect();
-        self.waiting = waiting;
-        let bare = std::mem::replace(&mut self.bare_command, command.redirects.is_empty());
-        let mut outcome = if words.is_empty() {
-            let plain = self.substituted.is_empty();
-            self.redirected(redirected, |_| {
-                if plain { Outcome::sure(Flow::Nothing) } else { Outcome::of(Flow::Nothing) }
-            })
-        } else {
-            let spelled = words;
-            let outputs = redirected.outputs.clone();
-            self.redirected(redirected, |shell| {
-                shell.waiting = own_waiting;
-                shell.with_prefix(assignments, |shell| shell.any_of(lists, spelled, &outputs))
-            })
-        };
-        self.substituted = substituted;
-        self.bare_command = bare;
-        // A redirection can fail, and then nothing runs.
-        if !command.redirects.is_empty() {
-            outcome.status = Status::Either;
-        }
-        outcome
-    }
-
-    /// One of several argument lists.
-    fn any_of(&mut self, lists: Vec<Vec<Text>>, spelled: &'t [Word<'t>], outputs: &[String]) -> Outcome {
-        let mut lists = lists.into_iter();
-        let Some(first) = lists.next() else { return Outcome::of(Flow::Nothing) };
-        let rest: Vec<Vec<Text>> = lists.collect();
-        if rest.is_empty() {
-            return self.invoke(&first, Some(spelled), outputs);
-        }
-        let start = self.state.clone();
-        let mut outcome = self.invoke(&first, Some(spelled), outputs);
-        self.settle();
-        for list in rest {
-            let end = std::mem::replace(&mut self.state, start.clone());
-            let next = self.invoke(&list, Some(spelled), outputs);
-            self.settle();
-            self.state.join(&end);
-            outcome = Outcome::of(outcome.out.or(&next.out));
-        }
-        outcome
-    }
-
-    /// `A=1 command`: for this command only.
-    fn with_prefix(
-        &mut self,
-        assignments: &'t [Assignment<'t>],
-        run: impl FnOnce(&mut Self) -> Outcome,
-    ) -> Outcome {
-        if assignments.is_empty() {
-            return run(self);
-        }
-        let before: Vec<_> =
-            assignments.iter().map(|assignment| (assignment.name, self.state.own(assignment.name))).collect();
-        let (path, exported) = (self.state.path.clone(), self.state.exported.clone());
-        for assignment in assignments {
-            self.assign(assignment);
-            self.export(assignment.name);
-        }
-        let outcome = run(self);
-        for (name, value) in before.into_iter().rev() {
-            self.state.restore(name, value);
-        }
-        (self.state.path, self.state.exported) = (path, exported);
-        outcome
-    }
-
-    pub(super) fn assign(&mut self, assignment: &'t Assignment<'t>) {
-        let index = assignment.index.as_ref().map(|index| self.arithmetic(index));
-        let value = match &assignment.value {
-            Value::Word(word) => {
-                let texts = self.single(word);
-                match (index, self.state.get(assignment.name).cloned()) {
-                    (Some(index), had) => set_element(had, &index, texts),
-                    (None, Some(Variable::Scalar(had))) if assignment.append => {
-                        Variable::Scalar(appended(&had, &texts))
-                    }
-                    (None, _) if assignment.append => Variable::unknown(),
-                    (None, Some(Variable::Array(mut elements))) => {
-                        match elements.first_mut() {
-                            Some(first) => *first = texts,
-                            None => elements.push(texts),
-                        }
-                        Variable::Array(elements)
-                    }
-                    (None, _) => Variable::Scalar(texts),
-                }
-            }
-            Value::Array(elements) => {
-                let mut values: Vec<Choices> = match self.state.get(assignment.name) {
-                    Some(Variable::Array(had)) if assignment.append => had.clone(),
-                    Some(Variable::Scalar(had)) if assignment.append => vec![had.clone()],
-                    _ => Vec::new(),
-                };
-                let mut in_order = true;
-                for element in elements {
-                    in_order &= element.index.is_none();
-                    match self.element(element).as_slice() {
-                        [fields] => values.extend(fields.iter().map(|text| vec![text.clone()])),
-                        _ => values.push(vec![Text::any()]),
-                    }
-                }
-                if in_order { Variable::Array(values) } else { any_order(values) }
-            }
-        };
-        if let Variable::Scalar(texts) = &value
-            && (self.integers.iter().any(|name| name == assignment.name) || is_integer(assignment.name))
-        {
-            for text in texts.clone() {
-                self.evaluate(text.raw());
-            }
-        }
-        if matches!(assignment.name, "BASH_CMDS" | "BASH_ALIASES") {
-            self.unknown(Gap::ShellCode, assignment.name);
-        }
-        if assignment.name == "OLDPWD" {
-            self.state.previous = None;
-        }
-        self.state.set(assignment.name, value);
-        self.environment_changed(assignment.name);
-    }
-
-    pub(super) fn redirects(&mut self, redirects: &'t [Redirect<'t>]) -> Redirected {
-        let mut all = Redirected::default();
-        for redirect in redirects {
-            let span = self.span;
-            if self.at_home {
-                self.span = (redirect.span.start, redirect.span.end);
-            }
-            self.redirect(redirect, &mut all);
-            self.span = span;
-        }
-        all
-    }
-
-    fn redirect(&mut self, redirect: &'t Redirect<'t>, all: &mut Redirected) {
-        let descriptor = match redirect.descriptor {
-            Some(Descriptor::Number(number)) => Some(number),
-            Some(Descriptor::Variable(name)) => {
-                self.state.set(name, Variable::Scalar(vec![Text::mark(NAME)]));
-                Some(10)
-            }
-            None => None,
-        };
-        let word = match &redirect.target {
-            RedirectTarget::Body(word) => {
-                let text = one_of(self.single(word));
-                match descriptor.unwrap_or(0) {
-                    0 => all.stdin = Some(Flow::Text(text)),
-                    number => self.state.descriptors.push((number, Flow::Text(text))),
-                }
-                return;
-            }
-            RedirectTarget::Word(word) => word,
-        };
-        if redirect.operator == RedirectOperator::HereString {
-            let text = one_of(self.single(word));
-            match descriptor.unwrap_or(0) {
-                0 => all.stdin = Some(Flow::line(&text)),
-                number => self.state.descriptors.push((number, Flow::line(&text))),
-            }
-            return;
-        }
-        let targets: Vec<Text> = self.fields(word).into_iter().flatten().collect();
-        let duplicates =
-            matches!(redirect.operator, RedirectOperator::DuplicateInput | RedirectOperator::DuplicateOutput);
-        for target in targets {
-            let is_descriptor =
-                target.raw().trim_end_matches('-').chars().all(|c| c.is_ascii_digit() || c == NAME);
-            if duplicates && is_descriptor {
-                if redirect.operator == RedirectOperator::DuplicateInput
-                    && descriptor.unwrap_or(0) == 0
-                    && let Some(number) = target.whole().and_then(|text| text.parse::<u32>().ok())
-                {
-                    let found = self.state.descriptors.iter().rev().find(|(known, _)| *known == number);
-                    all.stdin = Some(found.map_or(Flow::Any, |(_, flow)| flow.clone()));
-                }
-                if redirect.operator == RedirectOperator::DuplicateOutput {
-                    match (descriptor.unwrap_or(1), target.raw()) {
-                        (1, "1") => {}
-                        // To standard error, which is somewhere else unless the two are one.
-                        (1, "2") if !self.merged => all.elsewhere = true,
-                        (1, _) => all.odd = true,
-                        (2, "1") => all.merges = true,
-                        _ => all.odd |= true,
-                    }
-                }
-                continue;
-            }
-            self.redirect_file(redirect, word, &target, descriptor, all);
-        }
-    }
-
-    fn redirect_file(
-        &mut self,
-        redirect: &'t Redirect<'t>,
-        word: &'t Word<'t>,
-        target: &Text,
-        descriptor: Option<u32>,
-        all: &mut Redirected,
-    ) {
-        use RedirectOperator as Op;
-        let reads = matches!(redirect.operator, Op::Read | Op::ReadWrite | Op::DuplicateInput);
-        let writes = !matches!(redirect.operator, Op::Read | Op::DuplicateInput);
-        // bash opens these itself, whether or not such a file exists.
-        if target.head().starts_with("/dev/tcp/") || target.head().starts_with("/dev/udp/") {
-            self.emit(toolgate_model::Effect::Connect);
-            all.outputs.push(target.shown());
-            return;
-        }
-        if writes {
-            let access = match redirect.operator {
-                Op::Append | Op::AppendBoth => Access::Append,
-                _ => Access::Write,
-            };
-            self.touch_spelled(access, target, word);
-            // A shell that does not match patterns here takes the name as it is.
-            let literal = target.unglobbed();
-            if literal != *target {
-                self.touch(access, Reach::Exact, &literal);
-            }
-        }
-        if reads {
-            self.touch(Access::Read, Reach::Exact, target);
-        }
-        let place = self.one_place(target);
-        if reads {
-            let flow = self.content(target);
-            match descriptor.unwrap_or(0) {
-                0 => all.stdin = Some(flow),
-                number => self.state.descriptors.push((number, flow)),
-            }
-        }
-        // Standard output by its name is standard output.
-        if writes && matches!(target.raw(), "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1") {
-            all.odd = true;
-            return;
-        }
-        self.lost |= writes && place.is_none();
-        if writes && let Some(place) = place {
-            let out = matches!(descriptor, None | Some(1))
-                || matches!(redirect.operator, Op::WriteBoth | Op::AppendBoth);
-            if out {
-                all.append = matches!(redirect.operator, Op::Append | Op::AppendBoth);
-                all.stdout = Some(vec![place.clone()]);
-                // What is opened for both is not emptied.
-                all.append |= redirect.operator == Op::ReadWrite;
-            } else {
-                self.state.write(&place, Flow::Any);
-            }
-            all.outputs.push(place);
-        } else if writes && matches!(descriptor, None | Some(1)) {
-            all.stdout = Some(Vec::new());
-            all.outputs.push(target.shown());
-        }
-    }
 }
 
 impl Flow {
     /// The same, any number of times.
     fn repeated(self) -> Flow {
         match self.lines() {
-            Some(lines) if !lines.is_empty() => Flow::Lines(super::text::bounded(lines)),
+            Some(lines) if !lines.is_empty() => Flow::Lines(bounded(lines)),
             Some(_) => Flow::Nothing,
             None => Flow::Any,
         }
@@ -819,57 +400,4 @@ fn either_state<'t>(one: Option<State<'t>>, other: Option<State<'t>>) -> Option<
         }
         (one, other) => one.or(other),
     }
-}
-
-/// Variables whose values bash evaluates by itself.
-fn is_integer(name: &str) -> bool {
-    matches!(name, "RANDOM" | "SECONDS" | "OPTIND" | "LINENO" | "HISTCMD" | "BASHPID" | "EPOCHSECONDS")
-}
-
-fn one_of(choices: Choices) -> Text {
-    let mut choices = choices.into_iter();
-    match (choices.next(), choices.next()) {
-        (Some(only), None) => only,
-        _ => Text::any(),
-    }
-}
-
-fn appended(had: &Choices, more: &Choices) -> Choices {
-    let mut all = Vec::new();
-    for had in had {
-        for more in more {
-            let mut text = had.clone();
-            text.push(more);
-            all.push(text);
-        }
-    }
-    super::text::bounded(all)
-}
-
-fn set_element(had: Option<Variable>, index: &Text, texts: Choices) -> Variable {
-    let mut elements = match had {
-        Some(Variable::Array(elements)) => elements,
-        Some(Variable::Scalar(texts)) => vec![texts],
-        _ => Vec::new(),
-    };
-    match index.whole().and_then(|index| index.parse::<usize>().ok()) {
-        Some(at) if at == elements.len() => elements.push(texts),
-        Some(at) if at < elements.len() => {
-            if let Some(element) = elements.get_mut(at) {
-                *element = texts;
-            }
-        }
-        _ => {
-            elements.push(texts);
-            return any_order(elements);
-        }
-    }
-    Variable::Array(elements)
-}
-
-/// Elements by keys: each place may hold any of them.
-fn any_order(values: Vec<Choices>) -> Variable {
-    let count = values.len();
-    let all = super::text::bounded(values.into_iter().flatten().collect());
-    Variable::Array(vec![all; count.min(64)])
 }

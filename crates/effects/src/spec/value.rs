@@ -1,30 +1,33 @@
 //! Values in which a file's name is only a part, or that leave their own world.
 
-use super::Kind;
+use super::WordKind;
 
 /// A part of a text.
-pub(super) struct Part {
+pub(super) struct ValuePart {
     pub(super) start: usize,
     pub(super) end: Option<usize>,
 }
 
 /// `@file`, and curl's `%output{file}`.
-pub(super) fn at(text: &str, known: bool) -> Option<(Kind, Part)> {
+pub(super) fn at(text: &str, known: bool) -> Option<(WordKind, ValuePart)> {
     if let Some((before, after)) = text.split_once("%output{") {
         let start = before.len() + "%output{".len();
         let start = if after.starts_with(">>") { start + 2 } else { start };
-        return Some((Kind::Write, Part { start, end: after.find('}').map(|at| before.len() + 8 + at) }));
+        return Some((
+            WordKind::Write,
+            ValuePart { start, end: after.find('}').map(|at| before.len() + 8 + at) },
+        ));
     }
     match text.strip_prefix('@') {
         Some("-") if known => None,
-        Some(_) => Some((Kind::Read, Part { start: 1, end: None })),
-        None => (text.is_empty() && !known).then_some((Kind::Read, Part { start: 0, end: None })),
+        Some(_) => Some((WordKind::Read, ValuePart { start: 1, end: None })),
+        None => (text.is_empty() && !known).then_some((WordKind::Read, ValuePart { start: 0, end: None })),
     }
 }
 
 /// `name=@file`, `name=<file`, `name@file` or `@file`, with or without `;type=…` behind it. There may be several with
 /// commas between them, in quotes, and `;headers=@file`.
-pub(super) fn form(text: &str, known: bool) -> Vec<(Kind, Part)> {
+pub(super) fn form(text: &str, known: bool) -> Vec<(WordKind, ValuePart)> {
     let start = match (text.split_once('='), text.split_once('@')) {
         _ if text.starts_with('@') => 1,
         (Some((name, value)), _) if value.starts_with(['@', '<']) => name.len() + 2,
@@ -45,7 +48,7 @@ pub(super) fn form(text: &str, known: bool) -> Vec<(Kind, Part)> {
         let (first, last) = if quoted { (at + 1, end - 1) } else { (at, end) };
         if open || !matches!(name, "" | "-") {
             let whole = last == text.len();
-            parts.push((Kind::Read, Part { start: first, end: (!whole).then_some(last) }));
+            parts.push((WordKind::Read, ValuePart { start: first, end: (!whole).then_some(last) }));
         }
         at += file.len() + 1;
     }
@@ -53,36 +56,36 @@ pub(super) fn form(text: &str, known: bool) -> Vec<(Kind, Part)> {
 }
 
 /// `;headers=@file` in the value of a form that begins at the byte `start`.
-fn headers(value: &str, start: usize) -> Vec<(Kind, Part)> {
+fn headers(value: &str, start: usize) -> Vec<(WordKind, ValuePart)> {
     let found = value.match_indices(";headers=").filter_map(|(at, name)| {
         let rest = value.get(at + name.len()..)?;
         let file = rest.strip_prefix(['@', '<'])?;
         let first = start + at + name.len() + 1;
-        Some((Kind::Read, Part { start: first, end: file.find([';', ',']).map(|end| first + end) }))
+        Some((WordKind::Read, ValuePart { start: first, end: file.find([';', ',']).map(|end| first + end) }))
     });
     found.collect()
 }
 
 /// A file, or several as `{a,b}`, which the program itself takes apart.
-pub(super) fn each(text: &str) -> Vec<(Kind, Part)> {
+pub(super) fn each(text: &str) -> Vec<(WordKind, ValuePart)> {
     if matches!(text, "-" | ".") {
         return Vec::new();
     }
     let Some((before, inside)) = text.split_once('{') else {
-        return vec![(Kind::Read, Part { start: 0, end: None })];
+        return vec![(WordKind::Read, ValuePart { start: 0, end: None })];
     };
     let mut at = before.len() + 1;
     let inside = inside.split('}').next().unwrap_or_default();
     let piece = |piece: &str| {
-        let part = Part { start: at, end: Some(at + piece.len()) };
+        let part = ValuePart { start: at, end: Some(at + piece.len()) };
         at += piece.len() + 1;
-        (Kind::Read, part)
+        (WordKind::Read, part)
     };
     inside.split(',').map(piece).collect()
 }
 
 /// The side of this machine in `host:container`, or in `type=bind,source=host,target=container`.
-pub(super) fn mount(text: &str, known: bool) -> Vec<(Kind, Part)> {
+pub(super) fn mount(text: &str, known: bool) -> Vec<(WordKind, ValuePart)> {
     let keyed = ["source=", "src="].iter().find_map(|key| {
         let at = if text.starts_with(key) { 0 } else { text.find(&format!(",{key}"))? + 1 };
         Some(at + key.len())
@@ -96,17 +99,17 @@ pub(super) fn mount(text: &str, known: bool) -> Vec<(Kind, Part)> {
     let end = host.find([':', ',']).map(|at| start + at);
     let place = host.starts_with(['/', '.', '~']) || (host.is_empty() && !known);
     let only_reads = [":ro", ",ro", ",readonly"].iter().any(|end| text.ends_with(end));
-    let kinds: &[Kind] = match (place, only_reads) {
+    let kinds: &[WordKind] = match (place, only_reads) {
         (false, _) => &[],
-        (true, true) => &[Kind::ReadTree],
-        (true, false) => &[Kind::ReadTree, Kind::WriteTree],
+        (true, true) => &[WordKind::ReadTree],
+        (true, false) => &[WordKind::ReadTree, WordKind::WriteTree],
     };
-    kinds.iter().map(|kind| (*kind, Part { start, end })).collect()
+    kinds.iter().map(|kind| (*kind, ValuePart { start, end })).collect()
 }
 
 /// Files that a program for `jq` or `yq` loads. A program that is nothing but an absolute path, or one that climbs, is the name
 /// of a file to write (`yq -s`).
-pub(super) fn filter(text: &str) -> Vec<(Kind, Part)> {
+pub(super) fn filter(text: &str) -> Vec<(WordKind, ValuePart)> {
     let mut parts = Vec::new();
     let mut at = 0;
     for (number, piece) in text.split('"').enumerate() {
@@ -116,8 +119,8 @@ pub(super) fn filter(text: &str) -> Vec<(Kind, Part)> {
         let loads = matches!(word, "import" | "include") || word.starts_with("load");
         let place = piece.starts_with(['/', '~']) || piece.starts_with("..");
         if number % 2 == 1 && (loads || (place && piece.len() + 2 == text.trim().len())) {
-            let kind = if loads { Kind::Read } else { Kind::Write };
-            parts.push((kind, Part { start: at, end: Some(at + piece.len()) }));
+            let kind = if loads { WordKind::Read } else { WordKind::Write };
+            parts.push((kind, ValuePart { start: at, end: Some(at + piece.len()) }));
         }
         at += piece.len() + 1;
     }
@@ -208,7 +211,7 @@ pub(super) fn leaves_database(text: &str) -> bool {
 
 /// Options that a compiler hands to the linker, the assembler or the preprocessor, with commas between them. `before` is
 /// the one that was handed on before these, where each has a word of its own.
-pub(super) fn relayed(before: &str, text: &str, known: bool) -> Vec<(Kind, Part)> {
+pub(super) fn relayed(before: &str, text: &str, known: bool) -> Vec<(WordKind, ValuePart)> {
     const MAKES: [&str; 12] = [
         "-Map",
         "--Map",
@@ -227,33 +230,33 @@ pub(super) fn relayed(before: &str, text: &str, known: bool) -> Vec<(Kind, Part)
     const READS: [&str; 6] = ["-T", "--script", "--version-script", "--dynamic-list", "-include", "-imacros"];
     let names = |name: &str| {
         if MAKES.contains(&name) {
-            Some(Kind::Write)
+            Some(WordKind::Write)
         } else if RUNS.contains(&name) {
-            Some(Kind::Program)
+            Some(WordKind::Program)
         } else {
-            READS.contains(&name).then_some(Kind::Read)
+            READS.contains(&name).then_some(WordKind::Read)
         }
     };
     let (mut parts, mut before, mut at) = (Vec::new(), before, 0);
     for piece in text.split(',') {
         let end = at + piece.len();
-        let part = |skip: usize| Part { start: at + skip, end: (end < text.len()).then_some(end) };
+        let part = |skip: usize| ValuePart { start: at + skip, end: (end < text.len()).then_some(end) };
         let listing = piece.starts_with("-a") && piece.contains('=');
         if piece.is_empty() && end == text.len() && !known && before.is_empty() {
-            parts.push((Kind::Write, part(0)));
+            parts.push((WordKind::Write, part(0)));
         } else if let Some(kind) = names(before).filter(|_| !piece.starts_with('-')) {
             parts.push((kind, part(0)));
         } else if let Some((name, _)) = piece.split_once('=')
-            && let Some(kind) = names(name).or(listing.then_some(Kind::Write))
+            && let Some(kind) = names(name).or(listing.then_some(WordKind::Write))
         {
             parts.push((kind, part(name.len() + 1)));
         } else if piece.starts_with('@') {
-            parts.push((Kind::Read, part(1)));
+            parts.push((WordKind::Read, part(1)));
         } else if piece.len() > 2
             && piece.starts_with("-o")
             && !matches!(piece, "-omagic" | "-oformat" | "-object")
         {
-            parts.push((Kind::Write, part(2)));
+            parts.push((WordKind::Write, part(2)));
         }
         before = piece;
         at = end + 1;
@@ -262,14 +265,14 @@ pub(super) fn relayed(before: &str, text: &str, known: bool) -> Vec<(Kind, Part)
 }
 
 /// The path in `file:path`, `file:///path` or `file://host/path?query`.
-pub(super) fn of_file_url(text: &str) -> Part {
+pub(super) fn of_file_url(text: &str) -> ValuePart {
     let rest = text.get(5..).unwrap_or_default();
     let start = match rest.strip_prefix("//") {
         Some(host) => 7 + host.find('/').unwrap_or(0),
         None => 5,
     };
     let query = text.get(start..).unwrap_or_default().find(['?', '#']);
-    Part { start, end: query.map(|at| start + at) }
+    ValuePart { start, end: query.map(|at| start + at) }
 }
 
 /// Whether what `date` prints by a format is a name in every word: no slash, and something that is no dot. `%Z` may be

@@ -27,9 +27,10 @@ use toolgate_secrets::Redacted;
 use self::pages::{Mark, Page, State};
 pub use self::session_counts::{DENIED, Denials, SessionCounts};
 use crate::draft::{Draft, MAX_NAME};
-use crate::ledger::{ATTEMPTS, Ledger, make_dir};
+use crate::ledger::{ATTEMPTS, Go, Ledger, make_dir};
 use crate::record::Record;
-use crate::{Digest, LedgerError, entries, lock};
+use crate::records::Records;
+use crate::{Digest, LedgerError, lock};
 
 /// The counts of a session, locked until they are dropped or a record is appended.
 ///
@@ -108,17 +109,42 @@ impl Tally {
     }
 
     /// Writes one record of this session to the ledger, counts it, and returns its number.
-    pub fn append(mut self, draft: Draft, deadline: Instant) -> Result<u64, LedgerError> {
+    pub fn append(self, draft: Draft, deadline: Instant) -> Result<u64, LedgerError> {
+        self.write(draft, deadline, || false).map(|(record, _)| record.seq)
+    }
+
+    /// The same, unless the record turns out to be withdrawn at the last moment; see [`Ledger::append_unless`]. Then
+    /// nothing is counted either.
+    pub fn append_unless(
+        self,
+        draft: Draft,
+        deadline: Instant,
+        withdrawn: impl Fn() -> bool,
+    ) -> Result<Option<u64>, LedgerError> {
+        self.write(draft, deadline, withdrawn).map(|(_, seq)| seq)
+    }
+
+    /// The record, and its number if it was written.
+    fn write(
+        mut self,
+        draft: Draft,
+        deadline: Instant,
+        withdrawn: impl Fn() -> bool,
+    ) -> Result<(Record, Option<u64>), LedgerError> {
         let mut record = self.record(draft)?;
         let seq = self.ledger.append_record(&mut record, deadline, |offset, line| {
             let mark = Mark { offset, length: line.len(), digest: Digest::of(line) };
-            pages::write_mark(&self.file, self.generation, mark).map_err(|error| self.failed(error))
+            pages::write_mark(&self.file, self.generation, mark).map_err(|error| self.failed(error))?;
+            // Asked last: a mark without its record is nothing.
+            Ok(Go::unless(withdrawn()))
         })?;
-        self.counts.add(&record);
-        self.generation = self.generation.saturating_add(1);
-        // The record is in the ledger, and the mark says so: should this fail, whoever comes next counts it.
-        let _ = self.store();
-        Ok(seq)
+        if seq.is_some() {
+            self.counts.add(&record);
+            self.generation = self.generation.saturating_add(1);
+            // The record is in the ledger, and the mark says so: should this fail, whoever comes next counts it.
+            let _ = self.store();
+        }
+        Ok((record, seq))
     }
 
     fn lock(ledger: &Ledger, session: &Redacted, deadline: Instant) -> Result<Tally, LedgerError> {
@@ -168,12 +194,11 @@ fn marked(ledger: &Ledger, mark: Option<Mark>) -> Result<Option<Record>, LedgerE
 /// Over all of the ledger's records of this session. A line that is none is passed over, as [`crate::verify()`]
 /// tells of it.
 fn count(ledger: &Ledger, session: &Redacted) -> Result<SessionCounts, LedgerError> {
-    let name = shorten(session.as_str(), MAX_NAME);
     let mut counts = SessionCounts::default();
-    for record in entries(ledger.state_dir())? {
+    for record in ledger.of_session(session.as_str())? {
         match record {
-            Ok(record) if record.session == name && !record.is_repair() => counts.add(&record),
-            Ok(_) | Err(LedgerError::Malformed { .. }) => {}
+            Ok(record) => counts.add(&record),
+            Err(LedgerError::Malformed { .. }) => {}
             Err(error) => return Err(error),
         }
     }

@@ -32,7 +32,7 @@ const WINDOW: usize = 8 * 1024;
 /// The record that was about to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Mark {
-    /// Where its line stands in its file of the ledger.
+    /// Where its line is in its file of the ledger.
     pub(super) offset: u64,
     /// How long the line is, its newline included.
     pub(super) length: usize,
@@ -112,7 +112,7 @@ pub(super) fn rewrite(file: &File, counts: &SessionCounts) -> io::Result<u64> {
     Ok(FIRST)
 }
 
-/// Up to a window's length of what stands at this offset.
+/// Up to a window's length of what is at this offset.
 fn window(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; WINDOW];
     let read = loop {
@@ -125,7 +125,7 @@ fn window(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What stands before a content.
+/// What precedes a content.
 #[derive(Debug, Clone, Copy)]
 struct Header {
     generation: u64,

@@ -4,7 +4,7 @@
 //! any machine and at any time.
 //!
 //! Bounds: a session may go on for weeks and start agents without end. Of denials, paces and directories, the
-//! newest are kept; see the limits below. No text is kept: agents, policies and directories are told apart by 64
+//! newest are kept; see the limits below. No text is kept: agents, policies and directories are distinguished by 64
 //! bits of a digest, which nobody can aim at.
 
 use std::time::SystemTime;

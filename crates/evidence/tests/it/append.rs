@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::{Duration, Instant};
 
-use toolgate_evidence::{Ledger, LedgerError, entries, verify};
+use toolgate_evidence::{Ledger, LedgerError, Records, verify};
 use toolgate_model::{Decision, FindingKind};
 use toolgate_secrets::redact;
 
@@ -21,9 +21,9 @@ fn makes_its_directory_for_us_alone_and_counts_from_one() {
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&dir), 0o700);
     assert_eq!(mode(&current(&dir)), 0o600);
-    let entries = all(&dir);
-    assert_eq!(entries[0].prev, "0".repeat(64));
-    assert_eq!(entries[1].seq, 2);
+    let records = all(&dir);
+    assert_eq!(records[0].prev, "0".repeat(64));
+    assert_eq!(records[1].seq, 2);
     assert_whole(&dir, 2);
 }
 
@@ -31,8 +31,26 @@ fn makes_its_directory_for_us_alone_and_counts_from_one() {
 fn nothing_written_yet_is_no_error() {
     let temp = tempfile::tempdir().unwrap();
     let nowhere = temp.path().join("nowhere");
-    assert_eq!(entries(&nowhere).unwrap().count(), 0);
+    assert_eq!(Ledger::at(&nowhere).all().unwrap().count(), 0);
     assert_eq!(verify(&nowhere).unwrap().lines, 0);
+}
+
+#[test]
+fn a_record_that_is_withdrawn_under_the_lock_is_not_written() {
+    let temp = tempfile::tempdir().unwrap();
+    let ledger = filled(temp.path(), 2);
+    let torn = [&bytes(temp.path())[..], b"half a line"].concat();
+    fs::write(current(temp.path()), &torn).unwrap();
+    let is_locked = || File::open(current(temp.path())).unwrap().try_lock().is_err();
+    let withdrawn = || {
+        assert!(is_locked(), "nobody writes in between");
+        true
+    };
+    assert_eq!(ledger.append_unless(draft("x"), soon(), withdrawn).unwrap(), None);
+    assert_eq!(bytes(temp.path()), torn, "the file is as it was");
+    assert_eq!(ledger.append_unless(draft("y"), soon(), || false).unwrap(), Some(4), "after the repair");
+    assert_eq!(names(temp.path()), ["0", "1", "repair", "y"]);
+    assert_whole(temp.path(), 4);
 }
 
 #[test]

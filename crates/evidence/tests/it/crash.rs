@@ -40,8 +40,8 @@ fn writers_that_are_killed_leave_a_whole_ledger() {
         let seq = Ledger::at(temp.path()).append(draft("next"), soon()).unwrap();
         assert_whole(temp.path(), seq);
     }
-    let entries = all(temp.path());
-    assert!(entries.len() > 12, "the children have written too");
+    let records = all(temp.path());
+    assert!(records.len() > 12, "the children have written too");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod append;
 mod child;
 mod crash;
+mod growth;
 mod parallel;
 mod position;
 mod read;

@@ -29,9 +29,15 @@ fn each_line_is_found_in_whichever_file_it_stands() {
         noted.push(last_position(temp.path()).unwrap().unwrap());
     }
     for position in &noted {
-        assert_eq!(position_of(temp.path(), position.seq).unwrap(), Some(*position));
+        assert_eq!(position_of(&Ledger::at(temp.path()), position.seq).unwrap(), Some(*position));
     }
-    assert_eq!((position_of(temp.path(), 0).unwrap(), position_of(temp.path(), 21).unwrap()), (None, None));
+    assert_eq!(
+        (
+            position_of(&Ledger::at(temp.path()), 0).unwrap(),
+            position_of(&Ledger::at(temp.path()), 21).unwrap()
+        ),
+        (None, None)
+    );
     fs::remove_file(current(temp.path())).unwrap();
     let full = last_position(temp.path()).unwrap().unwrap();
     assert_eq!(full, noted[usize::try_from(full.seq).unwrap() - 1], "the last of the full files");
@@ -44,8 +50,8 @@ fn a_changed_line_has_another_digest_and_a_cut_one_is_missing() {
     let noted = last_position(temp.path()).unwrap().unwrap();
     let text = String::from_utf8(bytes(temp.path())).unwrap();
     fs::write(current(temp.path()), text.replace("\"file_path\":\"3\"", "\"file_path\":\"5\"")).unwrap();
-    assert_ne!(position_of(temp.path(), 4).unwrap().unwrap().digest, noted.digest);
+    assert_ne!(position_of(&Ledger::at(temp.path()), 4).unwrap().unwrap().digest, noted.digest);
     let kept: String = text.split_inclusive('\n').take(3).collect();
     fs::write(current(temp.path()), kept).unwrap();
-    assert_eq!(position_of(temp.path(), 4).unwrap(), None);
+    assert_eq!(position_of(&Ledger::at(temp.path()), 4).unwrap(), None);
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use toolgate_evidence::{Digest, Draft, Ledger, Record, Report, entries, verify};
+use toolgate_evidence::{Digest, Draft, Ledger, Record, Records, Report, verify};
 use toolgate_secrets::redact;
 
 /// A call that names itself, so that it can be found again.
@@ -30,7 +30,7 @@ pub(crate) fn filled(dir: &Path, count: usize) -> Ledger {
 }
 
 pub(crate) fn all(dir: &Path) -> Vec<Record> {
-    entries(dir).unwrap().collect::<Result<_, _>>().unwrap()
+    Ledger::at(dir).all().unwrap().collect::<Result<_, _>>().unwrap()
 }
 
 /// What each record named, in order.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use proptest::prelude::*;
 use toolgate_evidence::{
-    Activity, Draft, Ledger, LedgerError, Record, SessionCounts, Tally, entries, tail, verify,
+    Activity, Draft, Ledger, LedgerError, Record, Records, SessionCounts, Tally, verify,
 };
 use toolgate_model::{Decision, FindingKind, TeamPhase};
 use toolgate_secrets::{Redacted, redact};
@@ -62,7 +62,7 @@ fn filled(dir: &Path, count: u64) -> Ledger {
 }
 
 fn records(dir: &Path, session: &Redacted) -> Vec<Record> {
-    let all: Vec<Record> = entries(dir).unwrap().collect::<Result<_, _>>().unwrap();
+    let all: Vec<Record> = Ledger::at(dir).all().unwrap().collect::<Result<_, _>>().unwrap();
     all.into_iter().filter(|record| record.session == session.as_str() && !record.is_repair()).collect()
 }
 
@@ -311,7 +311,21 @@ fn the_record_is_of_the_tally_s_session() {
     let temp = tempfile::tempdir().unwrap();
     let ledger = Ledger::at(temp.path());
     append(&ledger, &session(), draft("a", 1).session(redact("another")));
-    assert_eq!(tail(temp.path(), 1).unwrap().next().unwrap().unwrap().session, "a-session");
+    assert_eq!(Ledger::at(temp.path()).last(1).unwrap().next().unwrap().unwrap().session, "a-session");
+}
+
+#[test]
+fn what_is_withdrawn_is_not_counted() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path();
+    let ledger = filled(dir, 5);
+    let before = kept(&ledger, &session());
+    let open = || Tally::open(&ledger, &session(), soon()).unwrap();
+    assert_eq!(open().append_unless(draft("a", 6), soon(), || true).unwrap(), None);
+    assert_eq!(kept(&ledger, &session()), before);
+    assert_eq!(open().append_unless(draft("b", 6), soon(), || false).unwrap(), Some(6));
+    assert_ne!(kept(&ledger, &session()), before);
+    assert_exact(dir);
 }
 
 #[test]

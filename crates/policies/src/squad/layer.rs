@@ -1,6 +1,7 @@
 //! A squad's files as a layer of settings: the same engine, in other words.
 
 use toml::{Table, Value};
+use toolgate_model::TEAM_DIRECTORIES;
 
 use super::{PolicyConfig, Writer, ownership, roster};
 
@@ -13,7 +14,7 @@ pub fn team_layer(team_md: Option<&str>, governance: Option<&str>) -> Table {
     let rules = governance.map(|md| ownership(md, &roster)).unwrap_or_default();
     let files = rules.iter().filter_map(|rule| {
         // What lies elsewhere is no file of the team's directory, and has its own guards.
-        let below = [".squad/", ".ai-team/"].iter().find_map(|top| rule.path.strip_prefix(top))?;
+        let below = TEAM_DIRECTORIES.iter().find_map(|top| rule.path.strip_prefix(top)?.strip_prefix('/'))?;
         let path = below.trim_end_matches('/');
         let plain = !path.is_empty() && path.split('/').all(|name| !matches!(name, "" | "." | ".." | "**"));
         let mut file = table([

@@ -14,5 +14,5 @@ pub use policies_json::{
     AskUserLimits, BlockedCommand, FileWriteGuards, Pattern, PiiScrubbing, PolicyConfig, ReviewerLockout,
     ScrubbedText, ShellBlocklist,
 };
-pub use roster::{RosterEntry, roster};
-pub use table::{FileRule, Writer, ownership};
+pub use roster::{RosterRow, roster};
+pub use table::{OwnershipRow, Writer, ownership};

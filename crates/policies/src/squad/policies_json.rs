@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use regex_lite::RegexBuilder;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 use toolgate_model::plain_name;
 
 use crate::LayerError;
+use crate::checks::bounded_regex;
 
 /// The longest file that is read, in bytes.
 const LONGEST_FILE: usize = 1 << 20;
@@ -21,8 +21,6 @@ const LONGEST_FILE: usize = 1 << 20;
 const MOST_ENTRIES: usize = 200;
 /// The longest pattern, path or reason, in bytes.
 const LONGEST_TEXT: usize = 400;
-/// The most that one pattern may take up when compiled, in bytes: `(x{999}){999}` is short.
-const LARGEST_PATTERN: usize = 1 << 14;
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -246,14 +244,16 @@ impl Pattern {
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pattern, D::Error> {
         let what = "a regular expression in quotes";
-        deserializer.deserialize_str(Text { what, may_be_empty: false, check: check_pattern }).map(Pattern)
+        deserializer
+            .deserialize_str(Text { what, may_be_empty: false, check: check_foreign_pattern })
+            .map(Pattern)
     }
 }
 
-fn check_pattern(pattern: &str) -> Result<(), String> {
+/// Says what is wrong with a pattern that was written for JavaScript.
+fn check_foreign_pattern(pattern: &str) -> Result<(), String> {
     unlike_javascript(pattern)?;
-    let built = RegexBuilder::new(pattern).size_limit(LARGEST_PATTERN).build();
-    let regex = built.map_err(|error| format!("cannot be read: {error}"))?;
+    let regex = bounded_regex(pattern).map_err(|error| format!("cannot be read: {error}"))?;
     if regex.is_match("") {
         return Err("fits an empty text and so every one: say what must be there".to_owned());
     }
@@ -716,7 +716,7 @@ mod tests {
 
         #[test]
         fn any_pattern_is_checked(text in "[\\[\\]{}()?<>=!|*+.^$:,a-ckpbz0-9\\\\\\-é]{0,60}") {
-            if check_pattern(&text).is_ok() {
+            if check_foreign_pattern(&text).is_ok() {
                 prop_assert!(regex_lite::Regex::new(&text).is_ok());
             }
         }

@@ -11,7 +11,7 @@ use super::markdown::{Table, says, sections, undressed};
 
 /// An agent of the squad.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RosterEntry {
+pub struct RosterRow {
     /// Its name, as [`plain_name`] gives it.
     pub name: String,
     /// Its role, likewise; empty where the table gives none.
@@ -25,7 +25,7 @@ const NO_AGENT: &[&str] = &["retired", "alumni", "alumnus", "alumna", "inactive"
 const PERSON: char = '\u{1f464}';
 
 /// The agents in a `team.md`, each once.
-pub fn roster(team_md: &str) -> Vec<RosterEntry> {
+pub fn roster(team_md: &str) -> Vec<RosterRow> {
     let mut known = BTreeSet::new();
     let mut entries = Vec::new();
     let mut usual_role = None;
@@ -56,7 +56,7 @@ fn role_below(level: usize, heading: &str) -> Option<&'static str> {
     }
 }
 
-fn agents<'t>(table: &'t Table, usual_role: &'t str) -> impl Iterator<Item = RosterEntry> {
+fn agents<'t>(table: &'t Table, usual_role: &'t str) -> impl Iterator<Item = RosterRow> {
     let columns = ["name", "role", "status"].map(|name| table.column(name));
     table.rows.iter().filter_map(move |row| {
         let [name, role, status] = columns.map(|column| column.map_or("", |column| table.cell(row, column)));
@@ -70,7 +70,7 @@ fn agents<'t>(table: &'t Table, usual_role: &'t str) -> impl Iterator<Item = Ros
         let role = undressed(role);
         let role =
             if role.contains(char::is_alphanumeric) { plain_name(&role) } else { usual_role.to_owned() };
-        Some(RosterEntry { name, role })
+        Some(RosterRow { name, role })
     })
 }
 

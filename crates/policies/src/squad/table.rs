@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toolgate_model::{COORDINATOR, plain_name};
 
-use super::RosterEntry;
+use super::RosterRow;
 use super::markdown::{Table, sections, undressed};
 
 /// Who may write or read a file.
@@ -27,7 +27,7 @@ pub enum Writer {
 
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileRule {
+pub struct OwnershipRow {
     /// The path as the table has it: `{name}` in it stands for an agent's name, a `/` at its end for everything below.
     pub path: String,
     /// Which agents may write it; nobody where empty.
@@ -39,7 +39,7 @@ pub struct FileRule {
 }
 
 /// The rules of the first such table. Empty where there is none.
-pub fn ownership(md: &str, roster: &[RosterEntry]) -> Vec<FileRule> {
+pub fn ownership(md: &str, roster: &[RosterRow]) -> Vec<OwnershipRow> {
     let names = Names::new(roster);
     let mut below = None;
     for section in sections(md) {
@@ -55,7 +55,7 @@ pub fn ownership(md: &str, roster: &[RosterEntry]) -> Vec<FileRule> {
     Vec::new()
 }
 
-fn rules(table: &Table, names: &Names) -> Option<Vec<FileRule>> {
+fn rules(table: &Table, names: &Names) -> Option<Vec<OwnershipRow>> {
     let (file, write) = (table.column("file")?, table.column("who-may-write")?);
     let (status, read) = (table.column("status"), table.column("who-may-read"));
     let mut rules = Vec::new();
@@ -67,16 +67,16 @@ fn rules(table: &Table, names: &Names) -> Option<Vec<FileRule>> {
         let [writers, status] =
             [Some(write), status].map(|column| column.map_or("", |at| table.cell(row, at)));
         let append_only = [status, writers].iter().any(|cell| says_append_only(cell));
-        let write = names.told(writers, Right::Write);
-        let read = read.map(|column| names.told(table.cell(row, column), Right::Read));
+        let write = names.writers_in(writers, Right::Write);
+        let read = read.map(|column| names.writers_in(table.cell(row, column), Right::Read));
         for path in paths {
             // Without a name in the path nobody is its owner.
             let owned = path.contains("{name}");
-            let named = |told: &[Writer]| -> Vec<Writer> {
-                told.iter().filter(|writer| owned || **writer != Writer::Owner).cloned().collect()
+            let named = |writers: &[Writer]| -> Vec<Writer> {
+                writers.iter().filter(|writer| owned || **writer != Writer::Owner).cloned().collect()
             };
             let read = read.as_deref().map(named);
-            rules.push(FileRule { path: path.to_owned(), write: named(&write), append_only, read });
+            rules.push(OwnershipRow { path: path.to_owned(), write: named(&write), append_only, read });
         }
     }
     Some(rules)
@@ -151,7 +151,7 @@ struct Names {
 }
 
 impl Names {
-    fn new(roster: &[RosterEntry]) -> Names {
+    fn new(roster: &[RosterRow]) -> Names {
         // A longer name would be looked for at every word of a text, which has to cost what it is long.
         const MOST_WORDS: usize = 6;
         let words = |name: &str| name.split('-').count();
@@ -170,7 +170,7 @@ impl Names {
     }
 
     /// Whom a cell gives a right.
-    fn told(&self, cell: &str, right: Right) -> Vec<Writer> {
+    fn writers_in(&self, cell: &str, right: Right) -> Vec<Writer> {
         // Who may write is said in a line. Nobody has read through a page, so nobody is named by it.
         const LONGEST_CELL: usize = 2000;
         if cell.len() > LONGEST_CELL {
@@ -396,15 +396,16 @@ mod tests {
 
     use super::*;
 
-    fn crew() -> Vec<RosterEntry> {
+    fn crew() -> Vec<RosterRow> {
         [("bridge", "coordinator"), ("kane", "dev"), ("night-watch", "tester"), ("user", "dev")]
-            .map(|(name, role)| RosterEntry { name: name.to_owned(), role: role.to_owned() })
+            .map(|(name, role)| RosterRow { name: name.to_owned(), role: role.to_owned() })
             .to_vec()
     }
 
-    fn told(cell: &str, right: Right) -> Vec<String> {
-        let told = Names::new(&crew()).told(cell, right);
-        told.into_iter()
+    fn found_in(cell: &str, right: Right) -> Vec<String> {
+        let writers = Names::new(&crew()).writers_in(cell, right);
+        writers
+            .into_iter()
             .map(|writer| match writer {
                 Writer::Agent(name) => name,
                 other => format!("{other:?}"),
@@ -441,7 +442,7 @@ mod tests {
             ("Each agent, its own", &["Owner"]),
         ] {
             let mut wanted = wanted.to_vec();
-            let mut found = told(cell, Right::Write);
+            let mut found = found_in(cell, Right::Write);
             wanted.sort_unstable();
             found.sort_unstable();
             assert_eq!(found, wanted, "{cell}");
@@ -490,7 +491,7 @@ mod tests {
             "Kane's friend",
             "(Scribe, Kane",
         ] {
-            assert_eq!(told(cell, Right::Write), [""; 0], "{cell}");
+            assert_eq!(found_in(cell, Right::Write), [""; 0], "{cell}");
         }
         for (cell, wanted) in [
             ("Scribe, on behalf of Kane, Night Watch", "scribe"),
@@ -501,16 +502,16 @@ mod tests {
             ("Any agent may propose; Scribe writes", "scribe"),
             ("Kane, except Kane at night; Scribe", "scribe"),
         ] {
-            assert_eq!(told(cell, Right::Write), [wanted], "{cell}");
+            assert_eq!(found_in(cell, Right::Write), [wanted], "{cell}");
         }
     }
 
     #[test]
     fn who_may_only_read_may_read() {
-        assert_eq!(told("All agents (read-only)", Right::Read), ["Everyone"]);
-        assert_eq!(told("Kane reads at the start; owning agent is told", Right::Read), ["Owner", "kane"]);
-        assert_eq!(told("Coordinator, some other agent (read-only)", Right::Read), ["Coordinator"]);
-        assert_eq!(told(&"Kane, ".repeat(400), Right::Read), [""; 0]);
+        assert_eq!(found_in("All agents (read-only)", Right::Read), ["Everyone"]);
+        assert_eq!(found_in("Kane reads at the start; owning agent is told", Right::Read), ["Owner", "kane"]);
+        assert_eq!(found_in("Coordinator, some other agent (read-only)", Right::Read), ["Coordinator"]);
+        assert_eq!(found_in(&"Kane, ".repeat(400), Right::Read), [""; 0]);
     }
 
     #[test]
@@ -524,7 +525,7 @@ mod tests {
             | Kane | | | Kane |\n\n\
             | File | Who May Write |\n|-|-|\n| `later` | Kane |\n";
         let kane = || Writer::Agent("kane".to_owned());
-        let rule = |path: &str, write: Vec<Writer>, append_only: bool, read: Vec<Writer>| FileRule {
+        let rule = |path: &str, write: Vec<Writer>, append_only: bool, read: Vec<Writer>| OwnershipRow {
             path: path.to_owned(),
             write,
             append_only,
@@ -578,7 +579,7 @@ mod tests {
             cell in "((all agents|kane|scribe|owner|coordinator|not|and|,|;|\\(|\\)|—|may|read-only|the|x|\\.|/|`|é) ?){0,12}",
         ) {
             for right in [Right::Write, Right::Read] {
-                for name in told(&cell, right) {
+                for name in found_in(&cell, right) {
                     let word = if name == "Everyone" { "all agents".to_owned() } else { name.to_lowercase() };
                     prop_assert!(cell.contains(&word), "{name}");
                 }

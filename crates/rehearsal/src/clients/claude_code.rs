@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Files, KEY, Scene, Teammate, one};
+use super::{Act, Casting, Client, Files, KEY, Teammate, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 
@@ -28,23 +28,23 @@ impl Client for ClaudeCode {
         true
     }
 
-    fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
+    fn configure(&self, casting: &Casting<'_>) -> io::Result<()> {
         let trusted = json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true });
         let state = json!({
             "hasCompletedOnboarding": true,
-            "mcpServers": { mcp::NAME: scene.mcp_server() },
-            "projects": { scene.stage.worktree().to_string_lossy(): trusted },
+            "mcpServers": { mcp::NAME: casting.mcp_server() },
+            "projects": { casting.stage.worktree().to_string_lossy(): trusted },
         });
-        scene.settings(".claude.json", &state)
+        casting.settings(".claude.json", &state)
     }
 
-    fn start(&self, scene: &Scene<'_>, prompt: &str, command: &mut Command) {
-        command.env("ANTHROPIC_BASE_URL", scene.model).env("ANTHROPIC_API_KEY", KEY);
+    fn start(&self, casting: &Casting<'_>, prompt: &str, command: &mut Command) {
+        command.env("ANTHROPIC_BASE_URL", casting.model).env("ANTHROPIC_API_KEY", KEY);
         command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("DISABLE_AUTOUPDATER", "1");
         // Without this the client refuses to open its permissions to root, and a rehearsal of the administrator's
         // settings has to be root.
         command.env("IS_SANDBOX", "1");
-        if let Some(part) = scene.part {
+        if let Some(part) = casting.part {
             // In this form it also prints what is for the user and not for the model.
             command.args(["--verbose", "--output-format", "stream-json"]);
             // It asks its user only where there is one.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Files, KEY, Scene, one};
+use super::{Act, Casting, Client, Files, KEY, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 
@@ -32,12 +32,12 @@ impl Client for Codex {
         true
     }
 
-    fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
-        let (home, worktree) = (scene.stage.home(), scene.stage.worktree());
+    fn configure(&self, casting: &Casting<'_>) -> io::Result<()> {
+        let (home, worktree) = (casting.stage.home(), casting.stage.worktree());
         // A JSON text is a TOML text too.
         let text = |text: &str| json!(text);
         let path = |path: &Path| json!(path);
-        let (command, args) = scene.mcp_command();
+        let (command, args) = casting.mcp_command();
         let config = format!(
             "model = \"{MODEL}\"
 model_provider = \"rehearsal\"
@@ -64,16 +64,16 @@ args = {args}
 [projects.{worktree}]
 trust_level = \"trusted\"
 ",
-            url = text(&format!("{}/v1", scene.model)),
+            url = text(&format!("{}/v1", casting.model)),
             server = mcp::NAME,
             command = text(command),
             args = json!(args),
             worktree = path(&worktree),
         );
-        scene.stage.write(&home.join(".codex/config.toml"), config)
+        casting.stage.write(&home.join(".codex/config.toml"), config)
     }
 
-    fn start(&self, _scene: &Scene<'_>, prompt: &str, command: &mut Command) {
+    fn start(&self, _scene: &Casting<'_>, prompt: &str, command: &mut Command) {
         command.env("OPENAI_API_KEY", KEY);
         command.args(["exec", "--json", "--dangerously-bypass-approvals-and-sandbox", prompt]);
     }

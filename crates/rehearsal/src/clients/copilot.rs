@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Files, KEY, Scene, Teammate, one};
+use super::{Act, Casting, Client, Files, KEY, Teammate, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 
@@ -29,28 +29,28 @@ impl Client for Copilot {
         true
     }
 
-    fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
+    fn configure(&self, casting: &Casting<'_>) -> io::Result<()> {
         // A repository's settings count only where the person trusts it, as the person does who works in it.
-        scene.settings(".copilot/config.json", &json!({ "trustedFolders": [scene.stage.worktree()] }))?;
-        let mut server = scene.mcp_server();
+        casting.settings(".copilot/config.json", &json!({ "trustedFolders": [casting.stage.worktree()] }))?;
+        let mut server = casting.mcp_server();
         if let Some(server) = server.as_object_mut() {
             server.insert("type".to_owned(), "local".into());
             server.insert("tools".to_owned(), json!(["*"]));
         }
-        scene.settings(".copilot/mcp-config.json", &json!({ "mcpServers": { mcp::NAME: server } }))?;
+        casting.settings(".copilot/mcp-config.json", &json!({ "mcpServers": { mcp::NAME: server } }))?;
         // The client unpacks itself into the cache of each new home.
-        let unpacked = scene.installed.join("home/.cache/copilot");
+        let unpacked = casting.installed.join("home/.cache/copilot");
         if unpacked.is_dir() {
-            let cache = scene.stage.home().join(".cache");
+            let cache = casting.stage.home().join(".cache");
             std::fs::create_dir_all(&cache)?;
             symlink(unpacked, cache.join("copilot"))?;
         }
         Ok(())
     }
 
-    fn start(&self, scene: &Scene<'_>, prompt: &str, command: &mut Command) {
+    fn start(&self, casting: &Casting<'_>, prompt: &str, command: &mut Command) {
         command.env("COPILOT_OFFLINE", "true").env("COPILOT_AUTO_UPDATE", "false");
-        command.env("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", scene.model));
+        command.env("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", casting.model));
         command.env("COPILOT_PROVIDER_API_KEY", KEY).env("COPILOT_MODEL", "rehearsal");
         command.args(["--allow-all", "--prompt", prompt]);
     }

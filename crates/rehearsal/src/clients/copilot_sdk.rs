@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::copilot::Copilot;
-use super::{Act, Client, Files, KEY, Scene, one};
+use super::{Act, Casting, Client, Files, KEY, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 use crate::stage::Stage;
@@ -47,30 +47,30 @@ impl Client for CopilotSdk {
         package.get("version")?.as_str().map(str::to_owned)
     }
 
-    fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
-        scene.stage.write(&scene.stage.dir().join("program.mjs"), PROGRAM)
+    fn configure(&self, casting: &Casting<'_>) -> io::Result<()> {
+        casting.stage.write(&casting.stage.dir().join("program.mjs"), PROGRAM)
     }
 
-    fn start(&self, scene: &Scene<'_>, prompt: &str, command: &mut Command) {
-        let stage = scene.stage;
+    fn start(&self, casting: &Casting<'_>, prompt: &str, command: &mut Command) {
+        let stage = casting.stage;
         let (toolgate, home) = (stage.bin().join("toolgate"), stage.home());
-        let mut server = scene.mcp_server();
+        let mut server = casting.mcp_server();
         if let Some(server) = server.as_object_mut() {
             server.insert("type".to_owned(), "local".into());
             server.insert("tools".to_owned(), json!(["*"]));
         }
-        let profile = scene.part.map(|part| [json!("--profile"), json!(part.profile)]);
+        let profile = casting.part.map(|part| [json!("--profile"), json!(part.profile)]);
         let gate = [json!(toolgate), json!("serve"), json!("copilot-sdk"), json!("--home"), json!(home)];
         let gate: Vec<Value> = gate.into_iter().chain(profile.into_iter().flatten()).collect();
         let settings = json!({
-            "sdk": scene.installed.join("node_modules/@github/copilot-sdk/dist/index.js"),
-            "adapter": scene.adapters.join("copilot-sdk/index.ts"),
+            "sdk": casting.installed.join("node_modules/@github/copilot-sdk/dist/index.js"),
+            "adapter": casting.adapters.join("copilot-sdk/index.ts"),
             "toolgate": gate,
-            "agent": scene.part.and_then(|part| part.agent).unwrap_or("rehearsal"),
-            "role": scene.part.and_then(|part| part.role).map(|name| json!({ "name": name })),
-            "goesOn": scene.part.is_some_and(|part| part.goes_on),
+            "agent": casting.part.and_then(|part| part.agent).unwrap_or("rehearsal"),
+            "role": casting.part.and_then(|part| part.role).map(|name| json!({ "name": name })),
+            "goesOn": casting.part.is_some_and(|part| part.goes_on),
             "questions": stage.questions(),
-            "model": format!("{}/v1", scene.model),
+            "model": format!("{}/v1", casting.model),
             "key": KEY,
             "mcp": { mcp::NAME: server },
             "prompt": prompt,

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Files, KEY, Scene, one};
+use super::{Act, Casting, Client, Files, KEY, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 
@@ -28,24 +28,24 @@ impl Client for Gemini {
         true
     }
 
-    fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
+    fn configure(&self, casting: &Casting<'_>) -> io::Result<()> {
         let settings = json!({
             "security": { "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": false } },
             "model": { "name": "gemini-2.5-flash" },
             "general": { "enableAutoUpdate": false, "enableAutoUpdateNotification": false },
             "privacy": { "usageStatisticsEnabled": false },
             "telemetry": { "enabled": false },
-            "mcpServers": { mcp::NAME: scene.mcp_server() },
+            "mcpServers": { mcp::NAME: casting.mcp_server() },
         });
-        scene.settings(".gemini/settings.json", &settings)
+        casting.settings(".gemini/settings.json", &settings)
     }
 
-    fn start(&self, scene: &Scene<'_>, prompt: &str, command: &mut Command) {
-        command.env("GEMINI_API_KEY", KEY).env("GOOGLE_GEMINI_BASE_URL", scene.model);
+    fn start(&self, casting: &Casting<'_>, prompt: &str, command: &mut Command) {
+        command.env("GEMINI_API_KEY", KEY).env("GOOGLE_GEMINI_BASE_URL", casting.model);
         command.env("GEMINI_CLI_NO_RELAUNCH", "true");
         command.args(["--yolo", "--prompt", prompt]);
         // Its own bounds, which would stop a write before the gate is asked.
-        command.arg("--include-directories").arg(scene.stage.outside());
+        command.arg("--include-directories").arg(casting.stage.outside());
     }
 
     fn turns(&self, act: Act<'_>) -> Vec<Turn> {

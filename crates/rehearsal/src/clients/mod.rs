@@ -89,7 +89,7 @@ impl Teammate {
 
 /// What a client is set into.
 #[derive(Debug, Clone, Copy)]
-pub struct Scene<'a> {
+pub struct Casting<'a> {
     /// The scratch world.
     pub stage: &'a Stage,
     /// Where the model is.
@@ -104,7 +104,7 @@ pub struct Scene<'a> {
     pub part: Option<Part<'a>>,
 }
 
-impl Scene<'_> {
+impl Casting<'_> {
     /// The program of the MCP server, and its arguments.
     fn mcp_command(&self) -> (&str, &[String]) {
         self.mcp.split_first().map_or(("", &[]), |(program, args)| (program, args))
@@ -163,10 +163,10 @@ pub trait Client: Sync {
     }
 
     /// Writes its settings, as a person has them before the gate is registered.
-    fn configure(&self, scene: &Scene<'_>) -> io::Result<()>;
+    fn configure(&self, casting: &Casting<'_>) -> io::Result<()>;
 
     /// Adds to the command what makes it work on one prompt and end.
-    fn start(&self, scene: &Scene<'_>, prompt: &str, command: &mut Command);
+    fn start(&self, casting: &Casting<'_>, prompt: &str, command: &mut Command);
 
     /// The turns in which a model has it do something: mostly one call, and none where it cannot do it.
     fn turns(&self, act: Act<'_>) -> Vec<Turn>;

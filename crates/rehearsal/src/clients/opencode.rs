@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Files, KEY, Scene, one};
+use super::{Act, Casting, Client, Files, KEY, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 
@@ -37,28 +37,28 @@ impl Client for OpenCode {
         "opencode"
     }
 
-    fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
+    fn configure(&self, casting: &Casting<'_>) -> io::Result<()> {
         let provider = json!({
             "npm": "@ai-sdk/openai-compatible",
-            "options": { "baseURL": format!("{}/v1", scene.model), "apiKey": KEY },
+            "options": { "baseURL": format!("{}/v1", casting.model), "apiKey": KEY },
             "models": { "model": {} },
         });
         let settings = json!({
             "provider": { "rehearsal": provider },
             "permission": { "*": "allow", "external_directory": "allow" },
-            "mcp": { mcp::NAME: { "type": "local", "command": scene.mcp } },
+            "mcp": { mcp::NAME: { "type": "local", "command": casting.mcp } },
             "autoupdate": false,
             "share": "disabled",
             "snapshot": false,
         });
-        scene.settings(".config/opencode/opencode.json", &settings)?;
-        let config = scene.stage.home().join(".config/opencode");
+        casting.settings(".config/opencode/opencode.json", &settings)?;
+        let config = casting.stage.home().join(".config/opencode");
         std::fs::create_dir(config.join("node_modules"))?;
-        scene.stage.write(&config.join("package.json"), FETCHED)?;
-        scene.stage.write(&config.join("package-lock.json"), FETCHED_LOCK)
+        casting.stage.write(&config.join("package.json"), FETCHED)?;
+        casting.stage.write(&config.join("package-lock.json"), FETCHED_LOCK)
     }
 
-    fn start(&self, _scene: &Scene<'_>, prompt: &str, command: &mut Command) {
+    fn start(&self, _scene: &Casting<'_>, prompt: &str, command: &mut Command) {
         command.env("OPENCODE_DISABLE_AUTOUPDATE", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1");
         command.args(["run", "--print-logs", "--model", "rehearsal/model", prompt]);
     }

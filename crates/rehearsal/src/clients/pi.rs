@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Files, KEY, Scene, one};
+use super::{Act, Casting, Client, Files, KEY, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 
@@ -24,24 +24,24 @@ impl Client for Pi {
         "pi"
     }
 
-    fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
+    fn configure(&self, casting: &Casting<'_>) -> io::Result<()> {
         let model = json!({
             "id": "model", "reasoning": false, "input": ["text"], "contextWindow": 128_000, "maxTokens": 8192,
             "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0 },
         });
         let provider = json!({
-            "baseUrl": format!("{}/v1", scene.model), "apiKey": KEY, "api": "openai-completions", "models": [model],
+            "baseUrl": format!("{}/v1", casting.model), "apiKey": KEY, "api": "openai-completions", "models": [model],
         });
-        scene.settings(".pi/agent/models.json", &json!({ "providers": { "rehearsal": provider } }))?;
-        let mut server = scene.mcp_server();
+        casting.settings(".pi/agent/models.json", &json!({ "providers": { "rehearsal": provider } }))?;
+        let mut server = casting.mcp_server();
         if let Some(server) = server.as_object_mut() {
             // Otherwise its tools are called from inside of a script.
             server.insert("exposure".to_owned(), "direct".into());
         }
-        scene.settings(".pi/agent/mcp.json", &json!({ "mcpServers": { mcp::NAME: server } }))
+        casting.settings(".pi/agent/mcp.json", &json!({ "mcpServers": { mcp::NAME: server } }))
     }
 
-    fn start(&self, _scene: &Scene<'_>, prompt: &str, command: &mut Command) {
+    fn start(&self, _scene: &Casting<'_>, prompt: &str, command: &mut Command) {
         command.env("PI_OFFLINE", "1").env("PI_TELEMETRY", "0");
         // A repository's settings count only where the person trusts it, as the person does who works in it.
         command.args(["--approve", "--provider", "rehearsal", "--model", "model", "--print", prompt]);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Act, Client, Files, KEY, Scene, Teammate, one};
+use super::{Act, Casting, Client, Files, KEY, Teammate, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
 
@@ -28,23 +28,23 @@ impl Client for Qwen {
         true
     }
 
-    fn configure(&self, scene: &Scene<'_>) -> io::Result<()> {
+    fn configure(&self, casting: &Casting<'_>) -> io::Result<()> {
         let settings = json!({
             "security": { "auth": { "selectedType": "openai" }, "folderTrust": { "enabled": false } },
             "general": { "enableAutoUpdate": false, "disableAutoUpdate": true },
             "privacy": { "usageStatisticsEnabled": false },
             "telemetry": { "enabled": false },
-            "mcpServers": { mcp::NAME: scene.mcp_server() },
+            "mcpServers": { mcp::NAME: casting.mcp_server() },
         });
-        scene.settings(".qwen/settings.json", &settings)
+        casting.settings(".qwen/settings.json", &settings)
     }
 
-    fn start(&self, scene: &Scene<'_>, prompt: &str, command: &mut Command) {
-        command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", format!("{}/v1", scene.model));
+    fn start(&self, casting: &Casting<'_>, prompt: &str, command: &mut Command) {
+        command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", format!("{}/v1", casting.model));
         command.env("OPENAI_MODEL", "model");
         command.args(["--yolo", "--prompt", prompt]);
         // Its own bounds, which would stop a write before the gate is asked.
-        command.arg("--include-directories").arg(scene.stage.outside());
+        command.arg("--include-directories").arg(casting.stage.outside());
     }
 
     fn turns(&self, act: Act<'_>) -> Vec<Turn> {

@@ -3,35 +3,36 @@
 use serde_json::{Value, json};
 
 use super::http::Answer;
-use super::{DONE, Heard, Said, list, text_of, word};
+use super::{DONE, ModelReply, ModelRequest, list, text_of, word};
 
-pub(super) fn hear(body: &Value) -> Heard {
-    let mut heard = Heard { stream: body.get("stream") == Some(&Value::Bool(true)), ..Heard::default() };
-    heard.offered = list(body, "tools").iter().map(|tool| word(tool, "name").to_owned()).collect();
-    heard.text(&body.get("system").map(text_of).unwrap_or_default(), false);
+pub(super) fn read_request(body: &Value) -> ModelRequest {
+    let mut request =
+        ModelRequest { stream: body.get("stream") == Some(&Value::Bool(true)), ..ModelRequest::default() };
+    request.offered = list(body, "tools").iter().map(|tool| word(tool, "name").to_owned()).collect();
+    request.text(&body.get("system").map(text_of).unwrap_or_default(), false);
     let mut begun = false;
     for message in list(body, "messages") {
         let assistant = word(message, "role") == "assistant";
         begun |= assistant;
         let Some(Value::Array(parts)) = message.get("content") else {
             if !assistant {
-                heard.text(word(message, "content"), begun);
+                request.text(word(message, "content"), begun);
             }
             continue;
         };
         for part in parts {
             match word(part, "type") {
-                "tool_use" => heard.calls += 1,
-                "tool_result" => heard.results.push(part.get("content").map(text_of).unwrap_or_default()),
+                "tool_use" => request.calls += 1,
+                "tool_result" => request.results.push(part.get("content").map(text_of).unwrap_or_default()),
                 _ if assistant => {}
-                _ => heard.text(&text_of(part), begun),
+                _ => request.text(&text_of(part), begun),
             }
         }
     }
-    heard
+    request
 }
 
-pub(super) fn say(said: &Said<'_>, stream: bool) -> Answer {
+pub(super) fn say(said: &ModelReply<'_>, stream: bool) -> Answer {
     let reason = if said.calls.is_empty() { "end_turn" } else { "tool_use" };
     let mut blocks: Vec<Value> = said
         .calls

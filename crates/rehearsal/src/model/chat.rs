@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use super::http::Answer;
-use super::{Call, DONE, Heard, Input, Said, list, text_of, word};
+use super::{Call, DONE, Input, ModelReply, ModelRequest, list, text_of, word};
 
-pub(super) fn hear(body: &Value) -> Heard {
-    let mut heard = Heard { stream: body.get("stream") == Some(&Value::Bool(true)), ..Heard::default() };
+pub(super) fn read_request(body: &Value) -> ModelRequest {
+    let mut request =
+        ModelRequest { stream: body.get("stream") == Some(&Value::Bool(true)), ..ModelRequest::default() };
     for tool in list(body, "tools") {
         let definition = tool.get("function").or_else(|| tool.get("custom")).unwrap_or(tool);
-        heard.offered.push(word(definition, "name").to_owned());
+        request.offered.push(word(definition, "name").to_owned());
     }
     let mut begun = false;
     for message in list(body, "messages") {
@@ -17,16 +18,16 @@ pub(super) fn hear(body: &Value) -> Heard {
         match word(message, "role") {
             "assistant" => {
                 begun = true;
-                heard.calls += list(message, "tool_calls").len();
+                request.calls += list(message, "tool_calls").len();
             }
-            "tool" => heard.results.push(text),
-            _ => heard.text(&text, begun),
+            "tool" => request.results.push(text),
+            _ => request.text(&text, begun),
         }
     }
-    heard
+    request
 }
 
-pub(super) fn say(said: &Said<'_>, stream: bool) -> Answer {
+pub(super) fn say(said: &ModelReply<'_>, stream: bool) -> Answer {
     let reason = if said.calls.is_empty() { "stop" } else { "tool_calls" };
     let usage = json!({ "prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2 });
     let calls: Vec<Value> =
@@ -58,7 +59,7 @@ pub(super) fn say(said: &Said<'_>, stream: bool) -> Answer {
     Answer::events(data.into_iter().map(|data| ("", data)))
 }
 
-fn tool_call(said: &Said<'_>, place: usize, call: &Call) -> Value {
+fn tool_call(said: &ModelReply<'_>, place: usize, call: &Call) -> Value {
     let id = said.id(place);
     match &call.input {
         Input::Json(input) => json!({

@@ -3,17 +3,18 @@
 use serde_json::{Value, json};
 
 use super::http::Answer;
-use super::{DONE, Heard, Said, list, text_of, word};
+use super::{DONE, ModelReply, ModelRequest, list, text_of, word};
 
-pub(super) fn hear(body: &Value, path: &str) -> Heard {
-    let mut heard = Heard { stream: path.ends_with(":streamGenerateContent"), ..Heard::default() };
+pub(super) fn read_request(body: &Value, path: &str) -> ModelRequest {
+    let mut request =
+        ModelRequest { stream: path.ends_with(":streamGenerateContent"), ..ModelRequest::default() };
     for tool in list(body, "tools") {
-        heard
+        request
             .offered
             .extend(list(tool, "functionDeclarations").iter().map(|one| word(one, "name").to_owned()));
     }
     if let Some(instruction) = body.get("systemInstruction") {
-        heard.text(&text_of(&Value::from(list(instruction, "parts").to_vec())), false);
+        request.text(&text_of(&Value::from(list(instruction, "parts").to_vec())), false);
     }
     let mut begun = false;
     for content in list(body, "contents") {
@@ -21,15 +22,15 @@ pub(super) fn hear(body: &Value, path: &str) -> Heard {
         begun |= model;
         for part in list(content, "parts") {
             if part.get("functionCall").is_some() {
-                heard.calls += 1;
+                request.calls += 1;
             } else if let Some(response) = part.get("functionResponse") {
-                heard.results.push(said_by_tool(response.get("response").unwrap_or(&Value::Null)));
+                request.results.push(said_by_tool(response.get("response").unwrap_or(&Value::Null)));
             } else if !model {
-                heard.text(&text_of(part), begun);
+                request.text(&text_of(part), begun);
             }
         }
     }
-    heard
+    request
 }
 
 /// A tool's answer is `{"output": text}` or `{"error": text}`.
@@ -40,7 +41,7 @@ fn said_by_tool(response: &Value) -> String {
     }
 }
 
-pub(super) fn say(said: &Said<'_>, stream: bool) -> Answer {
+pub(super) fn say(said: &ModelReply<'_>, stream: bool) -> Answer {
     let mut parts: Vec<Value> = said
         .calls
         .iter()

@@ -140,7 +140,7 @@ fn says(value: &Value, text: &str) -> bool {
 
 /// A request in words that all wires share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Heard {
+struct ModelRequest {
     /// The answer is wanted as a stream.
     stream: bool,
     /// Names of the tools on offer.
@@ -155,7 +155,7 @@ struct Heard {
     texts: Vec<String>,
 }
 
-impl Heard {
+impl ModelRequest {
     /// A text of the person or of the client.
     fn text(&mut self, text: &str, begun: bool) {
         if !begun {
@@ -168,7 +168,7 @@ impl Heard {
 
 /// What the model says: the calls of a turn, or a text if there are none.
 #[derive(Debug)]
-struct Said<'a> {
+struct ModelReply<'a> {
     /// A name for this turn, from which ids are made.
     turn: String,
     calls: &'a [Call],
@@ -176,7 +176,7 @@ struct Said<'a> {
     model: String,
 }
 
-impl Said<'_> {
+impl ModelReply<'_> {
     fn id(&self, place: usize) -> String {
         format!("call_{}_{place}", self.turn)
     }
@@ -264,27 +264,28 @@ fn answer(request: &http::Request, script: &Script, seen: &Mutex<Seen>) -> Answe
     let (Some(wire), Ok(body)) = (wire, serde_json::from_slice::<Value>(&request.body)) else {
         return aside(request, path, seen);
     };
-    let heard = match wire {
-        Wire::Chat => chat::hear(&body),
-        Wire::Responses => responses::hear(&body),
-        Wire::Anthropic => anthropic::hear(&body),
-        Wire::Gemini => gemini::hear(&body, path),
+    let request = match wire {
+        Wire::Chat => chat::read_request(&body),
+        Wire::Responses => responses::read_request(&body),
+        Wire::Anthropic => anthropic::read_request(&body),
+        Wire::Gemini => gemini::read_request(&body, path),
     };
-    let sub_agent = heard.opening.contains(SUB_AGENT);
+    let sub_agent = request.opening.contains(SUB_AGENT);
     let turns = if sub_agent { &script.sub } else { &script.main };
     // A question without tools is beside the script.
-    let (place, calls) = if heard.offered.is_empty() { (usize::MAX, None) } else { next(turns, heard.calls) };
-    remember(seen, &heard, sub_agent);
-    let said = Said {
+    let (place, calls) =
+        if request.offered.is_empty() { (usize::MAX, None) } else { next(turns, request.calls) };
+    remember(seen, &request, sub_agent);
+    let said = ModelReply {
         turn: format!("{}{place}", if sub_agent { "sub" } else { "main" }),
         calls: calls.map(Vec::as_slice).unwrap_or_default(),
         model: body.get("model").and_then(Value::as_str).unwrap_or("model").to_owned(),
     };
     match wire {
-        Wire::Chat => chat::say(&said, heard.stream),
-        Wire::Responses => responses::say(&said, heard.stream),
-        Wire::Anthropic => anthropic::say(&said, heard.stream),
-        Wire::Gemini => gemini::say(&said, heard.stream),
+        Wire::Chat => chat::say(&said, request.stream),
+        Wire::Responses => responses::say(&said, request.stream),
+        Wire::Anthropic => anthropic::say(&said, request.stream),
+        Wire::Gemini => gemini::say(&said, request.stream),
     }
 }
 
@@ -316,15 +317,15 @@ fn next(turns: &[Turn], calls: usize) -> (usize, Option<&Turn>) {
     (turns.len(), None)
 }
 
-fn remember(seen: &Mutex<Seen>, heard: &Heard, sub_agent: bool) {
+fn remember(seen: &Mutex<Seen>, request: &ModelRequest, sub_agent: bool) {
     let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
     let seen = &mut *seen;
-    add_new(&mut seen.results, &heard.results);
-    add_new(&mut seen.texts, &heard.texts);
+    add_new(&mut seen.results, &request.results);
+    add_new(&mut seen.texts, &request.texts);
     seen.sub_agent |= sub_agent;
-    if !heard.offered.is_empty() {
+    if !request.offered.is_empty() {
         seen.turns += 1;
-        seen.offered.push(heard.offered.clone());
+        seen.offered.push(request.offered.clone());
     }
 }
 

@@ -3,55 +3,56 @@
 use serde_json::{Value, json};
 
 use super::http::Answer;
-use super::{Call, DONE, Heard, Input, Said, list, text_of, word};
+use super::{Call, DONE, Input, ModelReply, ModelRequest, list, text_of, word};
 
-pub(super) fn hear(body: &Value) -> Heard {
-    let mut heard = Heard { stream: body.get("stream") == Some(&Value::Bool(true)), ..Heard::default() };
-    heard.text(word(body, "instructions"), false);
-    offers(&mut heard, list(body, "tools"));
+pub(super) fn read_request(body: &Value) -> ModelRequest {
+    let mut request =
+        ModelRequest { stream: body.get("stream") == Some(&Value::Bool(true)), ..ModelRequest::default() };
+    request.text(word(body, "instructions"), false);
+    offers(&mut request, list(body, "tools"));
     let mut begun = false;
     for item in list(body, "input") {
         match word(item, "type") {
             "function_call" | "custom_tool_call" | "local_shell_call" => {
                 begun = true;
-                heard.calls += 1;
+                request.calls += 1;
             }
             "function_call_output" | "custom_tool_call_output" => {
-                heard.results.push(item.get("output").map(text_of).unwrap_or_default());
+                request.results.push(item.get("output").map(text_of).unwrap_or_default());
             }
             // Newer models get their tools among the messages.
-            "additional_tools" => offers(&mut heard, list(item, "tools")),
+            "additional_tools" => offers(&mut request, list(item, "tools")),
             "message" | "" => {
                 let text = item.get("content").map(text_of).unwrap_or_default();
                 if word(item, "role") == "assistant" {
                     begun = true;
                 } else {
-                    heard.text(&text, begun);
+                    request.text(&text, begun);
                 }
             }
             _ => {}
         }
     }
-    heard
+    request
 }
 
 /// Tools may be grouped; a group's tools are told as `group.tool`.
-fn offers(heard: &mut Heard, tools: &[Value]) {
+fn offers(request: &mut ModelRequest, tools: &[Value]) {
     for tool in tools {
         let name = match word(tool, "name") {
             "" => word(tool, "type"),
             name => name,
         };
         match list(tool, "tools") {
-            [] => heard.offered.push(name.to_owned()),
+            [] => request.offered.push(name.to_owned()),
             grouped => {
-                heard.offered.extend(grouped.iter().map(|tool| format!("{name}.{}", word(tool, "name"))));
+                request.offered.extend(grouped.iter().map(|tool| format!("{name}.{}", word(tool, "name"))));
             }
         }
     }
 }
 
-pub(super) fn say(said: &Said<'_>, stream: bool) -> Answer {
+pub(super) fn say(said: &ModelReply<'_>, stream: bool) -> Answer {
     let mut items: Vec<Value> =
         said.calls.iter().enumerate().map(|(place, call)| item(call, &said.id(place))).collect();
     if items.is_empty() {

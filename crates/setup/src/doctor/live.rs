@@ -11,7 +11,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use toolgate_rehearsal::clients::{Act, CLIENTS, Client, Scene};
+use toolgate_rehearsal::clients::{Act, CLIENTS, Casting, Client};
 use toolgate_rehearsal::model::{Model, Script, Seen};
 use toolgate_rehearsal::run::run;
 use toolgate_rehearsal::stage::Stage;
@@ -51,8 +51,8 @@ fn play(client: &dyn Client, program: &Path, toolgate: &Path, places: &HostPlace
     let nowhere = stage.dir().join("nowhere");
     let mcp = ["/bin/false".to_owned()];
     let (installed, adapters) = (&*nowhere, &*nowhere);
-    let scene = Scene { stage: &stage, model: &url, mcp: &mcp, installed, adapters, part: None };
-    client.configure(&scene)?;
+    let casting = Casting { stage: &stage, model: &url, mcp: &mcp, installed, adapters, part: None };
+    client.configure(&casting)?;
     let mut init = stage.command(toolgate);
     init.args(["init", "--host", client.host(), "--yes"]);
     let registered = run(&mut init, &stage.tmp(), INIT, || false)?;
@@ -60,7 +60,7 @@ fn play(client: &dyn Client, program: &Path, toolgate: &Path, places: &HostPlace
         return Err(io::Error::other(registered.output));
     }
     let mut command = stage.command(stage.bin().join(client.program()));
-    client.start(&scene, "Do what you have to do.", &mut command);
+    client.start(&casting, "Do what you have to do.", &mut command);
     command.current_dir(&below);
     let ran = run(&mut command, &stage.tmp(), client.limit(), || false)?;
     let seen = model.seen();

@@ -1,7 +1,7 @@
-//! What stands in a file of lockouts: lines that we write, and whatever others have written there.
+//! The content of a file of lockouts: lines that we write, and whatever others have written there.
 //!
-//! Promise: what cannot be understood is an error, never a lockout less. Only a last line that breaks off is passed
-//! over, since a writer that was killed leaves one.
+//! Promise: what cannot be understood is an error, never a lockout less. Only a last line that breaks off is
+//! skipped, since a writer that was killed leaves one.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -167,7 +167,7 @@ fn lockout(artifact: &str, agent: &str) -> Option<Lockout> {
     usable.then(|| Lockout { artifact: artifact.to_owned(), agent: name })
 }
 
-/// The id of a lockout that has none of its own: the same for the same content, wherever it stands.
+/// The id of a lockout that has none of its own: the same for the same content, wherever it is found.
 pub(super) fn derived_id(locked: &Locked, salt: &str) -> String {
     let Locked { lockout: Lockout { artifact, agent }, time, by, reason, .. } = locked;
     // None of these holds a newline.

@@ -5,7 +5,7 @@
 //! `lockout.json`, which people see and commit, and into a copy of our own, which no agent reaches. All files lock out
 //! together, and only our own clears, so neither a `git checkout` of an older file nor a forged line lets anybody in.
 //!
-//! Against whom: an author who would rather mend the list than leave the work to another, several reviewers at once,
+//! Against whom: an author who would rather change the list than leave the work to another, several reviewers at once,
 //! and writers that are killed. A file that cannot be read is an error, and the caller then denies: an empty
 //! list would let everybody through.
 //!
@@ -214,7 +214,7 @@ pub struct LockoutFiles {
     pub team: Vec<PathBuf>,
 }
 
-/// A reviewer's rejection. Each text stands on one line and has at most [`crate::MAX_TEXT`] bytes.
+/// A reviewer's rejection. Each text is one line and has at most [`crate::MAX_TEXT`] bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct NewLockout<'a> {
     /// A path below the root, a directory, a glob, or the bare name of an artifact.
@@ -291,7 +291,7 @@ impl Which<'_> {
 /// What became of a rejection. It holds in any case.
 #[derive(Debug)]
 pub struct Added {
-    /// The lockout, as it stands.
+    /// The lockout as it is now.
     pub locked: Locked,
     /// Whether it did not hold before.
     pub is_new: bool,
@@ -403,7 +403,7 @@ impl<'f> Held<'f> {
         }
     }
 
-    /// Our own copy holds by now, so a failure here is told and changes nothing.
+    /// Our own copy holds by now, so a failure here is reported and changes nothing.
     fn write_team(&self, lines: &[Vec<u8>]) -> TeamCopy {
         let Some(path) = self.paths.team.first() else {
             return TeamCopy::NoTeam;

@@ -17,7 +17,7 @@ use toolgate_gate::line::consider;
 use toolgate_gate::machine::Machine;
 use toolgate_gate::options::SessionOptions;
 use toolgate_gate::session::{Session, session};
-use toolgate_gate::settings::Rules;
+use toolgate_gate::settings::RulesInForce;
 use toolgate_hosts::tools_like;
 use toolgate_model::{Call, Decision, Effect, Json, Run, Unknown, Verdict, base_name};
 use toolgate_policies::{read, stack};
@@ -109,7 +109,7 @@ pub fn measure(text: &str) -> Result<Vec<Measured>, CaseFileError> {
 /// The gate as an agent in that world meets it.
 struct Gate {
     machine: MapMachine,
-    rules: Rules,
+    rules: RulesInForce,
     session: Session,
 }
 
@@ -124,7 +124,7 @@ impl Gate {
         let machine = MapMachine(world);
         let session = session(&machine, &dirs, &SessionOptions::default(), &call(""), None)
             .map_err(|error| CaseFileError(error.to_string()))?;
-        let rules = Rules { layers: vec![settings], digest: String::new() };
+        let rules = RulesInForce { layers: vec![settings], digest: String::new() };
         Ok(Gate { machine, rules, session })
     }
 
@@ -385,8 +385,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ground_is_the_one_of_a_session() {
-        let places = Gate::new().unwrap().places;
+    fn the_places_are_those_of_a_session() {
+        let places = Gate::new().unwrap().session.places;
         let at =
             |place: Option<toolgate_model::Place>| place.unwrap().physical.to_string_lossy().into_owned();
         assert_eq!(at(places.root), "/home/agent/worktrees/alpha");

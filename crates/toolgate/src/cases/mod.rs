@@ -23,7 +23,7 @@ use toolgate_gate::gather::Surroundings;
 use toolgate_gate::line::{Considered, consider};
 use toolgate_gate::record;
 use toolgate_gate::session::Session;
-use toolgate_gate::settings::Rules;
+use toolgate_gate::settings::RulesInForce;
 use toolgate_hosts::{host, tools_like};
 use toolgate_model::{Action, ActivationState, Agent, Call, Decision, Json, Place, Places, Terms};
 use toolgate_policies::{Settings, read, stack};
@@ -258,7 +258,7 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
     }
     let call = call(case);
     let machine = MapMachine(world(case));
-    let rules = Rules { layers: vec![settings], digest: String::new() };
+    let rules = RulesInForce { layers: vec![settings], digest: String::new() };
     let session = Session { places: places.clone(), user: String::new() };
     let around = Surroundings {
         activation: ActivationState {

@@ -221,6 +221,15 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rewrites: Vec<Rewritten<'a>>,
     findings: Vec<Row<'a>>,
+    /// What of the call is not proved, whatever was decided.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unproved: Vec<UnprovedRow>,
+}
+
+#[derive(Serialize)]
+struct UnprovedRow {
+    reason: &'static str,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -232,6 +241,9 @@ struct Rewritten<'a> {
 #[derive(Serialize)]
 struct Row<'a> {
     policy: &'a str,
+    /// The rule of the policy that it is about; switched by this id in `[rules]`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    rule: &'a str,
     decision: &'static str,
     kind: &'static str,
     parameter: &'a str,
@@ -243,6 +255,7 @@ impl<'a> Row<'a> {
     fn of(finding: &'a Finding, hiding: &Discretion) -> Row<'a> {
         Row {
             policy: finding.policy,
+            rule: &finding.rule,
             decision: finding.decision.word(),
             kind: finding.kind.word(),
             parameter: &finding.param,
@@ -265,6 +278,11 @@ impl<'a> Report<'a> {
                 .map(|(parameter, text)| Rewritten { parameter, text: hiding.hide(text) })
                 .collect(),
             findings: verdict.findings().iter().map(|finding| Row::of(finding, hiding)).collect(),
+            unproved: verdict
+                .unproved()
+                .iter()
+                .map(|unproved| UnprovedRow { reason: unproved.reason, text: hiding.hide(&unproved.text) })
+                .collect(),
         }
     }
 }

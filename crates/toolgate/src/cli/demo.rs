@@ -9,18 +9,18 @@ use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolgate_evidence::{Totals, entries, verify};
+use toolgate_evidence::verify;
 use toolgate_model::shorten;
 
 use super::Out;
-use super::ledger::{describe, print_counts};
+use super::ledger::{describe, print_counts, totals};
 
 /// Play a session of two agents in a scratch repository
 #[derive(Debug, Args)]
 pub(super) struct Demo {}
 
 /// One call of the script.
-struct Scene {
+struct ScriptedCall {
     agent: &'static str,
     tool: &'static str,
     input: Value,
@@ -38,15 +38,15 @@ impl Demo {
         out.line(format!("  {}", top.display()))?;
         out.line("  ├── project   the main checkout\n  ├── alpha     agent alpha's worktree\n  └── beta      agent beta's worktree\n")?;
         out.line(out.paint("1", &format!("{:<6} {:<44} {:<7} {}", "agent", "call", "verdict", "why")))?;
-        for scene in script(&top) {
+        for scripted in script(&top) {
             let event = json!({
-                "session_id": format!("demo-{}", scene.agent),
-                "cwd": top.join(scene.agent),
+                "session_id": format!("demo-{}", scripted.agent),
+                "cwd": top.join(scripted.agent),
                 "hook_event_name": "PreToolUse",
-                "tool_name": scene.tool,
-                "tool_input": scene.input,
+                "tool_name": scripted.tool,
+                "tool_input": scripted.input,
             });
-            let (verdict, why) = ask_the_hook(&top, scene.agent, &event)?;
+            let (verdict, why) = ask_the_hook(&top, scripted.agent, &event)?;
             let colour = match verdict.as_str() {
                 "deny" => "31",
                 "ask" => "33",
@@ -57,19 +57,15 @@ impl Demo {
             let painted = out.paint(colour, &format!("{verdict:<7}"));
             out.line(format!(
                 "{:<6} {:<44} {painted} {}",
-                scene.agent,
-                shorten(&scene.shown, 44),
+                scripted.agent,
+                shorten(&scripted.shown, 44),
                 shorten(&why, 90)
             ))?;
         }
         let state = top.join("home/.local/state/toolgate");
         let report = verify(&state).map_err(|error| error.to_string())?;
         out.line(format!("\nThe record: {}", describe(&report)))?;
-        let mut counts = Totals::default();
-        for entry in entries(&state).map_err(|error| error.to_string())? {
-            counts.add(&entry.map_err(|error| error.to_string())?);
-        }
-        print_counts(out, &counts)?;
+        print_counts(out, &totals(&state)?)?;
         let left = scratch.path().to_path_buf();
         scratch.close().map_err(|error| error.to_string())?;
         if left.exists() || report.problem.is_some() {
@@ -82,12 +78,12 @@ impl Demo {
     }
 }
 
-fn script(top: &Path) -> Vec<Scene> {
+fn script(top: &Path) -> Vec<ScriptedCall> {
     let at = |path: &str| top.join(path).to_string_lossy().into_owned();
     let file = |agent, tool, path: &str| {
         let param = if tool == "Grep" { "path" } else { "file_path" };
         let target = if path.starts_with('/') { path.to_owned() } else { at(path) };
-        Scene { agent, tool, input: json!({ param: target }), shown: format!("{tool} {path}") }
+        ScriptedCall { agent, tool, input: json!({ param: target }), shown: format!("{tool} {path}") }
     };
     vec![
         file("alpha", "Read", "alpha/README.md"),
@@ -101,13 +97,13 @@ fn script(top: &Path) -> Vec<Scene> {
         file("beta", "Write", "beta/../project/README.md"),
         file("beta", "Write", "beta/.claude/settings.json"),
         file("beta", "Write", "beta/.git"),
-        Scene {
+        ScriptedCall {
             agent: "beta",
             tool: "mcp__files__save",
             input: json!({ "destination": "/etc/cron.d/job" }),
             shown: "mcp__files__save /etc/cron.d/job".into(),
         },
-        Scene {
+        ScriptedCall {
             agent: "beta",
             tool: "Bash",
             input: json!({ "command": "make test" }),

@@ -1,10 +1,11 @@
 //! `toolgate ledger`: the record, to be read, counted and verified.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use toolgate_evidence::{Record, Report, Totals, entries, render, tail, verify};
+use toolgate_evidence::{Ledger as Store, LedgerError, Record, Records, Report, Totals, render, verify};
 use toolgate_model::Decision;
 
 use super::{LineArgs, Out};
@@ -69,25 +70,11 @@ impl Ledger {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         match self.command {
             Command::Tail { n, denied, format, json, line } => {
-                let state = line.dirs()?.state;
-                let last = if denied {
-                    let mut last = VecDeque::new();
-                    for entry in entries(&state).map_err(|error| error.to_string())? {
-                        let entry = entry.map_err(|error| error.to_string())?;
-                        if entry.decision.known().is_some_and(Decision::denies) {
-                            last.push_back(entry);
-                            if last.len() > n {
-                                last.pop_front();
-                            }
-                        }
-                    }
-                    last.into()
-                } else {
-                    let last = tail(&state, n).map_err(|error| error.to_string())?;
-                    last.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?
-                };
-                for entry in &last {
-                    print(out, entry, if json { Format::Json } else { format })?;
+                let ledger = Store::at(&line.dirs()?.state);
+                let last =
+                    if denied { last_denied(&ledger, n) } else { ledger.last(n).and_then(Iterator::collect) };
+                for record in last.map_err(|error: LedgerError| error.to_string())? {
+                    print(out, &record, if json { Format::Json } else { format })?;
                 }
                 Ok(ExitCode::SUCCESS)
             }
@@ -101,10 +88,7 @@ impl Ledger {
                 Ok(if report.problem.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }
             Command::Counts { json, line } => {
-                let mut counts = Totals::default();
-                for entry in entries(&line.dirs()?.state).map_err(|error| error.to_string())? {
-                    counts.add(&entry.map_err(|error| error.to_string())?);
-                }
+                let counts = totals(&line.dirs()?.state)?;
                 if json {
                     out.json(&counts)?;
                 } else {
@@ -114,6 +98,30 @@ impl Ledger {
             }
         }
     }
+}
+
+/// The last `n` calls that were denied.
+fn last_denied(records: &dyn Records, n: usize) -> Result<Vec<Record>, LedgerError> {
+    let mut last = VecDeque::new();
+    for record in records.all()? {
+        let record = record?;
+        if record.decision.known().is_some_and(Decision::denies) {
+            last.push_back(record);
+            if last.len() > n {
+                last.pop_front();
+            }
+        }
+    }
+    Ok(last.into())
+}
+
+/// The totals over all records.
+pub(super) fn totals(state: &Path) -> Result<Totals, String> {
+    let mut totals = Totals::default();
+    for record in Store::at(state).all().map_err(|error| error.to_string())? {
+        totals.add(&record.map_err(|error| error.to_string())?);
+    }
+    Ok(totals)
 }
 
 fn print(out: &mut Out, entry: &Record, format: Format) -> Result<(), String> {

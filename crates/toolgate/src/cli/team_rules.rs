@@ -6,12 +6,12 @@ use std::path::Path;
 use toolgate_policies::squad::PolicyConfig;
 
 use super::Out;
-use toolgate_model::visible;
+use toolgate_model::{TEAM_DIRECTORIES, visible};
 use toolgate_setup::compile::team_rules;
 
 /// Writes `config/policies.json` into the team's directory, or says what is to be said about the one that is there.
 pub(super) fn write(out: &mut Out, project: &Path, dry_run: bool) -> Result<(), String> {
-    let team = [".squad", ".ai-team"].map(|name| project.join(name)).into_iter().find(|team| team.is_dir());
+    let team = TEAM_DIRECTORIES.map(|name| project.join(name)).into_iter().find(|team| team.is_dir());
     let team = team.unwrap_or_else(|| project.join(".squad"));
     let file = team.join("config/policies.json");
     let shown = file.display().to_string();

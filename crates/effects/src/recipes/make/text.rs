@@ -3,7 +3,7 @@
 use crate::recipes::HOLE;
 
 /// What a line is, by the first sign outside of `$(…)`.
-pub(super) enum Line<'a> {
+pub(super) enum MakeLine<'a> {
     Assignment {
         name: &'a str,
         operator: &'a str,
@@ -17,21 +17,21 @@ pub(super) enum Line<'a> {
     Other,
 }
 
-impl<'a> Line<'a> {
-    pub(super) fn of(line: &'a str) -> Line<'a> {
+impl<'a> MakeLine<'a> {
+    pub(super) fn of(line: &'a str) -> MakeLine<'a> {
         let found = outside(line).find(|(_, c)| matches!(c, '=' | ':' | '#' | ';'));
-        let Some((at, sign)) = found else { return Line::Other };
-        let Some((before, after)) = line.split_at_checked(at) else { return Line::Other };
+        let Some((at, sign)) = found else { return MakeLine::Other };
+        let Some((before, after)) = line.split_at_checked(at) else { return MakeLine::Other };
         if sign == ':' {
             let rest = after.trim_start_matches(':');
             if let Some(value) = rest.strip_prefix('=') {
                 let operator = after.strip_suffix(value).unwrap_or(":=");
-                return Line::Assignment { name: before.trim(), operator, value: value.trim_start() };
+                return MakeLine::Assignment { name: before.trim(), operator, value: value.trim_start() };
             }
-            return Line::Rule { targets: before, rest: after.strip_prefix(':').unwrap_or(after) };
+            return MakeLine::Rule { targets: before, rest: after.strip_prefix(':').unwrap_or(after) };
         }
         if sign != '=' {
-            return Line::Other;
+            return MakeLine::Other;
         }
         let value = after.strip_prefix('=').unwrap_or(after).trim_start();
         let (name, operator) = match before.char_indices().next_back() {
@@ -40,7 +40,7 @@ impl<'a> Line<'a> {
             Some((at, '!')) => (before.get(..at), "!="),
             _ => (Some(before), "="),
         };
-        Line::Assignment { name: name.unwrap_or(before).trim(), operator, value }
+        MakeLine::Assignment { name: name.unwrap_or(before).trim(), operator, value }
     }
 }
 

@@ -13,32 +13,32 @@ use toolgate_gate::explain::Explanation;
 
 /// More labels than this make no picture.
 const MAX_LABELS: usize = 40;
-/// More objections than this are counted, not told.
+/// More objections than this are counted, not remarks.
 const MAX_TOLD: usize = 12;
 /// A line of a script is at most this long, in characters.
 const MAX_LINE: usize = 200;
 
 /// Something to be underlined, and what is said of it.
 struct Mark<'a> {
-    place: Place<'a>,
+    place: MarkedPart<'a>,
     labels: Vec<(String, bool)>,
 }
 
 /// A part of the command, or a line of a script.
 #[derive(Clone, PartialEq)]
-enum Place<'a> {
+enum MarkedPart<'a> {
     Command(Range<usize>),
     Script { step: &'a str, line: &'a str },
 }
 
-/// One thing to be told: where it comes from, its words, and what is objected.
-struct Told<'a> {
+/// One thing to be remarks: where it comes from, its words, and what is objected.
+struct Remark<'a> {
     origin: &'a Origin,
     text: String,
     objections: String,
 }
 
-impl Told<'_> {
+impl Remark<'_> {
     fn objected(&self) -> bool {
         !self.objections.is_empty()
     }
@@ -56,8 +56,8 @@ pub(super) fn draw(
     root: Option<&str>,
     colour: bool,
 ) -> String {
-    let told = told(explanation, hiding);
-    let (marks, left) = marks(&told, command.text(), |range| command.range(range), hiding);
+    let remarks = remarks(explanation, hiding);
+    let (marks, left) = marks(&remarks, command.text(), |range| command.range(range), hiding);
     let mut elements = elements(marks, explanation, command.text(), hiding);
     if explanation.effects.iter().any(|effect| matches!(effect.what, Effect::Connect)) {
         elements.push(Level::NOTE.message("it talks to another machine").into());
@@ -110,9 +110,9 @@ fn titled<'a>(finding: &'a Finding, hiding: &Discretion) -> annotate_snippets::T
     level.primary_title(hiding.hide(finding.wording.as_ref().unwrap_or(&finding.reason))).id(finding.policy)
 }
 
-/// What is to be told of a command. That a program runs is told where nothing else of it is, and where somebody objects
+/// What is to be remarks of a command. That a program runs is remarks where nothing else of it is, and where somebody objects
 /// to it.
-fn told<'a>(explanation: &'a Explanation<'_>, hiding: &Discretion) -> Vec<Told<'a>> {
+fn remarks<'a>(explanation: &'a Explanation<'_>, hiding: &Discretion) -> Vec<Remark<'a>> {
     let findings = explanation.verdict.findings();
     let said = |numbers: &[usize]| objections(numbers.iter().filter_map(|number| findings.get(*number)));
     let mut all = Vec::new();
@@ -122,18 +122,18 @@ fn told<'a>(explanation: &'a Explanation<'_>, hiding: &Discretion) -> Vec<Told<'
         if is_run && effect.findings.is_empty() && speaks_for_itself(explanation, origin) {
             continue;
         }
-        all.push(Told { origin, text: label(&effect.what, hiding), objections: said(&effect.findings) });
+        all.push(Remark { origin, text: label(&effect.what, hiding), objections: said(&effect.findings) });
     }
     for change in explanation.changes.iter().filter(|change| !change.findings.is_empty()) {
         let Some(origin) = &change.what.origin else { continue };
         let text = format!("changes into `{}`", hiding.line(&change.what.text));
-        all.push(Told { origin, text, objections: said(&change.findings) });
+        all.push(Remark { origin, text, objections: said(&change.findings) });
     }
     for target in explanation.expanded.iter().filter(|target| !target.findings.is_empty()) {
         let Some(origin) = &target.what.origin else { continue };
         let (verb, word) = (target.what.access.verb(), hiding.line(&target.what.text));
         let text = format!("{verb} `{word}`, which the shell expands");
-        all.push(Told { origin, text, objections: said(&target.findings) });
+        all.push(Remark { origin, text, objections: said(&target.findings) });
     }
     all
 }
@@ -162,27 +162,27 @@ fn leads_through(origin: &Origin, step: Option<&Rc<Via>>) -> bool {
 
 /// What to underline, in order, and how much is left out.
 fn marks<'a>(
-    told: &[Told<'a>],
+    remarks: &[Remark<'a>],
     command: &str,
     place: impl Fn(Range<usize>) -> Range<usize>,
     hiding: &Discretion,
 ) -> (Vec<Mark<'a>>, usize) {
-    let objected = told.iter().filter(|told| told.objected()).count();
+    let objected = remarks.iter().filter(|remarks| remarks.objected()).count();
     let (mut strict, mut mild) = (MAX_LABELS, MAX_LABELS.saturating_sub(objected));
     let mut marks: Vec<Mark<'_>> = Vec::new();
     let mut left = 0;
-    for told in told {
-        let steps = steps(told.origin);
+    for remarks in remarks {
+        let steps = steps(remarks.origin);
         // Where something is objected, the harmless lines of scripts only hide it.
-        let beside = !told.objected() && objected > 0 && steps.iter().any(|via| !via.line.is_empty());
-        let room = if told.objected() { &mut strict } else { &mut mild };
+        let beside = !remarks.objected() && objected > 0 && steps.iter().any(|via| !via.line.is_empty());
+        let room = if remarks.objected() { &mut strict } else { &mut mild };
         if *room == 0 || beside {
             left += 1;
             continue;
         }
         *room -= 1;
-        let span = told.origin.span;
-        let mut at = Place::Command(first_line(command, place(span.0 as usize..span.1 as usize)));
+        let span = remarks.origin.span;
+        let mut at = MarkedPart::Command(first_line(command, place(span.0 as usize..span.1 as usize)));
         let mut wrappers: Vec<String> = Vec::new();
         for via in steps {
             if via.line.is_empty() {
@@ -190,12 +190,12 @@ fn marks<'a>(
             } else {
                 let (script, _) = script_line(&via.step);
                 let text = format!("goes on in {}{}", hiding.line(script), through(&wrappers));
-                say(&mut marks, at, text, told.objected());
+                say(&mut marks, at, text, remarks.objected());
                 wrappers.clear();
-                at = Place::Script { step: &via.step, line: &via.line };
+                at = MarkedPart::Script { step: &via.step, line: &via.line };
             }
         }
-        say(&mut marks, at, told.label(&wrappers), told.objected());
+        say(&mut marks, at, remarks.label(&wrappers), remarks.objected());
     }
     (marks, left)
 }
@@ -210,7 +210,7 @@ fn through(wrappers: &[String]) -> String {
     if wrappers.is_empty() { String::new() } else { format!(" through {}", wrappers.join(" → ")) }
 }
 
-fn say<'a>(marks: &mut Vec<Mark<'a>>, place: Place<'a>, text: String, objected: bool) {
+fn say<'a>(marks: &mut Vec<Mark<'a>>, place: MarkedPart<'a>, text: String, objected: bool) {
     let mark = match marks.iter_mut().find(|mark| mark.place == place) {
         Some(mark) => mark,
         None => {
@@ -245,8 +245,8 @@ fn elements<'a>(
     let whole = first_line(command, 0..command.len());
     let about_all = about_all(explanation);
     let ranges = marks.iter().filter_map(|mark| match &mark.place {
-        Place::Command(range) => Some(range.clone()),
-        Place::Script { .. } => None,
+        MarkedPart::Command(range) => Some(range.clone()),
+        MarkedPart::Script { .. } => None,
     });
     let abridged = Veil::abridging(command, &ranges.chain([whole.clone()]).collect::<Vec<_>>());
     let mut snippet = Snippet::source(abridged.text().to_owned()).path("command");
@@ -254,14 +254,14 @@ fn elements<'a>(
     let mut drawn = false;
     for Mark { place, labels } in marks {
         match place {
-            Place::Command(range) => {
+            MarkedPart::Command(range) => {
                 drawn = true;
                 let range = abridged.range(range);
                 let annotations =
                     labels.into_iter().map(|(text, strict)| kind(strict).span(range.clone()).label(text));
                 snippet = snippet.annotations(annotations);
             }
-            Place::Script { step, line } => {
+            MarkedPart::Script { step, line } => {
                 let source = shorten(&hiding.line(line), MAX_LINE);
                 let (name, number) = script_line(step);
                 let span = 0..source.len();

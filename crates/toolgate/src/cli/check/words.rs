@@ -223,7 +223,7 @@ fn row(effect: &Effect<'_>, hiding: &Discretion) -> EffectRow {
         Effect::Connect => EffectRow { does: "connect", ..EffectRow::default() },
         Effect::Unknown(unknown) => {
             let (gap, text) = match unknown {
-                Unknown::Shell { gap, text, .. } => (gap_word(*gap), hiding.hide(text)),
+                Unknown::Shell { gap, text, .. } => (gap.word(), hiding.hide(text)),
                 Unknown::Tool(name) => ("tool", hiding.hide(name)),
                 Unknown::McpTool(name) => ("mcp", hiding.hide(name)),
             };
@@ -244,7 +244,7 @@ pub(super) fn lines(explanation: &Explanation<'_>, hiding: &Discretion) -> Vec<S
             Effect::Run(run) => format!("run {}", hiding.line(&hiding.words(&run.words).join(" "))),
             Effect::Connect => "connect".to_owned(),
             Effect::Unknown(Unknown::Shell { gap, text, .. }) => {
-                format!("unknown {} `{}`", gap_word(*gap), hiding.line(text))
+                format!("unknown {} `{}`", gap.word(), hiding.line(text))
             }
             Effect::Unknown(Unknown::Tool(name)) => format!("unknown tool `{}`", hiding.line(name)),
             Effect::Unknown(Unknown::McpTool(name)) => format!("unknown mcp `{}`", hiding.line(name)),
@@ -272,23 +272,5 @@ fn access_word(access: Access) -> &'static str {
         Access::Append => "append",
         Access::Write => "write",
         Access::Delete => "delete",
-    }
-}
-
-/// The key in `[policy.unproved-effect]`.
-fn gap_word(gap: Gap) -> &'static str {
-    match gap {
-        Gap::Missing => "missing",
-        Gap::Syntax => "syntax",
-        Gap::Name => "name",
-        Gap::Path(Access::Enter) => "enter",
-        Gap::Path(Access::List | Access::Read | Access::Search) => "read",
-        Gap::Path(Access::Link | Access::Append | Access::Write | Access::Delete) => "write",
-        Gap::Program => "program",
-        Gap::Option => "option",
-        Gap::Project => "opaque",
-        Gap::Code => "code",
-        Gap::ShellCode => "shell_code",
-        Gap::Bounds => "bounds",
     }
 }

@@ -135,7 +135,7 @@ pub(super) fn tracked(
         for name in names.split(0) {
             let name = name.map_err(|error| format!("the output of git: {error}"))?;
             let file = dir.join(PathBuf::from(OsString::from_vec(name)));
-            // Links, other repositories, and what was removed and not told git yet.
+            // Links, other repositories, and what was removed and not reported git yet.
             if file.symlink_metadata().is_ok_and(|found| found.is_file()) {
                 take(&file)?;
             }

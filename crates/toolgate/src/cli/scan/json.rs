@@ -15,7 +15,7 @@ pub(super) struct Json<'o> {
 
 /// Places count from 1, columns in characters; the end is behind the last one.
 #[derive(Serialize)]
-struct Told<'f> {
+struct ReportedFinding<'f> {
     path: Cow<'f, str>,
     line: usize,
     column: usize,
@@ -38,7 +38,7 @@ impl<'o> Json<'o> {
 
 impl Report for Json<'_> {
     fn finding(&mut self, finding: &Finding) -> io::Result<()> {
-        let told = Told {
+        let reported = ReportedFinding {
             path: finding.path.to_string_lossy(),
             line: finding.from.line,
             column: finding.from.column,
@@ -50,7 +50,7 @@ impl Report for Json<'_> {
             fingerprint: &finding.fingerprint,
             commit: finding.commit.as_deref(),
         };
-        write!(self.out, "{}{}", self.separator, serde_json::to_string(&told)?)?;
+        write!(self.out, "{}{}", self.separator, serde_json::to_string(&reported)?)?;
         self.separator = ",\n";
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What need not be told again, and by what a finding is known.
+//! What need not be reported again, and by what a finding is known.
 //!
 //! INVARIANT: nothing of a secret is in a fingerprint. A digest of a password can be guessed at leisure, so it is made
 //! of what stands around the secret; a second finding with the same surroundings has another number.
@@ -32,11 +32,11 @@ pub(super) struct Known {
 /// What of a report in JSON is read again.
 #[derive(Deserialize)]
 struct Reported {
-    findings: Vec<Told>,
+    findings: Vec<ReportedFinding>,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct ReportedFinding {
     fingerprint: String,
 }
 
@@ -74,7 +74,7 @@ fn read(file: &Path) -> Result<BTreeSet<String>, String> {
     let bytes = read_regular(file, MAX_BASELINE).map_err(|error| format!("{}: {error}", file.display()))?;
     let reported: Reported = serde_json::from_slice(&bytes)
         .map_err(|error| format!("{}: no report in JSON ({error})", file.display()))?;
-    Ok(reported.findings.into_iter().map(|told| told.fingerprint).collect())
+    Ok(reported.findings.into_iter().map(|reported| reported.fingerprint).collect())
 }
 
 /// One digest over several parts, each with its length, so that no two lists of parts run into one.

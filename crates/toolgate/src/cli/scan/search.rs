@@ -226,7 +226,7 @@ fn cut(text: &[u8]) -> usize {
     line.map_or(near, |at| from + at + 1)
 }
 
-/// A window that is being told of, from its beginning to its end.
+/// A window that is being reported of, from its beginning to its end.
 struct Here<'h> {
     text: &'h [u8],
     found: &'h [Found],

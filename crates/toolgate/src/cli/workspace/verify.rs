@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
-use toolgate_evidence::position_of;
+use toolgate_evidence::{Ledger, position_of};
 use toolgate_workspace::{Digest, Error, Formula, LedgerPosition, Predicate, Progress, Side, State, Store};
 
 use super::progress::Shown;
@@ -193,7 +193,7 @@ fn recorded(keeper: &Keeper, position: Option<&LedgerPosition>) -> Check {
     let Some(LedgerPosition { seq, digest }) = position else {
         return Check::note("ledger", "the receipt names no line of a ledger");
     };
-    match position_of(&keeper.dirs().state, *seq) {
+    match position_of(&Ledger::at(&keeper.dirs().state), *seq) {
         Ok(Some(found)) if found.digest.to_string() == *digest => {
             Check::ok("ledger", format!("line {seq} is as the receipt says"))
         }

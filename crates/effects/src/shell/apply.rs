@@ -1,0 +1,479 @@
+//! What the spec of a program says of its words, applied.
+
+use toolgate_model::{Access, Effect, Gap, Reach, Run};
+
+use super::run::unversioned;
+use super::text::{ANY, Flow, NAME, Text, is_mark, spaced_as_is};
+use super::walk::Outcome;
+use super::{Interpreter, programs};
+use crate::code::{self, Deed};
+use crate::language::Language;
+use crate::spec::{self, Fixed, Output, Reading, Shown, Slot, WordKind};
+
+impl Interpreter<'_, '_> {
+    pub(super) fn described(
+        &mut self,
+        name: &str,
+        spec: &'static spec::Spec,
+        words: &[Text],
+        outputs: &[String],
+    ) -> Outcome {
+        let plain = without_backup_suffix(name, words);
+        let words = plain.as_deref().unwrap_or(words);
+        let arguments = words.get(1..).unwrap_or_default();
+        let shown: Vec<Shown<'_>> =
+            arguments.iter().map(|word| Shown { head: word.head(), known: word.is_known() }).collect();
+        let reading = spec::read(spec, &shown);
+        let run = self.run_with(name, words, outputs, &reading);
+        let program = run.program.clone();
+        self.emit(Effect::Run(run));
+        let entered = self.enter(&reading, arguments);
+        let outcome = match programs::handler(self, &program, &reading, words) {
+            Some(outcome) => outcome,
+            None => self.apply(&program, &reading, words),
+        };
+        if let Some(cwd) = entered {
+            self.state.cwd = cwd;
+        }
+        outcome
+    }
+
+    fn run_with(&mut self, name: &str, words: &[Text], outputs: &[String], reading: &Reading) -> Run {
+        let arguments = words.get(1..).unwrap_or_default();
+        let mut run = self.run_of(name, words, outputs);
+        let value = |slot: &Slot| slot_text(arguments, slot).whole().map(str::to_owned);
+        run.sub = reading.sub.iter().map(|sub| (*sub).to_owned()).collect();
+        run.options = reading
+            .options
+            .iter()
+            .map(|given| (given.name.to_owned(), given.value.as_ref().and_then(value)))
+            .chain(reading.unlisted.iter().chain(&reading.plain).filter_map(|at| {
+                let text = arguments.get(*at)?.whole()?;
+                text.starts_with('-').then(|| (text.to_owned(), None))
+            }))
+            .collect();
+        let known = |at: &usize| arguments.get(*at).and_then(Text::whole).map(str::to_owned);
+        run.operands = reading.operands.iter().map(known).collect();
+        run
+    }
+
+    /// A directory that the command itself changes into. Returns the one to go back to.
+    fn enter(&mut self, reading: &Reading, arguments: &[Text]) -> Option<Vec<std::rc::Rc<str>>> {
+        let before = self.state.cwd.clone();
+        let mut entered = false;
+        for (kind, slot) in &reading.uses {
+            if *kind == WordKind::Enter {
+                let target = slot_text(arguments, slot);
+                self.touch(Access::Enter, Reach::Exact, &target);
+                self.state.cwd = self.directories(&target);
+                entered = true;
+            }
+        }
+        entered.then_some(before)
+    }
+
+    pub(super) fn apply(&mut self, program: &str, reading: &Reading, words: &[Text]) -> Outcome {
+        let arguments = words.get(1..).unwrap_or_default();
+        for at in &reading.unlisted {
+            if let Some(word) = arguments.get(*at) {
+                self.unknown(Gap::Option, &format!("{program} {}", word.shown()));
+                self.guess_paths(std::slice::from_ref(word));
+            }
+        }
+        let mut out = None;
+        let outside = self.state.cwd.clone();
+        for (_, slot) in reading.uses.iter().filter(|(kind, _)| *kind == WordKind::Into) {
+            let target = slot_text(arguments, slot);
+            self.touch(Access::Enter, Reach::Exact, &target);
+            self.state.cwd = self.directories(&target);
+        }
+        let inside = self.state.cwd.clone();
+        let mut joined: Vec<Text> = Vec::new();
+        for (kind, slot) in &reading.uses {
+            let text = slot_text(arguments, slot);
+            if *kind == WordKind::Shell && reading.operands.contains(&slot.word) {
+                joined.push(text);
+                continue;
+            }
+            // `tar -C` counts for what is packed, not for the archive.
+            self.state.cwd =
+                if reading.operands.contains(&slot.word) { inside.clone() } else { outside.clone() };
+            if let Some(printed) = self.apply_one(program, *kind, &text, words, slot) {
+                out = Some(printed);
+            }
+            self.state.cwd.clone_from(&inside);
+        }
+        if !joined.is_empty() {
+            let text = spaced_as_is(&joined);
+            out = Some(self.forked(|shell| shell.text(&text, program)));
+        }
+        for fixed in &reading.effects {
+            self.fixed(program, fixed);
+        }
+        // Code on standard input, for programs that read it where they are given none.
+        let given = reading
+            .uses
+            .iter()
+            .any(|(kind, _)| matches!(kind, WordKind::Script(_) | WordKind::Code(_) | WordKind::Read));
+        if let (Some(language), false, true) = (reading.spec.stdin_code(), given, self.streams.has_input()) {
+            let stdin = self.streams.stdin().clone();
+            self.code_input(program, language, &stdin);
+        }
+        if let Some(rest) = reading.rest {
+            let rest = arguments.get(rest..).unwrap_or_default();
+            out = Some(self.wrapped(program, rest));
+        } else if reading
+            .effects
+            .iter()
+            .any(|fixed| matches!(fixed, Fixed::Project | Fixed::Unknown | Fixed::Foreign))
+        {
+            // Whatever it does with the places that it is given.
+            // Words that the spec has given a meaning have been judged by it.
+            let judged = |at: usize| {
+                reading.prose.contains(&at) || reading.uses.iter().any(|(_, slot)| slot.word == at)
+            };
+            let place = |at: &usize| *at == 0 || !judged(*at - 1);
+            let guessed: Vec<Text> =
+                words.iter().enumerate().filter(|(at, _)| place(at)).map(|(_, word)| word.clone()).collect();
+            self.guess_paths(&guessed);
+            self.given_to_unknown(program, words);
+        }
+        // `@file` is a file of further words for compilers and their kin.
+        for word in arguments.iter().filter(|word| word.raw().starts_with('@') && word.raw().contains('/')) {
+            self.touch(Access::Read, Reach::Exact, &word.skip(1));
+        }
+        let out = match out {
+            Some(out) => out,
+            None => self.output_of(program, reading, words),
+        };
+        if program == "patch" || (program == "git" && matches!(reading.sub.first(), Some(&"apply" | &"am"))) {
+            self.applied(reading, arguments);
+        }
+        self.state.cwd = outside;
+        Outcome::of(out)
+    }
+
+    /// The files that a patch names, where the patch can be seen: in a here-document, or in a small file.
+    fn applied(&mut self, reading: &Reading, arguments: &[Text]) {
+        let Flow::Text(patch) = self.input_of(reading, arguments) else { return };
+        let Some(patch) = patch.whole().map(str::to_owned) else { return };
+        let value = |names: &[&str]| {
+            let given = reading.options.iter().find(|given| names.contains(&given.name));
+            given.and_then(|given| given.value).map(|slot| slot_text(arguments, &slot).raw().to_owned())
+        };
+        let below = value(&["--directory"]);
+        let more = value(&["-p", "--strip"])
+            .and_then(|count| count.parse::<usize>().ok())
+            .unwrap_or(1)
+            .saturating_sub(1);
+        for (access, name) in toolgate_model::patched(&patch) {
+            let stripped = name.splitn(more + 1, '/').last().unwrap_or(name);
+            for name in [name, stripped] {
+                let path = below.as_ref().map_or_else(|| name.to_owned(), |below| format!("{below}/{name}"));
+                self.touch(access, Reach::Exact, &Text::known(&path));
+            }
+        }
+    }
+
+    fn fixed(&mut self, program: &str, fixed: &Fixed) {
+        match fixed {
+            // A toolchain's store is its own to fill; what it puts there is as much the project's as what it builds.
+            Fixed::Use(WordKind::Append | WordKind::Write | WordKind::WriteTree, path) if is_store(path) => {
+                self.unknown(Gap::Project, &format!("{program} fills {path}"));
+            }
+            Fixed::Use(kind, path) => {
+                let path = match path.strip_prefix("~/") {
+                    Some(rest) => Text::known(&format!("{}/{rest}", self.scene.home.unwrap_or("/home"))),
+                    None => Text::known(path),
+                };
+                if let Some((access, reach)) = access_of(*kind) {
+                    self.touch(access, reach, &path);
+                }
+            }
+            Fixed::Connect => self.emit(Effect::Connect),
+            Fixed::Project => {
+                self.unknown(Gap::Project, program);
+                self.scan_written();
+            }
+            Fixed::RepoRead => self.touch(Access::Search, Reach::Below, &Text::known(".")),
+            Fixed::RepoWrite => self.touch(Access::Write, Reach::Below, &Text::known(".")),
+            Fixed::Unknown => self.unknown(Gap::Code, program),
+            Fixed::Foreign => self.unknown(Gap::Program, program),
+        }
+    }
+
+    /// One word by its kind. Some kinds say what is printed.
+    fn apply_one(
+        &mut self,
+        program: &str,
+        kind: WordKind,
+        text: &Text,
+        words: &[Text],
+        slot: &Slot,
+    ) -> Option<Flow> {
+        // `ln` tells where its links lead from the directory that they lie in.
+        if kind == WordKind::Link && matches!(program, "ln" | "gln") {
+            if let Some(word) = self.written.argument(slot.word) {
+                self.note_spelling(Access::Link, text, word);
+            }
+            return None;
+        }
+        if let Some((access, reach)) = access_of(kind) {
+            let spelled = self.written.argument(slot.word);
+            if let (true, Some(word)) = (access.changes() || access == Access::Link, spelled) {
+                self.note_spelling(access, text, word);
+            }
+            self.touch(access, reach, text);
+            if access == Access::Delete
+                && let Some(place) = self.one_place(text)
+            {
+                self.state.disk.remove(&place);
+            }
+            if access == Access::Write {
+                self.wrote(program, text);
+            }
+            // What comes from elsewhere can hold anything; what a compiler makes is the project's.
+            let fetches = matches!(
+                program,
+                "curl" | "wget" | "dd" | "openssl" | "gpg" | "scp" | "aria2c" | "uudecode" | "xxd" | "base64"
+            );
+            if access == Access::Write
+                && fetches
+                && let Some(place) = self.one_place(text)
+            {
+                self.state.write(&place, Flow::Any);
+            }
+            return None;
+        }
+        match kind {
+            WordKind::Beside => {
+                // `gzip x` makes `x.gz`, `gunzip x.gz` makes `x`.
+                let base = text.raw().rsplit_once('.').map_or(text.raw(), |(base, _)| base);
+                self.touch(Access::Write, Reach::Exact, &Text::marked(base.to_owned()));
+                self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}.…", text.raw())));
+                None
+            }
+            WordKind::Shell => Some(self.forked(|shell| shell.text(text, program))),
+            WordKind::Program => {
+                let out = self.inside(program, "", |shell| {
+                    shell.forked(|shell| shell.invoke(std::slice::from_ref(text), None, &[]).out)
+                });
+                Some(out)
+            }
+            WordKind::Code(Language::Shell) => Some(self.forked(|shell| shell.text(text, program))),
+            WordKind::Code(language) => {
+                self.inline(program, language, text);
+                None
+            }
+            WordKind::Script(Language::Shell) => {
+                let rest = words.get(slot.word + 2..).unwrap_or_default().to_vec();
+                Some(self.forked(|shell| shell.run_script(text, &rest)))
+            }
+            WordKind::Script(language) => {
+                self.touch(Access::Read, Reach::Exact, text);
+                self.foreign_script(program, language, text);
+                None
+            }
+            WordKind::Sed | WordKind::Awk => {
+                match text.whole() {
+                    Some(code) => {
+                        let deeds = if kind == WordKind::Sed { code::sed(code) } else { code::awk(code) };
+                        self.deeds(program, deeds);
+                    }
+                    None => self.partly_known_program(program, kind, text),
+                }
+                None
+            }
+            WordKind::Assign => {
+                self.assign_environment(text);
+                None
+            }
+            WordKind::Host => {
+                self.emit(Effect::Connect);
+                if let Some(path) = text.head().strip_prefix("file://") {
+                    self.touch(Access::Read, Reach::Exact, &Text::marked(path.to_owned()));
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// What a file holds after a program has written it.
+    pub(super) fn wrote(&mut self, program: &str, path: &Text) {
+        const KEEP: [&str; 9] =
+            ["chmod", "chown", "chgrp", "touch", "setfacl", "chattr", "mkdir", "ln", "tee"];
+        if KEEP.contains(&program) {
+            return;
+        }
+        let Some(place) = self.one_place(path) else {
+            self.doubts.lose_file();
+            return;
+        };
+        if self.state.written(&place).is_some() {
+            self.state.write(&place, Flow::Any);
+        } else if self.scene.world.look(std::path::Path::new(&place)).is_err() {
+            self.state.write(&place, if is_builder(program) { Flow::Built } else { Flow::Any });
+        }
+    }
+
+    /// A sed or awk program with a variable in it: the variable could hold anything, so what stands around it is read with
+    /// a plain word in its place, and the rest is the variable's.
+    fn partly_known_program(&mut self, program: &str, kind: WordKind, text: &Text) {
+        let read = |blank: char| {
+            let filled: String = text.raw().chars().map(|c| if is_mark(c) { blank } else { c }).collect();
+            if kind == WordKind::Sed { code::sed(&filled) } else { code::awk(&filled) }
+        };
+        let unread = |deeds: &[Deed]| deeds.iter().any(|deed| matches!(deed, Deed::Unknown(_)));
+        // A line number or a word: whichever makes sense of the rest.
+        let as_word = read('X');
+        let deeds = if unread(&as_word) { read('1') } else { as_word };
+        self.deeds(program, deeds);
+        if text.raw().starts_with(ANY) || (kind == WordKind::Awk && text.has_any()) {
+            self.unknown(Gap::Code, &format!("{program} {}", text.shown()));
+        }
+    }
+
+    fn wrapped(&mut self, program: &str, rest: &[Text]) -> Flow {
+        if rest.is_empty() {
+            return Flow::Any;
+        }
+        let (exported, path) = (self.state.exported.clone(), self.state.path.clone());
+        let out = self.inside(program, "", |shell| {
+            shell.forked(|shell| match rest.first().and_then(Text::whole) {
+                Some(name) => {
+                    let name = name.to_owned();
+                    // A wrapper is a program: it sees neither functions nor builtins that have no program.
+                    if matches!(name.as_str(), "cd" | "eval" | "source" | "." | "export" | "exec" | "builtin")
+                    {
+                        shell.unknown(Gap::Program, &name);
+                        Flow::Any
+                    } else {
+                        shell.invoke_program(&name, rest, None, &[]).out
+                    }
+                }
+                None => shell.unknown_name(rest, &[]).out,
+            })
+        });
+        (self.state.exported, self.state.path) = (exported, path);
+        out
+    }
+}
+
+/// Where toolchains of the home keep what they fetch and build.
+fn is_store(path: &str) -> bool {
+    const STORES: [&str; 30] = [
+        ".cache",
+        ".cargo",
+        ".rustup",
+        ".npm",
+        ".nvm",
+        ".conda",
+        ".volta",
+        ".bun",
+        ".deno",
+        ".pyenv",
+        ".rbenv",
+        ".gem",
+        ".dotnet",
+        ".nuget",
+        ".m2",
+        ".gradle",
+        ".ivy2",
+        ".cabal",
+        ".stack",
+        ".ghcup",
+        ".opam",
+        ".asdf",
+        ".pub-cache",
+        ".luarocks",
+        ".vmodules",
+        ".swiftpm",
+        ".cpan",
+        ".ansible",
+        ".local",
+        "go",
+    ];
+    let Some(rest) = path.strip_prefix("~/") else { return false };
+    let (first, more) = rest.split_once('/').unwrap_or((rest, ""));
+    STORES.contains(&first) && !more.contains("credentials") && !more.starts_with("bin")
+}
+
+/// `sed -i '' …`: an empty word behind `-i` is BSD's way to want no backup; GNU would take it for the program.
+fn without_backup_suffix(program: &str, words: &[Text]) -> Option<Vec<Text>> {
+    let at = words
+        .windows(2)
+        .position(|pair| matches!(pair, [flag, empty] if flag.raw() == "-i" && empty.is_empty()))?;
+    matches!(program, "sed" | "gsed" | "perl").then(|| {
+        words.iter().enumerate().filter(|(place, _)| *place != at + 1).map(|(_, word)| word.clone()).collect()
+    })
+}
+
+/// The text of a slot.
+pub(super) fn slot_text(arguments: &[Text], slot: &Slot) -> Text {
+    let Some(word) = arguments.get(slot.word) else { return Text::default() };
+    match slot.end {
+        Some(end) => Text::marked(word.raw().get(slot.skip..end).unwrap_or_default().to_owned()),
+        None if slot.skip == 0 => word.clone(),
+        None => word.skip(slot.skip),
+    }
+}
+
+pub(super) fn access_of(kind: WordKind) -> Option<(Access, Reach)> {
+    Some(match kind {
+        WordKind::Read => (Access::Read, Reach::Exact),
+        WordKind::ReadTree => (Access::Search, Reach::Below),
+        WordKind::List => (Access::List, Reach::Exact),
+        WordKind::Append => (Access::Append, Reach::Exact),
+        WordKind::Write => (Access::Write, Reach::Exact),
+        WordKind::WriteTree => (Access::Write, Reach::Below),
+        WordKind::Delete => (Access::Delete, Reach::Exact),
+        WordKind::DeleteTree => (Access::Delete, Reach::Below),
+        WordKind::Link => (Access::Link, Reach::Exact),
+        _ => return None,
+    })
+}
+
+fn is_builder(program: &str) -> bool {
+    matches!(
+        unversioned(program),
+        "gcc"
+            | "g++"
+            | "cc"
+            | "c++"
+            | "clang"
+            | "clang++"
+            | "ld"
+            | "as"
+            | "rustc"
+            | "go"
+            | "tsc"
+            | "esbuild"
+            | "javac"
+            | "zig"
+            | "cargo"
+            | "make"
+            | "cmake"
+            | "ninja"
+            | "bun"
+            | "deno"
+            | "swc"
+            | "ghc"
+            | "dotnet"
+            | "kotlinc"
+            | "nvcc"
+            | "ar"
+            | "strip"
+    )
+}
+
+impl Output {
+    /// What is printed by a program that nothing more is known of.
+    pub(super) fn flow(self) -> Flow {
+        match self {
+            Output::Nothing => Flow::Nothing,
+            Output::Name => Flow::Lines(vec![Text::mark(NAME)]),
+            Output::Text | Output::Paths | Output::Input => Flow::Any,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Builtins that change how the shell itself works, or that evaluate: `shopt`, `enable`, `history`, `let`, `test`, `wait`.
+
+use toolgate_model::{Access, Gap, Reach};
+
+use crate::shell::Interpreter;
+use crate::shell::state::Variable;
+use crate::shell::text::{Flow, Text};
+use crate::shell::walk::Outcome;
+
+impl Interpreter<'_, '_> {
+    pub(super) fn shopt(&mut self, arguments: &[Text]) -> Outcome {
+        const CHANGE: [&str; 9] = [
+            "lastpipe",
+            "cdable_vars",
+            "execfail",
+            "nocasematch",
+            "nocaseglob",
+            "dotglob",
+            "xpg_echo",
+            "autocd",
+            "restricted_shell",
+        ];
+        let names = |option: &str| arguments.iter().any(|argument| argument.raw() == option);
+        self.state.nullglob |= names("nullglob");
+        self.state.globstar |= names("globstar");
+        self.state.dots_match |= names("globskipdots");
+        if arguments.iter().any(|argument| CHANGE.contains(&argument.raw()) || !argument.is_known()) {
+            self.unknown(Gap::ShellCode, "shopt");
+        }
+        Outcome::of(Flow::Nothing)
+    }
+
+    pub(super) fn enable(&mut self, words: &[Text]) -> Outcome {
+        if words.iter().skip(1).any(|word| word.raw().starts_with("-f")) {
+            self.unknown(Gap::Code, "enable -f");
+            self.guess_paths(words);
+            return Outcome::of(Flow::Nothing);
+        }
+        // A builtin that is switched off is a program from then on.
+        self.unknown(Gap::ShellCode, "enable");
+        Outcome::of(Flow::Any)
+    }
+
+    pub(super) fn history(&mut self, arguments: &[Text]) -> Outcome {
+        for flag in ["-w", "-a", "-r", "-n"] {
+            if let Some(at) = arguments.iter().position(|argument| argument.raw() == flag) {
+                let path = arguments.get(at + 1).cloned().unwrap_or_else(|| self.tilde("~/.bash_history"));
+                let access = if matches!(flag, "-w" | "-a") { Access::Write } else { Access::Read };
+                self.touch(access, Reach::Exact, &path);
+            }
+        }
+        Outcome::of(Flow::Any)
+    }
+
+    pub(super) fn getopts(&mut self, arguments: &[Text]) -> Outcome {
+        for name in arguments.get(1).and_then(Text::whole).into_iter().chain(["OPTARG", "OPTIND"]) {
+            self.state.set(name, Variable::unknown());
+        }
+        Outcome::of(Flow::Nothing)
+    }
+
+    pub(super) fn let_builtin(&mut self, arguments: &[Text]) -> Outcome {
+        for argument in arguments {
+            self.evaluate(argument.unglobbed().raw());
+        }
+        Outcome::of(Flow::Nothing)
+    }
+
+    /// `wait -p 'a[$(cmd)]'` evaluates the subscript.
+    pub(super) fn wait(&mut self, arguments: &[Text]) -> Outcome {
+        for argument in arguments {
+            if let Some((_, index)) = argument.raw().split_once('[') {
+                self.evaluate(index.trim_end_matches(']'));
+            }
+        }
+        Outcome::of(Flow::Nothing)
+    }
+
+    /// `[ -v 'a[$(cmd)]' ]` and `[ … -eq … ]` evaluate.
+    pub(super) fn test_builtin(&mut self, arguments: &[Text]) -> Outcome {
+        for (at, argument) in arguments.iter().enumerate() {
+            let operand = match argument.raw() {
+                "-v" | "-R" => arguments.get(at + 1),
+                _ => None,
+            };
+            if let Some(operand) = operand
+                && let Some((_, index)) = operand.unglobbed().raw().split_once('[')
+            {
+                self.evaluate(index.trim_end_matches(']'));
+            }
+        }
+        Outcome::of(Flow::Nothing)
+    }
+}

@@ -1,0 +1,74 @@
+//! Doubts: what the walk has lost sight of.
+//!
+//! A doubt that came up in one branch or child counts until the end, wherever the walk goes: it is not known when the parts of a
+//! command really run.
+
+use toolgate_model::Gap;
+
+use super::Interpreter;
+
+#[derive(Default)]
+pub(super) struct Doubts {
+    /// Something was written whose place or content is not known.
+    lost_file: bool,
+    /// Code whose text is not known has run in this shell: any variable may be its.
+    lost_variables: bool,
+    /// The call's text quotes what arithmetic would run: `a[$(…)]`.
+    quotes_subscripts: bool,
+    /// Variables that were declared as integers: bash evaluates what is assigned to them.
+    integers: Vec<String>,
+}
+
+impl Doubts {
+    /// What the call's text alone gives reason to.
+    pub(super) fn of(text: &str) -> Doubts {
+        Doubts { quotes_subscripts: text.contains("[$(") || text.contains("[`"), ..Doubts::default() }
+    }
+
+    /// Code that is not known may have set any variable.
+    pub(super) fn heed(&mut self, gap: Gap) {
+        self.lost_variables |= matches!(gap, Gap::ShellCode | Gap::Syntax | Gap::Name);
+    }
+
+    pub(super) fn lose_file(&mut self) {
+        self.lost_file = true;
+    }
+
+    pub(super) fn has_lost_file(&self) -> bool {
+        self.lost_file
+    }
+
+    pub(super) fn lose_variables(&mut self) {
+        self.lost_variables = true;
+    }
+
+    pub(super) fn has_lost_variables(&self) -> bool {
+        self.lost_variables
+    }
+
+    pub(super) fn quotes_subscripts(&self) -> bool {
+        self.quotes_subscripts
+    }
+
+    /// `declare -i`
+    pub(super) fn add_integer(&mut self, name: &str) {
+        self.integers.push(name.to_owned());
+    }
+
+    /// Whether bash evaluates what is assigned to this variable.
+    pub(super) fn is_integer(&self, name: &str) -> bool {
+        self.integers.iter().any(|known| known == name)
+            || matches!(
+                name,
+                "RANDOM" | "SECONDS" | "OPTIND" | "LINENO" | "HISTCMD" | "BASHPID" | "EPOCHSECONDS"
+            )
+    }
+}
+
+impl Interpreter<'_, '_> {
+    /// Something was set, and which variable it is cannot be told: any of them.
+    pub(super) fn forget_variables(&mut self) {
+        self.state.forget_variables();
+        self.doubts.lose_variables();
+    }
+}

@@ -1,0 +1,120 @@
+//! Arithmetic, which runs what stands in it: bash expands a subscript in the value of a variable.
+
+use toolgate_model::Gap;
+use toolgate_shell::{Arithmetic, Part, parse_arithmetic, parse_word};
+
+use super::Mode;
+use crate::shell::Interpreter;
+use crate::shell::state::Variable;
+use crate::shell::text::{NUMBER, Text};
+
+impl<'t> Interpreter<'t, '_> {
+    /// Walks an expression for what it runs. Its value is a number; which one is known only for a plain numeral.
+    pub(in crate::shell) fn arithmetic(&mut self, arithmetic: &'t Arithmetic<'t>) -> Text {
+        let choices = self.joined(&arithmetic.parts, Mode::Single);
+        for text in &choices {
+            self.evaluate_names(text.raw(), 0);
+            if text.raw().contains(['$', '`']) {
+                self.evaluate(text.raw());
+            }
+        }
+        match choices.as_slice() {
+            [text] => match text.whole().map(str::trim) {
+                Some(number) if number.parse::<i64>().is_ok() => Text::known(number),
+                Some("") => Text::default(),
+                Some(name) if is_name(name) => match self.variable_texts(name).as_slice() {
+                    [text] if text.whole().is_some_and(|text| text.parse::<i64>().is_ok()) => text.clone(),
+                    _ => Text::mark(NUMBER),
+                },
+                // An associative array's key.
+                _ => Text::mark(NUMBER),
+            },
+            _ => Text::mark(NUMBER),
+        }
+    }
+
+    /// Evaluates a text as arithmetic: `let`, `[[ -eq`, a subscript inside of a value.
+    pub(in crate::shell) fn evaluate(&mut self, text: &str) {
+        self.deeper(|shell| shell.evaluate_text(text));
+    }
+
+    fn evaluate_text(&mut self, text: &str) {
+        if self.spent_on_arithmetic() {
+            return;
+        }
+        let text: &'t str = self.store.texts.alloc(text.to_owned());
+        match parse_arithmetic(text) {
+            Ok(arithmetic)
+                if arithmetic.parts.iter().any(|part| !matches!(part, Part::Bare(_) | Part::Quoted(_))) =>
+            {
+                let arithmetic = self.store.arithmetics.alloc(arithmetic);
+                self.deeper(|shell| shell.arithmetic(arithmetic));
+            }
+            Ok(_) => self.evaluate_names(text, 0),
+            Err(_) => self.unknown(Gap::Syntax, "arithmetic"),
+        }
+    }
+
+    /// bash evaluates a variable's value as an expression again, and a subscript in it is expanded: `x='a[$(cmd)]'`. What
+    /// is assigned here is a number from now on.
+    fn evaluate_names(&mut self, text: &str, depth: u32) {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let start = at;
+            while bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
+                at += 1;
+            }
+            if at == start {
+                at += 1;
+                continue;
+            }
+            let Some(name) = text.get(start..at).filter(|name| is_name(name)) else { continue };
+            let behind = text.get(at..).unwrap_or_default().trim_start();
+            let before = text.get(..start).unwrap_or_default().trim_end();
+            let assigned = (behind.starts_with('=') && !behind.starts_with("=="))
+                || ["++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="]
+                    .iter()
+                    .any(|op| behind.starts_with(op))
+                || before.ends_with("++")
+                || before.ends_with("--");
+            self.bounds.spend(1);
+            for value in self.variable_texts(name) {
+                if value.raw().contains(['[', '$', '`']) {
+                    self.evaluate(value.raw());
+                } else if value.has_any() && self.doubts.quotes_subscripts() && self.state.get(name).is_some()
+                {
+                    self.unknown(Gap::Code, "a value that arithmetic evaluates");
+                } else if value.raw().contains(|c: char| c.is_ascii_alphabetic() || c == '_')
+                    && self.may_evaluate(depth)
+                {
+                    self.evaluate_names(value.raw(), depth + 1);
+                }
+            }
+            if assigned {
+                self.state.set(name, Variable::Scalar(vec![Text::mark(NUMBER)]));
+                self.environment_changed(name);
+            }
+        }
+    }
+
+    /// Text that is expanded once more when it is used: prompts, arithmetic values.
+    pub(in crate::shell) fn expand_again(&mut self, text: &str) {
+        if !text.contains(['$', '`']) {
+            return;
+        }
+        let text = self.store.texts.alloc(text.to_owned());
+        match parse_word(text) {
+            Ok(word) => {
+                let word = self.store.words.alloc(word);
+                self.deeper(|shell| shell.single(word));
+            }
+            Err(_) => self.unknown(Gap::Syntax, "a value that is expanded again"),
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

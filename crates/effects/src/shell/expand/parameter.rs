@@ -1,0 +1,327 @@
+//! Parameters: what `$x`, `${x:-y}`, `${x%y}` and their kin stand for.
+
+use toolgate_shell::{Index, Operation, Parameter, Word};
+
+use super::Expansion;
+use super::change::{change_case, replace, slice, strip};
+use crate::shell::Interpreter;
+use crate::shell::state::Variable;
+use crate::shell::text::{ANY, Choices, NAME, NUMBER, Text, bounded, either};
+
+impl<'t> Interpreter<'t, '_> {
+    /// What a variable holds: set in the command, or known of every shell, or whatever the environment says.
+    pub(in crate::shell) fn variable_texts(&self, name: &str) -> Choices {
+        // The shell sets these itself, whatever is assigned.
+        if matches!(
+            name,
+            "_" | "BASH_ARGV0"
+                | "BASH_REMATCH"
+                | "FUNCNAME"
+                | "BASH_SOURCE"
+                | "BASH_COMMAND"
+                | "BASH_EXECUTION_STRING"
+                | "PIPESTATUS"
+                | "DIRSTACK"
+        ) {
+            return vec![Text::any()];
+        }
+        match self.state.get(name) {
+            Some(Variable::Unset) => return vec![Text::default()],
+            Some(Variable::Scalar(texts)) => return texts.clone(),
+            Some(Variable::Array(elements)) => {
+                return elements.first().cloned().unwrap_or_else(|| vec![Text::default()]);
+            }
+            Some(Variable::Reference(_)) => return vec![Text::any()],
+            None => {}
+        }
+        let known = |text: Option<&str>| vec![text.map_or_else(Text::any, Text::known)];
+        match name {
+            "HOME" => known(self.scene.home),
+            "PWD" if self.state.cwd.is_empty() => vec![Text::any()],
+            "PWD" => self.state.cwd.iter().map(|cwd| Text::marked(cwd.to_string())).collect(),
+            "OLDPWD" => match &self.state.previous {
+                Some(cwd) if !cwd.is_empty() => cwd.iter().map(|cwd| Text::marked(cwd.to_string())).collect(),
+                _ => vec![Text::any()],
+            },
+            "TMPDIR" | "TMP" | "TEMP" => vec![Text::known(self.scene.tmp.unwrap_or("/tmp"))],
+            "IFS" => vec![Text::known(" \t\n")],
+            "BASH" => vec![Text::known("/bin/bash")],
+            "SHELL" => vec![Text::known("/bin/bash")],
+            "UID" | "EUID" | "PPID" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "SHLVL" | "BASHPID" => {
+                vec![Text::mark(NUMBER)]
+            }
+            "USER" | "LOGNAME" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "EPOCHSECONDS"
+            | "EPOCHREALTIME" | "COLUMNS" | "LINES" | "BASH_VERSION" | "OPTIND" | "REPLY_PID"
+            | "COPROC_PID" | "TERM" | "LANG" => {
+                vec![Text::mark(NAME)]
+            }
+            "0" => self.state.zero.clone(),
+            "#" | "?" | "$" | "!" => vec![Text::mark(NUMBER)],
+            "-" => vec![Text::mark(NAME)],
+            "@" | "*" => match &self.state.positional {
+                Some(fields) => vec![join_fields(fields)],
+                None => vec![Text::any()],
+            },
+            digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                let number: usize = digits.parse().unwrap_or(usize::MAX);
+                match &self.state.positional {
+                    Some(fields) => {
+                        fields.get(number.wrapping_sub(1)).cloned().unwrap_or_else(|| vec![Text::default()])
+                    }
+                    None => vec![Text::any()],
+                }
+            }
+            _ => vec![Text::any()],
+        }
+    }
+
+    /// Whether the command itself has said what this variable is.
+    fn is_assigned(&self, name: &str) -> bool {
+        self.state.get(name).is_some()
+            || matches!(name, "HOME" | "PWD" | "0" | "#" | "?" | "$" | "@" | "*")
+            || (name.bytes().all(|byte| byte.is_ascii_digit()) && self.state.positional.is_some())
+    }
+
+    fn elements(&self, name: &str) -> Option<Vec<Choices>> {
+        if matches!(name, "@" | "*") {
+            return self.state.positional.as_ref().map(|fields| fields.to_vec());
+        }
+        match self.state.get(name) {
+            Some(Variable::Array(elements)) => Some(elements.clone()),
+            Some(Variable::Unset) => Some(Vec::new()),
+            Some(Variable::Scalar(texts)) => Some(vec![texts.clone()]),
+            Some(Variable::Reference(_)) | None => None,
+        }
+    }
+
+    pub(super) fn parameter(&mut self, parameter: &'t Parameter<'t>, quoted: bool) -> Expansion {
+        let name = parameter.name;
+        let all = matches!(name, "@" | "*") || matches!(parameter.index, Some(Index::Each | Index::Joined));
+        if let Some(Index::At(index)) = &parameter.index {
+            let at = self.arithmetic(index);
+            let texts = self.indexed(name, &at);
+            return Expansion::One(self.operate(name, texts, &parameter.operation));
+        }
+        if all {
+            let elements = self.elements(name);
+            let separate = name == "@" || matches!(parameter.index, Some(Index::Each)) || !quoted;
+            return match (&parameter.operation, elements) {
+                (Operation::None, Some(elements)) if separate => Expansion::Each(elements),
+                (Operation::None, Some(_))
+                    if (!quoted || name == "*" || matches!(parameter.index, Some(Index::Joined)))
+                        && self.separators() != " \t\n" =>
+                {
+                    Expansion::One(vec![Text::any()])
+                }
+                (Operation::None, Some(elements)) => Expansion::One(vec![join_fields(&elements)]),
+                (Operation::Default { operator: b'-' | b'=', word, .. }, Some(elements))
+                    if elements.is_empty() =>
+                {
+                    Expansion::One(self.single(word))
+                }
+                (Operation::Default { .. }, _) => {
+                    if let Operation::Default { word, .. } = &parameter.operation {
+                        self.single(word);
+                    }
+                    Expansion::One(vec![Text::any()])
+                }
+                (Operation::Slice { offset, length }, Some(elements)) => {
+                    let from = self.arithmetic(offset);
+                    let count = length.as_ref().map(|length| self.arithmetic(length));
+                    slice_fields(name, elements, &from, count.as_ref())
+                }
+                (Operation::Length, _) => Expansion::One(vec![Text::mark(NUMBER)]),
+                (Operation::Keys | Operation::Names, _) => Expansion::One(vec![Text::any()]),
+                (operation, elements) => {
+                    let texts = elements.unwrap_or_else(|| vec![vec![Text::any()]]);
+                    let changed = texts
+                        .into_iter()
+                        .map(|choices| self.operate(name, choices, operation))
+                        .collect::<Vec<_>>();
+                    if separate {
+                        Expansion::Each(changed)
+                    } else {
+                        Expansion::One(vec![join_fields(&changed)])
+                    }
+                }
+            };
+        }
+        let texts = self.variable_texts(name);
+        Expansion::One(match &parameter.operation {
+            Operation::None => texts,
+            operation => self.operate(name, texts, operation),
+        })
+    }
+
+    fn indexed(&mut self, name: &str, at: &Text) -> Choices {
+        if name.starts_with("BASH_") || matches!(name, "FUNCNAME" | "PIPESTATUS" | "DIRSTACK") {
+            return vec![Text::any()];
+        }
+        match self.state.get(name) {
+            Some(Variable::Array(elements)) => {
+                // A leading zero counts by eights.
+                let decimal = at.whole().map(str::trim).filter(|at| *at == "0" || !at.starts_with('0'));
+                let at = decimal
+                    .and_then(|at| at.parse::<i64>().ok())
+                    .map(|at| if at < 0 { at + i64::try_from(elements.len()).unwrap_or(0) } else { at });
+                match at.and_then(|at| usize::try_from(at).ok()).and_then(|at| elements.get(at)) {
+                    Some(found) => found.clone(),
+                    // Any of them; beyond the end none, or one of an array with gaps.
+                    None => bounded(elements.iter().flatten().cloned().chain([Text::default()]).collect()),
+                }
+            }
+            Some(Variable::Scalar(texts)) => either(texts, &vec![Text::default()]),
+            Some(Variable::Unset) => vec![Text::default()],
+            Some(Variable::Reference(_)) | None => vec![Text::any()],
+        }
+    }
+
+    fn operate(&mut self, name: &'t str, texts: Choices, operation: &'t Operation<'t>) -> Choices {
+        match operation {
+            Operation::None => texts,
+            Operation::Length => vec![Text::mark(NUMBER)],
+            Operation::Names | Operation::Keys => vec![Text::any()],
+            Operation::Indirect(inner) => {
+                let targets: Vec<String> = texts.iter().filter_map(Text::whole).map(str::to_owned).collect();
+                if targets.len() != texts.len() {
+                    return vec![Text::any()];
+                }
+                let mut all = Vec::new();
+                for target in targets {
+                    // `${!x}` also takes `x='a[$(cmd)]'`, which runs it.
+                    if let Some((array, index)) = target.split_once('[') {
+                        self.evaluate(index.trim_end_matches(']'));
+                        all.extend(self.indexed(array, &Text::mark(NAME)));
+                    } else {
+                        all.extend(self.variable_texts(&target));
+                    }
+                }
+                self.operate(name, bounded(all), inner)
+            }
+            Operation::Default { operator, or_empty, word } => {
+                self.default(name, texts, *operator, *or_empty, word)
+            }
+            Operation::Strip { suffix, longest, pattern } => {
+                let patterns = self.pattern(pattern);
+                each(&texts, &patterns, |text, pattern| strip(text, pattern, *suffix, *longest))
+            }
+            Operation::Replace { all, anchor, pattern, with } => {
+                let patterns = self.pattern(pattern);
+                let replacements = self.single(with);
+                let [replacement] = replacements.as_slice() else { return vec![Text::any()] };
+                if replacement.raw().contains(['&', '\\']) {
+                    return vec![Text::any()];
+                }
+                each(&texts, &patterns, |text, pattern| replace(text, pattern, replacement, *all, *anchor))
+            }
+            Operation::Case { operator, all, pattern } => {
+                self.pattern(pattern);
+                let plain = pattern.parts.is_empty();
+                texts.into_iter().map(|text| change_case(&text, *operator, *all && plain)).collect()
+            }
+            Operation::Slice { offset, length } => {
+                let from = self.arithmetic(offset);
+                let count = length.as_ref().map(|length| self.arithmetic(length));
+                texts.into_iter().map(|text| slice(&text, &from, count.as_ref())).collect()
+            }
+            Operation::Transform(b'P') => {
+                // A prompt: what stands in the value is expanded, substitutions too.
+                for text in &texts {
+                    self.expand_again(text.raw());
+                }
+                vec![Text::any()]
+            }
+            Operation::Transform(b'U' | b'L' | b'u') => vec![Text::any()],
+            Operation::Transform(kind) if *kind != b'Q' => vec![Text::any()],
+            Operation::Transform(_) => {
+                texts.into_iter().map(|text| if text.is_known() { text } else { Text::any() }).collect()
+            }
+        }
+    }
+
+    fn default(
+        &mut self,
+        name: &'t str,
+        texts: Choices,
+        operator: u8,
+        or_empty: bool,
+        word: &'t Word<'t>,
+    ) -> Choices {
+        let assigned = self.is_assigned(name);
+        let beyond = |digits: &str| {
+            let number: usize = digits.parse().unwrap_or(0);
+            number > 0 && self.state.positional.as_ref().is_some_and(|fields| number > fields.len())
+        };
+        let unset = matches!(self.state.get(name), Some(Variable::Unset)) || beyond(name);
+        let empty = |text: &Text| text.is_empty();
+        let surely_set =
+            assigned && !unset && (!or_empty || texts.iter().all(|text| !text.head().is_empty()));
+        let surely_not = unset || (assigned && or_empty && texts.iter().all(empty));
+        match operator {
+            b'+' => {
+                let word = self.single(word);
+                if surely_set {
+                    word
+                } else if surely_not {
+                    vec![Text::default()]
+                } else {
+                    either(&word, &vec![Text::default()])
+                }
+            }
+            _ if surely_set => texts,
+            b'?' => {
+                self.single(word);
+                texts
+            }
+            _ => {
+                let word = self.single(word);
+                // What neither the command nor the environment sets is unset.
+                let value = if surely_not || (!assigned && (self.scene.unset)(name)) {
+                    word
+                } else {
+                    either(&texts, &word)
+                };
+                if operator == b'=' {
+                    self.state.set(name, Variable::Scalar(value.clone()));
+                }
+                value
+            }
+        }
+    }
+}
+
+fn join_fields(fields: &[Choices]) -> Text {
+    let mut joined = Text::default();
+    for (place, choices) in fields.iter().enumerate() {
+        if place > 0 {
+            joined.push_raw(" ");
+        }
+        match choices.as_slice() {
+            [only] => joined.push(only),
+            _ => joined.push_mark(ANY),
+        }
+    }
+    joined
+}
+
+fn slice_fields(name: &str, elements: Vec<Choices>, from: &Text, count: Option<&Text>) -> Expansion {
+    let number = |text: &Text| text.whole().and_then(|text| text.trim().parse::<usize>().ok());
+    // `${@:1}` counts from 1, an array from 0.
+    let shift = usize::from(matches!(name, "@" | "*"));
+    match (number(from).filter(|from| shift == 0 || *from > 0), count.map(number)) {
+        (Some(from), None) => {
+            Expansion::Each(elements.into_iter().skip(from.saturating_sub(shift)).collect())
+        }
+        (Some(from), Some(Some(count))) => {
+            Expansion::Each(elements.into_iter().skip(from.saturating_sub(shift)).take(count).collect())
+        }
+        _ => Expansion::Each(vec![bounded(elements.into_iter().flatten().collect())]),
+    }
+}
+
+fn each(texts: &Choices, patterns: &Choices, change: impl Fn(&Text, &Text) -> Text) -> Choices {
+    match patterns.as_slice() {
+        [pattern] => texts.iter().map(|text| change(text, pattern)).collect(),
+        _ => vec![Text::any()],
+    }
+}

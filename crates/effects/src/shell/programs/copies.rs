@@ -1,0 +1,199 @@
+//! Links, copies and backups: what later parts of the command rely on.
+
+use std::rc::Rc;
+
+use toolgate_model::{Access, Gap, Reach};
+
+use super::has;
+use crate::shell::Interpreter;
+use crate::shell::apply::slot_text;
+use crate::shell::bounds::Limit;
+use crate::shell::text::{Flow, INNER, Text, is_mark};
+use crate::shell::walk::Outcome;
+use crate::spec::{Reading, WordKind};
+
+impl Interpreter<'_, '_> {
+    pub(super) fn copy(&mut self, program: &str, reading: &Reading, words: &[Text]) -> Outcome {
+        let arguments = words.get(1..).unwrap_or_default();
+        let contents: Vec<Flow> = reading
+            .operands
+            .iter()
+            .filter_map(|at| arguments.get(*at))
+            .map(|source| self.content(source))
+            .collect();
+        let outcome = self.apply(program, reading, words);
+        self.copied(reading, arguments, &contents);
+        outcome
+    }
+
+    /// Links that `ln` makes.
+    pub(super) fn linked(&mut self, reading: &Reading, arguments: &[Text]) {
+        let operands: Vec<Text> =
+            reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
+        let symbolic = has(reading, &["-s", "--symbolic"]);
+        let into = reading.options.iter().find(|given| matches!(given.name, "-t" | "--target-directory"));
+        let (targets, destination): (&[Text], Option<Text>) =
+            match (into.and_then(|given| given.value), operands.as_slice()) {
+                (Some(slot), targets) => (targets, Some(slot_text(arguments, &slot))),
+                (None, [only]) => (std::slice::from_ref(only), Some(Text::known("."))),
+                (None, [targets @ .., last]) => (targets, Some(last.clone())),
+                (None, []) => return,
+            };
+        let Some(destination) = destination.and_then(|path| self.one_place(&path)) else { return };
+        let is_directory = into.is_some()
+            || operands.len() != 2
+            || (self.is_directory(&destination) && !has(reading, &["-T", "-n", "--no-target-directory"]));
+        for target in targets {
+            // A hard link is the file itself under another name: writing one writes the other.
+            if !symbolic {
+                self.touch(Access::Write, Reach::Exact, target);
+            }
+            let Some(whole) = target.whole() else {
+                self.unknown(Gap::Path(Access::Link), &target.shown());
+                continue;
+            };
+            let name = if is_directory {
+                format!("{destination}/{}", toolgate_model::base_name(whole.trim_end_matches('/')))
+            } else {
+                destination.clone()
+            };
+            let base = name.rsplit_once('/').map_or("", |(above, _)| above);
+            let leads = if whole.starts_with('/') {
+                whole.to_owned()
+            } else if symbolic {
+                format!("{base}/{whole}")
+            } else {
+                self.one_place(target).unwrap_or_else(|| whole.to_owned())
+            };
+            self.touch(Access::Link, Reach::Exact, &Text::known(&leads));
+            let leads = toolgate_model::clean(std::path::Path::new(&leads)).to_string_lossy().into_owned();
+            if !self.state.disk.takes_link() {
+                self.too_much(Limit::Links);
+                return;
+            }
+            self.state.disk.link(&name, &leads);
+        }
+    }
+
+    /// What `cp` and `mv` bring along: the file in the directory, its content, and links.
+    fn copied(&mut self, reading: &Reading, arguments: &[Text], contents: &[Flow]) {
+        let operands: Vec<Text> =
+            reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
+        let into = reading
+            .options
+            .iter()
+            .find(|given| matches!(given.name, "-t" | "--target-directory"))
+            .and_then(|given| given.value);
+        let (sources, destination) = match (into, operands.as_slice()) {
+            (Some(slot), sources) => (sources, slot_text(arguments, &slot)),
+            (None, [sources @ .., destination]) => (sources, destination.clone()),
+            (None, []) => return,
+        };
+        let place = self.one_place(&destination);
+        let is_directory = into.is_some()
+            || sources.len() > 1
+            || place.as_deref().is_none_or(|place| self.may_be_directory(place));
+        for (at, source) in sources.iter().enumerate() {
+            if is_directory {
+                for name in self.names_of(source) {
+                    let path = Text::marked(format!("{}/{name}", destination.raw()));
+                    self.touch(Access::Write, Reach::Exact, &path);
+                }
+            }
+            let Some(destination) = &place else { continue };
+            let name = match source.whole() {
+                _ if !is_directory => destination.clone(),
+                Some(source) => {
+                    format!("{destination}/{}", toolgate_model::base_name(source.trim_end_matches('/')))
+                }
+                None => continue,
+            };
+            if self.one_place(source).is_some_and(|place| self.may_be_directory(&place)) {
+                // All that is known below the old name is now below the new one, or may be.
+                self.doubts.lose_file();
+                if let Some(place) = self.one_place(source) {
+                    let inside =
+                        |cwd: &Rc<str>| toolgate_model::below(place.as_bytes(), cwd.as_bytes()).is_some();
+                    if self.state.cwd.iter().any(inside) {
+                        self.state.cwd.clear();
+                    }
+                    self.state.disk.rename(&place, &name);
+                }
+            }
+            let content = contents.get(at).cloned().unwrap_or(Flow::Any);
+            self.state.write(&name, content);
+            let leads = self.one_place(source).and_then(|place| self.link_target(&place));
+            if let Some(leads) = leads {
+                self.state.disk.link(&name, &leads);
+            }
+        }
+    }
+
+    /// The last names of a path, pattern by pattern as they are on the disk.
+    fn names_of(&self, path: &Text) -> Vec<String> {
+        let last = |path: &str| match path.trim_end_matches('/').rsplit('/').next() {
+            Some(name) if !name.is_empty() && !matches!(name, "." | "..") && !name.contains(is_mark) => {
+                name.to_owned()
+            }
+            _ => INNER.to_string(),
+        };
+        if path.is_known() {
+            return vec![last(path.raw())];
+        }
+        let name = |place: &Option<(String, Reach)>| match place {
+            Some((place, Reach::Exact)) => last(place),
+            _ => INNER.to_string(),
+        };
+        self.places(path).iter().map(name).collect()
+    }
+
+    /// `sed -i.bak` leaves the old file beside the new one, or where the suffix says.
+    pub(super) fn backed_up(&mut self, reading: &Reading, arguments: &[Text]) {
+        let Some(slot) = reading
+            .options
+            .iter()
+            .find(|given| matches!(given.name, "-i" | "--in-place"))
+            .and_then(|given| given.value)
+        else {
+            return;
+        };
+        let suffix = slot_text(arguments, &slot);
+        for (kind, slot) in reading
+            .uses
+            .iter()
+            .filter(|(kind, _)| matches!(kind, WordKind::Read | WordKind::Append | WordKind::Write))
+        {
+            let _ = kind;
+            let file = slot_text(arguments, slot);
+            let (above, name) = file.raw().rsplit_once('/').unwrap_or((".", file.raw()));
+            let backup = match (suffix.raw().contains('*'), suffix.raw().contains('/')) {
+                (false, _) => format!("{}{}", file.raw(), suffix.raw()),
+                (true, true) => suffix.raw().replace('*', name),
+                (true, false) => format!("{above}/{}", suffix.raw().replace('*', name)),
+            };
+            self.touch(Access::Write, Reach::Exact, &Text::marked(backup));
+        }
+    }
+
+    /// Where a link leads that is on the disk or that the command has made.
+    fn link_target(&self, place: &str) -> Option<Rc<str>> {
+        if let Some(leads) = self.state.disk.link_target(place) {
+            return Some(leads.clone());
+        }
+        match self.scene.world.look(std::path::Path::new(place)).ok()?.kind {
+            toolgate_model::NodeKind::Link(target) => {
+                let above = std::path::Path::new(place).parent()?;
+                Some(Rc::from(toolgate_model::clean(&above.join(target)).to_str()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// A directory on the disk, one that the command has made, or a link that may lead to one.
+    fn may_be_directory(&self, place: &str) -> bool {
+        self.is_directory(place)
+            || self.state.written(place) == Some(&Flow::Nothing)
+            || self.state.disk.link_target(place).is_some()
+            || self.state.disk.has_below(place)
+    }
+}

@@ -1,0 +1,206 @@
+//! Redirections: where the input of a command comes from, and where its output goes.
+
+use toolgate_model::{Access, Reach};
+use toolgate_shell::{Descriptor, Redirect, RedirectOperator, RedirectTarget, Word};
+
+use super::Interpreter;
+use super::state::Variable;
+use super::text::{Choices, Flow, NAME, Text};
+use super::walk::Outcome;
+
+/// What the redirections of a command lead to.
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing that a redirection does")]
+#[derive(Default)]
+pub(super) struct Redirected {
+    stdin: Option<Flow>,
+    /// Where standard output goes, if not to the one of the shell: files by absolute name.
+    stdout: Option<Vec<String>>,
+    append: bool,
+    /// Standard output goes to standard error.
+    elsewhere: bool,
+    /// Descriptors are shuffled in a way that is not followed.
+    odd: bool,
+    /// `2>&1`
+    merges: bool,
+    pub(super) outputs: Vec<String>,
+}
+
+impl<'t> Interpreter<'t, '_> {
+    /// Runs something with its input and output redirected.
+    pub(super) fn redirected(
+        &mut self,
+        redirected: Redirected,
+        run: impl FnOnce(&mut Self) -> Outcome,
+    ) -> Outcome {
+        let stdin = redirected.stdin.map(|flow| self.streams.replace_stdin(flow));
+        let waiting = self.streams.replace_waiting(Vec::new());
+        let mut outcome = self.merging(redirected.merges, run);
+        if redirected.odd {
+            outcome.out = Flow::Any;
+        } else if redirected.elsewhere {
+            outcome.out = Flow::Nothing;
+        }
+        let waiting = self.streams.replace_waiting(waiting);
+        if let Some(files) = redirected.stdout {
+            for path in files {
+                let had = if redirected.append { self.state.written(&path).cloned() } else { None };
+                let flow = match (redirected.append, had) {
+                    (true, Some(had)) => had.then(outcome.out.clone()),
+                    (true, None) => Flow::Any,
+                    (false, _) => outcome.out.clone(),
+                };
+                self.state.write(&path, flow);
+            }
+            outcome.out = Flow::Nothing;
+        }
+        for (path, list) in waiting {
+            let fed = self.state.written(&path).cloned().unwrap_or_else(|| outcome.out.clone());
+            let fed = if fed == Flow::Nothing { Flow::Any } else { fed };
+            self.reading(fed, |shell| shell.forked(|shell| shell.list(list)));
+        }
+        if let Some(stdin) = stdin {
+            self.streams.replace_stdin(stdin);
+        }
+        outcome
+    }
+
+    pub(super) fn redirects(&mut self, redirects: &'t [Redirect<'t>]) -> Redirected {
+        let mut all = Redirected::default();
+        for redirect in redirects {
+            self.at((redirect.span.start, redirect.span.end), |shell| shell.redirect(redirect, &mut all));
+        }
+        all
+    }
+
+    fn redirect(&mut self, redirect: &'t Redirect<'t>, all: &mut Redirected) {
+        let descriptor = match redirect.descriptor {
+            Some(Descriptor::Number(number)) => Some(number),
+            Some(Descriptor::Variable(name)) => {
+                self.state.set(name, Variable::Scalar(vec![Text::mark(NAME)]));
+                Some(10)
+            }
+            None => None,
+        };
+        let word = match &redirect.target {
+            RedirectTarget::Body(word) => {
+                let text = one_of(self.single(word));
+                match descriptor.unwrap_or(0) {
+                    0 => all.stdin = Some(Flow::Text(text)),
+                    number => self.state.open_descriptor(number, Flow::Text(text)),
+                }
+                return;
+            }
+            RedirectTarget::Word(word) => word,
+        };
+        if redirect.operator == RedirectOperator::HereString {
+            let text = one_of(self.single(word));
+            match descriptor.unwrap_or(0) {
+                0 => all.stdin = Some(Flow::line(&text)),
+                number => self.state.open_descriptor(number, Flow::line(&text)),
+            }
+            return;
+        }
+        let targets: Vec<Text> = self.fields(word).into_iter().flatten().collect();
+        let duplicates =
+            matches!(redirect.operator, RedirectOperator::DuplicateInput | RedirectOperator::DuplicateOutput);
+        for target in targets {
+            let is_descriptor =
+                target.raw().trim_end_matches('-').chars().all(|c| c.is_ascii_digit() || c == NAME);
+            if duplicates && is_descriptor {
+                if redirect.operator == RedirectOperator::DuplicateInput
+                    && descriptor.unwrap_or(0) == 0
+                    && let Some(number) = target.whole().and_then(|text| text.parse::<u32>().ok())
+                {
+                    let found = self.state.descriptor(number);
+                    all.stdin = Some(found.cloned().unwrap_or(Flow::Any));
+                }
+                if redirect.operator == RedirectOperator::DuplicateOutput {
+                    match (descriptor.unwrap_or(1), target.raw()) {
+                        (1, "1") => {}
+                        // To standard error, which is somewhere else unless the two are one.
+                        (1, "2") if !self.streams.is_merged() => all.elsewhere = true,
+                        (1, _) => all.odd = true,
+                        (2, "1") => all.merges = true,
+                        _ => all.odd |= true,
+                    }
+                }
+                continue;
+            }
+            self.redirect_file(redirect, word, &target, descriptor, all);
+        }
+    }
+
+    fn redirect_file(
+        &mut self,
+        redirect: &'t Redirect<'t>,
+        word: &'t Word<'t>,
+        target: &Text,
+        descriptor: Option<u32>,
+        all: &mut Redirected,
+    ) {
+        use RedirectOperator as Op;
+        let reads = matches!(redirect.operator, Op::Read | Op::ReadWrite | Op::DuplicateInput);
+        let writes = !matches!(redirect.operator, Op::Read | Op::DuplicateInput);
+        // bash opens these itself, whether or not such a file exists.
+        if target.head().starts_with("/dev/tcp/") || target.head().starts_with("/dev/udp/") {
+            self.emit(toolgate_model::Effect::Connect);
+            all.outputs.push(target.shown());
+            return;
+        }
+        if writes {
+            let access = match redirect.operator {
+                Op::Append | Op::AppendBoth => Access::Append,
+                _ => Access::Write,
+            };
+            self.touch_spelled(access, target, word);
+            // A shell that does not match patterns here takes the name as it is.
+            let literal = target.unglobbed();
+            if literal != *target {
+                self.touch(access, Reach::Exact, &literal);
+            }
+        }
+        if reads {
+            self.touch(Access::Read, Reach::Exact, target);
+        }
+        let place = self.one_place(target);
+        if reads {
+            let flow = self.content(target);
+            match descriptor.unwrap_or(0) {
+                0 => all.stdin = Some(flow),
+                number => self.state.open_descriptor(number, flow),
+            }
+        }
+        // Standard output by its name is standard output.
+        if writes && matches!(target.raw(), "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1") {
+            all.odd = true;
+            return;
+        }
+        if writes && place.is_none() {
+            self.doubts.lose_file();
+        }
+        if writes && let Some(place) = place {
+            let out = matches!(descriptor, None | Some(1))
+                || matches!(redirect.operator, Op::WriteBoth | Op::AppendBoth);
+            if out {
+                all.append = matches!(redirect.operator, Op::Append | Op::AppendBoth);
+                all.stdout = Some(vec![place.clone()]);
+                // What is opened for both is not emptied.
+                all.append |= redirect.operator == Op::ReadWrite;
+            } else {
+                self.state.write(&place, Flow::Any);
+            }
+            all.outputs.push(place);
+        } else if writes && matches!(descriptor, None | Some(1)) {
+            all.stdout = Some(Vec::new());
+            all.outputs.push(target.shown());
+        }
+    }
+}
+
+fn one_of(choices: Choices) -> Text {
+    let mut choices = choices.into_iter();
+    match (choices.next(), choices.next()) {
+        (Some(only), None) => only,
+        _ => Text::any(),
+    }
+}

@@ -1,0 +1,81 @@
+//! Report: what was found, in the order in which it was met.
+
+use toolgate_model::{
+    Access, DirectoryChange, Effect, ExpandedTarget, Gap, PathArg, Reach, Target, Unknown, shorten,
+};
+
+use super::bounds::{Limit, MAX_EFFECTS};
+use super::{Analysis, Interpreter};
+
+/// Effects that are looked through for one that is already there.
+const MAX_LOOKED_BACK: usize = 64;
+
+/// What was found so far.
+#[derive(Default)]
+pub(super) struct Report {
+    found: Analysis,
+}
+
+impl Report {
+    pub(super) fn into_analysis(self) -> Analysis {
+        self.found
+    }
+
+    pub(super) fn effects(&self) -> &[Effect<'static>] {
+        &self.found.effects
+    }
+
+    /// Nothing more is taken in.
+    pub(super) fn is_full(&self) -> bool {
+        self.found.effects.len() > MAX_EFFECTS
+    }
+
+    /// Whether this use of a place is among the last effects.
+    pub(super) fn has_use(&self, access: Access, reach: Reach, place: &str) -> bool {
+        let same = |found: &Effect<'_>| {
+            matches!(found, Effect::Use(had, Target { path: PathArg::Text(text), reach: reached, .. })
+                if *had == access && *reached == reach && *text == place)
+        };
+        self.found.effects.iter().rev().take(MAX_LOOKED_BACK).any(same)
+    }
+
+    /// Takes back, of the effects behind the first `count`, those that are not `kept`.
+    pub(super) fn retain_after(&mut self, count: usize, kept: impl Fn(&Effect<'_>) -> bool) {
+        let mut at = 0;
+        self.found.effects.retain(|effect| {
+            at += 1;
+            at <= count || kept(effect)
+        });
+    }
+
+    pub(super) fn add_change(&mut self, change: DirectoryChange) {
+        self.found.changes.push(change);
+    }
+
+    pub(super) fn add_expanded(&mut self, target: ExpandedTarget) {
+        self.found.expanded.push(target);
+    }
+}
+
+impl Interpreter<'_, '_> {
+    /// Something cannot be told: never nothing, always an effect.
+    pub(super) fn unknown(&mut self, gap: Gap, text: &str) {
+        self.doubts.heed(gap);
+        let unknown = Unknown::Shell { gap, text: shorten(text, 120), origin: self.origin() };
+        let known = |found: &Effect<'_>| matches!(found, Effect::Unknown(other) if *other == unknown);
+        if !self.report.effects().iter().any(known) {
+            self.emit(Effect::Unknown(unknown));
+        }
+    }
+
+    /// Adds an effect. The last one says that there are more.
+    pub(super) fn emit(&mut self, effect: Effect<'static>) {
+        let count = self.report.found.effects.len();
+        if count < MAX_EFFECTS {
+            self.report.found.effects.push(effect);
+        } else if count == MAX_EFFECTS {
+            let more = Effect::Unknown(self.beyond(Limit::Effects));
+            self.report.found.effects.push(more);
+        }
+    }
+}

@@ -1,0 +1,520 @@
+//! The documents say what is true. What can be made from the code is made from it and compared here
+//! (`UPDATE=1 cargo test -p toolgate --test docs` writes it); what a person writes is held to the files that
+//! it names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap_complete::Shell;
+use toolgate::cases::measure::measure;
+use toolgate::{cases, cli};
+use toolgate_hosts::{HOSTS, Tool, tools_like};
+use toolgate_policies::{POLICIES, PROFILES};
+
+/// A policy without a case file, and why.
+const WITHOUT_CASES: &[(&str, &str)] = &[(
+    "hooks-off",
+    "a case has no way to hold a host's settings file; `crates/toolgate/tests/register.rs` does, in \
+     `a_changed_settings_file_is_judged_as_the_client_reads_it`",
+)];
+
+/// Files of the policies crate that are no policy.
+const NO_POLICY: &[&str] = &[
+    "command",
+    "glob",
+    "grant",
+    "layers",
+    "lib",
+    "packs",
+    "pattern",
+    "project",
+    "redaction",
+    "settings",
+    "team",
+];
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// All files below a directory of the repository, sorted, by their paths in it.
+fn files_below(dir: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(repository().join(dir)).unwrap() {
+        let entry = entry.unwrap();
+        let path = format!("{dir}/{}", entry.file_name().to_string_lossy());
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(files_below(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+// What is made from the code.
+
+#[test]
+fn generated_documents_are_up_to_date() {
+    let generated = [
+        ("docs/policies.md", policies()),
+        ("docs/profiles.md", profiles()),
+        ("docs/hosts.md", hosts()),
+        ("docs/secrets.md", secrets()),
+        ("docs/residual-risk.md", residual_risk()),
+        ("docs/toolgate.schema.json", cli::schema()),
+        ("docs/toolgate.1", cli::man_page()),
+        ("docs/completions/bash", cli::completions(Shell::Bash)),
+        ("docs/completions/fish", cli::completions(Shell::Fish)),
+        ("docs/completions/zsh", cli::completions(Shell::Zsh)),
+    ];
+    let mut stale = Vec::new();
+    for (path, text) in generated {
+        let file = repository().join(path);
+        // Trailing blanks are nobody's intention.
+        let lines = text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+        let text = format!("{}\n", lines.trim_end());
+        if fs::read_to_string(&file).is_ok_and(|old| old == text) {
+            continue;
+        }
+        if std::env::var_os("UPDATE").is_some() {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+        } else {
+            stale.push(path);
+        }
+    }
+    assert!(stale.is_empty(), "stale: {stale:?}; run UPDATE=1 cargo test -p toolgate --test docs");
+}
+
+const GENERATED: &str = "<!-- Made from the code: UPDATE=1 cargo test -p toolgate --test docs -->\n";
+
+fn policies() -> String {
+    let mut page = format!("{GENERATED}\n# Policies\n\n");
+    page.push_str(
+        "Every policy is asked about every call, and the strictest finding wins. Those of the floor hold whatever \
+         the\nsettings say. `toolgate explain <policy>` prints the same text.\n\n| policy | floor | what it does \
+         |\n|---|---|---|\n",
+    );
+    for policy in POLICIES.iter() {
+        let floor = if policy.floor { "floor" } else { "" };
+        writeln!(page, "| [{0}](#{0}) | {floor} | {1} |", policy.id, policy.summary()).unwrap();
+    }
+    for policy in POLICIES.iter() {
+        let mut doc = policy.doc();
+        for heading in ["Why:", "Settings:", "Sees through:", "Does not see:"] {
+            doc =
+                doc.replace(&format!("\n{heading}"), &format!("\n\n**{heading}**")).replace("\n\n\n", "\n\n");
+        }
+        writeln!(page, "\n## {}\n\n{doc}\n", policy.id).unwrap();
+        match WITHOUT_CASES.iter().find(|(id, _)| *id == policy.id) {
+            Some((_, why)) => writeln!(page, "No case file: {why}.").unwrap(),
+            None => page.push_str(&examples(policy.id)),
+        }
+    }
+    page
+}
+
+/// The first two cases of a policy's case file.
+fn examples(id: &str) -> String {
+    let path = format!("cases/policies/{id}.toml");
+    let file: toml::Table = read(&path).parse().unwrap();
+    let defaults = file.get("defaults").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    let mut text =
+        format!("Examples, from [{path}](../{path}):\n\n| case | call | verdict |\n|---|---|---|\n");
+    for case in file["case"].as_array().unwrap().iter().take(2) {
+        let field = |name: &str| case.get(name).or_else(|| defaults.get(name));
+        let word = |name: &str| field(name).and_then(toml::Value::as_str).unwrap_or_default().to_owned();
+        let input = field("input").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+        let input = input.iter().map(|(name, value)| format!(" {name}={value}")).collect::<Vec<_>>().concat();
+        let call = format!("{}{input}", word("tool")).replace('|', "\\|");
+        writeln!(text, "| {} | `{call}` | {} |", word("id"), word("expect")).unwrap();
+    }
+    text
+}
+
+fn profiles() -> String {
+    let mut page = format!("{GENERATED}\n# Profiles\n\n");
+    page.push_str(
+        "A profile is the places that settings lie on: `profile = \"…\"` in `toolgate.toml`, or `--profile` in the\n\
+         registration line, which then no file can change. A profile that names another one lies on top of it.\n",
+    );
+    for (name, text) in PROFILES {
+        let about = text.lines().map_while(|line| line.strip_prefix("# ")).collect::<Vec<_>>().join("\n");
+        let rest = text.lines().skip_while(|line| line.starts_with('#')).collect::<Vec<_>>().join("\n");
+        writeln!(page, "\n## {name}\n\n{about}\n\n```toml\n{}\n```", rest.trim()).unwrap();
+    }
+    page
+}
+
+fn hosts() -> String {
+    let mut page = format!("{GENERATED}\n# Hosts\n\n");
+    page.push_str(
+        "What `toolgate hook <host>` speaks. A tool that is not in a host's table is read for anything that looks \
+         like a\npath, and each of these counts as written; `[tools.<name>]` in the settings says it better.\n",
+    );
+    for host in HOSTS {
+        let source = read(&format!("crates/hosts/src/{}.rs", host.id().replace('-', "_")));
+        let head = source.lines().map_while(|line| line.strip_prefix("//!"));
+        let head = head.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n");
+        writeln!(page, "\n## {}\n\nDefault profile: `{}`.\n\n{head}", host.id(), host.profile()).unwrap();
+        let tools = tools_like(host.id()).listed;
+        if tools.is_empty() {
+            continue;
+        }
+        page.push_str("\n| tool | judged as |\n|---|---|\n");
+        for (name, tool) in tools {
+            let judged = match tool {
+                Tool::Read(param) => format!("reads `{param}`"),
+                Tool::Write(param) => format!("writes `{param}`"),
+                Tool::Delete(param) => format!("deletes `{param}`"),
+                Tool::Patch(param) => format!("changes the files that the patch in `{param}` names"),
+                Tool::Search(param, None) => format!("searches below `{param}`"),
+                Tool::Search(param, Some(glob)) => {
+                    format!("searches below `{param}`, and where `{glob}` leads")
+                }
+                Tool::Shell(param) => format!("runs the shell command `{param}`, which is interpreted"),
+                Tool::ShellIn(param, directory) => {
+                    format!("runs the shell command `{param}` in `{directory}`, which is interpreted")
+                }
+                Tool::Fetch(_) => "fetches an address".to_owned(),
+                Tool::Mcp => {
+                    "hands its parameters to an MCP server; judged by what they look like".to_owned()
+                }
+                Tool::Internal => "bookkeeping inside the host".to_owned(),
+                Tool::Question => "asks the user; how often is limited where the settings say so".to_owned(),
+                Tool::InternalReading(param) => {
+                    format!("bookkeeping inside the host; reads `{param}` where it is given")
+                }
+            };
+            writeln!(page, "| {name} | {judged} |").unwrap();
+        }
+    }
+    page
+}
+
+/// Every kind of secret, and which hosts let it be taken out.
+fn secrets() -> String {
+    let mut page = format!("{GENERATED}\n# Secrets\n\n");
+    page.push_str(
+        "What is taken out of a tool's output, out of what `toolgate scrub` copies and out of the record (there any \
+         value\nbehind a telling name), what `toolgate scan` reports, and what `private-content`, `mcp-secret` and `secret-shown` mean by a secret. \
+         `[redaction]` in the\n[README](../README.md#secrets) says which of it; a new kind is a file in\n\
+         [crates/secrets/patterns](../crates/secrets/patterns/README.md).\n\n\
+         A secret is found as it is written, and through what tools put around it: the escapes of JSON (a whole \
+         key block in one\nstring), percent codes, `\\u0041` and `\\x41`, the colours of a terminal. Not through \
+         base64, compression or encryption.\n\n\
+         What stays: commit hashes, UUIDs, the digests of lock files, minified code; public halves (`pk_live_…`, account \
+         ids);\nreferences (`$TOKEN`, `${{ secrets.X }}`), placeholders (`changeme`, `<token>`); values behind names in \
+         source code that\ndo not look random (`token = next_token()`); the user of a repository's address \
+         (`git@github.com:a/b`); addresses that are\nnobody's: `example.com`, `example.org`, `example.net`, \
+         `users.noreply.github.com` and all below them, `noreply@…` and the like.\n\n\
+         ## Hosts\n\n\
+         Where an output cannot be changed, `secret-shown` asks before a file that holds a secret is read. \
+         [hosts.md](hosts.md) says\nwhat each client was seen to do.\n\n\
+         | host | a tool's output | of a command that fails |\n|---|---|---|\n",
+    );
+    for host in HOSTS {
+        let tools = tools_like(host.id());
+        let shell = tools.listed.iter().find(|(_, tool)| matches!(tool, Tool::Shell(_) | Tool::ShellIn(..)));
+        let shell = shell.map_or("bash", |(name, _)| name);
+        let output = match (host.changes_output(shell), host.changes_output("MCP:tool")) {
+            (true, _) => "changed",
+            (false, true) => "changed where a tool of an MCP server gave it, otherwise shown",
+            (false, false) => "shown",
+        };
+        let failing = match (host.changes_output(shell), host.keeps_failed_output(shell)) {
+            (true, false) => "changed",
+            (true, true) => "shown; changed with `wrap = true`",
+            (false, _) => "shown",
+        };
+        writeln!(page, "| {} | {output} | {failing} |", host.id()).unwrap();
+    }
+    let file = |id: &str| format!("crates/secrets/patterns/{id}.toml");
+    let is_shape = |id: &str| repository().join(file(id)).is_file();
+    page.push_str(
+        "\n## Known by more than a shape\n\nThe marks `PASSWORD` and `SECRET` tell what the name before them said.\n\n\
+         | kind | mark | what it is |\n|---|---|---|\n",
+    );
+    for kind in toolgate_secrets::patterns().filter(|kind| !is_shape(kind.id)) {
+        writeln!(page, "| {} | `[{} REDACTED]` | {} |", kind.id, kind.mark, kind.about).unwrap();
+    }
+    let shapes: Vec<_> = toolgate_secrets::patterns().filter(|kind| is_shape(kind.id)).collect();
+    writeln!(
+        page,
+        "\n## Known by a shape\n\n{} kinds, each a file with examples of what is found and of what is left alone.\n\n\
+         | kind | mark | what it is |\n|---|---|---|",
+        shapes.len()
+    )
+    .unwrap();
+    for kind in shapes {
+        let file = file(kind.id);
+        writeln!(page, "| [{}](../{file}) | `[{} REDACTED]` | {} |", kind.id, kind.mark, kind.about).unwrap();
+    }
+    page
+}
+
+/// The known gaps, by kind. `tests/gaps.rs` holds them to the truth.
+fn residual_risk() -> String {
+    let mut page = format!("{GENERATED}\n# Residual risk\n\n");
+    page.push_str(
+        "Shell commands of which the analysis does not see all, and which the profile `worktree` allows. These are the\n\
+         ones that are known, from [cases/gaps.toml](../cases/gaps.toml); there will be others. Each is judged by\n\
+         `cargo test -p toolgate --test gaps`, so that none stays here when it is closed. `../y` is outside of the \
+         worktree.\n\nRecorded as *not proved*: the record and `toolgate check` say that something in the call is not \
+         known.\n*Not noticed*: it looks as if all were known. Those are faults, and wait for their repair.\n\n\
+         | covered by | |\n|---|---|\n\
+         | opaque | `[policy.unproved-effect]` `opaque = \"ask\"` or `\"deny\"` stops it today |\n\
+         | program | `[policy.unproved-effect]` `program = \"ask\"` or `\"deny\"` stops it today |\n\
+         | rule | a `[[command]]` entry of your own stops it today |\n\
+         | sandbox | the kernel will keep the running program to the scopes, whatever was foreseen; not built yet |\n\n\
+         What covers nothing of this is a person who says yes: a command that is asked about runs with all rights.\n\n\
+         One gap is in no list, since no single command shows it. A verdict speaks of the moment of the look; whatever \
+         runs\nbeside can change a link or a script before the command uses it. The sandbox will cover that too.\n",
+    );
+    let file: toml::Table = read("cases/gaps.toml").parse().unwrap();
+    let gaps = file["gap"].as_array().unwrap();
+    let lines = gaps
+        .iter()
+        .map(|gap| serde_json::json!({ "command": gap["command"].as_str(), "bucket": "gap" }).to_string());
+    let judged = measure(&lines.collect::<Vec<_>>().join("\n")).unwrap_or_else(|error| panic!("{}", error.0));
+    let mut kind = "";
+    for (gap, judged) in gaps.iter().zip(judged) {
+        let word = |name: &str| gap[name].as_str().unwrap();
+        if kind != word("kind") {
+            kind = word("kind");
+            writeln!(page, "\n## {kind}\n\n| command | why | recorded as | covered by |\n|---|---|---|---|")
+                .unwrap();
+        }
+        let recorded = if judged.unknown.is_empty() { "not noticed" } else { "not proved" };
+        let by: Vec<_> =
+            gap["covered_by"].as_array().unwrap().iter().filter_map(toml::Value::as_str).collect();
+        let command = word("command").replace('|', "\\|");
+        writeln!(page, "| `{command}` | {} | {recorded} | {} |", word("why"), by.join(", ")).unwrap();
+    }
+    page
+}
+
+// What has to be there.
+
+#[test]
+fn every_policy_file_is_listed() {
+    let files: Vec<String> = files_below("crates/policies/src")
+        .iter()
+        // What reads a squad's own files is no policy.
+        .filter(|path| !path.contains("/squad/"))
+        .map(|path| Path::new(path).file_stem().unwrap().to_string_lossy().into_owned())
+        .filter(|name| !NO_POLICY.contains(&name.as_str()))
+        .map(|name| name.replace('_', "-"))
+        .collect();
+    let listed: Vec<_> = POLICIES.iter().map(|policy| policy.id).collect();
+    assert_eq!(files, listed);
+}
+
+#[test]
+fn every_policy_has_its_cases() {
+    for policy in POLICIES.iter() {
+        let there = repository().join(format!("cases/policies/{}.toml", policy.id)).is_file();
+        let excused = WITHOUT_CASES.iter().any(|(id, _)| *id == policy.id);
+        assert_ne!(there, excused, "{}: a case file, or a reason why there is none", policy.id);
+    }
+    for file in files_below("cases/policies") {
+        let name = Path::new(&file).file_stem().unwrap().to_string_lossy().into_owned();
+        assert!(POLICIES.iter().any(|policy| policy.id == name), "{file} belongs to no policy");
+    }
+}
+
+#[test]
+fn every_case_comes_out_as_it_should() {
+    let disagreements = fs::read_to_string(repository().join("cases/disagreements.toml")).ok();
+    let mut passed = 0;
+    for path in files_below("cases") {
+        let text = read(&path);
+        let extension =
+            Path::new(&path).extension().map(|extension| extension.to_string_lossy().into_owned());
+        let toml = match extension.as_deref() {
+            Some("jsonl") => false,
+            Some("toml") if path == "cases/disagreements.toml" => continue,
+            Some("toml") if text.parse::<toml::Table>().unwrap().contains_key("case") => true,
+            _ => continue,
+        };
+        let outcome = cases::run(&text, toml, disagreements.as_deref())
+            .unwrap_or_else(|error| panic!("{path}: {}", error.0));
+        assert!(outcome.failed.is_empty(), "{path}: {:#?}", outcome.failed);
+        passed += outcome.passed;
+    }
+    assert!(passed > 0, "no case was run");
+}
+
+// What people write.
+
+/// The words in backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+fn is_path(word: &str) -> bool {
+    const TOPS: [&str; 9] =
+        [".ci/", ".cargo/", "adapters/", "cases/", "crates/", "docs/", "e2e/", "fuzz/", "scripts/"];
+    let file = |ending: &str| word.ends_with(ending) && !word.contains(['/', ' ', '*', '<']);
+    TOPS.iter().any(|top| word.starts_with(top)) || (file(".md") && word != "team.md") || word == "deny.toml"
+}
+
+/// `docs/coverage.md`: every requirement once, each that is met with a file that exists and, behind it, words
+/// that stand in that file.
+#[test]
+fn the_coverage_table_is_honest() {
+    let numbers = |prefix: &str, last: u32| (1..=last).map(|n| format!("{prefix}{n:02}")).collect::<Vec<_>>();
+    let mut wanted: BTreeSet<String> = BTreeSet::new();
+    for (seed, last) in [("S0-", 17), ("S1-", 30), ("S2-", 42), ("S3-", 24), ("S4-", 26)] {
+        wanted.extend(numbers(seed, last));
+    }
+    wanted.extend((1..=18).map(|n| format!("S2-P{n}")));
+    let mut seen = BTreeSet::new();
+    let page = read("docs/coverage.md");
+    let mut counts: BTreeMap<(String, &str), usize> = BTreeMap::new();
+    for row in page.lines().filter(|line| line.starts_with("| S") && line.get(4..5) == Some("-")) {
+        let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [id, _, state, shown] = cells[..] else { panic!("not four cells: {row}") };
+        assert!(wanted.contains(id), "{id} is no requirement");
+        assert!(seen.insert(id.to_owned()), "{id} stands there twice");
+        match state {
+            "open" | "none" => assert!(!shown.is_empty(), "{id} is {state} without a reason"),
+            "done" | "part" => assert!(quoted(shown).any(is_path), "{id} is {state}, but names no file"),
+            other => panic!("{id}: `{other}` is none of done, part, open, none"),
+        }
+        *counts.entry((id.chars().take(2).collect(), state)).or_default() += 1;
+        let mut file = None;
+        for word in quoted(shown) {
+            if is_path(word) {
+                assert!(repository().join(word).exists(), "{id} names `{word}`, which does not exist");
+                file = Some(word).filter(|word| repository().join(word).is_file());
+            } else if let Some(file) = file {
+                assert!(read(file).contains(word), "{id}: `{word}` does not stand in `{file}`");
+            }
+        }
+    }
+    let missing: Vec<_> = wanted.difference(&seen).collect();
+    assert!(missing.is_empty(), "not in the table: {missing:?}");
+    for seed in ["S0", "S1", "S2", "S3", "S4"] {
+        let of = |state| counts.get(&(seed.to_owned(), state)).copied().unwrap_or_default();
+        let sums = format!(" | {} | {} | {} | {} |", of("done"), of("part"), of("open"), of("none"));
+        let told = page.lines().any(|line| line.starts_with(&format!("| {seed} ")) && line.ends_with(&sums));
+        assert!(told, "the sums of {seed} are not{sums}");
+    }
+}
+
+/// Rows of `docs/coverage.md` about shell commands that no policy's case file shows.
+const SHELL_ROWS: &str = r#"
+[defaults]
+cwd = "/work/alpha"
+root = "/work/alpha"
+tool = "bash"
+host_style = "pi"
+
+[defaults.context]
+profile = "pi-worktree"
+mode = "tui"
+
+[[case]]
+id = "S4-09: every command starts in the root"
+input = { command = "ls" }
+expect = "rewrite"
+detail = { rewritten = "cd \"/work/alpha\" && ls" }
+
+[[case]]
+id = "S4-09: and all of it is bound"
+input = { command = "true & echo x > y" }
+expect = "rewrite"
+detail = { rewritten = "cd \"/work/alpha\" && {\ntrue & echo x > y\n}" }
+
+[[case]]
+id = "S4-18: a redirection"
+input = { command = "ls >> /escape" }
+expect = "deny"
+
+[[case]]
+id = "S4-19: a destination"
+input = { command = "cp x /escape/file" }
+expect = "deny"
+
+[[case]]
+id = "S4-20: an empty variable"
+input = { command = "touch $UNSET_VAR/y" }
+expect = "deny"
+
+[[case]]
+id = "S4-22: behind a double dash"
+input = { command = "cd -- /etc" }
+expect = "deny"
+
+[[case]]
+id = "S0-14: the orchestrator's command"
+tool = "Bash"
+host_style = "claude-code"
+input = { command = "ib send a2 hello" }
+context = { profile = "ittybitty", is_agent = true }
+expect = "allow"
+
+[[case]]
+id = "S0-14: and not the rest of its line"
+tool = "Bash"
+host_style = "claude-code"
+input = { command = "ib list; touch /etc/y" }
+context = { profile = "ittybitty", is_agent = true }
+expect = "deny"
+
+[[case]]
+id = "S0-14: nor its hooks"
+tool = "Bash"
+host_style = "claude-code"
+input = { command = "ls; ib hooks uninstall" }
+context = { profile = "ittybitty", is_agent = true }
+expect = "deny"
+"#;
+
+#[test]
+fn shell_rows_of_the_coverage_table_hold() {
+    let outcome = cases::run(SHELL_ROWS, true, None).unwrap_or_else(|error| panic!("{}", error.0));
+    assert!(outcome.failed.is_empty() && outcome.passed > 0, "{:#?}", outcome.failed);
+}
+
+/// The settings that the documents show are settings.
+#[test]
+fn settings_in_documents_can_be_read() {
+    let text = read("README.md");
+    let mut blocks = 0;
+    for block in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        toolgate_policies::read(block).unwrap_or_else(|error| panic!("{error:?} in\n{block}"));
+        blocks += 1;
+    }
+    assert!(blocks > 0);
+}
+
+/// A link or a path that leads nowhere.
+#[test]
+fn documents_name_only_files_that_exist() {
+    let tops = ["README.md", "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+    let pages = tops.map(str::to_owned).into_iter().chain(files_below("docs"));
+    for page in pages.filter(|page| Path::new(page).extension().is_some_and(|end| end == "md")) {
+        let text = read(&page);
+        let folder = Path::new(&page).parent().unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = target.split('#').next().unwrap_or_default();
+            if !file.is_empty() && !file.contains("://") {
+                assert!(repository().join(folder).join(file).exists(), "{page} links to {file}");
+            }
+        }
+        for word in quoted(&text).filter(|word| is_path(word) && !word.contains(['<', '*', '{', ' ', '…']))
+        {
+            assert!(repository().join(word).exists(), "{page} names `{word}`, which does not exist");
+        }
+    }
+}

@@ -1,0 +1,604 @@
+//! Whatever keeps the gate from a verdict is a denial in the host's own format, soon, with a word on what to do
+//! and nothing of the input in it. The client takes a crash, a time-out or a text that is no JSON for consent.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::{
+    Answer, Hook, Machine, SECRET, Said, event, fifo, harmless, have, without_powers, write,
+};
+use serde_json::json;
+
+/// The hook's own deadline is 5 s.
+const SOON: Duration = Duration::from_secs(7);
+
+/// A name, and how to make something be so.
+type Spoilt<T> = (&'static str, fn(&T));
+
+/// An event in which every string but the names of its members can be replaced.
+fn valid(machine: &Machine) -> String {
+    harmless(&machine.home()).to_string()
+}
+
+#[test]
+fn what_is_no_event_is_denied() {
+    let machine = Machine::new();
+    let valid = valid(&machine);
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let with = |name: &str, value: &str| valid.replacen('{', &format!("{{\"{name}\":{value},"), 1);
+    let input = |input: &str| {
+        format!(
+            r#"{{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Write","note":"{SECRET}","tool_input":{input}}}"#
+        )
+    };
+    let events: Vec<(&str, Vec<u8>)> = vec![
+        ("no JSON", format!("{SECRET} is not JSON").into()),
+        ("nothing", Vec::new()),
+        ("blanks", b"  \n\n".to_vec()),
+        ("half an event", valid.as_bytes()[..valid.len() / 2].to_vec()),
+        ("all but the last brace", valid.as_bytes()[..valid.len() - 1].to_vec()),
+        ("two events", format!("{valid}\n{valid}").into()),
+        ("text behind the event", format!("{valid} {SECRET}").into()),
+        ("a list", format!("[{valid}]").into()),
+        ("a string", format!("\"{SECRET}\"").into()),
+        ("null", b"null".to_vec()),
+        ("a byte order mark", format!("\u{feff}{valid}").into()),
+        ("only a very deep list", nested(100_000).into()),
+        ("a deep input", input(&format!(r#"{{"file_path":{}}}"#, nested(100_000))).into()),
+        ("an input one level too deep", input(&format!(r#"{{"x":{}}}"#, nested(65))).into()),
+        ("an unclosed deep input", input(&"[".repeat(100_000)).into()),
+        ("a byte that is no UTF-8", [input(r#"{"file_path":"#).as_bytes(), b"\"\xff\"}}"].concat()),
+        ("a lone surrogate in a path", input(r#"{"file_path":"/a\ud800"}"#).into()),
+        ("a lone surrogate in a name", input(r#"{"file_path\udc00":"/a"}"#).into()),
+        ("a raw control character", input("{\"file_path\":\"/a\u{1}\"}").into()),
+        ("a number out of range", input(r#"{"file_path":1e999}"#).into()),
+        ("no event name", format!(r#"{{"tool_name":"Read","tool_input":{{"x":"{SECRET}"}}}}"#).into()),
+        ("an event name that is null", r#"{"hook_event_name":null,"tool_name":"Read"}"#.into()),
+        ("an event name that is a list", r#"{"hook_event_name":["PreToolUse"]}"#.into()),
+        ("no tool", r#"{"hook_event_name":"PreToolUse","tool_input":{}}"#.into()),
+        (
+            "a tool that is null",
+            r#"{"hook_event_name":"PreToolUse","tool_name":null,"tool_input":{}}"#.into(),
+        ),
+        (
+            "a tool that is an object",
+            r#"{"hook_event_name":"PreToolUse","tool_name":{},"tool_input":{}}"#.into(),
+        ),
+        ("no input", r#"{"hook_event_name":"PreToolUse","tool_name":"Read"}"#.into()),
+        ("an input that is null", input("null").into()),
+        ("an input that is a string", input(&format!("\"{SECRET}\"")).into()),
+        ("an input that is a list", input(r#"["/etc/passwd"]"#).into()),
+        ("an input that is a number", input("7").into()),
+        ("a doubled event name", with("hook_event_name", "\"Stop\"").into()),
+        ("a doubled tool", with("tool_name", "\"Read\"").into()),
+        ("a doubled tool, spelt with an escape", with("tool\\u005fname", "\"Read\"").into()),
+        ("a doubled input", with("tool_input", "{}").into()),
+        ("a doubled session", with("session_id", "\"other\"").into()),
+        ("a doubled directory", with("cwd", "\"/\"").into()),
+        ("a doubled path", input(r#"{"file_path":"/tmp/a","file_path":"/etc/passwd"}"#).into()),
+        (
+            "a doubled path, spelt with an escape",
+            input(r#"{"file_path":"/tmp/a","file\u005fpath":"/b"}"#).into(),
+        ),
+        ("a doubled member far below", input(r#"{"file_path":"/tmp/a","x":[{"y":1,"y":2}]}"#).into()),
+        ("a session that is a number", with("session_id", "7").replace("\"session_id\":\"s\",", "").into()),
+    ];
+    for (what, event) in events {
+        let answer = machine.hook("claude-code").run(&event);
+        assert!(answer.is_refusal(), "{what}: {answer:?}");
+        assert!(answer.took < SOON, "{what}: {:?}", answer.took);
+        let answer = machine.hook("mpm").run(&event);
+        assert_eq!(answer.code(), Some(0), "{what}: {answer:?}");
+        let json = answer.json().expect(what);
+        assert_eq!(json["action"], "block", "{what}: {json}");
+        let error = json["error"].as_str().unwrap();
+        assert!(error.chars().count() <= 400 && !error.contains(SECRET), "{what}: {error}");
+    }
+}
+
+#[test]
+fn what_the_gate_does_not_look_at_does_not_disturb_it() {
+    let machine = Machine::new();
+    let valid = valid(&machine);
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    for (what, extra) in [
+        ("a deep unknown member", deep.as_str()),
+        ("a lone surrogate in an unknown member", r#""\ud800""#),
+        ("a null", "null"),
+    ] {
+        let event = valid.replacen('{', &format!("{{\"unknown\":{extra},"), 1);
+        let said = machine.hook("claude-code").run(event).said();
+        // The home is no worktree of its own; what counts is that nothing is refused unread.
+        assert_eq!(said, Said::Nothing, "{what}");
+    }
+}
+
+#[test]
+fn an_event_larger_than_any_host_sends_is_denied() {
+    let machine = Machine::new();
+    let large = valid(&machine).replace(SECRET, &"x".repeat(50 * 1024 * 1024));
+    let answer = machine.hook("claude-code").run(large);
+    assert!(answer.is_refusal(), "{}", &answer.stdout);
+    assert!(answer.reason().contains("split the call"));
+    assert!(answer.took < SOON, "{:?}", answer.took);
+}
+
+#[test]
+fn an_event_of_20_mb_is_judged_in_time() {
+    let machine = Machine::new();
+    let large = valid(&machine).replace(SECRET, &"x".repeat(20 * 1024 * 1024));
+    let answer = machine.hook("claude-code").run(large);
+    assert_eq!(answer.said(), Said::Nothing);
+    assert!(answer.took < SOON, "{:?}", answer.took);
+}
+
+#[test]
+fn a_wrong_registration_line_is_denied() {
+    let machine = Machine::new();
+    let event = valid(&machine);
+    for (line, told) in [
+        (vec!["--hoem", "/"], "`--hoem`"),
+        (vec!["extra"], "`extra`"),
+        (vec!["--home"], "`--home`"),
+        (vec!["--home", "home"], "`home`"),
+        (vec!["--home", ""], "absolute"),
+        (vec!["--state", "../state"], "`../state`"),
+        (vec!["--config", "."], "`.`"),
+        (vec!["--root", "here"], "`here`"),
+        (vec!["--home", "/", "--profile"], "`--profile`"),
+        (vec!["--profile", "worktre"], "worktree-strict"),
+        (vec!["--profile", ""], "profile"),
+    ] {
+        let answer = machine.hook("claude-code").args(&line).run(&event);
+        assert!(answer.is_refusal(), "{line:?}: {answer:?}");
+        assert!(answer.reason().contains(told), "{line:?}: {}", answer.reason());
+        let blocked = machine.hook("mpm").args(&line).run(&event).json().unwrap();
+        assert_eq!(blocked["action"], "block", "{line:?}");
+    }
+    let no_text = machine.hook("claude-code").arg(OsStr::from_bytes(b"--\xff")).run(&event);
+    assert!(no_text.is_refusal(), "{no_text:?}");
+}
+
+#[test]
+fn a_refusal_is_never_longer_than_an_agent_reads() {
+    let machine = Machine::new();
+    let event = valid(&machine);
+    let long = "x".repeat(10_000);
+    let deep = format!("/{}", "directory/".repeat(600));
+    for line in [
+        vec!["--option", long.as_str()],
+        vec![long.as_str()],
+        vec!["--home", deep.as_str()],
+        vec!["--state", deep.as_str()],
+        vec!["--profile", long.as_str()],
+    ] {
+        let answer = machine.hook("claude-code").args(&line).run(&event);
+        assert!(answer.is_refusal(), "{answer:?}");
+    }
+}
+
+#[test]
+fn an_unknown_host_blocks_with_exit_2_and_says_nothing_on_stdout() {
+    let machine = Machine::new();
+    for host in ["unheard-of", "", "Claude-Code", "claude-code ", "--home"] {
+        let answer = machine.hook(host).run(valid(&machine));
+        assert_eq!((answer.code(), answer.stdout.as_str()), (Some(2), ""), "{host}: {answer:?}");
+        assert!(answer.stderr.contains("claude-code, codex"), "{}", answer.stderr);
+    }
+    let answer = machine.toolgate().arg("hook").run(valid(&machine));
+    assert_eq!((answer.code(), answer.stdout.as_str()), (Some(2), ""), "{answer:?}");
+}
+
+#[test]
+fn a_panic_is_denied() {
+    let machine = Machine::new();
+    let answer = machine.hook("claude-code").arg("--panic").run(valid(&machine));
+    assert!(answer.is_refusal(), "{answer:?}");
+    assert_eq!(answer.stderr, "", "a panic may quote the input");
+    let answer = machine.hook("mpm").arg("--panic").run(valid(&machine));
+    assert_eq!((answer.code(), &answer.json().unwrap()["action"]), (Some(0), &json!("block")));
+}
+
+#[test]
+fn without_a_usable_home_it_is_denied() {
+    let machine = Machine::new();
+    let event = valid(&machine);
+    let file = machine.file("file", "");
+    let link = machine.path("loop");
+    symlink(&link, &link).unwrap();
+    for (what, hook) in [
+        ("no HOME", machine.hook("claude-code").without_env("HOME")),
+        ("an empty HOME", machine.hook("claude-code").env("HOME", "")),
+        ("a relative HOME", machine.hook("claude-code").env("HOME", "home")),
+        ("a file as HOME", machine.hook("claude-code").env("HOME", &file)),
+        ("a file on the way", machine.hook("claude-code").env("HOME", file.join("home"))),
+        ("a link in a circle", machine.hook("claude-code").env("HOME", &link)),
+        ("a file as --home", machine.hook("claude-code").args(["--home"]).arg(&file)),
+        ("a file as the registered state", machine.hook("claude-code").args(["--state"]).arg(&file)),
+        ("XDG_STATE_HOME in a file", machine.hook("claude-code").env("XDG_STATE_HOME", &file)),
+        ("a device as HOME", machine.hook("claude-code").env("HOME", "/dev/null")),
+        ("a read-only file system as HOME", machine.hook("claude-code").env("HOME", "/proc")),
+    ] {
+        let answer = hook.run(&event);
+        assert!(answer.is_refusal(), "{what}: {answer:?}");
+    }
+    let known = machine.hook("claude-code").without_env("HOME").arg("--home").arg(machine.home()).run(&event);
+    assert_eq!(known.said(), Said::Nothing, "the registered home needs no HOME");
+}
+
+#[test]
+fn places_that_may_not_be_entered_are_denied() {
+    let Some(drop) = without_powers() else {
+        eprintln!("SKIPPED: root cannot be held by permissions here");
+        return;
+    };
+    for closed in
+        ["home", "home/.local/state/toolgate", "home/.local/state/toolgate/sessions", "home/.config/toolgate"]
+    {
+        for mode in [0o000, 0o500] {
+            let machine = Machine::new();
+            let place = machine.dir(closed);
+            fs::set_permissions(&place, fs::Permissions::from_mode(mode)).unwrap();
+            let answer = machine.hook("claude-code").cwd("/").under(drop).run(valid(&machine));
+            fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).unwrap();
+            // Settings that are merely not writable are no trouble.
+            if closed.ends_with(".config/toolgate") && mode == 0o500 {
+                assert_eq!(answer.said(), Said::Nothing, "{closed} {mode:o}");
+            } else {
+                assert!(answer.is_refusal(), "{closed} {mode:o}: {answer:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_used_is_denied() {
+    let wrong: [Spoilt<Machine>; 7] = [
+        ("a file for the state", |machine| write(&machine.state(), "")),
+        ("a dangling link for the state", |machine| {
+            machine.dir("home/.local/state");
+            symlink("/nonexistent/state", machine.state()).unwrap();
+        }),
+        ("a file for the sessions", |machine| write(&machine.state().join("sessions"), "")),
+        ("a directory for the ledger", |machine| fs::create_dir_all(machine.ledger()).unwrap()),
+        ("a pipe for the ledger", |machine| fifo(&machine.ledger())),
+        ("a link for the ledger", |machine| {
+            fs::create_dir_all(machine.state()).unwrap();
+            symlink(machine.path("elsewhere"), machine.ledger()).unwrap();
+        }),
+        ("a device for the ledger", |machine| {
+            fs::create_dir_all(machine.state()).unwrap();
+            symlink("/dev/null", machine.ledger()).unwrap();
+        }),
+    ];
+    for (what, spoil) in wrong {
+        let machine = Machine::new();
+        spoil(&machine);
+        let answer = machine.hook("claude-code").run(valid(&machine));
+        assert!(answer.is_refusal(), "{what}: {answer:?}");
+        assert!(answer.took < SOON, "{what}: {:?}", answer.took);
+        let answer = machine.hook("claude-code").arg("--root").arg(machine.home()).run(valid(&machine));
+        assert!(answer.is_refusal(), "{what}, with a registered root: {answer:?}");
+    }
+}
+
+#[test]
+fn a_pin_that_cannot_be_read_is_denied() {
+    let spoilt: [Spoilt<Path>; 4] = [
+        ("a directory", |pin| fs::create_dir(pin).unwrap()),
+        ("a pipe", |pin| fifo(pin)),
+        ("half a pin", |pin| fs::write(pin, "{\"root\":\"/ho").unwrap()),
+        ("another form", |pin| fs::write(pin, "[]").unwrap()),
+    ];
+    for (what, spoil) in spoilt {
+        let machine = Machine::new();
+        let top = machine.repository("repo");
+        let session = machine.session("s", &top);
+        assert_eq!(session.write(top.join("a")), "nothing");
+        let pin = machine.pin("s");
+        fs::remove_file(&pin).unwrap();
+        spoil(&pin);
+        let elsewhere = machine.repository("elsewhere");
+        // The session is known, so its root must not be taken from where the agent has gone since.
+        assert_eq!(session.from(&elsewhere).write(elsewhere.join("a")), "deny", "{what}");
+    }
+}
+
+#[test]
+fn a_note_of_registrations_that_cannot_be_read_is_denied() {
+    let spoilt: [Spoilt<Path>; 4] = [
+        ("a directory", |note| fs::create_dir_all(note).unwrap()),
+        ("a pipe", |note| {
+            fs::create_dir_all(note.parent().unwrap()).unwrap();
+            fifo(note);
+        }),
+        ("half a note", |note| write(note, "{\"registrations\":[")),
+        ("another form", |note| write(note, "[]")),
+    ];
+    for (what, spoil) in spoilt {
+        let machine = Machine::new();
+        let top = machine.repository("repo");
+        spoil(&machine.state().join("registrations.json"));
+        assert_eq!(machine.session("s", &top).write(top.join("a")), "deny", "{what}");
+    }
+}
+
+#[test]
+fn a_long_note_of_registrations_protects_as_a_short_one() {
+    for length in [0, 3 * 1024 * 1024] {
+        let machine = Machine::new();
+        let top = machine.repository("repo");
+        let file = top.join("moved/hooks.json");
+        let note = json!({ "registrations": [{ "file": file, "original": "x".repeat(length) }] });
+        write(&machine.state().join("registrations.json"), note.to_string());
+        let session = machine.session("s", &top);
+        assert_eq!(session.write(&file), "deny", "{length}");
+        assert_eq!(session.write(top.join("moved/other.json")), "nothing", "{length}");
+    }
+}
+
+/// A hook with so little room that nothing can be written.
+fn on_a_full_disk(machine: &Machine, state: &Path) -> Hook {
+    let script = r#"mount -t tmpfs -o size=4k tmpfs "$1" && { head -c 100000 /dev/zero > "$1/filler"; true; } 2>/dev/null; shift; exec "$@""#;
+    let hook = machine.hook("claude-code").arg("--state").arg(state.join("state"));
+    hook.under(&["unshare", "-Urm", "sh", "-c", script, "sh", state.to_str().unwrap()])
+}
+
+#[test]
+fn a_full_disk_is_denied() {
+    if !have("unshare", &["-Urm", "sh", "-c", "mount -t tmpfs tmpfs /mnt"]) {
+        return;
+    }
+    let machine = Machine::new();
+    let state = machine.dir("full");
+    for root in [None, Some(machine.home())] {
+        let mut hook = on_a_full_disk(&machine, &state);
+        if let Some(root) = root {
+            hook = hook.arg("--root").arg(root);
+        }
+        let answer = hook.run(valid(&machine));
+        assert!(answer.is_refusal(), "{answer:?}");
+        assert!(answer.reason().contains("room"), "{}", answer.reason());
+    }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_denied_or_blocked() {
+    let machine = Machine::new();
+    // With the signal ignored it is an error like any other; else the system kills the hook, and the host
+    // blocks since the registration says `onFailure: block`.
+    let ignored = r#"trap "" XFSZ; ulimit -f 0; exec "$@""#;
+    let answer = machine.hook("claude-code").under(&["sh", "-c", ignored, "sh"]).run(valid(&machine));
+    assert!(answer.is_refusal(), "{answer:?}");
+    let answer = machine
+        .hook("claude-code")
+        .under(&["sh", "-c", r#"ulimit -f 0; exec "$@""#, "sh"])
+        .run(valid(&machine));
+    let killed = answer.status.signal().is_some() && answer.stdout.is_empty();
+    assert!(killed || answer.is_refusal(), "{answer:?}");
+    assert_eq!(machine.records().len(), 0);
+}
+
+#[test]
+fn too_few_open_files_are_denied() {
+    let machine = Machine::new();
+    for limit in [3, 4] {
+        let script = format!(r#"ulimit -n {limit}; exec "$@""#);
+        let answer = machine.hook("claude-code").under(&["sh", "-c", &script, "sh"]).run(valid(&machine));
+        let blocked = answer.stdout.is_empty() && answer.code() != Some(0);
+        let recorded = machine.records().len() == 1 && limit == 4;
+        assert!(blocked || answer.stdout.contains("deny") || recorded, "{limit}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_ledger_that_stays_locked_is_denied_before_the_host_gives_up() {
+    let machine = Machine::new();
+    let event = valid(&machine);
+    assert_eq!(machine.hook("claude-code").run(&event).said(), Said::Nothing);
+    let ledger = OpenOptions::new().append(true).open(machine.ledger()).unwrap();
+    ledger.lock().unwrap();
+    let answer = machine.hook("claude-code").run(&event);
+    assert!(answer.is_refusal(), "{answer:?}");
+    assert!(answer.took < SOON, "{:?}", answer.took);
+    ledger.unlock().unwrap();
+    assert_eq!(machine.hook("claude-code").run(&event).said(), Said::Nothing);
+    assert_eq!(machine.records().len(), 2, "what was denied for want of a record has none");
+}
+
+#[test]
+fn an_event_that_never_ends_is_denied_before_the_host_gives_up() {
+    let machine = Machine::new();
+    let event = valid(&machine);
+    for (what, first) in
+        [("silence", ""), ("half an event", event.split_at(20).0), ("a whole one", event.as_str())]
+    {
+        let mut child = machine.hook("claude-code").spawn();
+        let started = Instant::now();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(first.as_bytes()).unwrap();
+        let answer = Answer::of(child, started);
+        drop(stdin);
+        assert!(answer.is_refusal(), "{what}: {answer:?}");
+        assert!(answer.took < SOON, "{what}: {:?}", answer.took);
+    }
+}
+
+#[test]
+fn an_event_that_trickles_is_denied_before_the_host_gives_up() {
+    let machine = Machine::new();
+    let mut child = machine.hook("claude-code").spawn();
+    let started = Instant::now();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = thread::spawn(move || {
+        while stdin.write_all(b" ").is_ok() {
+            thread::sleep(Duration::from_millis(200));
+        }
+    });
+    let answer = Answer::of(child, started);
+    writer.join().unwrap();
+    assert!(answer.is_refusal(), "{answer:?}");
+    assert!(answer.took < SOON, "{:?}", answer.took);
+}
+
+#[test]
+fn a_stdin_that_is_no_pipe_is_denied() {
+    let machine = Machine::new();
+    for stdin in
+        [File::open("/dev/null").unwrap(), File::open("/").unwrap(), File::open("/dev/zero").unwrap()]
+    {
+        let child = machine
+            .hook("claude-code")
+            .command()
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let answer = Answer::of(child, Instant::now());
+        assert!(answer.is_refusal(), "{answer:?}");
+        assert!(answer.took < SOON, "{:?}", answer.took);
+    }
+    let answer = machine.hook("claude-code").under(&["sh", "-c", r#"exec "$@" 0<&-"#, "sh"]).run("");
+    assert!(answer.is_refusal(), "{answer:?}");
+}
+
+#[test]
+fn a_host_that_cannot_hear_the_denial_gets_an_exit_code_that_blocks() {
+    let machine = Machine::new();
+    let denied = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": machine.home(),
+        "tool_name": "Read", "tool_input": {"file_path": "/etc/shadow"}})
+    .to_string();
+    for (what, event) in [("a verdict", denied.as_str()), ("a refusal", "no JSON")] {
+        let mut child = machine
+            .hook("claude-code")
+            .command()
+            .stdin(Stdio::piped())
+            .stdout(OpenOptions::new().write(true).open("/dev/full").unwrap())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(event.as_bytes()).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(2), "{what}");
+    }
+}
+
+/// A settings file that cannot be used, and what the message must name.
+const BROKEN: &[(&str, &[&str])] = &[
+    ("grant = false\nscop = []\n", &["toolgate.toml:2", "`scop`", "`scope`"]),
+    ("[policy.unproved-effect]\nshel = \"deny\"\n", &["toolgate.toml:2", "`shel`", "`shell`"]),
+    ("[policy.outside-scope]\nenabled = false\n", &["toolgate.toml:2", "`enabled`", "`links`"]),
+    ("[policy.gate-tampering]\nenabled = false\n", &["toolgate.toml:1", "`gate-tampering`"]),
+    ("\n\n[[scope]]\npath = \"/x\"\nrights = \"raed\"\n", &["toolgate.toml:5", "`raed`", "`read`"]),
+    ("[[scope]]\npath = \"src\"\nrights = \"read\"\n", &["toolgate.toml:2", "`src`"]),
+    ("[[scope]]\nrights = \"read\"\n", &["toolgate.toml:1", "path"]),
+    ("profile = \"worktre\"\n", &["toolgate.toml:1", "`worktre`", "`worktree`"]),
+    ("grant = \"yes\"\n", &["toolgate.toml:1", "a list of hosts"]),
+    ("grant = [\"copilt\"]\n", &["toolgate.toml:1", "`copilt`", "`copilot`"]),
+    ("grant = true\ngrant = true\n", &["toolgate.toml:2"]),
+    ("grant = \n", &["toolgate.toml:1"]),
+    ("[tools.x]\naccess = \"non\"\n", &["toolgate.toml:2", "`non`", "`none`"]),
+];
+
+#[test]
+fn broken_settings_are_denied_with_their_place_and_the_right_word() {
+    for (text, told) in BROKEN {
+        for whose in ["user", "project"] {
+            let machine = Machine::new();
+            let top = machine.repository("repo");
+            let file = if whose == "user" { machine.user_settings() } else { top.join("toolgate.toml") };
+            write(&file, text);
+            for _ in 0..2 {
+                let answer = machine.hook("claude-code").run(harmless(&top).to_string());
+                assert!(answer.is_refusal(), "{whose} {text:?}: {answer:?}");
+                let reason = answer.reason();
+                assert!(reason.contains(file.to_str().unwrap()), "{whose} {text:?}: {reason}");
+                for word in *told {
+                    assert!(reason.contains(word), "{whose} {text:?} should name {word}: {reason}");
+                }
+            }
+            let other = event("UserPromptSubmit", "s", &top, &json!({"prompt": "x"}));
+            let answer = machine.hook("claude-code").event(&other);
+            assert_eq!(answer.code(), Some(0), "{answer:?}");
+            assert!(
+                answer.json().unwrap()["systemMessage"].as_str().unwrap().contains(told[0]),
+                "{answer:?}"
+            );
+            let config = event("ConfigChange", "s", &top, &json!({"source": "user_settings"}));
+            let answer = machine.hook("claude-code").event(&config);
+            assert_eq!((answer.code(), answer.stdout.as_str()), (Some(2), ""), "{answer:?}");
+            assert!(answer.stderr.contains(told[0]), "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_denied() {
+    let spoilt: [Spoilt<Path>; 5] = [
+        ("a directory", |file| fs::create_dir_all(file).unwrap()),
+        ("a pipe", fifo),
+        ("a device", |file| {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            symlink("/dev/zero", file).unwrap();
+        }),
+        ("a link in a circle", |file| {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            symlink(file, file).unwrap();
+        }),
+        ("no UTF-8", |file| write(file, b"grant = false # \xff\n")),
+    ];
+    for (what, spoil) in spoilt {
+        for whose in ["user", "project"] {
+            let machine = Machine::new();
+            let top = machine.repository("repo");
+            let file = if whose == "user" { machine.user_settings() } else { top.join("toolgate.toml") };
+            spoil(&file);
+            let answer = machine.hook("claude-code").run(harmless(&top).to_string());
+            assert!(answer.is_refusal(), "{whose}: {what}: {answer:?}");
+            assert!(answer.reason().contains("toolgate.toml"), "{}", answer.reason());
+            assert!(answer.took < SOON, "{whose}: {what}: {:?}", answer.took);
+        }
+    }
+}
+
+#[test]
+fn settings_that_are_too_long_are_denied() {
+    let closes = "[[scope]]\npath = \"{worktree}\"\nrights = \"none\"\n";
+    let long = format!("# {}\n{closes}", "x".repeat(1 << 20));
+    for whose in ["user", "project"] {
+        let machine = Machine::new();
+        let top = machine.repository("repo");
+        let file = if whose == "user" { machine.user_settings() } else { top.join("toolgate.toml") };
+        write(&file, &long);
+        let answer = machine.hook("claude-code").run(harmless(&top).to_string());
+        assert!(matches!(answer.said(), Said::Deny(_)), "{whose}: {answer:?}");
+    }
+}
+
+#[test]
+fn something_else_in_place_of_dot_git_opens_nothing() {
+    let spoilt: [Spoilt<Path>; 5] = [
+        ("a pipe", fifo),
+        ("an empty file", |path| fs::write(path, "").unwrap()),
+        ("a very long file", |path| fs::write(path, format!("gitdir: {}", "x".repeat(1 << 20))).unwrap()),
+        ("a file of bytes", |path| fs::write(path, b"gitdir: \xff\n").unwrap()),
+        ("a link in a circle", |path| symlink(path, path).unwrap()),
+    ];
+    for (what, spoil) in spoilt {
+        let machine = Machine::new();
+        let top = machine.dir("project");
+        spoil(&top.join(".git"));
+        let session = machine.session("s", &top);
+        assert_eq!(session.write(top.join("a")), "nothing", "{what}");
+        assert_eq!(session.write(machine.path("a")), "deny", "{what}");
+        assert_eq!(session.read(machine.home().join("a")), "deny", "{what}");
+    }
+}

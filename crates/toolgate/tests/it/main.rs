@@ -1,0 +1,35 @@
+//! toolgate from outside: the built programs, spawned as a host spawns them, and the documents that speak of them.
+//!
+//! One binary: it is linked once. What tests share is in `support`. Nothing here changes what belongs to the process (its
+//! directory, its environment, its limits): a test that needs another one starts a child with it.
+
+#![cfg(test)]
+
+mod check;
+mod docs;
+mod fail_closed;
+mod gaps;
+mod hook;
+mod hosts;
+mod launch;
+mod mcp;
+mod packs;
+mod payloads;
+mod prompt;
+mod record;
+mod redaction;
+mod register;
+mod register_hosts;
+mod scan;
+mod scrub;
+mod settings;
+#[cfg(target_os = "linux")]
+mod shell_differential;
+#[cfg(target_os = "linux")]
+mod shell_specs;
+mod support;
+mod team;
+mod team_counts;
+#[path = "../../../gate/tests/it/test_machine.rs"]
+mod test_machine;
+mod workspace;

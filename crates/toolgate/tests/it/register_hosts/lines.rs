@@ -1,0 +1,154 @@
+//! The lines as a host starts them: through `sh` and `bash`, from any path, with a gate that works and one that
+//! does not.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use super::machine::{HOSTS, Machine, script};
+
+const SHELLS: &[&str] = &["sh", "bash"];
+
+/// The commands of the events before and after a call.
+fn commands(machine: &Machine, host: &str) -> (String, String) {
+    let (before, after) = match host {
+        "gemini" => ("BeforeTool", "AfterTool"),
+        _ => ("PreToolUse", "PostToolUse"),
+    };
+    (command(machine, host, before), command(machine, host, after))
+}
+
+fn command(machine: &Machine, host: &str, event: &str) -> String {
+    let settings: Value = serde_json::from_str(&machine.must(&["init", "--print", "--host", host])).unwrap();
+    settings["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_prompt_passes_whatever_becomes_of_toolgate() {
+    for (host, event) in
+        [("codex", "UserPromptSubmit"), ("gemini", "BeforeAgent"), ("qwen", "UserPromptSubmit")]
+    {
+        let machine = Machine::new();
+        let prompt = command(&machine, host, event);
+        let passes = |told: &str, what: &str| {
+            let output = start("sh", &machine, &prompt, told);
+            assert_eq!(output.status.code(), Some(0), "{host}, {what}");
+            let said = String::from_utf8(output.stdout).unwrap();
+            let stops = ["deny", "block", "\"continue\":false"].iter().any(|word| said.contains(word));
+            assert!(!stops, "{host}, {what}: {said}");
+        };
+        passes("no JSON at all", "an event that cannot be read");
+        passes(r#"{"prompt":7}"#, "a prompt that is no text");
+        fs::create_dir_all(machine.path("home/.config/toolgate")).unwrap();
+        fs::write(machine.path("home/.config/toolgate/toolgate.toml"), "broken = [").unwrap();
+        passes(r#"{"session_id":"s","cwd":"/","prompt":"do it"}"#, "settings that cannot be read");
+        for body in ["exit 1", "echo reason >&2; exit 2", "kill -KILL $$"] {
+            script(machine.binary(), body);
+            passes("event", body);
+        }
+        fs::remove_file(machine.binary()).unwrap();
+        passes("event", "a program that is not there");
+    }
+}
+
+fn start(shell: &str, machine: &Machine, command: &str, event: &str) -> Output {
+    let mut child = Command::new(shell)
+        .args(["-c", command])
+        .current_dir(machine.path("project"))
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // One that does not read has ended already.
+    let _ = child.stdin.take().unwrap().write_all(event.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn the_shell_denies_where_toolgate_cannot() {
+    for host in ["codex", "gemini", "qwen"] {
+        let machine = Machine::new();
+        let (gate, after) = commands(&machine, host);
+        // What toolgate does, and what the host gets from the gate: exit code, stdout, stderr.
+        let cases = [
+            ("cat; echo said; exit 0", 0, "eventsaid\n", ""),
+            ("echo json; echo reason >&2; exit 2", 2, "json\n", "reason\n"),
+            ("exit 1", 2, "", "could not run"),
+            ("exit 3", 2, "", "could not run"),
+            ("kill -KILL $$", 2, "", "could not run"),
+            ("kill -SEGV $$", 2, "", "could not run"),
+        ];
+        for shell in SHELLS {
+            for (body, code, stdout, stderr) in cases {
+                script(machine.binary(), body);
+                let output = start(shell, &machine, &gate, "event");
+                let said = String::from_utf8(output.stderr).unwrap();
+                assert_eq!(output.status.code(), Some(code), "{host}, {shell}, {body}: {said}");
+                assert_eq!(String::from_utf8(output.stdout).unwrap(), stdout, "{host}, {shell}, {body}");
+                assert!(
+                    said.contains(stderr) && said.is_empty() == stderr.is_empty(),
+                    "{host}, {shell}: {said}"
+                );
+                let heard = start(shell, &machine, &after, "event");
+                // Qwen Code shows the output whatever the hook says.
+                let withheld = if host == "qwen" { 0 } else { code };
+                assert_eq!(heard.status.code(), Some(withheld), "{host}, {shell}, {body}");
+                let said = String::from_utf8(heard.stderr).unwrap();
+                assert!(said.contains(stderr) || host == "qwen", "{host}, {shell}, {body}: {said}");
+            }
+            fs::set_permissions(machine.binary(), fs::Permissions::from_mode(0o644)).unwrap();
+            for missing in [false, true] {
+                if missing {
+                    fs::remove_file(machine.binary()).unwrap();
+                }
+                let output = start(shell, &machine, &gate, "event");
+                let said = String::from_utf8(output.stderr).unwrap();
+                assert_eq!(output.status.code(), Some(2), "{host}, {shell}: {said}");
+                assert!(said.contains("could not run, so this call is denied"), "{host}, {shell}: {said}");
+                let heard = start(shell, &machine, &after, "event");
+                let said = String::from_utf8(heard.stderr).unwrap();
+                let withheld = "could not run, so what the tool gave back is not shown";
+                assert_eq!(said.contains(withheld), host != "qwen", "{host}, {shell}: {said}");
+            }
+            script(machine.binary(), "exit 0");
+        }
+    }
+}
+
+#[test]
+fn any_path_survives_the_shell() {
+    for place in ["b in/toolgate", "it's \"here\"/toolgate", "a$HOME;b`c`/toolgate", "ünï*?[x]/toolgate"] {
+        let machine = Machine::with_binary(place);
+        for host in ["codex", "gemini", "qwen"] {
+            let (gate, _) = commands(&machine, host);
+            let (event, tool) =
+                if host == "gemini" { ("BeforeTool", "write_file") } else { ("PreToolUse", "write_file") };
+            let event = json!({
+                "hook_event_name": event,
+                "cwd": machine.path("project"),
+                "tool_name": tool,
+                "tool_input": { "file_path": "/toolgate-canary/x", "content": "x", "command": "echo > /toolgate-canary/x" },
+            });
+            for shell in SHELLS {
+                let output = start(shell, &machine, &gate, &event.to_string());
+                let said = String::from_utf8(output.stderr).unwrap();
+                assert_eq!(output.status.code(), Some(2), "{place}, {host}, {shell}: {said}");
+                assert!(
+                    !said.contains("could not run") && !said.is_empty(),
+                    "{place}, {host}, {shell}: {said}"
+                );
+            }
+        }
+        for (host, _, _) in HOSTS {
+            machine.must(&["init", "--yes", "--host", host]);
+        }
+        let said = machine.must(&["doctor"]);
+        assert_eq!(said.matches("\nactive: ").count(), HOSTS.len(), "{place}: {said}");
+    }
+}
