@@ -10,6 +10,7 @@ const RENAMED: &[(&[&str], &str, &str)] = &[
     (&[], "telling", "notices"),
     (&["activation"], "root_env", "root-env"),
     (&["activation"], "skip_untrusted", "skip-untrusted"),
+    (&["messages"], "outside", "outside-scope"),
     (&["command"], "fed_by", "fed-by"),
     (&["command"], "unless_text", "unless-text"),
     (&["policy", "destructive"], "allow_force_with_lease", "allow-force-with-lease"),

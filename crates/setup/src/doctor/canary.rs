@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
 
@@ -73,6 +73,7 @@ pub(super) fn canaries(
         checks.push(check.help("look at the line; `toolgate init` writes one that is known to be ours"));
         return;
     }
+    let _marked = Marked::begin(&subject.dirs.state);
     let project = subject.places.project.as_deref().unwrap_or(&subject.dirs.home);
     let (write, read) = (Probe::write(), Probe::read(project));
     let denied = ask(project, &write);
@@ -102,6 +103,25 @@ pub(super) fn canaries(
         Ok(_) => Check::new("canary-allow", Status::Ok, format!("a read of `{read}` was not denied")),
         Err(trouble) => Check::new("canary-allow", Status::Fail, format!("`{line}` {trouble}")).help(REPAIR),
     });
+}
+
+/// While it lives, calls without a session are recorded as canaries. Where the note of that cannot be written, the record
+/// counts them as calls; the diagnosis is the same.
+struct Marked<'s> {
+    state: &'s Path,
+}
+
+impl Marked<'_> {
+    fn begin(state: &Path) -> Marked<'_> {
+        let _ = toolgate_gate::canary::begin(state, SystemTime::now());
+        Marked { state }
+    }
+}
+
+impl Drop for Marked<'_> {
+    fn drop(&mut self) {
+        let _ = toolgate_gate::canary::end(self.state);
+    }
 }
 
 impl fmt::Display for Probe {

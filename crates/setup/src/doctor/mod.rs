@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_model::{Call, Phase, visible};
+use toolgate_policies::read_noting;
 use toolgate_team::Lockouts;
 
 use crate::compile::team_rules;
@@ -124,18 +125,28 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
     Diagnosis { host: host.id(), name: host.name(), active, checks }
 }
 
-/// What is wrong with `toolgate.toml`, the person's or the project's. Every call is denied until it is fixed.
-fn own_settings(subject: &Subject<'_>) -> Option<Check> {
+/// What is wrong with `toolgate.toml`, the person's or the project's: every call is denied until it is fixed. And which keys in
+/// it have another name now.
+fn own_settings(subject: &Subject<'_>) -> Vec<Check> {
     let (dirs, root) = (subject.dirs, subject.places.project.as_deref());
     let sources =
         SettingsSources { dirs, root, repository: None, team: &[], fixed: None, default: "worktree" };
-    match sources.rules(&this_machine()) {
-        Ok(_) | Err(NoRules::Stale) => None,
-        Err(NoRules::Broken(error)) => {
-            let check = Check::new("toolgate.toml", Status::Fail, format!("{error}"));
-            Some(check.help("fix that line; `toolgate schema` knows all that can be set"))
+    if let Err(NoRules::Broken(error)) = sources.rules(&this_machine()) {
+        let check = Check::new("toolgate.toml", Status::Fail, format!("{error}"));
+        return vec![check.help("fix that line; `toolgate schema` knows all that can be set")];
+    }
+    let mut checks = Vec::new();
+    for file in sources.files() {
+        let layer = fs::read_to_string(&file).ok().and_then(|text| read_noting(&text).ok());
+        for note in layer.into_iter().flat_map(|layer| layer.notes) {
+            let text = format!("{}: {note}", file.display());
+            checks.push(
+                Check::new("toolgate.toml", Status::Warn, text)
+                    .help("use the new name; the old one is read by this version only"),
+            );
         }
     }
+    checks
 }
 
 /// What is to be known of the project's team: its rules, its lockouts, a gate that a person has switched off.

@@ -1,5 +1,5 @@
 //! The documents say what is true. What can be made from the code is made from it and compared here
-//! (`UPDATE=1 cargo test -p toolgate --test docs` writes it); what a person writes is held to the files that
+//! (`UPDATE=1 cargo test -p toolgate --test it docs` writes it); what a person writes is held to the files that
 //! it names.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,12 +16,14 @@ use toolgate_policies::{POLICIES, PROFILES};
 /// A policy without a case file, and why.
 const WITHOUT_CASES: &[(&str, &str)] = &[(
     "hooks-off",
-    "a case has no way to hold a host's settings file; `crates/toolgate/tests/register.rs` does, in \
+    "a case has no way to hold a host's settings file; `crates/toolgate/tests/it/register.rs` does, in \
      `a_changed_settings_file_is_judged_as_the_client_reads_it`",
 )];
 
 /// Files of the policies crate that are no policy.
 const NO_POLICY: &[&str] = &[
+    "activation",
+    "checks",
     "command",
     "glob",
     "grant",
@@ -31,6 +33,10 @@ const NO_POLICY: &[&str] = &[
     "pattern",
     "project",
     "redaction",
+    "registry",
+    "renamed",
+    "response",
+    "rules",
     "settings",
     "team",
 ];
@@ -91,10 +97,10 @@ fn generated_documents_are_up_to_date() {
             stale.push(path);
         }
     }
-    assert!(stale.is_empty(), "stale: {stale:?}; run UPDATE=1 cargo test -p toolgate --test docs");
+    assert!(stale.is_empty(), "stale: {stale:?}; run UPDATE=1 cargo test -p toolgate --test it docs");
 }
 
-const GENERATED: &str = "<!-- Made from the code: UPDATE=1 cargo test -p toolgate --test docs -->\n";
+const GENERATED: &str = "<!-- Made from the code: UPDATE=1 cargo test -p toolgate --test it docs -->\n";
 
 fn policies() -> String {
     let mut page = format!("{GENERATED}\n# Policies\n\n");
@@ -261,13 +267,13 @@ fn secrets() -> String {
     page
 }
 
-/// The known gaps, by kind. `tests/gaps.rs` holds them to the truth.
+/// The known gaps, by kind. `gaps` holds them to the truth.
 fn residual_risk() -> String {
     let mut page = format!("{GENERATED}\n# Residual risk\n\n");
     page.push_str(
         "Shell commands of which the analysis does not see all, and which the profile `worktree` allows. These are the\n\
          ones that are known, from [cases/gaps.toml](../cases/gaps.toml); there will be others. Each is judged by\n\
-         `cargo test -p toolgate --test gaps`, so that none stays here when it is closed. `../y` is outside of the \
+         `cargo test -p toolgate --test it gaps`, so that none stays here when it is closed. `../y` is outside of the \
          worktree.\n\nRecorded as *not proved*: the record and `toolgate check` say that something in the call is not \
          known.\n*Not noticed*: it looks as if all were known. Those are faults, and wait for their repair.\n\n\
          | covered by | |\n|---|---|\n\

@@ -306,7 +306,7 @@ fn the_example_is_worth_it_and_loses_no_guidance() {
         fs::write(&shipped, &short).unwrap();
     }
     let current = fs::read_to_string(&shipped).is_ok_and(|shipped| shipped == short);
-    assert!(current, "stale: {}; run UPDATE=1 cargo test -p toolgate --test prompt", shipped.display());
+    assert!(current, "stale: {}; run UPDATE=1 cargo test -p toolgate --test it prompt", shipped.display());
 
     let mut kinds = std::collections::BTreeSet::new();
     for finding in report["findings"].as_array().unwrap() {

@@ -2,7 +2,7 @@
 //! that they touch has to be covered by an effect that was said before, or the analysis has to have said that it
 //! does not know.
 //!
-//! `TOOLGATE_COMMANDS=5000 TOOLGATE_SEED=7 cargo test -p toolgate --test shell_differential` runs more of them, and
+//! `TOOLGATE_COMMANDS=5000 TOOLGATE_SEED=7 cargo test -p toolgate --test it shell_differential` runs more of them, and
 //! others; `TOOLGATE_FIRST=n` begins further on, `TOOLGATE_MISSES=n` shows more misses than usual, `TOOLGATE_SHOW=1`
 //! prints each command with what was said and touched.
 

@@ -369,7 +369,7 @@ fn broken_rules_deny_every_call_and_say_where() {
         let Said::Deny(reason) = said else { panic!("{text}: {said:?}") };
         assert!(reason.contains(told), "{text}: {reason}");
         assert!(reason.contains("policies.json:"), "it names the line: {reason}");
-        assert!(reason.contains("a person has to mend the settings"), "{reason}");
+        assert!(reason.contains("a person has to fix the settings"), "{reason}");
     }
 }
 

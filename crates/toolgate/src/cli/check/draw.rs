@@ -275,7 +275,7 @@ fn elements<'a>(
         }
     }
     if let Some(text) = about_all.or_else(|| (!drawn).then(|| "does nothing that counts".to_owned())) {
-        let strict = explanation.verdict.decision() != Decision::Allow;
+        let strict = explanation.verdict.decision().objects();
         snippet = snippet.annotation(kind(strict).span(abridged.range(whole)).label(text));
     }
     std::iter::once(snippet.into()).chain(scripts).collect()

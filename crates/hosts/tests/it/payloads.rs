@@ -1,19 +1,11 @@
 //! What the clients really send: every captured event is read without loss, and every tool in it is known.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test may fail, and reads its payloads from the disk"
-)]
-
-mod support;
-
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::{CAPTURED, Payload, payloads};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use support::{CAPTURED, Payload, payloads};
 use toolgate_hosts::host;
 use toolgate_model::{Action, Call, PathArg, Phase};
 

@@ -4,20 +4,10 @@
 //! What a client does is written here once more, in [`obeyed`] and [`shown`], as it was observed: not as our encoders mean it.
 //! What a reply says of itself for the record is held against the same reading.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::disallowed_methods,
-    reason = "a test may fail, and reads its payloads from the disk"
-)]
-
-mod support;
-
 use std::collections::HashSet;
 
+use crate::support::{CAPTURED, Payload, payloads};
 use serde_json::{Value, json};
-use support::{CAPTURED, Payload, payloads};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
     ActivationState, Agent, Answer, Call, Decision, Facts, Finding, FindingKind, Phase, Places, Policy,
