@@ -1,5 +1,5 @@
-//! Compiles `specs/*.toml` into static tables, so that a hook process parses none of them. Likewise `src/code/calls/*.txt`, see
-//! `build/calls.rs`.
+//! Compiles `specs/*.toml` into static tables, so that a hook process parses none of them. Likewise
+//! `src/code/calls/*.txt`, see `build/calls.rs`.
 //!
 //! The tables hold numbers and one text, no pointers: the loader has nothing to relocate, and a command's
 //! options and their spellings lie side by side.

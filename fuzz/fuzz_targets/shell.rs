@@ -5,8 +5,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use toolgate_shell::{
-    Arithmetic, Assignment, Command, Element, Index, CommandKind, List, Operation, Part, RedirectTarget, Span,
-    Value, Word, parse, parse_arithmetic, parse_word,
+    Arithmetic, Assignment, Command, CommandKind, Element, Index, List, Operation, Part, RedirectTarget,
+    Span, Value, Word, parse, parse_arithmetic, parse_word,
 };
 
 fuzz_target!(|text: &str| {

@@ -1,13 +1,13 @@
-//! The one matcher of wildcards. Globs of declarations and settings, patterns of rules and words of the shell have signs and rules
-//! of their own; how a star is laid over a text is the same for all of them, and stands here.
+//! The one matcher of wildcards. Globs of declarations and settings, patterns of rules and words of the shell have
+//! signs and rules of their own; how a star is laid over a text is the same for all of them, and is written here once.
 //!
-//! Against whom: a pattern that takes for ever. Only the last star is ever tried again, so the time is at most the length of the
-//! pattern times that of the text.
+//! Against whom: a pattern that takes for ever. Only the last star is ever tried again, so the time is at most the
+//! length of the pattern times that of the text.
 
 /// Whether a pattern fits all of a text. Both are lists of anything: letters, or the names of a path.
 ///
-/// `is_star` says which parts of the pattern stand for any number of things. `takes` is asked about the others: how many parts, from
-/// the first of those that it is given, one thing of the text takes up; `None` if it does not fit.
+/// `is_star` says which parts of the pattern stand for any number of things. `takes` is asked about the others: how
+/// many parts, from the first of those that it is given, one thing of the text takes up; `None` if it does not fit.
 pub fn wildcard_fits<P, T>(
     pattern: &[P],
     text: &[T],

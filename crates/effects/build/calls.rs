@@ -1,5 +1,5 @@
-//! Compiles `src/code/calls/*.txt` into static tables: the names of a language as one text, and their meanings as values of the
-//! enums of `src/code/calls.rs`. A meaning that these do not have does not compile.
+//! Compiles `src/code/calls/*.txt` into static tables: the names of a language as one text, and their meanings as
+//! values of the enums of `src/code/calls.rs`. A meaning that these do not have does not compile.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,8 +1,8 @@
 //! Bounds: how much of a command is walked.
 //!
-//! Against whom: a command that would keep the gate busy until it is late, or that hides what it does behind more than anybody
-//! can follow. Only this file says "too much", and it always does so with an `Unknown`, which is denied: what lies beyond a
-//! bound is never taken for nothing.
+//! Against whom: a command that would keep the gate busy until it is late, or that hides what it does behind more than
+//! anybody can follow. Only this file says "too much", and it always does so with an `Unknown`, which is denied: what
+//! lies beyond a bound is never taken for nothing.
 
 use toolgate_model::{Gap, Unknown};
 

@@ -1,8 +1,8 @@
 //! Control: ways that lead elsewhere than to the next command.
 //!
-//! A command may fail, and then the shell is still where it was. `return`, `break` and `continue` go on further out, with what
-//! the shell has at that point. Functions end with their own variables; children end with their traps. Whoever writes a command
-//! chooses among these ways, so each of them is walked and what they leave is joined.
+//! A command may fail, and then the shell is still where it was. `return`, `break` and `continue` go on further out,
+//! with what the shell has at that point. Functions end with their own variables; children end with their traps.
+//! Whoever writes a command chooses among these ways, so each of them is walked and what they leave is joined.
 
 use std::rc::Rc;
 

@@ -1,7 +1,7 @@
 //! What the command itself has changed on the disk so far.
 //!
-//! Against whom: a command that writes a script and then runs it, or that makes a link and then writes through it. The disk that we
-//! look at does not have these yet.
+//! Against whom: a command that writes a script and then runs it, or that makes a link and then writes through it. The
+//! disk that we look at does not have these yet.
 
 use std::path::Path;
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 //! Doubts: what the walk has lost sight of.
 //!
-//! A doubt that came up in one branch or child counts until the end, wherever the walk goes: it is not known when the parts of a
-//! command really run.
+//! A doubt that came up in one branch or child counts until the end, wherever the walk goes: it is not known when the
+//! parts of a command really run.
 
 use toolgate_model::Gap;
 

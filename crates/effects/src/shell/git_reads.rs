@@ -1,7 +1,7 @@
 //! git shows files too: a revision's by its name, and whatever changed in passing.
 //!
-//! What is named counts as read. What is not named counts as read where the index has a file of secrets that the paths of the
-//! command do not leave out; a repository without one is not concerned.
+//! What is named counts as read. What is not named counts as read where the index has a file of secrets that the paths
+//! of the command do not leave out; a repository without one is not concerned.
 
 use std::path::Path;
 

@@ -4,14 +4,16 @@
 //! far; of two branches it takes both and joins what they leave; a loop is walked until nothing new comes of it. Where
 //! knowledge ends, there is an [`Unknown`](toolgate_model::Unknown), never nothing.
 //!
-//! Reading order: [`walk`] (lists, pipelines, compound commands) → [`simple`] and [`redirect`] → [`expand`] (words) → [`run`]
-//! (which program a command is) → [`builtins`], or [`apply`] (what the spec of a program says of its words) and [`programs`] (what no
-//! spec can say). [`places`] turns words into files and directories.
+//! Reading order: [`walk`] (lists, pipelines, compound commands) → [`simple`] and [`redirect`] → [`expand`] (words) →
+//! [`run`] (which program a command is) → [`builtins`], or [`apply`] (what the spec of a program says of its words) and
+//! [`programs`] (what no spec can say). [`places`] turns words into files and directories.
 //!
-//! An [`Interpreter`] is made of parts. Each has a file of its own, and no other file touches its fields: [`state`] is the shell at
-//! this moment with what it has changed on the [`disk`], [`bounds`] how much may still be walked, [`trace`] where in the call's text we are, [`streams`] what the present
-//! command reads, [`control`] the ways that lead elsewhere than to the next command, [`spelling`] the present command as it is
-//! written, [`scripts`] the code that runs, [`doubts`] what was lost sight of, and [`report`] what was found.
+//! An [`Interpreter`] is made of parts, each in a file of its own, and no other file touches its fields: [`bounds`] is
+//! how much may still be walked, [`trace`] where in the call's text we are, [`streams`] what the present command reads,
+//! [`control`] the ways that lead elsewhere than to the next command, [`spelling`] the present command as it is
+//! written, [`scripts`] the code that runs, [`doubts`] what was lost sight of, [`report`] what was found. [`state`] is
+//! the shell at this moment, with what it has changed on the [`disk`]. It alone is copied where the shell forks and
+//! joined where ways meet; its plain values are open, as bash has them.
 
 mod apply;
 mod bounds;

@@ -1,7 +1,7 @@
 //! Streams: what the present command reads, and which programs it comes from.
 //!
-//! Rules about `curl … | sh` ask who feeds whom, so every program that was met is remembered here, and for each command those
-//! whose output reaches it: by a pipe, by a substitution in its words, or by a file that stands for a process.
+//! Rules about `curl … | sh` ask who feeds whom, so every program that was met is remembered here, and for each command
+//! those whose output reaches it: by a pipe, by a substitution in its words, or by a file that stands for a process.
 
 use toolgate_shell::{Command, List};
 
