@@ -12,7 +12,7 @@ use toolgate_gate::gather::Surroundings;
 use toolgate_gate::line::consider;
 use toolgate_gate::options::SessionOptions;
 use toolgate_gate::session::{Session, session};
-use toolgate_gate::settings::Rules;
+use toolgate_gate::settings::RulesInForce;
 use toolgate_hosts::tools_like;
 use toolgate_model::{Call, Json};
 use toolgate_policies::{Settings, read, stack};
@@ -79,7 +79,7 @@ impl Place {
     fn finds(&self, settings: &Settings, reason: &str, command: &str) -> bool {
         let cwd = self.root.path().join("work");
         let call = call(command, cwd.to_str().unwrap());
-        let rules = Rules { layers: vec![settings.clone()], digest: String::new() };
+        let rules = RulesInForce { layers: vec![settings.clone()], digest: String::new() };
         let around = Surroundings::new(&self.machine, &call, self.session.clone(), rules, |_| None);
         let verdict = consider(&self.machine, &call, &around).verdict;
         verdict

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::support::squad::{Squad, question};
 use crate::support::{Answer, Machine, Session, event, write};
 use serde_json::{Value, json};
-use toolgate_evidence::{Ledger, SessionCounts, Tally, entries};
+use toolgate_evidence::{Ledger, Records, SessionCounts, Tally};
 use toolgate_secrets::redact;
 
 /// As many as a host may start at once, and more.
@@ -56,7 +56,7 @@ fn recorded(machine: &Machine, session: &str, decision: &str) -> usize {
 fn counted(machine: &Machine, session: &str) -> SessionCounts {
     let ledger = Ledger::at(&machine.state());
     let kept = Tally::peek(&ledger, &redact(session)).unwrap();
-    let all: Vec<_> = entries(&machine.state()).unwrap().map(Result::unwrap).collect();
+    let all: Vec<_> = Ledger::at(&machine.state()).all().unwrap().map(Result::unwrap).collect();
     let own: Vec<_> = all.iter().filter(|entry| entry.session == session && !entry.is_repair()).collect();
     assert_eq!(kept, SessionCounts::of(own.iter().copied()), "the tally is what the ledger says");
     let report = toolgate_evidence::verify(&machine.state()).unwrap();
