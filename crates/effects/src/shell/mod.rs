@@ -190,6 +190,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         let list = self.store.trees.alloc(list);
         self.doubts = Doubts::of(text);
         self.landing(|shell| shell.list(list));
+        self.run_waiting();
         self.run_again();
         self.run_traps();
         if let Some(error) = error {

@@ -28,7 +28,8 @@ impl<'t> Interpreter<'t, '_> {
         let bare = self.written.replace_bare(command.redirects.is_empty());
         let mut outcome = if words.is_empty() {
             let plain = !self.streams.has_substituted();
-            self.redirected(redirected, |_| {
+            self.redirected(redirected, |shell| {
+                shell.streams.replace_waiting(own_waiting);
                 if plain { Outcome::sure(Flow::Nothing) } else { Outcome::of(Flow::Nothing) }
             })
         } else {

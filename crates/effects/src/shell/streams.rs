@@ -162,6 +162,13 @@ impl<'t> Interpreter<'t, '_> {
         (out, self.streams.ran.get(before..).unwrap_or_default().to_vec())
     }
 
+    /// `>( … )` in words that belong to no simple command: `for x in >(rm y)`, `{ a; } > >(rm y)`.
+    pub(super) fn run_waiting(&mut self) {
+        for (_, list) in std::mem::take(&mut self.streams.waiting) {
+            self.unfed(|shell| shell.forked(|shell| shell.list(list)));
+        }
+    }
+
     /// Walks with this input.
     pub(super) fn reading<T>(&mut self, stdin: Flow, walk: impl FnOnce(&mut Self) -> T) -> T {
         let stdin = self.streams.replace_stdin(stdin);
