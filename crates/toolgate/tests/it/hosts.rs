@@ -201,6 +201,28 @@ fn every_host_is_denied_what_lies_outside_and_nothing_inside() {
 }
 
 #[test]
+fn the_record_says_what_every_host_was_answered() {
+    for teller in TELLERS {
+        let yard = Yard::new();
+        let host = teller.host;
+        let shell = |command: String| {
+            let answer = teller.call(&yard, teller.shell, &json!({ "command": command }));
+            (answer, yard.machine.last_record())
+        };
+        let (denied, record) = shell(format!("echo x > {}", yard.outside("f")));
+        assert!((teller.denies)(&denied), "{host}: {denied:?}");
+        assert_eq!((&record["host"], &record["answer"]), (&json!(host), &json!("deny")), "{record}");
+        let (passed, record) = shell("echo x > new.txt".to_owned());
+        let silent = matches!(
+            passed.stdout.trim(),
+            "" | "{}" | r#"{"decision":"allow"}"# | r#"{"action":"continue"}"#
+        );
+        let expected = if silent { "silence" } else { "rewrite" };
+        assert_eq!(record["answer"], expected, "{host}: {passed:?} {record}");
+    }
+}
+
+#[test]
 fn a_patch_is_judged_by_all_files_that_it_names() {
     type Input = fn(String) -> Value;
     let yard = Yard::new();
@@ -715,6 +737,7 @@ fn no_secret_in_an_output_reaches_the_model() {
             assert!(!answer.stdout.contains(&token()), "{}: {answer:?}", given.host);
             let expected = (given.shows)(&output, NOTE);
             assert_eq!(restored(&answer.stdout), expected, "{}: {answer:?}", given.host);
+            assert_eq!(yard.machine.last_record()["answer"], "redact", "{}", given.host);
 
             let clean = (given.output)(&around("nothing"));
             let answer = yard.hook(given.host, given.event, &(given.tell)(&clean, &yard.work));
@@ -724,6 +747,7 @@ fn no_secret_in_an_output_reaches_the_model() {
                 "{}: {answer:?}",
                 given.host
             );
+            assert_eq!(yard.machine.last_record()["answer"], "silence", "{}", given.host);
         }
     }
 }

@@ -17,6 +17,7 @@ mod packs;
 mod payloads;
 mod prompt;
 mod record;
+mod record_fields;
 mod redaction;
 mod register;
 mod register_hosts;
