@@ -1,5 +1,7 @@
 //! Every program is run as its head says, and has to print what it promises.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -39,7 +41,7 @@ fn embed_runs_what_is_allowed_and_nothing_else() {
     let (home, project) = project();
     let other = home.path().join("other");
     std::fs::create_dir(&other).unwrap();
-    let secret = r#"printf 'ghp_'; printf 'a1B2%.0s' 1 2 3 4 5 6 7 8 9"#;
+    let secret = "printf 'ghp_'; printf 'a1B2%.0s' 1 2 3 4 5 6 7 8 9";
     let commands = ["echo hello > a; cat a", "rm -rf ../other", secret];
     let said = stdout(&run(env!("CARGO_BIN_EXE_embed"), &project, &commands, ""));
     assert!(said.starts_with("allow: echo hello > a; cat a\n  | hello\ndeny: rm -rf ../other\n"), "{said}");

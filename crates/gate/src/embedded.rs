@@ -121,6 +121,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test writes a settings file, as a person would")]
     fn settings_that_nobody_can_read_and_a_panic_are_denials() {
         let home = tempfile::tempdir().unwrap();
         let event = event(home.path());

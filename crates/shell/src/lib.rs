@@ -9,7 +9,7 @@
 //! is an error.
 //!
 //! ```
-//! use toolgate_shell::{Kind, Part, parse};
+//! use toolgate_shell::{CommandKind, Part, parse};
 //!
 //! let text = r#"echo "$(rm -r build)" > log"#;
 //! let parsed = parse(text);
@@ -20,7 +20,7 @@
 //! assert_eq!(command.redirects.len(), 1);
 //!
 //! // A substitution in quotes is a list of commands like any other.
-//! let Kind::Simple { words, .. } = &command.kind else { panic!("not a simple command") };
+//! let CommandKind::Simple { words, .. } = &command.kind else { panic!("not a simple command") };
 //! let [Part::Double(parts)] = &words[1].parts[..] else { panic!("not in double quotes") };
 //! let [Part::Substitution(inner)] = &parts[..] else { panic!("not a substitution") };
 //! let span = inner.items[0].first.commands[0].span;
@@ -34,7 +34,7 @@
 //! It reads as bash 5.2 does when it is run with `-c`: no `posix` mode, no aliases, `extglob` off. Patterns such as
 //! `@(a|b)` are read all the same. What a command would do is the next crate's work: `toolgate-effects`.
 //!
-//! Reading order: [`parse`] → [`Parsed`] → [`List`] → [`Command`] → [`Kind`] → [`Word`] → [`Part`].
+//! Reading order: [`parse`] → [`Parsed`] → [`List`] → [`Command`] → [`CommandKind`] → [`Word`] → [`Part`].
 
 mod ansi;
 mod braces;
