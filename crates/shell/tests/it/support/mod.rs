@@ -66,7 +66,9 @@ impl Seen {
                     self.list(condition, depth);
                     self.list(body, depth);
                 }
-                otherwise.iter().for_each(|list| self.list(list, depth));
+                if let Some(list) = otherwise {
+                    self.list(list, depth);
+                }
             }
             CommandKind::While { condition, body, .. } => {
                 self.list(condition, depth);
@@ -77,7 +79,9 @@ impl Seen {
                 self.list(body, depth);
             }
             CommandKind::ForArithmetic { clauses, body } => {
-                clauses.iter().for_each(|clause| self.parts(&clause.parts, depth));
+                for clause in clauses {
+                    self.parts(&clause.parts, depth);
+                }
                 self.list(body, depth);
             }
             CommandKind::Case { subject, arms } => {
@@ -116,7 +120,9 @@ impl Seen {
     }
 
     fn words(&mut self, words: &[Word<'_>], depth: usize) {
-        words.iter().for_each(|word| self.parts(&word.parts, depth));
+        for word in words {
+            self.parts(&word.parts, depth);
+        }
     }
 
     fn parts(&mut self, parts: &[Part<'_>], depth: usize) {
@@ -157,7 +163,9 @@ impl Seen {
             }
             Operation::Slice { offset, length } => {
                 self.parts(&offset.parts, depth);
-                length.iter().for_each(|length| self.parts(&length.parts, depth));
+                if let Some(length) = length {
+                    self.parts(&length.parts, depth);
+                }
             }
         }
     }
