@@ -6,6 +6,7 @@
 #![cfg(test)]
 
 mod check;
+mod counts;
 mod docs;
 mod fail_closed;
 mod gaps;

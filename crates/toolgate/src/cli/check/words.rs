@@ -84,11 +84,14 @@ pub(super) fn why(gap: Gap) -> String {
     }
 }
 
-/// ` (outside: denied by outside-scope)`
+/// ` (denied by outside-scope)`, ` (main-checkout: denied by outside-scope)`, ` (denied by destructive: git-clean)`
 pub(super) fn objections<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> String {
     let mut said: Vec<String> = Vec::new();
     for finding in findings {
-        let text = format!("{}: {} by {}", finding.kind.word(), decided(finding.decision), finding.policy);
+        let Finding { kind, policy, rule, .. } = finding;
+        let kind = if kind.word() == *policy { String::new() } else { format!("{}: ", kind.word()) };
+        let rule = if rule.is_empty() { String::new() } else { format!(": {rule}") };
+        let text = format!("{kind}{} by {policy}{rule}", decided(finding.decision));
         if !said.contains(&text) {
             said.push(text);
         }
