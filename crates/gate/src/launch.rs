@@ -143,7 +143,7 @@ mod tests {
 
     fn line() -> LaunchLine {
         LaunchLine::new(Path::new("/opt/it's \"$HOME\"/toolgate"), Path::new("/home/me/state"), Some("s-1"))
-            .unline()
+            .unwrap()
     }
 
     fn wanted() -> Redaction {
@@ -154,7 +154,7 @@ mod tests {
     fn what_is_wrapped_is_known_again() {
         for command in COMMANDS {
             for wanted in [usual(), wanted()] {
-                let text = line().around(command, &wanted).unline();
+                let text = line().around(command, &wanted).unwrap();
                 assert!(text.ends_with(command) && text.lines().count() == 1 + command.lines().count());
                 assert_eq!(line().inside(&text), Some(*command), "{text}");
             }
@@ -163,9 +163,9 @@ mod tests {
 
     #[test]
     fn a_look_alike_is_not() {
-        let text = line().around("git status", &usual()).unline();
+        let text = line().around("git status", &usual()).unwrap();
         let other = |binary, state, session| {
-            LaunchLine::new(Path::new(binary), Path::new(state), session).unline().inside(&text).is_some()
+            LaunchLine::new(Path::new(binary), Path::new(state), session).unwrap().inside(&text).is_some()
         };
         assert!(!other("/tmp/toolgate", "/home/me/state", Some("s-1")));
         assert!(!other("/opt/it's \"$HOME\"/toolgate", "/tmp", Some("s-1")));
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn only_one_line_is_taken_off() {
-        let once = line().around("git status", &usual()).unline();
-        let twice = line().around(&once, &usual()).unline();
+        let once = line().around("git status", &usual()).unwrap();
+        let twice = line().around(&once, &usual()).unwrap();
         assert_eq!(line().inside(&twice), Some(once.as_str()));
     }
 
@@ -199,7 +199,7 @@ mod tests {
                 let quoted = command.replace('\'', "'\"'\"'");
                 format!("source x 2>/dev/null || true && eval '{quoted}' && pwd -P >| y")
             };
-            let text = client(&line().around(command, &wanted()).unline());
+            let text = client(&line().around(command, &wanted()).unwrap());
             assert_eq!(without_line(text.as_bytes()), Some(client(command).into_bytes()));
         }
         assert_eq!(without_line(b"git status"), None);
