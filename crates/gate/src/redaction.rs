@@ -163,6 +163,7 @@ fn length_of_string(json: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Disk;
 
     #[test]
     fn own_patterns_are_replaced_in_values_only() {

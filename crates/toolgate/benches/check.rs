@@ -11,9 +11,13 @@ use std::time::{Duration, Instant};
 
 use toolgate_effects::{Scene, analyse};
 use toolgate_gate::disk::Disk;
-use toolgate_gate::observe::{Circumstances, judge};
+use toolgate_gate::gather::Surroundings;
+use toolgate_gate::line::consider;
+use toolgate_gate::machine::ThisMachine;
+use toolgate_gate::session::Session;
+use toolgate_gate::settings::RulesInForce;
 use toolgate_hosts::host;
-use toolgate_model::{ActivationState, Decision, Host, Place, Places, Resolver};
+use toolgate_model::{Decision, Host, Place, Places, Resolver};
 use toolgate_policies::{Settings, stack};
 
 /// A worktree on the disk, its places, and the default profile.
@@ -59,20 +63,10 @@ fn check(event: String) -> impl Fn() -> Decision {
     let claude: &'static dyn Host = host("claude-code").expect("the host");
     let event: &'static [u8] = event.leak().as_bytes();
     let call = claude.decode(None, event).expect("an event");
-    move || {
-        let known = Circumstances {
-            world: &Disk::default(),
-            layers: std::slice::from_ref(&YARD.settings),
-            places: &YARD.places,
-            activation: ActivationState::default(),
-            team: &toolgate_model::Team::default(),
-            config: None,
-            tmp: None,
-            unset: &|_| true,
-            env_root: &|_| None,
-        };
-        judge(&call, &known).decision()
-    }
+    let session = Session { places: YARD.places.clone(), user: String::new() };
+    let rules = RulesInForce { layers: vec![YARD.settings.clone()], digest: String::new() };
+    let around = Surroundings::new(&ThisMachine::new(None), &call, session, rules, |_| None);
+    move || consider(&ThisMachine::new(None), &call, &around).verdict.decision()
 }
 
 fn inside() -> String {

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use runner::{Runner, lay_out, run_in_turns};
 use serde_json::{Value, json};
-use toolgate_evidence::{Counted, Digest, Draft, Ledger, Tally};
+use toolgate_evidence::{Activity, Digest, Draft, Ledger, Tally};
 use toolgate_model::{Decision, FindingKind};
 use toolgate_secrets::redact;
 use toolgate_team::{LockoutFiles, Lockouts, NewLockout};
@@ -133,7 +133,7 @@ fn call(number: u64, time: SystemTime) -> Draft {
         .arg(redact("file_path"), redact(&path))
         .input(Digest::of(path.as_bytes()));
     match number % 10 {
-        0 => draft.counting(Counted::Question),
+        0 => draft.counting(Activity::Question),
         1 => draft.decision(Decision::Deny).finding(
             "reviewer-lockout",
             FindingKind::LockedOut,
@@ -158,7 +158,7 @@ fn fill(state: &Path, length: u64) {
         let mut file = BufWriter::with_capacity(1 << 20, File::create(&path).expect("a file"));
         let mut written = 0;
         while seq <= length && written < FULL_AT {
-            let mut entry = call(seq, start + Duration::from_millis(300 * seq)).into_entry();
+            let mut entry = call(seq, start + Duration::from_millis(300 * seq)).into_record();
             (entry.seq, entry.prev) = (seq, prev);
             let mut line = serde_json::to_vec(&entry).expect("a line");
             prev = Digest::of(&line).hex();

@@ -138,7 +138,7 @@ fn shell(cwd: &Path, command: &str) -> Vec<Asked> {
 #[test]
 fn every_host_gets_its_answer_and_the_record_says_the_same() {
     let desk = Desk::new();
-    let (mut asked, mut answers) = (0, Vec::new());
+    let mut asked = 0;
     for (command, expected, decision) in
         [("cat src/main.rs", Answer::Silence, "allow"), ("echo x > /etc/passwd", Answer::Deny, "deny")]
     {
@@ -158,7 +158,6 @@ fn every_host_gets_its_answer_and_the_record_says_the_same() {
                 (&json!(one.host), &json!(decision)),
                 "{record}"
             );
-            answers.push(record["answer"].clone());
             assert_eq!(record["answer"], expected.word(), "{record}");
         }
     }
@@ -179,23 +178,20 @@ fn the_record_is_about_the_machine_that_was_given_and_no_other() {
         (&json!("workbench"), &json!("4000000000")),
         "{record}"
     );
-    assert_eq!((&record["micros"], &record["call"]), (&json!(321), &json!("toolu_1")), "{record}");
+    assert_eq!(record["micros"], 321, "{record}");
     assert_eq!(record["root"], json!(desk.project()), "{record}");
 }
 
 #[test]
 fn the_environment_is_the_one_that_was_given() {
     let desk = Desk::new();
-    let asked = claude_code(&desk.project(), "Bash", &json!({ "command": "echo x > \"$NOWHERE/a\"" }));
-    // Unset, the variable is empty, and the file is at the top of the disk.
-    assert_eq!(desk.ask(&desk.machine(), &asked).unwrap().answer, Answer::Deny);
-    let records = desk.records();
-    assert_eq!(records[0]["findings"][0]["path"], "/a", "{}", records[0]);
-    // Set, it can be anything.
+    let elsewhere = desk.home().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
     let mut machine = desk.machine();
-    machine.variables.insert("NOWHERE", desk.project().into());
-    let _ = desk.ask(&machine, &asked).unwrap();
-    assert_ne!(desk.records()[1]["findings"][0]["path"], "/a");
+    machine.variables.insert("CLAUDE_PROJECT_DIR", elsewhere.clone().into());
+    let reply = desk.write_inside(&machine).unwrap();
+    assert_eq!(reply.answer, Answer::Deny, "the session is elsewhere: {reply:?}");
+    assert_eq!(desk.records()[0]["root"], json!(elsewhere));
 }
 
 #[test]

@@ -82,10 +82,7 @@ root: /m/work
 fn the_way_through_wrappers_is_told() {
     let desk = Desk::new();
     let drawing = desk.drawn("sudo env A=1 bash -c 'rm -rf ../x'");
-    holds(
-        &drawing,
-        &["deletes /m/x and all below through sudo → env → bash -c (denied by outside-scope)"],
-    );
+    holds(&drawing, &["deletes /m/x and all below through sudo → env → bash -c (denied by outside-scope)"]);
     let lines = desk.check(["--effects", "sudo env A=1 bash -c 'rm -rf ../x'"]);
     assert_eq!(lines.code(), Some(2));
     holds(

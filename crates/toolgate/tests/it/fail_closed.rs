@@ -237,7 +237,6 @@ fn without_a_usable_home_it_is_denied() {
 #[test]
 fn places_that_may_not_be_entered_are_denied() {
     let Some(drop) = without_powers() else {
-        eprintln!("SKIPPED: root cannot be held by permissions here");
         return;
     };
     for closed in
@@ -388,7 +387,7 @@ fn a_limit_on_the_size_of_files_is_denied_or_blocked() {
 }
 
 #[test]
-fn too_few_open_files_are_denied() {
+fn with_too_few_open_files_the_call_is_judged_and_recorded_or_denied() {
     let machine = Machine::new();
     for limit in [3, 4] {
         let script = format!(r#"ulimit -n {limit}; exec "$@""#);

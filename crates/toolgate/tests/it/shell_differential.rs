@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::commands::{self, Dice};
 use crate::support::said::said;
+use crate::support::skipped;
 use crate::support::watch::{Kind, Said, Scratch, Touch, cannot_watch, covers, loudly};
 use toolgate_model::{Access, Reach};
 
@@ -68,7 +69,7 @@ fn compare(number: usize, seed: usize, ask: impl Fn(&Scratch, &str) -> Option<Ve
 #[test]
 fn every_touch_is_said() {
     if let Some(why) = cannot_watch() {
-        loudly(&format!("\n!! NOT RUN: the differential test of shell commands: {why}\n"));
+        skipped(&format!("the differential test of shell commands: {why}"));
         return;
     }
     let (count, seed) = (number("TOOLGATE_COMMANDS", COMMANDS), number("TOOLGATE_SEED", 1));
@@ -112,7 +113,7 @@ fn every_touch_is_said() {
 #[test]
 fn the_watch_sees_what_happens() {
     if let Some(why) = cannot_watch() {
-        loudly(&format!("\n!! NOT RUN: the test of the watch: {why}\n"));
+        skipped(&format!("the test of the watch: {why}"));
         return;
     }
     for (command, expected) in [
@@ -162,7 +163,7 @@ fn the_watch_sees_what_happens() {
 #[test]
 fn silence_is_found_out() {
     if let Some(why) = cannot_watch() {
-        loudly(&format!("\n!! NOT RUN: the test of the differential test: {why}\n"));
+        skipped(&format!("the test of the differential test: {why}"));
         return;
     }
     let outcomes: Vec<Outcome> = (0..12).map(|number| compare(number, 1, |_, _| Some(Vec::new()))).collect();
