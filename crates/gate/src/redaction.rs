@@ -188,7 +188,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "the test looks at what was left on the disk")]
     fn the_same_secret_has_the_same_end_within_a_session() {
         let state = tempfile::tempdir().unwrap();
-        let disk = crate::disk::Disk::default();
+        let disk = Disk::default();
         let end = |session, secret: &[u8]| Marker::new(&disk, state.path(), Some(session)).end(secret);
         assert_eq!(end("a", b"hunter2"), end("a", b"hunter2"));
         assert_ne!(end("a", b"hunter2"), end("b", b"hunter2"));
