@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use toolgate_policies::{POLICIES, PROFILES, rules};
 
+/// What a number counts.
+type Count = fn() -> usize;
+
 /// A document, what stands before the number, what stands behind it, and what it counts.
-const COUNTED: &[(&str, &str, &str, fn() -> usize)] = &[
+const COUNTED: &[(&str, &str, &str, Count)] = &[
     ("README.md", "What commands mean is data: ", " files in [crates/effects/specs]", specs),
     ("README.md", "describe programs under ", " names.", names),
     ("README.md", "names. ", " rules in ", || rules().count()),
@@ -52,7 +55,7 @@ fn written(count: usize) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
