@@ -397,7 +397,11 @@ fn is_named_truly(file: &str, word: &str, own_tests: &BTreeSet<String>) -> bool 
         None if file.starts_with("cases/policies/") => {
             let cases: toml::Table = text.parse().unwrap();
             let mut cases = cases["case"].as_array().unwrap().iter();
-            cases.any(|case| case.get("id").and_then(toml::Value::as_str) == Some(word))
+            cases.any(|case| {
+                let is_id = case.get("id").and_then(toml::Value::as_str) == Some(word);
+                // Or what the agent has to be told in one of them.
+                is_id || case.get("detail").is_some_and(|detail| detail.to_string().contains(word))
+            })
         }
         _ => text.contains(word),
     }
