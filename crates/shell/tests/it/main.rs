@@ -2,7 +2,6 @@
 
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the tests run bash and look at the clock")]
-#![expect(clippy::needless_for_each, reason = "a walk over a tree reads better in one line")]
 
 mod bounds;
 mod corpus;
