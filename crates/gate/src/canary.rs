@@ -1,31 +1,35 @@
 //! The doctor's own calls. They are recorded like any other, and marked, so that nobody counts them as attacks.
 //!
 //! Against whom: an agent that would have its own calls taken for canaries. The note lies in the state directory, which no agent
-//! writes; it holds for calls without a session only, which the doctor's are and an agent's are not; and it ends by itself.
+//! writes; it holds for calls without a session that name the very files of the doctor's probes; and it ends by itself.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use toolgate_model::Call;
+use toolgate_model::{Call, Json};
 
 use crate::machine::Machine;
 use crate::store::{remove, write_private};
 
 /// A diagnosis does not take longer.
 const LONGEST: Duration = Duration::from_mins(2);
-/// A time in seconds.
-const LONGEST_NOTE: usize = 64;
+/// A time in seconds, and a few paths.
+const LONGEST_NOTE: usize = 64 * 1024;
 
 fn note(state: &Path) -> PathBuf {
     state.join("canary")
 }
 
-/// From now on calls without a session are the doctor's.
-pub fn begin(state: &Path, now: SystemTime) -> io::Result<()> {
+/// From now on calls without a session that name one of these files are the doctor's.
+pub fn begin(state: &Path, now: SystemTime, probes: &[&Path]) -> io::Result<()> {
     let until = now.checked_add(LONGEST).ok_or(io::ErrorKind::InvalidInput)?;
     let seconds = until.duration_since(SystemTime::UNIX_EPOCH).map_err(io::Error::other)?.as_secs();
-    write_private(&note(state), format!("{seconds}\n").as_bytes())
+    let mut text = format!("{seconds}\n");
+    for probe in probes {
+        text.push_str(&format!("{}\n", probe.display()));
+    }
+    write_private(&note(state), text.as_bytes())
 }
 
 /// The doctor has finished.
@@ -35,14 +39,26 @@ pub fn end(state: &Path) -> io::Result<()> {
 
 /// Whether a call is one of the doctor's.
 pub(crate) fn is_canary(machine: &dyn Machine, state: &Path, call: &Call<'_>) -> bool {
-    let until = || {
-        let text = machine.world().read(&note(state), LONGEST_NOTE).ok()?;
-        let seconds = std::str::from_utf8(&text).ok()?.trim().parse().ok()?;
-        SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
-    };
-    let is_on = |until: SystemTime| {
-        let now = machine.now();
-        until > now && now.checked_add(LONGEST).is_some_and(|latest| until <= latest)
-    };
-    call.session.is_none() && until().is_some_and(is_on)
+    if call.session.is_some() {
+        return false;
+    }
+    let Ok(note) = machine.world().read(&note(state), LONGEST_NOTE) else { return false };
+    let note = String::from_utf8_lossy(&note);
+    let mut lines = note.lines();
+    let seconds = lines.next().and_then(|line| line.parse().ok()).map(Duration::from_secs);
+    let until = seconds.and_then(|seconds| SystemTime::UNIX_EPOCH.checked_add(seconds));
+    let now = machine.now();
+    let is_on =
+        |until: SystemTime| until > now && now.checked_add(LONGEST).is_some_and(|latest| until <= latest);
+    until.is_some_and(is_on) && lines.any(|probe| names(&call.input, probe))
+}
+
+/// Whether a tool's input names this file.
+fn names(input: &Json<'_>, file: &str) -> bool {
+    match input {
+        Json::Text(text) => text == file || text.lines().any(|line| line.ends_with(file)),
+        Json::List(values) => values.iter().any(|value| names(value, file)),
+        Json::Object(members) => members.iter().any(|(_, value)| names(value, file)),
+        Json::Null | Json::Bool(_) | Json::Int(_) | Json::Big(_) | Json::Float(_) => false,
+    }
 }

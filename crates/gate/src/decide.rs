@@ -10,6 +10,10 @@ use crate::gather::Surroundings;
 /// Decides a call by the facts under each layer of settings.
 pub fn decide(call: &Call<'_>, around: &Surroundings, facts: &[Facts<'_>]) -> Verdict {
     let layers = &around.rules.layers;
+    if facts.len() != layers.len() {
+        // A layer without facts was not asked: as if there were none at all, which denies.
+        return Ruleset::decide(&[], holds_secret);
+    }
     let judges: Vec<_> = layers.iter().map(Settings::judges).collect();
     let overrides = host(call.host).is_some_and(Host::grant_overrides_user);
     let rulesets: Vec<Ruleset<'_>> = layers

@@ -46,6 +46,16 @@ impl Surroundings {
         self.rules.layers.iter().zip(places)
     }
 
+    /// The same with what decides whether the gate is active. Where a layer is not, nothing is bound to the root: the call
+    /// runs where it stands, and the floor judges it there.
+    #[must_use]
+    pub fn active_as(mut self, activation: ActivationState) -> Surroundings {
+        let is_active = self.layers().all(|(layer, places)| layer.inactive_in(&activation, places).is_none());
+        self.bound &= is_active;
+        self.activation = activation;
+        self
+    }
+
     /// Sees the rules of a call whose session, team and place are known already. `env_root` gives the directory that a
     /// variable of the environment names, for profiles that take their root from there.
     pub fn new(
@@ -140,12 +150,12 @@ pub fn gather(
         paused: pause::until(machine, dirs, &session.places).is_some(),
     };
     let tmp = machine.variable("TMPDIR").and_then(|tmp| tmp.into_string().ok());
+    let around = Surroundings::new(machine, call, session, rules, env_root);
     Ok(Surroundings {
-        activation,
         team,
         config,
         tmp: tmp.filter(|tmp| tmp.starts_with('/')),
-        ..Surroundings::new(machine, call, session, rules, env_root)
+        ..around.active_as(activation)
     })
 }
 

@@ -10,15 +10,17 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
 use std::panic;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{Answer, Host, Phase, Reply, World};
 
@@ -33,6 +35,10 @@ const GRACE: Duration = Duration::from_secs(1);
 const WATCH_STACK: usize = 128 * 1024;
 /// Somebody has the right to answer: the call's own thread, or the one that refuses when it is late.
 static ANSWERED: AtomicBool = AtomicBool::new(false);
+/// Somebody prints an answer: nobody else does, two answers would be none.
+static PRINTED: AtomicBool = AtomicBool::new(false);
+/// The process that a call was handed over to; 0 where there is none.
+static HANDED_TO: AtomicI32 = AtomicI32::new(0);
 /// It is the call's own thread.
 static OURS: AtomicBool = AtomicBool::new(false);
 /// Most events fit into this.
@@ -42,7 +48,7 @@ const FIRST_READ: usize = 4 * 1024;
 pub fn arguments() -> Option<impl Iterator<Item = OsString>> {
     let mut args = std::env::args_os().skip(1);
     let is_hook = args.next().is_some_and(|command| command == "hook");
-    let asks_for_help = || std::env::args_os().skip(2).any(|arg| arg == "--help" || arg == "-h");
+    let asks_for_help = || std::env::args_os().skip(2).take(2).any(|arg| arg == "--help" || arg == "-h");
     (is_hook && !asks_for_help()).then_some(args)
 }
 
@@ -120,6 +126,9 @@ impl Machine for HookMachine {
 /// the panic itself, which may quote the input.
 pub fn refuse_on_panic(host: &'static dyn Host, phase: Option<Phase>) {
     panic::set_hook(Box::new(move |_| {
+        if PRINTED.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let reply = host.refuse(phase, &line::denial("it failed inside; report the call that did this"));
         let _ = io::stdout().write_all(reply.stdout.as_bytes());
         let _ = io::stderr().write_all(reply.stderr.as_bytes());
@@ -137,6 +146,14 @@ fn answer_for_us_when_late(host: &'static dyn Host, event: Option<String>) {
         if ANSWERED.swap(true, Ordering::AcqRel) {
             thread::sleep(GRACE);
         }
+        if PRINTED.swap(true, Ordering::AcqRel) {
+            // The answer is on its way out.
+            return;
+        }
+        // Whoever judges it for us must not record that it was allowed.
+        if let Some(child) = Pid::from_raw(HANDED_TO.load(Ordering::Acquire)) {
+            let _ = kill_process(child, Signal::KILL);
+        }
         let phase = event.as_deref().map(|event| host.phase(event));
         let reply = line::refusal(host, phase, &Failure::Deadline);
         let _ = say(&reply);
@@ -147,9 +164,11 @@ fn answer_for_us_when_late(host: &'static dyn Host, event: Option<String>) {
 
 /// Prints the one answer of this process.
 fn print(reply: &Reply) -> ExitCode {
-    if !OURS.load(Ordering::Acquire) && ANSWERED.swap(true, Ordering::AcqRel) {
-        // Two answers would be none: the other thread ends the process.
-        thread::sleep(GRACE);
+    let is_theirs = !OURS.load(Ordering::Acquire) && ANSWERED.swap(true, Ordering::AcqRel);
+    if is_theirs || PRINTED.swap(true, Ordering::AcqRel) {
+        // The other thread ends the process.
+        thread::sleep(GRACE + GRACE);
+        return ExitCode::from(2);
     }
     say(reply)
 }
@@ -181,17 +200,21 @@ fn answer_stdin(machine: &HookMachine, host: &dyn Host, options: &HookOptions, s
 /// happens once after a change.
 fn hand_over(machine: &dyn Machine, event: &[u8]) -> Result<Reply, Failure> {
     let whole = machine.program().ok_or(Failure::NeedsSetup)?.with_file_name("toolgate-cli");
+    // By our own name: the session is pinned for the line that started it.
     let mut child = Command::new(whole)
+        .arg0(machine.started_as())
         .args(std::env::args_os().skip(1))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|_| Failure::NeedsSetup)?;
+    HANDED_TO.store(child.id().cast_signed(), Ordering::Release);
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(event).map_err(Failure::Input)?;
     }
     let output = child.wait_with_output().map_err(Failure::Input)?;
+    HANDED_TO.store(0, Ordering::Release);
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|_| Failure::NeedsSetup);
     let code = output.status.code().and_then(|code| u8::try_from(code).ok()).ok_or(Failure::NeedsSetup)?;
     if !matches!(code, 0 | 2) {
@@ -212,7 +235,8 @@ fn read_event(deadline: Instant) -> Result<Vec<u8>, Failure> {
         let wait = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
         match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&wait)) {
             Ok(0) => return Err(Failure::Silence),
-            Ok(_) | Err(Errno::INTR) => {}
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
             Err(error) => return Err(Failure::Input(error.into())),
         }
         match rustix::io::read(stdin, event.get_mut(length..).unwrap_or_default()) {

@@ -80,12 +80,12 @@ fn judge(
     let draft = record::draft(machine, options, &decided, &mut counter)?;
     let terms = terms(machine, options, &decided, &draft, &mut counter)?;
     let reply = encode(&decided, &terms);
-    record::record(machine, &decided, draft, &terms, &reply, started, counter)?;
     if call.phase == Phase::Start {
         for name in ["sessions", "compiled", "tallies"] {
             forget_old(machine, &options.dirs.state.join(name));
         }
     }
+    record::record(machine, &decided, draft, &terms, &reply, started, counter)?;
     Ok(reply)
 }
 
@@ -141,15 +141,18 @@ pub fn refuse(
     failure: &Failure,
     deadline: Instant,
 ) -> Reply {
-    let reply = match call.filter(|call| call.output.is_some()) {
-        Some(call) => host.tell(call, &terms_without_rules(machine, options, call)),
+    let (reply, redacted) = match call.filter(|call| call.output.is_some()) {
+        Some(call) => {
+            let terms = terms_without_rules(machine, options, call);
+            (host.tell(call, &terms), terms.output.map_or(0, |output| output.count))
+        }
         None => {
             let named = || options.event.as_deref().map(|event| host.phase(event));
-            refusal(host, call.map(|call| call.phase).or_else(named), failure)
+            (refusal(host, call.map(|call| call.phase).or_else(named), failure), 0)
         }
     };
     if !matches!(failure, Failure::Ledger(_)) {
-        let draft = record::failure(machine, options, host.id(), call, failure, &reply);
+        let draft = record::failure(machine, options, host.id(), call, failure, (&reply, redacted));
         let _ = Ledger::at(&options.dirs.state).append(draft, deadline);
     }
     reply

@@ -95,12 +95,13 @@ pub fn record(
     let redacted = terms.output.as_ref().map_or(0, |output| output.count);
     let took = machine.instant().saturating_duration_since(started);
     let draft = draft.answer(reply.answer).redacted(redacted).took(took);
+    // Nothing that can hang comes between the record and the answer.
+    write_team_log(machine, decided);
     let deadline = started + DEADLINE;
     let withdrawn = || machine.instant() > deadline || !machine.claim_answer();
     if !counter.append_unless(draft, deadline, withdrawn).map_err(Failure::Ledger)? {
         return Err(Failure::Deadline);
     }
-    write_team_log(machine, decided);
     Ok(())
 }
 
@@ -111,7 +112,7 @@ pub fn failure(
     host: &'static str,
     call: Option<&Call<'_>>,
     failure: &Failure,
-    reply: &Reply,
+    (reply, redacted): (&Reply, usize),
 ) -> Draft {
     let draft = match call {
         Some(call) => about(machine, &options.dirs.state, call),
@@ -123,6 +124,7 @@ pub fn failure(
         .decision(Decision::Deny)
         .finding("failure", FindingKind::Failure, Decision::Deny, redact(""), message)
         .answer(reply.answer)
+        .redacted(redacted)
 }
 
 fn by_whom(machine: &dyn Machine, draft: Draft) -> Draft {

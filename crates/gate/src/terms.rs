@@ -1,7 +1,8 @@
 //! What is done besides the decision, made in this one place: binding a call to the root, launching it through us,
 //! redacting what it gave back, and telling people and models.
 //!
-//! INVARIANT: terms never change a verdict. A call that may not run is not rewritten.
+//! INVARIANT: terms never change a verdict. A call that is denied is not rewritten; one that is asked about runs as it was
+//! judged.
 
 use toolgate_effects::confined;
 use toolgate_evidence::Draft;
@@ -93,7 +94,7 @@ fn launched(
     Some((param.to_owned(), line.around(command, &wanted)?))
 }
 
-/// The relative paths and the command of a call that may run, made absolute from the root and bound to it, where every layer of
+/// The relative paths and the command of a call that is not denied, made absolute from the root and bound to it, where every layer of
 /// the settings wants that. A pattern stays a pattern.
 pub(crate) fn bound_to_root(
     call: &Call<'_>,
@@ -101,10 +102,7 @@ pub(crate) fn bound_to_root(
     facts: &[Facts<'_>],
     verdict: &Verdict,
 ) -> Vec<(String, String)> {
-    let is_active =
-        around.rules.layers.iter().zip(facts).all(|(layer, facts)| layer.inactive(facts).is_none());
-    let Some(facts) = facts.first().filter(|_| around.bound && is_active && verdict.decision().may_run())
-    else {
+    let Some(facts) = facts.first().filter(|_| around.bound && !verdict.decision().denies()) else {
         return Vec::new();
     };
     let Some(root) = facts.places.root.as_ref().and_then(|root| root.lexical.to_str()) else {

@@ -31,6 +31,10 @@ impl Host for Generic {
         true
     }
 
+    fn asks_about_changed_input(&self) -> bool {
+        true
+    }
+
     fn phase(&self, event: &str) -> Phase {
         match event {
             "permission" => Phase::Permission,

@@ -47,6 +47,10 @@ impl Host for Pi {
         true
     }
 
+    fn asks_about_changed_input(&self) -> bool {
+        true
+    }
+
     fn phase(&self, event: &str) -> Phase {
         match event {
             "tool_call" => Phase::Before,

@@ -41,7 +41,7 @@ pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict, terms: &Terms, objectio
     let stepped_back = verdict.findings().iter().find(|finding| finding.kind == FindingKind::Inactive);
     let stepped_back = stepped_back.map(Finding::message);
     let notice = joined(stepped_back.as_deref(), terms.notice.as_deref());
-    let input = rewritten(call, terms).filter(|_| verdict.decision().may_run());
+    let input = rewritten(call, terms).filter(|_| !verdict.decision().denies());
     let tells = notice.is_some() || terms.context.is_some();
     let client_makes = objection.unwrap_or_else(|| no_objection(input.is_some(), verdict.granted(), tells));
     let message = terms.message(verdict);

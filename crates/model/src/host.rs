@@ -45,6 +45,10 @@ pub trait Host: Sync {
         let _ = tool;
         false
     }
+    /// Whether a call that its user is asked about runs with the changed input.
+    fn asks_about_changed_input(&self) -> bool {
+        false
+    }
     /// Where in a call's life an event of this name stands.
     fn phase(&self, event: &str) -> Phase;
     /// Reads one event. `event` is its name where the registration says it.
@@ -52,7 +56,19 @@ pub trait Host: Sync {
     /// Answers an event that can still be stopped ([`Phase::stops`]). Any other one has no verdict: it is refused.
     fn encode(&self, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
         match call.phase.stoppable() {
-            Ok(phase) => self.encode_verdict(phase, call, verdict, terms),
+            Ok(phase) => match terms.rewrites.first() {
+                // It was judged as it would run then, and would run as it stands.
+                Some((param, text)) if verdict.decision().objects() && !self.asks_about_changed_input() => {
+                    let hint = format!(
+                        "this host cannot change a call that it asks about; give `{param}` as `{text}`"
+                    );
+                    self.refuse(
+                        Some(call.phase),
+                        &terms.message(verdict).map_or(hint.clone(), |why| format!("{why}; {hint}")),
+                    )
+                }
+                _ => self.encode_verdict(phase, call, verdict, terms),
+            },
             Err(_) => self.refuse(None, "toolgate decided about an event that nothing can stop"),
         }
     }

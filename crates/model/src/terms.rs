@@ -5,7 +5,7 @@ use crate::Verdict;
 /// What goes with a verdict, or with an event that stops nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// The parameters to be changed before the call runs, each with its new text. Empty unless the call may run.
+    /// The parameters to be changed before the call runs, each with its new text. Empty where the call is denied.
     pub rewrites: Vec<(String, String)>,
     /// What is shown to the model instead of the tool's output; `None` where that stays as it is.
     pub output: Option<RedactedOutput>,

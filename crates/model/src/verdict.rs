@@ -211,7 +211,7 @@ pub struct Finding {
     pub wording: Option<String>,
 }
 
-/// More objections than this are not collected.
+/// More objections of one layer than this are not reported.
 const MAX_FINDINGS: usize = 64;
 
 /// A message that an agent reads is at most this long, in characters.
@@ -355,15 +355,16 @@ impl Ruleset<'_> {
             let mut own = Vec::new();
             for policy in &layer.policies {
                 policy.judge(layer.facts, &mut own);
-                // A call with this many objections has its answer.
-                if own.len() > MAX_FINDINGS {
-                    break;
-                }
             }
-            for mut finding in own {
-                if !layer.can_ask {
+            if !layer.can_ask {
+                for finding in &mut own {
                     finding.decision = finding.decision.without_asking();
                 }
+            }
+            // INVARIANT: what is left out is never stricter than what is kept. Many questions must not hide a denial.
+            own.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
+            own.truncate(MAX_FINDINGS);
+            for mut finding in own {
                 finding.wording = layer.wording.word(&finding, layer.facts);
                 if holds_secret(&finding.path) {
                     finding.conceal();
@@ -446,6 +447,7 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ActivationState, Agent, Phase, Places, Team};
 
     #[test]
     fn a_message_ends_in_what_can_be_looked_up_however_long_it_is() {
@@ -462,5 +464,66 @@ mod tests {
         assert!(long.ends_with(" [destructive: git-clean]"), "{long}");
         let worded = Finding { wording: Some("no".into()), ..ruled };
         assert_eq!(worded.message(), "no", "a profile's own words stay as they are");
+    }
+
+    struct Asks(usize);
+
+    impl Policy for Asks {
+        fn judge(&self, _: &Facts<'_>, findings: &mut Vec<Finding>) {
+            for number in 0..self.0 {
+                let finding = Finding::new("asks", Decision::Ask, FindingKind::Rule);
+                findings.push(finding.at("path", number.to_string()));
+            }
+        }
+    }
+
+    struct Denies;
+
+    impl Policy for Denies {
+        fn judge(&self, _: &Facts<'_>, findings: &mut Vec<Finding>) {
+            findings.push(Finding::new("denies", Decision::Deny, FindingKind::Rule));
+        }
+    }
+
+    impl Wording for Denies {
+        fn word(&self, _: &Finding, _: &Facts<'_>) -> Option<String> {
+            None
+        }
+    }
+
+    #[test]
+    fn many_questions_do_not_hide_a_denial() {
+        let (places, team) = (Places::default(), Team::default());
+        let facts = Facts {
+            tool: "",
+            agent: &Agent { id: None, kind: None },
+            team: &team,
+            phase: Phase::Before,
+            asks_user: false,
+            command: None,
+            places: &places,
+            activation: ActivationState::default(),
+            uses: Vec::new(),
+            runs: Vec::new(),
+            connects: false,
+            unknown: Vec::new(),
+            changes: Vec::new(),
+            expanded: Vec::new(),
+            config: None,
+        };
+        for asks in [1, MAX_FINDINGS, MAX_FINDINGS + 1, 1000] {
+            let many = Asks(asks);
+            let layer = Ruleset {
+                policies: vec![&many, &Denies],
+                can_ask: true,
+                grants: false,
+                wording: &Denies,
+                facts: &facts,
+            };
+            let verdict = Ruleset::decide(&[layer], |_| false);
+            assert_eq!(verdict.decision(), Decision::Deny, "{asks}");
+            assert_eq!(verdict.findings()[0].policy, "denies");
+            assert!(verdict.findings().len() <= MAX_FINDINGS);
+        }
     }
 }

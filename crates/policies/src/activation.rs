@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy};
+use toolgate_model::{ActivationState, Decision, Facts, Finding, FindingKind, Places, Policy};
 
 use crate::settings::Settings;
 
@@ -34,6 +34,11 @@ impl Policy for Inactive {
 impl Settings {
     /// Why the gate is inactive for this call, if it is.
     pub fn inactive(&self, facts: &Facts<'_>) -> Option<&'static Inactive> {
+        self.inactive_in(&facts.activation, facts.places)
+    }
+
+    /// The same, before anything is known of the call itself.
+    pub fn inactive_in(&self, state: &ActivationState, places: &Places) -> Option<&'static Inactive> {
         const MODE: &Inactive = &Inactive("the host's mode is one in which this profile is inactive");
         const TRUST: &Inactive =
             &Inactive("the project is not trusted, and this profile is active in trusted ones only");
@@ -41,7 +46,6 @@ impl Settings {
         const PAUSED: &Inactive =
             &Inactive("a person has switched the gate off for a while (`toolgate pause`)");
         let activation = &self.activation;
-        let state = &facts.activation;
         let other_mode = |mode: &String| !activation.modes.is_empty() && !activation.modes.contains(mode);
         if state.paused {
             Some(PAUSED)
@@ -49,7 +53,7 @@ impl Settings {
             Some(MODE)
         } else if activation.skip_untrusted && state.trusted == Some(false) {
             Some(TRUST)
-        } else if !activation.root_env.is_empty() && facts.places.root.is_none() {
+        } else if !activation.root_env.is_empty() && places.root.is_none() {
             Some(ROOT)
         } else {
             None

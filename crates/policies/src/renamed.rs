@@ -58,13 +58,21 @@ fn update_allowed(layer: &mut Table, notes: &mut Vec<String>) -> Result<(), Stri
     };
     let rules = layer.entry("rules").or_insert_with(|| Value::Table(Table::new()));
     let Value::Table(rules) = rules else { return Err("`rules` must be a table".to_owned()) };
-    for id in ids {
-        if let Some((_, whole)) = MERGED.iter().find(|(part, _)| *part == id) {
+    for id in &ids {
+        // Either of the two rules that are now one was only a part of it.
+        let merged = MERGED.iter().find(|(part, whole)| part == id || whole == id);
+        if let Some((part, whole)) = merged
+            && !(ids.contains(part) && ids.contains(whole))
+        {
             notes.push(format!(
-                "the rule `{id}` is now part of `{whole}`, which holds unless [rules] sets it"
+                "the rule `{id}` in `allow` is now more than it was (`{whole}`), and holds unless [rules] sets it"
             ));
             continue;
         }
+        if merged.is_some_and(|(part, _)| part == id) {
+            continue;
+        }
+        let id = *id;
         // What [rules] says of it is the newer word.
         rules.entry(id).or_insert_with(|| Value::String("allow".to_owned()));
         notes.push(format!(
@@ -129,14 +137,19 @@ mod tests {
 
     #[test]
     fn a_part_that_was_allowed_does_not_open_the_whole() {
-        let layer = read_noting("[policy.destructive]\nallow = [\"system-sysctl-set\"]").unwrap();
-        assert!(
-            layer.notes.iter().any(|note| note.contains("now part of `system-sysctl`")),
-            "{:?}",
-            layer.notes
-        );
-        let settings: Settings = layer.table.try_into().unwrap();
-        assert_eq!(settings.rules, crate::RuleSwitches::default());
+        for part in ["system-sysctl-set", "system-sysctl"] {
+            let layer = read_noting(&format!("[policy.destructive]\nallow = [\"{part}\"]")).unwrap();
+            assert!(
+                layer.notes.iter().any(|note| note.contains("is now more than it was (`system-sysctl`)")),
+                "{:?}",
+                layer.notes
+            );
+            let settings: Settings = layer.table.try_into().unwrap();
+            assert_eq!(settings.rules, crate::RuleSwitches::default());
+        }
+        let both = "[policy.destructive]\nallow = [\"system-sysctl\", \"system-sysctl-set\"]";
+        let settings: Settings = read_noting(both).unwrap().table.try_into().unwrap();
+        assert_eq!(settings.rules.get("system-sysctl"), Some(crate::Response::Allow));
     }
 
     #[test]

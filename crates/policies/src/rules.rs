@@ -93,6 +93,9 @@ pub(crate) fn check(settings: &Settings, elsewhere: &BTreeSet<String>) -> Result
         if !is_id(id) {
             return Err(format!("the id `{id}` must be small letters, digits and `-`"));
         }
+        if is_made_up(id) {
+            return Err(format!("the id `{id}` is like those of entries without one; choose another"));
+        }
     }
     for (id, response) in &settings.rules.0 {
         match find(id) {
@@ -115,6 +118,13 @@ pub(crate) fn own_ids(settings: &Settings) -> BTreeSet<&str> {
     let rules = settings.rule.iter().map(OwnRule::id);
     let limits = settings.limit.iter().map(OwnRule::id);
     commands.chain(rules).chain(limits).filter(|id| !id.is_empty()).collect()
+}
+
+/// Whether an id is like those that entries without one are given: `command-3`.
+fn is_made_up(id: &str) -> bool {
+    let number =
+        id.rsplit_once('-').filter(|(kind, _)| matches!(*kind, "command" | "rule" | "limit" | "scope"));
+    number.is_some_and(|(_, number)| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn is_id(id: &str) -> bool {

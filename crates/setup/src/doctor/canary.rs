@@ -39,6 +39,12 @@ pub(super) enum Probe {
 }
 
 impl Probe {
+    fn file(&self) -> &Path {
+        match self {
+            Probe::Write(file) | Probe::Read(file) => file,
+        }
+    }
+
     pub(super) fn write() -> Probe {
         Probe::Write(PathBuf::from("/etc/toolgate/toolgate.toml"))
     }
@@ -73,9 +79,9 @@ pub(super) fn canaries(
         checks.push(check.help("look at the line; `toolgate init` writes one that is known to be ours"));
         return;
     }
-    let _marked = Marked::begin(&subject.dirs.state);
     let project = subject.places.project.as_deref().unwrap_or(&subject.dirs.home);
     let (write, read) = (Probe::write(), Probe::read(project));
+    let _marked = Marked::begin(&subject.dirs.state, [&write, &read]);
     let denied = ask(project, &write);
     checks.push(match &denied {
         Ok(Some(decision)) if decision == "deny" => {
@@ -105,15 +111,16 @@ pub(super) fn canaries(
     });
 }
 
-/// While it lives, calls without a session are recorded as canaries. Where the note of that cannot be written, the record
+/// While it lives, calls without a session that name these files are recorded as canaries. Where the note of that cannot be written, the record
 /// counts them as calls; the diagnosis is the same.
 struct Marked<'s> {
     state: &'s Path,
 }
 
 impl Marked<'_> {
-    fn begin(state: &Path) -> Marked<'_> {
-        let _ = toolgate_gate::canary::begin(state, SystemTime::now());
+    fn begin<'s>(state: &'s Path, probes: [&Probe; 2]) -> Marked<'s> {
+        let files = probes.map(Probe::file);
+        let _ = toolgate_gate::canary::begin(state, SystemTime::now(), &files);
         Marked { state }
     }
 }

@@ -260,15 +260,10 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
     let machine = MapMachine(world(case));
     let rules = RulesInForce { layers: vec![settings], digest: String::new() };
     let session = Session { places: places.clone(), user: String::new() };
-    let around = Surroundings {
-        activation: ActivationState {
-            trusted: case.context.trusted,
-            mode: case.context.mode.clone(),
-            paused: false,
-        },
-        team: team::team(case),
-        ..Surroundings::new(&machine, &call, session, rules, |_| places.root.clone())
-    };
+    let activation =
+        ActivationState { trusted: case.context.trusted, mode: case.context.mode.clone(), paused: false };
+    let around = Surroundings::new(&machine, &call, session, rules, |_| places.root.clone());
+    let around = Surroundings { team: team::team(case), ..around.active_as(activation) };
     let considered = consider(&machine, &call, &around);
     let verdict = &considered.verdict;
     let word = match verdict.decision() {
