@@ -99,11 +99,10 @@ fn call<'a>(command: &'a str, cwd: &str) -> Call<'a> {
 fn only(name: &str, pack: &Pack, rule: &Rule) -> Settings {
     let others = pack.rule.iter().filter(|other| other.id != rule.id && !other.floor);
     let mut text =
-        format!("[policy.destructive]\npacks = [{name:?}]\nallow_force_with_lease = false\nallow = [");
+        format!("[policy.destructive]\npacks = [{name:?}]\nallow-force-with-lease = false\n[rules]\n");
     for other in others {
-        write!(text, "{:?}, ", other.id).unwrap();
+        writeln!(text, "{} = \"allow\"", other.id).unwrap();
     }
-    text.push_str("]\n");
     let layer = read(&text).unwrap_or_else(|error| panic!("{}", error.what));
     let profile = "shell-blocklist";
     stack(Some(profile), profile, &[&layer]).unwrap_or_else(|error| panic!("{}", error.what))
