@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_comes_from_the_system() {
+    fn an_allocation_that_does_not_fit_comes_from_the_system() {
         static ARENA: Arena = Arena::new();
         let arena = &ARENA;
         let large = layout(SIZE + 1, 8);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_do_not_get_in_each_others_way() {
+    fn threads_allocate_at_the_same_time() {
         static ARENA: Arena = Arena::new();
         let worker = |fill: u8| {
             for round in 1..2000_usize {

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_checked_before_the_list() {
+    fn a_path_is_checked_before_the_declared_lists() {
         let all = declared(&["./"], &["./"], true);
         for (raw, fault) in [
             ("/etc/passwd", Fault::Absolute),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_declared() {
+    fn only_declared_paths_are_read_and_written() {
         let one = declared(&["in/./a", "in/a", "data/", "*.md"], &["out//x", "out/x"], true);
         assert_eq!((one.len(Side::Input), one.len(Side::Output)), (3, 1));
         for (raw, read, write) in [
@@ -309,14 +309,14 @@ mod tests {
     }
 
     #[test]
-    fn temporary_files_are_in_no_snapshot_unless_by_name() {
+    fn temporary_files_are_kept_only_if_declared_by_name() {
         let one = declared(&[], &["./", "temp/named"], true);
         let kept = |raw| one.is_kept(Side::Output, &CleanPath::of(raw, Dots::Component).unwrap());
         assert!(kept("x") && kept("temp/named") && !kept("temp/other"));
     }
 
     #[test]
-    fn what_another_one_writes_is_neither_written_nor_read() {
+    fn outputs_of_another_agent_conflict_with_inputs_and_outputs() {
         let theirs = declared(&["in"], &["out/"], true).declaration;
         let conflict = |inputs: &[&str], outputs: &[&str]| {
             let mine = declared(inputs, outputs, true).declaration;
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn two_dots_in_a_name_need_a_word() {
+    fn two_dots_in_a_name_need_a_setting() {
         let declaration = Declaration { outputs: patterns(&["[...slug].tsx"]), ..Declaration::default() };
         let invalid = declaration.clone().compile().unwrap_err();
         assert!(invalid.to_string().contains("dots = \"component\""), "{invalid}");
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn written_as_people_write_it() {
+    fn a_declaration_is_read_from_json_and_bad_paths_are_refused() {
         let text = r#"{"inputs":["a/b","docs/"],"outputs":["out/*.md"],"temp":true,"quota":{"bytes":10}}"#;
         let read: Declaration = serde_json::from_str(text).unwrap();
         assert_eq!((read.inputs.len(), read.quota.bytes), (2, Some(10)));

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_cleaned_after_the_check() {
+    fn paths_are_cleaned() {
         for (raw, wanted) in [
             ("a/b.txt", "a/b.txt"),
             ("input/./data.txt", "input/data.txt"),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_are_refused() {
+    fn unsafe_paths_are_refused() {
         let long = "a/".repeat(3000);
         for (raw, fault) in [
             ("/etc/passwd", Fault::Absolute),
@@ -187,7 +187,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_clean_path_stays_as_it_is(raw in "[a./\\x00-\\x7fé]{0,24}") {
+        fn cleaning_a_clean_path_changes_nothing(raw in "[a./\\x00-\\x7fé]{0,24}") {
             if let Ok(path) = CleanPath::of(&raw, Dots::Component) {
                 prop_assert!(!path.as_str().starts_with('/') && !path.as_str().ends_with('/'));
                 prop_assert!(path.as_str().is_empty() || path.as_str().split('/').all(|name| !matches!(name, "" | "." | "..")));

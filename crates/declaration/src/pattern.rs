@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_cover_what_people_mean() {
+    fn patterns_cover_matching_files() {
         for (entry, given, covered) in [
             ("a/b.txt", "a/b.txt", true),
             ("./a//b.txt", "a/b.txt", true),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_trees() {
+    fn patterns_cover_whole_trees() {
         for (entry, directory, covered) in [
             ("a/", "a", true),
             ("a/", "a/b", true),
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_meet() {
+    fn patterns_overlap_if_a_file_matches_both() {
         for (one, other, meets) in [
             ("a/b", "a/b", true),
             ("a/b", "a/c", false),
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_directory() {
+    fn a_file_collides_with_a_directory_of_its_name() {
         for (one, other, collides) in [
             ("out", "out/x", true),
             ("out", "out/", true),
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_on_top() {
+    fn the_top_of_a_pattern_is_its_fixed_directory() {
         for (entry, top) in [
             ("a/b", "a"),
             ("a", ""),
@@ -440,7 +440,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_both_cover_makes_them_meet(
+        fn patterns_that_cover_the_same_path_overlap(
             one in "[ab*?/]{1,6}", other in "[ab*?/]{1,6}", given in "[ab]{1,2}(/[ab]{1,2}){0,3}",
         ) {
             if let (Ok(one), Ok(other)) = (Pattern::parse(&one), Pattern::parse(&other)) {
@@ -453,7 +453,7 @@ mod tests {
         }
 
         #[test]
-        fn a_tree_that_is_covered_has_nothing_that_is_not(
+        fn every_path_in_a_covered_tree_is_covered(
             entry in "[ab*?/]{1,6}", directory in "[ab]?(/[ab]){0,2}", below in "[ab]{1,2}(/[ab]{1,2}){0,3}",
         ) {
             if let (Ok(entry), Ok(directory)) = (Pattern::parse(&entry), CleanPath::of(&directory, Dots::Component))

@@ -48,7 +48,7 @@ mod tests {
     use super::Digest;
 
     #[test]
-    fn is_the_well_known_one() {
+    fn the_digest_of_nothing_is_the_well_known_one() {
         assert_eq!(
             Digest::of(b"").to_string(),
             "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -231,7 +231,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn names_of_full_files() {
+    fn full_files_are_named_after_their_first_record() {
         let path = older_path(Path::new("/s"), 42);
         assert_eq!(path, Path::new("/s/ledger.000000000042.jsonl"));
         for (name, seq) in [

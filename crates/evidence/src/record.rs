@@ -67,6 +67,9 @@ pub struct Record {
     /// What of the call was not proved, whatever was decided about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproved: Vec<RecordedUnproved>,
+    /// What was enforced on it, where it ran in a sandbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contained: Option<RecordedContainment>,
     /// What the host was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Word<Answer>>,
@@ -137,6 +140,23 @@ impl RecordedFinding {
     }
 }
 
+/// What was enforced on a command that ran in a sandbox.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedContainment {
+    /// The level: `full` or `landlock`; empty where it did not run.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub level: String,
+    /// What it could reach over the network: `none` or `all`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub network: String,
+    /// What was refused inside, or undone afterwards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+    /// What a later version wrote besides.
+    #[serde(flatten)]
+    pub unknown: UnknownFields,
+}
+
 /// Something of a call that was not proved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedUnproved {
@@ -185,6 +205,7 @@ impl Record {
             granted: false,
             findings: Vec::new(),
             unproved: Vec::new(),
+            contained: None,
             answer: None,
             redacted: 0,
             counted: Vec::new(),
@@ -277,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn all_fields_stand_in_a_fixed_order() {
+    fn all_fields_are_written_in_a_fixed_order() {
         let record = draft()
             .toolgate("9.8.7")
             .machine(redact("desk"))
@@ -322,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_form_is_read_and_written_as_it_was() {
+    fn a_record_of_the_first_version_is_written_again_unchanged() {
         let line = concat!(
             r#"{"seq":3,"time":"2026-11-15T22:49:13.001Z","host":"claude","event":"PreToolUse","session":"s","#,
             r#""tool":"Read","root":"/w","args":{"file_path":"/x"},"decision":"deny","granted":false,"#,
@@ -336,11 +357,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_version_wrote_is_kept() {
+    fn fields_and_words_of_a_later_version_are_kept() {
         let line = concat!(
-            r#"{"seq":3,"v":3,"time":"2027-01-01T00:00:00.000Z","event":"PreToolUse","decision":"contain","#,
-            r#""granted":false,"findings":[{"policy":"p","kind":"leak","decision":"contain","score":0.5}],"#,
-            r#""unproved":[{"reason":"quantum","text":"x","at":[1,{"a":null}]}],"answer":"contain","#,
+            r#"{"seq":3,"v":3,"time":"2027-01-01T00:00:00.000Z","event":"PreToolUse","decision":"rehearse","#,
+            r#""granted":false,"findings":[{"policy":"p","kind":"leak","decision":"rehearse","score":0.5}],"#,
+            r#""unproved":[{"reason":"quantum","text":"x","at":[1,{"a":null}]}],"answer":"rehearse","#,
             r#""signature":{"by":"k","of":[1,2]},"note":null,"prev":"p"}"#
         );
         let record: Record = serde_json::from_str(line).unwrap();
@@ -350,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_told_from_anything_else() {
+    fn only_a_whole_record_is_taken_for_a_link_of_the_chain() {
         assert!(
             Link::of(br#"{"seq":1,"time":"t","event":"e","decision":"allow","prev":"p","new":[1]}"#)
                 .is_some()

@@ -55,7 +55,7 @@ pub fn mpm(record: &Record) -> String {
         return format!("INFO Decided {} on {tool} operation: {path}", plain(record.decision.as_str()));
     };
     match (decision, finding.and_then(|finding| finding.kind.known())) {
-        (Decision::Allow, _) => format!("INFO Allowed {tool} operation: {path}"),
+        (Decision::Allow | Decision::Contain, _) => format!("INFO Allowed {tool} operation: {path}"),
         (Decision::Ask, _) => format!("INFO Asked about {tool} operation: {message}"),
         (
             Decision::Deny,
@@ -109,6 +109,19 @@ pub fn text(record: &Record) -> String {
         line.push_str(&plain(&finding.message));
         if record.findings.len() > 1 {
             let _ = write!(line, " (and {} more)", record.findings.len() - 1);
+        }
+    } else if let Some(contained) = &record.contained {
+        let _ = write!(
+            line,
+            ": contained, level {}, network {}",
+            plain(&contained.level),
+            plain(&contained.network)
+        );
+        if let Some(denied) = contained.denied.first() {
+            let _ = write!(line, ": {}", plain(denied));
+        }
+        if contained.denied.len() > 1 {
+            let _ = write!(line, " (and {} more)", contained.denied.len() - 1);
         }
     } else if let Some(unproved) = record.unproved.first() {
         let _ = write!(line, ": not proved: {} ({})", plain(&unproved.text), plain(&unproved.reason));
@@ -305,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn ib_lines() {
+    fn denials_are_rendered_in_the_format_of_ittybitty() {
         let denied = |kind| ib(&record(Decision::Deny, Some(kind), "/etc/passwd"));
         assert_eq!(
             denied(FindingKind::Outside).unwrap(),
@@ -331,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn mpm_lines() {
+    fn decisions_are_rendered_in_the_format_of_mpm() {
         let outside = "WARNING Security: Blocked Read operation outside working directory: /x";
         for (decision, kind, line) in [
             (Decision::Deny, Some(FindingKind::Outside), outside),
@@ -360,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn text_lines() {
+    fn decisions_are_rendered_as_text() {
         assert_eq!(
             text(&record(Decision::Deny, Some(FindingKind::Outside), "/x")),
             "2026-01-10 15:05:06 deny  Read file_path=/x: not this way [some-policy]"
@@ -381,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_proved_is_shown() {
+    fn unproved_effects_are_rendered_with_their_reason() {
         let mut make = record(Decision::Allow, None, "/x");
         for (reason, words) in [("opaque", "make\u{1b}[2J"), ("program", "frobnicate")] {
             make.unproved.push(RecordedUnproved {
@@ -397,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_version_wrote_is_shown() {
+    fn words_and_fields_of_a_later_version_are_rendered() {
         let later: Record = serde_json::from_str(concat!(
             r#"{"seq":1,"v":3,"time":"2027-01-10T15:05:06.789Z","event":"PreToolUse","tool":"Bash","#,
             r#""decision":"con\ntain","findings":[{"policy":"p","kind":"leak","decision":"contain","#,
@@ -426,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn older_logs_are_read() {
+    fn a_line_of_an_older_log_is_parsed() {
         let line = "[2026-01-10T15:05:06-06:00] [PermissionRequest] Permission denied: Bash (command: curl https://example.com/api/data, description: Execute curl request to fetch data)";
         let parsed = parse_ib_line(line).unwrap();
         assert_eq!(parsed.time, "2026-01-10T15:05:06-06:00");
@@ -453,7 +466,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_rendered_can_be_read_and_shows_the_same(
+        fn a_rendered_line_is_parsed_and_printed_unchanged(
             path in any::<String>(),
             args in prop::collection::vec(("[a-z_]{1,8}", "[a-z,:() \n]{0,12}"), 0..4),
             kind in prop::sample::select(vec![FindingKind::Outside, FindingKind::MainCheckout, FindingKind::OtherAgent]),
@@ -465,7 +478,7 @@ mod tests {
         }
 
         #[test]
-        fn no_line_makes_the_reader_panic(line in "(\\[2026-01-10 15:05:06\\] \\[x\\] (Permission denied|Blocked): )?.{0,40}") {
+        fn any_parsed_line_is_printed_unchanged(line in "(\\[2026-01-10 15:05:06\\] \\[x\\] (Permission denied|Blocked): )?.{0,40}") {
             if let Some(parsed) = parse_ib_line(&line) {
                 prop_assert_eq!(parsed.to_string(), line);
             }

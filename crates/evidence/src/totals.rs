@@ -69,7 +69,7 @@ impl Totals {
 
 impl Default for Totals {
     fn default() -> Totals {
-        let decisions = [Decision::Allow, Decision::Ask, Decision::Deny];
+        let decisions = [Decision::Allow, Decision::Contain, Decision::Ask, Decision::Deny];
         Totals {
             calls: 0,
             decisions: decisions.map(|decision| (decision.word().into(), 0)).into(),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_counts_once_for_each_name() {
+    fn a_call_counts_once_for_each_kind_of_finding() {
         let repair = Record::blank(String::new(), crate::REPAIR.to_owned());
         let counts = Totals::of(&[
             record(Decision::Allow, &[]),
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(
             serde_json::to_string(&counts).unwrap(),
             concat!(
-                r#"{"calls":5,"decisions":{"allow":1,"ask":1,"deny":3},"#,
+                r#"{"calls":5,"decisions":{"allow":1,"ask":1,"contain":0,"deny":3},"#,
                 r#""kinds":{"invalid_path":0,"outside_directory":2,"path_traversal":1,"secret":1,"unproved":1},"#,
                 r#""repairs":1}"#
             )
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn canaries_and_unknown_words_are_counted_apart() {
+    fn canaries_and_unknown_words_are_counted_separately() {
         let canary = Record { canary: true, ..record(Decision::Deny, &[FindingKind::Outside]) };
         let mut later = record(Decision::Deny, &[FindingKind::Outside]);
         later.decision = serde_json::from_str("\"contain\"").unwrap();

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_read_and_written_again_as_it_was() {
+    fn a_word_is_written_again_as_it_was_read() {
         let read = |text: &str| serde_json::from_str::<Word<FindingKind>>(&format!("{text:?}")).unwrap();
         for (text, meaning) in [
             ("outside-scope", Some(FindingKind::Outside)),
@@ -160,7 +160,7 @@ mod tests {
                 assert_eq!((read.known(), &read), (Some(*value), &Word::from(*value)));
             }
         }
-        returns(&[Decision::Allow, Decision::Ask, Decision::Deny]);
+        returns(&[Decision::Allow, Decision::Contain, Decision::Ask, Decision::Deny]);
         returns(&[FindingKind::Outside, FindingKind::GitInternals, FindingKind::UndeclaredConnection]);
         returns(&[
             Answer::Silence,

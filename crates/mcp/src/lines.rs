@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_answered_and_not_kept() {
+    fn a_message_that_is_too_long_is_answered_with_an_error() {
         let long = "x".repeat(LONGEST + 10);
         let ping = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
         for (line, id) in [
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_a_line_without_end_stays_small() {
+    fn an_endless_line_is_not_kept_in_memory() {
         run(async {
             let (mut client, read) = tokio::io::duplex(64 * 1024);
             let mut lines = Lines::new(read, tokio::io::sink());
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_messages() {
+    fn malformed_messages_are_skipped_or_answered_with_an_error() {
         let (methods, answers) = exchange(
             [
                 "not json",
@@ -248,16 +248,13 @@ mod tests {
             .join("\n")
             .as_bytes(),
         );
-        assert_eq!(methods.last().map(String::as_str), Some("ping"), "{methods:?}");
-        assert!(
-            !methods.is_empty() && methods.iter().all(|method| method == "ping" || method == "$/unknown")
-        );
+        assert_eq!(methods, ["$/unknown", "ping"]);
         let ids: Vec<_> = answers.iter().map(|answer| answer["id"].clone()).collect();
         assert_eq!(ids, [1, 2], "the last line has no end, and is none");
     }
 
     #[test]
-    fn bytes_that_are_no_text() {
+    fn a_line_that_is_not_text_is_skipped() {
         let (methods, answers) =
             exchange(b"\xff\xfe\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r\n");
         assert_eq!((methods.as_slice(), answers.len()), (["ping".to_owned()].as_slice(), 0));

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_is_what_is_taken() {
+    fn announced_parameters_are_those_that_are_accepted() {
         let announced: Vec<(String, Vec<String>)> = all()
             .iter()
             .map(|tool| {

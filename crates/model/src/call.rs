@@ -1,6 +1,7 @@
 //! A call: one event of a host, in words that all hosts share.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use crate::{ActivationState, Json};
 
@@ -37,6 +38,8 @@ pub struct Call<'a> {
     pub output: Option<Cow<'a, str>>,
     /// What the user said. Only in [`Phase::Prompt`], and as the answer to a question in [`Phase::After`].
     pub said: Option<Cow<'a, str>>,
+    /// The file of ours that its command was launched by, where this is a later event of a call that we changed.
+    pub launched: Option<PathBuf>,
 }
 
 impl<'a> Call<'a> {
@@ -58,6 +61,7 @@ impl<'a> Call<'a> {
             action: Action::Nothing,
             output: None,
             said: None,
+            launched: None,
         }
     }
 
@@ -299,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_is_known_by_its_kind_or_by_the_head_of_its_id() {
+    fn an_agent_is_named_by_its_kind_or_the_head_of_its_id() {
         let words = |id: Option<&'static str>, kind: Option<&'static str>| {
             let agent = Agent { id: id.map(Into::into), kind: kind.map(Into::into) };
             agent.words().map(str::to_owned).collect::<Vec<_>>()

@@ -21,7 +21,7 @@ pub struct Facts<'a> {
     pub command: Option<&'a str>,
     /// The places that the session knows.
     pub places: &'a Places,
-    /// Whether the gate stands at all, for hosts and profiles that can switch it off.
+    /// What decides whether the gate is active, for hosts and profiles that can switch it off.
     pub activation: ActivationState,
     /// The files that the call would use.
     pub uses: Vec<Use<'a>>,
@@ -137,7 +137,7 @@ pub struct ExpandedTarget {
     pub origin: Option<Origin>,
 }
 
-/// Whether the gate stands. Not standing is a state that is recorded and told, never a silence.
+/// What decides whether the gate is active. An inactive gate is recorded and reported, never passed over in silence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ActivationState {
     /// The host's word on whether its user trusts the project.

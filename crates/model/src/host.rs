@@ -45,6 +45,12 @@ pub trait Host: Sync {
         let _ = tool;
         false
     }
+    /// Whether a command of this shell tool can be sent into a sandbox: the text that we put in its place is what a shell
+    /// runs.
+    fn launches(&self, tool: &str) -> bool {
+        let _ = tool;
+        false
+    }
     /// Whether a call that its user is asked about runs with the changed input.
     fn asks_about_changed_input(&self) -> bool {
         false
@@ -57,6 +63,10 @@ pub trait Host: Sync {
     fn encode(&self, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
         match call.phase.stoppable() {
             Ok(phase) => match terms.rewrites.first() {
+                // INVARIANT: what has to be contained does not run as it stands.
+                None if phase == Stoppable::Before && verdict.decision().contains() => {
+                    self.refuse(Some(call.phase), "toolgate could not send this command into its sandbox")
+                }
                 // It was judged as it would run then, and would run as it stands.
                 Some((param, text)) if verdict.decision().objects() && !self.asks_about_changed_input() => {
                     let hint = format!(
@@ -177,6 +187,13 @@ pub enum DecodeError {
         /// Column in the line.
         column: usize,
     },
+    /// An object has two members of the same name.
+    DoubledMember {
+        /// Line in the input.
+        line: usize,
+        /// Column in the line.
+        column: usize,
+    },
     /// A field that must be there is not.
     MissingField(&'static str),
     /// A field holds something else than it must.
@@ -189,6 +206,10 @@ impl fmt::Display for DecodeError {
             DecodeError::Malformed { line, column } => {
                 write!(f, "the hook event is not JSON of the expected form (line {line}, column {column})")
             }
+            DecodeError::DoubledMember { line, column } => write!(
+                f,
+                "the hook event has a member twice, and the host may read the other one (line {line}, column {column})"
+            ),
             DecodeError::MissingField(field) => write!(f, "the hook event has no `{field}`"),
             DecodeError::WrongField(field) => {
                 write!(f, "`{field}` of the hook event is not of the expected form")

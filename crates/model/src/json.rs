@@ -254,20 +254,20 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_bounded() {
+    fn json_that_is_nested_too_deep_is_refused() {
         let nested = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
         assert!(read(&nested(MAX_DEPTH)).is_ok());
         assert!(read(&nested(MAX_DEPTH + 1)).is_err());
     }
 
     #[test]
-    fn what_is_read_is_written_again() {
+    fn json_is_written_again_as_it_was_read() {
         let text = r#"{"a":[1,-2,18446744073709551615,1.5,null,true,"x\"y"],"b":{}}"#;
         assert_eq!(serde_json::to_string(&read(text).unwrap()).unwrap(), text);
     }
 
     #[test]
-    fn one_member_is_replaced_and_the_order_kept() {
+    fn one_member_is_replaced_and_the_order_is_kept() {
         let value = read(r#"{"z":1,"path":"a","y":2}"#).unwrap().with_text("path", "/r/a".into());
         assert_eq!(serde_json::to_string(&value).unwrap(), r#"{"z":1,"path":"/r/a","y":2}"#);
     }

@@ -36,5 +36,7 @@ pub use team::{COORDINATOR, History, Lockout, Member, TEAM_DIRECTORIES, Team, Te
 pub use terms::{RedactedOutput, Terms};
 pub use text::{shorten, visible};
 pub use tool_rule::{ToolAccess, ToolRule};
-pub use verdict::{Decision, Finding, FindingKind, MAX_MESSAGE, Policy, Ruleset, Verdict, Wording};
+pub use verdict::{
+    Decision, Finding, FindingKind, MAX_MESSAGE, Policy, Ruleset, Sandboxing, Verdict, Wording,
+};
 pub use world::{FileStamp, LookError, Node, NodeId, NodeKind, World};

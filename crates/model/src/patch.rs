@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_a_patch_is_named() {
+    fn every_file_of_a_patch_is_listed() {
         let patch = "*** Begin Patch\n*** Add File: new.txt\n+*** Add File: content\n*** Update File: a.txt\n\
                      *** Move to: ../b.txt\n@@\n-a\n+A\n  *** delete file: d e.txt \r\n*** End Patch\n";
         assert_eq!(
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_a_diff_is_named() {
+    fn every_file_of_a_diff_is_listed() {
         let diff = "diff --git a/x b/y\nrename from x\nrename to y\n--- a/x\n+++ b/y\t2026-01-01\n@@ -1 +1 @@\n-a\n+b\n\
                     --- /dev/null\n+++ \"/etc/cron.d/z\"\n";
         assert_eq!(
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_counts_wherever_some_client_takes_it_for_one() {
+    fn a_header_counts_wherever_a_client_accepts_it() {
         for patch in [
             "*** Begin Patch\n*** Add File: a\n+x\r*** Add File: /b\n+x\n*** End Patch",
             "*** Begin Patch\n*** Add File: a\n+x\n\u{feff}*** Add File: /b\n+x\n*** End Patch",
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_in_both_forms_names_the_files_of_both() {
+    fn a_patch_in_both_forms_lists_the_files_of_both() {
         let patch =
             "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n";
         assert_eq!(patched(patch), [(Access::Write, "a"), (Access::Write, "b"), (Access::Write, "b")]);
     }
 
     #[test]
-    fn what_is_added_belongs_to_its_file() {
+    fn added_lines_belong_to_their_file() {
         let patch = "*** Begin Patch\n*** Update File: a\n@@\n around\n-old\n+new\n*** Move to: b\n+more\n\
                      *** Add File: c\n+other\n";
         assert_eq!(added(patch, "a"), ["*** Begin Patch", "new", "more"]);
@@ -156,12 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn a_second_blank_before_a_name_stays() {
+    fn a_second_blank_before_a_name_is_part_of_it() {
         assert_eq!(patched("*** Add File:  link\n"), [(Access::Write, " link")]);
     }
 
     #[test]
-    fn what_is_no_patch_names_nothing() {
+    fn a_text_that_is_not_a_patch_lists_no_files() {
         assert_eq!(patched("--- title: x\n+++ y\n"), []);
         assert_eq!(patched(""), []);
     }

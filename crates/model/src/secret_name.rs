@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets() {
+    fn names_of_secret_files_are_recognized() {
         for name in [
             ".env",
             "/a/b/.env",
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_names() {
+    fn ordinary_names_are_not_secret() {
         for name in [
             "",
             "/",
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_of_names() {
+    fn patterns_that_name_secret_files_are_recognized() {
         for (pattern, named) in [
             (".env*", true),
             ("*.env", true),
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_holds_decides_where_its_name_does_not() {
+    fn contents_that_hold_a_secret_are_recognized() {
         let value = "q7".repeat(10);
         let pem = concat!("-----BEGIN EC PRIVATE", " KEY-----\nMHc\n");
         for text in [

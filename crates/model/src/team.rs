@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_compared_without_their_dress() {
+    fn names_are_compared_without_case_and_separators() {
         for name in ["backend-dev", "Backend Dev", " backend_dev ", "@Backend--Dev"] {
             assert_eq!(plain_name(name), "backend-dev", "{name}");
         }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_neither_coordinator_nor_worker() {
+    fn a_member_without_a_name_is_neither_coordinator_nor_worker() {
         let nobody = Member::default();
         assert!(!nobody.is_coordinator() && !nobody.is_worker() && !nobody.is(""));
         let named = Member { name: "ripley".into(), ..Member::default() };

@@ -18,6 +18,8 @@ use crate::{Facts, Unproved, shorten};
 pub enum Decision {
     /// No objection.
     Allow,
+    /// No objection, if it runs in a sandbox: what it does is not known beforehand.
+    Contain,
     /// A person has to say.
     Ask,
     /// Must not run.
@@ -29,16 +31,25 @@ impl Decision {
     pub fn word(self) -> &'static str {
         match self {
             Decision::Allow => "allow",
+            Decision::Contain => "contain",
             Decision::Ask => "ask",
             Decision::Deny => "deny",
         }
     }
 
-    /// Whether the call may run without anybody being asked by us.
+    /// Whether the call may run without anybody being asked by us, be it in a sandbox.
     pub fn may_run(self) -> bool {
         match self {
-            Decision::Allow => true,
+            Decision::Allow | Decision::Contain => true,
             Decision::Ask | Decision::Deny => false,
+        }
+    }
+
+    /// Whether the call may run in a sandbox and nowhere else.
+    pub fn contains(self) -> bool {
+        match self {
+            Decision::Contain => true,
+            Decision::Allow | Decision::Ask | Decision::Deny => false,
         }
     }
 
@@ -51,7 +62,16 @@ impl Decision {
     pub fn denies(self) -> bool {
         match self {
             Decision::Deny => true,
-            Decision::Allow | Decision::Ask => false,
+            Decision::Allow | Decision::Contain | Decision::Ask => false,
+        }
+    }
+
+    /// The same for what a sandbox will judge when it runs.
+    #[must_use]
+    fn in_sandbox(self) -> Decision {
+        match self {
+            Decision::Ask => Decision::Contain,
+            Decision::Allow | Decision::Contain | Decision::Deny => self,
         }
     }
 
@@ -60,7 +80,7 @@ impl Decision {
     pub fn without_asking(self) -> Decision {
         match self {
             Decision::Ask => Decision::Deny,
-            Decision::Allow | Decision::Deny => self,
+            Decision::Allow | Decision::Contain | Decision::Deny => self,
         }
     }
 }
@@ -209,6 +229,9 @@ pub struct Finding {
     pub urgent: bool,
     /// The whole message, where a profile words it itself.
     pub wording: Option<String>,
+    /// Whether it objects only to what is known no earlier than when it runs. Then the kernel can judge it: in a sandbox it
+    /// is no objection any more.
+    pub containable: bool,
 }
 
 /// More objections of one layer than this are not reported.
@@ -234,7 +257,14 @@ impl Finding {
             answer: None,
             urgent: false,
             wording: None,
+            containable: false,
         }
+    }
+
+    /// It objects only to what is known no earlier than when it runs.
+    #[must_use]
+    pub fn containable(self) -> Finding {
+        Finding { containable: true, ..self }
     }
 
     /// The rule behind it.
@@ -343,6 +373,22 @@ pub struct Ruleset<'p> {
     pub wording: &'p dyn Wording,
     /// What is known of the call.
     pub facts: &'p Facts<'p>,
+    /// What the layer says about running it in a sandbox.
+    pub sandboxing: Sandboxing,
+}
+
+/// What a layer of settings says about running a call in a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sandboxing {
+    /// The call runs as it stands, whatever is known of it.
+    Unwanted,
+    /// The call runs in a sandbox.
+    Wanted {
+        /// Whether such a call is granted, so that the host asks nobody either.
+        grants: bool,
+    },
+    /// The call should run in a sandbox, and cannot: what is objected to it then.
+    Impossible(Box<Finding>),
 }
 
 impl Ruleset<'_> {
@@ -355,6 +401,16 @@ impl Ruleset<'_> {
             let mut own = Vec::new();
             for policy in &layer.policies {
                 policy.judge(layer.facts, &mut own);
+            }
+            match &layer.sandboxing {
+                Sandboxing::Unwanted => {}
+                Sandboxing::Wanted { .. } => {
+                    // A setting that denies is a person's word, and stays.
+                    for finding in own.iter_mut().filter(|finding| finding.containable) {
+                        finding.decision = finding.decision.in_sandbox();
+                    }
+                }
+                Sandboxing::Impossible(finding) => own.push(Finding::clone(finding)),
             }
             if !layer.can_ask {
                 for finding in &mut own {
@@ -381,15 +437,23 @@ impl Ruleset<'_> {
             }
         }
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
+        let is_contained = layers.iter().any(|layer| matches!(layer.sandboxing, Sandboxing::Wanted { .. }));
+        let unobjected = if is_contained { Decision::Contain } else { Decision::Allow };
         // INVARIANT: no layer at all is no rule at all, which must not read as permission.
         let decision = match findings.first() {
-            Some(strictest) => strictest.decision,
+            Some(strictest) => strictest.decision.max(unobjected),
             None if layers.iter().all(|layer| layer.policies.is_empty()) => Decision::Deny,
-            None => Decision::Allow,
+            None => unobjected,
         };
         // Having no objection to what is not understood is one thing, vouching for it another.
-        let vouches = |layer: &Ruleset<'_>| layer.grants && layer.facts.unknown.is_empty();
-        let granted = decision == Decision::Allow && layers.iter().all(vouches);
+        let vouches = |layer: &Ruleset<'_>| match &layer.sandboxing {
+            Sandboxing::Wanted { grants } => *grants,
+            // What another layer has contained need not be understood.
+            Sandboxing::Unwanted if is_contained => true,
+            Sandboxing::Unwanted => layer.grants && layer.facts.unknown.is_empty(),
+            Sandboxing::Impossible(_) => false,
+        };
+        let granted = decision.may_run() && layers.iter().all(vouches);
         Verdict { decision, granted, findings, unproved }
     }
 }
@@ -439,6 +503,7 @@ impl Verdict {
     pub fn explanation(&self) -> String {
         match self.findings.first() {
             Some(finding) => finding.message(),
+            None if self.decision.contains() => "no policy objects; it runs in a sandbox".to_owned(),
             None => "no policy objects; allowed by default".to_owned(),
         }
     }
@@ -450,7 +515,7 @@ mod tests {
     use crate::{ActivationState, Agent, Phase, Places, Team};
 
     #[test]
-    fn a_message_ends_in_what_can_be_looked_up_however_long_it_is() {
+    fn a_message_of_any_length_ends_with_its_policy_and_rule() {
         let finding = Finding::new("destructive", Decision::Deny, FindingKind::Destructive)
             .because("throws work away")
             .instead("`git stash` keeps it");
@@ -491,17 +556,15 @@ mod tests {
         }
     }
 
-    #[test]
-    fn many_questions_do_not_hide_a_denial() {
-        let (places, team) = (Places::default(), Team::default());
-        let facts = Facts {
+    fn facts<'a>(places: &'a Places, team: &'a Team, agent: &'a Agent) -> Facts<'a> {
+        Facts {
             tool: "",
-            agent: &Agent { id: None, kind: None },
-            team: &team,
+            agent,
+            team,
             phase: Phase::Before,
             asks_user: false,
             command: None,
-            places: &places,
+            places,
             activation: ActivationState::default(),
             uses: Vec::new(),
             runs: Vec::new(),
@@ -510,7 +573,13 @@ mod tests {
             changes: Vec::new(),
             expanded: Vec::new(),
             config: None,
-        };
+        }
+    }
+
+    #[test]
+    fn many_questions_do_not_hide_a_denial() {
+        let (places, team, agent) = (Places::default(), Team::default(), Agent { id: None, kind: None });
+        let facts = facts(&places, &team, &agent);
         for asks in [1, MAX_FINDINGS, MAX_FINDINGS + 1, 1000] {
             let many = Asks(asks);
             let layer = Ruleset {
@@ -519,11 +588,113 @@ mod tests {
                 grants: false,
                 wording: &Denies,
                 facts: &facts,
+                sandboxing: Sandboxing::Unwanted,
             };
             let verdict = Ruleset::decide(&[layer], |_| false);
             assert_eq!(verdict.decision(), Decision::Deny, "{asks}");
             assert_eq!(verdict.findings()[0].policy, "denies");
             assert!(verdict.findings().len() <= MAX_FINDINGS);
         }
+    }
+
+    #[test]
+    fn neither_the_order_of_policies_nor_that_of_layers_matters() {
+        let (places, team, agent) = (Places::default(), Team::default(), Agent { id: None, kind: None });
+        let facts = facts(&places, &team, &agent);
+        let (none, asks) = (Asks(0), Asks(2));
+        let layer = |policies: &[&'static str]| {
+            let policy = |name: &&str| -> &dyn Policy {
+                match *name {
+                    "none" => &none,
+                    "asks" => &asks,
+                    _ => &Denies,
+                }
+            };
+            let policies = policies.iter().map(policy).collect();
+            let sandboxing = Sandboxing::Unwanted;
+            Ruleset { policies, can_ask: true, grants: false, wording: &Denies, facts: &facts, sandboxing }
+        };
+        for (one, other, decision) in [
+            (["none", "none"], ["none", "none"], Decision::Allow),
+            (["none", "asks"], ["none", "none"], Decision::Ask),
+            (["none", "denies"], ["asks", "none"], Decision::Deny),
+            (["asks", "denies"], ["none", "asks"], Decision::Deny),
+        ] {
+            let turned = |[first, second]: [&'static str; 2]| [second, first];
+            let decide = |layers: [[&'static str; 2]; 2]| {
+                let verdict = Ruleset::decide(&layers.map(|policies| layer(&policies)), |_| false);
+                let first = verdict.findings().first().map(|finding| (finding.policy, finding.decision));
+                (verdict.decision(), first)
+            };
+            let verdict = decide([one, other]);
+            assert_eq!(verdict.0, decision, "{one:?} {other:?}");
+            for layers in
+                [[other, one], [turned(one), other], [one, turned(other)], [turned(other), turned(one)]]
+            {
+                assert_eq!(decide(layers), verdict, "{layers:?}");
+            }
+            assert_eq!(decide([one, other]), verdict, "the same again");
+        }
+    }
+
+    /// Asks about what is only known when it runs.
+    struct AsksWhatRuns;
+
+    impl Policy for AsksWhatRuns {
+        fn judge(&self, _: &Facts<'_>, findings: &mut Vec<Finding>) {
+            findings.push(Finding::new("asks", Decision::Ask, FindingKind::Unproved).containable());
+        }
+    }
+
+    #[test]
+    fn a_sandbox_takes_the_place_of_a_question_about_what_runs_and_of_no_other() {
+        let (places, team, agent) = (Places::default(), Team::default(), Agent { id: None, kind: None });
+        let facts = facts(&places, &team, &agent);
+        let (none, asks) = (Asks(0), Asks(1));
+        let wanted = |grants| Sandboxing::Wanted { grants };
+        let impossible = |decision| {
+            Sandboxing::Impossible(Box::new(Finding::new("sandbox", decision, FindingKind::Unproved)))
+        };
+        let decide = |policies: Vec<&dyn Policy>, sandboxing| {
+            let layer = Ruleset {
+                policies,
+                can_ask: true,
+                grants: true,
+                wording: &Denies,
+                facts: &facts,
+                sandboxing,
+            };
+            let verdict = Ruleset::decide(&[layer], |_| false);
+            (verdict.decision(), verdict.granted())
+        };
+        for (policies, sandboxing, decision, granted) in [
+            (vec![&none as &dyn Policy], Sandboxing::Unwanted, Decision::Allow, true),
+            (vec![&none], wanted(false), Decision::Contain, false),
+            (vec![&none], wanted(true), Decision::Contain, true),
+            (vec![&AsksWhatRuns], Sandboxing::Unwanted, Decision::Ask, false),
+            (vec![&AsksWhatRuns], wanted(true), Decision::Contain, true),
+            (vec![&AsksWhatRuns, &asks], wanted(true), Decision::Ask, false),
+            (vec![&AsksWhatRuns, &Denies], wanted(true), Decision::Deny, false),
+            (vec![&none], impossible(Decision::Ask), Decision::Ask, false),
+            (vec![&AsksWhatRuns], impossible(Decision::Deny), Decision::Deny, false),
+        ] {
+            assert_eq!(decide(policies, sandboxing), (decision, granted));
+        }
+    }
+
+    #[test]
+    fn one_layer_that_wants_a_sandbox_has_it_and_the_others_keep_their_objections() {
+        let (places, team, agent) = (Places::default(), Team::default(), Agent { id: None, kind: None });
+        let facts = facts(&places, &team, &agent);
+        let none = Asks(0);
+        let layer = |policy: &'static str, sandboxing| {
+            let policies: Vec<&dyn Policy> = if policy == "asks" { vec![&AsksWhatRuns] } else { vec![&none] };
+            Ruleset { policies, can_ask: true, grants: true, wording: &Denies, facts: &facts, sandboxing }
+        };
+        let wanted = || Sandboxing::Wanted { grants: true };
+        let both = [layer("none", Sandboxing::Unwanted), layer("asks", wanted())];
+        assert_eq!(Ruleset::decide(&both, |_| false).decision(), Decision::Contain);
+        let both = [layer("asks", Sandboxing::Unwanted), layer("none", wanted())];
+        assert_eq!(Ruleset::decide(&both, |_| false).decision(), Decision::Ask);
     }
 }

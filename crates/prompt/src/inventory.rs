@@ -432,7 +432,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shipped_inventory_holds_the_whole_list() {
+    fn the_shipped_inventory_holds_every_rule_once() {
         let inventory = Inventory::shipped().unwrap();
         let ids: BTreeSet<_> = inventory.entries().iter().map(|entry| entry.id.as_str()).collect();
         assert_eq!(ids.len(), inventory.entries().len(), "an id stands there twice");
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_must_have_what_it_needs() {
+    fn an_entry_without_what_its_kind_needs_is_refused() {
         let file = |entry: &str| {
             format!(
                 "common = ''\nlabel = ''\nrefers = ''\nacts = ''\nvoids = 'not only'\nnot = 'not'\n[[entry]]\n{entry}"

@@ -608,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_cut_through() {
+    fn quotes_brackets_and_marks_are_not_cut_in_two() {
         for whole in [
             "**One. Two.** three",
             "He says \"Stop. Now.\" and goes",
@@ -631,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_have_their_ranks() {
+    fn headings_are_read_with_their_levels() {
         let read = outline("# A\n### B\n## C\nD\n===\nE\n---\nF\n\n---\n");
         let ranks: Vec<_> = read.headings.iter().map(|heading| (heading.level, heading.above)).collect();
         assert_eq!(ranks, [(1, None), (3, Some(0)), (2, Some(0)), (1, None), (2, Some(3))]);
@@ -639,7 +639,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_know_what_leads_into_them() {
+    fn lists_are_linked_to_the_sentence_before_them() {
         let text = "One. Two:\n\n- a\n  - b\n\n    c\n- d\n\nThree.\n\n1. e\n\n   ```\n   x\n   ```\n2. f\n";
         let read = outline(text);
         let word = |sentence: usize| &text[read.sentences[sentence].span.clone()];
@@ -655,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_in_a_paragraph_is_no_item() {
+    fn a_number_inside_a_paragraph_starts_no_list() {
         assert_eq!(outline("It was in\n1984. That year").blocks.len(), 1);
         assert_eq!(sentences("Steps\n1. One\n2. Two"), ["Steps", "One", "Two"]);
     }

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_of_a_word_are_one_word() {
+    fn forms_of_a_word_have_the_same_stem() {
         for (one, other) in [
             ("**Edits**", "editing"),
             ("writes", "write"),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn clauses_end_where_the_sense_turns() {
+    fn a_new_clause_begins_where_the_sense_turns() {
         let last = |text: &str| words(text).last().unwrap().clause;
         assert_eq!(last("Never read, write or copy it"), 0);
         assert_eq!(last("write to this, never to that"), 1);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_numbers_and_contractions() {
+    fn paths_numbers_and_contractions_are_split_into_words() {
         assert_eq!(stems("`.squad/agents/{name}/history.md`."), [".squad", "agent", "{name}", "history.md"]);
         assert_eq!(stems("don't cannot — fewer than 10"), ["do", "not", "can", "not", "fewer", "than", "#"]);
         assert_eq!(

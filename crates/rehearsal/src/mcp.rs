@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_opened_listed_and_called() {
+    fn the_server_is_initialized_listed_and_called() {
         let messages = [
             json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": "2025-06-18" } }),
             json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),

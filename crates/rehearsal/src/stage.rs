@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stage_has_a_repository_with_a_worktree_and_goes_away() {
+    fn a_stage_has_a_worktree_and_is_removed_when_dropped() {
         let stage = Stage::new(&std::env::temp_dir()).unwrap();
         assert!(stage.worktree().join("README.md").is_file());
         assert!(stage.worktree().join(".git").is_file(), "a linked worktree has a file");

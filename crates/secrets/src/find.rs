@@ -437,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_overlaps_is_one() {
+    fn overlapping_findings_are_merged() {
         let found = |kind: SecretKind, from, to| Found::of(kind, from, to);
         let all = apart(vec![
             found(EMAIL, 3, 9),

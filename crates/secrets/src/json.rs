@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_whose_lines_are_strings_is_taken_out_whole() {
+    fn a_private_key_whose_lines_are_strings_is_redacted_whole() {
         let line = "Ab3d".repeat(16);
         let begin = concat!("-----BEGIN RSA PRIVATE", " KEY-----");
         let end = concat!("-----END RSA PRIVATE", " KEY-----");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_may_have_its_name_beside_it() {
+    fn a_value_is_redacted_by_the_name_beside_it() {
         let json = r#"[{"name":"DB_PASSWORD","value":"hunter2"},{"name":"PORT","value":"hunter2"}]"#;
         let wanted =
             r#"[{"name":"DB_PASSWORD","value":"[PASSWORD REDACTED]"},{"name":"PORT","value":"hunter2"}]"#;
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_goes_with_the_address_in_it() {
+    fn a_password_that_holds_an_address_is_redacted_whole() {
         let json = concat!(r#"{"password":"Xq7zz!"#, r#"me@corp.io#q9Zz"}"#);
         assert_eq!(scrubbed(json), r#"{"password":"[PASSWORD REDACTED]"}"#);
         assert_eq!(scrubbed(r#"{"contact":"me@corp.io"}"#), r#"{"contact":"[EMAIL REDACTED]"}"#);

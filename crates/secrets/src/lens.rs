@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_is_found_again() {
+    fn places_in_unescaped_json_lead_back_to_the_original() {
         let raw = br"ab\ncd\u0041ef\ud83d\ude00g\q";
         let lens = Lens::of_json(raw).unwrap();
         assert_eq!(lens.bytes(), "ab\ncdAef\u{1f600}gq".as_bytes());
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_that_are_written_out_are_not_seen() {
+    fn escaped_colour_codes_are_removed() {
         for raw in
             [r"\u001b[1;32mab\u001b[0m", r"\x1b[1;32mab\x1b[0m", r"\033[1;32mab\033[0m", r"\e[1;32mab\e[0m"]
         {
@@ -275,13 +275,13 @@ mod tests {
     }
 
     #[test]
-    fn a_plus_is_a_blank_in_a_form_with_a_key() {
+    fn a_plus_is_a_blank_in_a_percent_encoded_key() {
         assert_eq!(percent(b"BEGIN+PRIVATE+KEY%2B%0A").bytes(), b"BEGIN PRIVATE KEY+\n");
         assert_eq!(percent(b"a+b%2B").bytes(), b"a+b+");
     }
 
     #[test]
-    fn colours_are_not_seen() {
+    fn colour_codes_are_removed() {
         let raw = b"a\x1b[1;32mb\x1b[0mc\x1b]0;title\x07d\x1b(Be";
         let lens = Lens::without_colours(raw, b"").unwrap();
         assert_eq!(lens.bytes(), b"abc0;title\x07de");

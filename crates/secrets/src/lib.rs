@@ -191,7 +191,7 @@ mod tests {
     use super::{Redacted, redact};
 
     #[test]
-    fn both_passes_work_together() {
+    fn tokens_inside_assignments_are_redacted_once() {
         for (text, wanted) in [
             // The more telling mark stays.
             ("GITHUB_TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ012345", "GITHUB_TOKEN=[GITHUB_TOKEN REDACTED]"),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_look_finds_nothing_new() {
+    fn redacting_twice_changes_nothing() {
         for text in ["://TOKEN=:r@", "PASSWORD=hunter2", "https://a:b@c TOKEN=x:y@z"] {
             let once = redact(text);
             assert_eq!(redact(once.as_str()), once, "{text}");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn is_shown_and_stored_as_its_text() {
+    fn a_redacted_text_is_shown_and_stored_as_its_text() {
         let text: Redacted = redact("a b");
         assert_eq!(text.to_string(), "a b");
         assert_eq!(serde_json::to_string(&text).unwrap(), "\"a b\"");

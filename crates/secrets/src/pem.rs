@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_hidden_whole() {
+    fn a_private_key_is_redacted_whole() {
         let line = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtz";
         let begin = "-----BEGIN OPENSSH PRIVATE KEY-----";
         let end = "-----END OPENSSH PRIVATE KEY-----";
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_about_keys_stays() {
+    fn text_about_keys_is_unchanged() {
         for text in [
             "keyRegex = /-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----/s",
             "(\"-----BEGIN PRIVATE KEY-----\", \"-----END PRIVATE KEY-----\")",

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_directories_and_nothing_else() {
+    fn agent_names_are_plain_names_of_directories() {
         for text in ["agent-5", "a", "A.b_c-d", "7"] {
             assert!(AgentId::parse(text).is_ok(), "{text}");
         }

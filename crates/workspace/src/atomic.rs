@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_with_a_name_of_its_own_does_as_well() {
+    fn a_staged_file_with_a_name_is_published_or_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let directory = File::open(scratch.path()).unwrap();
         std::fs::write(scratch.path().join("x"), "old").unwrap();

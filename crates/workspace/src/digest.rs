@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_spelling_each() {
+    fn a_digest_has_exactly_one_spelling() {
         let digest = Digest::of(Algorithm::Sha256, b"");
         let text = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(digest.to_string(), text);

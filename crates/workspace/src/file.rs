@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_can_be_said() {
+    fn every_key_of_a_workspace_file_is_read() {
         let text = r#"
             agent = "agent-5"
             inputs = ["input/data.txt", "docs/"]
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn a_mistake_in_a_workspace_file_is_named() {
         for (text, wanted) in [
             ("", "missing field `agent`"),
             ("agent = \"a\"\ninput = []", "line 2: unknown field `input`"),
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workspace_that_is_there_or_a_new_one() {
+    fn an_unchanged_file_finds_its_workspace_and_a_changed_one_is_refused() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("workspace.toml");
         let read = |text: &str| {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn not_in_the_workspace_that_it_declares() {
+    fn a_file_inside_the_workspace_it_declares_is_refused() {
         let scratch = tempfile::tempdir().unwrap();
         let within = scratch.path().join("base/a");
         std::fs::create_dir_all(&within).unwrap();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_file_of_a_sensible_size() {
+    fn a_path_that_is_not_a_file_of_sensible_size_is_refused() {
         let scratch = tempfile::tempdir().unwrap();
         let long = scratch.path().join("long");
         std::fs::write(&long, "#".repeat(2 * 1024 * 1024)).unwrap();

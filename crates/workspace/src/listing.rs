@@ -53,7 +53,7 @@ mod tests {
     use crate::{Declaration, Pattern, Workspaces};
 
     #[test]
-    fn what_is_there_and_declared() {
+    fn a_listing_holds_declared_files_that_exist() {
         let scratch = tempfile::tempdir().unwrap();
         let patterns = |list: &[&str]| list.iter().map(|text| Pattern::parse(text).unwrap()).collect();
         let declaration = Declaration {

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_denied_has_not_happened() {
+    fn a_denied_call_counts_as_not_done() {
         let all = |draft: Draft| {
             let draft = draft.counting(Activity::Question).counting(Activity::Phase(TeamPhase::Agreed));
             draft.counting(Activity::In(redact("/w"))).counting(Activity::Prompt)
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn denials_of_the_turn_end_with_it() {
+    fn denials_of_a_turn_are_reset_by_the_next_prompt() {
         let prompt = || draft("", 0).counting(Activity::Prompt);
         let counts =
             counts([denied("a", "p"), prompt(), denied("a", "p"), denied("b", "p"), denied("a", "q")]);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_minute_is_counted_and_no_more() {
+    fn only_the_last_minute_is_counted() {
         let counts = counts([0, 30, 30, 59, 60].map(|second| draft("a", second).counting(Activity::Run)));
         let recently = |second| counts.recently(&redact("a"), "run", at(second));
         assert_eq!([60, 61, 90, 91, 119, 120, 121].map(recently), [5, 4, 4, 2, 2, 1, 0]);
@@ -300,21 +300,21 @@ mod tests {
     }
 
     #[test]
-    fn records_that_come_in_another_order_are_counted() {
+    fn records_out_of_order_are_counted() {
         let counts = counts([10, 12, 9, 12, 8].map(|second| draft("a", second).counting(Activity::Call)));
         assert_eq!(counts.recently(&redact("a"), "call", at(8)), 5);
         assert_eq!(counts.recently(&redact("a"), "call", at(70)), 3);
     }
 
     #[test]
-    fn a_clock_that_is_set_back_starts_again() {
+    fn a_clock_that_is_set_back_restarts_the_count() {
         let counts = counts([90_000, 90_000, 5].map(|second| draft("a", second).counting(Activity::Call)));
         assert_eq!(counts.recently(&redact("a"), "call", at(6)), 1);
         assert_eq!(counts.recently(&redact("a"), "call", at(90_000)), 0);
     }
 
     #[test]
-    fn a_long_call_counts_for_the_same_agent() {
+    fn a_shortened_record_counts_for_the_same_agent() {
         let (agent, long) = ("a".repeat(300), "\u{1}".repeat(5000));
         let mut draft = denied(&agent, "a-policy-with-a-long-name").counting(Activity::Call);
         for _ in 0..40 {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_first_and_the_size_is_bounded() {
+    fn counts_are_bounded_and_drop_the_oldest_first() {
         let name = |number: u64| format!("agent-{number}");
         let drafts = (0..2000).map(|number| {
             let draft = denied(&name(number), "p").decision(Decision::Allow);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_counts_fit_their_place() {
+    fn the_largest_counts_fit_a_page() {
         let mut counts = SessionCounts { asked: u32::MAX, prompts: u32::MAX, ..SessionCounts::default() };
         let last = 253_402_300_799;
         for number in 0..1000_u32 {

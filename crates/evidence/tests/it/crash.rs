@@ -24,7 +24,7 @@ fn torn(dir: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn writers_that_are_killed_leave_a_whole_ledger() {
+fn killed_writers_leave_a_whole_ledger() {
     let temp = tempfile::tempdir().unwrap();
     for round in 0..12 {
         let children: Vec<_> = (0..3)
@@ -78,7 +78,7 @@ fn a_line_cut_at_any_byte_is_repaired() {
 }
 
 #[test]
-fn other_things_behind_the_last_record_are_put_aside() {
+fn junk_after_the_last_record_is_put_aside() {
     for junk in [
         b"not a record\n".to_vec(),
         b"{\"seq\":9}\n".to_vec(),
@@ -127,7 +127,7 @@ fn the_chain_goes_on_after_a_crash_between_the_steps_of_a_rotation() {
 }
 
 #[test]
-fn what_cannot_be_put_aside_stays() {
+fn a_torn_end_that_cannot_be_put_aside_is_kept() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
     filled(dir, 2);

@@ -21,9 +21,9 @@ const FIRST_FORM: &str = concat!(
 
 /// As nobody writes them yet, without the link.
 const LATER: &str = concat!(
-    r#"{"seq":SEQ,"v":3,"time":"2031-01-01T00:00:00.000Z","host":"claude","event":"PreToolUse","session":"a-session","agent":"ripley","tool":"Bash","args":{"command":"make"},"decision":"contain","granted":false,"#,
-    r#""findings":[{"policy":"kernel","kind":"syscall","decision":"contain","message":"in a box","calls":[{"name":"ptrace","times":2}]}],"#,
-    r#""unproved":[{"reason":"quantum","text":"make","since":{"a":[1,2,{"b":null}]}}],"answer":"contain","counted":["call","orbit","question"],"#,
+    r#"{"seq":SEQ,"v":3,"time":"2031-01-01T00:00:00.000Z","host":"claude","event":"PreToolUse","session":"a-session","agent":"ripley","tool":"Bash","args":{"command":"make"},"decision":"rehearse","granted":false,"#,
+    r#""findings":[{"policy":"kernel","kind":"syscall","decision":"rehearse","message":"in a box","calls":[{"name":"ptrace","times":2}]}],"#,
+    r#""unproved":[{"reason":"quantum","text":"make","since":{"a":[1,2,{"b":null}]}}],"answer":"rehearse","counted":["call","orbit","question"],"#,
     r#""sandbox":{"net":false,"writes":["/w",{"deep":true}]},"signature":"ed25519:00","prev":"PREV"}"#,
 );
 
@@ -38,7 +38,7 @@ fn append_later(dir: &Path) -> String {
 }
 
 #[test]
-fn a_ledger_of_the_first_form_goes_on_in_the_new_one() {
+fn a_ledger_of_the_first_version_is_continued_in_the_current_one() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
     fs::write(current(dir), FIRST_FORM).unwrap();
@@ -58,7 +58,7 @@ fn a_ledger_of_the_first_form_goes_on_in_the_new_one() {
 }
 
 #[test]
-fn a_changed_line_of_the_first_form_is_found() {
+fn a_changed_line_of_the_first_version_is_found() {
     let temp = tempfile::tempdir().unwrap();
     fs::write(current(temp.path()), FIRST_FORM.replacen("src/a.rs", "src/b.rs", 1)).unwrap();
     assert!(verify(temp.path()).unwrap().problem.is_some());
@@ -84,7 +84,7 @@ fn records_of_a_later_version_are_read_verified_and_written_out_again() {
     assert_eq!(read(ledger.of_session("a-session").unwrap()), records);
     let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     for (record, line) in [(&records[2], &later), (&records[4], &latest)] {
-        assert_eq!((record.version, record.decision.as_str()), (3, "contain"));
+        assert_eq!((record.version, record.decision.as_str()), (3, "rehearse"));
         assert_eq!((record.decision.known(), record.findings[0].kind.known()), (None, None));
         // Nothing is dropped, in whatever order the members of an unknown object come out.
         assert_eq!(value(&serde_json::to_string(record).unwrap()), value(line));
@@ -110,17 +110,17 @@ fn records_of_a_later_version_are_shown_and_counted() {
     assert_eq!(
         render::text(&records[2]),
         concat!(
-            r#"2031-01-01 00:00:00 contain Bash agent=ripley command=make "#,
+            r#"2031-01-01 00:00:00 rehearse Bash agent=ripley command=make "#,
             r#"sandbox={"net":false,"writes":["/w",{"deep":true}]} signature="ed25519:00": in a box"#
         )
     );
-    assert_eq!(render::mpm(&records[2]), "INFO Decided contain on Bash operation: make");
+    assert_eq!(render::mpm(&records[2]), "INFO Decided rehearse on Bash operation: make");
     assert_eq!(render::ib(&records[2]), None);
     let totals = Totals::over(&ledger).unwrap();
     assert_eq!(totals, Totals::of(&records));
-    assert_eq!((totals.calls, totals.decisions["contain"], totals.decisions["deny"]), (4, 1, 1));
+    assert_eq!((totals.calls, totals.decisions["rehearse"], totals.decisions["deny"]), (4, 1, 1));
     assert_eq!((totals.kinds["syscall"], totals.kinds["secret"]), (1, 1));
     let tally = Tally::rebuild(&ledger, &redact("a-session"), soon()).unwrap();
     assert_eq!(tally.counts(), &SessionCounts::of(&records));
-    assert_eq!((tally.counts().denied, tally.counts().asked), (1, 1), "what is contained has happened");
+    assert_eq!((tally.counts().denied, tally.counts().asked), (1, 1), "what is neither counts as neither");
 }

@@ -9,7 +9,7 @@ use crate::child;
 use crate::support::{assert_whole, draft, names, soon};
 
 #[test]
-fn sixteen_threads() {
+fn sixteen_threads_append_every_record_in_order() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
     thread::scope(|scope| {
@@ -41,7 +41,7 @@ fn sixteen_threads() {
 }
 
 #[test]
-fn eight_processes() {
+fn eight_processes_append_every_record_once() {
     let temp = tempfile::tempdir().unwrap();
     let children: Vec<_> = (0..8)
         .map(|_| child::command("child::appends", temp.path(), 250, "exec \"$@\"").spawn().unwrap())

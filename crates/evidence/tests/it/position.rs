@@ -7,7 +7,7 @@ use toolgate_evidence::{Digest, Ledger, last_position, position_of};
 use crate::support::{bytes, current, draft, filled, soon};
 
 #[test]
-fn the_last_line_is_the_position() {
+fn the_last_position_is_the_last_whole_line() {
     let temp = tempfile::tempdir().unwrap();
     assert_eq!(last_position(temp.path()).unwrap(), None);
     filled(temp.path(), 3);
@@ -20,7 +20,7 @@ fn the_last_line_is_the_position() {
 }
 
 #[test]
-fn each_line_is_found_in_whichever_file_it_stands() {
+fn each_line_is_found_in_whichever_file_holds_it() {
     let temp = tempfile::tempdir().unwrap();
     let ledger = Ledger::at(temp.path()).full_at(2048);
     let mut noted = Vec::new();

@@ -13,7 +13,7 @@ use toolgate_secrets::redact;
 use crate::support::{all, bytes, current, draft, filled, soon};
 
 #[test]
-fn the_tail_is_the_end_of_the_whole() {
+fn the_last_records_are_the_end_of_all_records() {
     let temp = tempfile::tempdir().unwrap();
     let ledger = Ledger::at(temp.path()).full_at(3000);
     let long = "x".repeat(3000);
@@ -30,7 +30,7 @@ fn the_tail_is_the_end_of_the_whole() {
 }
 
 #[test]
-fn the_tail_of_a_large_file_and_of_a_torn_one() {
+fn the_last_records_of_a_large_torn_file_are_read() {
     let temp = tempfile::tempdir().unwrap();
     filled(temp.path(), 300);
     let mut text = bytes(temp.path());
@@ -45,7 +45,7 @@ fn the_tail_of_a_large_file_and_of_a_torn_one() {
 }
 
 #[test]
-fn a_line_that_is_no_record_is_told_and_passed() {
+fn a_malformed_line_is_reported_and_reading_continues() {
     let temp = tempfile::tempdir().unwrap();
     filled(temp.path(), 3);
     let text = String::from_utf8(bytes(temp.path())).unwrap();
@@ -86,7 +86,7 @@ fn a_range_is_read_from_the_files_that_hold_it() {
 }
 
 #[test]
-fn what_is_no_record_is_not_left_out_of_a_range() {
+fn a_malformed_line_is_reported_inside_a_range() {
     let temp = tempfile::tempdir().unwrap();
     let ledger = filled(temp.path(), 5);
     let text = String::from_utf8(bytes(temp.path())).unwrap();
@@ -99,7 +99,7 @@ fn what_is_no_record_is_not_left_out_of_a_range() {
 }
 
 #[test]
-fn a_session_is_read_alone() {
+fn only_the_records_of_a_session_are_read() {
     let temp = tempfile::tempdir().unwrap();
     let ledger = Ledger::at(temp.path());
     let long = "x".repeat(500);
@@ -134,7 +134,7 @@ impl Records for Kept {
 }
 
 #[test]
-fn another_store_reads_the_same() {
+fn another_store_gives_the_same_answers_as_the_file() {
     let temp = tempfile::tempdir().unwrap();
     let ledger = filled(temp.path(), 20);
     let mut kept = Kept(bytes(temp.path()).split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect());

@@ -125,7 +125,7 @@ fn assert_exact(dir: &Path) -> Vec<Record> {
 }
 
 #[test]
-fn a_crowd_of_which_some_are_killed() {
+fn concurrent_appends_of_which_some_are_killed_are_counted_exactly() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
     // Another session writes at the same time.
@@ -155,7 +155,7 @@ fn a_crowd_of_which_some_are_killed() {
 
 /// A process alone is killed in the middle of an append nearly always.
 #[test]
-fn killed_again_and_again() {
+fn repeated_kills_leave_exact_counts() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
     for round in 0..60_u64 {
@@ -172,7 +172,7 @@ fn killed_again_and_again() {
 
 /// The files of a session before and after one append, and all that a kill in between can leave.
 #[test]
-fn killed_at_any_byte() {
+fn a_kill_after_any_written_byte_leaves_exact_counts() {
     for count in 0..4 {
         let temp = tempfile::tempdir().unwrap();
         let before_dir = temp.path().join("before");
@@ -220,7 +220,7 @@ fn killed_at_any_byte() {
 }
 
 #[test]
-fn a_torn_page_costs_nothing_and_two_are_counted_anew() {
+fn damaged_pages_are_restored_or_counted_again() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
     let ledger = filled(dir, 50);
@@ -263,7 +263,7 @@ fn return_to(dir: &Path, tally: &[u8], lines: usize) {
 }
 
 #[test]
-fn a_record_is_found_though_its_file_was_full_meanwhile() {
+fn a_marked_record_is_counted_after_its_file_was_rotated() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
     let ledger = filled(dir, 9);
@@ -285,7 +285,7 @@ fn a_record_is_found_though_its_file_was_full_meanwhile() {
 }
 
 #[test]
-fn a_resumed_session_goes_on_and_two_do_not_mix() {
+fn sessions_keep_separate_counts_in_separate_files() {
     let temp = tempfile::tempdir().unwrap();
     let ledger = Ledger::at(temp.path());
     let sessions =
@@ -307,7 +307,7 @@ fn a_resumed_session_goes_on_and_two_do_not_mix() {
 }
 
 #[test]
-fn the_record_is_of_the_tally_s_session() {
+fn a_tally_records_under_its_own_session() {
     let temp = tempfile::tempdir().unwrap();
     let ledger = Ledger::at(temp.path());
     append(&ledger, &session(), draft("a", 1).session(redact("another")));
@@ -315,7 +315,7 @@ fn the_record_is_of_the_tally_s_session() {
 }
 
 #[test]
-fn what_is_withdrawn_is_not_counted() {
+fn a_withdrawn_record_is_not_counted() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
     let ledger = filled(dir, 5);
@@ -329,7 +329,7 @@ fn what_is_withdrawn_is_not_counted() {
 }
 
 #[test]
-fn a_missing_or_empty_file_is_a_new_session() {
+fn a_missing_or_empty_tally_starts_a_new_session() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
     let ledger = filled(dir, 20);
@@ -342,7 +342,7 @@ fn a_missing_or_empty_file_is_a_new_session() {
 }
 
 #[test]
-fn files_are_ours_alone() {
+fn tally_files_are_private() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join("state");
     filled(&dir, 1);
@@ -352,7 +352,7 @@ fn files_are_ours_alone() {
 }
 
 #[test]
-fn a_link_in_its_place_is_refused() {
+fn a_link_in_place_of_a_tally_is_refused() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
     fs::create_dir(dir.join("tallies")).unwrap();
@@ -363,7 +363,7 @@ fn a_link_in_its_place_is_refused() {
 }
 
 #[test]
-fn who_comes_second_waits_until_the_deadline_and_others_may_look() {
+fn an_open_tally_blocks_a_second_one_and_not_a_peek() {
     let temp = tempfile::tempdir().unwrap();
     let ledger = filled(temp.path(), 3);
     let held = Tally::open(&ledger, &session(), soon()).unwrap();
@@ -376,7 +376,7 @@ fn who_comes_second_waits_until_the_deadline_and_others_may_look() {
 }
 
 #[test]
-fn what_the_ledger_does_not_take_is_not_counted() {
+fn a_record_that_the_ledger_rejects_is_not_counted() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
     let ledger = filled(dir, 4);
@@ -412,7 +412,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_kept_is_what_a_rebuild_counts(calls in proptest::collection::vec(call(), 1..80)) {
+    fn kept_counts_equal_rebuilt_counts(calls in proptest::collection::vec(call(), 1..80)) {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path();
         let ledger = Ledger::at(dir).full_at(8 * 1024);

@@ -47,7 +47,7 @@ fn a_removed_line_is_found() {
 }
 
 #[test]
-fn a_removed_line_is_found_even_where_the_numbers_were_mended() {
+fn a_removed_line_is_found_even_with_corrected_numbers() {
     let found = after(|lines| {
         lines.remove(2);
         lines[2] = lines[2].replace("\"seq\":4", "\"seq\":3");
@@ -59,8 +59,10 @@ fn a_removed_line_is_found_even_where_the_numbers_were_mended() {
 #[test]
 fn an_inserted_line_is_found() {
     for line in 0..4 {
-        assert!(after(|lines| lines.insert(line + 1, lines[line].clone())).is_some());
-        assert!(after(|lines| lines.insert(line, String::new())).is_some());
+        let number = line as u64 + 1;
+        let doubled = after(|lines| lines.insert(line + 1, lines[line].clone()));
+        assert_eq!(doubled, Some((number + 1, Fault::Number { wanted: number + 1, found: number })));
+        assert_eq!(after(|lines| lines.insert(line, String::new())), Some((number, Fault::NotARecord)));
         // One that is linked to the line before, as well as a forger can.
         let found = after(|lines| {
             let forged = lines[line + 1].replace("Read", "Edit");
@@ -74,7 +76,9 @@ fn an_inserted_line_is_found() {
 #[test]
 fn moved_lines_are_found() {
     for line in 0..4 {
-        assert!(after(|lines| lines.swap(line, line + 1)).is_some());
+        let number = line as u64 + 1;
+        let swapped = after(|lines| lines.swap(line, line + 1));
+        assert_eq!(swapped, Some((number, Fault::Number { wanted: number, found: number + 1 })));
     }
 }
 
@@ -134,7 +138,7 @@ fn a_renamed_emptied_or_cut_file_is_found() {
 }
 
 #[test]
-fn a_problem_is_told_in_words() {
+fn a_problem_is_described_in_words() {
     let temp = tempfile::tempdir().unwrap();
     filled(temp.path(), 3);
     let text = String::from_utf8(bytes(temp.path())).unwrap();

@@ -88,7 +88,7 @@ fn a_question_without_tools_gets_a_text() {
 }
 
 #[test]
-fn responses_know_functions_free_text_and_groups() {
+fn responses_call_functions_free_text_tools_and_groups() {
     let grouped = Call { group: Some("team".to_owned()), ..Call::json("spawn", json!({ "message": "go" })) };
     let calls = vec![Call::text("apply_patch", "*** Begin Patch".to_owned()), grouped];
     let model = Model::start(Script { main: vec![calls], sub: vec![] }).unwrap();
@@ -174,7 +174,7 @@ fn gemini_streams_a_function_call_and_reads_its_response() {
 }
 
 #[test]
-fn a_body_in_chunks_is_put_together_and_a_strange_request_is_kept() {
+fn a_chunked_body_is_joined_and_an_unknown_request_is_kept() {
     let model = Model::start(script()).unwrap();
     let mut stream = TcpStream::connect(model.address).unwrap();
     let body = "5\r\n{\"mod\r\n9\r\nel\": \"m\"}\r\n0\r\n\r\n";
@@ -190,7 +190,7 @@ fn a_body_in_chunks_is_put_together_and_a_strange_request_is_kept() {
 }
 
 #[test]
-fn what_was_sent_is_looked_through_in_every_form() {
+fn a_text_that_was_sent_is_found_in_every_form() {
     let seen = |body: Value| Seen { bodies: vec![body.to_string()], ..Seen::default() };
     let inner = json!({ "output": "a \"b\"\nc" }).to_string();
     assert!(seen(json!({ "text": "x a \"b\"\nc x" })).was_shown("a \"b\"\nc"));

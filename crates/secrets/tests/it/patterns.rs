@@ -16,13 +16,13 @@ fn scrubbed(text: &str) -> String {
 }
 
 #[test]
-fn there_are_enough() {
+fn there_are_at_least_150_patterns() {
     assert!(TRIALS.len() >= 150, "{}", TRIALS.len());
 }
 
 /// What stands in « » goes, everything else stays; plain, and as text in JSON, in colours, in an address.
 #[test]
-fn examples_are_found_and_nothing_else() {
+fn examples_of_patterns_are_redacted_and_nothing_else() {
     let mut random = Random::new(1);
     let mut wrong = Vec::new();
     for (id, mark, examples, _) in TRIALS {
@@ -69,7 +69,7 @@ fn split(secret: &str) -> String {
 }
 
 #[test]
-fn others_are_left_alone() {
+fn counterexamples_of_patterns_are_unchanged() {
     let mut random = Random::new(2);
     let mut wrong = Vec::new();
     for (id, _, _, others) in TRIALS {

@@ -10,7 +10,7 @@ fn scrubbed(text: &str) -> String {
 }
 
 #[test]
-fn secrets_go() {
+fn secrets_in_printed_texts_are_redacted() {
     let mut wrong = Vec::new();
     for (text, wanted) in [
         ("DB_PASSWORD=hunter2", "DB_PASSWORD=[PASSWORD REDACTED]"),
@@ -63,7 +63,7 @@ fn secrets_go() {
 }
 
 #[test]
-fn ordinary_text_stays() {
+fn ordinary_text_is_unchanged() {
     let mut wrong = Vec::new();
     for text in [
         // Code.
@@ -136,7 +136,7 @@ fn ordinary_text_stays() {
 }
 
 #[test]
-fn which_addresses_is_a_setting() {
+fn settings_say_which_addresses_are_redacted() {
     let count = |text: &str, emails, safe: &[&str]| {
         let safe_emails = safe.iter().map(|safe| (*safe).to_owned()).collect();
         let rules = Rules { emails, safe_emails, ..Rules::default() };
@@ -153,7 +153,7 @@ fn which_addresses_is_a_setting() {
 
 /// A token at any place, whatever stands around: the search looks at every second byte.
 #[test]
-fn tokens_are_found_at_every_place() {
+fn a_token_is_redacted_at_every_offset() {
     let tokens = [
         concat!("gh", "p_0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R"),
         concat!("AK", "IA2B3C4D5E6F7G8H9J"),

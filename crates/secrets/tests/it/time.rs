@@ -71,7 +71,7 @@ fn took(way: fn(&str), text: &str) -> Duration {
 }
 
 #[test]
-fn time_grows_with_the_length_and_with_nothing_else() {
+fn time_grows_linearly_with_the_length() {
     /// Longer than whatever is looked at in one go.
     const SHORT: usize = 128 * 1024;
     const TIMES: usize = 4;

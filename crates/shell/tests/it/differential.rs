@@ -231,7 +231,7 @@ impl Generator {
 }
 
 #[test]
-fn what_others_see_we_see() {
+fn commands_that_other_parsers_see_are_in_our_tree() {
     // The other parsers panic often. What other tests of this process have to say is still said.
     let (here, usual) = (std::thread::current().id(), std::panic::take_hook());
     std::panic::set_hook(Box::new(move |panic| {

@@ -36,7 +36,7 @@ fn bash_runs(probe: &str, top: &Path, number: usize) -> bool {
 }
 
 #[test]
-fn what_bash_runs_is_seen() {
+fn commands_that_bash_runs_are_in_the_tree_or_refused() {
     let top = std::env::temp_dir().join(format!("toolgate-hidden-{}", std::process::id()));
     fs::create_dir_all(top.join("bin")).unwrap();
     let hidden = top.join("bin/HIDDEN");

@@ -51,7 +51,7 @@ fn show(parts: &[Part<'_>]) -> String {
 }
 
 #[test]
-fn words_are_what_bash_makes_of_them() {
+fn words_are_split_into_parts_as_bash_does() {
     for (text, expected) in [
         (r#": a"b $c d"'e f'\g$'\x68'"#, "a\"‹b ›$c‹ d›\"‹e f›‹g›‹h›"),
         (": ''", "‹›"),
@@ -74,7 +74,7 @@ fn words_are_what_bash_makes_of_them() {
 }
 
 #[test]
-fn items_know_how_they_are_joined() {
+fn items_keep_their_connectors_and_background_marks() {
     let items = items("a && b || ! c | d & e\nf;");
     assert_eq!(items.len(), 3);
     assert!(items[0].background && !items[1].background);
@@ -85,7 +85,7 @@ fn items_know_how_they_are_joined() {
 }
 
 #[test]
-fn a_bar_with_an_ampersand_joins_both_outputs() {
+fn a_bar_with_an_ampersand_pipes_stderr_too() {
     let redirects = redirects("a |& b");
     assert_eq!(redirects[0].descriptor, Some(Descriptor::Number(2)));
     assert_eq!(redirects[0].operator, RedirectOperator::DuplicateOutput);
@@ -106,7 +106,7 @@ fn assignments_come_before_the_name() {
 }
 
 #[test]
-fn operations_on_parameters() {
+fn operations_on_parameters_are_recognized() {
     assert!(matches!(operation(": ${#x}"), Operation::Length));
     assert!(matches!(operation(": ${#}"), Operation::None));
     assert!(matches!(operation(": ${#-}"), Operation::Length));
@@ -127,7 +127,7 @@ fn operations_on_parameters() {
 }
 
 #[test]
-fn bodies_of_here_documents_are_in_their_places() {
+fn bodies_of_here_documents_belong_to_their_redirections() {
     let text = "cat <<A <<-'B' 3<<C\n$x\nA\n\t$y\n\tB\n\\$z `w`\nC\necho";
     let redirects = redirects(text);
     let body = |number: usize| match &redirects[number].target {
@@ -142,7 +142,7 @@ fn bodies_of_here_documents_are_in_their_places() {
 }
 
 #[test]
-fn redirections() {
+fn redirections_are_read_with_operator_and_descriptor() {
     let redirects = redirects("a 2>&1 >| b <> c &>> d {fd}< e <&- 4>&5- <<< f");
     let operators: Vec<_> = redirects.iter().map(|redirect| redirect.operator).collect();
     assert_eq!(
@@ -162,7 +162,7 @@ fn redirections() {
 }
 
 #[test]
-fn compound_commands() {
+fn compound_commands_are_recognized() {
     assert!(matches!(
         kind("for x; do a; done"),
         CommandKind::For { name: "x", words: None, select: false, .. }
@@ -197,7 +197,7 @@ fn lines_before_an_error_are_kept() {
 }
 
 #[test]
-fn values_are_read_again() {
+fn values_are_parsed_as_words_and_arithmetic() {
     assert_eq!(show(&parse_word("a \"$(b)\" `c` \\$d 'e'").unwrap().parts), "‹a \"›$(1)‹\" ›`c`‹ ›‹$d 'e'›");
     assert_eq!(show(&parse_arithmetic("a[$(b)] + `c`").unwrap().parts), "a[$(1)] + `c`");
     assert!(parse_word("$(").is_err());

@@ -47,7 +47,7 @@ fn nobody_is_registered_at_first() {
 }
 
 #[test]
-fn what_is_registered_reads_back() {
+fn registered_agents_are_read_back() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join("state");
     let ripley = RegisteredAgent {
@@ -92,7 +92,7 @@ fn agents_are_found_by_session_by_root_and_by_name() {
 }
 
 #[test]
-fn an_entry_takes_the_place_of_its_own_and_of_no_other() {
+fn an_agent_replaces_only_its_own_entry() {
     let mut agents = Agents::default();
     for first in [at("ripley", "/w"), within("ripley", "s-1"), agent("ripley"), agent("ash")] {
         assert_eq!(agents.add(first.clone()).unwrap(), None);
@@ -120,7 +120,7 @@ fn a_removed_agent_is_gone() {
 }
 
 #[test]
-fn what_cannot_be_an_agent_is_refused() {
+fn malformed_agents_are_refused() {
     let text = |agent: RegisteredAgent| match Agents::default().add(agent) {
         Err(AgentsError::Text(error)) => error,
         other => panic!("{other:?}"),
@@ -151,7 +151,7 @@ fn what_cannot_be_an_agent_is_refused() {
 }
 
 #[test]
-fn a_broken_registry_is_an_error_and_stays() {
+fn a_broken_registry_is_an_error_and_is_left_unchanged() {
     let temp = tempfile::tempdir().unwrap();
     for (text, line) in [
         ("", 1),
@@ -185,7 +185,7 @@ fn a_broken_registry_is_an_error_and_stays() {
 }
 
 #[test]
-fn a_change_that_fails_changes_nothing() {
+fn a_failed_update_leaves_the_registry_unchanged() {
     let temp = tempfile::tempdir().unwrap();
     add(temp.path(), at("ripley", "/w")).unwrap();
     let before = fs::read(temp.path().join("agents.json")).unwrap();
@@ -219,7 +219,7 @@ fn child(dir: &Path) -> Command {
 }
 
 #[test]
-fn processes_at_once_lose_nothing() {
+fn agents_added_by_concurrent_processes_are_all_kept() {
     let temp = tempfile::tempdir().unwrap();
     let children: Vec<_> = (0..8).map(|_| child(temp.path()).spawn().unwrap()).collect();
     for _ in 0..50 {
@@ -232,7 +232,7 @@ fn processes_at_once_lose_nothing() {
 }
 
 #[test]
-fn writers_that_are_killed_leave_a_whole_registry() {
+fn killed_writers_leave_a_whole_registry() {
     let temp = tempfile::tempdir().unwrap();
     for round in 0..8 {
         let mut child = child(temp.path()).env("AGENTS_TEST_ENDLESS", "1").spawn().unwrap();
@@ -243,4 +243,5 @@ fn writers_that_are_killed_leave_a_whole_registry() {
         add(temp.path(), at("kane", &format!("/round/{round}"))).unwrap();
         assert_eq!(Agents::read(temp.path()).unwrap().iter().count(), before + 1);
     }
+    assert!(Agents::read(temp.path()).unwrap().iter().count() > 8, "the children have written too");
 }

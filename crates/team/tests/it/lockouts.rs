@@ -110,7 +110,7 @@ fn only(path: PathBuf) -> LockoutFiles {
 }
 
 #[test]
-fn a_forged_line_locks_out_and_never_lets_in() {
+fn a_forged_line_can_lock_out_but_not_clear() {
     let world = World::new();
     let locked = world.add("src/auth.ts", "ripley").locked;
     let forged = format!(
@@ -124,7 +124,7 @@ fn a_forged_line_locks_out_and_never_lets_in() {
 }
 
 #[test]
-fn without_files_nobody_is_locked_out() {
+fn nobody_is_locked_out_without_files() {
     let world = World::new();
     assert_eq!(world.read().unwrap(), Lockouts::default());
     assert!(!world.own().exists() && !world.team().exists(), "reading makes nothing");
@@ -140,7 +140,7 @@ fn without_files_nobody_is_locked_out() {
 }
 
 #[test]
-fn a_lockout_is_in_both_files_and_reads_back() {
+fn a_lockout_is_written_to_both_files_and_read_back() {
     let world = World::new();
     let added = world.add("src/auth.ts", "Ripley");
     assert!(added.is_new && matches!(added.team, TeamCopy::Written));
@@ -169,7 +169,7 @@ fn umask() -> u32 {
 }
 
 #[test]
-fn what_is_locked_already_is_said_to_be() {
+fn a_repeated_lockout_is_not_new() {
     let world = World::new();
     let first = world.add("src/auth.ts", "ripley");
     for name in ["ripley", "Ripley", "@ripley"] {
@@ -191,7 +191,7 @@ fn what_is_locked_already_is_said_to_be() {
 }
 
 #[test]
-fn a_clear_counts_in_our_own_copy_alone() {
+fn a_clear_counts_only_in_our_own_copy() {
     for (in_team, left) in
         [(true, &["src/auth.ts kane", "src/auth.ts ripley"][..]), (false, &["src/auth.ts kane"])]
     {
@@ -205,7 +205,7 @@ fn a_clear_counts_in_our_own_copy_alone() {
 }
 
 #[test]
-fn clears_by_artifact_by_agent_and_by_both() {
+fn lockouts_are_cleared_by_artifact_by_agent_and_by_both() {
     let all = ["a kane", "a ripley", "b kane", "b ripley"];
     for (which, left) in [
         (Which::Artifact("a"), &["b kane", "b ripley"][..]),
@@ -282,7 +282,7 @@ fn git_neither_brings_a_lockout_back_nor_takes_one_away() {
 }
 
 #[test]
-fn a_file_that_git_replaces_all_the_time_loses_nothing() {
+fn lockouts_survive_a_team_file_that_is_replaced_all_the_time() {
     let world = World::new();
     let path = world.team();
     let stop = std::sync::atomic::AtomicBool::new(false);
@@ -304,7 +304,7 @@ fn a_file_that_git_replaces_all_the_time_loses_nothing() {
 }
 
 #[test]
-fn what_others_write_is_honoured() {
+fn lockouts_in_other_formats_are_read_and_can_be_cleared() {
     for (text, wanted) in [
         // Lines.
         (
@@ -427,7 +427,7 @@ fn a_line_that_cannot_be_read_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_document_is_left_as_it_is() {
+fn a_team_file_that_is_one_document_is_left_unchanged() {
     for text in ["{\"src/auth.ts\": [\"ripley\"]}", "[]\n", "{\n\"lockouts\": []\n}\n"] {
         let world = World::new();
         world.write_team(text);
@@ -449,7 +449,7 @@ fn a_document_is_left_as_it_is() {
 }
 
 #[test]
-fn a_line_cut_at_any_byte_is_passed_over_and_then_taken_away() {
+fn a_line_cut_at_any_byte_is_skipped_and_then_removed() {
     let whole = World::new();
     for artifact in ["one", "tw\u{f6}"] {
         whole.add(artifact, "ripley");
@@ -523,7 +523,7 @@ fn texts_are_bounded_plain_and_without_secrets() {
 }
 
 #[test]
-fn files_are_bounded_and_plain() {
+fn team_files_that_are_too_large_or_not_regular_are_refused() {
     let limit = 4 * 1024 * 1024;
     let line = "{\"artifact\":\"a\",\"agent\":\"ripley\"}\n";
     let world = World::new();
@@ -551,7 +551,7 @@ fn files_are_bounded_and_plain() {
 }
 
 #[test]
-fn a_link_is_not_written_through() {
+fn a_lockout_is_not_written_through_a_link() {
     let world = World::new();
     let victim = world.dir.path().join("profile");
     fs::write(&victim, "").unwrap();
@@ -575,7 +575,7 @@ fn a_link_is_not_written_through() {
 }
 
 #[test]
-fn without_a_team_our_own_copy_is_enough() {
+fn without_a_team_a_lockout_is_kept_in_our_own_copy() {
     let world = World::new();
     let alone = LockoutFiles { team: Vec::new(), ..world.files() };
     assert!(matches!(add_to(&alone, "a", "ripley").unwrap().team, TeamCopy::NoTeam));
@@ -599,7 +599,7 @@ fn all_files_of_the_team_are_read_and_the_first_is_written() {
 }
 
 #[test]
-fn a_lock_that_is_not_to_be_had_is_told() {
+fn a_file_that_stays_locked_is_reported_as_busy() {
     let world = World::new();
     world.add("a", "ripley");
     let new = NewLockout { artifact: "b", agent: "kane", by: "dallas", reason: "" };
@@ -659,7 +659,7 @@ fn child_adds() {
 }
 
 #[test]
-fn sixteen_processes_at_once_lose_nothing() {
+fn lockouts_added_by_sixteen_processes_are_all_kept() {
     let world = World::new();
     let children: Vec<_> = (0..16).map(|_| child(world.dir.path(), 20).spawn().unwrap()).collect();
     // Readers at the same time never see half a line.
@@ -677,7 +677,7 @@ fn sixteen_processes_at_once_lose_nothing() {
 }
 
 #[test]
-fn writers_that_are_killed_take_nothing_with_them() {
+fn killed_writers_lose_no_lockout() {
     let world = World::new();
     for round in 0..12 {
         let children: Vec<_> = (0..3).map(|_| child(world.dir.path(), usize::MAX).spawn().unwrap()).collect();

@@ -243,17 +243,17 @@ fn swapped_all_the_while(operations: usize, quota: Quota) {
 }
 
 #[test]
-fn what_is_exchanged_for_links_leads_nowhere() {
+fn files_swapped_for_links_never_lead_outside() {
     swapped_all_the_while(100_000, Quota::default());
 }
 
 #[test]
-fn nor_where_there_is_a_quota() {
+fn files_swapped_for_links_never_lead_outside_with_a_quota() {
     swapped_all_the_while(20_000, Quota { bytes: Some(1 << 20), files: Some(100) });
 }
 
 #[test]
-fn cleanup_takes_nothing_away_outside() {
+fn cleanup_removes_nothing_outside_while_files_are_swapped() {
     let (top, base) = base();
     let outside = Outside::new(top.path());
     let aside = top.path().join("aside");
@@ -298,7 +298,7 @@ fn a_hard_link_is_not_written_through() {
 }
 
 #[test]
-fn pipes_and_sockets_hold_nobody_up() {
+fn pipes_and_sockets_are_refused_without_waiting() {
     let (_top, base) = base();
     let workspace = base.create("one", everything()).unwrap();
     mknodat(CWD, workspace.path().join("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
@@ -316,7 +316,7 @@ fn pipes_and_sockets_hold_nobody_up() {
 }
 
 #[test]
-fn an_agents_directory_that_was_exchanged_is_not_its_own() {
+fn an_agent_directory_swapped_for_a_link_is_not_used() {
     let (top, base) = base();
     let outside = Outside::new(top.path());
     let workspace = base.create("one", everything()).unwrap();
@@ -340,7 +340,7 @@ fn an_agents_directory_that_was_exchanged_is_not_its_own() {
 }
 
 #[test]
-fn a_base_that_was_exchanged_is_not_used() {
+fn a_base_swapped_for_a_link_is_not_used() {
     let (top, base) = base();
     let outside = Outside::new(top.path());
     let moved = top.path().join("moved");
@@ -355,7 +355,7 @@ fn a_base_that_was_exchanged_is_not_used() {
 }
 
 #[test]
-fn a_base_is_a_directory_of_ours_alone() {
+fn a_base_that_is_not_a_private_directory_is_refused() {
     let top = place();
     let refused = |path: &Path| {
         let error = Workspaces::open(path).unwrap_err();
@@ -392,7 +392,7 @@ fn a_base_is_a_directory_of_ours_alone() {
 }
 
 #[test]
-fn a_link_in_the_place_of_the_records_is_not_followed() {
+fn a_link_in_place_of_the_records_is_not_followed() {
     let (top, base) = base();
     let outside = Outside::new(top.path());
     fs::rename(base.path().join(".toolgate"), top.path().join("moved")).unwrap();

@@ -64,7 +64,7 @@ fn declaration(inputs: &[&str], outputs: &[&str], temp: bool) -> Declaration {
 }
 
 #[test]
-fn snapshot_determinism() {
+fn snapshots_of_the_same_contents_are_the_same() {
     let yard = Yard::new();
     let outputs = ["output/file3.txt", "output/file1.txt", "output/file2.txt", "more/", "empty", "absent"];
     let workspace = yard.base.create("agent-x", declaration(&[], &outputs, true)).unwrap();
@@ -108,7 +108,7 @@ fn snapshot_determinism() {
 }
 
 #[test]
-fn the_compat_formula_is_the_one_of_the_design() {
+fn the_compatible_digest_is_that_of_the_published_formula() {
     let yard = Yard::new();
     let workspace = yard.base.create("agent-x", declaration(&[], &["b", "a", "absent"], false)).unwrap();
     workspace.write("a", b"one\n").unwrap();
@@ -122,7 +122,7 @@ fn the_compat_formula_is_the_one_of_the_design() {
 }
 
 #[test]
-fn many_files_in_parallel_are_all_there() {
+fn a_snapshot_of_many_files_holds_them_all() {
     let yard = Yard::new();
     let workspace = yard.base.create("agent-x", declaration(&[], &["./"], false)).unwrap();
     for number in 0..500 {
@@ -169,7 +169,7 @@ fn a_receipt_is_verified_and_replayed() {
 }
 
 #[test]
-fn what_was_changed_is_found() {
+fn a_changed_receipt_or_content_is_found() {
     let yard = Yard::new();
     let workspace = yard.base.create("agent-x", declaration(&[], &["x"], false)).unwrap();
     workspace.write("x", b"content").unwrap();
@@ -204,7 +204,7 @@ fn what_was_changed_is_found() {
 }
 
 #[test]
-fn garbage_is_what_nothing_names() {
+fn only_contents_that_nothing_names_are_collected() {
     let yard = Yard::new();
     let project = yard.project(&[("in", "began with")]);
     let declared = declaration(&["in"], &["x"], false);
@@ -236,7 +236,7 @@ fn garbage_is_what_nothing_names() {
 }
 
 #[test]
-fn keys_are_for_their_owner() {
+fn a_key_that_others_can_read_or_that_is_damaged_is_refused() {
     let yard = Yard::new();
     let path = yard.top.path().join("state/key.pem");
     assert_eq!(SigningKey::open(&path).unwrap().public(), yard.key.public());
@@ -251,7 +251,7 @@ fn keys_are_for_their_owner() {
 }
 
 #[test]
-fn a_receipt_tells_no_other_inputs_than_were_there() {
+fn a_receipt_is_refused_when_its_inputs_have_changed() {
     let yard = Yard::new();
     let project = yard.project(&[("in/a", "a"), ("both", "before")]);
     let declared = || declaration(&["in/", "both", "later"], &["both"], false);
@@ -283,7 +283,7 @@ fn a_receipt_tells_no_other_inputs_than_were_there() {
 }
 
 #[test]
-fn what_nobody_signed_is_no_part_of_a_receipt() {
+fn the_unsigned_key_id_is_not_part_of_a_receipt() {
     let yard = Yard::new();
     let workspace = yard.base.create("agent-x", declaration(&[], &["x"], false)).unwrap();
     let text = yard.receipt(&workspace).to_json();
@@ -293,7 +293,7 @@ fn what_nobody_signed_is_no_part_of_a_receipt() {
 }
 
 #[test]
-fn a_damaged_content_is_mended_when_it_comes_again() {
+fn a_damaged_content_is_replaced_when_it_is_stored_again() {
     let yard = Yard::new();
     let (digest, _) = yard.store.put(&mut &b"content"[..]).unwrap();
     fs::write(&yard.objects()[0], "CONTENT").unwrap();

@@ -116,12 +116,12 @@ fn killed_while_writing(times: usize, quota: Quota) {
 }
 
 #[test]
-fn an_output_is_the_old_one_or_the_new_one() {
+fn an_output_is_the_old_one_or_the_new_one_after_a_kill() {
     killed_while_writing(500, Quota::default());
 }
 
 #[test]
-fn and_the_quota_counts_right() {
+fn a_quota_counts_right_after_a_kill() {
     killed_while_writing(500, Quota { bytes: Some(200_000), files: Some(4) });
 }
 
@@ -175,7 +175,7 @@ fn assert_there_or_not(base: &Workspaces) -> bool {
 }
 
 #[test]
-fn a_workspace_is_there_or_not() {
+fn a_workspace_is_whole_or_absent_after_a_kill() {
     let (top, base) = base();
     let keeper = base.create("keeper", declaration(&["kept"], &["kept"])).unwrap();
     keeper.write("kept", &content(1)).unwrap();

@@ -723,7 +723,7 @@ fn steps() -> impl Strategy<Value = Step> {
 }
 
 #[test]
-fn every_sequence_does_what_the_model_does() {
+fn any_sequence_of_operations_agrees_with_the_model() {
     let config = Config { cases: 150, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new(config);
     let seen = RefCell::new(BTreeSet::new());

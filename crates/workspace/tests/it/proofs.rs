@@ -78,7 +78,7 @@ fn absolute_path_blocked() {
 }
 
 #[test]
-fn links_and_other_things_are_not_followed() {
+fn links_and_directories_are_not_read_or_written_through() {
     let (top, base) = base();
     fs::write(top.path().join("outside"), "secret").unwrap();
     fs::create_dir(top.path().join("elsewhere")).unwrap();
@@ -102,7 +102,7 @@ fn links_and_other_things_are_not_followed() {
 }
 
 #[test]
-fn path_normalization() {
+fn declared_and_given_paths_are_normalized() {
     let (_top, base) = base();
     let declaration = declaration(&["input/./data.txt", "input/data.txt"], &["output//result.txt"], false);
     let workspace = base.create("agent-x", declaration).unwrap();
@@ -113,7 +113,7 @@ fn path_normalization() {
 }
 
 #[test]
-fn temp_files() {
+fn temporary_files_need_to_be_declared() {
     let (_top, base) = base();
     let with = base.create("with", declaration(&[], &["output/result.txt"], true)).unwrap();
     assert!(with.path().join("temp").is_dir());
@@ -124,7 +124,7 @@ fn temp_files() {
 }
 
 #[test]
-fn agents_are_names_and_have_one_workspace() {
+fn an_agent_has_one_workspace_and_no_conflict_with_another() {
     let (top, base) = base();
     for agent in ["", "../../home/u", "a/b", "..", ".toolgate", &"a".repeat(65)] {
         let made = base.create(agent, declaration(&[], &[], false));
@@ -149,7 +149,7 @@ fn agents_are_names_and_have_one_workspace() {
 }
 
 #[test]
-fn cleanup_takes_its_own_directory_and_nothing_else() {
+fn cleanup_removes_its_own_directory_and_nothing_else() {
     let (top, base) = base();
     fs::create_dir(top.path().join("outside")).unwrap();
     fs::write(top.path().join("outside/kept"), "x").unwrap();
@@ -177,7 +177,7 @@ fn cleanup_takes_its_own_directory_and_nothing_else() {
 }
 
 #[test]
-fn files_of_ours_and_agents_called_like_them() {
+fn files_with_our_prefix_are_closed_to_agents() {
     let (_top, base) = base();
     let workspace = base.create("lock", declaration(&["./"], &["./"], false)).unwrap();
     put(&workspace, ".toolgate-0123", "x");
@@ -199,7 +199,7 @@ fn a_file_in_the_way_of_another_agents_directory_is_a_conflict() {
 }
 
 #[test]
-fn a_file_of_holes_is_an_error_and_no_crash() {
+fn a_sparse_file_of_8_tib_is_an_error() {
     let (_top, base) = base();
     let workspace = base.create("one", declaration(&["holes"], &[], false)).unwrap();
     let file = fs::File::create(workspace.path().join("holes")).unwrap();
@@ -212,7 +212,7 @@ fn a_file_of_holes_is_an_error_and_no_crash() {
 }
 
 #[test]
-fn what_is_refused_leaves_no_directories() {
+fn a_refused_write_leaves_no_directories() {
     let (_top, base) = base();
     let quota = Quota { bytes: Some(10), files: Some(1) };
     let declared = Declaration { quota, ..declaration(&[], &["./"], false) };

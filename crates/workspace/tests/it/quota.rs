@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write as _};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -58,12 +58,18 @@ fn fills() {
     fill(&base_in(&top).find("one").unwrap(), &format!("process-{}", std::process::id()));
 }
 
+/// A harness that finds no such test succeeds too.
+fn assert_ran(child: &Output) {
+    let ran = String::from_utf8_lossy(&child.stdout).contains("test result: ok. 1 passed");
+    assert!(child.status.success() && ran, "{child:?}");
+}
+
 /// Threads with one workspace, threads with one each and processes fill it at once, while somebody looks on.
 fn filled_by_a_crowd(bytes: Option<u64>, files: Option<u64>) -> (u64, u64) {
     let (top, base) = base();
     let shared = base.create("one", limited(bytes, files)).unwrap();
     let mut start = child("quota::fills", top.path(), PLAINLY);
-    let children: Vec<_> = (0..CROWD).map(|_| start.stdout(Stdio::null()).spawn().unwrap()).collect();
+    let children: Vec<_> = (0..CROWD).map(|_| start.stdout(Stdio::piped()).spawn().unwrap()).collect();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -83,20 +89,21 @@ fn filled_by_a_crowd(bytes: Option<u64>, files: Option<u64>) -> (u64, u64) {
             })
             .collect();
         let filled: Vec<_> = threads.into_iter().map(thread::ScopedJoinHandle::join).collect();
-        let ended: Vec<_> = children.into_iter().map(|mut child| child.wait().unwrap()).collect();
+        let ended: Vec<_> = children.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
         done.store(true, Ordering::Relaxed);
-        assert!(filled.iter().all(Result::is_ok) && ended.iter().all(ExitStatus::success));
+        assert!(filled.iter().all(Result::is_ok));
+        ended.iter().for_each(assert_ran);
     });
     used(shared.path())
 }
 
 #[test]
-fn a_crowd_fills_it_to_the_byte() {
+fn concurrent_writers_fill_a_quota_to_the_byte() {
     assert_eq!(filled_by_a_crowd(Some(100_099), None), (100_000, 1000));
 }
 
 #[test]
-fn a_crowd_fills_it_to_the_file() {
+fn concurrent_writers_fill_a_quota_to_the_file() {
     assert_eq!(filled_by_a_crowd(None, Some(777)), (77_700, 777));
 }
 
@@ -119,11 +126,11 @@ fn shuffles() {
 }
 
 #[test]
-fn what_is_written_over_is_counted_once() {
+fn an_overwritten_file_is_counted_once() {
     let (top, base) = base();
     let workspace = base.create("one", limited(Some(1000), Some(5))).unwrap();
     let mut start = child("quota::shuffles", top.path(), PLAINLY);
-    let children: Vec<_> = (0..CROWD).map(|_| start.stdout(Stdio::null()).spawn().unwrap()).collect();
+    let children: Vec<_> = (0..CROWD).map(|_| start.stdout(Stdio::piped()).spawn().unwrap()).collect();
     thread::scope(|scope| {
         for seed in 0..CROWD {
             let (workspace, base) = (&workspace, &base);
@@ -131,8 +138,8 @@ fn what_is_written_over_is_counted_once() {
             scope.spawn(move || shuffle(&base.find("one").unwrap(), seed + CROWD));
         }
     });
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
+    for child in children {
+        assert_ran(&child.wait_with_output().unwrap());
     }
     let (bytes, files) = used(workspace.path());
     assert!(bytes <= 1000 && files <= 5, "{bytes} {files}");
@@ -147,7 +154,7 @@ fn what_is_written_over_is_counted_once() {
 }
 
 #[test]
-fn writing_over_frees_and_a_refusal_keeps() {
+fn overwriting_frees_quota_and_a_refusal_keeps_the_old_content() {
     let (_top, base) = base();
     let workspace = base.create("one", limited(Some(100), Some(2))).unwrap();
     workspace.write("a", &[b'a'; 60]).unwrap();
@@ -177,7 +184,7 @@ impl Read for Endless {
 }
 
 #[test]
-fn what_is_too_long_is_not_read_to_its_end() {
+fn a_stream_is_not_read_past_the_quota() {
     let (_top, base) = base();
     let workspace = base.create("one", limited(Some(50_000), None)).unwrap();
     workspace.write("a", b"old").unwrap();
@@ -211,7 +218,7 @@ fn assert_keeps_the_old(workspace: &Workspace, kind: ErrorKind, text: &str) {
 }
 
 #[test]
-fn a_full_disk_leaves_what_was_there() {
+fn a_full_disk_leaves_the_old_content() {
     if !may_mount("a full disk; a limit of the files' size stands in for it") {
         return;
     }
@@ -263,7 +270,7 @@ fn full_disk() {
 }
 
 #[test]
-fn a_write_that_is_cut_off_leaves_what_was_there() {
+fn a_write_past_the_file_size_limit_leaves_the_old_content() {
     let top = place();
     let limit = r#"trap "" XFSZ; ulimit -f 100; exec "$@""#;
     let ran = child("quota::short_files", top.path(), limit).output().unwrap();

@@ -140,13 +140,13 @@ fn readers_see_whole_contents_and_metrics_add_up() {
 }
 
 #[test]
-fn and_so_where_there_is_a_quota() {
+fn readers_see_whole_contents_and_metrics_add_up_with_a_quota() {
     shared_by_all(Quota { bytes: Some(1 << 20), files: Some(3) });
 }
 
 /// Workspaces come and go at once, under names that others want too.
 #[test]
-fn a_name_is_given_once() {
+fn concurrent_creations_never_share_a_name() {
     let (_top, base) = base();
     let (made, taken) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -170,11 +170,12 @@ fn a_name_is_given_once() {
         }
     });
     assert_eq!(made.load(Ordering::Relaxed) + taken.load(Ordering::Relaxed), 240);
+    assert!(made.load(Ordering::Relaxed) > 0, "nobody got a name");
     assert!(base.agents().unwrap().is_empty());
 }
 
 #[test]
-fn cleanups_beside_each_other() {
+fn concurrent_cleanups_leave_nothing_behind() {
     let (_top, base) = base();
     thread::scope(|scope| {
         for agent in 0..6 {
