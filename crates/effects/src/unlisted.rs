@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_path_is_written() {
+    fn a_parameter_that_looks_like_a_path_is_a_write() {
         for (input, expected) in [
             (r#"{"text":"hi"}"#, vec![]),
             (r#"{"path":"a.txt"}"#, vec!["write a.txt"]),
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn more_paths_than_can_be_judged_are_no_paths() {
+    fn too_many_paths_become_an_unreadable_one() {
         let many = format!(r#"{{"paths":[{}]}}"#, vec!["\"a\""; 1000].join(","));
         let input: Json<'_> = serde_json::from_str(&many).unwrap();
         let effects = effects("x", true, &input, &SCENE);

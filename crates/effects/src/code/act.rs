@@ -2,7 +2,7 @@
 
 use super::calls::{self, Meaning, Special, Touch, Use, Uses};
 use super::expr::Callee;
-use super::scan::{EVALUATES, RUNS, Scan, look};
+use super::scan::{EVALUATES, RUNS, Scan};
 use super::special::positional;
 use super::value::Value;
 use super::walk::{Arg, Target};
@@ -12,7 +12,7 @@ use Value::{Any, Closure, List, Map, Nothing, Number, Part, Scratch, Texts, Thin
 
 impl Scan {
     pub(super) fn call(&mut self, callee: &Callee, mut args: Vec<Arg>) -> Value {
-        if self.language == Language::Node
+        if self.language() == Language::Node
             && callee.object.is_some()
             && matches!(callee.name.as_str(), "call" | "apply")
             && !matches!(&callee.value, Thing(name) if name == "Reflect.apply")
@@ -26,10 +26,10 @@ impl Scan {
             args = flat.collect();
         }
         // Not assigned yet: the next walk knows more.
-        if !self.reports
+        if !self.report.is_open()
             && callee.value == Nothing
             && callee.object.as_ref().is_none_or(|object| *object == Nothing)
-            && !self.functions.contains_key(&callee.name)
+            && self.bindings.parameters_of(&callee.name).is_none()
         {
             return Nothing;
         }
@@ -42,9 +42,9 @@ impl Scan {
                     _ => None,
                 })
                 .collect(),
-            Texts(texts) if self.language == Language::Php => texts.clone(),
+            Texts(texts) if self.language() == Language::Php => texts.clone(),
             Any(_)
-                if self.language == Language::Php
+                if self.language() == Language::Php
                     && callee.name.starts_with('$')
                     && callee.object.is_none() =>
             {
@@ -59,7 +59,7 @@ impl Scan {
             let (mut meaning, own) = self.meaning(thing, callee.object.is_some());
             // `({ rmSync }) => …` of a module.
             if meaning.is_none() && callee.object.is_none() {
-                meaning = calls::meaning(self.language, &format!("{thing}.{}", callee.name));
+                meaning = calls::meaning(self.language(), &format!("{thing}.{}", callee.name));
             }
             if let Some(meaning) = meaning {
                 known = true;
@@ -73,7 +73,7 @@ impl Scan {
         }
         if things.is_empty()
             && callee.object.is_some()
-            && let Some(meaning) = calls::meaning(self.language, &format!(".{}", callee.name))
+            && let Some(meaning) = calls::meaning(self.language(), &format!(".{}", callee.name))
         {
             known = true;
             result = self.act(meaning, callee.object.as_ref(), &args, &callee.name);
@@ -90,15 +90,16 @@ impl Scan {
         // One of the program's own.
         let own =
             things.first().and_then(|thing| thing.rsplit('.').next()).unwrap_or(&callee.name).to_owned();
-        if let Some(parameters) = self.functions.get(&own).cloned() {
+        if let Some(parameters) = self.bindings.parameters_of(&own).map(<[String]>::to_vec) {
             for (at, arg) in args.iter().enumerate() {
                 let name = arg.name.clone().or_else(|| parameters.get(at).cloned());
                 if let Some(name) = name {
                     self.bind(&name, arg.value.clone());
                 }
             }
-            let returned = self.names.get(&format!("{own}()")).cloned();
-            let unset = if self.reports { Any(args.iter().any(|arg| arg.value.foreign())) } else { Nothing };
+            let returned = self.bindings.result_of(&own).cloned();
+            let unset =
+                if self.report.is_open() { Any(args.iter().any(|arg| arg.value.foreign())) } else { Nothing };
             return result.or(returned.unwrap_or(unset));
         }
         if known {
@@ -115,21 +116,21 @@ impl Scan {
         // `remove.call(x)` is a call of `remove`.
         let plain =
             [".call", ".apply", ".bind", ".to_proc"].iter().find_map(|suffix| thing.strip_suffix(suffix));
-        let sync = thing.ends_with("Sync") && self.language == Language::Node;
-        let found = calls::meaning(self.language, thing)
-            .or_else(|| plain.and_then(|plain| calls::meaning(self.language, plain)))
-            .or_else(|| calls::meaning(self.language, &format!("fs.{thing}")).filter(|_| sync));
+        let sync = thing.ends_with("Sync") && self.language() == Language::Node;
+        let found = calls::meaning(self.language(), thing)
+            .or_else(|| plain.and_then(|plain| calls::meaning(self.language(), plain)))
+            .or_else(|| calls::meaning(self.language(), &format!("fs.{thing}")).filter(|_| sync));
         if found.is_some() {
             return (found, false);
         }
-        for star in &self.stars {
-            let found = calls::meaning(self.language, &format!("{star}.{thing}"));
+        for star in self.bindings.open_modules() {
+            let found = calls::meaning(self.language(), &format!("{star}.{thing}"));
             if found.is_some() {
                 return (found, false);
             }
         }
         let last = thing.rsplit('.').next().unwrap_or(thing);
-        let found = if method { calls::meaning(self.language, &format!(".{last}")) } else { None };
+        let found = if method { calls::meaning(self.language(), &format!(".{last}")) } else { None };
         (found, true)
     }
 
@@ -192,7 +193,7 @@ impl Scan {
                             other => Arg::of(other.item()),
                         })
                         .collect();
-                    self.source |= meaning == Meaning::Special(Special::Source);
+                    self.doubts.unknown_texts(meaning == Meaning::Special(Special::Source));
                     if !items.is_empty() {
                         self.act(meaning, None, &items, name);
                     }
@@ -264,7 +265,7 @@ impl Scan {
         // `x.exists()`, `x.rename(…)` may be of anything, `x.write_text()` is of a path.
         let sure = matches!(path, Some(Texts(_) | Part(..) | Scratch));
         let changes = matches!(used, Use::Touch(Touch::Write | Touch::Delete));
-        let of_path = self.language == Language::Python && changes && own != "rename" && own != "save";
+        let of_path = self.language() == Language::Python && changes && own != "rename" && own != "save";
         let Some(path) = path.filter(|_| sure || of_path) else {
             return Err(match used {
                 Use::Open => self.opened_by_other(values),
@@ -318,7 +319,7 @@ impl Scan {
             Some(_) => true,
         };
         // `open("|command")`
-        if let (Language::Ruby, Texts(texts)) = (self.language, path) {
+        if let (Language::Ruby, Texts(texts)) = (self.language(), path) {
             let piped: Vec<String> =
                 texts.iter().filter_map(|text| text.strip_prefix('|')).map(str::to_owned).collect();
             if !piped.is_empty() {
@@ -353,7 +354,7 @@ impl Scan {
             Touch::Enter => Deed::Enter,
         };
         let changes = matches!(touch, Touch::Write | Touch::Delete | Touch::Enter);
-        self.acts |= changes;
+        self.doubts.acting(changes);
         match value {
             Texts(texts) => {
                 for text in texts {
@@ -382,18 +383,18 @@ impl Scan {
             Part(start, _) if start.contains("://") => self.note(Deed::Connect),
             // Looking below a known directory does little, whatever the name.
             Part(start, foreign)
-                if (!foreign && !self.source && !self.dots)
+                if (!foreign && !self.doubts.may_lead_outside())
                     || (touch == Touch::List && start.contains('/') && !start.starts_with(['/', '~'])) =>
             {
                 let directory = start.rfind('/').and_then(|at| start.get(..=at));
                 self.note(deed(Path::Below(directory.unwrap_or(".").to_owned())));
             }
-            Any(false) | Nothing | Thing(_) | Closure(_) if !self.source && !self.dots => {
+            Any(false) | Nothing | Thing(_) | Closure(_) if !self.doubts.may_lead_outside() => {
                 // A directory that is entered may hold all that follows.
-                if touch == Touch::List && !self.reports {
+                if touch == Touch::List && !self.report.is_open() {
                     return;
                 }
-                self.loose |= changes;
+                self.doubts.loose_writes(changes);
                 self.note(deed(Path::Below(".".to_owned())));
             }
             Part(..) | Any(_) | Nothing | Thing(_) | Closure(_) => self.note(deed(Path::Unknown)),
@@ -402,19 +403,19 @@ impl Scan {
 
     /// A text that a shell runs. The arguments may say where.
     pub(super) fn shell(&mut self, command: &Value, args: &[Arg]) {
-        self.acts = true;
+        self.doubts.acting(true);
         match command {
             Texts(texts) => texts.iter().for_each(|text| self.start(Deed::Shell(text.clone()), args)),
             Number(_) => {}
             List(_) => self.run(&[Arg::of(command.clone())]),
-            Nothing if !self.reports => {}
+            Nothing if !self.report.is_open() => {}
             _ => self.note(RUNS),
         }
     }
 
     /// A program by its words: `['git', 'status']`, `'git', ['status']`, or a text for the shell.
     pub(super) fn run(&mut self, args: &[Arg]) {
-        self.acts = true;
+        self.doubts.acting(true);
         let named = args.iter().find(|arg| matches!(arg.name.as_deref(), Some("args" | "cmd")));
         let plain = args
             .iter()
@@ -443,7 +444,7 @@ impl Scan {
             (least.min(count), several + usize::from(count > 1))
         });
         if least == 0 || several > 1 {
-            if self.reports || !words.iter().any(|word| matches!(word, Nothing)) {
+            if self.report.is_open() || !words.iter().any(|word| matches!(word, Nothing)) {
                 self.note(RUNS);
             }
             return;
@@ -494,7 +495,7 @@ impl Scan {
                 }
             }
             Some(Scratch) => self.note(Deed::Shell(format!("cd \"$(mktemp -d)\" && {text}"))),
-            Some(value @ (Part(..) | Any(_))) if value.foreign() || self.source || self.dots => {
+            Some(value @ (Part(..) | Any(_))) if value.foreign() || self.doubts.may_lead_outside() => {
                 self.note(RUNS);
             }
             Some(Part(start, _)) if start.starts_with(['/', '~']) => self.note(RUNS),
@@ -505,10 +506,10 @@ impl Scan {
     pub(super) fn evaluate(&mut self, code: Option<&Value>, own: &str) {
         match code {
             Some(Texts(texts)) => {
-                self.acts = true;
-                if self.reports {
+                self.doubts.acting(true);
+                if self.report.is_open() {
                     for text in texts {
-                        look(self.language, text, self.nested + 1, &self.names.clone(), &mut self.deeds);
+                        self.look_inside(text);
                     }
                 }
             }

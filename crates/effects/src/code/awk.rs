@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_programs_do_nothing() {
+    fn plain_awk_programs_have_no_effects() {
         for program in [
             "",
             "{print}",
@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_commands_are_found() {
+    fn files_and_commands_of_awk_programs_are_found() {
         for (program, expected) in [
             ("BEGIN{print \"x\" >> \"/home/a/.bashrc\"}", vec!["write /home/a/.bashrc"]),
             ("{print > \"out.txt\"}", vec!["write out.txt"]),

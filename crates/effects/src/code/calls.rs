@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_found() {
+    fn every_call_of_the_tables_is_found() {
         use Language::{Lua, Node, Perl, Php, Python, Ruby};
         for language in [Python, Node, Perl, Ruby, Php, Lua] {
             let (names, entries) = table(language);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_read_in_their_order() {
+    fn uses_of_a_call_are_read_in_their_order() {
         let read = Some(Use::Touch(Touch::Read));
         let write = Some(Use::Touch(Touch::Write));
         for (language, name, object, arguments, repeats) in [

@@ -3,7 +3,7 @@
 use super::calls::{self, Meaning, Special};
 use super::lex::{Piece, Token};
 use super::names::canonical;
-use super::scan::{EVALUATES, MAX_LEVEL, RUNS, Scan};
+use super::scan::{EVALUATES, RUNS, Scan};
 use super::value::Value;
 use super::walk::{Arg, At, Target, collection};
 use crate::language::Language;
@@ -33,9 +33,7 @@ pub(super) struct Callee {
 
 impl Scan {
     pub(super) fn expr(&mut self, t: &mut At<'_>) -> Operand {
-        self.level += 1;
-        if self.level > MAX_LEVEL || self.fuel == 0 {
-            self.deep = true;
+        if !self.bounds.enter() {
             t.at = t.tokens.len();
         }
         let mut left = self.term(t);
@@ -46,13 +44,13 @@ impl Scan {
                 break;
             }
         }
-        self.level -= 1;
+        self.bounds.leave();
         left
     }
 
     /// Whether texts are put together here.
     fn joins(&self, t: &At<'_>) -> bool {
-        match self.language {
+        match self.language() {
             Language::Perl | Language::Php => t.op() == ".",
             Language::Lua => t.op() == "..",
             _ => t.op() == "+",
@@ -63,7 +61,7 @@ impl Scan {
         t.at += 1;
         t.lines();
         let right = self.term(t).value;
-        self.spend(&left);
+        self.bounds.spend(&left);
         // `directory + '/name'` is no path of its own.
         let begun = match &left {
             Texts(texts) => texts.iter().all(|text| !text.is_empty()),
@@ -92,7 +90,7 @@ impl Scan {
                 };
                 Operand::of(yes.or(no))
             }
-            (_, "if") if self.language == Language::Python => {
+            (_, "if") if self.language() == Language::Python => {
                 t.at += 1;
                 t.lines();
                 self.expr(t);
@@ -110,15 +108,15 @@ impl Scan {
                 let right = self.expr(t).value;
                 Operand::of(left.value.or(right))
             }
-            ("=>", _) if self.language == Language::Node => {
+            ("=>", _) if self.language() == Language::Node => {
                 t.at += 1;
                 t.lines();
                 let parameters: Vec<String> = left.targets.into_iter().map(|target| target.name).collect();
-                self.parameters.extend(parameters.iter().cloned());
+                self.bindings.add_parameters(&parameters);
                 self.expr(t);
                 Operand::of(Closure(parameters))
             }
-            ("<<", _) if self.language == Language::Ruby => {
+            ("<<", _) if self.language() == Language::Ruby => {
                 t.at += 1;
                 let right = self.term(t).value;
                 for target in &left.targets {
@@ -137,13 +135,14 @@ impl Scan {
             }
             ("+" | "-" | "&" | "|" | "^" | "<<" | ">>" | ">>>" | ".." | "...", _) | (_, "x") => {
                 // `'.' x 2`
-                if t.word() == "x" && self.language != Language::Perl {
+                if t.word() == "x" && self.language() != Language::Perl {
                     return left;
                 }
                 t.at += 1;
                 t.lines();
                 let right = self.term(t).value;
-                self.source |= t.tokens.get(t.at.wrapping_sub(2)) == Some(&Token::Name("x".into()));
+                self.doubts
+                    .unknown_texts(t.tokens.get(t.at.wrapping_sub(2)) == Some(&Token::Name("x".into())));
                 Operand::of(match (&left.value, right) {
                     (Number(_), Number(_)) => Number(None),
                     (one, other) => Any(one.foreign() || other.foreign()),
@@ -163,7 +162,7 @@ impl Scan {
             t.at += 1;
             t.lines();
             let right = self.operand(t).value;
-            self.spend(&left.value);
+            self.bounds.spend(&left.value);
             let (times, right) = match (op, &left.value, &right) {
                 // `2 * 'x'`
                 ("*", Number(_), Texts(_)) => (right, left.value),
@@ -182,7 +181,9 @@ impl Scan {
                         Value::text(&text.repeat(usize::try_from(count).unwrap_or(0)))
                     }
                     (text, _) => {
-                        self.source |= text.is_none_or(|text| text.contains(['.', '/']) && text.len() < 3);
+                        self.doubts.unknown_texts(
+                            text.is_none_or(|text| text.contains(['.', '/']) && text.len() < 3),
+                        );
                         Any(false)
                     }
                 },
@@ -194,7 +195,7 @@ impl Scan {
     /// The second below the first. A second that is not known may be absolute.
     pub(super) fn join(&mut self, first: Value, second: &Value) -> Value {
         if matches!(second, Any(_) | Nothing | Thing(_)) {
-            self.loose = true;
+            self.doubts.loose_writes(true);
         }
         first.below(second)
     }
@@ -226,25 +227,25 @@ impl Scan {
             Token::Op(open @ ("(" | "[" | "{")) => self.bracket(t, open),
             Token::Op(_) => Operand::of(Any(false)),
             Token::Name(word) => {
-                if self.language == Python && word == "lambda" {
+                if self.language() == Python && word == "lambda" {
                     return self.lambda(t);
                 }
                 if (matches!(word.as_str(), "function" | "fn") && self.is(&[Node, Php, Lua]))
-                    || (word == "sub" && self.language == Perl)
+                    || (word == "sub" && self.language() == Perl)
                 {
                     return Operand::of(self.function(t));
                 }
-                if self.language == Python && word == "for" {
+                if self.language() == Python && word == "for" {
                     self.for_loop(t);
                     return Operand::of(Nothing);
                 }
                 t.at += 1;
                 let value = self.named(word);
                 let mut operand = self.postfix(t, value, Some(word.clone()));
-                if self.language == Node && t.op() == "=>" && operand.targets.is_empty() {
+                if self.language() == Node && t.op() == "=>" && operand.targets.is_empty() {
                     operand.targets.push(Target { name: word.clone(), key: None });
                 }
-                if self.language == Ruby && operand.targets.is_empty() && t.op() == "<<" {
+                if self.language() == Ruby && operand.targets.is_empty() && t.op() == "<<" {
                     operand.targets.push(Target { name: word.clone(), key: None });
                 }
                 operand
@@ -318,7 +319,7 @@ impl Scan {
         let mut value: Option<Value> = None;
         loop {
             let start = t.at;
-            if value.is_some() && self.level > 2 && self.language == Language::Python {
+            if value.is_some() && self.bounds.level() > 2 && self.language() == Language::Python {
                 t.lines();
             }
             let Some(Token::Text(pieces)) = t.peek() else {
@@ -382,7 +383,7 @@ impl Scan {
                 self.expr(t);
             }
         }
-        self.parameters.extend(parameters.iter().cloned());
+        self.bindings.add_parameters(&parameters);
         self.expr(t);
         Operand::of(Closure(parameters))
     }
@@ -395,10 +396,10 @@ impl Scan {
         while self.goes_on(t) {
             let op = t.op();
             let hash = op == "{"
-                && self.language == Perl
+                && self.language() == Perl
                 && (callee.name.starts_with('$')
                     || matches!(t.tokens.get(t.at.wrapping_sub(1)), Some(Token::Op("->" | "]" | "}"))));
-            let list = self.language == Ruby
+            let list = self.language() == Ruby
                 && matches!(&callee.value, Thing(name) if name != "Dir")
                 && self.known(&callee);
             if self.is_member(t) {
@@ -440,7 +441,7 @@ impl Scan {
             }
         }
         // `exec {'sh'} 'sh', '-c', 'id'`
-        if self.language == Perl && t.op() == "{" && matches!(callee.name.as_str(), "exec" | "system") {
+        if self.language() == Perl && t.op() == "{" && matches!(callee.name.as_str(), "exec" | "system") {
             self.note(RUNS);
         }
         // `unlink for @files`, `fork`: a call without a word.
@@ -449,12 +450,12 @@ impl Scan {
             && callee.object.is_none()
             && !matches!(t.op(), "=" | "=>" | ":" | "(" | "{");
         if bare && matches!(callee.value, Thing(_)) && self.known(&callee) {
-            let args = if self.language == Perl { vec![Arg::of(self.named("$_"))] } else { Vec::new() };
+            let args = if self.language() == Perl { vec![Arg::of(self.named("$_"))] } else { Vec::new() };
             return Operand::of(self.call(&callee, args));
         }
         // A function that is named may be called where we do not see it.
         if let (Thing(name), Some(_)) = (&callee.value, &callee.object) {
-            self.acts |= self.meaning(name, false).0.is_some_and(Meaning::changes);
+            self.doubts.acting(self.meaning(name, false).0.is_some_and(Meaning::changes));
         }
         let targets = target.into_iter().map(|name| Target { name, key: None }).collect();
         Operand { value: callee.value, targets }
@@ -464,7 +465,7 @@ impl Scan {
     fn goes_on(&self, t: &mut At<'_>) -> bool {
         let start = t.at;
         t.lines();
-        let chain = match self.language {
+        let chain = match self.language() {
             Language::Lua => false,
             Language::Perl | Language::Php => t.op() == "->",
             _ => matches!(t.op(), "." | "?."),
@@ -478,7 +479,7 @@ impl Scan {
 
     fn is_member(&self, t: &At<'_>) -> bool {
         let op = t.op();
-        match self.language {
+        match self.language() {
             Language::Perl | Language::Php => matches!(op, "->" | "::" | "?."),
             Language::Ruby => {
                 matches!(op, "." | "::") || (op == "&" && matches!(t.ahead(1), Some(Token::Op("."))))
@@ -519,7 +520,9 @@ impl Scan {
     fn indexed(&mut self, t: &mut At<'_>, value: &Value, hash: bool) -> Value {
         let ahead = |count: usize, op: &str| matches!(t.ahead(count), Some(Token::Op(own)) if *own == op);
         // `[::-1]`
-        self.source |= (ahead(1, "::") && ahead(2, "-")) || (ahead(1, ":") && ahead(2, ":") && ahead(3, "-"));
+        self.doubts.unknown_texts(
+            (ahead(1, "::") && ahead(2, "-")) || (ahead(1, ":") && ahead(2, ":") && ahead(3, "-")),
+        );
         t.at += 1;
         let args = self.block(t, if hash { "}" } else { "]" });
         let bare = |arg: &Arg| arg.targets.first().filter(|_| hash).map(|target| Value::text(&target.name));
@@ -529,7 +532,7 @@ impl Scan {
 
     /// `each { |x| … }`, `each do |x|`
     pub(super) fn block_parameters(&mut self, t: &mut At<'_>, callee: Callee, value: Value) -> Callee {
-        if self.language == Language::Ruby
+        if self.language() == Language::Ruby
             && (t.op() == "{" || t.word() == "do")
             && matches!(t.ahead(1), Some(Token::Op("|")))
         {
@@ -556,11 +559,11 @@ impl Scan {
 
     pub(super) fn known(&self, callee: &Callee) -> bool {
         let full = match &callee.value {
-            Thing(name) => calls::meaning(self.language, name).is_some(),
+            Thing(name) => calls::meaning(self.language(), name).is_some(),
             _ => false,
         };
         full || (callee.object.is_some()
-            && calls::meaning(self.language, &format!(".{}", callee.name)).is_some())
+            && calls::meaning(self.language(), &format!(".{}", callee.name)).is_some())
     }
 
     /// Whether arguments follow without brackets.
@@ -598,7 +601,7 @@ impl Scan {
         match t.peek() {
             Some(Token::Text(_) | Token::Shell(_)) => true,
             Some(Token::Name(name)) => {
-                let php = self.language == Php && self.known(callee);
+                let php = self.language() == Php && self.known(callee);
                 (php || self.is(&[Ruby, Perl]))
                     && !matches!(
                         name.as_str(),
@@ -629,11 +632,11 @@ impl Scan {
                     )
             }
             Some(Token::Op("[" | "*")) => {
-                self.language == Ruby
+                self.language() == Ruby
                     && matches!(&callee.value, Thing(name) if name != "Dir" && name != "ENV" && self.known(callee))
             }
             Some(Token::Number(_)) => self.is(&[Ruby, Perl]) && self.known(callee),
-            Some(Token::Op("\\" | "@" | "$")) => self.language == Perl && self.known(callee),
+            Some(Token::Op("\\" | "@" | "$")) => self.language() == Perl && self.known(callee),
             _ => false,
         }
     }
@@ -649,7 +652,7 @@ impl Scan {
                     Some(key) if modules => Thing(canonical(key)),
                     Some(key) => self.member(&Thing(base.to_owned()), key),
                     None => {
-                        if calls::meaning(self.language, &format!("={base}")) == Some(Meaning::OwnModule)
+                        if calls::meaning(self.language(), &format!("={base}")) == Some(Meaning::OwnModule)
                             || base != name
                         {
                             self.note(EVALUATES);
@@ -660,7 +663,7 @@ impl Scan {
             }
             Texts(texts) => {
                 // A part of a text may be anything.
-                self.source |= texts.iter().any(|text| text.contains('/'));
+                self.doubts.unknown_texts(texts.iter().any(|text| text.contains('/')));
                 Any(false)
             }
             Nothing => Nothing,
@@ -689,7 +692,7 @@ impl Scan {
             });
         }
         let whole = whole.unwrap_or_else(|| Value::text(""));
-        self.spend(&whole);
+        self.bounds.spend(&whole);
         whole
     }
 }

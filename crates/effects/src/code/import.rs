@@ -64,7 +64,7 @@ impl Scan {
                 t.lines();
             }
             if t.eat("*") {
-                self.stars.push(module.clone());
+                self.bindings.import_all_of(module.clone());
             }
             let name = t.word();
             if name.is_empty() {
@@ -72,7 +72,8 @@ impl Scan {
             }
             t.at += 1;
             let full = format!("{module}.{name}");
-            connects |= calls::meaning(self.language, &format!("={full}")) == Some(Meaning::ConnectingModule);
+            connects |=
+                calls::meaning(self.language(), &format!("={full}")) == Some(Meaning::ConnectingModule);
             let own = if t.eat_word("as") {
                 let own = t.word();
                 t.at += 1;
@@ -134,13 +135,13 @@ impl Scan {
         let mut name = plain;
         let mut own = false;
         loop {
-            match calls::meaning(self.language, &format!("={name}")) {
+            match calls::meaning(self.language(), &format!("={name}")) {
                 Some(Meaning::ConnectingModule) => return self.note(Deed::Connect),
                 Some(Meaning::OwnModule) => own = true,
                 _ => {}
             }
             // `urllib.parse` is of `urllib`.
-            let cut = if self.language == Language::Python { name.rfind('.') } else { None };
+            let cut = if self.language() == Language::Python { name.rfind('.') } else { None };
             match cut.and_then(|at| name.get(..at)) {
                 Some(above) if !above.is_empty() && !own => name = above,
                 _ => break,
@@ -156,7 +157,7 @@ impl Scan {
     /// `require('…')`
     pub(super) fn required(&mut self, module: &str) -> Value {
         let path = module.starts_with(['.', '/', '~']);
-        if self.language == Language::Node && path && module.rsplit('.').next() == Some("json") {
+        if self.language() == Language::Node && path && module.rsplit('.').next() == Some("json") {
             self.touch(Touch::Read, &Value::text(module));
             return Any(true);
         }

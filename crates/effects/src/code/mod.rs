@@ -9,12 +9,16 @@
 
 mod act;
 mod awk;
+mod bindings;
+mod bounds;
 mod calls;
+mod doubts;
 mod expr;
 mod import;
 mod lex;
 mod names;
 mod operands;
+mod report;
 mod scan;
 mod sed;
 mod special;

@@ -12,22 +12,20 @@ const MAX_NAME: usize = 128;
 
 impl Scan {
     pub(super) fn named(&mut self, word: &str) -> Value {
-        if self.assigned.as_deref() == Some(word) {
-            self.own_value = true;
-        }
-        if let Some(value) = self.names.get(word) {
+        self.bindings.ask_for(word);
+        if let Some(value) = self.bindings.value(word) {
             let value = value.clone();
-            self.spend(&value);
+            self.bounds.spend(&value);
             return value;
         }
         if let Some(value) = Self::constant(word) {
             return value;
         }
-        match (self.reports, self.parameters.contains(word)) {
+        match (self.report.is_open(), self.bindings.is_parameter(word)) {
             (false, true) => Nothing,
             (true, true) => Any(false),
             // It may be assigned further down.
-            _ if self.pass == 0 && !self.reports => Nothing,
+            _ if self.bindings.is_first_pass() && !self.report.is_open() => Nothing,
             _ => Thing(canonical(word)),
         }
     }
@@ -119,8 +117,8 @@ impl Scan {
             }
             Nothing => Nothing,
             other => {
-                self.source |= name == "parents";
-                let own = self.names.get(&format!(".{name}")).cloned();
+                self.doubts.unknown_texts(name == "parents");
+                let own = self.bindings.value(&format!(".{name}")).cloned();
                 own.unwrap_or(Any(other.foreign()))
             }
         }
@@ -174,30 +172,16 @@ impl Scan {
     }
 
     pub(super) fn bind(&mut self, name: &str, value: Value) {
-        if self.reports || value == Nothing {
+        if self.report.is_open() || value == Nothing {
             return;
         }
-        self.spend(&value);
+        self.bounds.spend(&value);
         // One item of a list or map.
         let (name, value) = match name.strip_suffix("[]") {
             Some(name) => (name, List(vec![value])),
             None => (name, value),
         };
-        let value = value.pruned(MAX_DEPTH);
-        let old = self.names.get(name).cloned().unwrap_or(Nothing);
-        let mut new = match &old {
-            Any(foreign) if self.pass > 2 => Any(*foreign || value.foreign()),
-            _ => old.clone().or(value),
-        };
-        if new != old {
-            if self.pass > 2 {
-                new = Any(new.foreign());
-            }
-            if new != old {
-                self.changed = true;
-                self.names.insert(name.to_owned(), new);
-            }
-        }
+        self.bindings.join(name, value.pruned(MAX_DEPTH));
     }
 }
 

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_change_the_files() {
+    fn code_that_may_change_its_file_operands_is_recognized() {
         for (code, may) in [
             ("print if /x/", false),
             ("s/a/b/g", false),

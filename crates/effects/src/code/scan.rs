@@ -7,23 +7,22 @@
 //! A path that is not known is taken to lie inside only if nothing in the program can lead elsewhere: no text
 //! from outside, no `..`, no way to make texts out of numbers. Every absolute path that the program names counts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::bindings::Bindings;
+use super::bounds::{Bounds, MAX_LEVEL};
+use super::doubts::Doubts;
 use super::lex::{Piece, Token, lex};
+use super::report::Report;
 use super::value::Value;
 use super::walk::At;
-use super::{Deed, Path, climbs, note, operands};
+use super::{Deed, climbs, note, operands};
 use crate::language::Language;
-use Value::{List, Map, Part, Texts, Thing};
 
 /// Longer programs are not looked at.
 const MAX_CODE: usize = 256 * 1024;
-/// Brackets inside of brackets.
-pub(super) const MAX_LEVEL: usize = 160;
 /// Code inside of `eval` inside of `eval`.
 const MAX_NESTED: usize = 3;
-/// Bytes that may be copied, so that no program takes long.
-const FUEL: usize = 2_000_000;
 
 pub(super) const RUNS: Deed = Deed::Unknown("runs a program that is only known when it runs");
 pub(super) const EVALUATES: Deed = Deed::Unknown("runs code that is only known when it runs");
@@ -61,23 +60,27 @@ pub(super) fn look(
         scan.other(&tokens);
     } else {
         for pass in 0..6 {
-            (scan.pass, scan.changed) = (pass, false);
+            scan.bindings.begin_pass(pass);
             scan.walk(&tokens);
-            if !scan.changed && pass > 0 {
+            if !scan.bindings.have_changed() && pass > 0 {
                 break;
             }
         }
         // What still grows is not known.
-        scan.source |= scan.changed;
-        scan.reports = true;
+        let still_grow = scan.bindings.have_changed();
+        scan.doubts.unknown_texts(still_grow);
+        scan.report.open();
         scan.walk(&tokens);
-        if scan.fuel == 0 || scan.deep {
-            note(&mut scan.deeds, TOO_MUCH);
+        if scan.bounds.were_exceeded() {
+            scan.report.add(TOO_MUCH);
         }
-        scan.left_over();
-        scan.entered();
+        scan.report.left_over(&scan.doubts);
+        // What stands before a change of directory may be done after it, where there are functions or loops.
+        if scan.doubts.has_loops() || scan.bindings.have_functions() {
+            scan.report.repeat_in_last_directory();
+        }
     }
-    scan.deeds.into_iter().for_each(|deed| note(deeds, deed));
+    scan.report.into_deeds().into_iter().for_each(|deed| note(deeds, deed));
 }
 
 /// What stands between `<?php` and `?>`; all of it where there is no such mark.
@@ -93,84 +96,49 @@ fn php_code(text: &str) -> String {
     parts.collect::<Vec<_>>().join(";")
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the program")]
+/// A program that is being walked.
+///
+/// It is made of parts with rules of their own: bounds, bindings, doubts and the report. Each has a file, and no other file
+/// touches its fields.
 pub(super) struct Scan {
-    pub(super) language: Language,
-    pub(super) nested: usize,
-    pub(super) names: BTreeMap<String, Value>,
-    /// Parameters of the program's own functions.
-    pub(super) functions: BTreeMap<String, Vec<String>>,
-    pub(super) parameters: BTreeSet<String>,
-    /// The function whose body is walked.
-    pub(super) function: String,
-    /// Modules all of whose names were imported.
-    pub(super) stars: Vec<String>,
-    pub(super) pass: usize,
-    pub(super) changed: bool,
-    /// The last walk, which says what is done.
-    pub(super) reports: bool,
-    pub(super) deeds: Vec<Deed>,
-    /// The name that is being assigned, and whether its own value was asked for.
-    pub(super) assigned: Option<String>,
-    pub(super) own_value: bool,
-    /// Texts come from outside, or are made of numbers.
-    pub(super) source: bool,
-    /// A text has `..`.
-    pub(super) dots: bool,
-    /// Something is written, deleted or run.
-    pub(super) acts: bool,
-    /// Something is written at a place that is only taken to lie inside.
-    pub(super) loose: bool,
-    pub(super) loops: bool,
-    /// Texts that look like paths leading outside, and how often they stand there.
-    pub(super) outside: BTreeMap<String, usize>,
-    /// How often such a text is used where it can do nothing.
-    pub(super) harmless: BTreeMap<String, usize>,
-    pub(super) level: usize,
-    pub(super) deep: bool,
-    pub(super) fuel: usize,
+    language: Language,
+    nested: usize,
+    pub(super) bounds: Bounds,
+    pub(super) bindings: Bindings,
+    pub(super) doubts: Doubts,
+    pub(super) report: Report,
 }
 
 impl Scan {
-    pub(super) fn new(language: Language, nested: usize, names: BTreeMap<String, Value>) -> Scan {
+    fn new(language: Language, nested: usize, names: BTreeMap<String, Value>) -> Scan {
         Scan {
             language,
             nested,
-            names,
-            functions: BTreeMap::new(),
-            parameters: BTreeSet::new(),
-            function: String::new(),
-            stars: Vec::new(),
-            pass: 0,
-            changed: false,
-            reports: false,
-            deeds: Vec::new(),
-            assigned: None,
-            own_value: false,
-            source: false,
-            dots: false,
-            acts: false,
-            loose: false,
-            loops: false,
-            outside: BTreeMap::new(),
-            harmless: BTreeMap::new(),
-            level: 0,
-            deep: false,
-            fuel: FUEL,
+            bounds: Bounds::new(),
+            bindings: Bindings::new(names),
+            doubts: Doubts::default(),
+            report: Report::default(),
         }
+    }
+
+    /// The language that the program is written in.
+    pub(super) fn language(&self) -> Language {
+        self.language
     }
 
     pub(super) fn is(&self, languages: &[Language]) -> bool {
         languages.contains(&self.language)
     }
 
+    /// Notes something that the program does.
     pub(super) fn note(&mut self, deed: Deed) {
-        if matches!(deed, Deed::Unknown(_) | Deed::Run(_) | Deed::Shell(_) | Deed::Project) {
-            self.acts = true;
-        }
-        if self.reports {
-            note(&mut self.deeds, deed);
-        }
+        self.doubts.look_at(&deed);
+        self.report.note(deed);
+    }
+
+    /// Looks at code that the program itself runs, with the names that it has by then.
+    pub(super) fn look_inside(&mut self, text: &str) {
+        look(self.language, text, self.nested + 1, self.bindings.values(), self.report.deeds_mut());
     }
 
     /// Gathers the texts that look like paths.
@@ -181,9 +149,9 @@ impl Scan {
                     for (at, piece) in pieces.iter().enumerate() {
                         match piece {
                             Piece::Plain(text) => {
-                                self.dots |= !text.contains([' ', '\n']) && climbs(text);
-                                if at == 0 && matches!(token, Token::Text(_)) && leads_outside(text) {
-                                    *self.outside.entry(text.clone()).or_default() += 1;
+                                self.doubts.climbing(!text.contains([' ', '\n']) && climbs(text));
+                                if at == 0 && matches!(token, Token::Text(_)) {
+                                    self.report.look_at_text(text);
                                 }
                             }
                             Piece::Code(code) if depth < MAX_LEVEL => self.texts(code, depth + 1),
@@ -193,11 +161,11 @@ impl Scan {
                 }
                 Token::Name(word) => {
                     // `$^I` edits in place.
-                    self.acts |= word == "$^";
-                    self.loops |= matches!(
+                    self.doubts.acting(word == "$^");
+                    self.doubts.loops(matches!(
                         word.as_str(),
                         "while" | "for" | "foreach" | "loop" | "until" | "times" | "forEach"
-                    );
+                    ));
                 }
                 _ => {}
             }
@@ -205,60 +173,10 @@ impl Scan {
     }
 
     pub(super) fn walk(&mut self, tokens: &[Token]) {
-        self.function.clear();
-        self.harmless.clear();
-        self.level = 0;
+        self.bindings.leave_function();
+        self.report.restart();
+        self.bounds.restart();
         self.block(&mut At { tokens, at: 0 }, "");
-    }
-
-    pub(super) fn spend(&mut self, value: &Value) {
-        fn size(value: &Value) -> usize {
-            match value {
-                Texts(texts) => texts.iter().map(|text| text.len() + 16).sum(),
-                List(items) => items.iter().map(size).sum::<usize>() + 16,
-                Map(pairs) => pairs.iter().map(|(key, value)| size(key) + size(value)).sum::<usize>() + 16,
-                Part(text, _) | Thing(text) => text.len() + 16,
-                _ => 16,
-            }
-        }
-        self.fuel = self.fuel.saturating_sub(size(value));
-    }
-
-    /// Paths that the program names and that no call explains.
-    pub(super) fn left_over(&mut self) {
-        let connects = self.deeds.contains(&Deed::Connect);
-        for (text, count) in std::mem::take(&mut self.outside) {
-            let used = self.harmless.get(&text).copied().unwrap_or(0);
-            let plain = text.strip_prefix("file://").unwrap_or(&text);
-            let explained = self.deeds.iter().any(|deed| match deed {
-                Deed::Write(path) | Deed::Delete(path) | Deed::Enter(path) => path.begins(plain),
-                Deed::Read(path) | Deed::List(path) => !self.loose && path.begins(plain),
-                Deed::Shell(command) => command.contains(plain),
-                Deed::Run(words) => words.iter().any(|word| word.contains(plain)),
-                Deed::Connect | Deed::Project | Deed::Unknown(_) => false,
-            });
-            // `'/users'` behind an address.
-            let route = connects && !is_root(plain);
-            if !explained && used < count && !route {
-                let path = Path::Known(plain.to_owned());
-                note(
-                    &mut self.deeds,
-                    if self.acts || self.loose { Deed::Write(path) } else { Deed::Read(path) },
-                );
-            }
-        }
-    }
-
-    /// What stands before a change of directory may be done after it, where there are functions or loops.
-    fn entered(&mut self) {
-        let last = self.deeds.iter().rposition(|deed| matches!(deed, Deed::Enter(_)));
-        if let Some(last) =
-            last.filter(|_| self.loops || !self.parameters.is_empty() || !self.functions.is_empty())
-        {
-            for deed in self.deeds.get(..last).unwrap_or_default().to_vec() {
-                note(&mut self.deeds, deed);
-            }
-        }
     }
 
     /// A language that we do not know: its texts, and words that sound like deeds.
@@ -271,53 +189,10 @@ impl Scan {
             if let Token::Name(name) = token {
                 let name = name.to_ascii_lowercase();
                 if WORDS.iter().any(|word| name.contains(word)) {
-                    note(&mut self.deeds, EVALUATES);
+                    self.report.add(EVALUATES);
                 }
             }
         }
-        for text in self.outside.keys() {
-            note(&mut self.deeds, Deed::Write(Path::Known(text.clone())));
-        }
+        self.report.write_all_outside();
     }
-}
-
-impl Path {
-    fn begins(&self, text: &str) -> bool {
-        match self {
-            Path::Known(path) | Path::Below(path) => {
-                path.starts_with(text)
-                    || (path.len() > 1 && text.starts_with(path.as_str()) && matches!(self, Path::Below(_)))
-            }
-            Path::Unknown => false,
-        }
-    }
-}
-
-/// Looks like a path that leads out of the directory, and like nothing else.
-fn leads_outside(text: &str) -> bool {
-    const ODD: [char; 19] =
-        ['<', '>', '|', '(', ')', '^', '$', '"', '\'', ';', '&', '#', '`', '!', '\n', '\t', '\\', '\r', '\0'];
-    if text.len() > 300 || text.contains(ODD) {
-        return false;
-    }
-    if text.starts_with("file://") {
-        return true;
-    }
-    if text == "/dev/null" || text.contains("://") || (text.contains('?') && text.contains('=')) {
-        return false;
-    }
-    let named =
-        |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '~'));
-    let absolute = text.strip_prefix('/').is_some_and(named);
-    let home =
-        text == "~" || text.strip_prefix('~').is_some_and(|rest| rest.starts_with('/') || rest.contains('/'));
-    let spaces = text.contains(' ') && !is_root(text);
-    (absolute || home || climbs(text)) && !spaces
-}
-
-/// Begins with a directory that is at the top of most machines.
-fn is_root(path: &str) -> bool {
-    const ROOTS: &str = "bin boot dev etc home lib lib64 media mnt opt proc root run sbin srv sys tmp usr var Users Volumes private Library Applications data work workspace";
-    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-    path.starts_with("~/") || climbs(path) || ROOTS.split(' ').any(|root| root == first)
 }

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_programs_do_nothing() {
+    fn plain_sed_programs_have_no_effects() {
         for program in [
             "",
             "p",
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_commands_are_found() {
+    fn files_and_commands_of_sed_programs_are_found() {
         for (program, expected) in [
             ("w /etc/x", vec!["write /etc/x"]),
             ("1w /etc/x", vec!["write /etc/x"]),

@@ -133,7 +133,7 @@ impl Scan {
         match numbers {
             Some(text) if !text.is_empty() && makes_text => Value::text(&text),
             _ => {
-                self.source = true;
+                self.doubts.unknown_texts(true);
                 Any(true)
             }
         }
@@ -146,7 +146,7 @@ impl Scan {
         };
         let Some(format) = format else { return Any(call.foreign) };
         if call.own == "rep" {
-            self.source = true;
+            self.doubts.unknown_texts(true);
         }
         let rest: Vec<Value> = rest.iter().map(|arg| arg.value.clone()).collect();
         self.formatted(&format, &List(rest))
@@ -155,10 +155,10 @@ impl Scan {
     /// `','.join(list)`, `list.join(',')`
     fn text_of_list(&mut self, call: &SpecialCall<'_>) -> Value {
         // `Pathname('a').join('b')`
-        if matches!(call.object, Some(Texts(_) | Part(..))) && self.language == Language::Ruby {
+        if matches!(call.object, Some(Texts(_) | Part(..))) && self.language() == Language::Ruby {
             return self.path(Special::Path, call);
         }
-        let between = call.parts().find_map(Value::only).unwrap_or(if self.language == Language::Node {
+        let between = call.parts().find_map(Value::only).unwrap_or(if self.language() == Language::Node {
             ","
         } else {
             ""
@@ -170,7 +170,7 @@ impl Scan {
         if let Some(Some(words)) = list {
             return Value::text(&words.join(between));
         }
-        if self.language == Language::Perl && call.args.iter().all(|arg| arg.value.only().is_some()) {
+        if self.language() == Language::Perl && call.args.iter().all(|arg| arg.value.only().is_some()) {
             let words: Vec<&str> = call.args.iter().skip(1).filter_map(|arg| arg.value.only()).collect();
             return Value::text(&words.join(between));
         }
@@ -189,7 +189,7 @@ impl Scan {
                 List(text.split_whitespace().take(MAX_PIECES).map(Value::text).collect())
             }
             (text, _) => {
-                self.source |= text.is_some_and(|text| text.contains('/'));
+                self.doubts.unknown_texts(text.is_some_and(|text| text.contains('/')));
                 Any(call.foreign)
             }
         }
@@ -199,7 +199,7 @@ impl Scan {
     fn exchanged(&mut self, call: &SpecialCall<'_>) -> Value {
         match (call.object, call.args) {
             // `path.replace(other)` moves a file.
-            (Some(path), [to]) if self.language == Language::Python => {
+            (Some(path), [to]) if self.language() == Language::Python => {
                 self.touch(Touch::Delete, path);
                 self.touch(Touch::Write, &to.value);
                 to.value.clone()
@@ -215,12 +215,14 @@ impl Scan {
                     Any(call.foreign)
                 }
                 _ => {
-                    self.source = true;
+                    self.doubts.unknown_texts(true);
                     Any(call.foreign)
                 }
             },
             (_, args) => {
-                self.source |= args.iter().any(|arg| arg.value.only().is_some_and(|text| text.contains('/')));
+                self.doubts.unknown_texts(
+                    args.iter().any(|arg| arg.value.only().is_some_and(|text| text.contains('/'))),
+                );
                 Any(call.foreign)
             }
         }
@@ -233,7 +235,7 @@ impl Scan {
         let mut parts = call.parts().cloned();
         let Some(mut whole) = parts.next() else { return Value::text(".") };
         for part in parts {
-            whole = if meaning == Special::Join && self.language != Language::Python {
+            whole = if meaning == Special::Join && self.language() != Language::Python {
                 whole.then(&Value::text("/")).then(&part)
             } else {
                 self.join(whole, &part)
@@ -244,7 +246,7 @@ impl Scan {
 
     fn scratch(&mut self, call: SpecialCall<'_>) -> Value {
         let named = call.args.iter().find(|arg| arg.name.as_deref() == Some("dir"));
-        let made = call.own.starts_with("mkdtemp") && self.language == Language::Node;
+        let made = call.own.starts_with("mkdtemp") && self.language() == Language::Node;
         let place = named.map(|arg| arg.value.clone()).or_else(|| call.first.filter(|_| made));
         let is_temporary = |place: &Value| matches!(place, Texts(texts) if texts.iter().all(|text| text.starts_with("/tmp/")));
         match place.filter(|place| !is_temporary(place)) {
@@ -284,7 +286,7 @@ impl Scan {
                 List(pairs.into_iter().map(pick).collect())
             }
             Some(Texts(texts)) => {
-                self.source |= texts.iter().any(|text| text.contains('/'));
+                self.doubts.unknown_texts(texts.iter().any(|text| text.contains('/')));
                 Any(false)
             }
             Some(other) => other,
@@ -302,7 +304,7 @@ impl Scan {
     }
 
     fn eval(&mut self, call: &SpecialCall<'_>) -> Value {
-        let object = call.object.filter(|_| self.language != Language::Ruby);
+        let object = call.object.filter(|_| self.language() != Language::Ruby);
         self.evaluate(call.first.as_ref().or(object), call.own);
         Any(true)
     }
@@ -325,7 +327,7 @@ impl Scan {
     }
 
     fn fork(&mut self) -> Value {
-        if self.loops {
+        if self.doubts.has_loops() {
             self.note(Deed::Unknown("forks without end"));
         }
         Number(None)
@@ -363,7 +365,7 @@ impl Scan {
                 names.iter().map(|name| self.member(base, name)).fold(Nothing, Value::or)
             }
             (Some(base @ Thing(_)), Some(Any(_) | Part(..) | Thing(_)))
-                if self.names.values().any(|value| value == base) =>
+                if self.bindings.values().values().any(|value| value == base) =>
             {
                 self.note(EVALUATES);
                 Any(true)
@@ -400,7 +402,7 @@ impl Scan {
         let foreign = args.iter().any(|arg| arg.value.foreign());
         // php has the function behind the list, too.
         let named = |arg: &Arg| matches!(&arg.value, Texts(names) if names.iter().any(|name| self.meaning(&canonical(name), false).0.is_some()));
-        let at = if self.language == Language::Php { args.iter().position(named).unwrap_or(0) } else { 0 };
+        let at = if self.language() == Language::Php { args.iter().position(named).unwrap_or(0) } else { 0 };
         let Some(function) = args.get(at) else { return Any(foreign) };
         match &function.value {
             Texts(names) => {
@@ -423,7 +425,7 @@ impl Scan {
                 }
                 if result == Nothing { Any(foreign) } else { result }
             }
-            Thing(name) if self.language != Language::Ruby || self.meaning(name, false).0.is_some() => {
+            Thing(name) if self.language() != Language::Ruby || self.meaning(name, false).0.is_some() => {
                 Thing(name.clone())
             }
             Any(_) | Part(..) | Thing(_) if self.is(&[Language::Ruby, Language::Php]) => {
@@ -481,7 +483,7 @@ impl Scan {
             } else {
                 let spec =
                     part.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.' | '+'));
-                self.source |= spec.starts_with('c');
+                self.doubts.unknown_texts(spec.starts_with('c'));
                 spec.get(1..)
             };
             let value = given.next().cloned().unwrap_or(Any(args.foreign()));
@@ -491,8 +493,8 @@ impl Scan {
     }
 
     pub(super) fn harmless_value(&mut self, value: &Value) {
-        if let Some(text) = value.only().filter(|text| self.outside.contains_key(*text)) {
-            *self.harmless.entry(text.to_owned()).or_default() += 1;
+        if let Some(text) = value.only() {
+            self.report.harmless(text);
         }
     }
 

@@ -35,7 +35,7 @@ fn check(language: Language, cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn python_computes() {
+fn python_that_computes_has_no_effects() {
     check(
         Language::Python,
         &[
@@ -69,7 +69,7 @@ fn python_computes() {
 }
 
 #[test]
-fn python_edits() {
+fn edits_by_python_are_found() {
     check(
         Language::Python,
         &[
@@ -147,7 +147,7 @@ fn python_edits() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one line for each trick")]
-fn python_reaches_out() {
+fn files_programs_and_connections_of_python_are_found() {
     check(
         Language::Python,
         &[
@@ -318,7 +318,7 @@ fn python_reaches_out() {
 }
 
 #[test]
-fn node() {
+fn effects_of_node_code_are_found() {
     check(
         Language::Node,
         &[
@@ -410,7 +410,7 @@ fn node() {
 }
 
 #[test]
-fn perl() {
+fn effects_of_perl_code_are_found() {
     check(
         Language::Perl,
         &[
@@ -468,7 +468,7 @@ fn perl() {
 }
 
 #[test]
-fn ruby() {
+fn effects_of_ruby_code_are_found() {
     check(
         Language::Ruby,
         &[
@@ -516,7 +516,7 @@ fn ruby() {
 }
 
 #[test]
-fn php_and_lua() {
+fn effects_of_php_and_lua_code_are_found() {
     check(
         Language::Php,
         &[
@@ -591,7 +591,7 @@ const LANGUAGES: [Language; 7] = [
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "measures time")]
-fn nothing_takes_long() {
+fn hostile_programs_are_scanned_in_time() {
     let long = [
         "(".repeat(100_000),
         "a=".repeat(50_000),
@@ -633,7 +633,7 @@ fn nothing_takes_long() {
 }
 
 #[test]
-fn no_cut_of_a_program_panics() {
+fn a_program_cut_anywhere_is_scanned_without_a_panic() {
     let programs = [
         "import os; open(f'{a[0]}/x','w'); os.system(\"é\"); exec('''x''')",
         "const {a: b} = require('fs'); `x${b}`.replace(/[/]/g, () => 1); a?.b?.[c]",

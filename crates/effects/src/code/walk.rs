@@ -2,7 +2,7 @@
 
 use super::Deed;
 use super::lex::Token;
-use super::scan::{MAX_LEVEL, Scan};
+use super::scan::Scan;
 use super::value::Value;
 use crate::language::Language;
 use Value::{Any, Closure, List, Map, Nothing, Number, Texts, Thing};
@@ -82,9 +82,7 @@ impl Scan {
     /// Items or statements up to what closes them.
     pub(super) fn block(&mut self, t: &mut At<'_>, close: &str) -> Vec<Arg> {
         let mut args: Vec<Arg> = Vec::new();
-        self.level += 1;
-        if self.level > MAX_LEVEL || self.fuel == 0 {
-            self.deep = true;
+        if !self.bounds.enter() {
             t.at = t.tokens.len();
         }
         // `a, b = …`
@@ -115,18 +113,16 @@ impl Scan {
                 }
             }
         }
-        self.level -= 1;
+        self.bounds.leave();
         args
     }
 
     pub(super) fn statement(&mut self, t: &mut At<'_>, close: &str, before: &[Target]) -> Arg {
-        self.level += 1;
-        if self.level > MAX_LEVEL || self.fuel == 0 {
-            self.deep = true;
+        if !self.bounds.enter() {
             t.at = t.tokens.len();
         }
         let arg = self.said(t, close, before);
-        self.level -= 1;
+        self.bounds.leave();
         arg
     }
 
@@ -150,7 +146,8 @@ impl Scan {
         let in_call = !close.is_empty();
         match t.op() {
             "=" if in_call
-                && (self.language == Language::Python && close == ")" || self.language == Language::Lua) =>
+                && (self.language() == Language::Python && close == ")"
+                    || self.language() == Language::Lua) =>
             {
                 t.at += 1;
                 t.lines();
@@ -186,12 +183,12 @@ impl Scan {
                 let targets =
                     right.targets.into_iter().map(|target| Target { key: key.clone(), ..target }).collect();
                 let name = bare.clone().or_else(|| left.value.only().map(str::to_owned));
-                let key = bare.filter(|name| !name.starts_with('$') && self.language != Language::Python);
+                let key = bare.filter(|name| !name.starts_with('$') && self.language() != Language::Python);
                 let key = key.map_or(left.value, |name| Value::text(&name));
                 let value = if t.eat("=") { right.value.or(self.expr(t).value) } else { right.value };
                 Arg { name, key: Some(key), value, targets, literal: false }
             }
-            ":" if self.language == Language::Python && bare.is_some() => {
+            ":" if self.language() == Language::Python && bare.is_some() => {
                 // `name: type = value`
                 t.at += 1;
                 let kind = self.expr(t);
@@ -201,7 +198,7 @@ impl Scan {
                 plain(kind.value)
             }
             _ => {
-                if t.eat_word("as") && self.language == Language::Python {
+                if t.eat_word("as") && self.language() == Language::Python {
                     let target = self.operand(t);
                     self.bind_all(&target.targets, &left.value);
                 }
@@ -212,9 +209,7 @@ impl Scan {
 
     /// The right side of an assignment.
     pub(super) fn assigned(&mut self, t: &mut At<'_>, close: &str, targets: &[Target]) -> Value {
-        let outer = self.assigned.take();
-        let outer_own = std::mem::take(&mut self.own_value);
-        self.assigned = targets.first().map(|target| target.name.clone());
+        let outer = self.bindings.begin_assignment(targets.first().map(|target| target.name.clone()));
         let first = self.statement(t, "", &[]).value;
         let mut value = first;
         if close.is_empty() && t.op() == "," && !targets.is_empty() {
@@ -233,15 +228,13 @@ impl Scan {
             }
             value = match (targets.len(), items.len()) {
                 (_, 1) => items.pop().unwrap_or(Nothing),
-                (1, _) if self.language != Language::Python => items.into_iter().next().unwrap_or(Nothing),
+                (1, _) if self.language() != Language::Python => items.into_iter().next().unwrap_or(Nothing),
                 _ => List(items),
             };
         }
-        if self.own_value && !matches!(value, List(_) | Map(_) | Number(_)) {
+        if self.bindings.end_assignment(outer) && !matches!(value, List(_) | Map(_) | Number(_)) {
             value = Any(value.foreign());
         }
-        self.assigned = outer;
-        self.own_value = outer_own;
         self.bind_all(targets, &value);
         value
     }
@@ -256,7 +249,7 @@ impl Scan {
         {
             return None;
         }
-        match (self.language, word) {
+        match (self.language(), word) {
             (Python, "import") => self.import_python(t),
             (Python, "from") => self.import_from(t),
             (Node, "import") if !matches!(t.ahead(1), Some(Token::Op("(" | "."))) => self.import_node(t),
@@ -281,13 +274,13 @@ impl Scan {
             (_, "return" | "yield") => {
                 t.at += 1;
                 let value = self.statement(t, "", &[]).value;
-                let name = format!("{}()", self.function);
+                let name = self.bindings.name_of_result();
                 self.bind(&name, value.clone());
                 return Some(value);
             }
             (Ruby, "include" | "extend") => {
                 t.at += 1;
-                self.stars.push(t.word().to_owned());
+                self.bindings.import_all_of(t.word().to_owned());
             }
             (
                 Python,
@@ -315,7 +308,7 @@ impl Scan {
     pub(super) fn skipped(&self, t: &At<'_>) -> bool {
         let named = matches!(t.ahead(1), Some(Token::Op(":" | "=>" | "=" | "." | ")" | ",")))
             && !matches!(t.word(), "else" | "try" | "do");
-        let python = self.language == Language::Python
+        let python = self.language() == Language::Python
             && matches!(t.word(), "if" | "while" | "else" | "try" | "finally" | "async");
         !t.word().is_empty()
             && !named
@@ -364,7 +357,8 @@ impl Scan {
     pub(super) fn is_call(&self, t: &At<'_>) -> bool {
         match t.word() {
             "do" => {
-                self.language == Language::Perl && matches!(t.ahead(1), Some(Token::Text(_) | Token::Name(_)))
+                self.language() == Language::Perl
+                    && matches!(t.ahead(1), Some(Token::Text(_) | Token::Name(_)))
             }
             "assert" => self.is(&[Language::Php, Language::Lua]),
             _ => false,
@@ -396,7 +390,7 @@ impl Scan {
                     parameters.push(own);
                 }
             }
-        } else if self.language == Language::Ruby {
+        } else if self.language() == Language::Ruby {
             while !t.word().is_empty() && matches!(t.ahead(1), Some(Token::Op(",") | Token::Line)) {
                 parameters.push(t.word().to_owned());
                 t.at += 1;
@@ -409,11 +403,10 @@ impl Scan {
         if parameters.first().is_some_and(|first| first == "self" || first == "cls") {
             parameters.remove(0);
         }
-        if !self.reports {
-            self.parameters.extend(parameters.iter().cloned());
-            self.functions.insert(name.clone(), parameters);
+        if !self.report.is_open() {
+            self.bindings.define(&name, parameters);
         }
-        self.function = name;
+        self.bindings.enter_function(name);
         Nothing
     }
 
@@ -421,7 +414,7 @@ impl Scan {
         use Language::{Perl, Php};
         t.at += 1;
         t.eat_word("await");
-        if self.language == Php {
+        if self.language() == Php {
             if !t.eat("(") {
                 return;
             }
@@ -438,7 +431,7 @@ impl Scan {
             }
             return;
         }
-        if self.language == Perl {
+        if self.language() == Perl {
             while matches!(t.word(), "my" | "our" | "local") {
                 t.at += 1;
             }

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_is_read() {
+    fn any_text_is_read_without_a_panic() {
         let pieces = ["[", "]", "a", " \"", "\\", "=", "\n", "#", ";", "\t", ".", "\r\n", "é", "[core]\n"];
         scrambled(&pieces, 2000, |text| drop(entries(text)));
     }

@@ -72,7 +72,7 @@ mod tests {
     use crate::recipes::tests::shown;
 
     #[test]
-    fn tasks() {
+    fn tasks_of_mise_are_read() {
         let file = r#"
 [env]
 X = "1"

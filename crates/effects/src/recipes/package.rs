@@ -176,7 +176,7 @@ mod tests {
 }"#;
 
     #[test]
-    fn package_scripts() {
+    fn scripts_of_package_json_are_read() {
         for (name, expected) in [
             ("build", vec!["4: rm -rf dist", "5: tsc -p . && echo \"ok\"", "6: cp -r dist a"]),
             ("test", vec!["7: vitest"]),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn deno_tasks() {
+    fn tasks_of_deno_are_read() {
         let file = r#"{
   // jsonc
   "tasks": {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn composer_scripts() {
+    fn scripts_of_composer_are_read() {
         let file = r#"{"scripts": {
   "post-install-cmd": ["@clear", "Vendor\\Class::method"],
   "clear": "rm -rf cache/*",
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_is_read_or_refused() {
+    fn any_text_is_read_or_refused_without_a_panic() {
         let pieces = [
             "{",
             "}",

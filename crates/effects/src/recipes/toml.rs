@@ -158,7 +158,7 @@ mod tests {
     use crate::recipes::tests::scrambled;
 
     #[test]
-    fn texts_are_found_where_they_stand() {
+    fn texts_are_found_with_their_lines_and_keys() {
         let file = "a.b = 'x' # c\n[t.\"u v\"]\nlist = [\n  \"p\\\"\", # c\n  { q = '''\nm\nn''' },\n]\nn = 1979-05-27\n[[w]]\ns = \"\"\"\nl\\\n   k\"\"\"\n";
         let found = leaves(file).unwrap();
         let shown: Vec<String> =
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_is_read_or_refused() {
+    fn any_text_is_read_or_refused_without_a_panic() {
         let pieces =
             ["[", "]", "{", "}", "a", ".", "=", "'", "'''", "\"", "\"\"\"", "\\", "\n", "#", ",", "u12", "é"];
         scrambled(&pieces, 2000, |text| drop(leaves(text)));

@@ -255,7 +255,7 @@ impl Interpreter<'_, '_> {
             }
             WordKind::Shell => Some(self.forked(|shell| shell.text(text, program))),
             WordKind::Program => {
-                let out = self.inside(program, "", |shell| {
+                let out = self.in_step(program, "", |shell| {
                     shell.forked(|shell| shell.invoke(std::slice::from_ref(text), None, &[]).out)
                 });
                 Some(out)
@@ -339,7 +339,7 @@ impl Interpreter<'_, '_> {
             return Flow::Any;
         }
         let (exported, path) = (self.state.exported.clone(), self.state.path.clone());
-        let out = self.inside(program, "", |shell| {
+        let out = self.in_step(program, "", |shell| {
             shell.forked(|shell| match rest.first().and_then(Text::whole) {
                 Some(name) => {
                     let name = name.to_owned();

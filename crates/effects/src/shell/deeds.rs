@@ -46,7 +46,7 @@ impl Interpreter<'_, '_> {
                 Deed::Run(words) => {
                     let words: Vec<Text> = words.iter().map(|word| Text::known(word)).collect();
                     let name = words.first().map(|word| word.raw().to_owned()).unwrap_or_default();
-                    self.inside(program, "", |shell| {
+                    self.in_step(program, "", |shell| {
                         shell.forked(|shell| shell.invoke_program(&name, &words, None, &[]).out)
                     });
                     continue;

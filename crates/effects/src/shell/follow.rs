@@ -191,7 +191,7 @@ impl<'t> Interpreter<'t, '_> {
             let number = 1 + text.get(..start).unwrap_or_default().matches('\n').count();
             let line =
                 text.get(start..).unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned();
-            let printed = self.inside(&format!("{name}:{number}"), &line, |shell| shell.one_item(item));
+            let printed = self.in_step(&format!("{name}:{number}"), &line, |shell| shell.one_item(item));
             out = out.then(printed);
         }
         if let Some(error) = error {
@@ -290,7 +290,7 @@ impl<'t> Interpreter<'t, '_> {
         let step = format!("{name}:{line}");
         if !text.contains(ANY) {
             let line = text.lines().next().unwrap_or_default().trim().to_owned();
-            return self.inside(&step, &line, |shell| {
+            return self.in_step(&step, &line, |shell| {
                 let list = shell.parsed(text);
                 shell.list(list)
             });
@@ -299,7 +299,7 @@ impl<'t> Interpreter<'t, '_> {
         let filled = text.replace(ANY, "_");
         self.unknown(Gap::Project, &shown.shown());
         let line = shown.shown().lines().next().unwrap_or_default().trim().to_owned();
-        self.inside(&step, &line, |shell| match shell.parsed_quietly(&filled) {
+        self.in_step(&step, &line, |shell| match shell.parsed_quietly(&filled) {
             Some(list) => shell.list(list),
             None => Flow::Any,
         })

@@ -661,7 +661,7 @@ impl Interpreter<'_, '_> {
             let path = Text::known(&path.to_string_lossy());
             self.unknown(Gap::Project, &format!("git hook {name}"));
             let words = [path.clone()];
-            self.inside(&format!("git hook {name}"), "", |shell| {
+            self.in_step(&format!("git hook {name}"), "", |shell| {
                 shell.forked(|shell| shell.hook(&words));
             });
         }

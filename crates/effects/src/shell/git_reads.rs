@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_are_those_of_git() {
+    fn offsets_are_decoded_as_git_encodes_them() {
         assert_eq!(offset(&[5]), Some((5, 1)));
         assert_eq!(offset(&[0x80, 0]), Some((128, 2)));
         assert_eq!(offset(&[0x80]), None);

@@ -220,7 +220,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             // The parts that are known may hold commands of their own: `bash -c "$x; rm -rf /"`.
             if text.raw().contains(is_mark) && text.raw().chars().any(|c| !is_mark(c)) {
                 let readable = blanked(text);
-                self.inside(step, "", |shell| {
+                self.in_step(step, "", |shell| {
                     if let Some(list) = shell.parsed_quietly(&readable) {
                         shell.list(list);
                     }
@@ -232,7 +232,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             self.unknown(gap, &text.shown());
             return Flow::Any;
         };
-        self.inside(step, "", |shell| {
+        self.in_step(step, "", |shell| {
             let list = shell.parsed(whole);
             shell.list(list)
         })

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_modules() {
+    fn files_that_replace_python_modules_are_recognized() {
         for (name, is) in [
             ("json.py", true),
             ("enum.pyc", true),

@@ -38,8 +38,8 @@ impl Interpreter<'_, '_> {
         out
     }
 
-    /// Walks another text, to which `step` leads; `line` is the line of it, where there is one to show.
-    pub(super) fn inside<T: Default>(
+    /// Walks another text, which `step` leads to; `line` is its line, where there is one to show.
+    pub(super) fn in_step<T: Default>(
         &mut self,
         step: &str,
         line: &str,

@@ -90,7 +90,7 @@ fn does(words: &[String], follow: bool) -> Vec<String> {
 }
 
 #[test]
-fn examples_are_read_as_they_say() {
+fn examples_of_specs_have_the_effects_they_state() {
     let mut wrong = Vec::new();
     for example in EXAMPLES.iter().filter(|example| !example.handler) {
         let mut expected: Vec<_> = example.does.iter().map(|does| (*does).to_owned()).collect();
@@ -107,7 +107,7 @@ fn examples_are_read_as_they_say() {
 }
 
 #[test]
-fn ways_to_write_options() {
+fn options_are_read_in_every_spelling() {
     let cases: &[(&str, &[&str])] = &[
         ("cp -rv a b", &["read-tree a", "write-tree b"]),
         ("cp a b -r", &["read-tree a", "write-tree b"]),
@@ -179,7 +179,7 @@ fn read_shown(name: &str, words: &[(&'static str, bool)]) -> Reading {
 }
 
 #[test]
-fn words_that_are_known_in_part() {
+fn partly_known_words_are_read() {
     let slot = |word, skip| Slot { word, skip, end: None };
     let reading = read_shown("cp", &[("--target-directory=", false), ("a", true)]);
     assert_eq!(reading.uses, [(WordKind::WriteTree, slot(0, 19)), (WordKind::Read, slot(1, 0))]);
@@ -207,7 +207,7 @@ fn words_that_are_known_in_part() {
 }
 
 #[test]
-fn what_is_said_besides_the_uses() {
+fn prose_outputs_and_code_on_stdin_are_recognized() {
     let prose = |run: &str| {
         let words = split(run);
         read(find(&words[0]).unwrap(), &shown(&words[1..])).prose
@@ -230,7 +230,7 @@ fn what_is_said_besides_the_uses() {
 }
 
 #[test]
-fn names_of_options_and_sub_commands() {
+fn options_and_sub_commands_are_named() {
     let reading = read_shown("cp", &[("-Rt", true), ("d", true), ("a", true)]);
     let names: Vec<_> = reading.options.iter().map(|given| given.name).collect();
     assert_eq!((names, reading.operands), (vec!["-r", "-t"], vec![2]));

@@ -114,7 +114,7 @@ const CASES: &[(&str, &str, &[&str], &[&str])] = &[
 ];
 
 #[test]
-fn recipes() {
+fn recipes_of_a_justfile_are_read() {
     let differs = |(name, text, words, expected): &(&str, &str, &[&str], &[&str])| {
         let found = shown(&recipe(text, words.first().copied(), words.get(1..).unwrap_or_default()));
         (found != *expected).then(|| format!("{name}\n  found {found:?}\n  not   {expected:?}"))
@@ -124,7 +124,7 @@ fn recipes() {
 }
 
 #[test]
-fn growth_is_bounded() {
+fn a_justfile_that_grows_without_end_is_opaque() {
     let mut bomb = String::from("x0 := 'aaaaaaaaaaaaaaaa'\n");
     for i in 1..30 {
         bomb.push_str(&format!("x{i} := x{0} + x{0}\n", i - 1));
@@ -142,7 +142,7 @@ fn growth_is_bounded() {
 }
 
 #[test]
-fn any_text_is_read() {
+fn any_text_is_read_without_a_panic() {
     let pieces = [
         "a", "b", ":", ":=", "\n", "\n  ", "'", "\"", "`", "'''", "{{", "}}", "(", ")", "[", "]", "+", "/",
         "if ", " == ", "{", "}", " else ", "set ", "alias ", "import ", "mod ", "\\", "&&", "#", "#!", "$",

@@ -229,7 +229,7 @@ const CASES: &[(&str, &str, &[&str], &[&str])] = &[
 ];
 
 #[test]
-fn recipes() {
+fn recipes_of_a_makefile_are_read() {
     let differs = |(name, text, targets, expected): &(&str, &str, &[&str], &[&str])| {
         let found = make(text, targets);
         (found != *expected).then(|| format!("{name}\n  found {found:?}\n  not   {expected:?}"))
@@ -239,7 +239,7 @@ fn recipes() {
 }
 
 #[test]
-fn the_command_line_is_stronger_than_the_file() {
+fn variables_of_the_command_line_override_the_file() {
     let text = "X = a\nY ?= b\noverride Z = c\nt:\n\trm $(X) $(Y) $(Z) $$X\n";
     let found = recipe(text, &[], &[("X", "/"), ("Y", "$(shell id)"), ("Z", "q")], &mut |_| None);
     assert_eq!(shown(&found), ["5: id", "5: export X='/'\nrm / ? c $X"]);
@@ -264,7 +264,7 @@ fn included_files_are_read() {
 }
 
 #[test]
-fn a_project_in_go() {
+fn the_makefile_of_a_go_project_is_read() {
     let text = r#"
 BINARY ?= app
 VERSION := $(shell git describe --tags --always)
@@ -310,7 +310,7 @@ help:
 }
 
 #[test]
-fn growth_is_bounded() {
+fn a_makefile_that_grows_without_end_is_opaque() {
     let mut bomb = String::from("X0 = aaaaaaaaaaaaaaaa\n");
     for i in 1..40 {
         bomb.push_str(&format!("X{i} = $(X{0})$(X{0})\n", i - 1));
@@ -336,7 +336,7 @@ fn growth_is_bounded() {
 }
 
 #[test]
-fn any_text_is_read() {
+fn any_text_is_read_without_a_panic() {
     let pieces = [
         "a",
         "b",

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sequences_count() {
+    fn a_brace_sequence_is_counted_out() {
         let tokens: Vec<BraceToken<'_>> = "1..3".chars().map(BraceToken::Char).collect();
         assert_eq!(sequence(&tokens), Some(vec!["1".into(), "2".into(), "3".into()]));
     }

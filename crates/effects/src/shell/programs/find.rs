@@ -82,7 +82,7 @@ impl Interpreter<'_, '_> {
                             .map(|word| Text::marked(word.raw().replace("{}", found.raw())))
                             .collect();
                         let printed = self
-                            .inside("find -exec", "", |shell| shell.forked(|shell| shell.run_words(&words)));
+                            .in_step("find -exec", "", |shell| shell.forked(|shell| shell.run_words(&words)));
                         out = out.then(printed);
                     }
                 }
@@ -167,7 +167,7 @@ impl Interpreter<'_, '_> {
         let items = if items.len() > 64 { vec![Text::any()] } else { items };
         let mut out = Flow::Nothing;
         let mut run = |shell: &mut Self, words: &[Text]| {
-            let printed = shell.inside("xargs", "", |shell| shell.forked(|shell| shell.run_words(words)));
+            let printed = shell.in_step("xargs", "", |shell| shell.forked(|shell| shell.run_words(words)));
             out = std::mem::take(&mut out).then(printed);
         };
         match &replace {

@@ -176,7 +176,7 @@ impl Interpreter<'_, '_> {
             .chain(rest.iter().cloned())
             .collect();
         let step = format!("cargo {name}");
-        Some(Outcome::of(self.inside(&step, "", |shell| shell.run_words(&expanded))))
+        Some(Outcome::of(self.in_step(&step, "", |shell| shell.run_words(&expanded))))
     }
 
     /// `mise run x`, `deno task x`, `composer run x`
