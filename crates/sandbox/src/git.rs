@@ -1,0 +1,586 @@
+//! The repository of a linked worktree: a contained command commits in it and cannot harm it.
+//!
+//! At level `full` the command writes objects, branches and reflogs to layers of this run alone. At level `landlock` it
+//! writes objects to a directory of ours, and branches beside its own directly. When it has ended, the supervisor takes
+//! over what is new: objects that are what their names say, and branches that are this worktree's to move. Nothing in a
+//! layer is trusted: the command wrote it. Whatever is not taken over is reported with its reason.
+//!
+//! What level `landlock` cannot give: git says that it cannot create `packed-refs.lock` where it commits all the same, and
+//! fails where it needs it, as to delete a branch. All branches in the directory of the worktree's own are writable while
+//! the command runs, and are put back afterwards. A program that writes objects without the `git` in `PATH` cannot.
+//!
+//! Which branches are the worktree's own is known from our own notes: the one that was checked out when the first command
+//! of this plan began, and those that its commands have made since. Any other branch that the worktree has checked out can
+//! only be moved forward, so no commit on it is ever lost.
+
+mod branches;
+mod logs;
+mod notes;
+mod objects;
+mod outside;
+mod refs;
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FileType, FlockOperation, flock};
+
+use crate::compiled::CompiledPlan;
+use crate::path::{kind_at, names_in, open_directory, read_file, remove_tree};
+use crate::pins::move_away;
+use crate::plan::{Level, Plan, Repository, Rights};
+use crate::run::Error;
+use crate::view::Layer;
+
+use notes::Seen;
+use outside::Git;
+use refs::{HEADS, LOGS};
+
+/// What a command has left in its repository, and what became of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// How many new objects are in the repository now, packs apart.
+    pub objects: usize,
+    /// How many new packs.
+    pub packs: usize,
+    /// Branches that have a new value, are new, or are gone.
+    pub branches: Vec<Moved>,
+    /// What was not taken over.
+    pub refused: Vec<Refused>,
+    /// How many more things were not taken over, past a bound.
+    pub more_refused: usize,
+}
+
+/// A branch that a command has moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Its name, without `refs/heads/`.
+    pub name: String,
+    /// The id that it had; `None`: it is new.
+    pub from: Option<String>,
+    /// The id that it has; `None`: it was deleted.
+    pub to: Option<String>,
+}
+
+/// Something that was not taken over, or was put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// What it is: a path in the repository.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} was not taken over: {}", self.what, self.why)
+    }
+}
+
+const MOST_REFUSED: usize = 64;
+/// More entries than git ever has in a worktree's own directory.
+const MOST_OWN: usize = 100_000;
+
+impl Taken {
+    fn refuse(&mut self, what: &str, why: impl fmt::Display) {
+        if self.refused.len() == MOST_REFUSED {
+            self.more_refused += 1;
+            return;
+        }
+        // Names are the command's: they may not draw on a terminal.
+        let plain = |text: &str| text.chars().filter(|character| !character.is_control()).take(300).collect();
+        self.refused.push(Refused { what: plain(what), why: plain(&why.to_string()) });
+    }
+
+    fn add(&mut self, other: Taken) {
+        self.objects += other.objects;
+        self.packs += other.packs;
+        self.branches.extend(other.branches);
+        self.refused.extend(other.refused);
+        self.more_refused += other.more_refused;
+    }
+}
+
+/// How objects are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Sha1,
+    Sha256,
+}
+
+impl Format {
+    fn digits(self) -> usize {
+        match self {
+            Format::Sha1 => 40,
+            Format::Sha256 => 64,
+        }
+    }
+
+    fn is_id(self, text: &str) -> bool {
+        text.len() == self.digits() && objects::is_hex(text)
+    }
+
+    fn zeros(self) -> String {
+        "0".repeat(self.digits())
+    }
+}
+
+/// The paths that lead git from a worktree to its repository. They never change while a command runs.
+pub(crate) fn pinned(plan: &Plan, repository: &Repository) -> Result<Vec<PathBuf>, Error> {
+    let own = &repository.own;
+    let mut pinned: Vec<PathBuf> =
+        ["commondir", "gitdir", "config.worktree", "locked"].into_iter().map(|name| own.join(name)).collect();
+    let text = read_file(directory(own)?, Path::new("gitdir"), 8192)?.unwrap_or_default();
+    let named = own.join(OsStr::from_bytes(text.trim_ascii_end()));
+    let named = named.parent().map(Path::to_owned);
+    // The name there is out of date where the worktree was moved by hand.
+    let above = plan.directory.ancestors().map(Path::to_owned);
+    let mut worktrees: Vec<PathBuf> =
+        named.into_iter().chain(above).filter_map(|path| path.canonicalize().ok()).collect();
+    worktrees.dedup();
+    let found: Vec<PathBuf> = worktrees.into_iter().filter(|worktree| leads_to(worktree, own)).collect();
+    if found.is_empty() {
+        return Err(Error::Plan(format!("no worktree leads to {}", own.display())));
+    }
+    pinned.extend(found.into_iter().map(|worktree| worktree.join(".git")));
+    Ok(pinned)
+}
+
+/// Whether the `.git` file of a worktree names this directory.
+fn leads_to(worktree: &Path, own: &Path) -> bool {
+    let read = || {
+        let text = read_file(directory(worktree).ok()?, Path::new(".git"), 8192).ok()??;
+        let target = OsStr::from_bytes(text.strip_prefix(b"gitdir:")?.trim_ascii()).to_owned();
+        let target = worktree.join(target).canonicalize().ok()?;
+        (target == own.canonicalize().ok()?).then_some(())
+    };
+    read().is_some()
+}
+
+/// Variables that keep git from tidying up behind the command's back: what it would delete is shared.
+pub(crate) fn environment(before: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+    let count = before.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
+    let count = count.and_then(|(_, count)| count.to_str()?.parse::<usize>().ok()).unwrap_or(0);
+    let mut all: Vec<_> = before.iter().filter(|(name, _)| name != "GIT_CONFIG_COUNT").cloned().collect();
+    let ours = [("gc.auto", "0"), ("maintenance.auto", "false")];
+    for (index, (key, value)) in ours.into_iter().enumerate() {
+        let number = count + index;
+        all.push((format!("GIT_CONFIG_KEY_{number}").into(), key.into()));
+        all.push((format!("GIT_CONFIG_VALUE_{number}").into(), value.into()));
+    }
+    all.push(("GIT_CONFIG_COUNT".into(), (count + ours.len()).to_string().into()));
+    all
+}
+
+/// One command's use of a repository.
+pub(crate) struct Run<'p> {
+    plan: &'p CompiledPlan,
+    repository: Repository,
+    level: Level,
+    state: PathBuf,
+    /// The directory of this run's layers.
+    pub(crate) directory: PathBuf,
+    /// Locked while anything of the run is alive: by us, and by the init process that stays with background jobs.
+    pub(crate) lock: OwnedFd,
+    /// The worktree's own directory, locked so that supervisors of other worktrees know that a command runs in it.
+    _in_use: OwnedFd,
+    seen: Seen,
+    /// What earlier runs had left.
+    earlier: Taken,
+}
+
+fn directory(path: &Path) -> io::Result<OwnedFd> {
+    let root = fs::File::open("/")?;
+    let relative = path.strip_prefix("/").unwrap_or(path);
+    open_directory(&root, relative).map_err(|error| {
+        io::Error::new(io::Error::from(error).kind(), format!("{} cannot be opened: {error}", path.display()))
+    })
+}
+
+/// A file of a run whose command has ended and has left processes behind.
+const IN_BACKGROUND: &str = "in-background";
+/// The kernel needs so long to end the processes of a supervisor that was killed.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Whether nothing of a run is alive any more. Waits for one whose supervisor is gone: its processes go with it.
+fn is_left(run: &Path) -> bool {
+    let Ok(lock) = fs::File::open(run) else { return false };
+    let start = Instant::now();
+    loop {
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return true;
+        }
+        let name = run.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+        let supervisor = name.split('-').next().unwrap_or_default();
+        let is_ending = !run.join(IN_BACKGROUND).exists() && !Path::new("/proc").join(supervisor).exists();
+        if !is_ending || start.elapsed() > END_PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Only one supervisor of a plan at a time looks at what runs have left.
+fn exclusive(state: &Path) -> io::Result<fs::File> {
+    let file = fs::File::options().create(true).truncate(false).write(true).open(state.join("lock"))?;
+    flock(&file, FlockOperation::LockExclusive)?;
+    Ok(file)
+}
+
+impl<'p> Run<'p> {
+    /// Takes over what earlier runs have left, and makes room for a new one.
+    pub(crate) fn start(
+        plan: &'p CompiledPlan,
+        repository: &Repository,
+        level: Level,
+    ) -> Result<Run<'p>, Error> {
+        if repository.own.parent() != Some(&repository.common.join("worktrees")) {
+            let told = format!("{} is no worktree of this repository", repository.own.display());
+            return Err(Error::Plan(told));
+        }
+        if level == Level::Landlock && plan.rights_at(&repository.common) == Rights::Write {
+            let told = format!(
+                "{} lies in a writable place, and cannot be protected there",
+                repository.common.display()
+            );
+            return Err(Error::Plan(told));
+        }
+        let own = directory(&repository.own)?;
+        // Whoever holds it otherwise only looks for a moment, or is the command itself, which deceives nobody but itself.
+        let _ = flock(&own, FlockOperation::NonBlockingLockShared);
+        let text = read_file(&own, Path::new("commondir"), 8192)?.unwrap_or_default();
+        let common = repository.own.join(OsStr::from_bytes(text.trim_ascii_end())).canonicalize()?;
+        if text.is_empty() || common != repository.common.canonicalize()? {
+            let told = format!(
+                "{} does not lead to its repository any more",
+                repository.own.join("commondir").display()
+            );
+            return Err(Error::Plan(told));
+        }
+        let state = plan.private.join("git");
+        let make = |path: &Path| fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+        make(&state.join("runs"))?;
+        let lock = exclusive(&state)?;
+        let handle = directory(&repository.common)?;
+        for part in [HEADS, LOGS] {
+            refs::make_directories(&handle, Path::new(part))?;
+        }
+        let mut run = Run {
+            plan,
+            repository: repository.clone(),
+            level,
+            directory: state.join("runs/none"),
+            state,
+            lock: lock.into(),
+            _in_use: own,
+            seen: Seen::default(),
+            earlier: Taken::default(),
+        };
+        run.earlier = run.left_behind()?;
+        run.seen = run.look()?;
+        if level == Level::Landlock {
+            make(&run.objects())?;
+            run.write_launcher()?;
+            for part in run.writable_parts() {
+                let below = part.strip_prefix(&repository.common).unwrap_or(&part);
+                if part.starts_with(&repository.common) && part != repository.own {
+                    refs::make_directories(&handle, below)?;
+                }
+            }
+        } else {
+            for number in 0..u32::MAX {
+                run.directory = run.state.join("runs").join(format!("{}-{number}", std::process::id()));
+                match fs::DirBuilder::new().mode(0o700).create(&run.directory) {
+                    Ok(()) => break,
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            for part in crate::view::private_parts(repository) {
+                Layer::of(&run.directory, &part).prepare()?;
+            }
+            fs::write(run.directory.join("seen"), run.seen.to_text())?;
+        }
+        if run.directory.is_dir() {
+            let here = fs::File::open(&run.directory)?;
+            flock(&here, FlockOperation::LockExclusive)?;
+            run.lock = here.into();
+        } else {
+            // Nothing but objects is private, and those are shared by all runs.
+            run.lock = fs::File::open(&run.state)?.into();
+        }
+        Ok(run)
+    }
+
+    /// Where the command stores objects at level `landlock`.
+    fn objects(&self) -> PathBuf {
+        self.state.join("objects")
+    }
+
+    /// What the command may write at level `landlock` beside its worktree.
+    pub(crate) fn writable_parts(&self) -> Vec<PathBuf> {
+        let common = &self.repository.common;
+        let here = &self.seen.below;
+        vec![
+            self.repository.own.clone(),
+            self.objects(),
+            common.join(HEADS).join(here),
+            common.join(LOGS).join(here),
+        ]
+    }
+
+    /// What it may read.
+    pub(crate) fn readable_parts(&self) -> Vec<PathBuf> {
+        vec![self.repository.common.clone(), self.launcher()]
+    }
+
+    /// The directory of our own `git`, for the front of `PATH` at level `landlock`.
+    pub(crate) fn launcher(&self) -> PathBuf {
+        self.state.join("bin")
+    }
+
+    /// Writes a `git` that stores this repository's objects, and no other's, in our directory.
+    ///
+    /// Git takes the place of its objects from variables, and these count for every repository. So they are set for each
+    /// command of git by itself, once it is known which repository it is about.
+    fn write_launcher(&self) -> Result<(), Error> {
+        let Some(git) = outside::program(self.plan) else { return Ok(()) };
+        let quoted = |path: &Path| {
+            let text = path.to_string_lossy().replace('\'', "'\\''");
+            format!("'{text}'")
+        };
+        let shared = self.repository.common.join("objects");
+        // A list of directories has colons between them; a quoted name may have some of its own.
+        let listed = shared.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
+        let text = include_str!("git/launcher.sh")
+            .replace("@GIT@", &quoted(&git))
+            .replace("@COMMON@", &quoted(&self.repository.common))
+            .replace("@OWN@", &quoted(&self.repository.own))
+            .replace("@OBJECTS@", &quoted(&self.objects()))
+            .replace("@SHARED@", &quoted(Path::new(&format!("\"{listed}\""))));
+        let directory = self.launcher();
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        let path = directory.join("git");
+        if fs::read(&path).is_ok_and(|before| before == text.as_bytes()) {
+            return Ok(());
+        }
+        let new = directory.join(".git.new");
+        fs::write(&new, text)?;
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
+        Ok(fs::rename(new, path)?)
+    }
+
+    /// Takes over what runs have left whose supervisor was killed, or whose background jobs have ended since.
+    fn left_behind(&mut self) -> io::Result<Taken> {
+        let mut taken = Taken::default();
+        if self.objects().is_dir() {
+            let level = std::mem::replace(&mut self.level, Level::Landlock);
+            taken.add(self.take_objects());
+            self.level = level;
+        }
+        let runs = self.state.join("runs");
+        let handle = directory(&runs)?;
+        for name in names_in(&handle, usize::MAX)? {
+            let path = runs.join(&name);
+            if !is_left(&path) {
+                continue;
+            }
+            if let Ok(text) = fs::read_to_string(path.join("seen")) {
+                let (directory, seen, level) = (self.directory.clone(), self.seen.clone(), self.level);
+                (self.directory, self.seen, self.level) = (path, Seen::from_text(&text), Level::Full);
+                taken.add(self.take_over());
+                (self.directory, self.seen, self.level) = (directory, seen, level);
+            }
+            if let Err(error) = remove_tree(&handle, &name) {
+                taken
+                    .refuse("layers", format!("the layers of an earlier command cannot be removed: {error}"));
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Takes over what the command has left. `is_over`: no process of it is alive any more.
+    pub(crate) fn finish(mut self, is_over: bool) -> Taken {
+        let mut taken = std::mem::take(&mut self.earlier);
+        let _lock = match exclusive(&self.state) {
+            Ok(lock) => lock,
+            Err(error) => {
+                taken.refuse("objects", error);
+                return taken;
+            }
+        };
+        taken.add(self.take_over());
+        if self.level == Level::Full {
+            // The kernel makes this directory when it takes the layer.
+            let layer = Layer::of(&self.directory, &self.repository.common.join("objects"));
+            if kind_at(rustix::fs::CWD, &layer.work.join("work")).is_ok_and(|kind| kind.is_none()) {
+                taken.refuse("objects", "this file system takes no layers, so nothing can be committed");
+            }
+            if is_over {
+                let removed = directory(&self.state.join("runs")).and_then(|runs| {
+                    remove_tree(&runs, self.directory.file_name().unwrap_or(OsStr::new("")))
+                });
+                if let Err(error) = removed {
+                    taken.refuse("layers", format!("the layers of the command cannot be removed: {error}"));
+                }
+            } else {
+                let written = fs::write(self.directory.join("seen"), self.seen.to_text());
+                if let Err(error) = written.and_then(|()| fs::write(self.directory.join(IN_BACKGROUND), "")) {
+                    taken.refuse("layers", error);
+                }
+            }
+        }
+        taken
+    }
+
+    fn take_over(&mut self) -> Taken {
+        let mut taken = Taken::default();
+        if let Err(error) = self.sweep(&mut taken) {
+            taken.refuse("worktrees", error);
+        }
+        if let Err(error) = self.take_branches(&mut taken) {
+            taken.refuse(HEADS, error);
+        }
+        taken
+    }
+
+    fn take_objects(&self) -> Taken {
+        let mut taken = Taken::default();
+        let common = &self.repository.common;
+        let from = match self.level {
+            Level::Full => Layer::of(&self.directory, &common.join("objects")).upper,
+            Level::Landlock => self.objects(),
+        };
+        let opened = directory(&from).and_then(|from| Ok((from, directory(common)?)));
+        let (from, handle) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                taken.refuse("objects", error);
+                return taken;
+            }
+        };
+        let to = open_directory(&handle, Path::new("objects")).map_err(io::Error::from);
+        match to.and_then(|to| Ok((to, format_of(&handle)?))) {
+            Ok((to, format)) => {
+                let git = Git::of(self.plan, common);
+                let clears = self.level == Level::Landlock;
+                objects::take_over(&from, &to, format, git.as_ref(), clears, &mut taken);
+            }
+            Err(error) if names_in(&from, 1).is_ok_and(|names| names.is_empty()) => drop(error),
+            Err(error) => taken.refuse("objects", error),
+        }
+        taken
+    }
+
+    /// Takes away what is neither a file nor a directory where git outside would write through it: a link at
+    /// `COMMIT_EDITMSG` would have the person's next commit overwrite the file that it names.
+    fn sweep(&self, taken: &mut Taken) -> io::Result<()> {
+        let quarantine = self.plan.quarantine()?;
+        let mut places = vec![self.repository.own.clone()];
+        if self.level == Level::Landlock {
+            places.push(self.repository.common.join(LOGS).join(&self.seen.below));
+        }
+        for place in places {
+            let Ok(handle) = directory(&place) else { continue };
+            let shown = place.strip_prefix(&self.repository.common).unwrap_or(&place);
+            let mut left = MOST_OWN;
+            sweep_directory(&handle, shown, &quarantine, &mut left, taken)?;
+        }
+        Ok(())
+    }
+}
+
+fn sweep_directory(
+    directory: &OwnedFd,
+    shown: &Path,
+    quarantine: &OwnedFd,
+    left: &mut usize,
+    taken: &mut Taken,
+) -> io::Result<()> {
+    for name in names_in(directory, *left)? {
+        *left = left.saturating_sub(1);
+        let path = shown.join(&name);
+        match kind_at(directory, Path::new(&name))? {
+            None | Some(FileType::RegularFile) => {}
+            Some(FileType::Directory) => {
+                if path.components().count() > 64 {
+                    return Err(io::Error::other(format!("{} is too deep", path.display())));
+                }
+                let below = open_directory(directory, Path::new(&name))?;
+                sweep_directory(&below, &path, quarantine, left, taken)?;
+            }
+            Some(_) => {
+                taken
+                    .refuse(&path.to_string_lossy(), "git outside would write through it; it was moved away");
+                move_away(directory, &name, quarantine)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How a repository names its objects. An error where its branches are no files, which is not supported.
+fn format_of(common: &OwnedFd) -> io::Result<Format> {
+    let text = read_file(common, Path::new("config"), 16 << 20)?.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).to_lowercase();
+    let (mut format, mut in_extensions) = (Format::Sha1, false);
+    for line in text.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[') {
+            in_extensions = section.trim_start().starts_with("extensions");
+        }
+        let line = line.rsplit_once(']').map_or(line, |(_, rest)| rest);
+        let Some((key, value)) = line.split_once('=').filter(|_| in_extensions) else { continue };
+        let value = value.split(['#', ';']).next().unwrap_or_default().trim().trim_matches('"');
+        match (key.trim(), value) {
+            ("objectformat", "sha1") | ("refstorage", "files") => {}
+            ("objectformat", "sha256") => format = Format::Sha256,
+            ("objectformat" | "refstorage", other) => {
+                return Err(io::Error::other(format!(
+                    "a repository with `{other}` can be read, and not committed to"
+                )));
+            }
+            _ => {}
+        }
+    }
+    Ok(format)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_of_a_repository_is_in_its_settings() {
+        let scratch = tempfile::tempdir().unwrap();
+        let common: OwnedFd = fs::File::open(scratch.path()).unwrap().into();
+        for (text, expected) in [
+            ("", Some(Format::Sha1)),
+            ("[core]\n\tobjectformat = sha256\n", Some(Format::Sha1)),
+            ("[core]\n\tbare = false\n[extensions]\n\tobjectFormat = sha256\n", Some(Format::Sha256)),
+            ("[Extensions] objectformat=\"sha256\" # x\n", Some(Format::Sha256)),
+            ("[extensions]\nrefStorage = reftable\n", None),
+            ("[extensions]\nrefStorage = files\n[x]\nobjectformat = sha256", Some(Format::Sha1)),
+            ("[extensions]\nobjectformat = sha512\n", None),
+        ] {
+            fs::write(scratch.path().join("config"), text).unwrap();
+            assert_eq!(format_of(&common).ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn settings_of_the_environment_are_added_to() {
+        let before = [("GIT_CONFIG_COUNT".into(), "1".into()), ("A".into(), "b".into())];
+        let after = environment(&before);
+        let value = |name: &str| after.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        assert_eq!(value("GIT_CONFIG_COUNT"), Some("3".into()));
+        assert_eq!(value("GIT_CONFIG_KEY_1"), Some("gc.auto".into()));
+        assert_eq!(value("A"), Some("b".into()));
+    }
+}

@@ -1,0 +1,321 @@
+//! Opening what a plan names, without being led elsewhere.
+//!
+//! A plan names places with their links resolved. Between then and now an earlier command may have put a link where a
+//! directory was, so that a grant of `build/` would open `~/.ssh`. A link in a place that the command may write is never followed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat2, readlinkat, renameat, statat,
+    unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::compiled::CompiledPlan;
+
+/// No path of a system has more links in it.
+const MOST_LINKS: usize = 40;
+
+/// What a command has left is opened so, from a directory that is ours.
+pub(crate) const STRICTLY_BELOW: ResolveFlags =
+    ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::BENEATH);
+
+/// A place of a plan, as it is on the disk.
+pub(crate) struct Found {
+    /// Where it really is.
+    pub(crate) path: PathBuf,
+    /// The place itself, for system calls that take a handle.
+    pub(crate) handle: OwnedFd,
+    pub(crate) is_directory: bool,
+    /// The links on the way, each with what it says.
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Finds a place below `root`, the root of the file system under whatever name. `None`: there is nothing.
+pub(crate) fn find(root: impl AsFd, path: &Path, plan: &CompiledPlan) -> io::Result<Option<Found>> {
+    let (mut path, mut links) = (path.to_owned(), Vec::new());
+    loop {
+        match open_place(&root, &path) {
+            Ok(handle) => {
+                let kind = FileType::from_raw_mode(fstat(&handle)?.st_mode);
+                return Ok(Some(Found { path, handle, is_directory: kind == FileType::Directory, links }));
+            }
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => return Ok(None),
+            Err(Errno::LOOP) if links.len() < MOST_LINKS => {
+                let Some((link, text, rest)) = first_link(&root, &path)? else { return Ok(None) };
+                if plan.is_writable_below_root(&link) {
+                    let told = format!("{} is a link that the command may have made", link.display());
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, told));
+                }
+                let above = link.parent().unwrap_or(Path::new("/"));
+                path = clean(&above.join(&text).join(rest));
+                links.push((link, text));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A handle for what is at `path` below `root`, where no link is on the way.
+pub(crate) fn open_place(root: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let relative = path.strip_prefix("/").unwrap_or(path);
+    let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
+    openat2(root, relative, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+}
+
+/// A directory below another one, where no link is on the way.
+pub(crate) fn open_directory(below: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat2(below, path, flags, Mode::empty(), STRICTLY_BELOW)
+}
+
+/// A regular file below a directory, where no link is on the way. Never waits for the other end of a pipe.
+pub(crate) fn open_file(below: impl AsFd, path: &Path) -> io::Result<fs::File> {
+    // What is no regular file is not opened at all: opening can mean something to a device.
+    let kind = FileType::from_raw_mode(
+        fstat(&openat2(
+            &below,
+            path,
+            OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+            STRICTLY_BELOW,
+        )?)?
+        .st_mode,
+    );
+    if kind != FileType::RegularFile {
+        return Err(not_regular());
+    }
+    open_seen_file(below, path)
+}
+
+/// The same for what was a regular file a moment ago. Should it be something else by now, opening it does no harm: a contained
+/// command can put no device there, and a pipe is not waited for.
+fn open_seen_file(below: impl AsFd, path: &Path) -> io::Result<fs::File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = openat2(&below, path, flags, Mode::empty(), STRICTLY_BELOW)?;
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(not_regular());
+    }
+    Ok(fs::File::from(file))
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file")
+}
+
+/// The text of a regular file, up to `most` bytes. `None`: there is nothing.
+pub(crate) fn read_file(below: impl AsFd, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    read_opened(open_file(below, path), most)
+}
+
+/// The same for what was a regular file a moment ago.
+pub(crate) fn read_seen_file(below: impl AsFd, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    read_opened(open_seen_file(below, path), most)
+}
+
+fn read_opened(opened: io::Result<fs::File>, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut text)?;
+    if u64::try_from(text.len()).is_ok_and(|length| length > most) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too large"));
+    }
+    Ok(Some(text))
+}
+
+/// Whether an error says that there is nothing at a path.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// The names in a directory, in order. More than `most` are an error, never a shorter list that looks whole.
+pub(crate) fn names_in(directory: impl AsFd, most: usize) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = os(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        if names.len() == most {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it has too many entries"));
+        }
+        names.push(name.to_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// What is at a name, no link followed. `None`: nothing.
+pub(crate) fn kind_at(directory: impl AsFd, name: &Path) -> io::Result<Option<FileType>> {
+    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes what is at a name, and all below it. No link is followed, and a directory that its maker has closed is opened
+/// first.
+pub(crate) fn remove_tree(directory: impl AsFd, name: &OsStr) -> io::Result<()> {
+    let top = directory.as_fd();
+    let mut deep = Deep { names: vec![name.to_owned()], count: 0 };
+    while let Some(name) = deep.names.pop() {
+        remove_below(top, top, &name, 0, &mut deep)?;
+    }
+    Ok(())
+}
+
+/// Directories that were moved to the top, and how many there were.
+struct Deep {
+    names: Vec<OsString>,
+    count: usize,
+}
+
+/// What lies deeper than this is moved to the top first, so that no tree is too deep to be removed.
+const DEEP: usize = 64;
+
+fn remove_below(
+    top: BorrowedFd<'_>,
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+    depth: usize,
+    deep: &mut Deep,
+) -> io::Result<()> {
+    match kind_at(directory, Path::new(name))? {
+        None => return Ok(()),
+        Some(FileType::Directory) => {}
+        Some(_) => return Ok(unlinkat(directory, name, AtFlags::empty())?),
+    }
+    let place = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let place = openat2(directory, name, place, Mode::empty(), STRICTLY_BELOW)?;
+    // By the handle: the name may lead elsewhere by now.
+    let by_handle = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&place));
+    let _ = rustix::fs::chmod(by_handle, Mode::RWXU);
+    if depth == DEEP {
+        let moved = OsString::from(format!(".toolgate-removed-{}-{}", std::process::id(), deep.count));
+        deep.count += 1;
+        renameat(directory, name, top, &moved)?;
+        deep.names.push(moved);
+        return Ok(());
+    }
+    let here = open_directory(&place, Path::new("."))?;
+    for name in names_in(&here, usize::MAX)? {
+        remove_below(top, here.as_fd(), &name, depth + 1, deep)?;
+    }
+    Ok(unlinkat(directory, name, AtFlags::REMOVEDIR)?)
+}
+
+/// The first link on the way, what it says, and the rest of the path.
+fn first_link(root: impl AsFd, path: &Path) -> io::Result<Option<(PathBuf, PathBuf, PathBuf)>> {
+    let mut above = PathBuf::from("/");
+    let mut names = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    });
+    while let Some(name) = names.next() {
+        let here = open_place(&root, &above)?;
+        let kind = FileType::from_raw_mode(statat(&here, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
+        above.push(name);
+        if kind == FileType::Symlink {
+            let text = readlinkat(&here, name, Vec::new())?;
+            let rest: PathBuf = names.collect();
+            return Ok(Some((above, PathBuf::from(os(text.as_bytes())), rest)));
+        }
+    }
+    Ok(None)
+}
+
+fn os(bytes: &[u8]) -> &OsStr {
+    std::os::unix::ffi::OsStrExt::from_bytes(bytes)
+}
+
+/// An absolute path without `.`, `..` and slashes too many. Only for paths in which every link has been resolved.
+pub(crate) fn clean(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => clean.push(name),
+            Component::ParentDir => {
+                clean.pop();
+            }
+            _ => {}
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::open;
+
+    use super::*;
+    use crate::plan::{Grant, Plan, Rights};
+
+    fn root() -> OwnedFd {
+        open("/", OFlags::PATH, Mode::empty()).unwrap()
+    }
+
+    #[test]
+    fn links_outside_of_writable_places_are_followed_and_listed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let here = scratch.path().canonicalize().unwrap();
+        std::fs::create_dir_all(here.join("real/deep")).unwrap();
+        symlink("real", here.join("link")).unwrap();
+        let plan = CompiledPlan::of(Plan::new("/nowhere", "/state"));
+        let found = find(root(), &here.join("link/deep"), &plan).unwrap().unwrap();
+        assert_eq!(found.path, here.join("real/deep"));
+        assert_eq!(found.links, [(here.join("link"), PathBuf::from("real"))]);
+        assert!(found.is_directory);
+        assert!(find(root(), &here.join("none"), &plan).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_link_in_a_writable_place_is_an_error() {
+        let scratch = tempfile::tempdir().unwrap();
+        let here = scratch.path().canonicalize().unwrap();
+        symlink("/etc", here.join("build")).unwrap();
+        let mut plan = Plan::new(&here, "/state");
+        plan.grants.push(Grant::new(here.join("build"), Rights::Write));
+        assert!(find(root(), &here.join("build"), &CompiledPlan::of(plan)).is_err());
+    }
+
+    #[test]
+    fn trees_are_removed_however_deep_and_closed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let top: OwnedFd = open(scratch.path(), OFlags::RDONLY, Mode::empty()).unwrap();
+        let mut here = top.try_clone().unwrap();
+        for _ in 0..500 {
+            rustix::fs::mkdirat(&here, "d", Mode::RWXU).unwrap();
+            here = open_directory(&here, Path::new("d")).unwrap();
+        }
+        symlink("/etc", scratch.path().join("d/link")).unwrap();
+        std::fs::create_dir(scratch.path().join("d/closed")).unwrap();
+        std::fs::write(scratch.path().join("d/closed/file"), "").unwrap();
+        rustix::fs::chmod(scratch.path().join("d/closed"), Mode::empty()).unwrap();
+        remove_tree(&top, OsStr::new("d")).unwrap();
+        assert_eq!(names_in(&top, 10).unwrap(), Vec::<OsString>::new());
+        assert!(Path::new("/etc/passwd").exists());
+    }
+
+    #[test]
+    fn links_that_lead_in_circles_end() {
+        let scratch = tempfile::tempdir().unwrap();
+        let here = scratch.path().canonicalize().unwrap();
+        symlink("b", here.join("a")).unwrap();
+        symlink("a", here.join("b")).unwrap();
+        let plan = CompiledPlan::of(Plan::new("/nowhere", "/state"));
+        assert!(find(root(), &here.join("a/x"), &plan).is_err());
+    }
+}

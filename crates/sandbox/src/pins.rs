@@ -1,0 +1,606 @@
+//! Paths that must neither change nor appear while a command runs.
+//!
+//! At level `full` what exists is mounted read-only, but a name that does not exist cannot be, and a directory above a
+//! mount can be renamed. At level `landlock` a file in a writable directory cannot be protected at all. So at both levels
+//! each pin is looked at before the command and after it. What has changed is put back, what has appeared is moved
+//! away, and both are reported.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, fstat, mkdirat, open, openat, readlinkat,
+    renameat_with, statat, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::compiled::CompiledPlan;
+use crate::path::{kind_at, names_in, open_directory, open_file, remove_tree};
+use crate::plan::{Level, Rights};
+
+/// A file up to this size is kept, and can be put back.
+const LARGEST_KEPT: u64 = 1 << 20;
+/// All files of one pinned directory.
+const MOST_KEPT: u64 = 16 << 20;
+const MOST_ENTRIES: usize = 4096;
+const MOST_DEPTH: usize = 32;
+/// A process has at least 1024 descriptors.
+const MOST_OPEN: usize = 256;
+const MOST_LINKS: usize = 40;
+
+/// A pin that was not as before when the command had ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disturbed {
+    /// The path.
+    pub path: PathBuf,
+    /// What became of it.
+    pub outcome: Repair,
+}
+
+/// What became of a pin that was disturbed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repair {
+    /// It had changed or was gone, and is as before.
+    PutBack,
+    /// It was not there before. What had appeared is in quarantine.
+    MovedAway,
+    /// It was another file with the same content, or had got a second name. It is a file of its own again.
+    Renewed,
+    /// It is too large to be compared, so it may have changed.
+    Unknown,
+    /// It has changed and could not be put back.
+    Failed(String),
+}
+
+impl fmt::Display for Disturbed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.outcome {
+            Repair::PutBack => write!(f, "{path} must not change; it was put back"),
+            Repair::MovedAway => write!(f, "{path} must not appear; it was moved away"),
+            Repair::Renewed => write!(f, "{path} must not be replaced; it was written anew"),
+            Repair::Unknown => write!(f, "{path} must not change, and is too large to be compared"),
+            Repair::Failed(why) => write!(f, "{path} has changed and cannot be put back: {why}"),
+        }
+    }
+}
+
+/// Which file it is: device, inode, and how many names it has.
+type Identity = (u64, u64, u64);
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    Nothing,
+    File {
+        identity: Identity,
+        mode: u32,
+        content: Vec<u8>,
+    },
+    Link(Vec<u8>),
+    Directory {
+        mode: u32,
+        entries: BTreeMap<OsString, State>,
+    },
+    /// A pipe, a socket or a device.
+    Other(u32),
+    /// Too large or not readable. Never equal to anything.
+    Unknown,
+}
+
+impl State {
+    /// Whether nothing has changed, down to which files they are. Through a second name of a file it could be changed later.
+    fn is_same(&self, other: &State) -> bool {
+        match (self, other) {
+            (State::Unknown, _) | (_, State::Unknown) => false,
+            (State::Directory { mode, entries }, State::Directory { mode: other_mode, entries: other }) => {
+                mode == other_mode
+                    && entries.len() == other.len()
+                    && entries.iter().zip(other).all(|((name, state), (other_name, other))| {
+                        name == other_name && state.is_same(other)
+                    })
+            }
+            _ => self == other,
+        }
+    }
+
+    /// Whether all contents are the same.
+    fn is_like(&self, other: &State) -> bool {
+        match (self, other) {
+            (State::Unknown, _) | (_, State::Unknown) => false,
+            (State::File { mode, content, .. }, State::File { mode: other_mode, content: other, .. }) => {
+                (mode, content) == (other_mode, other)
+            }
+            (State::Directory { mode, entries }, State::Directory { mode: other_mode, entries: other }) => {
+                mode == other_mode
+                    && entries.len() == other.len()
+                    && entries.iter().zip(other).all(|((name, state), (other_name, other))| {
+                        name == other_name && state.is_like(other)
+                    })
+            }
+            _ => self == other,
+        }
+    }
+}
+
+/// All pins of a plan, as they were.
+pub(crate) struct Pins {
+    pins: Vec<Pin>,
+    level: Level,
+}
+
+struct Pin {
+    path: PathBuf,
+    before: State,
+    /// The directory that it was in.
+    above: Option<(u64, u64)>,
+}
+
+impl Pin {
+    /// Whether the command cannot have changed it. At level `full` a file is mounted read-only on its own name, so only the
+    /// directories above it can be exchanged. What changes otherwise was changed by the person, and stays.
+    fn is_out_of_reach(&self, level: Level, directories: &mut Directories) -> bool {
+        let is_mounted = match &self.before {
+            State::File { identity: (.., names), .. } => *names == 1,
+            State::Directory { .. } => true,
+            State::Nothing | State::Link(_) | State::Other(_) | State::Unknown => false,
+        };
+        level == Level::Full
+            && is_mounted
+            && self.above.is_some()
+            && self.above == directories.identity_above(&self.path)
+    }
+}
+
+/// Directories that pins lie in, each opened once: most pins lie in a few. Good for one look, since a command changes what is
+/// where.
+struct Directories {
+    root: OwnedFd,
+    opened: BTreeMap<PathBuf, rustix::io::Result<OwnedFd>>,
+}
+
+impl Directories {
+    fn new() -> io::Result<Directories> {
+        // Who is contained already may pass through the root and not read it.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Directories { root: open("/", flags, Mode::empty())?, opened: BTreeMap::new() })
+    }
+
+    /// The directory that a path lies in, where no link is on the way.
+    fn above(&mut self, path: &Path) -> Result<&OwnedFd, Errno> {
+        let above = path.parent().unwrap_or(Path::new("/"));
+        if !self.opened.contains_key(above) {
+            let relative = above.strip_prefix("/").unwrap_or(above);
+            let relative = if relative == Path::new("") { Path::new(".") } else { relative };
+            if self.opened.len() == MOST_OPEN {
+                self.opened.clear();
+            }
+            self.opened.insert(above.to_owned(), open_directory(&self.root, relative));
+        }
+        match self.opened.get(above) {
+            Some(Ok(directory)) => Ok(directory),
+            Some(Err(error)) => Err(*error),
+            None => Err(Errno::NOENT),
+        }
+    }
+
+    /// Which directory a path is in.
+    fn identity_above(&mut self, path: &Path) -> Option<(u64, u64)> {
+        let stat = fstat(self.above(path).ok()?).ok()?;
+        Some((stat.st_dev, stat.st_ino))
+    }
+
+    fn state_at(&mut self, path: &Path) -> State {
+        let Some(name) = path.file_name() else { return State::Unknown };
+        match self.above(path) {
+            Ok(above) => {
+                let (mut entries, mut kept) = (MOST_ENTRIES, MOST_KEPT);
+                read_state(above, name, 0, &mut entries, &mut kept).unwrap_or(State::Unknown)
+            }
+            // Where a link is in the way, nothing of what was looked at is there.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => State::Nothing,
+            Err(_) => State::Unknown,
+        }
+    }
+
+    /// Whether a path is as it is named: no link on the way, and none at its end.
+    fn is_plain(&mut self, path: &Path) -> bool {
+        let is_named = path.components().all(|part| part != Component::ParentDir);
+        let Some(name) = path.file_name().filter(|_| is_named) else { return false };
+        match self.above(path) {
+            Ok(above) => match kind_at(above, Path::new(name)) {
+                Ok(kind) => kind != Some(FileType::Symlink),
+                Err(_) => false,
+            },
+            // A link on the way would have been another error, and it would have come first.
+            Err(Errno::NOENT) => true,
+            Err(_) => false,
+        }
+    }
+}
+
+impl Pins {
+    /// Looks at every pin of a plan.
+    pub(crate) fn look(plan: &CompiledPlan, level: Level) -> io::Result<Pins> {
+        let mut directories = Directories::new()?;
+        let mut pins: Vec<Pin> = Vec::new();
+        let mut known: BTreeSet<PathBuf> = BTreeSet::new();
+        for path in &plan.pinned {
+            let path = if directories.is_plain(path) { Ok(path.clone()) } else { resolve(path, plan) };
+            let path = match path {
+                Ok(path) => path,
+                // What we cannot reach, the command cannot reach either: it has less rights, and the same user.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
+                Err(error) => return Err(error),
+            };
+            if known.insert(path.clone()) {
+                let (before, above) = (directories.state_at(&path), directories.identity_above(&path));
+                pins.push(Pin { path, before, above });
+            }
+        }
+        Ok(Pins { pins, level })
+    }
+
+    /// Looks again, and has everything be as before.
+    pub(crate) fn check(&self, plan: &CompiledPlan) -> Vec<Disturbed> {
+        let mut disturbed = Vec::new();
+        let mut directories = match Directories::new() {
+            Ok(directories) => directories,
+            Err(error) => {
+                let outcome = Repair::Failed(error.to_string());
+                let failed = |pin: &Pin| Disturbed { path: pin.path.clone(), outcome: outcome.clone() };
+                return self.pins.iter().map(failed).collect();
+            }
+        };
+        for pin in &self.pins {
+            let now = directories.state_at(&pin.path);
+            if pin.before.is_same(&now) || pin.is_out_of_reach(self.level, &mut directories) {
+                continue;
+            }
+            // What is put back may be a directory that others lie in.
+            directories.opened.clear();
+            let outcome = match (&pin.before, put_back(&pin.path, &pin.before, plan)) {
+                (State::Unknown, _) => Repair::Unknown,
+                (_, Err(error)) => Repair::Failed(error.to_string()),
+                (State::Nothing, Ok(())) => Repair::MovedAway,
+                (before, Ok(())) if before.is_like(&now) => Repair::Renewed,
+                (_, Ok(())) => Repair::PutBack,
+            };
+            disturbed.push(Disturbed { path: pin.path.clone(), outcome });
+        }
+        disturbed
+    }
+}
+
+fn root() -> io::Result<OwnedFd> {
+    Ok(fs::File::open("/")?.into())
+}
+
+/// The path with the links resolved that the command cannot write. A link that it can write is what is pinned then.
+fn resolve(path: &Path, plan: &CompiledPlan) -> io::Result<PathBuf> {
+    let root = root()?;
+    let (mut done, mut links) = (PathBuf::new(), 0);
+    let mut rest: Vec<OsString> = names(path).rev().collect();
+    while let Some(name) = rest.pop() {
+        if name == ".." {
+            done.pop();
+            continue;
+        }
+        let next = done.join(&name);
+        if !matches!(kind_at(&root, &next)?, Some(FileType::Symlink)) {
+            done = next;
+            continue;
+        }
+        links += 1;
+        let absolute = Path::new("/").join(&next);
+        if plan.rights_at(&absolute) == Rights::Write || links > MOST_LINKS {
+            return Ok(absolute);
+        }
+        let text = readlinkat(&root, &next, Vec::new())?;
+        let text = Path::new(OsStr::from_bytes(text.as_bytes()));
+        if text.is_absolute() {
+            done = PathBuf::new();
+        }
+        rest.extend(names(text).rev());
+    }
+    Ok(Path::new("/").join(done))
+}
+
+fn names(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    })
+}
+
+fn read_state(
+    above: &OwnedFd,
+    name: &OsStr,
+    depth: usize,
+    entries: &mut usize,
+    kept: &mut u64,
+) -> io::Result<State> {
+    let stat = match statat(above, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(State::Nothing),
+        Err(error) => return Err(error.into()),
+    };
+    if *entries == 0 || depth > MOST_DEPTH {
+        return Ok(State::Unknown);
+    }
+    *entries -= 1;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            let file = open_file(above, Path::new(name))?;
+            let stat = fstat(&file)?;
+            // The type of this number differs between machines.
+            let file_names = file.metadata()?.nlink();
+            let most = LARGEST_KEPT.min(*kept);
+            let mut content = Vec::new();
+            file.take(most + 1).read_to_end(&mut content)?;
+            let length = u64::try_from(content.len()).unwrap_or(u64::MAX);
+            if length > most {
+                return Ok(State::Unknown);
+            }
+            *kept -= length;
+            Ok(State::File {
+                identity: (stat.st_dev, stat.st_ino, file_names),
+                mode: stat.st_mode & 0o7777,
+                content,
+            })
+        }
+        FileType::Symlink => Ok(State::Link(readlinkat(above, name, Vec::new())?.into_bytes())),
+        FileType::Directory => {
+            let here = open_directory(above, Path::new(name))?;
+            let mut states = BTreeMap::new();
+            for name in names_in(&here, MOST_ENTRIES)? {
+                let state = read_state(&here, &name, depth + 1, entries, kept)?;
+                states.insert(name, state);
+            }
+            Ok(State::Directory { mode: stat.st_mode & 0o7777, entries: states })
+        }
+        _ => Ok(State::Other(stat.st_mode)),
+    }
+}
+
+/// Has a path be what it was.
+fn put_back(path: &Path, before: &State, plan: &CompiledPlan) -> io::Result<()> {
+    if *before == State::Unknown {
+        return Ok(());
+    }
+    let quarantine = plan.quarantine()?;
+    let name = path.file_name().ok_or_else(|| io::Error::other("a path without a name"))?;
+    let mut above = root()?;
+    let mut here = PathBuf::from("/");
+    for part in names(path.parent().unwrap_or(Path::new("/"))) {
+        here.push(&part);
+        above = match open_directory(&above, Path::new(&part)) {
+            Ok(below) => below,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if *before == State::Nothing => {
+                // Something that is no directory leads elsewhere, or nowhere: it was no way to the pin before either.
+                return if plan.rights_at(&here) == Rights::Write {
+                    take_away(&above, &part, &quarantine)
+                } else {
+                    Ok(())
+                };
+            }
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                take_away(&above, &part, &quarantine)?;
+                mkdirat(&above, &part, Mode::from_raw_mode(0o755))?;
+                open_directory(&above, Path::new(&part))?
+            }
+            Err(error) => return Err(error.into()),
+        };
+    }
+    restore(&above, name, before, &quarantine)
+}
+
+fn take_away(above: &OwnedFd, name: &OsStr, quarantine: &OwnedFd) -> io::Result<()> {
+    match kind_at(above, Path::new(name))? {
+        None => Ok(()),
+        Some(_) => move_away(above, name, quarantine),
+    }
+}
+
+fn restore(above: &OwnedFd, name: &OsStr, before: &State, quarantine: &OwnedFd) -> io::Result<()> {
+    let (mut entries, mut kept) = (MOST_ENTRIES, MOST_KEPT);
+    let now = read_state(above, name, 0, &mut entries, &mut kept).unwrap_or(State::Unknown);
+    if before.is_same(&now) {
+        return Ok(());
+    }
+    match (before, &now) {
+        (State::Directory { entries, mode }, State::Directory { entries: others, .. }) => {
+            let here = open_directory(above, Path::new(name))?;
+            for other in others.keys().filter(|other| !entries.contains_key(*other)) {
+                move_away(&here, other, quarantine)?;
+            }
+            for (name, state) in entries {
+                restore(&here, name, state, quarantine)?;
+            }
+            return Ok(fchmod(&here, Mode::from_raw_mode(*mode))?);
+        }
+        (State::Unknown, _) => return Err(io::Error::other("its content was too large to be kept")),
+        (State::Other(_), _) => return Err(io::Error::other("it was neither a file nor a directory")),
+        _ => {}
+    }
+    take_away(above, name, quarantine)?;
+    match before {
+        State::File { mode, content, .. } => {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let mut file = fs::File::from(openat(above, name, flags, Mode::from_raw_mode(0o600))?);
+            file.write_all(content)?;
+            fchmod(&file, Mode::from_raw_mode(*mode))?;
+        }
+        State::Link(text) => symlinkat(OsStr::from_bytes(text), above, name)?,
+        State::Directory { mode, entries } => {
+            mkdirat(above, name, Mode::from_raw_mode(0o700))?;
+            let here = open_directory(above, Path::new(name))?;
+            for (name, state) in entries {
+                restore(&here, name, state, quarantine)?;
+            }
+            fchmod(&here, Mode::from_raw_mode(*mode))?;
+        }
+        State::Nothing | State::Other(_) | State::Unknown => {}
+    }
+    Ok(())
+}
+
+/// Moves what is at a name into quarantine, whatever it is. What lies on another file system is deleted instead.
+pub(crate) fn move_away(above: &OwnedFd, name: &OsStr, quarantine: &OwnedFd) -> io::Result<()> {
+    for number in 0..10_000 {
+        let mut to = OsString::from(format!("{}-{number}-", std::process::id()));
+        to.push(name);
+        match renameat_with(above, name, quarantine, &to, RenameFlags::NOREPLACE) {
+            Ok(()) => return Ok(()),
+            Err(Errno::EXIST) => {}
+            Err(Errno::NOENT) => return Ok(()),
+            // A name that is too long for a number before it, or a file system that cannot rename so.
+            Err(Errno::XDEV | Errno::NAMETOOLONG | Errno::INVAL) => return remove_tree(above, name),
+            Err(Errno::BUSY) => return Ok(unlinkat(above, name, AtFlags::empty())?),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    remove_tree(above, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+    use crate::plan::Plan;
+
+    struct Scratch {
+        _directory: tempfile::TempDir,
+        here: PathBuf,
+        plan: CompiledPlan,
+    }
+
+    fn scratch(pins: &[&str]) -> Scratch {
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path().canonicalize().unwrap();
+        let here = top.join("work");
+        fs::create_dir_all(&here).unwrap();
+        let mut plan = Plan::new(&here, top.join("private"));
+        plan.pinned = pins.iter().map(|pin| here.join(pin)).collect();
+        Scratch { _directory: directory, here, plan: CompiledPlan::of(plan) }
+    }
+
+    fn quarantined(scratch: &Scratch) -> usize {
+        fs::read_dir(scratch.plan.private.join("quarantine")).map_or(0, Iterator::count)
+    }
+
+    #[test]
+    fn what_changed_is_put_back() {
+        let scratch = scratch(&["a", "dir", "link", "mode", "gone"]);
+        let here = &scratch.here;
+        for name in ["a", "mode", "gone"] {
+            fs::write(here.join(name), name).unwrap();
+        }
+        fs::create_dir(here.join("dir")).unwrap();
+        fs::write(here.join("dir/x"), "x").unwrap();
+        symlink("a", here.join("link")).unwrap();
+        let pins = Pins::look(&scratch.plan, Level::Landlock).unwrap();
+        assert_eq!(pins.check(&scratch.plan), []);
+        fs::write(here.join("a"), "b").unwrap();
+        fs::write(here.join("dir/x"), "y").unwrap();
+        fs::write(here.join("dir/new"), "y").unwrap();
+        fs::remove_file(here.join("link")).unwrap();
+        symlink("/etc/passwd", here.join("link")).unwrap();
+        fs::set_permissions(here.join("mode"), fs::Permissions::from_mode(0o777)).unwrap();
+        fs::remove_file(here.join("gone")).unwrap();
+        let disturbed = pins.check(&scratch.plan);
+        assert_eq!(disturbed.len(), 5);
+        assert!(disturbed.iter().all(|pin| pin.outcome == Repair::PutBack), "{disturbed:?}");
+        assert_eq!(fs::read_to_string(here.join("a")).unwrap(), "a");
+        assert!(!here.join("dir/new").exists());
+        assert_eq!(fs::read_link(here.join("link")).unwrap(), Path::new("a"));
+    }
+
+    #[test]
+    fn what_appeared_is_moved_away() {
+        let scratch = scratch(&["new", "dir/new", "deep/er/new"]);
+        let here = &scratch.here;
+        let pins = Pins::look(&scratch.plan, Level::Landlock).unwrap();
+        fs::create_dir_all(here.join("new/below")).unwrap();
+        fs::create_dir(here.join("dir")).unwrap();
+        symlink("/etc/passwd", here.join("dir/new")).unwrap();
+        symlink("/etc", here.join("deep")).unwrap();
+        let disturbed = pins.check(&scratch.plan);
+        assert_eq!(disturbed.len(), 2, "{disturbed:?}");
+        assert!(disturbed.iter().all(|pin| pin.outcome == Repair::MovedAway), "{disturbed:?}");
+        assert_eq!(quarantined(&scratch), 2);
+        assert!(!here.join("new").exists());
+        assert!(Path::new("/etc/passwd").exists());
+    }
+
+    #[test]
+    fn a_directory_above_that_was_exchanged_is_exchanged_back() {
+        let scratch = scratch(&["dir/pin"]);
+        let here = &scratch.here;
+        fs::create_dir(here.join("dir")).unwrap();
+        fs::write(here.join("dir/pin"), "pin").unwrap();
+        let pins = Pins::look(&scratch.plan, Level::Landlock).unwrap();
+        let elsewhere = here.join("elsewhere");
+        fs::rename(here.join("dir"), &elsewhere).unwrap();
+        fs::write(elsewhere.join("pin"), "evil").unwrap();
+        symlink("elsewhere", here.join("dir")).unwrap();
+        assert_eq!(pins.check(&scratch.plan).len(), 1);
+        assert_eq!(fs::read_to_string(here.join("dir/pin")).unwrap(), "pin");
+        assert!(fs::symlink_metadata(here.join("dir")).unwrap().is_dir());
+        assert_eq!(fs::read_to_string(elsewhere.join("pin")).unwrap(), "evil");
+    }
+
+    #[test]
+    fn a_file_with_a_second_name_is_written_anew() {
+        let scratch = scratch(&["a", "b"]);
+        let here = &scratch.here;
+        for name in ["a", "b"] {
+            fs::write(here.join(name), name).unwrap();
+        }
+        let pins = Pins::look(&scratch.plan, Level::Landlock).unwrap();
+        fs::hard_link(here.join("a"), here.join("second")).unwrap();
+        fs::copy(here.join("b"), here.join("copy")).unwrap();
+        fs::rename(here.join("copy"), here.join("b")).unwrap();
+        let disturbed = pins.check(&scratch.plan);
+        assert!(disturbed.iter().all(|pin| pin.outcome == Repair::Renewed), "{disturbed:?}");
+        assert_eq!(disturbed.len(), 2);
+        fs::write(here.join("second"), "evil").unwrap();
+        assert_eq!(fs::read_to_string(here.join("a")).unwrap(), "a");
+    }
+
+    #[test]
+    fn what_the_person_changes_at_level_full_stays() {
+        let scratch = scratch(&["dir/pin", "dir/new"]);
+        let here = &scratch.here;
+        fs::create_dir(here.join("dir")).unwrap();
+        fs::write(here.join("dir/pin"), "pin").unwrap();
+        let pins = Pins::look(&scratch.plan, Level::Full).unwrap();
+        fs::write(here.join("dir/pin"), "edited").unwrap();
+        assert_eq!(pins.check(&scratch.plan), []);
+        // But a directory that was exchanged is the command's work, and so is what was not there to be mounted.
+        fs::rename(here.join("dir"), here.join("old")).unwrap();
+        fs::create_dir(here.join("dir")).unwrap();
+        fs::write(here.join("dir/new"), "evil").unwrap();
+        assert_eq!(pins.check(&scratch.plan).len(), 2);
+        assert_eq!(fs::read_to_string(here.join("dir/pin")).unwrap(), "pin");
+        assert!(!here.join("dir/new").exists());
+    }
+
+    #[test]
+    fn what_is_too_large_is_never_unchanged() {
+        let scratch = scratch(&["large"]);
+        fs::write(scratch.here.join("large"), vec![0; 2 << 20]).unwrap();
+        let pins = Pins::look(&scratch.plan, Level::Landlock).unwrap();
+        let disturbed = pins.check(&scratch.plan);
+        assert_eq!(disturbed.first().map(|pin| pin.outcome.clone()), Some(Repair::Unknown));
+    }
+}

@@ -1,0 +1,155 @@
+//! What a contained command may do: data, made before it runs.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::compiled::CompiledPlan;
+
+/// What may be done in a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rights {
+    /// Nothing.
+    None,
+    /// Reading and executing.
+    Read,
+    /// Reading, executing and writing.
+    Write,
+}
+
+/// A place and the rights there and below. The grant that names the most of a path decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// An absolute path with every link resolved.
+    pub path: PathBuf,
+    /// What may be done there.
+    pub rights: Rights,
+}
+
+impl Grant {
+    /// A grant of these rights.
+    pub fn new(path: impl Into<PathBuf>, rights: Rights) -> Grant {
+        Grant { path: path.into(), rights }
+    }
+}
+
+/// How much is enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Landlock and seccomp.
+    Landlock,
+    /// Landlock, seccomp and namespaces.
+    Full,
+}
+
+impl Level {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Level::Landlock => "landlock",
+            Level::Full => "full",
+        }
+    }
+}
+
+/// What may be reached over the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// Nothing outside of the sandbox.
+    None,
+    /// Everything.
+    All,
+}
+
+/// The git repository of a linked worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    /// The directory that all worktrees share.
+    pub common: PathBuf,
+    /// This worktree's own directory in it: `worktrees/NAME`.
+    pub own: PathBuf,
+}
+
+/// What a command may use up. `None`: as much as the person may.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// How long it may run.
+    pub wall_time: Option<Duration>,
+    /// How many processes this user may have.
+    pub processes: Option<u64>,
+    /// How much memory one process may map, in bytes.
+    pub memory: Option<u64>,
+    /// How large a file may become, in bytes.
+    pub file_size: Option<u64>,
+}
+
+/// What a contained command may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Where the command starts.
+    pub directory: PathBuf,
+    /// Places and their rights.
+    pub grants: Vec<Grant>,
+    /// Paths in writable places that must neither change nor appear.
+    pub pinned: Vec<PathBuf>,
+    /// Directories that are read as they are. What is written there goes to a private layer and stays with this plan.
+    pub caches: Vec<PathBuf>,
+    /// Variables that name a program's cache. Where there are no layers, they lead to a directory of the command's own, since the programs
+    /// fail when they cannot write their cache.
+    pub cache_variables: Vec<OsString>,
+    /// A directory that is ours: temporary files and private layers lie in it. No grant may open it.
+    pub private: PathBuf,
+    /// The repository of the worktree, where it is a linked one.
+    pub repository: Option<Repository>,
+    /// What may be reached over the network.
+    pub network: Network,
+    /// What may be used up.
+    pub limits: Limits,
+    /// All variables of the command.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl Plan {
+    /// A plan for a command that may write below `worktree` and nothing else.
+    pub fn new(worktree: impl Into<PathBuf>, private: impl Into<PathBuf>) -> Plan {
+        let worktree = worktree.into();
+        Plan {
+            grants: vec![Grant::new(&worktree, Rights::Write)],
+            directory: worktree,
+            pinned: Vec::new(),
+            caches: Vec::new(),
+            cache_variables: Vec::new(),
+            private: private.into(),
+            repository: None,
+            network: Network::None,
+            limits: Limits::default(),
+            environment: Vec::new(),
+        }
+    }
+
+    /// The rights at a path: those of the grant that names the most of it; of two that name as much, the later one.
+    pub fn rights_at(&self, path: &Path) -> Rights {
+        CompiledPlan::of(self.clone()).rights_at(path)
+    }
+
+    /// The private directory for temporary files.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.private.join("tmp")
+    }
+
+    /// The private directory for caches where there are no layers, if a variable leads there.
+    pub(crate) fn own_caches(&self) -> Option<PathBuf> {
+        (!self.cache_variables.is_empty()).then(|| self.private.join("caches"))
+    }
+
+    /// Where what a command should not have left is moved to.
+    pub(crate) fn quarantine(&self) -> io::Result<OwnedFd> {
+        let path = self.private.join("quarantine");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+        Ok(fs::File::open(path)?.into())
+    }
+}

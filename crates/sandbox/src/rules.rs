@@ -1,0 +1,223 @@
+//! A plan as Landlock rules.
+//!
+//! Landlock adds up: what a rule opens, no other rule closes. Below a readable place a closed one is kept closed by
+//! granting its neighbours instead, one by one. Below a writable place that would take away the right to make files, so
+//! there only the view of level `full` can close something.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use landlock::{
+    Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, RestrictionStatus, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+};
+use rustix::fs::{Dir, FileType, Mode, OFlags, fcntl_getfl, fstat, openat2};
+use rustix::io::Errno;
+
+use crate::compiled::{CompiledPlan, Node};
+use crate::kernel::Kernel;
+use crate::path::{STRICTLY_BELOW, find, open_directory};
+use crate::plan::Rights;
+
+/// Devices that keep nothing.
+pub(crate) const DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+/// A directory with more entries than this is not granted entry by entry.
+const MOST_NEIGHBOURS: usize = 4096;
+
+/// Rules that are being put together.
+pub(crate) struct Rules {
+    ruleset: RulesetCreated,
+    kernel: Kernel,
+}
+
+impl Rules {
+    /// Nothing is granted yet, and every right that the kernel knows is asked for.
+    pub(crate) fn new(kernel: Kernel) -> Result<Rules, RulesetError> {
+        let ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(kernel.abi()))?;
+        let ruleset =
+            if kernel.scopes { ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal)? } else { ruleset };
+        Ok(Rules { ruleset: ruleset.create()?, kernel })
+    }
+
+    /// From now on nothing else is open to this thread and to what it starts.
+    pub(crate) fn restrict_self(self) -> Result<RestrictionStatus, RulesetError> {
+        self.ruleset.restrict_self()
+    }
+
+    /// Grants what a plan opens, on a file system that is seen whole.
+    pub(crate) fn of_plan(mut self, root: BorrowedFd<'_>, plan: &CompiledPlan) -> io::Result<Rules> {
+        for grant in &plan.grants {
+            match grant.rights {
+                Rights::None => {}
+                Rights::Read => {
+                    if let Some(place) = find(root, &grant.path, plan)? {
+                        let node = plan.node_at(&place.path);
+                        self = self.readable(&place.handle, place.is_directory, node, 0)?;
+                    }
+                }
+                Rights::Write => {
+                    if let Some(place) = find(root, &grant.path, plan)? {
+                        let rights = self.writes();
+                        self = self.allow(&place.handle, place.is_directory, rights)?;
+                    }
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// Grants reading, but for what the plan closes below. `node`: what the plan names there.
+    fn readable(
+        mut self,
+        place: &OwnedFd,
+        is_directory: bool,
+        node: Option<&Node>,
+        depth: usize,
+    ) -> io::Result<Rules> {
+        let Some(node) = node.filter(|node| is_directory && node.closes_below()) else {
+            let rights = self.reads();
+            return self.allow(place, is_directory, rights);
+        };
+        if depth > MOST_DEPTH {
+            return Ok(self);
+        }
+        let Some(Neighbours { directory, entries }) = neighbours(place)? else { return Ok(self) };
+        for (name, kind) in entries {
+            let below = node.below(OsStr::from_bytes(name.to_bytes()));
+            let rights = below.and_then(Node::named).unwrap_or(Rights::Read);
+            // A link grants nothing: what it leads to has rights of its own.
+            if rights != Rights::Read || kind == FileType::Symlink {
+                continue;
+            }
+            let Ok((entry, is_directory)) = open_neighbour(&directory, &name, kind) else { continue };
+            self = self.readable(&entry, is_directory, below, depth + 1)?;
+        }
+        Ok(self)
+    }
+
+    /// Devices, and those of our own streams that are files: a command may open them again by name.
+    pub(crate) fn devices(mut self, root: BorrowedFd<'_>, plan: &CompiledPlan) -> io::Result<Rules> {
+        let all = self.all();
+        let usual = (AccessFs::ReadFile | AccessFs::WriteFile) & all;
+        for device in DEVICES {
+            let Some(place) = find(root, Path::new(device), plan)? else { continue };
+            let terminal =
+                if device == "/dev/tty" { BitFlags::from(AccessFs::IoctlDev) } else { BitFlags::EMPTY };
+            self = self.allow(&place.handle, false, usual | (terminal & all))?;
+        }
+        let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
+        for stream in [input.as_fd(), output.as_fd(), error.as_fd()] {
+            let is_file = fstat(stream)
+                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+            let rights = if is_file { rights_of_stream(stream)? & all } else { BitFlags::EMPTY };
+            if !rights.is_empty() {
+                self = self.allow_handle(stream, rights)?;
+            }
+        }
+        Ok(self)
+    }
+
+    /// Terminals, which are devices.
+    pub(crate) fn terminals(self, directory: &OwnedFd) -> io::Result<Rules> {
+        let rights = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir | AccessFs::IoctlDev;
+        let rights = rights & self.all();
+        self.allow(directory, true, rights)
+    }
+
+    pub(crate) fn allow(
+        self,
+        handle: &OwnedFd,
+        is_directory: bool,
+        rights: BitFlags<AccessFs>,
+    ) -> io::Result<Rules> {
+        let rights = if is_directory { rights } else { rights & AccessFs::from_file(self.kernel.abi()) };
+        self.allow_handle(handle.as_fd(), rights)
+    }
+
+    fn allow_handle(self, handle: BorrowedFd<'_>, rights: BitFlags<AccessFs>) -> io::Result<Rules> {
+        let ruleset = self.ruleset.add_rule(PathBeneath::new(handle, rights)).map_err(io::Error::other)?;
+        Ok(Rules { ruleset, ..self })
+    }
+
+    fn all(&self) -> BitFlags<AccessFs> {
+        AccessFs::from_all(self.kernel.abi())
+    }
+
+    pub(crate) fn reads(&self) -> BitFlags<AccessFs> {
+        AccessFs::from_read(self.kernel.abi())
+    }
+
+    /// All but devices: nobody needs to make one, and none in a worktree is there to be used.
+    pub(crate) fn writes(&self) -> BitFlags<AccessFs> {
+        self.all() & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
+    }
+}
+
+/// What whoever opened a file meant it for. Opened again by its name in `/proc`, it could be had with any right that the
+/// person has: an input must not become something to write.
+fn rights_of_stream(stream: BorrowedFd<'_>) -> io::Result<BitFlags<AccessFs>> {
+    let flags = fcntl_getfl(stream)?;
+    Ok(match flags & OFlags::RWMODE {
+        _ if flags.contains(OFlags::PATH) => BitFlags::EMPTY,
+        OFlags::WRONLY => AccessFs::WriteFile | AccessFs::Truncate,
+        OFlags::RDWR => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate,
+        _ => AccessFs::ReadFile.into(),
+    })
+}
+
+/// Below this many directories nothing is granted entry by entry.
+const MOST_DEPTH: usize = 16;
+
+/// Everything in a directory, and the directory to open it from.
+struct Neighbours {
+    directory: OwnedFd,
+    entries: Vec<(CString, FileType)>,
+}
+
+/// `None`: nothing there can be granted by itself.
+fn neighbours(place: &OwnedFd) -> io::Result<Option<Neighbours>> {
+    let directory = match open_directory(place, Path::new(".")) {
+        Ok(directory) => directory,
+        // Who is contained already may not look; then there is nothing to grant either.
+        Err(Errno::ACCESS) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let mut entries = Vec::new();
+    for entry in Dir::read_from(&directory)? {
+        let entry = entry?;
+        if matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            continue;
+        }
+        if entries.len() == MOST_NEIGHBOURS {
+            // Past the bound the directory is closed: a shorter list would look whole.
+            return Ok(None);
+        }
+        entries.push((entry.file_name().to_owned(), entry.file_type()));
+    }
+    Ok(Some(Neighbours { directory, entries }))
+}
+
+/// Opens an entry of a directory that was listed, and says whether it is a directory. Not where it has become something else
+/// since: rules for a file would open a directory too far.
+fn open_neighbour(directory: &OwnedFd, name: &CStr, kind: FileType) -> rustix::io::Result<(OwnedFd, bool)> {
+    let is_directory = kind == FileType::Directory;
+    let only_directories = if is_directory { OFlags::DIRECTORY } else { OFlags::empty() };
+    let flags = OFlags::PATH | OFlags::CLOEXEC | only_directories;
+    let entry = openat2(directory, name, flags, Mode::empty(), STRICTLY_BELOW)?;
+    if is_directory {
+        return Ok((entry, true));
+    }
+    let found = FileType::from_raw_mode(fstat(&entry)?.st_mode);
+    match (kind, found) {
+        // Not every file system lists kinds.
+        (FileType::Unknown, found) => Ok((entry, found == FileType::Directory)),
+        (_, FileType::Directory) => Err(Errno::ISDIR),
+        (..) => Ok((entry, false)),
+    }
+}

@@ -1,0 +1,793 @@
+//! Running a command by a plan: the process that stays, and the ones that it makes.
+//!
+//! ```text
+//! level landlock:  supervisor ── command
+//! level full:      supervisor ── init (pid 1 of its own processes) ── command
+//! ```
+//!
+//! The supervisor is outside. It passes signals on, keeps the time, and looks after what has to be checked when the command
+//! has ended. It ends as the command did. Background jobs may stay, still contained; at level `full` init stays with them.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, chdir, getegid, geteuid, kill_process,
+    set_parent_process_death_signal, setrlimit, wait, waitpid,
+};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
+    set_capabilities, set_no_new_privs,
+};
+
+use crate::compiled::CompiledPlan;
+use crate::filter;
+use crate::git::{self, Taken};
+use crate::kernel::Kernel;
+use crate::observe::{self, Observer};
+use crate::pins::{Disturbed, Pins};
+use crate::plan::{Level, Limits, Network, Plan, Rights};
+use crate::rules::Rules;
+use crate::sys::{self, Fork, Signals};
+use crate::view;
+
+/// How a contained command has ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The exit code, or the signal that ended it.
+    pub status: Ended,
+    /// The level that was enforced.
+    pub level: Level,
+    /// The time was up, and it was ended by us.
+    pub timed_out: bool,
+    /// What it has left in its repository, and what became of it.
+    pub repository: Taken,
+    /// Pins that were not as before.
+    pub pins: Vec<Disturbed>,
+}
+
+/// How a process has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Ended {
+    /// Ends this process by the same signal, where it was one. Otherwise, and should that fail, the exit code as a shell gives it.
+    pub fn end_alike(self) -> u8 {
+        let code = match self {
+            Ended::Code(code) => code,
+            Ended::Signal(signal) => {
+                // One core dump is enough.
+                let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+                sys::die_by(signal);
+                128 + signal
+            }
+        };
+        u8::try_from(code).unwrap_or(u8::MAX)
+    }
+
+    fn to_bytes(self) -> Vec<u8> {
+        let (mark, number) = match self {
+            Ended::Code(code) => (b'c', code),
+            Ended::Signal(signal) => (b's', signal),
+        };
+        [&[mark], &number.to_ne_bytes()[..]].concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Ended> {
+        let number = i32::from_ne_bytes(bytes.get(1..5)?.try_into().ok()?);
+        match bytes.first()? {
+            b'c' => Some(Ended::Code(number)),
+            _ => Some(Ended::Signal(number)),
+        }
+    }
+}
+
+/// Why a command was not run. Nothing of it has run then.
+#[derive(Debug)]
+pub enum Error {
+    /// The kernel has no Landlock, or it is switched off.
+    NoLandlock,
+    /// The kernel gives this user no namespaces.
+    NoNamespaces(io::Error),
+    /// The plan cannot be enforced.
+    Plan(String),
+    /// A step of the set-up failed.
+    Setup(String),
+    /// The command could not be started: what the system says, with its number.
+    Start(io::Error),
+    /// Something of our own failed.
+    Own(io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NoLandlock => f.write_str(
+                "this kernel has no Landlock (Linux 5.13 or later, with `landlock` in its list of LSMs)",
+            ),
+            Error::NoNamespaces(error) => write!(f, "this kernel gives the user no namespaces ({error})"),
+            Error::Plan(why) => f.write_str(why),
+            Error::Setup(step) => write!(f, "the sandbox could not be set up: {step}"),
+            Error::Start(error) => write!(f, "the command cannot be started: {error}"),
+            Error::Own(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        Error::Own(error)
+    }
+}
+
+impl From<Errno> for Error {
+    fn from(error: Errno) -> Error {
+        Error::Own(error.into())
+    }
+}
+
+/// The variable that tells a contained command so, with the level. It proves nothing: anybody can set it.
+pub const CONTAINED: &str = "TOOLGATE_CONTAINED";
+
+/// What a person or a host may send to the command through us.
+const PASSED_ON: [i32; 9] = [
+    libc::SIGALRM,
+    libc::SIGCONT,
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGWINCH,
+];
+
+/// Runs a command by a plan and waits for its end. This process must be the only thread of its program.
+pub fn run(plan: &Plan, level: Level, kernel: &Kernel, command: &[OsString]) -> Result<Outcome, Error> {
+    run_with(plan, level, *kernel, command, None)
+}
+
+/// The same, and tells of what the command tries. It is slower, and no less contained.
+pub fn run_observed(
+    plan: &Plan,
+    level: Level,
+    kernel: &Kernel,
+    command: &[OsString],
+    observer: &mut Observer<'_>,
+) -> Result<Outcome, Error> {
+    run_with(plan, level, *kernel, command, Some(observer))
+}
+
+fn run_with(
+    plan: &Plan,
+    level: Level,
+    kernel: Kernel,
+    command: &[OsString],
+    observer: Option<&mut Observer<'_>>,
+) -> Result<Outcome, Error> {
+    if kernel.landlock == 0 {
+        return Err(Error::NoLandlock);
+    }
+    refuse_directories()?;
+    let mut plan = plan.clone();
+    if let Some(repository) = &plan.repository {
+        let pinned = git::pinned(&plan, repository)?;
+        plan.pinned.extend(pinned);
+        plan.environment = git::environment(&plan.environment);
+    }
+    if let Some(grant) = plan.grants.iter().find(|grant| !grant.path.is_absolute()) {
+        return Err(Error::Plan(format!("{} is not an absolute path", grant.path.display())));
+    }
+    let plan = &CompiledPlan::of(plan);
+    prepare(plan, level)?;
+    let pins = Pins::look(plan, level)?;
+    let repository = plan.repository.as_ref();
+    let repository = repository.map(|repository| git::Run::start(plan, repository, level)).transpose()?;
+    let (ended, is_over) = supervise(plan, level, kernel, command, repository.as_ref(), observer);
+    // Also where the command could not be started: what earlier ones have left is taken over anyway.
+    let disturbed = pins.check(plan);
+    let taken = repository.map(|repository| repository.finish(is_over)).unwrap_or_default();
+    Ok(Outcome { repository: taken, pins: disturbed, ..ended? })
+}
+
+/// Runs the command and waits for its end. Also says whether every process of it is gone.
+fn supervise(
+    plan: &CompiledPlan,
+    level: Level,
+    kernel: Kernel,
+    command: &[OsString],
+    repository: Option<&git::Run<'_>>,
+    mut observer: Option<&mut Observer<'_>>,
+) -> (Result<Outcome, Error>, bool) {
+    let mut is_over = true;
+    let ended = (|| {
+        let link = observer.as_deref_mut().map(Observer::start).transpose()?;
+        let (mut watched, signals) = launch(plan, level, kernel, command, repository, link)?;
+        let deadline = plan.limits.wall_time.map(|limit| Instant::now() + limit);
+        let ended = watched.until_end(&signals, deadline, observer.as_deref_mut());
+        if ended.is_err() && watched.status.is_none() {
+            let _ = kill_process(watched.child, Signal::KILL);
+        }
+        is_over = watched.is_over();
+        if let Some(observer) = observer {
+            observer.leave();
+        }
+        ended
+    })();
+    (ended, is_over)
+}
+
+fn launch(
+    plan: &CompiledPlan,
+    level: Level,
+    kernel: Kernel,
+    command: &[OsString],
+    repository: Option<&git::Run<'_>>,
+    link: Option<OwnedFd>,
+) -> Result<(Watched, Signals), Error> {
+    let sockets = view::sockets(plan);
+    let held: Vec<i32> = PASSED_ON.into_iter().chain([libc::SIGCHLD]).collect();
+    let signals = Signals::hold(&held)?;
+    if level == Level::Landlock && plan.limits.wall_time.is_some() {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    }
+    let (told, tell) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (ordered, orders) = pipe_with(PipeFlags::CLOEXEC)?;
+    let ids = (geteuid().as_raw(), getegid().as_raw());
+    let (sockets, signals_of_command) = (&sockets, &signals);
+    let launch = Launch {
+        plan,
+        level,
+        kernel,
+        command,
+        signals: signals_of_command,
+        ids,
+        repository,
+        sockets,
+        link: link.as_ref(),
+    };
+    let child = match sys::fork(launch.namespaces()).map_err(|error| launch.cannot_fork(error))? {
+        Fork::Child => {
+            drop((told, orders));
+            launch.in_child(tell, &ordered)
+        }
+        Fork::Parent(child) => child,
+    };
+    drop((tell, ordered, link));
+    let (told, orders) = (Some(told.into()), orders.into());
+    let watched = Watched { child, level, told, text: Vec::new(), orders, status: None, timed_out: false };
+    Ok((watched, signals))
+}
+
+/// A directory as a stream leads out: what is below it can be looked at and changed by names relative to it, though not opened.
+fn refuse_directories() -> Result<(), Error> {
+    let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
+    for stream in [input.as_fd(), output.as_fd(), error.as_fd()] {
+        if fstat(stream).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory) {
+            return Err(Error::Plan("an input or output of the command is a directory".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Makes what the plan has of its own. Done outside, where our directories can be written.
+fn prepare(plan: &CompiledPlan, level: Level) -> Result<(), Error> {
+    if plan.rights_at(&plan.private) == Rights::Write {
+        let told = format!("{} is ours, and may not lie in a writable place", plan.private.display());
+        return Err(Error::Plan(told));
+    }
+    if let (Level::Landlock, Some((closed, writable))) = (level, plan.closed_in_writable()) {
+        return Err(Error::Plan(format!(
+            "level landlock cannot keep {} from being written, since {} may be; that needs level full",
+            closed.display(),
+            writable.display()
+        )));
+    }
+    let own_caches = plan.own_caches().filter(|_| level == Level::Landlock);
+    for own in [plan.temporary()].into_iter().chain(own_caches) {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(own)?;
+    }
+    if level == Level::Full {
+        view::prepare_caches(plan)?;
+    }
+    Ok(())
+}
+
+struct Launch<'l> {
+    plan: &'l CompiledPlan,
+    level: Level,
+    kernel: Kernel,
+    command: &'l [OsString],
+    signals: &'l Signals,
+    /// The user and the group. In a new namespace they cannot be asked for.
+    ids: (u32, u32),
+    repository: Option<&'l git::Run<'l>>,
+    /// Sockets of others in places that may be read.
+    sockets: &'l [PathBuf],
+    /// Where the command's process hands over what tells of its calls, if somebody looks on.
+    link: Option<&'l OwnedFd>,
+}
+
+/// Says which step failed, in the child.
+struct Failed(String);
+
+fn step<T, E: fmt::Display>(result: Result<T, E>, step: &str) -> Result<T, Failed> {
+    result.map_err(|error| Failed(format!("{step}: {error}")))
+}
+
+impl Launch<'_> {
+    fn namespaces(&self) -> u64 {
+        let network = match self.plan.network {
+            Network::None => libc::CLONE_NEWNET,
+            Network::All => 0,
+        };
+        let all = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | network;
+        if self.level == Level::Full { u64::from(all.cast_unsigned()) } else { 0 }
+    }
+
+    fn cannot_fork(&self, error: io::Error) -> Error {
+        match self.level {
+            Level::Full => Error::NoNamespaces(error),
+            Level::Landlock => Error::Own(error),
+        }
+    }
+
+    /// Never comes back: becomes the command, or ends.
+    fn in_child(&self, tell: OwnedFd, orders: &OwnedFd) -> ! {
+        let failed = match self.level {
+            Level::Landlock => self.command_process(&[]),
+            Level::Full => self.init(&tell, orders),
+        };
+        let tell = fs::File::from(tell);
+        let (mark, text) = match failed {
+            Gone::Setup(Failed(text)) => (b'!', text),
+            Gone::Start(error) => (b'?', error.raw_os_error().unwrap_or(libc::EIO).to_string()),
+        };
+        let _ = (&tell).write_all(&[&[mark], text.as_bytes(), b"\n"].concat());
+        // A forked child must not return into the program that it is a copy of.
+        std::process::exit(125)
+    }
+
+    /// Pid 1 of a view of its own.
+    fn init(&self, tell: &OwnedFd, orders: &OwnedFd) -> Gone {
+        let made = (|| {
+            step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the supervisor")?;
+            step(map_ids(self.ids), "naming the user")?;
+            if self.plan.network == Network::None {
+                step(sys::start_loopback(), "starting the loopback")?;
+            }
+            let run = self.repository.map(|repository| repository.directory.as_path());
+            let new_caches = view::enter(self.plan, run, self.sockets)
+                .map_err(|failed| Failed(format!("{}: {}", failed.step, failed.error)))?;
+            Ok((step(sys::fork(0), "starting the command's process")?, new_caches))
+        })();
+        match made {
+            Err(failed) => Gone::Setup(failed),
+            Ok((Fork::Child, new_caches)) => self.command_process(&new_caches),
+            Ok((Fork::Parent(command), _)) => {
+                if let Err(failed) = step(drop_capabilities(), "dropping capabilities") {
+                    return Gone::Setup(failed);
+                }
+                stay(command, self.signals, orders, tell, self.repository.map(|repository| &repository.lock));
+                std::process::exit(0)
+            }
+        }
+    }
+
+    /// Becomes the command, with nothing but what the plan gives.
+    fn command_process(&self, new_caches: &[PathBuf]) -> Gone {
+        let made = (|| {
+            if self.level == Level::Landlock {
+                step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the supervisor")?;
+            }
+            let root = step(open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()), "opening the root")?;
+            step(chdir(&self.plan.directory), "entering the directory")?;
+            step(limit(&self.plan.limits), "setting limits")?;
+            step(set_no_new_privs(true), "giving up new privileges")?;
+            step(drop_capabilities(), "dropping capabilities")?;
+            step(sys::keep_streams_only(), "closing descriptors")?;
+            let rules = step(Rules::new(self.kernel), "making rules")?;
+            let rules = match self.level {
+                Level::Landlock => self.rules_of_landlock(rules, root.as_fd()),
+                Level::Full => self.rules_of_view(rules, root.as_fd(), new_caches),
+            };
+            let status = step(step(rules, "granting places")?.restrict_self(), "restricting")?;
+            if status.ruleset != landlock::RulesetStatus::FullyEnforced {
+                return Err(Failed("Landlock did not take every rule".to_owned()));
+            }
+            if self.kernel.landlock < 3 {
+                step(sys::install(&filter::WITHOUT_TRUNCATE), "filtering system calls")?;
+            }
+            step(sys::install(self.filter()), "filtering system calls")?;
+            // Last, since whoever has it waits at its next call until the supervisor answers.
+            self.link.map_or(Ok(()), |link| step(observe::hand_over(link), "handing over the listener"))
+        })();
+        if let Err(failed) = made {
+            return Gone::Setup(failed);
+        }
+        self.signals.release();
+        Gone::Start(sys::become_program(self.command, &self.environment()))
+    }
+
+    fn filter(&self) -> &'static filter::Program {
+        match (self.level, self.plan.network) {
+            (Level::Full, Network::All) if !self.kernel.scopes => &filter::FULL_WITHOUT_UNIX,
+            (Level::Full, Network::None) if !self.kernel.scopes => &filter::FULL_WITHOUT_SCOPES,
+            (Level::Full, _) => &filter::FULL,
+            (Level::Landlock, Network::All) => &filter::LANDLOCK_ALL,
+            (Level::Landlock, Network::None) => &filter::LANDLOCK_NONE,
+        }
+    }
+
+    fn rules_of_landlock(&self, rules: Rules, root: std::os::fd::BorrowedFd<'_>) -> io::Result<Rules> {
+        let (plan, writes) = (self.plan, rules.writes());
+        let mut rules = rules.of_plan(root, plan)?;
+        for own in [plan.temporary()].into_iter().chain(plan.own_caches()) {
+            rules = rules.allow(&fs::File::open(own)?.into(), true, writes)?;
+        }
+        if let Some(repository) = self.repository {
+            let reads = rules.reads();
+            let readable = repository.readable_parts().into_iter().map(|path| (path, reads));
+            let writable = repository.writable_parts().into_iter().map(|path| (path, writes));
+            for (path, rights) in readable.chain(writable) {
+                if let Some(place) = crate::path::find(root, &path, plan)? {
+                    rules = rules.allow(&place.handle, place.is_directory, rights)?;
+                }
+            }
+        }
+        rules.devices(root, plan)
+    }
+
+    /// The view holds nothing but what is granted. Landlock keeps what lies in it as it was mounted.
+    fn rules_of_view(
+        &self,
+        mut rules: Rules,
+        root: std::os::fd::BorrowedFd<'_>,
+        new_caches: &[PathBuf],
+    ) -> io::Result<Rules> {
+        let plan = self.plan;
+        let (reads, writes) = (rules.reads(), rules.writes());
+        rules = rules.allow(&root.try_clone_to_owned()?, true, reads)?;
+        let own = ["/tmp", "/var/tmp", "/dev/shm", view::NEW_CACHES].map(PathBuf::from);
+        let granted = plan.grants.iter().filter(|grant| grant.rights == Rights::Write);
+        let written = granted.map(|grant| &grant.path).chain(&plan.caches).chain(&own);
+        let repository = plan.repository.iter().map(|repository| &repository.common);
+        // Earlier commands may have made links in a new cache, which are not for us to follow.
+        let is_in_new_cache = |path: &Path| new_caches.iter().any(|cache| path.starts_with(cache));
+        for path in written.chain(repository).filter(|path| !is_in_new_cache(path)) {
+            if let Some(place) = crate::path::find(root, path, plan)? {
+                rules = rules.allow(&place.handle, place.is_directory, writes)?;
+            }
+        }
+        let terminals = fs::File::open("/dev/pts")?.into();
+        rules = rules.terminals(&terminals)?;
+        rules.devices(root, plan)
+    }
+
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let temporary = match self.level {
+            Level::Full => PathBuf::from("/tmp"),
+            Level::Landlock => self.plan.temporary(),
+        };
+        let mut set: Vec<(OsString, OsString)> =
+            vec![("TMPDIR".into(), temporary.into()), (CONTAINED.into(), self.level.word().into())];
+        if let (Level::Landlock, Some(repository)) = (self.level, self.repository) {
+            let path =
+                self.plan.environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+            let mut path_with_ours = OsString::from(repository.launcher());
+            path_with_ours.push(":");
+            path_with_ours.push(path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()));
+            set.push(("PATH".into(), path_with_ours));
+        }
+        if let (Level::Landlock, Some(own)) = (self.level, self.plan.own_caches()) {
+            let is_writable = |name: &OsString| {
+                let mut named = self.plan.environment.iter().filter(|(other, _)| other == name);
+                named.any(|(_, path)| self.plan.rights_at(Path::new(path)) == Rights::Write)
+            };
+            let closed = self.plan.cache_variables.iter().filter(|name| !is_writable(name));
+            set.extend(closed.map(|name| (name.clone(), own.join(name).into())));
+        }
+        let kept = self.plan.environment.iter().filter(|(name, _)| set.iter().all(|(own, _)| own != name));
+        kept.cloned().chain(set.clone()).collect()
+    }
+}
+
+/// Why a child did not become the command.
+enum Gone {
+    Setup(Failed),
+    Start(io::Error),
+}
+
+/// The user is the same inside. Nobody else is known there.
+fn map_ids((user, group): (u32, u32)) -> io::Result<()> {
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Also root has none, and what it starts gets none back.
+fn drop_capabilities() -> io::Result<()> {
+    for capability in CapabilitySet::all().iter() {
+        match remove_capability_from_bounding_set(capability) {
+            // Only who has the right to can drop them; who has not keeps none of them anyway.
+            Ok(()) | Err(Errno::INVAL | Errno::PERM) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match clear_ambient_capability_set() {
+        Ok(()) | Err(Errno::INVAL) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let nothing = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: nothing, permitted: nothing, inheritable: nothing };
+    Ok(set_capabilities(None, sets)?)
+}
+
+fn limit(limits: &Limits) -> io::Result<()> {
+    for (resource, most) in [
+        (Resource::Nproc, limits.processes),
+        (Resource::As, limits.memory),
+        (Resource::Fsize, limits.file_size),
+        // What a program leaves when it crashes may hold what it has read.
+        (Resource::Core, Some(0)),
+    ] {
+        if let Some(most) = most {
+            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        }
+    }
+    Ok(())
+}
+
+/// What pid 1 does: waits for the command and says how it ended, then for whatever the command has left behind. Signals for the
+/// command come as numbers, one byte each. Descriptors are closed behind their owners' backs: this process only ever exits.
+/// `held` stays open as long as anything of the command is alive.
+fn stay(command: Pid, signals: &Signals, orders: &OwnedFd, tell: &OwnedFd, held: Option<&OwnedFd>) {
+    let kept: Vec<&OwnedFd> = [signals.descriptor(), orders, tell].into_iter().chain(held).collect();
+    sys::keep_only(&kept);
+    let mut has_ended = None;
+    let mut has_told = false;
+    loop {
+        let mut polled = vec![PollFd::new(signals.descriptor(), PollFlags::IN)];
+        polled.extend((!has_told).then(|| PollFd::new(orders, PollFlags::IN)));
+        match poll(&mut polled, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+        if polled.get(1).is_some_and(|orders| !orders.revents().is_empty()) {
+            let mut order = [0];
+            if let Ok(1) = rustix::io::read(orders, &mut order) {
+                send(command, i32::from(u8::from_ne_bytes(order)));
+            }
+        }
+        while signals.next().is_some() {}
+        let is_alone = loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == command => has_ended = Some(ended(status)),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => break false,
+                Err(_) => break true,
+            }
+        };
+        if let Some(status) = has_ended.filter(|_| !has_told) {
+            // From here on the supervisor may go, and what is left in the background stays.
+            let _ = set_parent_process_death_signal(None);
+            let left = if is_alone { ALONE } else { NOT_ALONE };
+            if !is_alone {
+                // Some hosts end the whole process group with a call. A job that has left the group stays, so init must.
+                let _ = rustix::process::setsid();
+            }
+            let _ = rustix::io::write(tell, &[status.to_bytes().as_slice(), &[left]].concat());
+            let kept: Vec<&OwnedFd> = [signals.descriptor()].into_iter().chain(held).collect();
+            sys::keep_only(&kept);
+            has_told = true;
+        }
+        if is_alone {
+            return;
+        }
+    }
+}
+
+/// What init says after the status: whether the command has left processes behind.
+const ALONE: u8 = b'.';
+const NOT_ALONE: u8 = b'+';
+
+fn send(to: Pid, number: i32) {
+    if let Some(signal) = Signal::from_named_raw(number) {
+        let _ = kill_process(to, signal);
+    }
+}
+
+/// The process that was made, as the supervisor sees it.
+struct Watched {
+    child: Pid,
+    level: Level,
+    /// What the child says: nothing once it is the command, why it is not, or how the command ended.
+    told: Option<fs::File>,
+    text: Vec<u8>,
+    /// Where init takes signals for the command.
+    orders: fs::File,
+    status: Option<WaitStatus>,
+    timed_out: bool,
+}
+
+impl Watched {
+    fn until_end(
+        &mut self,
+        signals: &Signals,
+        deadline: Option<Instant>,
+        mut observer: Option<&mut Observer<'_>>,
+    ) -> Result<Outcome, Error> {
+        loop {
+            if let Some(status) = self.ended()? {
+                let (repository, pins) = (Taken::default(), Vec::new());
+                return Ok(Outcome {
+                    status,
+                    level: self.level,
+                    timed_out: self.timed_out,
+                    repository,
+                    pins,
+                });
+            }
+            let left = deadline.filter(|_| !self.timed_out);
+            let left = left.map(|at| at.saturating_duration_since(Instant::now()));
+            let left = left.map(|left| Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(left.subsec_nanos()),
+            });
+            let mut polled = vec![PollFd::new(signals.descriptor(), PollFlags::IN)];
+            polled.extend(self.told.iter().map(|told| PollFd::new(told, PollFlags::IN)));
+            let listener = observer.as_deref().and_then(Observer::descriptor);
+            let at = polled.len();
+            polled.extend(listener.map(|listener| PollFd::from_borrowed_fd(listener, PollFlags::IN)));
+            match poll(&mut polled, left.as_ref()) {
+                Ok(0) => {
+                    self.timed_out = true;
+                    self.end_all();
+                }
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            // A command that is looked at is never quiet for long, so the time may be up without a pause.
+            if !self.timed_out && deadline.is_some_and(|at| Instant::now() >= at) {
+                self.timed_out = true;
+                self.end_all();
+            }
+            let has_told =
+                self.told.is_some() && polled.get(1).is_some_and(|told| !told.revents().is_empty());
+            let ready = polled.get(at).map(PollFd::revents);
+            drop(polled);
+            if let (Some(observer), Some(ready)) = (observer.as_deref_mut(), ready) {
+                observer.serve(ready);
+            }
+            if has_told {
+                self.listen();
+            }
+            while let Some(signal) = signals.next() {
+                self.heed(&signal);
+            }
+        }
+    }
+
+    /// Ends the command and all that it has started. At level `full` its processes end with init.
+    fn end_all(&self) {
+        let _ = kill_process(self.child, Signal::KILL);
+        if self.level == Level::Landlock {
+            for child in children_of(self.child) {
+                end_below(child, 0);
+            }
+            // What has lost its parent is ours, so nothing slips away between two looks. Bounded, should somebody be quicker.
+            for _ in 0..MOST_LOOKS {
+                let left = children_of(rustix::process::getpid());
+                let living = left.iter().filter(|pid| **pid != self.child && end_below(**pid, 0)).count();
+                if living == 0 {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Whether every process of the command is gone. At level `landlock` nobody can tell, and nothing depends on it.
+    fn is_over(&mut self) -> bool {
+        let is_left_behind =
+            self.level == Level::Full && self.told.is_none() && self.text.get(5) == Some(&NOT_ALONE);
+        if self.level == Level::Full && !is_left_behind && self.status.is_none() {
+            self.status =
+                waitpid(Some(self.child), WaitOptions::empty()).ok().flatten().map(|(_, status)| status);
+        }
+        !is_left_behind
+    }
+
+    fn listen(&mut self) {
+        let mut piece = [0; 4096];
+        match self.told.as_mut().map(|told| told.read(&mut piece)) {
+            Some(Ok(read)) if read > 0 => self.text.extend(piece.get(..read).unwrap_or_default()),
+            _ => self.told = None,
+        }
+    }
+
+    fn heed(&mut self, signal: &sys::Signal) {
+        if signal.number == libc::SIGCHLD {
+            if let Ok(Some((_, status))) = waitpid(Some(self.child), WaitOptions::NOHANG) {
+                self.status = Some(status);
+            }
+        } else if signal.from_process {
+            // Sent to us, and meant for the command. What a terminal sends goes to its whole group anyway.
+            match self.level {
+                Level::Landlock => send(self.child, signal.number),
+                Level::Full => {
+                    let _ = self.orders.write_all(signal.number.to_ne_bytes().get(..1).unwrap_or_default());
+                }
+            }
+        }
+    }
+
+    /// How the command has ended, if it has.
+    fn ended(&self) -> Result<Option<Ended>, Error> {
+        if self.told.is_some() {
+            return Ok(None);
+        }
+        // A line. What init says behind it, how the process ended that said it, is no news.
+        let line = || self.text.get(1..).unwrap_or_default().split(|byte| *byte == b'\n').next();
+        let text = || String::from_utf8_lossy(line().unwrap_or_default()).into_owned();
+        match (self.text.first(), self.level) {
+            (Some(b'!'), _) => Err(Error::Setup(text())),
+            (Some(b'?'), _) => {
+                Err(Error::Start(io::Error::from_raw_os_error(text().parse().unwrap_or(libc::EIO))))
+            }
+            (Some(_), _) => Ok(Ended::from_bytes(&self.text)),
+            (None, Level::Landlock) => Ok(self.status.map(ended)),
+            (None, Level::Full) if self.timed_out => Ok(Some(Ended::Signal(libc::SIGKILL))),
+            (None, Level::Full) => Err(Error::Setup("its init process was ended".to_owned())),
+        }
+    }
+}
+
+/// How often processes are looked for that have to end.
+const MOST_LOOKS: usize = 64;
+
+/// The children of a process, where the system tells.
+fn children_of(pid: Pid) -> Vec<Pid> {
+    let pid = pid.as_raw_nonzero();
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace()
+        .filter_map(|pid| Pid::from_raw(pid.parse().ok().filter(|pid| *pid > 0)?))
+        .collect()
+}
+
+/// Ends a process and all below it. Whether it was still there.
+fn end_below(pid: Pid, depth: usize) -> bool {
+    let children = children_of(pid);
+    let was_there = kill_process(pid, Signal::KILL).is_ok();
+    let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    if depth < MOST_LOOKS {
+        for child in children {
+            end_below(child, depth + 1);
+        }
+    }
+    was_there
+}
+
+fn ended(status: WaitStatus) -> Ended {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Ended::Code(code),
+        (None, Some(signal)) => Ended::Signal(signal),
+        (None, None) => Ended::Code(1),
+    }
+}

@@ -1,0 +1,319 @@
+//! The system calls that have no safe form. All `unsafe` of this crate is in this file.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::process::Pid;
+
+use crate::filter::Program;
+
+/// Which of two processes this is.
+pub(crate) enum Fork {
+    /// The one that was there, and its new child.
+    Parent(Pid),
+    /// The new one.
+    Child,
+}
+
+/// Makes a child, in these new namespaces where there are any (`CLONE_NEW…`).
+///
+/// The caller must be the only thread: a lock that another one holds would stay locked in the child.
+pub(crate) fn fork(namespaces: u64) -> io::Result<Fork> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("a process with threads cannot be forked"));
+    }
+    let flags = namespaces | u64::from(libc::SIGCHLD.cast_unsigned());
+    // SAFETY: without CLONE_VM and a stack of its own this is `fork`: the child has a copy of all memory. There is one thread,
+    // so no lock is left held. The C library caches nothing of the process but its thread id, which nobody here asks it for.
+    // Not `clone3`, which is absent in a sandbox like this one.
+    let made = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    match i32::try_from(made) {
+        Ok(0) => Ok(Fork::Child),
+        // INVARIANT: a failure is no child. `-1` as a process means every process of the user.
+        Ok(pid) if pid > 0 => Pid::from_raw(pid).map(Fork::Parent).ok_or_else(io::Error::last_os_error),
+        Ok(_) | Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Has the kernel run this program for every system call of this thread from now on.
+pub(crate) fn install(program: &Program) -> io::Result<()> {
+    let code = program.code();
+    let program = libc::sock_fprog {
+        len: u16::try_from(code.len()).map_err(io::Error::other)?,
+        filter: code.as_ptr().cast_mut(),
+    };
+    // SAFETY: the pointer and the length describe a slice that lives for the program's whole life, which the kernel copies.
+    let done =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has the kernel run this program as well, and gives a handle that tells of the calls that it stops at. An error: this kernel cannot, or
+/// somebody listens already.
+pub(crate) fn install_listener(program: &Program) -> io::Result<OwnedFd> {
+    let code = program.code();
+    let program = libc::sock_fprog {
+        len: u16::try_from(code.len()).map_err(io::Error::other)?,
+        filter: code.as_ptr().cast_mut(),
+    };
+    let install = |flags: libc::c_ulong| {
+        // SAFETY: as in `install`. What comes back is a new descriptor, which is owned at once, or an error.
+        let made = unsafe {
+            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
+        };
+        match i32::try_from(made) {
+            // SAFETY: the kernel has just made it for us.
+            Ok(made) if made >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(made) }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    let listener = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    // A call that was told of is not told of again because of a signal. Linux 5.19.
+    match install(listener | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => install(listener),
+        done => done,
+    }
+}
+
+/// A call that waits for an answer.
+pub(crate) struct Notification {
+    pub(crate) id: u64,
+    /// The thread that made it, as this process names it.
+    pub(crate) process: u32,
+    pub(crate) call: libc::c_long,
+    pub(crate) arguments: [u64; 6],
+}
+
+/// The next call. Waits where there is none.
+pub(crate) fn next_notification(listener: &OwnedFd) -> io::Result<Notification> {
+    // SAFETY: all zeros is a valid value of this plain structure, and what the kernel demands before it fills it in.
+    let mut told: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    // SAFETY: the request writes one such structure, which outlives the call.
+    let done = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut told) };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let call = libc::c_long::from(told.data.nr);
+    Ok(Notification { id: told.id, process: told.pid, call, arguments: told.data.args })
+}
+
+/// Whether whoever made a call still waits.
+pub(crate) fn is_waiting(listener: &OwnedFd, mut id: u64) -> bool {
+    // SAFETY: the request reads one number, which outlives the call.
+    let done = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw mut id) };
+    done == 0
+}
+
+/// Has the kernel go on with a call as if nobody had been told.
+pub(crate) fn let_continue(listener: &OwnedFd, id: u64) -> io::Result<()> {
+    let flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).map_err(io::Error::other)?;
+    let mut answer = libc::seccomp_notif_resp { id, val: 0, error: 0, flags };
+    // SAFETY: the request reads one such structure, which outlives the call.
+    let done = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has the kernel wake the two sides on the same processor, which is quicker. Linux 6.6; elsewhere nothing changes.
+pub(crate) fn wake_at_once(listener: &OwnedFd) {
+    const SYNC_WAKE_UP: u64 = 1;
+    // SAFETY: the argument is a number and no pointer.
+    unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
+}
+
+/// Ends this process, and runs nothing of what a program does at its end: it is a copy of another one.
+pub(crate) fn exit_at_once() -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(0) }
+}
+
+/// Sets attributes of the mount behind a handle, and of all below it if `recursive`.
+pub(crate) fn set_mount_attributes(mount: impl AsFd, attributes: u64, recursive: bool) -> io::Result<()> {
+    let mut wanted = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: all pointers are to values that outlive the call, and the size is that of the structure.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_fd().as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw mut wanted,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Switches the loopback of this network namespace on.
+pub(crate) fn start_loopback() -> io::Result<()> {
+    // SAFETY: an ordinary call without pointers; the descriptor it gives is owned below and nowhere else.
+    let socket = unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        OwnedFd::from_raw_fd(socket)
+    };
+    // SAFETY: all zeros is a valid value of this plain structure.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(*b"lo") {
+        *to = libc::c_char::from_ne_bytes([from]);
+    }
+    request.ifr_ifru.ifru_flags =
+        i16::try_from(libc::IFF_UP | libc::IFF_RUNNING).map_err(io::Error::other)?;
+    // SAFETY: the request is a whole `ifreq` and outlives the call.
+    let done =
+        unsafe { libc::syscall(libc::SYS_ioctl, socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw mut request) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// No descriptor but the three streams is passed on to what is started.
+pub(crate) fn keep_streams_only() -> io::Result<()> {
+    // SAFETY: only marks descriptors to be closed when a program is started; none is closed under anybody's hands.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Closes every descriptor but these. For a process that does nothing any more but wait.
+pub(crate) fn keep_only(kept: &[&OwnedFd]) {
+    let mut kept: Vec<u32> = kept.iter().map(|kept| kept.as_raw_fd().cast_unsigned()).collect();
+    kept.sort_unstable();
+    let mut first = 0;
+    for next in kept.into_iter().map(Some).chain([None]) {
+        let last = next.map_or(Some(u32::MAX), |next| next.checked_sub(1));
+        if let Some(last) = last.filter(|last| *last >= first) {
+            // SAFETY: the caller uses no other descriptor from here on.
+            unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        }
+        first = next.map_or(u32::MAX, |next| next + 1);
+    }
+}
+
+/// Signals as a descriptor: blocked, and read one by one.
+pub(crate) struct Signals {
+    before: libc::sigset_t,
+    descriptor: OwnedFd,
+}
+
+/// One signal that has come.
+pub(crate) struct Signal {
+    pub(crate) number: i32,
+    /// A process has sent it, and not the terminal or the kernel.
+    pub(crate) from_process: bool,
+}
+
+impl Signals {
+    /// Blocks these signals from now on.
+    pub(crate) fn hold(numbers: &[i32]) -> io::Result<Signals> {
+        // SAFETY: all zeros is a valid set; the calls write to sets that are ours, and the descriptor is owned at once.
+        unsafe {
+            let (mut held, mut before): (libc::sigset_t, libc::sigset_t) =
+                (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigemptyset(&raw mut held);
+            for number in numbers {
+                libc::sigaddset(&raw mut held, *number);
+            }
+            if libc::sigprocmask(libc::SIG_BLOCK, &raw const held, &raw mut before) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let descriptor = libc::signalfd(-1, &raw const held, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            if descriptor < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Signals { before, descriptor: OwnedFd::from_raw_fd(descriptor) })
+        }
+    }
+
+    /// What can be waited for.
+    pub(crate) fn descriptor(&self) -> &OwnedFd {
+        &self.descriptor
+    }
+
+    /// Signals as they were before, for a program that is about to be started.
+    pub(crate) fn release(&self) {
+        // SAFETY: restores a set that `sigprocmask` itself has written.
+        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut()) };
+    }
+
+    /// The next one that has come.
+    pub(crate) fn next(&self) -> Option<Signal> {
+        // SAFETY: all zeros is a valid value of this plain structure.
+        let mut told: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: reads at most the size of the structure into it.
+        let read = unsafe { libc::read(self.descriptor.as_raw_fd(), (&raw mut told).cast(), size) };
+        if usize::try_from(read) != Ok(size) {
+            return None;
+        }
+        let number = told.ssi_signo.cast_signed();
+        Some(Signal { number, from_process: told.ssi_code <= 0 })
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// Ends this process by a signal, whatever was to become of it here. Comes back where the signal ends nobody.
+pub(crate) fn die_by(signal: i32) {
+    // SAFETY: all zeros is a valid set; the calls only read and write a set that is ours. The default action runs no code here.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        libc::signal(signal, libc::SIG_DFL);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        libc::kill(libc::getpid(), signal);
+    }
+}
+
+/// Becomes this program, found along `PATH` of these variables. Comes back only where that failed.
+pub(crate) fn become_program(command: &[OsString], environment: &[(OsString, OsString)]) -> io::Error {
+    let text = |text: &OsStr| CString::new(text.as_bytes()).ok();
+    let (Some(name), Some(words)) =
+        (command.first(), command.iter().map(|word| text(word)).collect::<Option<Vec<_>>>())
+    else {
+        return io::Error::new(io::ErrorKind::InvalidInput, "a word of the command holds a NUL");
+    };
+    let pairs = environment
+        .iter()
+        .filter_map(|(name, value)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()).ok());
+    let pairs: Vec<CString> = pairs.collect();
+    let pointers = |texts: &[CString]| {
+        texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect::<Vec<_>>()
+    };
+    let (arguments, variables) = (pointers(&words), pointers(&pairs));
+    // A program of Rust ignores it from its start, and what is ignored stays so: `yes | head` would complain.
+    // SAFETY: the default action runs no code here.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+    let mut last = io::Error::from_raw_os_error(libc::ENOENT);
+    for place in places(name, path.as_deref()) {
+        // SAFETY: both lists end in a null pointer, and the texts behind them live until the call is over.
+        unsafe { libc::execve(place.as_ptr(), arguments.as_ptr(), variables.as_ptr()) };
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ENOTDIR) => {}
+            Some(libc::EACCES) => last = error,
+            _ => return error,
+        }
+    }
+    last
+}
+
+/// Where a program may be.
+fn places(name: &OsStr, path: Option<&OsStr>) -> Vec<CString> {
+    if name.as_bytes().contains(&b'/') {
+        return CString::new(name.as_bytes()).into_iter().collect();
+    }
+    let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+    let joined = path.as_bytes().split(|byte| *byte == b':').map(|directory| {
+        let directory = if directory.is_empty() { b"." } else { directory };
+        CString::new([directory, b"/", name.as_bytes()].concat())
+    });
+    joined.filter_map(Result::ok).collect()
+}

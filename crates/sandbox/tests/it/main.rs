@@ -1,0 +1,11 @@
+//! The promises of the sandbox: programs that try to leave it, and commands in a real repository, both seen from outside.
+
+#![cfg(test)]
+
+mod attacks;
+mod escapes;
+mod pins;
+mod refused;
+mod together;
+mod work;
+mod world;
