@@ -25,28 +25,9 @@ struct Pack {
 
 /// One rule as it is written; `packs/README.md` says what each key means.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 struct Rule {
     id: String,
-    command: OneOrMore,
-    #[serde(default)]
-    any: Vec<String>,
-    #[serde(default)]
-    all: Vec<String>,
-    #[serde(default)]
-    operand: Vec<String>,
-    #[serde(default)]
-    operands: u8,
-    #[serde(default)]
-    text: Vec<String>,
-    #[serde(default)]
-    fed_by: Vec<String>,
-    #[serde(default)]
-    output: Vec<String>,
-    #[serde(default)]
-    unless: Vec<String>,
-    #[serde(default)]
-    unless_text: Vec<String>,
     /// Other shapes of the same rule.
     #[serde(default)]
     or: Vec<Shape>,
@@ -64,6 +45,9 @@ struct Rule {
     instead: String,
     hits: Vec<String>,
     misses: Vec<String>,
+    /// Every other key: the rule's first shape, which refuses what it does not know.
+    #[serde(flatten)]
+    first: toml::Table,
 }
 
 /// What a rule asks of a command.
@@ -92,21 +76,10 @@ struct Shape {
 }
 
 impl Rule {
-    /// All shapes, the one that stands in the rule itself first. They are taken out of it.
-    fn shapes(&mut self) -> Vec<Shape> {
-        let first = Shape {
-            command: std::mem::replace(&mut self.command, OneOrMore::More(Vec::new())),
-            any: std::mem::take(&mut self.any),
-            all: std::mem::take(&mut self.all),
-            operand: std::mem::take(&mut self.operand),
-            operands: self.operands,
-            text: std::mem::take(&mut self.text),
-            fed_by: std::mem::take(&mut self.fed_by),
-            output: std::mem::take(&mut self.output),
-            unless: std::mem::take(&mut self.unless),
-            unless_text: std::mem::take(&mut self.unless_text),
-        };
-        std::iter::once(first).chain(std::mem::take(&mut self.or)).collect()
+    /// All shapes, the rule's own first.
+    fn shapes(&mut self) -> Result<Vec<Shape>, toml::de::Error> {
+        let first = std::mem::take(&mut self.first).try_into()?;
+        Ok(std::iter::once(first).chain(std::mem::take(&mut self.or)).collect())
     }
 }
 
@@ -165,7 +138,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             ids.insert(rule.id.clone());
             writeln!(examples, "    ({:?}, {:?}),", rule.id, rule.hits.first().ok_or("no example")?)?;
             let response = if rule.decision == "deny" { "Deny" } else { "Ask" };
-            for shape in rule.shapes() {
+            let shapes = rule.shapes();
+            let shapes =
+                shapes.map_err(|error| format!("{}: rule `{}`: {error}", path.display(), rule.id))?;
+            for shape in shapes {
                 for (program, first) in shape.commands().iter().flat_map(|command| keys(command)) {
                     by_command.entry((program, first)).or_default().insert(number);
                 }

@@ -120,7 +120,7 @@ mod tests {
     use crate::tests::{place, used};
 
     #[test]
-    fn only_what_keeps_all_that_is_there_grows() {
+    fn a_change_appends_only_if_it_keeps_all_that_was_there() {
         let text = |text: &str| After::Text(text.to_owned());
         let replaced = |old: &str, new: &str| After::Replaced(vec![(old.to_owned(), new.to_owned())]);
         for (before, after, wanted) in [

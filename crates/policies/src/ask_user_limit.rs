@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn brief_answers_are_spelled_out_once() {
+    fn a_brief_answer_is_explained_once() {
         let limit = AskUserLimit { shortest: 10, ..AskUserLimit::default() };
         let whole = limit.spelled_out("yes").unwrap();
         assert_eq!(whole, "yes (brief response \u{2014} proceed with best judgment if ambiguous)");

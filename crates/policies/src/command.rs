@@ -475,7 +475,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn patterns() {
+    fn patterns_match_words_without_case_and_with_wildcards() {
         for (pattern, text, fits) in [
             ("", "", true),
             ("a", "A", true),
@@ -540,7 +540,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_beginning_of_an_option_is_the_option() {
+    fn an_abbreviated_long_option_matches() {
         let force = shape(&["git push"], &["--force-with-lease", "--mirror", "--prune=now"], &[]);
         for (command, fits) in [
             ("git push --mirr", true),
@@ -556,7 +556,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_question_does_nothing() {
+    fn a_call_for_help_matches_no_rule() {
         let any = shape(&["*"], &[], &[]);
         for (command, fits) in [
             ("git-push --help", false),
@@ -575,7 +575,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn names_that_rules_know() {
+    fn joined_git_commands_and_the_home_are_matched_by_their_usual_names() {
         let push = shape(&["git push"], &["-f"], &[]);
         assert!(push.fits(&canonical(&runs("git-push -f x")[0], None)));
         assert!(!push.fits(&canonical(&runs("git-pull -f x")[0], None)));
@@ -584,7 +584,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn one_statement() {
+    fn a_statement_pattern_matches_one_whole_statement_only() {
         for (pattern, word, fits) in [
             ("drop database *_test", "DROP DATABASE  app_test;", true),
             ("drop database *_test", "drop database \"app_test\"", true),
@@ -597,7 +597,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_value_of_an_option_is_no_option() {
+    fn a_value_of_an_option_is_not_matched_as_an_option() {
         let force = shape(&["git commit"], &["-f"], &[]);
         let run = Run {
             program: "git".into(),
@@ -610,7 +610,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn sub_commands_stand_behind_options() {
+    fn sub_commands_are_found_behind_options() {
         for (pattern, command, fits) in [
             ("git push", "git -C x push", true),
             ("git push", "git --no-pager push", true),

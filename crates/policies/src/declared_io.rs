@@ -584,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_same_when_it_is_compiled() {
+    fn settings_survive_compilation_and_bad_paths_are_refused() {
         let one = policy("enabled = true\ninputs = [\"./\", \"a//b\"]\noutputs = [\"gen/\", \"*.md\"]");
         let bytes = postcard::to_allocvec(&one).unwrap();
         assert_eq!(postcard::from_bytes::<DeclaredIo>(&bytes).unwrap(), one);
@@ -594,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn both_names_of_the_root_are_the_root() {
+    fn declared_paths_count_below_both_names_of_the_root() {
         let one = policy("enabled = true\ninputs = [\"a\"]");
         let root = Place { lexical: "/link".into(), physical: "/real".into() };
         let (places, team) = (Places { root: Some(root), ..Places::default() }, Team::default());
@@ -612,7 +612,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file() {
+    fn standard_streams_and_the_null_device_are_not_files() {
         for (path, is_none) in [
             ("/dev/null", true),
             ("/dev/fd/63", true),
@@ -629,7 +629,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_known_when_it_runs() {
+    fn the_known_part_of_a_path_ends_before_its_first_unknown_name() {
         for (path, known) in [
             ("in/a", None),
             ("…", Some("")),
@@ -643,7 +643,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_that_lead_to_something() {
+    fn a_directory_is_covered_if_it_leads_to_a_declared_path() {
         let covered = |entry: &str, directory: &str| {
             let path = CleanPath::of(directory, Dots::Component).unwrap();
             covers(&Pattern::parse(entry).unwrap(), &path, Extent::Directory)

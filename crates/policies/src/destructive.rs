@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_of_your_own_is_tried_on_the_text_and_on_what_it_runs() {
+    fn a_users_pattern_is_matched_against_the_text_and_what_it_runs() {
         let rule = CommandRule {
             message: "a person deploys".into(),
             instead: "open a pull request".into(),
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_of_your_own_is_denied_or_asked_about() {
+    fn a_users_command_rule_denies_or_asks() {
         let rule = CommandRule {
             id: "network".into(),
             message: "the network is closed".into(),
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn blocked_words_are_denied_in_the_settings_own_words() {
+    fn a_blocked_command_is_denied_and_named_as_the_settings_name_it() {
         let mut settings = Settings::default();
         settings.policy.destructive.block = vec!["git push --force".into()];
         let block = CommandRules::of(&settings);
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_writes_to_a_whole_disk_by_its_name() {
+    fn writes_to_disk_devices_are_denied_by_the_floor() {
         let (places, team) = (Places::default(), Team::default());
         let denied = |access, place: Result<Resolved, Trouble>| {
             let call = Facts { uses: vec![used(access, place)], ..facts("Write", &places, &team) };
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_bomb_is_no_mere_unknown() {
+    fn a_fork_bomb_is_denied_by_the_floor() {
         let (places, team) = (Places::default(), Team::default());
         let count = |gap, text: &str| {
             let origin = Origin { span: (0, 1), via: None };
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn blocked_words_are_parsed_words() {
+    fn blocked_words_match_parsed_commands() {
         for (block, command, blocked) in [
             ("rm -rf", "rm -r -f x", true),
             ("rm -rf", "rm x", false),
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_and_is_not_there_is_an_error() {
+    fn an_unknown_pack_or_a_blocked_command_without_a_name_is_an_error() {
         let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
         let packs = |names: &[&str]| Destructive { packs: Some(words(names)), ..Destructive::default() };
         let block = |commands: &[&str]| Destructive { block: words(commands), ..Destructive::default() };
@@ -599,7 +599,7 @@ mod tests {
 
     #[test]
     #[cfg(feature = "files")]
-    fn two_rules_that_find_the_same_command_are_one() {
+    fn two_rules_that_match_the_same_command_give_one_finding() {
         let said = |settings: &str, command: &str| {
             let settings: Settings = toml::from_str(settings).unwrap();
             let found = judged(&CommandRules::of(&settings), command, command);

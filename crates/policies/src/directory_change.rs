@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_strictest_word_counts() {
+    fn the_strictest_setting_that_applies_wins() {
         let policy =
             DirectoryChange { home: Response::Ask, dynamic: Response::Deny, ..DirectoryChange::default() };
         let change = |home, previous, dynamic| Change { home, previous, dynamic, ..Change::default() };

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_teams_record_is_closed_in_each_of_its_directories() {
+    fn lockouts_and_audit_logs_are_denied_in_every_team_directory() {
         for directory in TEAM_DIRECTORIES {
             for file in ["lockout.json", "security-audit.log"] {
                 let pattern = format!("**/{directory}/{file}");

@@ -166,7 +166,7 @@ mod tests {
     use toolgate_model::Place;
 
     #[test]
-    fn globs_cover_what_people_mean() {
+    fn globs_cover_paths_below_the_root() {
         let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         for (glob, path, fits) in [
             ("src/**", "/r/src/a/b.ts", true),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_paths_and_the_teams_directory_elsewhere_are_meant_too() {
+    fn globs_cover_absolute_paths_and_the_team_directory_elsewhere() {
         let places = Places {
             root: Some(Place::plain("/r")),
             team: vec![Place::plain("/r/.squad"), Place::plain("/main/.squad")],
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_below_a_directory() {
+    fn a_directory_is_above_a_glob_that_could_match_below_it() {
         let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         for (glob, path, below) in [
             ("src/auth.ts", "/r/src", true),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn bare_words_name_artifacts() {
+    fn a_bare_word_matches_whole_names_without_their_extension() {
         let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         for (word, path, fits) in [
             ("auth", "/r/src/auth.ts", true),
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glob_that_cannot_be_meant() {
+    fn a_glob_that_climbs_is_blank_or_is_too_long_is_refused() {
         assert!(check("src/**").is_ok());
         assert!(check("../x").is_err() && check(" ").is_err() && check(&"x".repeat(500)).is_err());
     }

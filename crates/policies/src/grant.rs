@@ -1,5 +1,7 @@
 //! Whether an allowed call is also granted, so that the host asks nobody either.
 //!
+//! What runs in a sandbox is another matter: nobody vouches for it, and it can do no harm. `"contained"` grants that.
+//!
 //! Having no objection and granting are two answers. In most hosts a grant skips the prompt and no more; in some it
 //! also overrides what the user has forbidden elsewhere. `true` grants in the former; the latter have to be named.
 
@@ -12,6 +14,9 @@ use serde::{Deserialize, Serialize};
 
 /// Stands for every host whose users lose nothing by a grant.
 const MOST: &str = "*";
+
+/// Stands for every call that runs in a sandbox.
+const CONTAINED: &str = "contained";
 
 /// The hosts that can be named. A test holds them to those that there are.
 pub const GRANTEES: &[&str] = &[
@@ -28,7 +33,7 @@ pub const GRANTEES: &[&str] = &[
     "qwen",
 ];
 
-/// Where an allowed call is granted: `false`, `true`, or a list of hosts.
+/// Where an allowed call is granted: `false`, `true`, `"contained"`, or a list of hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Grant(Vec<String>);
 
@@ -36,6 +41,12 @@ impl Grant {
     /// Whether this host gets a grant. `overrides`: there it would override what the user has forbidden.
     pub fn reaches(&self, host: &str, overrides: bool) -> bool {
         self.0.iter().any(|name| name == host || (name == MOST && !overrides))
+    }
+
+    /// Whether a call that runs in a sandbox is granted there.
+    pub fn reaches_contained(&self, host: &str, overrides: bool) -> bool {
+        let is_named = self.0.iter().any(|name| name == host);
+        self.0.iter().any(|name| name == CONTAINED) && (!overrides || is_named)
     }
 }
 
@@ -56,17 +67,24 @@ impl<'de> Visitor<'de> for GrantVisitor {
     type Value = Grant;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("true, false or a list of hosts")
+        f.write_str("true, false, \"contained\" or a list of hosts")
     }
 
     fn visit_bool<E: de::Error>(self, all: bool) -> Result<Grant, E> {
         Ok(Grant(if all { vec![MOST.to_owned()] } else { Vec::new() }))
     }
 
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<Grant, E> {
+        match word {
+            CONTAINED => Ok(Grant(vec![CONTAINED.to_owned()])),
+            _ => Err(de::Error::invalid_value(de::Unexpected::Str(word), &self)),
+        }
+    }
+
     fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Grant, A::Error> {
         let mut hosts = Vec::new();
         while let Some(name) = names.next_element::<String>()? {
-            if !GRANTEES.contains(&name.as_str()) {
+            if name != CONTAINED && !GRANTEES.contains(&name.as_str()) {
                 return Err(de::Error::unknown_variant(&name, GRANTEES));
             }
             hosts.push(name);
@@ -83,7 +101,7 @@ impl JsonSchema for Grant {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "Where an allowed call is also granted, so that the host asks nobody either.",
-            "anyOf": [{ "type": "boolean" }, { "type": "array", "items": { "type": "string" } }],
+            "anyOf": [{ "type": "boolean" }, { "const": CONTAINED }, { "type": "array", "items": { "type": "string" } }],
         })
     }
 }
@@ -102,17 +120,25 @@ mod tests {
     }
 
     #[test]
-    fn a_host_where_a_grant_overrides_the_user_has_to_be_named() {
+    fn a_grant_that_overrides_the_user_reaches_named_hosts_only() {
         let all = grant("grant = true");
         assert!(all.reaches("claude-code", false) && !all.reaches("copilot", true));
         let named = grant("grant = [\"copilot\"]");
         assert!(!named.reaches("claude-code", false) && named.reaches("copilot", true));
+        let contained = grant("grant = \"contained\"");
+        assert!(
+            contained.reaches_contained("claude-code", false) && !contained.reaches("claude-code", false)
+        );
+        assert!(!contained.reaches_contained("copilot", true));
+        let both = grant("grant = [\"contained\", \"copilot\"]");
+        assert!(both.reaches_contained("copilot", true) && both.reaches_contained("pi", false));
+        assert!(!all.reaches_contained("claude-code", false));
         let none = grant("grant = false");
         assert!(!none.reaches("claude-code", false) && !none.reaches("copilot", true));
     }
 
     #[test]
-    fn the_compiled_form_is_the_same() {
+    fn a_grant_survives_compilation() {
         for grant in [grant("grant = true"), grant("grant = [\"pi\", \"qwen\"]"), Grant::default()] {
             let bytes = postcard::to_allocvec(&grant).unwrap();
             assert_eq!(postcard::from_bytes::<Grant>(&bytes).unwrap(), grant);
@@ -120,9 +146,10 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_there_is_not_is_an_error() {
+    fn a_grant_to_an_unknown_host_is_an_error() {
         let error = |text: &str| toml::from_str::<crate::Settings>(text).unwrap_err().to_string();
         assert!(error("grant = [\"pi\", \"clade\"]").contains("unknown variant `clade`"));
-        assert!(error("grant = \"pi\"").contains("true, false or a list of hosts"));
+        assert!(error("grant = \"pi\"").contains("a list of hosts"));
+        assert!(error("grant = 1").contains("true, false, \"contained\" or a list of hosts"));
     }
 }

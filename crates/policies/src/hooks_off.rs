@@ -40,7 +40,7 @@ mod tests {
     use toolgate_model::{Places, Team};
 
     #[test]
-    fn settings_that_would_silence_us_are_refused() {
+    fn settings_that_would_switch_our_hook_off_are_denied() {
         let (places, team) = (Places::default(), Team::default());
         let refused = |config| {
             let found = objections(&HooksOff, &Facts { config, ..facts("", &places, &team) });

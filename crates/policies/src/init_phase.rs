@@ -65,7 +65,7 @@ mod tests {
     use toolgate_model::{Places, Team};
 
     #[test]
-    fn no_agent_agrees_in_its_users_stead_later() {
+    fn schedulers_are_denied_until_the_user_has_agreed() {
         let places = Places::default();
         let denied = |enabled, phase, tool| {
             let team = Team { phase, ..Team::default() };

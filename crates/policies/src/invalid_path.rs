@@ -77,7 +77,7 @@ mod tests {
     use toolgate_model::{Access, Places, Team};
 
     #[test]
-    fn every_trouble_says_what_it_is_and_what_passes() {
+    fn every_trouble_with_a_path_is_denied_with_a_reason_and_advice() {
         let (places, team) = (Places::default(), Team::default());
         let told = |enabled, trouble: Trouble| {
             let uses = vec![used(Access::Read, Err(trouble))];

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
-use crate::rules::own_ids;
+use crate::rules::{own_ids, unknown_ids};
 use crate::{Settings, renamed};
 
 macro_rules! profiles {
@@ -66,6 +66,28 @@ pub struct Layer {
     pub table: Table,
     /// What in it has another name now, for the person whose file it is: "`telling` is now `notices`".
     pub notes: Vec<String>,
+    /// The ids in its `[rules]` that no shipped rule and no rule of this layer has. Only a project's layer may have any.
+    pub unknown_rules: Vec<String>,
+}
+
+impl Layer {
+    /// Takes out of `[rules]` what a project has no say in. The rules of the people above it, whose ids these are, are theirs:
+    /// it can set one to `deny`, which adds an objection, and to nothing else. What nobody has a rule for says nothing.
+    pub fn leave_rules_to(&mut self, theirs: &BTreeSet<String>) {
+        let Some(Value::Table(rules)) = self.table.get_mut("rules") else { return };
+        rules.retain(|id, response| {
+            if theirs.contains(id) {
+                response.as_str() == Some("deny")
+            } else {
+                !self.unknown_rules.iter().any(|unknown| unknown == id)
+            }
+        });
+    }
+
+    /// The ids of its own rules.
+    pub fn own_rules(&self) -> BTreeSet<String> {
+        ids_of(self.table.clone())
+    }
 }
 
 /// Reads and checks one layer. Unknown keys and bad values are errors: a misspelt rule is no rule.
@@ -75,6 +97,20 @@ pub fn read(text: &str) -> Result<Table, LayerError> {
 
 /// The same, and what in it has another name now.
 pub fn read_noting(text: &str) -> Result<Layer, LayerError> {
+    read_by(text, |_, _| Vec::new())
+}
+
+/// The same of a project's layer. Its `[rules]` may name rules that only the people above it have, and not everybody has them: an
+/// id that is not known is noted, and no reason to deny every call.
+pub fn read_of_project(text: &str) -> Result<Layer, LayerError> {
+    read_by(text, unknown_ids)
+}
+
+/// Reads and checks a layer. `excused` gives the ids in `[rules]` that are no error though nobody knows them.
+fn read_by(
+    text: &str,
+    excused: fn(&Settings, &BTreeSet<String>) -> Vec<String>,
+) -> Result<Layer, LayerError> {
     let located = |what: String| LayerError { at: locate(text, &what), what };
     let spanned = |error: toml::de::Error| LayerError {
         at: error.span().map(|span| span.start),
@@ -88,14 +124,17 @@ pub fn read_noting(text: &str) -> Result<Layer, LayerError> {
     } else {
         table.clone().try_into().map_err(|error: toml::de::Error| located(error.message().to_owned()))?
     };
-    settings.check_with(&ids_of_profiles(&settings)).map_err(located)?;
+    let mut elsewhere = ids_of_profiles(&settings);
+    let unknown_rules = excused(&settings, &elsewhere);
+    elsewhere.extend(unknown_rules.iter().cloned());
+    settings.check_with(&elsewhere).map_err(located)?;
     if let Some(name) = &settings.profile
         && profile(name).is_none()
     {
         let names = PROFILES.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         return Err(located(format!("unknown profile `{name}`, expected one of {names}")));
     }
-    Ok(Layer { table, notes })
+    Ok(Layer { table, notes, unknown_rules })
 }
 
 /// The ids of the rules that shipped profiles bring along, where these settings could mean one.
@@ -103,10 +142,13 @@ fn ids_of_profiles(settings: &Settings) -> BTreeSet<String> {
     if settings.rules.len() == 0 {
         return BTreeSet::new();
     }
-    let shipped = PROFILES.iter().filter_map(|(_, text)| toml::from_str::<Settings>(text).ok());
-    shipped
-        .flat_map(|settings| own_ids(&settings).into_iter().map(str::to_owned).collect::<Vec<_>>())
-        .collect()
+    PROFILES.iter().filter_map(|(_, text)| toml::from_str::<Table>(text).ok()).flat_map(ids_of).collect()
+}
+
+/// The ids that a layer gives to rules of its own.
+fn ids_of(table: Table) -> BTreeSet<String> {
+    let settings: Settings = table.try_into().unwrap_or_default();
+    own_ids(&settings).into_iter().map(str::to_owned).collect()
 }
 
 /// Where the first quoted word of a message stands in the text that it is about.
@@ -178,22 +220,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelt_is_an_error_with_its_place() {
+    fn a_misspelt_setting_is_an_error_with_its_place() {
         for (text, at, word) in [
-            ("grant = true\nscop = []\n", Some(13), "scop"),
-            ("[[scope]]\npath = \"src\"\nrights = \"read\"\n", Some(18), "must begin with"),
-            ("[[scope]]\npath = \"/a/../b\"\nrights = \"read\"\n", Some(18), "`..`"),
-            ("profile = \"worktre\"\n", Some(11), "unknown profile"),
-            ("[policy.gate-tampering]\nenabled = false\n", None, "gate-tampering"),
-            ("[[rule]]\nmessage = \"x\"\n", Some(20), "names no"),
-            ("[policy.secret-file]\nopen = [\"a/.env\"]\n", Some(30), "must begin with"),
-            ("[policy.secret-file]\nopen = [\"*\"]\n", Some(30), "names no file"),
+            ("grant = true\nscop = []\n", 13, "scop"),
+            ("[[scope]]\npath = \"src\"\nrights = \"read\"\n", 18, "must begin with"),
+            ("[[scope]]\npath = \"/a/../b\"\nrights = \"read\"\n", 18, "`..`"),
+            ("profile = \"worktre\"\n", 11, "unknown profile"),
+            ("[policy.gate-tampering]\nenabled = false\n", 8, "gate-tampering"),
+            ("[[rule]]\nmessage = \"x\"\n", 20, "names no"),
+            ("[policy.secret-file]\nopen = [\"a/.env\"]\n", 30, "must begin with"),
+            ("[policy.secret-file]\nopen = [\"*\"]\n", 30, "names no file"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.what.contains(word), "{text}: {error:?}");
-            if at.is_some() {
-                assert_eq!(error.at, at, "{text}: {error:?}");
-            }
+            assert_eq!(error.at, Some(at), "{text}: {error:?}");
         }
     }
 }

@@ -6,7 +6,7 @@
 //! ```
 //! # #[cfg(feature = "files")] {
 //! use toolgate_model::{ActivationState, Agent, Facts, Phase, Places, Ruleset, Run, Team};
-//! use toolgate_policies::{read, stack};
+//! use toolgate_policies::{Containable, read, stack};
 //!
 //! // A profile, and a layer on top of it.
 //! let layer = read("[rules]\ngit-clean = \"ask\"").unwrap();
@@ -35,7 +35,8 @@
 //!
 //! // Every policy is asked.
 //! let judges = settings.judges();
-//! let verdict = Ruleset::decide(&[settings.ruleset(&facts, &judges, false)], |_| false);
+//! let ruleset = settings.ruleset(&facts, &judges, ("generic", false), Containable::default());
+//! let verdict = Ruleset::decide(&[ruleset], |_| false);
 //! assert_eq!(verdict.decision().word(), "ask");
 //! assert!(verdict.explanation().ends_with("[destructive: git-clean]"));
 //! # }
@@ -52,6 +53,7 @@ mod append_only;
 mod ask_user_limit;
 mod checks;
 mod command;
+mod containment;
 mod coordinator_write;
 mod create_only_log;
 mod custom_rule;
@@ -107,12 +109,16 @@ mod pattern;
 mod project;
 
 pub use activation::{Activation, Inactive};
+pub use containment::{
+    ContainWhen, Containable, Containment, ContainmentLevel, ContainmentNetwork, ContainmentSettings,
+    DeniedInside, FoundOutside, MAKE_FIRST, Outside, Wanted, denied_in_output, explain_denied, scope_entry,
+};
 pub use custom_rule::Rule;
 pub use destructive::CommandRule;
 pub use gate_tampering::{asked_names, denied_names};
 pub use grant::{GRANTEES, Grant};
 #[cfg(feature = "files")]
-pub use layers::{Layer, LayerError, PROFILES, profile, read, read_noting, stack};
+pub use layers::{Layer, LayerError, PROFILES, profile, read, read_noting, read_of_project, stack};
 pub use mcp_secret::hard_coded;
 pub use outside_scope::{Rights, ScopeEntry};
 pub use packs::PACKS;

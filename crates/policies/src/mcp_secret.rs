@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_they_hold() {
+    fn names_of_secrets_are_told_from_other_names() {
         for name in ["API_KEY", "apiKey", "X-Api-Key", "GITHUB_TOKEN", "Authorization", "--password", "key"] {
             assert!(names_secret(name), "{name}");
         }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_in_plain_text_is_none_of_the_others() {
+    fn a_plain_value_is_told_from_references_and_placeholders() {
         for value in [
             "hunter2",
             "Bearer 12ab34cd",
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_handed_to_a_server_is_looked_at() {
+    fn hard_coded_secrets_for_a_server_are_found() {
         for (json, names) in [
             (r#"{"mcpServers":{"x":{"env":{"API_KEY":"12ab34cd"}}}}"#, vec!["API_KEY"]),
             (r#"{"mcpServers":{"x":{"env":{"API_KEY":"${API_KEY}"}}}}"#, vec![]),

@@ -125,13 +125,13 @@ fn is_above_root(place: &Resolved, places: &Places) -> bool {
     above && !closed
 }
 
-impl OutsideScope<'_> {
-    fn rights(&self, path: &Path, places: &Places) -> Rights {
+impl<'s> OutsideScope<'s> {
+    pub(crate) fn rights(&self, path: &Path, places: &Places) -> Rights {
         self.entry(path, places).map_or(Rights::None, |entry| entry.rights)
     }
 
     /// The entry that counts for a path.
-    fn entry(&self, path: &Path, places: &Places) -> Option<&ScopeEntry> {
+    pub(crate) fn entry(&self, path: &Path, places: &Places) -> Option<&'s ScopeEntry> {
         let probe = Probe::new(path, places);
         let mut best = (0, None);
         for entry in self.entries {

@@ -117,7 +117,7 @@ mod tests {
     use toolgate_model::{Member, Places, Team};
 
     #[test]
-    fn a_reviewer_may_lock_out_and_do_no_more() {
+    fn a_reviewer_may_add_a_lockout_and_nothing_else() {
         let places = Places::default();
         let reviewers = ["Lead".to_owned()];
         let denied = |role: &str, command: &str| {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_is_open_and_changing_is_not() {
+    fn only_our_reading_commands_count_as_reading() {
         for (command, open) in [
             ("toolgate", true),
             ("toolgate --version", true),

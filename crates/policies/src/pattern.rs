@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_covers_its_place_and_what_is_below() {
+    fn a_pattern_covers_its_place_and_everything_below() {
         for (pattern, path, depth) in [
             ("/", "/x", Some(0)),
             ("/usr", "/usr/lib/x", Some(1)),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forbidden_is_forbidden_in_every_spelling() {
+    fn a_forbidden_name_is_matched_in_every_spelling() {
         for name in [".claude", ".CLAUDE", ".cl\u{200c}aude", ".claude ", ".claude."] {
             for file in ["hooks.json", "hoo\u{212a}s.json", "hook\u{17f}.json"] {
                 let path = format!("/r/{name}/{file}");
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcards() {
+    fn a_star_matches_any_part_of_a_name() {
         for (pattern, name, fits) in [
             ("*", "x", true),
             ("a*", "abc", true),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_cannot_be_meant_is_told() {
+    fn a_malformed_pattern_is_refused_with_a_reason() {
         for right in ["/", "/usr/*", "~/.ssh", "~", "**/.env", "{worktree}", "{worktree}/src", "{team}/log/"]
         {
             assert_eq!(check(right), Ok(()), "{right}");

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn only_guarded_places_are_looked_at() {
+    fn only_guarded_places_are_searched() {
         let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         let guards = PrivateContent {
             guard: vec![
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_that_guards_nothing_is_a_mistake() {
+    fn a_guard_that_guards_nothing_is_an_error() {
         let checked = |guard| PrivateContent { guard: vec![guard], safe_emails: Vec::new() }.check();
         assert_eq!(checked(guard(&["**/.squad"])), Ok(()));
         assert!(checked(guard(&[])).is_err());

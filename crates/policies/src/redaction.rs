@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_layers_the_stricter_word_counts() {
+    fn of_several_layers_the_strictest_setting_wins() {
         let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
         let mild = Redaction {
             secrets: Secrets::Core,
@@ -178,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_says_the_same_changes_nothing() {
+    fn a_repeated_layer_changes_nothing() {
         let one = Redaction { pattern: vec![own("x")], ..Redaction::default() };
         assert_eq!(Redaction::of_all([&one]), one);
         assert_eq!(Redaction::of_all([&one, &one, &one]), one);
     }
 
     #[test]
-    fn without_a_layer_everything_that_is_known_is_taken_out() {
+    fn without_a_layer_every_known_secret_is_redacted() {
         let usual = Redaction::of_all([]);
         assert_eq!(usual, Redaction::default());
         assert_eq!((usual.secrets, usual.emails, usual.entropy), (Secrets::All, Emails::Unlisted, true));
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     #[cfg(feature = "files")]
-    fn an_own_pattern_needs_no_replacement() {
+    fn a_pattern_without_a_replacement_gets_the_usual_mark() {
         let written: Redaction = toml::from_str("[[pattern]]\npattern = \"EMP-[0-9]+\"\n").unwrap();
         assert_eq!(written.pattern, [own("EMP-[0-9]+")]);
         assert_eq!(own("x").replacement, "[REDACTED]");

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_policy_has_its_manual_and_names_itself() {
+    fn every_policy_has_a_manual_and_finds_under_its_own_id() {
         assert!(POLICIES.is_sorted_by_key(|policy| policy.id));
         for policy in POLICIES.iter() {
             let doc = policy.doc();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn every_policy_is_called_like_its_file() {
+    fn every_policy_is_named_after_its_file() {
         for (module, id) in ROWS {
             assert_eq!(module.replace('_', "-"), *id);
         }

@@ -148,7 +148,7 @@ mod tests {
     use crate::tests::{place, used};
 
     #[test]
-    fn a_name_is_lost_whatever_the_registry_looks_like() {
+    fn a_lost_name_is_found_in_every_form_of_registry() {
         let text = |text: &str| After::Text(text.to_owned());
         for (before, after, wanted) in [
             (r#"{"kane":{}}"#, text(r#"{"kane":{"status":"retired"},"ash":{}}"#), None),

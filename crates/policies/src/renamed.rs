@@ -99,7 +99,7 @@ mod tests {
     use crate::{Settings, read, read_noting};
 
     #[test]
-    fn old_keys_mean_what_the_new_ones_mean_and_are_named() {
+    fn old_keys_are_read_as_the_new_ones_and_noted() {
         for (old, new, note) in [
             ("[telling]\nburst = 3", "[notices]\nburst = 3", "`telling` is now `notices`"),
             (
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_was_allowed_does_not_open_the_whole() {
+    fn allowing_a_part_of_a_merged_rule_does_not_allow_the_whole() {
         for part in ["system-sysctl-set", "system-sysctl"] {
             let layer = read_noting(&format!("[policy.destructive]\nallow = [\"{part}\"]")).unwrap();
             assert!(
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_an_old_key_is_an_error_as_with_a_new_one() {
+    fn a_wrong_value_of_an_old_key_is_an_error() {
         for (text, complaint) in [
             ("[activation]\nroot_env = \"X\"\nroot-env = \"Y\"", "both are set"),
             ("[activation]\nroot_env = 3", "invalid type"),

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_word_has_its_decision() {
+    fn each_response_has_a_word_and_an_objection() {
         for (response, word, decision) in [
             (Response::Allow, "allow", None),
             (Response::Ask, "ask", Some(Decision::Ask)),

@@ -112,6 +112,14 @@ pub(crate) fn check(settings: &Settings, elsewhere: &BTreeSet<String>) -> Result
     Ok(())
 }
 
+/// The ids in `[rules]` that no rule has: none of a pack, none of these settings, and none in `elsewhere`.
+#[cfg(feature = "files")]
+pub(crate) fn unknown_ids(settings: &Settings, elsewhere: &BTreeSet<String>) -> Vec<String> {
+    let own = own_ids(settings);
+    let is_known = |id: &str| find(id).is_some() || own.contains(id) || elsewhere.contains(id);
+    settings.rules.0.keys().filter(|id| !is_known(id)).cloned().collect()
+}
+
 /// The ids that these settings give to rules of their own.
 pub(crate) fn own_ids(settings: &Settings) -> BTreeSet<&str> {
     let commands = settings.command.iter().map(OwnRule::id);
@@ -162,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn only_rules_that_there_are_can_be_switched() {
+    fn only_existing_rules_outside_the_floor_can_be_switched() {
         for right in [
             "[rules]\ngit-checkout-paths = \"ask\"",
             "[rules]\nmkfs = \"deny\"",

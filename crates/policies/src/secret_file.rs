@@ -37,13 +37,13 @@
 //! whose secrets only the administrator can read, or from above the home, which `outside-scope` closes in all profiles
 //! but those that open everything.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{
-    Access, Decision, Facts, Finding, FindingKind, NodeKind, Policy, Reach, SecretName, Use, base_name,
-    secret_name, shorten,
+    Access, Decision, Facts, Finding, FindingKind, NodeKind, Places, Policy, Reach, SecretName, Use,
+    base_name, secret_name, shorten,
 };
 
 use crate::pattern::{self, Probe};
@@ -292,6 +292,33 @@ impl SecretFile {
     }
 }
 
+/// The places of keys and credentials that a session knows by name, and what is public among them: each has rights of its own.
+pub(crate) fn secret_places(places: &Places) -> Vec<PathBuf> {
+    let named = PLACES.iter().chain(PUBLIC).flat_map(|place| pattern::literal_places(place, places));
+    named.map(|place| place.physical).collect()
+}
+
+impl SecretFile {
+    /// Whether a program may not read what is at a path, by where that lies.
+    pub(crate) fn closes(&self, path: &Path, places: &Places) -> bool {
+        let probe = Probe::new(path, places);
+        let covered = |patterns: &[&str]| patterns.iter().any(|pattern| probe.forbidden_by(pattern));
+        let opened = || self.places().any(|open| probe.covered_by(open).is_some());
+        covered(PLACES) && !covered(PUBLIC) && !opened()
+    }
+
+    /// The places that the settings open, as far as they can be named.
+    pub(crate) fn opened_places(&self, places: &Places) -> Vec<PathBuf> {
+        let named = self.places().flat_map(|open| pattern::literal_places(open, places));
+        named.map(|place| place.physical).collect()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn opening(open: &[&str]) -> SecretFile {
+        SecretFile { open: open.iter().map(|open| (*open).to_owned()).collect() }
+    }
+}
+
 fn is_bare(open: &str) -> bool {
     !open.contains(['/', '~', '{'])
 }
@@ -379,7 +406,7 @@ mod tests {
     use toolgate_model::{Places, Team, Trouble};
 
     #[test]
-    fn a_path_that_leads_nowhere_is_judged_by_its_name() {
+    fn an_unresolved_path_is_judged_by_its_name() {
         let (places, team) = (Places::default(), Team::default());
         let denied = |open: &[&str], access, text: &'static str| {
             let policy = SecretFile { open: open.iter().map(ToString::to_string).collect() };

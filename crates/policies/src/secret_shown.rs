@@ -77,7 +77,7 @@ mod tests {
     use toolgate_model::{Node, NodeId, Place};
 
     #[test]
-    fn only_regular_files_of_the_worktree_are_looked_at() {
+    fn only_reads_of_regular_files_in_the_worktree_are_searched() {
         let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         let seeks = |policy: &SecretShown, access, path: &str, kind| {
             let id = NodeId { device: 0, inode: 1 };

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Facts, Finding, FindingKind, Places, Ruleset, ToolRule, Use, Wording, shorten};
+use toolgate_model::{
+    Facts, Finding, FindingKind, Places, Ruleset, Sandboxing, ToolRule, Use, Wording, shorten,
+};
 
 use crate::activation::Activation;
+use crate::containment::{Containable, ContainmentSettings};
 use crate::custom_rule::Rule;
 use crate::destructive::CommandRule;
 use crate::grant::Grant;
@@ -25,8 +28,8 @@ use crate::team::{Limit, LimitKind, Roles, TeamSettings};
 pub struct Settings {
     /// The shipped profile to start from: `worktree`, `worktree-strict`, `write-guard`, `ittybitty` …
     pub profile: Option<String>,
-    /// Where a call that nothing objects to is granted, so that the host asks nobody either: `false`, `true`, or a list
-    /// of hosts. A host in which a grant overrides what its user has forbidden (Copilot) has to be named.
+    /// Where a call that nothing objects to is granted, so that the host asks nobody either: `false`, `true`, `"contained"`
+    /// (what runs in a sandbox, and nothing else), or a list of hosts and `"contained"`. A host in which a grant overrides what its user has forbidden (Copilot) has to be named.
     pub grant: Grant,
     /// Whether there is nobody to be asked: what would be asked is then denied.
     pub unattended: bool,
@@ -48,6 +51,8 @@ pub struct Settings {
     pub tools: BTreeMap<String, ToolRule>,
     /// What is taken out of a tool's output before the model sees it.
     pub redaction: Redaction,
+    /// What a contained program may do besides what the scopes say.
+    pub containment: ContainmentSettings,
     /// Who works here, and whose the team's files are.
     pub team: TeamSettings,
     /// What agents in a role may do, by the role's name.
@@ -109,7 +114,15 @@ pub enum Relative {
 
 impl Settings {
     /// The policies of these settings, ready to be asked.
-    pub fn ruleset<'s>(&'s self, facts: &'s Facts<'s>, judges: &'s Judges<'s>, grants: bool) -> Ruleset<'s> {
+    ///
+    /// `host` is its id and whether a grant there overrides what its user has forbidden.
+    pub fn ruleset<'s>(
+        &'s self,
+        facts: &'s Facts<'s>,
+        judges: &'s Judges<'s>,
+        (host, overrides): (&str, bool),
+        containable: Containable,
+    ) -> Ruleset<'s> {
         // INVARIANT: the floor comes first, and nothing in the settings can leave it out.
         let mut policies = judges.floor();
         let inactive = self.inactive(facts);
@@ -117,12 +130,19 @@ impl Settings {
             Some(inactive) => policies.push(inactive),
             None => policies.extend(judges.settable()),
         }
+        let is_active = inactive.is_none();
+        let contained = self.grant.reaches_contained(host, overrides);
         Ruleset {
             policies,
             can_ask: !self.unattended,
-            grants: grants && inactive.is_none(),
+            grants: is_active && self.grant.reaches(host, overrides),
             wording: self,
             facts,
+            sandboxing: if is_active {
+                self.containment.sandboxing(facts, containable, contained)
+            } else {
+                Sandboxing::Unwanted
+            },
         }
     }
 
@@ -250,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_told() {
+    fn unusable_settings_are_refused_with_a_reason() {
         for (text, complaint) in [
             ("[policy.destructive]\npacks = [\"gti\"]", "unknown pack `gti`"),
             ("[[redaction.pattern]]\npattern = \"(\"", "the pattern `(` cannot be used"),
@@ -287,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_used_is_not_complained_of() {
+    fn usable_settings_are_accepted() {
         for text in [
             "",
             "[[redaction.pattern]]\npattern = \"EMP-[0-9]+\"",
@@ -302,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn no_list_is_longer_than_a_call_can_pay_for() {
+    fn lists_of_more_than_1000_entries_are_refused() {
         let mut rule = settings("[[rule]]\nmessage = \"no\"\nextensions = [\".md\"]");
         rule.rule[0].directories = vec!["x".into(); 999];
         assert_eq!(rule.check(), Ok(()));
@@ -330,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_in_words_of_your_own_has_its_places_filled_in() {
+    fn placeholders_in_a_users_message_are_filled_in() {
         let own = settings(
             "[messages]\noutside = \"{agent}|{tool}|{noun}|{path}|{root}|{detail}|{reason}|{instead}\"",
         );
@@ -363,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_to_be_known_is_known_by_the_settings() {
+    fn settings_ask_only_for_the_team_facts_they_need() {
         for (text, team, lockouts, history, of_question) in [
             ("", false, false, false, false),
             ("[team]\nmain = \"coordinator\"", true, false, false, false),
@@ -392,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_counts_only_where_something_is_limited() {
+    fn calls_are_counted_only_where_something_is_limited() {
         use LimitKind::{Call, Connect, Read, Run as Started, Write};
 
         let (places, team) = (Places::default(), Team::default());
@@ -413,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_policy_asks_for_is_looked_for() {
+    fn content_is_searched_only_for_what_a_policy_asks_for() {
         let squad = stack(Some("squad"), "", &[]).unwrap();
         let team = ["/r/.squad", "/r/.ai-team"].map(Place::plain).into();
         let places = Places { root: Some(Place::plain("/r")), team, ..Places::default() };
@@ -449,8 +469,10 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_steps_back_says_why_and_keeps_its_floor() {
-        let own = settings("[activation]\nmodes = [\"tui\"]\nskip-untrusted = true\nroot-env = \"WORKTREE\"");
+    fn an_inactive_gate_says_why_and_keeps_its_floor() {
+        let own = settings(
+            "grant = true\n[activation]\nmodes = [\"tui\"]\nskip-untrusted = true\nroot-env = \"WORKTREE\"",
+        );
         let (team, nowhere) = (Team::default(), Places::default());
         let places = Places { root: Some(Place::plain("/r")), ..Places::default() };
         let mode = |mode: &str| ActivationState { mode: Some(mode.into()), ..ActivationState::default() };
@@ -467,7 +489,10 @@ mod tests {
             let outside = used(Access::Write, Ok(place("/elsewhere/a")));
             let mut call = Facts { activation, uses: vec![outside], ..facts("Write", places, &team) };
             let judges = own.judges();
-            let verdict = Ruleset::decide(&[own.ruleset(&call, &judges, true)], |_| false);
+            let verdict = Ruleset::decide(
+                &[own.ruleset(&call, &judges, ("generic", false), Containable::default())],
+                |_| false,
+            );
             let expected = if why.is_some() { Decision::Allow } else { Decision::Deny };
             assert_eq!(verdict.decision(), expected, "{}", verdict.explanation());
             if let Some(why) = why {
@@ -475,7 +500,10 @@ mod tests {
                 assert!(!verdict.granted(), "what is not judged is not vouched for");
             }
             call.uses = vec![used(Access::Write, Ok(place("/dev/sda")))];
-            let verdict = Ruleset::decide(&[own.ruleset(&call, &judges, true)], |_| false);
+            let verdict = Ruleset::decide(
+                &[own.ruleset(&call, &judges, ("generic", false), Containable::default())],
+                |_| false,
+            );
             assert_eq!(verdict.decision(), Decision::Deny, "the floor");
         }
     }

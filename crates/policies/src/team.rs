@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_rule_names_the_owner_in_its_path() {
+    fn a_file_rule_reads_the_owner_from_the_path() {
         let rule = |path: &str| FileRule { path: path.into(), ..FileRule::default() };
         let history = rule("agents/{name}/history.md");
         assert_eq!(history.about("agents/ripley/history.md"), Some((Some("ripley"), 3)));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_told() {
+    fn malformed_roles_and_teams_are_refused() {
         let many = |count: usize| vec!["x".to_owned(); count];
         assert!(Role { not_tools: many(1000), ..Role::default() }.check().is_ok());
         assert!(Role { not_tools: many(1001), ..Role::default() }.check().is_err());
@@ -283,7 +283,7 @@ mod tests {
     /// The sentences that a squad's agents and its manual know, to the letter.
     #[test]
     #[cfg(feature = "files")]
-    fn a_squad_is_told_in_its_own_words() {
+    fn the_squad_profile_holds_the_squads_own_sentences() {
         let squad = crate::profile("squad").unwrap();
         for sentence in [
             "Coordinator cannot write domain artifacts. Route to an agent via task tool.",

@@ -141,7 +141,7 @@ mod tests {
     use toolgate_model::{Places, Team};
 
     #[test]
-    fn every_single_command_has_to_be_listed() {
+    fn every_program_of_a_command_has_to_be_listed() {
         let (places, team) = (Places::default(), Team::default());
         let call = |command: &'static str| Facts {
             command: Some(command),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_whose_programs_are_not_all_known_is_on_no_list() {
+    fn a_command_with_an_unknown_program_is_not_covered_by_a_list() {
         let (places, team) = (Places::default(), Team::default());
         let list = ["Bash(git:*)".to_owned()];
         let covered = |command: &'static str, gap| {

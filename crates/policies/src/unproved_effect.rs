@@ -162,12 +162,20 @@ impl Policy for UnprovedEffect {
             // Most gaps are allowed ones, and need no words.
             let Some(decision) = response.objection() else { continue };
             let (reason, instead) = words_for(unknown);
-            findings.push(
-                Finding::new("unproved-effect", decision, FindingKind::Unproved)
-                    .because(reason)
-                    .instead(instead),
-            );
+            let finding = Finding::new("unproved-effect", decision, FindingKind::Unproved)
+                .because(reason)
+                .instead(instead);
+            findings.push(if is_containable(unknown) { finding.containable() } else { finding });
         }
+    }
+}
+
+/// Whether a sandbox can judge it when it runs. What is more than can be followed was made to be that. What bash would not read may
+/// end the text that a host puts around it (`)` in a subshell), and go on outside of what we launch.
+fn is_containable(unknown: &Unknown<'_>) -> bool {
+    match unknown {
+        Unknown::Shell { gap, .. } => !matches!(gap, Gap::Missing | Gap::Bounds | Gap::Syntax),
+        Unknown::Tool(_) | Unknown::McpTool(_) => false,
     }
 }
 
@@ -196,7 +204,7 @@ mod tests {
     use toolgate_model::{Places, Team};
 
     #[test]
-    fn every_gap_has_its_own_word_and_shell_is_one_for_all() {
+    fn every_gap_has_its_own_response_and_shell_overrides_all() {
         use Response::{Allow, Ask, Deny};
         let own = UnprovedEffect::default();
         let all = UnprovedEffect { shell: Some(Allow), ..UnprovedEffect::default() };
@@ -220,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_says_what_is_not_known_and_where() {
+    fn a_gap_is_described_with_its_place() {
         let (places, team) = (Places::default(), Team::default());
         let strict = UnprovedEffect { shell: Some(Response::Deny), ..UnprovedEffect::default() };
         let told = |gap, text: &str, via| {

@@ -112,7 +112,7 @@ mod tests {
     use toolgate_model::{Origin, Places, Run, Team};
 
     #[test]
-    fn what_a_list_deletes_is_asked_about_and_what_find_deletes_is_its_own_matter() {
+    fn deleting_the_worktree_is_denied_asked_about_in_xargs_and_left_to_find() {
         let team = Team::default();
         let places = Places {
             root: Some(Place::plain("/work/alpha")),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn globs_that_name_a_part() {
+    fn a_glob_names_a_part_if_it_has_a_fixed_letter() {
         for (text, part) in [
             ("*", false),
             ("./*", false),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_over_the_worktree() {
+    fn paths_at_or_above_the_worktree_are_recognized() {
         let root = Place::plain("/work/alpha");
         for (path, over) in [
             ("/work/alpha", true),

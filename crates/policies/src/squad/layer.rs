@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_roster_and_a_table_are_added_to_what_the_profile_says() {
+    fn a_roster_and_a_table_are_added_to_the_profile() {
         let governance = "## Source of Truth\n\
             | File | Status | Who May Write | Who May Read |\n|---|---|---|---|\n\
             | `.squad/agents/{name}/notes.md` | Append-only | Owning agent, Scribe | Kane |\n\
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_the_teams_directory_makes_no_rule() {
+    fn a_path_outside_the_team_directory_makes_no_rule() {
         for path in
             ["docs/api.md", ".squad/", ".squad", ".squad/../x.md", ".squad/a//b", ".squad/**", ".squadron/x"]
         {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_squads_words_mean_what_the_gates_own_words_mean() {
+    fn policies_json_means_the_same_as_our_own_settings() {
         let config = PolicyConfig::read(
             r#"{
                 "shellBlocklist": {

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_as_code_or_not_at_all_is_no_table() {
+    fn a_table_in_code_or_in_a_comment_is_not_read() {
         let table = "| Name | Role |\n|---|---|\n| a | b |\n";
         for text in [
             format!("```\n{table}```\n"),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_bar_belongs_to_its_cell_and_a_bare_one_makes_the_row_doubtful() {
+    fn an_escaped_bar_is_kept_in_its_cell_and_a_bare_one_empties_the_row() {
         let table = tables("|File|Status|Note|\n|--|--|--|\n|`a\\|b`|c|d|\n|a|b|c|d|\n|a|\n").remove(0);
         let row = |at: usize| [0, 1, 2].map(|column| table.cell(&table.rows[at], column));
         assert_eq!(row(0), ["`a|b`", "c", "d"]);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_have_levels() {
+    fn headings_are_read_with_their_levels() {
         let levels =
             |text: &str| sections(text).iter().skip(1).map(|section| section.level).collect::<Vec<_>>();
         assert_eq!(levels("# a\n##b\n ###  c ###\n    # d\n####### e\n##\n"), [1, 3, 2]);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_taken_off() {
+    fn markdown_marks_are_removed_from_names() {
         assert_eq!(undressed("**[Kane](agents/kane.md)** of `x`"), "Kane of x");
         assert_eq!(undressed("[a](b"), "a");
         assert!(says("\u{1f464} Human (PM)", &["human"]) && !says("Humanizer", &["human"]));

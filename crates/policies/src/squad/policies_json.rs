@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_as_without_a_file() {
+    fn missing_members_have_their_default_values() {
         let usual = PolicyConfig::default();
         for text in [
             "{}",
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_that_is_made_has_every_member() {
+    fn the_default_file_has_every_member() {
         let wanted = r#"{
   "shellBlocklist": {
     "enabled": true,
@@ -555,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn a_mistake_is_named_with_its_line() {
         let entry = r#"{"pattern": "x", "replacement": "é"}"#;
         let many = format!("{{\"piiScrubbing\": {{\n\"customPatterns\": [{}]}}}}", [entry; 201].join(","));
         for (text, line, words) in [
@@ -641,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_and_its_texts_have_bounds() {
+    fn a_file_or_a_pattern_that_is_too_long_is_refused() {
         let (line, what) = wrong(&" ".repeat(LONGEST_FILE + 1));
         assert!(line == 0 && what.contains("1048577 bytes"), "{what}");
         assert!(pattern(&"x".repeat(400)).is_ok());
@@ -652,7 +652,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_means_what_javascript_means_by_it_or_is_refused() {
+    fn a_pattern_that_javascript_reads_differently_is_refused() {
         for good in [
             r"git\s+push",
             r"^npm publish$",
@@ -696,7 +696,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_floor_forbids_is_told() {
+    fn settings_against_the_floor_are_noted() {
         let text = r#"{"shellBlocklist": {"enabled": false}, "piiScrubbing": {"enabled": false,
             "excludePatterns": ["@corp.test", "corp.test", ".*@corp.test", "a@b@c.test", "@.test", "x"]}}"#;
         let notes = PolicyConfig::read(text).unwrap().notes();
@@ -708,14 +708,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused_in_its_bounds(text in "[\\[\\]{}\",:a-c0-9.\\-\\\\ \né]{0,200}") {
+        fn an_error_in_any_text_has_a_place_at_a_character(text in "[\\[\\]{}\",:a-c0-9.\\-\\\\ \né]{0,200}") {
             if let Err(LayerError { at, .. }) = PolicyConfig::read(&text) {
                 prop_assert!(at.is_none_or(|at| text.is_char_boundary(at)));
             }
         }
 
         #[test]
-        fn any_pattern_is_checked(text in "[\\[\\]{}()?<>=!|*+.^$:,a-ckpbz0-9\\\\\\-é]{0,60}") {
+        fn any_accepted_pattern_compiles(text in "[\\[\\]{}()?<>=!|*+.^$:,a-ckpbz0-9\\\\\\-é]{0,60}") {
             if check_foreign_pattern(&text).is_ok() {
                 prop_assert!(regex_lite::Regex::new(&text).is_ok());
             }

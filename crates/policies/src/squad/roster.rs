@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_are_found_in_the_three_tables() {
+    fn agents_are_read_from_three_tables_of_the_roster() {
         let text = "# Crew\n\n| Name | Role |\n|---|---|\n| Mother | Ship |\n\n\
             ## COORDINATOR\n\n|Name|Role|Notes|\n|:-|-:|-|\n|Bridge|Coordinator|hands out work|\n\n\
             ## Members ##\r\n\r\n| Status | Role | Name |\r\n|---|---|---|\r\n| on duty | Back-End  Dev | **Kane** |\r\n\
@@ -119,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn who_heads_the_squad_needs_no_role_to_be_its_coordinator() {
+    fn an_agent_in_the_coordinator_table_is_the_coordinator() {
         let text = "## Coordinator\n| Name | Notes |\n|---|---|\n| Bridge | x |\n";
         assert_eq!(pairs(text), [("bridge".to_owned(), COORDINATOR.to_owned())]);
     }
 
     #[test]
-    fn people_and_those_who_left_are_no_agents() {
+    fn humans_retired_and_nameless_members_are_not_agents() {
         let row = |name: &str, role: &str, status: &str| {
             named(&format!(
                 "## Members\n| Name | Role | Status |\n|---|---|---|\n| {name} | {role} | {status} |\n"
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_roster_gives_nobody() {
+    fn a_text_without_a_members_table_gives_no_agents() {
         for text in [
             "",
             "\n\n",
@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_gives_names_that_can_be_compared(
+        fn names_from_any_text_are_plain_and_bounded(
             text in "(## Members\n\\|Name\\|Role\\|\n\\|-\\|-\\|\n)?[|\\-:#`~ \n\\\\a-cN{}<>!é\u{1f464}]{0,300}",
         ) {
             for entry in roster(&text) {

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_named_at_the_head_of_a_phrase_may_write() {
+    fn agents_named_at_the_head_of_a_phrase_may_write() {
         for (cell, wanted) in [
             ("Coordinator", &["Coordinator"][..]),
             ("**Squad** (Coordinator) — adds lines", &["Coordinator"]),
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_word_gives_a_right() {
+    fn no_other_word_gives_the_right_to_write() {
         for cell in [
             "",
             "—",
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_only_read_may_read() {
+    fn read_only_phrases_give_the_right_to_read() {
         assert_eq!(found_in("All agents (read-only)", Right::Read), ["Everyone"]);
         assert_eq!(found_in("Kane reads at the start; owning agent is told", Right::Read), ["Owner", "kane"]);
         assert_eq!(found_in("Coordinator, some other agent (read-only)", Right::Read), ["Coordinator"]);
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_a_rule() {
+    fn each_row_of_the_table_is_a_rule() {
         let text = "# Rules\n| File | Who May Write |\n|-|-|\n| `no` | Kane |\n\
             ## The SOURCE of Truth, in short\n\n| Who | May |\n|-|-|\n| Kane | all |\n\n\
             ### Files\n| Who may read | Status | FILE | Who May Write |\n|:-|-|-|-|\n\
@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn without_its_heading_or_its_columns_there_are_no_rules() {
+    fn a_table_without_its_heading_or_columns_gives_no_rules() {
         for text in [
             "",
             "| File | Who May Write |\n|-|-|\n| a | Kane |\n",
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_read_to_its_end() {
+    fn a_long_text_gives_a_bounded_number_of_rules() {
         let start = "## Members\n# Source of Truth\n| File | Who May Write |\n|-|-|\n| `a` | ";
         let table = "\n# Source of Truth\n| File | Who May Write |\n|-|-|\n";
         let row = "all agents, not kane and (scribe |\n| `a` | ";
@@ -575,7 +575,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_cell_names_only_those_who_stand_in_it(
+        fn any_cell_gives_rights_only_to_names_it_contains(
             cell in "((all agents|kane|scribe|owner|coordinator|not|and|,|;|\\(|\\)|—|may|read-only|the|x|\\.|/|`|é) ?){0,12}",
         ) {
             for right in [Right::Write, Right::Read] {
@@ -587,7 +587,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_gives_rules_with_paths(text in "(# Source of Truth\n\\|File\\|Who May Write\\|\n\\|-\\|-\\|\n)?[|`/.\\-:# \n\\\\a-cé(),;{}]{0,300}") {
+        fn rules_from_any_text_have_a_path(text in "(# Source of Truth\n\\|File\\|Who May Write\\|\n\\|-\\|-\\|\n)?[|`/.\\-:# \n\\\\a-cé(),;{}]{0,300}") {
             for rule in ownership(&text, &crew()) {
                 prop_assert!(!rule.path.is_empty());
             }

@@ -1,0 +1,606 @@
+//! What a contained program may do: the words of `[containment]`, and the policies' scopes as terms that a kernel can hold.
+//!
+//! Not a policy: it objects to nothing that can be contained. What the policies say about a path that a call names is said here about every path,
+//! for a program whose paths nobody knows beforehand.
+
+mod denied;
+mod output;
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{Facts, Finding, FindingKind, Gap, Origin, Place, Places, Run, Sandboxing, Unknown};
+
+use crate::gate_tampering::{asked_names, denied_names};
+use crate::outside_scope::{OutsideScope, Rights};
+use crate::pattern;
+use crate::response::Response;
+use crate::secret_file::secret_places;
+use crate::settings::Settings;
+
+pub use denied::{DeniedInside, FoundOutside, MAKE_FIRST, Outside, Wanted, scope_entry};
+use denied::{Reasons, Why};
+pub use output::{denied_in_output, explain_denied};
+
+/// `[containment]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct ContainmentSettings {
+    /// Which shell commands run in a sandbox.
+    pub when: ContainWhen,
+    /// What becomes of a command that should run in a sandbox and cannot. Left out: a person is asked where the kernel
+    /// cannot contain it; where the host cannot be made to run it so, it is judged as if it were not to be contained.
+    pub uncontainable: Option<Response>,
+    /// The least that has to be enforced. Where the kernel gives less, nothing runs.
+    pub require: ContainmentLevel,
+    /// What may be reached over the network.
+    pub network: ContainmentNetwork,
+    /// Directories whose files may be read, and written to a private layer that the user's own programs never see: the caches and
+    /// stores that builds fill. Left out: those of the common tools.
+    pub caches: Option<Vec<String>>,
+    /// Variables that are taken out of the environment besides those that are known to hold tokens or sockets. A `*` stands
+    /// for any part of a name.
+    pub drop_variables: Vec<String>,
+    /// Variables that stay, though they would be taken out.
+    pub keep_variables: Vec<String>,
+    /// How long a command may run, in seconds; 0: as long as it wants.
+    pub seconds: u64,
+    /// How many processes the user may have in all; 0: as many as the system allows.
+    pub processes: u64,
+    /// How much memory one process may map, in MiB; 0: as much as there is.
+    pub memory: u64,
+    /// How large one file may become, in MiB; 0: as large as it wants.
+    pub file_size: u64,
+}
+
+/// Which shell commands run in a sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ContainWhen {
+    /// None.
+    Never,
+    /// Those of which anything is not proved, or whose proof rests on a script: builds, tests, programs that nobody described.
+    #[default]
+    Unproved,
+    /// All. Then a hole in the analysis is no hole in the gate.
+    Always,
+}
+
+/// Whether a call can be run in a sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Containable {
+    /// Nobody has looked: the call is judged by what is known of it alone.
+    #[default]
+    NotConsidered,
+    /// It can.
+    Yes,
+    /// The host cannot be made to run it so.
+    NotByHost,
+    /// There is no directory to contain it in.
+    NoRoot,
+    /// The kernel has no Landlock.
+    NotByKernel,
+}
+
+impl ContainmentSettings {
+    /// What these settings say about running a call in a sandbox. `grants`: a contained call is granted.
+    pub(crate) fn sandboxing(&self, facts: &Facts<'_>, containable: Containable, grants: bool) -> Sandboxing {
+        let is_wanted = match self.when {
+            ContainWhen::Never => false,
+            ContainWhen::Unproved => !facts.unknown.iter().all(is_own_command) || rests_on_files(facts),
+            ContainWhen::Always => true,
+        };
+        if facts.command.is_none() || !is_wanted {
+            return Sandboxing::Unwanted;
+        }
+        let (why, usual) = match containable {
+            Containable::NotConsidered => return Sandboxing::Unwanted,
+            Containable::Yes => return Sandboxing::Wanted { grants },
+            Containable::NotByHost => ("its host cannot be made to run it in a sandbox", Response::Allow),
+            Containable::NoRoot => ("there is no directory to contain it in", Response::Ask),
+            Containable::NotByKernel => {
+                ("this kernel has no Landlock, so there is no sandbox", Response::Ask)
+            }
+        };
+        let Some(decision) = self.uncontainable.unwrap_or(usual).objection() else {
+            return Sandboxing::Unwanted;
+        };
+        let finding = Finding::new("containment", decision, FindingKind::Unproved)
+            .because(format!("what this command does is not proved, and {why}"))
+            .instead("have a person approve it, or set `uncontainable` in [containment]");
+        Sandboxing::Impossible(Box::new(finding))
+    }
+}
+
+/// Whether it is a command of ours: `own-command` knows what each of them does, and none would find our state in a sandbox.
+fn is_own_command(unknown: &Unknown<'_>) -> bool {
+    matches!(unknown, Unknown::Shell { gap: Gap::Program, text, .. } if text == "toolgate")
+}
+
+/// Whether what is known of a command was read from a file that it runs.
+///
+/// Against whom: a program that an earlier call has left in the background. It may write the worktree, and could exchange a script
+/// between our look and the run. Then it would be out of its sandbox.
+fn rests_on_files(facts: &Facts<'_>) -> bool {
+    let of_runs = facts.runs.iter().filter_map(|run| run.origin.as_ref());
+    let mut origins = of_runs.chain(facts.uses.iter().filter_map(|used| used.origin.as_ref()));
+    origins.any(is_in_script) || facts.runs.iter().any(starts_file)
+}
+
+/// Whether an effect stands in the text of a file.
+fn is_in_script(origin: &Origin) -> bool {
+    let mut step = origin.via.as_deref();
+    while let Some(via) = step {
+        if !via.line.is_empty() {
+            return true;
+        }
+        step = via.before.as_deref();
+    }
+    false
+}
+
+/// Whether a program is a shell that reads a file, or a file that is no program of the system.
+fn starts_file(run: &Run) -> bool {
+    const SHELLS: &[&str] =
+        &["bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish", ".", "source"];
+    const SYSTEM: &[&str] = &["/usr/", "/bin/", "/sbin/", "/opt/", "/nix/", "/snap/"];
+    let is_shell = SHELLS.contains(&run.program.as_str());
+    let has_text = run.options.iter().any(|(name, _)| name == "-c");
+    let name = run.words.first().map_or("", String::as_str);
+    let is_of_system = SYSTEM.iter().any(|place| name.starts_with(place)) && !name.contains("/../");
+    (is_shell && !has_text) || (name.contains('/') && !is_of_system)
+}
+
+/// How much has to be enforced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ContainmentLevel {
+    /// Landlock and seccomp.
+    #[default]
+    Landlock,
+    /// Namespaces besides.
+    Full,
+}
+
+/// What may be reached over the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ContainmentNetwork {
+    /// Nothing outside of the sandbox.
+    None,
+    /// Everything: builds fetch what they need.
+    #[default]
+    All,
+}
+
+/// What builds fill.
+const CACHES: &[&str] = &[
+    "~/.cache",
+    "~/.cargo",
+    "~/.rustup",
+    "~/.npm",
+    "~/.pnpm-store",
+    "~/.local/share/pnpm",
+    "~/.yarn",
+    "~/.bun",
+    "~/.deno",
+    "~/go",
+    "~/.m2",
+    "~/.gradle",
+    "~/.nuget",
+    "~/.gem",
+    "~/.bundle",
+    "~/.composer",
+    "~/.hex",
+    "~/.mix",
+    "~/.ivy2",
+    "~/.cabal",
+    "~/.stack",
+    "~/.pub-cache",
+    "~/.julia",
+    "~/.local/share/uv",
+];
+
+/// Variables that hold tokens, or lead to sockets and programs that act for the person.
+const DROPPED: &[&str] = &[
+    "*TOKEN",
+    "*TOKEN_*",
+    "*SECRET*",
+    "*PASSWORD*",
+    "*PASSWD*",
+    "*PASSPHRASE*",
+    "*CREDENTIAL*",
+    "*API_KEY*",
+    "*APIKEY*",
+    "*ACCESS_KEY*",
+    "*PRIVATE_KEY*",
+    "*_AUTH",
+    "*AUTHTOKEN*",
+    "*_KEY",
+    "*_PASS",
+    "*_PAT",
+    "*_PWD",
+    "*_DSN",
+    "*_CONNECTION_STRING",
+    "DATABASE_URL",
+    "REDIS_URL",
+    "MONGO*_UR*",
+    "AWS_PROFILE",
+    "AWS_CONFIG_FILE",
+    "KUBECONFIG",
+    "DOCKER_HOST",
+    "DOCKER_CONFIG",
+    "CONTAINER_HOST",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "GIT_ASKPASS",
+    "GPG_AGENT_INFO",
+    "GNOME_KEYRING_*",
+    "DBUS_*",
+    "DISPLAY",
+    "WAYLAND_*",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+    "SESSION_MANAGER",
+    "ICEAUTHORITY",
+    "TMUX*",
+    "STY",
+    "ZELLIJ*",
+    "KITTY_*",
+    "WEZTERM_*",
+    "ALACRITTY_SOCKET",
+    "ITERM_*",
+    "NVIM*",
+    "VSCODE_*",
+    "CURSOR_*",
+    "JOURNAL_STREAM",
+    "NOTIFY_SOCKET",
+    "*_MESSAGING_SOCKET",
+    "LD_PRELOAD",
+    "LD_AUDIT",
+];
+
+/// What a program may do, said about places. Pure data; a sandbox enforces it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Containment {
+    /// The least that has to be enforced.
+    pub require: ContainmentLevel,
+    /// What may be reached over the network.
+    pub network: ContainmentNetwork,
+    /// Places and the rights there; the one that names the most of a path decides.
+    pub places: Vec<(PathBuf, Rights)>,
+    /// Files in writable places that must neither change nor appear.
+    pub pinned: Vec<PathBuf>,
+    /// Directories that get a private layer for what is written.
+    pub caches: Vec<PathBuf>,
+    /// What may be used up: seconds, processes, memory and the size of a file, each 0 for no limit.
+    pub limits: [u64; 4],
+    drop_variables: Vec<String>,
+    keep_variables: Vec<String>,
+    /// What is needed to say why something is denied.
+    reasons: Reasons,
+}
+
+impl Containment {
+    /// The terms under all layers: a place has the least rights that any of them gives it.
+    pub fn of(layers: &[(&Settings, &Places)]) -> Containment {
+        let layers = || layers.iter().copied();
+        let all = |of: fn(&ContainmentSettings) -> &Vec<String>| {
+            let words = layers().flat_map(|(layer, _)| of(&layer.containment).iter().cloned());
+            words.collect::<Vec<_>>()
+        };
+        // What every layer keeps.
+        let mut kept = layers().map(|(layer, _)| layer.containment.keep_variables.clone());
+        let first = kept.next().unwrap_or_default();
+        let keep_variables =
+            kept.fold(first, |one, other| one.into_iter().filter(|word| other.contains(word)).collect());
+        let any =
+            |wanted: fn(&ContainmentSettings) -> bool| layers().any(|(layer, _)| wanted(&layer.containment));
+        let least = |of: fn(&ContainmentSettings) -> u64| {
+            let limits = layers().map(|(layer, _)| of(&layer.containment));
+            limits.filter(|limit| *limit > 0).min().unwrap_or(0)
+        };
+        let mut named: Vec<PathBuf> = Vec::new();
+        for (layer, places) in layers() {
+            for entry in &layer.scope {
+                let literal = pattern::literal_places(&entry.path, places);
+                named.extend(literal.into_iter().map(|place| place.physical));
+            }
+            named.extend(secret_places(places));
+            named.extend(layer.policy.secret_file.opened_places(places));
+        }
+        named.sort();
+        named.dedup();
+        let rights = |path: &Path| {
+            let given = layers().map(|(layer, places)| rights_in(layer, places, path));
+            given.min_by_key(|(rights, _)| *rights).unwrap_or((Rights::None, Why::Scope))
+        };
+        let (places, why): (Vec<(PathBuf, Rights)>, Vec<Why>) = named
+            .into_iter()
+            .map(|path| {
+                let (rights, why) = rights(&path);
+                ((path, rights), why)
+            })
+            .unzip();
+        let reasons = Reasons::new(layers().next().map(|(_, places)| places), why);
+        let caches = layers().flat_map(|(layer, places)| {
+            let words: Vec<&str> = match &layer.containment.caches {
+                Some(own) => own.iter().map(String::as_str).collect(),
+                None => CACHES.to_vec(),
+            };
+            let found = words.into_iter().flat_map(|word| pattern::literal_places(word, places));
+            found.map(|place| place.physical).collect::<Vec<_>>()
+        });
+        let mut caches: Vec<PathBuf> = caches.filter(|path| rights(path).0 >= Rights::Read).collect();
+        caches.sort();
+        caches.dedup();
+        Containment {
+            require: if any(|settings| settings.require == ContainmentLevel::Full) {
+                ContainmentLevel::Full
+            } else {
+                ContainmentLevel::Landlock
+            },
+            network: if any(|settings| settings.network == ContainmentNetwork::None) {
+                ContainmentNetwork::None
+            } else {
+                ContainmentNetwork::All
+            },
+            pinned: layers().flat_map(|(_, places)| pinned(places)).collect(),
+            limits: [
+                least(|settings| settings.seconds),
+                least(|settings| settings.processes),
+                least(|settings| settings.memory),
+                least(|settings| settings.file_size),
+            ],
+            places,
+            caches,
+            drop_variables: all(|settings| &settings.drop_variables),
+            keep_variables,
+            reasons,
+        }
+    }
+
+    /// Whether a variable of this name stays in the environment.
+    pub fn keeps_variable(&self, name: &str) -> bool {
+        // Some programs take their variables in small letters.
+        let name = name.to_ascii_uppercase();
+        let fits = |word: &str| pattern::wildcard(word.to_ascii_uppercase().as_bytes(), name.as_bytes());
+        let dropped = DROPPED.iter().any(|word| fits(word));
+        let kept = self.keep_variables.iter().any(|word| fits(word));
+        !self.drop_variables.iter().any(|word| fits(word)) && (!dropped || kept)
+    }
+}
+
+/// The rights at a path under one layer, and why: those of its scope, and none where keys and credentials are kept.
+fn rights_in(layer: &Settings, places: &Places, path: &Path) -> (Rights, Why) {
+    if layer.policy.secret_file.closes(path, places) {
+        return (Rights::None, Why::Secret);
+    }
+    match OutsideScope::of(layer).entry(path, places) {
+        Some(entry) if !entry.id.is_empty() => (entry.rights, Why::Entry(entry.id.clone())),
+        Some(entry) => (entry.rights, Why::Scope),
+        None => (Rights::None, Why::Scope),
+    }
+}
+
+/// What agents may not write in a worktree, whether it is there or not. Names with a wildcard are left to the look at a call.
+fn pinned(places: &Places) -> Vec<PathBuf> {
+    let Some(root) = &places.root else { return Vec::new() };
+    // In a linked worktree `.git` is a file that says where the repository is. In a plain clone it is the repository.
+    let git: &[&str] = match &places.main {
+        Some(_) => &[".git"],
+        None => {
+            &[".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".git/info/attributes"]
+        }
+    };
+    let names = denied_names().chain(asked_names()).chain(git.iter().copied());
+    let inside = |place: &&Place| root.holds(&place.physical);
+    let own = places.own.iter().filter(inside).map(|place| place.physical.clone());
+    let mut pinned: Vec<PathBuf> =
+        names.filter(|name| !name.contains('*')).map(|name| root.physical.join(name)).chain(own).collect();
+    pinned.sort();
+    // A directory that is pinned has all of it pinned.
+    pinned.dedup_by(|later, earlier| later.starts_with(&*earlier));
+    pinned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outside_scope::ScopeEntry;
+    use crate::secret_file::SecretFile;
+
+    fn places() -> Places {
+        Places {
+            root: Some(Place::plain("/repo/wt")),
+            main: Some(Place::plain("/repo")),
+            home: Some(Place::plain("/home/u")),
+            own: vec![Place::plain("/home/u/.local/state/toolgate")],
+            ..Places::default()
+        }
+    }
+
+    fn layer(entries: &[(&str, Rights)]) -> Settings {
+        let entry = |(path, rights): &(&str, Rights)| ScopeEntry {
+            id: String::new(),
+            path: (*path).to_owned(),
+            rights: *rights,
+        };
+        Settings { scope: entries.iter().map(entry).collect(), ..Settings::default() }
+    }
+
+    fn rights_at(containment: &Containment, path: &str) -> Rights {
+        let covering = containment.places.iter().filter(|(place, _)| Path::new(path).starts_with(place));
+        covering
+            .max_by_key(|(place, _)| place.components().count())
+            .map_or(Rights::None, |(_, rights)| *rights)
+    }
+
+    #[test]
+    fn a_place_has_the_least_rights_that_any_layer_gives() {
+        let (one, other) = (
+            layer(&[("/usr", Rights::Read), ("{worktree}", Rights::Write), ("/data", Rights::Write)]),
+            layer(&[("/", Rights::Read), ("{worktree}", Rights::Write), ("{worktree}/logs", Rights::Read)]),
+        );
+        let places = places();
+        let both = Containment::of(&[(&one, &places), (&other, &places)]);
+        for (path, rights) in [
+            ("/usr/bin/env", Rights::Read),
+            ("/repo/wt/src", Rights::Write),
+            ("/repo/wt/logs/1", Rights::Read),
+            ("/data/x", Rights::Read),
+            ("/srv", Rights::None),
+            ("/repo/other", Rights::None),
+        ] {
+            assert_eq!(rights_at(&both, path), rights, "{path}");
+        }
+    }
+
+    #[test]
+    fn keys_are_closed_inside_of_what_is_open() {
+        let places = places();
+        let open = layer(&[("~/.cargo", Rights::Read), ("/etc", Rights::Read), ("~", Rights::Write)]);
+        let terms = Containment::of(&[(&open, &places)]);
+        for (path, rights) in [
+            ("/home/u/.cargo/registry", Rights::Read),
+            ("/home/u/.cargo/credentials.toml", Rights::None),
+            ("/home/u/.ssh/id_ed25519", Rights::None),
+            ("/home/u/notes", Rights::Write),
+            ("/etc/passwd", Rights::Read),
+            ("/etc/shadow", Rights::None),
+        ] {
+            assert_eq!(rights_at(&terms, path), rights, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_the_user_opens_is_open() {
+        let places = places();
+        let mut open = layer(&[("~/.aws", Rights::Read)]);
+        assert_eq!(rights_at(&Containment::of(&[(&open, &places)]), "/home/u/.aws/config"), Rights::None);
+        open.policy.secret_file = SecretFile::opening(&["~/.aws/config"]);
+        let terms = Containment::of(&[(&open, &places)]);
+        assert_eq!(rights_at(&terms, "/home/u/.aws/config"), Rights::Read);
+        assert_eq!(rights_at(&terms, "/home/u/.aws/credentials"), Rights::None);
+    }
+
+    #[test]
+    fn instructions_and_registrations_are_pinned_whether_they_are_there_or_not() {
+        let pinned = pinned(&places());
+        for name in [".claude/settings.json", ".codex", ".git", "toolgate.toml", ".mcp.json"] {
+            assert!(pinned.contains(&PathBuf::from("/repo/wt").join(name)), "{name}: {pinned:?}");
+        }
+        assert!(!pinned.contains(&PathBuf::from("/repo/wt/.codex/config.toml")));
+        assert!(pinned.iter().all(|path| path.starts_with("/repo/wt")));
+    }
+
+    #[test]
+    fn variables_with_tokens_and_sockets_are_dropped() {
+        let places = places();
+        let mut settings = layer(&[]);
+        settings.containment.drop_variables = vec!["COMPANY_*".to_owned()];
+        settings.containment.keep_variables = vec!["DATABASE_URL".to_owned(), "COMPANY_NAME".to_owned()];
+        let terms = Containment::of(&[(&settings, &places)]);
+        for (name, kept) in [
+            ("PATH", true),
+            ("LANG", true),
+            ("GITHUB_TOKEN", false),
+            ("github_token", false),
+            ("npm_config__authToken", false),
+            ("MYSQL_PWD", false),
+            ("PWD", true),
+            ("OLDPWD", true),
+            ("STRIPE_KEY", false),
+            ("AWS_SECRET_ACCESS_KEY", false),
+            ("OPENAI_API_KEY", false),
+            ("SSH_AUTH_SOCK", false),
+            ("DATABASE_URL", true),
+            ("COMPANY_NAME", false),
+            ("TOKENIZERS_PARALLELISM", true),
+        ] {
+            assert_eq!(terms.keeps_variable(name), kept, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_contained_when_it_is_not_proved_or_rests_on_a_script() {
+        use crate::tests::facts;
+        use std::rc::Rc;
+        use toolgate_model::{Team, Via};
+
+        let (places, team) = (places(), Team::default());
+        let run = |words: &[&str]| {
+            let mut run = Run::of(words.iter().map(|word| (*word).to_owned()).collect());
+            if words.contains(&"-c") {
+                run.options.push(("-c".to_owned(), None));
+            }
+            run
+        };
+        let of = |when, runs: Vec<Run>, unknown: Vec<Unknown<'static>>, containable| {
+            let settings = ContainmentSettings { when, ..ContainmentSettings::default() };
+            let facts = Facts { command: Some("x"), runs, unknown, ..facts("Bash", &places, &team) };
+            settings.sandboxing(&facts, containable, false)
+        };
+        let wanted = Sandboxing::Wanted { grants: false };
+        let inside = || {
+            let via = Some(Rc::new(Via { step: "x.sh:1".into(), line: ":".into(), before: None }));
+            Run { origin: Some(Origin { span: (0, 1), via }), ..run(&["true"]) }
+        };
+        for (runs, is_wanted) in [
+            (vec![run(&["git", "status"])], false),
+            (vec![run(&["/usr/bin/git", "status"])], false),
+            (vec![run(&["bash", "-c", "ls"])], false),
+            (vec![run(&["bash", "x.sh"])], true),
+            (vec![run(&["bash"])], true),
+            (vec![run(&[".", "./x.sh"])], true),
+            (vec![run(&["./x.sh"])], true),
+            (vec![run(&["/usr/../repo/wt/x"])], true),
+            (vec![run(&["make"]), inside()], true),
+        ] {
+            let found = of(ContainWhen::Unproved, runs.clone(), Vec::new(), Containable::Yes);
+            assert_eq!(found == wanted, is_wanted, "{runs:?}");
+            assert_eq!(of(ContainWhen::Always, runs.clone(), Vec::new(), Containable::Yes), wanted);
+            assert_eq!(of(ContainWhen::Never, runs, Vec::new(), Containable::Yes), Sandboxing::Unwanted);
+        }
+        let unknown = || {
+            let origin = Origin { span: (0, 1), via: None };
+            vec![Unknown::Shell { gap: Gap::Project, text: "make".into(), origin }]
+        };
+        let own = vec![Unknown::Shell {
+            gap: Gap::Program,
+            text: "toolgate".into(),
+            origin: Origin { span: (0, 8), via: None },
+        }];
+        assert_eq!(of(ContainWhen::Unproved, Vec::new(), own, Containable::Yes), Sandboxing::Unwanted);
+        let decided = |containable| match of(ContainWhen::Unproved, Vec::new(), unknown(), containable) {
+            Sandboxing::Wanted { .. } => "contained",
+            Sandboxing::Unwanted => "as it stands",
+            Sandboxing::Impossible(finding) => finding.decision.word(),
+        };
+        for (containable, expected) in [
+            (Containable::Yes, "contained"),
+            (Containable::NotConsidered, "as it stands"),
+            (Containable::NotByHost, "as it stands"),
+            (Containable::NotByKernel, "ask"),
+            (Containable::NoRoot, "ask"),
+        ] {
+            assert_eq!(decided(containable), expected, "{containable:?}");
+        }
+    }
+
+    #[test]
+    fn the_strictest_layer_decides_network_level_and_limits() {
+        let places = places();
+        let (one, mut other) = (layer(&[]), layer(&[]));
+        other.containment.network = ContainmentNetwork::None;
+        other.containment.require = ContainmentLevel::Full;
+        other.containment.seconds = 60;
+        let both = Containment::of(&[(&one, &places), (&other, &places)]);
+        assert_eq!(both.network, ContainmentNetwork::None);
+        assert_eq!(both.require, ContainmentLevel::Full);
+        assert_eq!(both.limits, [60, 0, 0, 0]);
+    }
+}
