@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 use toolgate_model::{Call, Json};
 
 use crate::machine::Machine;
-use crate::store::{remove, write_private};
+use crate::store::remove;
+use crate::timed_note;
 
 /// A diagnosis does not take longer.
 const LONGEST: Duration = Duration::from_mins(2);
@@ -23,13 +24,8 @@ fn note(state: &Path) -> PathBuf {
 
 /// From now on calls without a session that name one of these files are the doctor's.
 pub fn begin(state: &Path, now: SystemTime, probes: &[&Path]) -> io::Result<()> {
-    let until = now.checked_add(LONGEST).ok_or(io::ErrorKind::InvalidInput)?;
-    let seconds = until.duration_since(SystemTime::UNIX_EPOCH).map_err(io::Error::other)?.as_secs();
-    let mut text = format!("{seconds}\n");
-    for probe in probes {
-        text.push_str(&format!("{}\n", probe.display()));
-    }
-    write_private(&note(state), text.as_bytes())
+    let probes: Vec<String> = probes.iter().map(|probe| probe.display().to_string()).collect();
+    timed_note::write(&note(state), now, LONGEST, &probes)
 }
 
 /// The doctor has finished.
@@ -42,15 +38,8 @@ pub(crate) fn is_canary(machine: &dyn Machine, state: &Path, call: &Call<'_>) ->
     if call.session.is_some() {
         return false;
     }
-    let Ok(note) = machine.world().read(&note(state), LONGEST_NOTE) else { return false };
-    let note = String::from_utf8_lossy(&note);
-    let mut lines = note.lines();
-    let seconds = lines.next().and_then(|line| line.parse().ok()).map(Duration::from_secs);
-    let until = seconds.and_then(|seconds| SystemTime::UNIX_EPOCH.checked_add(seconds));
-    let now = machine.now();
-    let is_on =
-        |until: SystemTime| until > now && now.checked_add(LONGEST).is_some_and(|latest| until <= latest);
-    until.is_some_and(is_on) && lines.any(|probe| names(&call.input, probe))
+    let note = timed_note::read(machine, &note(state), LONGEST_NOTE, LONGEST);
+    note.is_some_and(|(_, probes)| probes.iter().any(|probe| names(&call.input, probe)))
 }
 
 /// Whether a tool's input names this file.

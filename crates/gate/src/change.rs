@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_are_made() {
+    fn the_text_after_an_edit_is_worked_out() {
         let text = |text: &str| After::Text(text.to_owned());
         for (input, before, expected) in [
             (r#"{"path":"a","content":"b"}"#, Some("old"), text("b")),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_are_made() {
+    fn the_text_after_a_patch_is_worked_out() {
         let text = |text: &str| After::Text(text.to_owned());
         for (body, before, expected) in [
             ("*** Update File: a\n@@\n one\n+two\n", Some("one\n"), text("one\ntwo\n")),

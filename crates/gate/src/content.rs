@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_out_is_not_new() {
+    fn removed_text_is_not_new_text() {
         for (input, new) in [
             (r#"{"file_path":"a","content":"b"}"#, vec!["b"]),
             (r#"{"file_path":"a","old_string":"b","new_string":"c"}"#, vec!["c"]),

@@ -17,17 +17,17 @@ pub(crate) fn counted(
     decided: &Decided<'_>,
     counter: &mut SessionCounter,
 ) -> Result<Vec<Activity>, LedgerError> {
-    let Decided { call, around, facts, .. } = *decided;
+    let Decided { call, surroundings, facts, .. } = *decided;
     let mut words = Vec::new();
     match call.phase {
         Phase::Before => {
             if matches!(call.action, Action::Question)
-                && around.rules.layers.iter().any(|layer| layer.asks_history(true))
+                && surroundings.rules.layers.iter().any(|layer| layer.asks_history(true))
             {
                 words.push(Activity::Question);
             }
-            words.extend(limited(around, facts).into_iter().map(counted_as));
-            words.extend(written_directories(around, facts).into_iter().map(Activity::In));
+            words.extend(limited(surroundings, facts).into_iter().map(counted_as));
+            words.extend(written_directories(surroundings, facts).into_iter().map(Activity::In));
         }
         Phase::Prompt => {
             words.push(Activity::Prompt);
@@ -53,12 +53,12 @@ pub(crate) fn counted(
 
 /// Whether the user has just agreed to a team that was proposed.
 fn has_agreed(decided: &Decided<'_>, agrees: fn(&str) -> bool) -> bool {
-    decided.around.team.phase == TeamPhase::Proposed && decided.call.said.as_deref().is_some_and(agrees)
+    decided.surroundings.team.phase == TeamPhase::Proposed && decided.call.said.as_deref().is_some_and(agrees)
 }
 
 /// What limits count the call as; empty where there are none.
-fn limited(around: &Surroundings, facts: &[Facts<'_>]) -> Vec<LimitKind> {
-    let layers = around.rules.layers.iter().zip(facts);
+fn limited(surroundings: &Surroundings, facts: &[Facts<'_>]) -> Vec<LimitKind> {
+    let layers = surroundings.rules.layers.iter().zip(facts);
     let mut kinds: Vec<LimitKind> = layers.flat_map(|(layer, facts)| layer.counted(facts)).collect();
     kinds.sort();
     kinds.dedup();
@@ -66,8 +66,9 @@ fn limited(around: &Surroundings, facts: &[Facts<'_>]) -> Vec<LimitKind> {
 }
 
 /// The directories that the call writes to; empty where nobody asks.
-pub(crate) fn written_directories(around: &Surroundings, facts: &[Facts<'_>]) -> Vec<Redacted> {
-    let layers = around.rules.layers.iter().zip(facts).filter(|(layer, _)| layer.notices.new_directories);
+pub(crate) fn written_directories(surroundings: &Surroundings, facts: &[Facts<'_>]) -> Vec<Redacted> {
+    let layers =
+        surroundings.rules.layers.iter().zip(facts).filter(|(layer, _)| layer.notices.new_directories);
     let written = layers.flat_map(|(_, facts)| facts.uses.iter().filter(|used| used.writes()));
     let places = written.filter_map(|used| used.place.as_ref().ok());
     let mut directories: Vec<PathBuf> =

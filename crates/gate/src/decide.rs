@@ -8,8 +8,8 @@ use toolgate_secrets::redact;
 use crate::gather::Surroundings;
 
 /// Decides a call by the facts under each layer of settings.
-pub fn decide(call: &Call<'_>, around: &Surroundings, facts: &[Facts<'_>]) -> Verdict {
-    let layers = &around.rules.layers;
+pub fn decide(call: &Call<'_>, surroundings: &Surroundings, facts: &[Facts<'_>]) -> Verdict {
+    let layers = &surroundings.rules.layers;
     if facts.len() != layers.len() {
         // A layer without facts was not asked: as if there were none at all, which denies.
         return Ruleset::decide(&[], holds_secret);
@@ -21,7 +21,7 @@ pub fn decide(call: &Call<'_>, around: &Surroundings, facts: &[Facts<'_>]) -> Ve
         .zip(facts)
         .zip(&judges)
         .map(|((layer, facts), judges)| {
-            layer.ruleset(facts, judges, layer.grant.reaches(call.host, overrides))
+            layer.ruleset(facts, judges, (call.host, overrides), surroundings.containable)
         })
         .collect();
     Ruleset::decide(&rulesets, holds_secret)

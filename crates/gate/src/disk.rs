@@ -6,6 +6,8 @@
 #![expect(clippy::disallowed_methods, reason = "this is what stands behind `World`")]
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -17,11 +19,28 @@ use toolgate_model::{FileStamp, LookError, Node, NodeId, NodeKind, World};
 
 /// The machine's own file system, as seen while one call is judged.
 ///
-/// A directory that was looked at once is not looked at again: the places that a call is compared with share
-/// most of their way.
+/// A directory that was looked at once is not looked at again, and one that is not there is not looked for again: the places
+/// that a call is compared with share most of their way.
 #[derive(Default)]
 pub struct Disk {
     directories: RefCell<Vec<(PathBuf, Node)>>,
+    /// Directories that were reached without a link on the way.
+    straight: RefCell<BTreeMap<OsString, Node>>,
+    /// By their bytes: comparing paths part by part would cost more than a look.
+    absent: RefCell<BTreeSet<OsString>>,
+}
+
+impl Disk {
+    /// Whether this path, or the one above it, was not there.
+    fn is_absent(&self, path: &Path) -> bool {
+        let absent = self.absent.borrow();
+        let is_known = |path: &Path| absent.contains(path.as_os_str());
+        is_known(path) || path.parent().is_some_and(is_known)
+    }
+
+    fn note_absent(&self, path: &Path) {
+        self.absent.borrow_mut().insert(path.as_os_str().to_owned());
+    }
 }
 
 impl World for Disk {
@@ -31,7 +50,16 @@ impl World for Disk {
         {
             return Ok(node.clone());
         }
-        let found = fs::symlink_metadata(path).map_err(|error| look_error(&error))?;
+        if self.is_absent(path) {
+            return Err(LookError::Absent);
+        }
+        let found = fs::symlink_metadata(path).map_err(|error| {
+            let error = look_error(&error);
+            if error == LookError::Absent {
+                self.note_absent(path);
+            }
+            error
+        })?;
         let kind = match kind(&found) {
             Some(kind) => kind,
             None => NodeKind::Link(fs::read_link(path).map_err(|error| look_error(&error))?),
@@ -46,14 +74,27 @@ impl World for Disk {
     /// The kernel refuses to open a path with a link in it, if it is asked to. Older kernels and some sandboxes do
     /// not know the question.
     fn look_straight(&self, path: &Path) -> Option<Result<Node, LookError>> {
+        if let Some(node) = self.straight.borrow().get(path.as_os_str()) {
+            return Some(Ok(node.clone()));
+        }
+        if self.is_absent(path) {
+            return Some(Err(LookError::Absent));
+        }
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             Ok(file) => {
                 let found = File::from(file).metadata().ok()?;
                 // INVARIANT: nothing that was opened this way is a link.
-                Some(Ok(node(&found, kind(&found)?)))
+                let node = node(&found, kind(&found)?);
+                if node.kind == NodeKind::Directory {
+                    self.straight.borrow_mut().insert(path.as_os_str().to_owned(), node.clone());
+                }
+                Some(Ok(node))
             }
-            Err(Errno::NOENT) => Some(Err(LookError::Absent)),
+            Err(Errno::NOENT) => {
+                self.note_absent(path);
+                Some(Err(LookError::Absent))
+            }
             Err(_) => None,
         }
     }

@@ -69,8 +69,8 @@ impl Gate {
         let (machine, Gate { host, options, .. }) = (self.machine(), self);
         let call = line::decode(&machine, *host, options, event)?;
         let mut counter = SessionCounter::looking(&options.dirs.state, &call);
-        let around = gather(&machine, *host, options, &call, &mut counter)?;
-        Ok(line::consider(&machine, &call, &around))
+        let surroundings = gather(&machine, *host, options, &call, &mut counter)?;
+        Ok(line::consider(&machine, &call, &surroundings))
     }
 
     /// What the disk looks like is remembered by it, so each event has its own.
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test writes a settings file, as a person would")]
-    fn settings_that_nobody_can_read_and_a_panic_are_denials() {
+    fn a_gate_without_setup_and_a_setup_that_panics_deny() {
         let home = tempfile::tempdir().unwrap();
         let event = event(home.path());
         assert_eq!(gate(home.path()).answer(&event).answer, Answer::Silence);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_any_size_is_answered() {
+    fn an_event_that_is_too_large_is_denied() {
         let home = tempfile::tempdir().unwrap();
         let event = vec![b' '; MAX_EVENT + 1];
         assert_eq!(gate(home.path()).answer(&event).answer, Answer::Deny);

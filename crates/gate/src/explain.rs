@@ -6,7 +6,7 @@ use toolgate_model::{Call, DirectoryChange, Effect, ExpandedTarget, Verdict};
 use crate::decide::decide;
 use crate::gather::Surroundings;
 use crate::machine::Machine;
-use crate::observe::{analysed, observe_as, scene, start};
+use crate::observe::{analysed, in_scene, observe_as, start};
 use crate::terms::bound_to_root;
 
 /// A verdict, and what each part of the call has to do with it.
@@ -35,18 +35,18 @@ pub struct Attributed<T> {
 
 /// Decides one call and says which part of a command each objection is about: what is objected to a part that stands
 /// alone, and not to a command that does nothing, is about that part.
-pub fn explain<'a>(machine: &dyn Machine, call: &Call<'a>, around: &Surroundings) -> Explanation<'a> {
-    let cwd = start(call, around).map(str::to_owned);
+pub fn explain<'a>(machine: &dyn Machine, call: &Call<'a>, surroundings: &Surroundings) -> Explanation<'a> {
+    let cwd = start(call, surroundings).map(str::to_owned);
     let decide_as = |command: Option<&Analysis>| {
-        let facts = observe_as(machine, call, around, command);
-        let verdict = decide(call, around, &facts);
-        let rewrites = bound_to_root(call, around, &facts, &verdict);
+        let facts = observe_as(machine, call, surroundings, command);
+        let verdict = decide(call, surroundings, &facts);
+        let rewrites = bound_to_root(call, surroundings, &facts, &verdict);
         (verdict, rewrites)
     };
-    let Some(command) = analysed(machine, call, around) else {
-        let unset = |name: &str| machine.variable(name).is_none();
-        let scene = scene(machine, around, cwd.as_deref(), &unset);
-        let own = around.rules.layers.first().map(|layer| effects(call, &layer.tools, &scene));
+    let Some(command) = analysed(machine, call, surroundings) else {
+        let own = surroundings.rules.layers.first().map(|layer| {
+            in_scene(machine, surroundings, cwd.as_deref(), |scene| effects(call, &layer.tools, scene))
+        });
         let effects = own.into_iter().flatten().map(|what| Attributed { what, findings: Vec::new() });
         let (effects, (verdict, rewrites)) = (effects.collect(), decide_as(None));
         return Explanation { verdict, rewrites, cwd, effects, changes: Vec::new(), expanded: Vec::new() };
@@ -64,18 +64,15 @@ pub fn explain<'a>(machine: &dyn Machine, call: &Call<'a>, around: &Surroundings
         });
         about.map(|(number, _)| number).collect()
     };
-    let effects = command.effects.into_iter().map(|what| {
-        let findings = about(Analysis { effects: vec![what.clone()], ..Analysis::default() });
-        Attributed { what, findings }
-    });
-    let changes = command.changes.into_iter().map(|what| {
-        let findings = about(Analysis { changes: vec![what.clone()], ..Analysis::default() });
-        Attributed { what, findings }
-    });
-    let expanded = command.expanded.into_iter().map(|what| {
-        let findings = about(Analysis { expanded: vec![what.clone()], ..Analysis::default() });
-        Attributed { what, findings }
-    });
-    let (effects, changes, expanded) = (effects.collect(), changes.collect(), expanded.collect());
+    let none = Analysis::default;
+    let effects = attributed(command.effects, |what| about(Analysis { effects: vec![what], ..none() }));
+    let changes = attributed(command.changes, |what| about(Analysis { changes: vec![what], ..none() }));
+    let expanded = attributed(command.expanded, |what| about(Analysis { expanded: vec![what], ..none() }));
     Explanation { verdict, rewrites, cwd, effects, changes, expanded }
+}
+
+/// Each part with the findings about it.
+fn attributed<T: Clone>(parts: Vec<T>, about: impl Fn(T) -> Vec<usize>) -> Vec<Attributed<T>> {
+    let attributed = parts.into_iter().map(|what| Attributed { findings: about(what.clone()), what });
+    attributed.collect()
 }

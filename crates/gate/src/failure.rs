@@ -38,6 +38,8 @@ pub enum Failure {
     Pin(PathBuf, io::Error),
     /// The registry of agents cannot be read.
     Registry(String),
+    /// A command cannot be sent into its sandbox.
+    Launch(io::Error),
     /// The record cannot be written.
     Ledger(LedgerError),
     /// Took too long.
@@ -65,6 +67,12 @@ impl fmt::Display for Failure {
                 write!(f, "{error}; try the call in another form, or have a person run `toolgate doctor`")
             }
             Failure::Settings(error) => write!(f, "{error}; a person has to fix the settings"),
+            Failure::Pin(path, error) if error.kind() == io::ErrorKind::InvalidFilename => write!(
+                f,
+                "the session cannot be noted in `{}`: the name of its directory, or of one beside it, is not UTF-8; a person has to \
+                 rename it",
+                path.display()
+            ),
             Failure::Pin(path, error) => write!(
                 f,
                 "the session cannot be noted in `{}` ({}); a person has to make room or fix its permissions",
@@ -72,6 +80,11 @@ impl fmt::Display for Failure {
                 error.kind()
             ),
             Failure::Registry(what) => write!(f, "{what}; a person has to fix the registry of agents"),
+            Failure::Launch(error) => write!(
+                f,
+                "the command cannot be sent into its sandbox ({error}); a person has to make room in toolgate's state directory or fix \
+                 its permissions"
+            ),
             Failure::Ledger(error) => write!(f, "{error}; a person has to make room or fix its permissions"),
             Failure::Deadline => write!(f, "it took more than {} s; try again", DEADLINE.as_secs()),
             Failure::NeedsSetup => {

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use toolgate_model::{
     Action, ActivationState, Call, ConfigChange, HooksStart, Host, PathArg, Place, Places, Resolver, Team,
 };
-use toolgate_policies::{Boundary, Relative, Settings};
+use toolgate_policies::{Boundary, Containable, Relative, Settings};
 
+use crate::contain::containable;
 use crate::counter::SessionCounter;
 use crate::failure::Failure;
 use crate::machine::Machine;
@@ -36,7 +37,9 @@ pub struct Surroundings {
     /// The directory for temporary files that the host's environment names.
     pub tmp: Option<String>,
     /// Whether relative paths and commands are bound to the root: each layer wants that, and has the same root.
-    pub bound: bool,
+    pub binds_to_root: bool,
+    /// Whether the call can be run in a sandbox.
+    pub containable: Containable,
 }
 
 impl Surroundings {
@@ -51,7 +54,7 @@ impl Surroundings {
     #[must_use]
     pub fn active_as(mut self, activation: ActivationState) -> Surroundings {
         let is_active = self.layers().all(|(layer, places)| layer.inactive_in(&activation, places).is_none());
-        self.bound &= is_active;
+        self.binds_to_root &= is_active;
         self.activation = activation;
         self
     }
@@ -70,7 +73,7 @@ impl Surroundings {
         let root = |own: &Option<Places>| own.as_ref().unwrap_or(&session.places).root.clone();
         // A path is made absolute only where every layer wants that, from the same root: each has then judged what
         // will run.
-        let bound = rules.layers.iter().all(|layer| layer.relative == Relative::Rewrite)
+        let binds_to_root = rules.layers.iter().all(|layer| layer.relative == Relative::Rewrite)
             && places.windows(2).all(|pair| matches!(pair, [one, other] if root(one) == root(other)))
             && (!matches!(call.action, Action::Shell { .. }) || command_member(call).is_some());
         Surroundings {
@@ -81,7 +84,8 @@ impl Surroundings {
             team: Team::default(),
             config: None,
             tmp: None,
-            bound,
+            binds_to_root,
+            containable: Containable::NotConsidered,
         }
     }
 }
@@ -115,11 +119,7 @@ pub fn gather(
     counter: &mut SessionCounter,
 ) -> Result<Surroundings, Failure> {
     let dirs = &options.dirs;
-    let named = host.project_variable().and_then(|name| machine.variable(name)).map(PathBuf::from);
-    let in_place = host.hooks_start() == HooksStart::WithTheSession;
-    let start = named.or_else(|| machine.directory().filter(|_| in_place));
-    let session = session::session(machine, dirs, &options.session, call, start)
-        .map_err(|error| Failure::Pin(dirs.state.clone(), error))?;
+    let session = session_of(machine, host, options, call)?;
     let rules = rules_of(machine, host, options, &session.places)?;
     let mut env_roots = Vec::new();
     for layer in &rules.layers {
@@ -150,13 +150,41 @@ pub fn gather(
         paused: pause::until(machine, dirs, &session.places).is_some(),
     };
     let tmp = machine.variable("TMPDIR").and_then(|tmp| tmp.into_string().ok());
-    let around = Surroundings::new(machine, call, session, rules, env_root);
+    let containable = containable(machine, host, call, &session.places);
+    let surroundings = Surroundings::new(machine, call, session, rules, env_root);
     Ok(Surroundings {
         team,
         config,
+        containable,
         tmp: tmp.filter(|tmp| tmp.starts_with('/')),
-        ..around.active_as(activation)
+        ..surroundings.active_as(activation)
     })
+}
+
+/// The session that a call belongs to.
+fn session_of(
+    machine: &dyn Machine,
+    host: &dyn Host,
+    options: &HookOptions,
+    call: &Call<'_>,
+) -> Result<Session, Failure> {
+    let dirs = &options.dirs;
+    let named = host.project_variable().and_then(|name| machine.variable(name)).map(PathBuf::from);
+    let in_place = host.hooks_start() == HooksStart::WithTheSession;
+    let start = named.or_else(|| machine.directory().filter(|_| in_place));
+    session::session(machine, dirs, &options.session, call, start)
+        .map_err(|error| Failure::Pin(dirs.state.clone(), error))
+}
+
+/// The rules in force for a call that cannot be judged, where they can be read all the same.
+pub(crate) fn rules_in_force(
+    machine: &dyn Machine,
+    host: &dyn Host,
+    options: &HookOptions,
+    call: &Call<'_>,
+) -> Option<RulesInForce> {
+    let session = session_of(machine, host, options, call).ok()?;
+    rules_of(machine, host, options, &session.places).ok()
 }
 
 fn rules_of(

@@ -12,17 +12,17 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::panic;
-use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, stat};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use toolgate_hosts::{HOSTS, host};
-use toolgate_model::{Answer, Host, Phase, Reply, World};
+use toolgate_model::{Answer, Host, Phase, Reply};
 
 use crate::failure::{DEADLINE, Failure, MAX_EVENT};
 use crate::line::{self, NeedsSetup};
@@ -66,9 +66,10 @@ pub fn run(args: impl Iterator<Item = OsString>, setup: Option<&'static dyn Setu
     };
     // What only tells must not stop the user's own words, whatever else is wrong with the line.
     let mut named = args.as_slice().iter().skip_while(|word| *word != "--event").skip(1);
-    let phase = named.next().and_then(|event| event.to_str()).map(|event| host.phase(event));
+    let named = named.next().and_then(|event| event.to_str()).map(str::to_owned);
+    let phase = named.as_deref().map(|event| host.phase(event));
     refuse_on_panic(host, phase);
-    let machine = HookMachine(ThisMachine::new(setup));
+    let machine = ThisMachine::new(setup).claiming_answers_by(claim_answer);
     let reply = match HookOptions::parse(&machine, args) {
         Ok(options) => {
             if host.runs_what_is_late() {
@@ -76,50 +77,16 @@ pub fn run(args: impl Iterator<Item = OsString>, setup: Option<&'static dyn Setu
             }
             answer_stdin(&machine, host, &options, started)
         }
-        Err(failure) => line::refusal(host, phase, &failure),
+        Err(failure) => refuse_without_options(host, named.as_deref(), phase, &failure, started),
     };
     print(&reply)
 }
 
-/// The machine of a hook process, which answers once.
-struct HookMachine(ThisMachine);
-
-impl Machine for HookMachine {
-    fn world(&self) -> &dyn World {
-        self.0.world()
-    }
-    fn variable(&self, name: &str) -> Option<OsString> {
-        self.0.variable(name)
-    }
-    fn directory(&self) -> Option<PathBuf> {
-        self.0.directory()
-    }
-    fn program(&self) -> Option<PathBuf> {
-        self.0.program()
-    }
-    fn started_as(&self) -> OsString {
-        self.0.started_as()
-    }
-    fn now(&self) -> SystemTime {
-        self.0.now()
-    }
-    fn instant(&self) -> Instant {
-        self.0.instant()
-    }
-    fn user_id(&self) -> u32 {
-        self.0.user_id()
-    }
-    fn name(&self) -> String {
-        self.0.name()
-    }
-    fn setup(&self) -> Option<&dyn Setup> {
-        self.0.setup()
-    }
-    fn claim_answer(&self) -> bool {
-        let ours = OURS.load(Ordering::Acquire) || !ANSWERED.swap(true, Ordering::AcqRel);
-        OURS.store(ours, Ordering::Release);
-        ours
-    }
+/// Takes the right to answer for the call's own thread, unless the other one has it.
+fn claim_answer() -> bool {
+    let ours = OURS.load(Ordering::Acquire) || !ANSWERED.swap(true, Ordering::AcqRel);
+    OURS.store(ours, Ordering::Release);
+    ours
 }
 
 /// With `panic = "abort"` there is no unwinding to catch: the hook speaks before the process ends. It says nothing of
@@ -129,11 +96,9 @@ pub fn refuse_on_panic(host: &'static dyn Host, phase: Option<Phase>) {
         if PRINTED.swap(true, Ordering::AcqRel) {
             return;
         }
-        let reply = host.refuse(phase, &line::denial("it failed inside; report the call that did this"));
-        let _ = io::stdout().write_all(reply.stdout.as_bytes());
-        let _ = io::stderr().write_all(reply.stderr.as_bytes());
+        let code = say(&host.refuse(phase, &line::denial("it failed inside; report the call that did this")));
         #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
-        std::process::exit(reply.code.into());
+        std::process::exit(code.into());
     }));
 }
 
@@ -155,10 +120,9 @@ fn answer_for_us_when_late(host: &'static dyn Host, event: Option<String>) {
             let _ = kill_process(child, Signal::KILL);
         }
         let phase = event.as_deref().map(|event| host.phase(event));
-        let reply = line::refusal(host, phase, &Failure::Deadline);
-        let _ = say(&reply);
+        let code = say(&line::refusal(host, phase, &Failure::Deadline));
         #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
-        std::process::exit(reply.code.into());
+        std::process::exit(code.into());
     });
 }
 
@@ -170,19 +134,48 @@ fn print(reply: &Reply) -> ExitCode {
         thread::sleep(GRACE + GRACE);
         return ExitCode::from(2);
     }
-    say(reply)
+    ExitCode::from(say(reply))
 }
 
-fn say(reply: &Reply) -> ExitCode {
+/// Prints an answer, and gives the exit code that goes with it.
+fn say(reply: &Reply) -> u8 {
     // What is empty is not printed: even that would make a buffer first.
     let tell = |text: &str| io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
-    let out = reply.stdout.is_empty() || tell(&reply.stdout).is_ok();
+    let out = reply.stdout.is_empty() || (!is_stdout_closed() && tell(&reply.stdout).is_ok());
     let err = reply.stderr.is_empty() || io::stderr().write_all(reply.stderr.as_bytes()).is_ok();
     // A host that has stopped listening gets an exit code that blocks.
-    if out && err { ExitCode::from(reply.code) } else { ExitCode::from(2) }
+    if out && err { reply.code } else { 2 }
 }
 
-fn answer_stdin(machine: &HookMachine, host: &dyn Host, options: &HookOptions, started: Instant) -> Reply {
+/// Whether nobody reads what we print. The standard library opens `/dev/null` in place of a descriptor that was closed, for
+/// reading and writing, and passes over the error of one that is closed later.
+fn is_stdout_closed() -> bool {
+    let stdout = rustix::stdio::stdout();
+    let (Ok(out), Ok(mode)) = (fstat(stdout), fcntl_getfl(stdout)) else { return true };
+    let is_null =
+        || stat("/dev/null").is_ok_and(|null| null.st_rdev == out.st_rdev && null.st_mode == out.st_mode);
+    mode.contains(OFlags::RDWR)
+        && FileType::from_raw_mode(out.st_mode) == FileType::CharacterDevice
+        && is_null()
+}
+
+/// Refuses where the line itself cannot be used. Which form a refusal takes depends on the event, so that is read all the same
+/// where the line does not name it; and what a tool gave back is looked through where it can be.
+fn refuse_without_options(
+    host: &dyn Host,
+    named: Option<&str>,
+    phase: Option<Phase>,
+    failure: &Failure,
+    started: Instant,
+) -> Reply {
+    if phase.is_some_and(|phase| phase != Phase::After) {
+        return line::refusal(host, phase, failure);
+    }
+    let event = read_event(started + DEADLINE).unwrap_or_default();
+    line::refuse_unrecorded(host, named, &event, failure)
+}
+
+fn answer_stdin(machine: &dyn Machine, host: &dyn Host, options: &HookOptions, started: Instant) -> Reply {
     let deadline = started + DEADLINE;
     let event = match read_event(deadline) {
         Ok(event) => event,
@@ -196,6 +189,7 @@ fn answer_stdin(machine: &HookMachine, host: &dyn Host, options: &HookOptions, s
         }),
     }
 }
+
 /// Lets the whole binary answer: it can read TOML and the hosts' settings files, and has the time, since that
 /// happens once after a change.
 fn hand_over(machine: &dyn Machine, event: &[u8]) -> Result<Reply, Failure> {

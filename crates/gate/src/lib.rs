@@ -48,6 +48,7 @@
 
 pub mod canary;
 mod change;
+pub mod contain;
 mod content;
 pub mod counter;
 mod counting;
@@ -74,5 +75,6 @@ pub mod settings;
 pub mod store;
 pub mod team;
 pub mod terms;
+mod timed_note;
 
 pub use embedded::Gate;

@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use toolgate_evidence::Ledger;
+use toolgate_evidence::LedgerError;
 use toolgate_model::{Call, Facts, HooksStart, Host, MAX_MESSAGE, Phase, Reply, Terms, Verdict, shorten};
 
 use crate::counter::SessionCounter;
@@ -23,7 +23,7 @@ use crate::observe::observe;
 use crate::options::HookOptions;
 use crate::record;
 use crate::store::forget_old;
-use crate::terms::{bound_to_root, terms, terms_without_rules};
+use crate::terms::{bound_to_root, terms, terms_after_failure, terms_without_options};
 
 /// Only the whole program can answer this event: settings have to be compiled, or a host's settings read.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct Decided<'d> {
     /// The call.
     pub call: &'d Call<'d>,
     /// What surrounds it.
-    pub around: &'d Surroundings,
+    pub surroundings: &'d Surroundings,
     /// What is known of it under each layer of settings.
     pub facts: &'d [Facts<'d>],
     /// What was decided.
@@ -73,15 +73,15 @@ fn judge(
 ) -> Result<Reply, Failure> {
     let deadline = started + DEADLINE;
     let mut counter = SessionCounter::locking(&options.dirs.state, call, deadline);
-    let around = gather(machine, host, options, call, &mut counter)?;
-    let facts = observe(machine, call, &around);
-    let verdict = decide(call, &around, &facts);
-    let decided = Decided { host, call, around: &around, facts: &facts, verdict: &verdict };
+    let surroundings = gather(machine, host, options, call, &mut counter)?;
+    let facts = observe(machine, call, &surroundings);
+    let verdict = decide(call, &surroundings, &facts);
+    let decided = Decided { host, call, surroundings: &surroundings, facts: &facts, verdict: &verdict };
     let draft = record::draft(machine, options, &decided, &mut counter)?;
     let terms = terms(machine, options, &decided, &draft, &mut counter)?;
     let reply = encode(&decided, &terms);
     if call.phase == Phase::Start {
-        for name in ["sessions", "compiled", "tallies"] {
+        for name in ["sessions", "compiled", "tallies", "calls", "contained/terms"] {
             forget_old(machine, &options.dirs.state.join(name));
         }
     }
@@ -99,10 +99,10 @@ pub struct Considered {
 }
 
 /// Decides a call whose surroundings are known, and records nothing.
-pub fn consider(machine: &dyn Machine, call: &Call<'_>, around: &Surroundings) -> Considered {
-    let facts = observe(machine, call, around);
-    let verdict = decide(call, around, &facts);
-    let rewrites = bound_to_root(call, around, &facts, &verdict);
+pub fn consider(machine: &dyn Machine, call: &Call<'_>, surroundings: &Surroundings) -> Considered {
+    let facts = observe(machine, call, surroundings);
+    let verdict = decide(call, surroundings, &facts);
+    let rewrites = bound_to_root(call, surroundings, &facts, &verdict);
     Considered { verdict, rewrites }
 }
 
@@ -118,11 +118,7 @@ pub fn decode<'a>(
         let directory = machine.directory();
         call.cwd = directory.and_then(|directory| directory.to_str().map(|cwd| cwd.to_owned().into()));
     }
-    if host.keeps_failed_output(&call.tool) && LaunchLine::may_be_on(&call) {
-        let line = LaunchLine::of_session(machine, &options.dirs.state, call.session.as_deref());
-        call = line.and_then(|line| line.opened(&call)).unwrap_or(call);
-    }
-    Ok(call)
+    Ok(LaunchLine::as_first_sent(&options.dirs.state, &call).unwrap_or(call))
 }
 
 /// Says it in the host's words: a verdict where something can still be stopped, and what is said besides where not.
@@ -143,7 +139,7 @@ pub fn refuse(
 ) -> Reply {
     let (reply, redacted) = match call.filter(|call| call.output.is_some()) {
         Some(call) => {
-            let terms = terms_without_rules(machine, options, call);
+            let terms = terms_after_failure(machine, host, options, call);
             (host.tell(call, &terms), terms.output.map_or(0, |output| output.count))
         }
         None => {
@@ -151,11 +147,25 @@ pub fn refuse(
             (refusal(host, call.map(|call| call.phase).or_else(named), failure), 0)
         }
     };
-    if !matches!(failure, Failure::Ledger(_)) {
+    // Where others held the lock too long, they may be done by now; a ledger that is broken stays broken.
+    if !matches!(failure, Failure::Ledger(error) if !matches!(error, LedgerError::Busy { .. })) {
         let draft = record::failure(machine, options, host.id(), call, failure, (&reply, redacted));
-        let _ = Ledger::at(&options.dirs.state).append(draft, deadline);
+        record::refusal(machine, &options.dirs.state, call, draft, deadline);
     }
     reply
+}
+
+/// Refuses an event whose registered line cannot be used, so that nothing can be recorded. What a tool gave back is looked
+/// through by default rules.
+pub fn refuse_unrecorded(host: &dyn Host, named: Option<&str>, event: &[u8], failure: &Failure) -> Reply {
+    let call = host.decode(named, event).ok();
+    match call.as_ref().filter(|call| call.output.is_some()) {
+        Some(call) => host.tell(call, &terms_without_options(call)),
+        None => {
+            let named = || named.map(|event| host.phase(event));
+            refusal(host, call.as_ref().map(|call| call.phase).or_else(named), failure)
+        }
+    }
 }
 
 /// The refusal alone, for somebody who has no record to write to.

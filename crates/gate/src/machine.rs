@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use toolgate_model::{ConfigChange, World};
-use toolgate_policies::Settings;
+use toolgate_policies::{Containable, Settings};
+use toolgate_sandbox::Kernel;
 
 use crate::disk::Disk;
 use crate::settings::{SettingsError, SettingsSources};
@@ -33,6 +34,8 @@ pub trait Machine {
     fn user_id(&self) -> u32;
     /// The machine's name.
     fn name(&self) -> String;
+    /// Whether its kernel can contain a command: `Yes` or `NotByKernel`, and `NotConsidered` where nothing is to be contained.
+    fn containable(&self) -> Containable;
     /// What only the whole program can do; `None` in the small one.
     fn setup(&self) -> Option<&dyn Setup>;
     /// Takes the right to answer. `false` once somebody else has answered, because we were late: then nothing that this
@@ -58,13 +61,27 @@ pub trait Setup {
 pub struct ThisMachine {
     disk: Disk,
     setup: Option<&'static dyn Setup>,
+    claim_answer: fn() -> bool,
+    hidden_variables: &'static [&'static str],
 }
 
 impl ThisMachine {
     /// With what only the whole program can do, where this is it. What the disk looks like is remembered: make one for each
     /// call.
     pub fn new(setup: Option<&'static dyn Setup>) -> ThisMachine {
-        ThisMachine { disk: Disk::default(), setup }
+        ThisMachine { disk: Disk::default(), setup, claim_answer: || true, hidden_variables: &[] }
+    }
+
+    /// The same machine in a process that may be late: `claim` takes the right to answer, see [`Machine::claim_answer`].
+    #[must_use]
+    pub fn claiming_answers_by(self, claim: fn() -> bool) -> ThisMachine {
+        ThisMachine { claim_answer: claim, ..self }
+    }
+
+    /// The same machine, as if these variables of the environment were not set.
+    #[must_use]
+    pub fn without_variables(self, names: &'static [&'static str]) -> ThisMachine {
+        ThisMachine { hidden_variables: names, ..self }
     }
 }
 
@@ -75,7 +92,7 @@ impl Machine for ThisMachine {
     }
 
     fn variable(&self, name: &str) -> Option<OsString> {
-        std::env::var_os(name)
+        std::env::var_os(name).filter(|_| !self.hidden_variables.contains(&name))
     }
 
     fn directory(&self) -> Option<PathBuf> {
@@ -106,7 +123,15 @@ impl Machine for ThisMachine {
         rustix::system::uname().nodename().to_string_lossy().into_owned()
     }
 
+    fn containable(&self) -> Containable {
+        if Kernel::has_landlock() { Containable::Yes } else { Containable::NotByKernel }
+    }
+
     fn setup(&self) -> Option<&dyn Setup> {
         self.setup
+    }
+
+    fn claim_answer(&self) -> bool {
+        (self.claim_answer)()
     }
 }

@@ -19,7 +19,7 @@ use crate::line::Decided;
 use crate::machine::Machine;
 use crate::team::{caller, team_directory};
 
-/// What a denial makes people hear, and the agent besides.
+/// What people and the agent are told about a denial.
 #[derive(Default)]
 pub(crate) struct DenialNotices {
     /// What the agent is urged to do.
@@ -33,13 +33,13 @@ pub(crate) fn of_new_directories(
     decided: &Decided<'_>,
     counter: &mut SessionCounter,
 ) -> Result<Vec<String>, LedgerError> {
-    let Decided { call, around, facts, verdict, .. } = *decided;
+    let Decided { call, surroundings, facts, verdict, .. } = *decided;
     let mut notices = Vec::new();
     if call.phase != Phase::Before || !verdict.decision().may_run() {
         return Ok(notices);
     }
-    let agent = caller(call, &around.team.member);
-    for directory in written_directories(around, facts) {
+    let agent = caller(call, &surroundings.team.member);
+    for directory in written_directories(surroundings, facts) {
         if counter.counts()?.is_some_and(|counts| !counts.knows(&agent, &directory)) {
             let agent = name_in_sentence(decided);
             notices.push(format!("{agent} writes to `{}` for the first time", directory.as_str()));
@@ -48,18 +48,18 @@ pub(crate) fn of_new_directories(
     Ok(notices)
 }
 
-/// What a denial makes people hear.
+/// What people and the agent are told about a denial.
 pub(crate) fn of_denial(
     machine: &dyn Machine,
     decided: &Decided<'_>,
     draft: &Draft,
     counter: &mut SessionCounter,
 ) -> Result<DenialNotices, LedgerError> {
-    let Decided { call, around, verdict, .. } = *decided;
+    let Decided { call, surroundings, verdict, .. } = *decided;
     let denial = verdict.findings().first().filter(|first| first.decision.denies());
     let Some(denial) = denial.filter(|_| call.phase.stops()) else { return Ok(DenialNotices::default()) };
     let counts = counter.counts_with(draft)?.unwrap_or_default();
-    let agent = caller(call, &around.team.member);
+    let agent = caller(call, &surroundings.team.member);
     let Notices { after, retries, burst, .. } = strictest(decided);
     let turn = counts.denials(&agent, denial.policy).turn;
     let mut notices = Vec::new();
@@ -88,25 +88,26 @@ pub(crate) fn of_denial(
     Ok(DenialNotices { urge, notices })
 }
 
-/// The mildest wish of all layers is not to be told: the strictest counts.
+/// Combines the notice settings of all layers. The lowest threshold counts, and 0 means that a layer asks for no notice: no layer
+/// can silence what another asks for.
 fn strictest(decided: &Decided<'_>) -> Notices {
     let least = |one: u32, other: u32| match (one, other) {
         (0, some) | (some, 0) => some,
         (one, other) => one.min(other),
     };
-    let wishes = decided.around.rules.layers.iter().map(|layer| layer.notices.clone());
+    let settings = decided.surroundings.rules.layers.iter().map(|layer| layer.notices.clone());
     let both = |one: Notices, other: Notices| Notices {
         after: least(one.after, other.after),
         retries: least(one.retries, other.retries),
         burst: least(one.burst, other.burst),
         new_directories: one.new_directories || other.new_directories,
     };
-    wishes.reduce(both).unwrap_or_default()
+    settings.reduce(both).unwrap_or_default()
 }
 
 /// What to call the agent in a sentence for its user.
 fn name_in_sentence(decided: &Decided<'_>) -> String {
-    let agent = caller(decided.call, &decided.around.team.member);
+    let agent = caller(decided.call, &decided.surroundings.team.member);
     let mut letters = agent.as_str().chars();
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),
@@ -131,7 +132,7 @@ pub(crate) fn summary(counts: &SessionCounts) -> String {
 /// Writes a denial that concerns secrets, private data, destruction or another's work to the team's own log. Best effort:
 /// the ledger has it in any case.
 pub(crate) fn write_team_log(machine: &dyn Machine, decided: &Decided<'_>) {
-    let Decided { call, around, verdict, .. } = *decided;
+    let Decided { call, surroundings, verdict, .. } = *decided;
     let is_grave = |finding: &&Finding| {
         finding.decision.denies()
             && matches!(
@@ -144,18 +145,18 @@ pub(crate) fn write_team_log(machine: &dyn Machine, decided: &Decided<'_>) {
                     | FindingKind::NotOwner
             )
     };
-    if !call.phase.stops() || !around.rules.layers.iter().any(|layer| layer.team.audit) {
+    if !call.phase.stops() || !surroundings.rules.layers.iter().any(|layer| layer.team.audit) {
         return;
     }
     // A command that destroys may also lead out of the worktree, and that be said first.
     let grave = verdict.findings().iter().find(is_grave);
-    let places = &around.session.places;
+    let places = &surroundings.session.places;
     let (Some(grave), Some(team)) = (grave, team_directory(machine.world(), places)) else { return };
     let text = |text: &str| redact(text).into_string();
     let line = serde_json::json!({
         "time": toolgate_evidence::rfc3339(machine.now()),
         "session": text(call.session.as_deref().unwrap_or_default()),
-        "agent": caller(call, &around.team.member).as_str(),
+        "agent": caller(call, &surroundings.team.member).as_str(),
         "tool": text(&call.tool),
         "policy": grave.policy,
         "kind": grave.kind.word(),

@@ -17,64 +17,78 @@ use crate::gather::Surroundings;
 use crate::machine::Machine;
 
 /// What is known of the call under each layer of settings.
-pub fn observe<'a>(machine: &'a dyn Machine, call: &'a Call<'a>, around: &'a Surroundings) -> Vec<Facts<'a>> {
-    observe_as(machine, call, around, analysed(machine, call, around).as_ref())
+pub fn observe<'a>(
+    machine: &'a dyn Machine,
+    call: &'a Call<'a>,
+    surroundings: &'a Surroundings,
+) -> Vec<Facts<'a>> {
+    observe_as(machine, call, surroundings, analysed(machine, call, surroundings).as_ref())
 }
 
 /// The same, of a call whose command would do this.
 pub(crate) fn observe_as<'a>(
     machine: &'a dyn Machine,
     call: &'a Call<'a>,
-    around: &'a Surroundings,
+    surroundings: &'a Surroundings,
     command: Option<&Analysis>,
 ) -> Vec<Facts<'a>> {
-    let view = View { machine, call, around };
-    around.layers().map(|(layer, places)| view.facts(layer, places, command)).collect()
+    let view = View { machine, call, surroundings };
+    surroundings.layers().map(|(layer, places)| view.facts(layer, places, command)).collect()
 }
 
 /// What a shell command would do; `None` of any other call. Found once, for all layers.
-pub(crate) fn analysed(machine: &dyn Machine, call: &Call<'_>, around: &Surroundings) -> Option<Analysis> {
+pub(crate) fn analysed(
+    machine: &dyn Machine,
+    call: &Call<'_>,
+    surroundings: &Surroundings,
+) -> Option<Analysis> {
     let Action::Shell { command: Some(command), directory } = &call.action else { return None };
     // A command that is bound to the root does not start in the directory that the call names.
-    let directory = directory.as_deref().filter(|_| !around.bound);
-    let unset = |name: &str| machine.variable(name).is_none();
-    Some(in_directory(directory, command, &scene(machine, around, start(call, around), &unset)))
+    let directory = directory.as_deref().filter(|_| !surroundings.binds_to_root);
+    let start = start(call, surroundings);
+    Some(in_scene(machine, surroundings, start, |scene| in_directory(directory, command, scene)))
 }
 
 /// The directory in which a command starts; a bound one starts in the root.
-pub(crate) fn start<'c>(call: &'c Call<'_>, around: &'c Surroundings) -> Option<&'c str> {
-    if !around.bound {
+pub(crate) fn start<'c>(call: &'c Call<'_>, surroundings: &'c Surroundings) -> Option<&'c str> {
+    if !surroundings.binds_to_root {
         return call.cwd.as_deref();
     }
-    around.layers().next().and_then(|(_, places)| places.root.as_ref()).and_then(|root| root.lexical.to_str())
+    surroundings
+        .layers()
+        .next()
+        .and_then(|(_, places)| places.root.as_ref())
+        .and_then(|root| root.lexical.to_str())
 }
 
-pub(crate) fn scene<'c>(
-    machine: &'c dyn Machine,
-    around: &'c Surroundings,
-    cwd: Option<&'c str>,
-    unset: &'c dyn Fn(&str) -> bool,
-) -> Scene<'c> {
-    let home = around.session.places.home.as_ref().and_then(|home| home.lexical.to_str());
-    Scene { world: machine.world(), cwd, home, tmp: around.tmp.as_deref(), unset }
+/// Looks at something in the scene of a call that starts in this directory.
+pub(crate) fn in_scene<T>(
+    machine: &dyn Machine,
+    surroundings: &Surroundings,
+    cwd: Option<&str>,
+    look: impl FnOnce(&Scene<'_>) -> T,
+) -> T {
+    let home = surroundings.session.places.home.as_ref().and_then(|home| home.lexical.to_str());
+    let unset = |name: &str| machine.variable(name).is_none();
+    look(&Scene { world: machine.world(), cwd, home, tmp: surroundings.tmp.as_deref(), unset: &unset })
 }
 
 /// A call, looked at in its surroundings.
 struct View<'a> {
     machine: &'a dyn Machine,
     call: &'a Call<'a>,
-    around: &'a Surroundings,
+    surroundings: &'a Surroundings,
 }
 
 impl<'a> View<'a> {
     /// Looks up what the call would do, under one layer of settings.
     fn facts(&self, layer: &Settings, places: &'a Places, command: Option<&Analysis>) -> Facts<'a> {
-        let View { machine, call, around } = *self;
+        let View { machine, call, surroundings } = *self;
         let world = machine.world();
         let mut facts = Facts {
             tool: &call.tool,
             agent: &call.agent,
-            team: &around.team,
+            team: &surroundings.team,
             phase: call.phase,
             asks_user: matches!(call.action, Action::Question),
             command: match &call.action {
@@ -82,21 +96,22 @@ impl<'a> View<'a> {
                 _ => None,
             },
             places,
-            activation: around.activation.clone(),
+            activation: surroundings.activation.clone(),
             uses: Vec::new(),
             runs: Vec::new(),
             connects: false,
             unknown: Vec::new(),
-            config: around.config.clone(),
+            config: surroundings.config.clone(),
             changes: command.map(|command| command.changes.clone()).unwrap_or_default(),
             expanded: command.map(|command| command.expanded.clone()).unwrap_or_default(),
         };
-        let unset = |name: &str| machine.variable(name).is_none();
         let all = match command {
             Some(command) => command.effects.clone(),
-            None => effects(call, &layer.tools, &scene(machine, around, call.cwd.as_deref(), &unset)),
+            None => in_scene(machine, surroundings, call.cwd.as_deref(), |scene| {
+                effects(call, &layer.tools, scene)
+            }),
         };
-        let resolvers = Resolvers::new(world, call, around.bound, places);
+        let resolvers = Resolvers::new(world, call, surroundings.binds_to_root, places);
         for effect in all {
             match effect {
                 // A guess at a path that names nothing on this machine was none: `/vercel/next.js`, `/remind me`.
@@ -157,8 +172,8 @@ impl<'a> View<'a> {
     /// Whether a change reaches what was in a shared temporary directory before the session.
     fn is_foreign(&self, access: Access, reach: Reach, place: &Resolved) -> bool {
         const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
-        let View { call, around, .. } = self;
-        let (places, world) = (&around.session.places, self.machine.world());
+        let View { call, surroundings, .. } = self;
+        let (places, world) = (&surroundings.session.places, self.machine.world());
         let reads_all = reach == Reach::Below && matches!(access, Access::Read | Access::Search);
         if !access.changes() && !reads_all {
             return false;
@@ -177,7 +192,7 @@ impl<'a> View<'a> {
             .is_some_and(|session| rest.components().any(|name| name.as_os_str() == session));
         let own =
             [&places.root, &places.home].into_iter().flatten().any(|place| place.physical.starts_with(&top))
-                || around.tmp.as_deref().is_some_and(|tmp| Path::new(tmp).starts_with(&top));
+                || surroundings.tmp.as_deref().is_some_and(|tmp| Path::new(tmp).starts_with(&top));
         if !access.changes() || of_session || own || world.look(&top).is_err() {
             return false;
         }
@@ -192,12 +207,17 @@ struct Resolvers<'r> {
 }
 
 impl<'r> Resolvers<'r> {
-    fn new(world: &'r dyn World, call: &'r Call<'_>, bound: bool, places: &'r Places) -> Resolvers<'r> {
+    fn new(
+        world: &'r dyn World,
+        call: &'r Call<'_>,
+        binds_to_root: bool,
+        places: &'r Places,
+    ) -> Resolvers<'r> {
         let home = places.home.as_ref().map(|home| home.lexical.as_path());
         let root = places.root.as_ref().and_then(|root| root.lexical.to_str());
         Resolvers {
             as_it_runs: Resolver::new(world, call.cwd.as_deref(), home),
-            from_the_root: bound.then(|| Resolver::new(world, root, home)),
+            from_the_root: binds_to_root.then(|| Resolver::new(world, root, home)),
         }
     }
 

@@ -4,7 +4,7 @@
 //! where no agent writes, it is for one worktree and ends by itself; the floor holds all the same, and every call that is let through
 //! by it is recorded as such.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +13,8 @@ use toolgate_model::Places;
 
 use crate::dirs::Dirs;
 use crate::machine::Machine;
-use crate::store::{hex, remove, write_private};
+use crate::store::{hex, remove};
+use crate::timed_note;
 
 /// Nobody switches it off for longer and remembers it.
 pub const LONGEST: Duration = Duration::from_hours(8);
@@ -26,19 +27,14 @@ fn note(dirs: &Dirs, root: &Path) -> PathBuf {
 pub fn until(machine: &dyn Machine, dirs: &Dirs, places: &Places) -> Option<SystemTime> {
     const LONGEST_NOTE: usize = 64;
     let root = places.root.as_ref()?;
-    let text = machine.world().read(&note(dirs, &root.physical), LONGEST_NOTE).ok()?;
-    let seconds = std::str::from_utf8(&text).ok()?.trim().parse().ok()?;
-    let until = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;
-    let now = machine.now();
-    // A note from the future beyond what can be asked for was not made by us, or the clock was set back.
-    (until > now && until <= now.checked_add(LONGEST)?).then_some(until)
+    let (until, more) = timed_note::read(machine, &note(dirs, &root.physical), LONGEST_NOTE, LONGEST)?;
+    // We write nothing below the time.
+    more.is_empty().then_some(until)
 }
 
 /// Switches the gate of this worktree off for so long.
 pub fn begin(dirs: &Dirs, root: &Path, now: SystemTime, length: Duration) -> io::Result<()> {
-    let until = now.checked_add(length.min(LONGEST)).ok_or(ErrorKind::InvalidInput)?;
-    let seconds = until.duration_since(SystemTime::UNIX_EPOCH).map_err(io::Error::other)?.as_secs();
-    write_private(&note(dirs, root), format!("{seconds}\n").as_bytes())
+    timed_note::write(&note(dirs, root), now, length.min(LONGEST), &[])
 }
 
 /// Switches it on again. Whether it was off.

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use toolgate_evidence::{Digest, Draft};
+use toolgate_evidence::{Digest, Draft, Ledger};
 use toolgate_model::{
     Call, Decision, FindingKind, Json, MAX_MESSAGE, Places, Reply, Terms, Verdict, shorten,
 };
@@ -57,11 +57,11 @@ pub fn draft(
     decided: &Decided<'_>,
     counter: &mut SessionCounter,
 ) -> Result<Draft, Failure> {
-    let Decided { call, around, verdict, .. } = *decided;
-    let draft = of_verdict(machine, &options.dirs.state, call, verdict, &around.session.places)
-        .agent(caller(call, &around.team.member))
-        .user(redact(&around.session.user))
-        .rules(&around.rules.digest);
+    let Decided { call, surroundings, verdict, .. } = *decided;
+    let draft = of_verdict(machine, &options.dirs.state, call, verdict, &surroundings.session.places)
+        .agent(caller(call, &surroundings.team.member))
+        .user(redact(&surroundings.session.user))
+        .rules(&surroundings.rules.digest);
     let words = counted(decided, counter).map_err(Failure::Ledger)?;
     Ok(words.into_iter().fold(draft, Draft::counting))
 }
@@ -95,6 +95,8 @@ pub fn record(
     let redacted = terms.output.as_ref().map_or(0, |output| output.count);
     let took = machine.instant().saturating_duration_since(started);
     let draft = draft.answer(reply.answer).redacted(redacted).took(took);
+    let denied = terms.denied_inside.iter();
+    let draft = denied.fold(draft, |draft, denied| draft.denied_inside(redact(denied)));
     // Nothing that can hang comes between the record and the answer.
     write_team_log(machine, decided);
     let deadline = started + DEADLINE;
@@ -103,6 +105,28 @@ pub fn record(
         return Err(Failure::Deadline);
     }
     Ok(())
+}
+
+/// Records a refusal, where that can be done. The refusal itself does not depend on it.
+///
+/// Through the session's tally, so that it counts; past it where the tally cannot be had. A refusal often comes late, so it has
+/// a moment of its own to wait for others: less than the host waits for us.
+pub(crate) fn refusal(
+    machine: &dyn Machine,
+    state: &Path,
+    call: Option<&Call<'_>>,
+    draft: Draft,
+    deadline: Instant,
+) {
+    const PATIENCE: Duration = Duration::from_millis(300);
+    let until = || deadline.max(machine.instant() + PATIENCE);
+    if let Some(call) = call {
+        let mut counter = SessionCounter::locking(state, call, until());
+        if counter.counts().is_ok() && counter.append_unless(draft.clone(), until(), || false).is_ok() {
+            return;
+        }
+    }
+    let _ = Ledger::at(state).append(draft, until());
 }
 
 /// The record of a call that could not be judged; `None` where not even the event could be read.

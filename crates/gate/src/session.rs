@@ -32,8 +32,8 @@ pub struct Session {
 /// What is kept of a session between its events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Pin {
-    /// What the registered line said; another line has another pin.
-    line: String,
+    /// What the registration said; another registration has another pin.
+    registration: String,
     places: Places,
     user: String,
     /// Worktrees that the host itself moved the session into.
@@ -60,15 +60,15 @@ pub fn session(
 ) -> io::Result<Session> {
     let world = machine.world();
     let finder = Finder { machine, world, dirs, options };
-    let line = finder.line();
-    let file = call.session.as_deref().map(|session| pin_file(dirs, session, &line));
+    let registration = finder.registration();
+    let file = call.session.as_deref().map(|session| pin_file(dirs, session, &registration));
     let known: Option<Pin> = match &file {
         Some(file) => read_pin(world, file)?,
         None => None,
     };
-    let (mut pin, mut changed) = match known.filter(|pin| pin.line == line) {
+    let (mut pin, mut changed) = match known.filter(|pin| pin.registration == registration) {
         Some(pin) => (pin, false),
-        None => match finder.find(call, start, line)? {
+        None => match finder.find(call, start, registration)? {
             Some(pin) => (pin, true),
             None => return Ok(Session { places: finder.nowhere(), user: user_name(machine) }),
         },
@@ -97,10 +97,10 @@ pub fn session(
         }
     }
     if let (Some(file), true) = (file, changed) {
-        // A path that is not UTF-8 cannot be pinned; it is found again for each call.
-        if let Ok(bytes) = postcard::to_allocvec(&pin) {
-            write_checked(&file, bytes)?;
-        }
+        // INVARIANT: a session that cannot be pinned is an error. Found anew for each call, its root would follow the agent. A
+        // path that is not UTF-8 cannot be.
+        let bytes = postcard::to_allocvec(&pin).map_err(|_| io::ErrorKind::InvalidFilename)?;
+        write_checked(&file, bytes)?;
     }
     Ok(Session { places: pin.places, user: pin.user })
 }
@@ -126,7 +126,7 @@ struct Finder<'f> {
 
 impl Finder<'_> {
     /// All that the registration says, in one text.
-    fn line(&self) -> String {
+    fn registration(&self) -> String {
         let Dirs { home, config, state, managed } = self.dirs;
         let SessionOptions { root, agent, .. } = self.options;
         let root = root.as_deref().unwrap_or(Path::new(""));
@@ -158,7 +158,7 @@ impl Finder<'_> {
     }
 
     /// `start` is where the host's own word places the session, where that is not the event's.
-    fn find(&self, call: &Call<'_>, start: Option<PathBuf>, line: String) -> io::Result<Option<Pin>> {
+    fn find(&self, call: &Call<'_>, start: Option<PathBuf>, registration: String) -> io::Result<Option<Pin>> {
         let told = || start.filter(|path| path.is_absolute());
         let here = || call.cwd.as_deref().map(PathBuf::from).filter(|path| path.is_absolute());
         let Some(start) = self.options.root.clone().or_else(told).or_else(here) else { return Ok(None) };
@@ -201,7 +201,7 @@ impl Finder<'_> {
         places.project = Some(root.clone());
         places.root = Some(root);
         let user = user_name(self.machine);
-        let mut pin = Pin { line, places, user, entered: Vec::new(), notes: Vec::new() };
+        let mut pin = Pin { registration, places, user, entered: Vec::new(), notes: Vec::new() };
         self.list_worktrees(&mut pin);
         Ok(Some(pin))
     }
@@ -309,13 +309,13 @@ fn agents_dir(root: &Path, agent: &str, main: Option<&Place>) -> Option<PathBuf>
 }
 
 /// A session's id is the host's; it names a file only after it has been made harmless.
-fn pin_file(dirs: &Dirs, session: &str, line: &str) -> PathBuf {
+fn pin_file(dirs: &Dirs, session: &str, registration: &str) -> PathBuf {
     let plain = !session.is_empty()
         && session.len() <= 64
         && session.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let name = if plain { session.to_owned() } else { hex(&Sha256::digest(session.as_bytes())) };
-    // Two lines for one session (a person's and an administrator's) have two pins, and so have two versions of
-    // toolgate. The line stands in the pin too, so a hash that happens to be the same does no harm.
-    let hash = checksum(line.as_bytes()) ^ checksum(BUILD.as_bytes());
+    // Two registrations of one session (a person's and an administrator's) have two pins, and so have two versions
+    // of toolgate. The pin holds the registration too, so a hash that happens to be the same does no harm.
+    let hash = checksum(registration.as_bytes()) ^ checksum(BUILD.as_bytes());
     dirs.state.join("sessions").join(format!("{name}.{hash:016x}"))
 }

@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_agrees_and_a_wish_for_a_change_does_not() {
+    fn a_task_counts_as_agreement_and_a_change_request_does_not() {
         for yes in ["yes", "Yes, hire this team", "looks good", "Build the login page", "ok!", "\u{1f44d} go"]
         {
             assert!(agrees(yes), "{yes}");

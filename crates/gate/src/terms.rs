@@ -4,15 +4,19 @@
 //! INVARIANT: terms never change a verdict. A call that is denied is not rewritten; one that is asked about runs as it was
 //! judged.
 
+use std::io;
+
 use toolgate_effects::confined;
 use toolgate_evidence::Draft;
-use toolgate_model::{Action, Call, Facts, Phase, Reach, Terms, Use, Verdict};
+use toolgate_model::{Action, Call, Facts, Host, Phase, Reach, Terms, Use, Verdict};
+use toolgate_policies::explain_denied;
 use toolgate_secrets::redact;
 
+use crate::contain::denied_inside;
 use crate::counter::SessionCounter;
 use crate::failure::Failure;
-use crate::gather::Surroundings;
-use crate::launch::LaunchLine;
+use crate::gather::{Surroundings, rules_in_force};
+use crate::launch::{Caller, Launch, kept_terms, shared};
 use crate::line::Decided;
 use crate::machine::Machine;
 use crate::notices;
@@ -29,14 +33,14 @@ pub fn terms(
     draft: &Draft,
     counter: &mut SessionCounter,
 ) -> Result<Terms, Failure> {
-    let Decided { call, around, .. } = *decided;
-    let layers = &around.rules.layers;
+    let Decided { call, surroundings, .. } = *decided;
+    let layers = &surroundings.rules.layers;
     let marker = Marker::new(machine.world(), &options.dirs.state, call.session.as_deref());
     let mut notices = notices::of_new_directories(decided, counter).map_err(Failure::Ledger)?;
     let denial = notices::of_denial(machine, decided, draft, counter).map_err(Failure::Ledger)?;
     notices.extend(denial.notices);
     let context = match call.phase {
-        Phase::Start => introduction(&around.team, layers),
+        Phase::Start => introduction(&surroundings.team, layers),
         Phase::End => counter.counts().map_err(Failure::Ledger)?.map(|counts| notices::summary(&counts)),
         Phase::Before
         | Phase::Permission
@@ -46,63 +50,102 @@ pub fn terms(
         | Phase::Error
         | Phase::Other => None,
     };
+    let denied = denied_inside(machine, call, surroundings);
+    let context =
+        if denied.is_empty() { context } else { Some(redact(&explain_denied(&denied)).into_string()) };
     let answered = call.phase == Phase::After && matches!(call.action, Action::Question);
     let said = call.said.as_deref().filter(|_| answered);
     Ok(Terms {
-        rewrites: rewrites(machine, options, decided),
+        rewrites: rewrites(machine, options, decided, draft)?,
         output: redaction::redacted(call, layers, &marker),
         notice: (!notices.is_empty()).then(|| redact(&notices.join("\n")).into_string()),
         context,
         said: said.and_then(|said| layers.iter().find_map(|layer| layer.spelled_out(said))),
         urge: denial.urge,
+        denied_inside: denied.iter().map(ToString::to_string).collect(),
     })
 }
 
 /// What is shown of an output where no verdict could be reached: the tool has run, and what it gave back can be looked
-/// through by default rules, without anything that failed.
-pub fn terms_without_rules(machine: &dyn Machine, options: &HookOptions, call: &Call<'_>) -> Terms {
+/// through without anything that failed. By the rules in force where these can be read, else by default rules.
+pub fn terms_after_failure(
+    machine: &dyn Machine,
+    host: &dyn Host,
+    options: &HookOptions,
+    call: &Call<'_>,
+) -> Terms {
     let marker = Marker::new(machine.world(), &options.dirs.state, call.session.as_deref());
-    Terms { output: redaction::redacted(call, &[], &marker), ..Terms::default() }
+    let layers = rules_in_force(machine, host, options, call).map_or_else(Vec::new, |rules| rules.layers);
+    Terms { output: redaction::redacted(call, &layers, &marker), ..Terms::default() }
+}
+
+/// The same where not even our own directories are known: by default rules, with marks that need no key.
+pub fn terms_without_options(call: &Call<'_>) -> Terms {
+    Terms { output: redaction::redacted_plainly(call), ..Terms::default() }
 }
 
 /// The parameters of a call that are changed before it runs.
-fn rewrites(machine: &dyn Machine, options: &HookOptions, decided: &Decided<'_>) -> Vec<(String, String)> {
-    let Decided { call, around, facts, verdict, .. } = *decided;
-    let bound = bound_to_root(call, around, facts, verdict);
-    launched(machine, options, decided, &bound).map_or(bound, |launched| vec![launched])
+fn rewrites(
+    machine: &dyn Machine,
+    options: &HookOptions,
+    decided: &Decided<'_>,
+    draft: &Draft,
+) -> Result<Vec<(String, String)>, Failure> {
+    let Decided { call, surroundings, facts, verdict, .. } = *decided;
+    let bound = bound_to_root(call, surroundings, facts, verdict);
+    let launched = launched(machine, options, decided, draft, &bound).map_err(Failure::Launch)?;
+    Ok(launched.map_or(bound, |launched| vec![launched]))
 }
 
-/// The command sent through `toolgate shell`, where the settings want that and the call may run.
+/// The command sent through `toolgate shell`, where it has to be contained, or where the settings want its output redacted on the
+/// way.
 fn launched(
     machine: &dyn Machine,
     options: &HookOptions,
     decided: &Decided<'_>,
+    draft: &Draft,
     bound: &[(String, String)],
-) -> Option<(String, String)> {
-    let Decided { host, call, around, verdict, .. } = *decided;
-    if call.phase != Phase::Before || !host.keeps_failed_output(&call.tool) || !verdict.decision().may_run() {
-        return None;
+) -> io::Result<Option<(String, String)>> {
+    let Decided { host, call, surroundings, facts, verdict } = *decided;
+    let state = &options.dirs.state;
+    if call.phase != Phase::Before || !verdict.decision().may_run() {
+        return Ok(None);
     }
-    let wanted = redaction::wanted(&around.rules.layers);
-    if !wanted.wrap {
-        return None;
+    let contained = if verdict.decision().contains() {
+        Some(kept_terms(machine, &options.dirs, surroundings)?)
+    } else {
+        None
+    };
+    let wanted = redaction::wanted(&surroundings.rules.layers);
+    let redaction = (wanted.wrap && host.keeps_failed_output(&call.tool)).then_some(wanted);
+    let Some((param, command)) = command_member(call) else { return Ok(None) };
+    if contained.is_none() && redaction.is_none() {
+        return Ok(None);
     }
-    let line = LaunchLine::of_session(machine, &options.dirs.state, call.session.as_deref())?;
-    let (param, command) = command_member(call)?;
     // It may have been bound to a directory already.
     let command = bound.iter().find(|(changed, _)| changed == param).map_or(command, |(_, text)| text);
-    Some((param.to_owned(), line.around(command, &wanted)?))
+    let caller = Caller::of(draft.record());
+    // The same for all calls of a session, where it is not for one alone.
+    let caller = if contained.is_some() { caller } else { Caller { call: String::new(), ..caller } };
+    let shared = facts.first().filter(|_| contained.is_some()).map(shared).unwrap_or_default();
+    let line = match (Launch { contained, shared, redaction, caller }).line(machine, state) {
+        // Without it the command runs as it stands, its output redacted where its host lets that be done.
+        Err(_) if !verdict.decision().contains() => return Ok(None),
+        line => line?,
+    };
+    Ok(Some((param.to_owned(), line.put_before(command))))
 }
 
 /// The relative paths and the command of a call that is not denied, made absolute from the root and bound to it, where every layer of
 /// the settings wants that. A pattern stays a pattern.
 pub(crate) fn bound_to_root(
     call: &Call<'_>,
-    around: &Surroundings,
+    surroundings: &Surroundings,
     facts: &[Facts<'_>],
     verdict: &Verdict,
 ) -> Vec<(String, String)> {
-    let Some(facts) = facts.first().filter(|_| around.bound && !verdict.decision().denies()) else {
+    let Some(facts) = facts.first().filter(|_| surroundings.binds_to_root && !verdict.decision().denies())
+    else {
         return Vec::new();
     };
     let Some(root) = facts.places.root.as_ref().and_then(|root| root.lexical.to_str()) else {

@@ -115,6 +115,10 @@ impl Host for ClaudeCode {
         tool == "Bash"
     }
 
+    fn launches(&self, tool: &str) -> bool {
+        matches!(tool, "Bash" | "Monitor")
+    }
+
     fn phase(&self, event: &str) -> Phase {
         phase(event)
     }
@@ -133,7 +137,7 @@ impl Host for ClaudeCode {
             ..HookOutput::of("PreToolUse")
         };
         match (phase, verdict.decision()) {
-            (Stoppable::Before, Decision::Allow) => {
+            (Stoppable::Before, Decision::Allow | Decision::Contain) => {
                 let (granted, updated_input) = (verdict.granted(), rewritten(call, terms));
                 if !granted && updated_input.is_none() {
                     return tell(notice, HookOutput::context("PreToolUse", terms));
@@ -144,15 +148,17 @@ impl Host for ClaudeCode {
             }
             (Stoppable::Before, Decision::Ask) => say(Answer::Ask, notice, before(Some("ask"))),
             (Stoppable::Before, Decision::Deny) => say(Answer::Deny, notice, before(Some("deny"))),
-            (Stoppable::Permission, Decision::Allow) if verdict.granted() => {
+            (Stoppable::Permission, Decision::Allow | Decision::Contain) if verdict.granted() => {
                 say(Answer::Grant, notice, HookOutput::permission("allow", None))
             }
             // The host is about to ask its user anyway.
-            (Stoppable::Permission, Decision::Allow | Decision::Ask) => tell(notice, None),
+            (Stoppable::Permission, Decision::Allow | Decision::Contain | Decision::Ask) => {
+                tell(notice, None)
+            }
             (Stoppable::Permission, Decision::Deny) => {
                 say(Answer::Deny, notice, HookOutput::permission("deny", message))
             }
-            (Stoppable::Config, Decision::Allow) => tell(notice, None),
+            (Stoppable::Config, Decision::Allow | Decision::Contain) => tell(notice, None),
             (Stoppable::Config, Decision::Ask | Decision::Deny) => {
                 Reply::blocking(message.unwrap_or_default())
             }
@@ -218,13 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_it_does_not_know_passes() {
+    fn an_unknown_event_is_read_as_one_that_stops_nothing() {
         let call = ClaudeCode.decode(None, br#"{"hook_event_name":"SomethingNew"}"#).unwrap();
         assert_eq!(call.phase, Phase::Other);
     }
 
     #[test]
-    fn a_glob_that_leads_away_is_a_place_of_its_own() {
+    fn a_glob_that_leads_elsewhere_is_judged_as_a_second_place() {
         let uses = |input: &str| {
             let event =
                 format!(r#"{{"hook_event_name":"PreToolUse","tool_name":"Glob","tool_input":{input}}}"#);

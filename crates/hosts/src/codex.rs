@@ -82,6 +82,10 @@ impl Host for Codex {
         true
     }
 
+    fn launches(&self, tool: &str) -> bool {
+        matches!(tool, "Bash" | "exec_command")
+    }
+
     fn phase(&self, event: &str) -> Phase {
         phase(event)
     }
@@ -94,7 +98,7 @@ impl Host for Codex {
         let message = terms.message(verdict).unwrap_or_default();
         let notice = terms.notice.as_deref();
         match (phase, verdict.decision()) {
-            (Stoppable::Before, Decision::Allow) => match rewritten(call, terms) {
+            (Stoppable::Before, Decision::Allow | Decision::Contain) => match rewritten(call, terms) {
                 // Context comes alone: earlier versions take no decision beside it.
                 None => tell(notice, HookOutput::context(&call.event, terms)),
                 Some(input) => {
@@ -108,12 +112,12 @@ impl Host for Codex {
             {
                 say(Answer::Deny, notice, HookOutput::before("deny", Some(&message)))
             }
-            (Stoppable::Permission, Decision::Allow) if verdict.granted() => {
+            (Stoppable::Permission, Decision::Allow | Decision::Contain) if verdict.granted() => {
                 say(Answer::Grant, None, HookOutput::permission("allow", None))
             }
             // The host is about to ask its user anyway.
-            (Stoppable::Permission, Decision::Allow | Decision::Ask)
-            | (Stoppable::Config, Decision::Allow) => Reply::silent(),
+            (Stoppable::Permission, Decision::Allow | Decision::Contain | Decision::Ask)
+            | (Stoppable::Config, Decision::Allow | Decision::Contain) => Reply::silent(),
             (Stoppable::Before | Stoppable::Config, Decision::Ask | Decision::Deny)
             | (Stoppable::Permission, Decision::Deny) => self.refuse(Some(call.phase), &message),
         }

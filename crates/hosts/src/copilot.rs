@@ -91,6 +91,10 @@ impl Host for Copilot {
         true
     }
 
+    fn launches(&self, tool: &str) -> bool {
+        matches!(tool, "bash" | "Bash")
+    }
+
     fn phase(&self, event: &str) -> Phase {
         match event {
             "preToolUse" | "PreToolUse" => Phase::Before,
@@ -143,7 +147,7 @@ impl Host for Copilot {
     fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
         let message = terms.message(verdict).unwrap_or_default();
         match (phase, verdict.decision()) {
-            (Stoppable::Before, Decision::Allow) => {
+            (Stoppable::Before, Decision::Allow | Decision::Contain) => {
                 let (granted, modified_args) = (verdict.granted(), rewritten(call, terms));
                 let permission_decision = granted.then_some("allow");
                 let answer = no_objection(modified_args.is_some(), granted, terms.context.is_some());
@@ -158,12 +162,12 @@ impl Host for Copilot {
                 };
                 print(Answer::Ask, &asked)
             }
-            (Stoppable::Permission, Decision::Allow) if verdict.granted() => {
+            (Stoppable::Permission, Decision::Allow | Decision::Contain) if verdict.granted() => {
                 print(Answer::Grant, &Permission { behavior: Some("allow"), message: None })
             }
             // The host is about to ask its user anyway.
-            (Stoppable::Permission, Decision::Allow | Decision::Ask)
-            | (Stoppable::Config, Decision::Allow) => Reply::silent(),
+            (Stoppable::Permission, Decision::Allow | Decision::Contain | Decision::Ask)
+            | (Stoppable::Config, Decision::Allow | Decision::Contain) => Reply::silent(),
             (Stoppable::Before | Stoppable::Permission, Decision::Deny)
             | (Stoppable::Config, Decision::Ask | Decision::Deny) => self.refuse(Some(call.phase), &message),
         }

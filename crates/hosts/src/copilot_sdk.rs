@@ -41,6 +41,10 @@ impl Host for CopilotSdk {
         true
     }
 
+    fn launches(&self, tool: &str) -> bool {
+        tool == "bash"
+    }
+
     fn phase(&self, event: &str) -> Phase {
         match event {
             "onPreToolUse" => Phase::Before,
@@ -107,7 +111,7 @@ impl Host for CopilotSdk {
     fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
         let objection = match verdict.decision() {
             // A permission cannot change a call, so the adapter rejects one that would have to be changed.
-            Decision::Allow => {
+            Decision::Allow | Decision::Contain => {
                 let too_late = phase == Stoppable::Permission && !terms.rewrites.is_empty();
                 too_late.then_some(Answer::Deny)
             }

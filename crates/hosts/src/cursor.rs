@@ -147,7 +147,7 @@ impl Host for Cursor {
         let notice = terms.notice.as_deref();
         let asks = matches!(&*call.event, "beforeShellExecution" | "beforeMCPExecution");
         match verdict.decision() {
-            Decision::Allow => match rewrite_hint(terms) {
+            Decision::Allow | Decision::Contain => match rewrite_hint(terms) {
                 // Only one of its events can change a call.
                 Some(hint) if call.event != "preToolUse" => self.refuse(Some(call.phase), &hint),
                 hint => {

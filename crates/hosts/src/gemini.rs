@@ -74,6 +74,10 @@ impl Host for Gemini {
         true
     }
 
+    fn launches(&self, tool: &str) -> bool {
+        tool == "run_shell_command"
+    }
+
     fn phase(&self, event: &str) -> Phase {
         match event {
             "BeforeTool" => Phase::Before,
@@ -100,14 +104,16 @@ impl Host for Gemini {
         let message = terms.message(verdict).unwrap_or_default();
         let notice = terms.notice.as_deref();
         match (phase, verdict.decision()) {
-            (Stoppable::Before, Decision::Allow) => match rewritten(call, terms) {
+            (Stoppable::Before, Decision::Allow | Decision::Contain) => match rewritten(call, terms) {
                 None => tell(notice, None),
                 tool_input => {
                     say(Answer::Rewrite, notice, HookOutput { tool_input, ..HookOutput::of("BeforeTool") })
                 }
             },
             (Stoppable::Before, Decision::Ask) => print(Answer::Ask, &objection("ask", &message, notice)),
-            (Stoppable::Permission | Stoppable::Config, Decision::Allow) => Reply::silent(),
+            (Stoppable::Permission | Stoppable::Config, Decision::Allow | Decision::Contain) => {
+                Reply::silent()
+            }
             (Stoppable::Permission | Stoppable::Config, Decision::Ask)
             | (Stoppable::Before | Stoppable::Permission | Stoppable::Config, Decision::Deny) => {
                 print_denial(&objection("deny", &message, notice), &message)
@@ -179,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_client_may_take_instead_is_judged_too() {
+    fn paths_that_the_client_may_take_instead_are_judged_too() {
         let uses = |tool: &str, path: &str| {
             let event = format!(
                 r#"{{"hook_event_name":"BeforeTool","tool_name":"{tool}","tool_input":{{"file_path":"{path}"}}}}"#

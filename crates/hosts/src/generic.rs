@@ -35,6 +35,11 @@ impl Host for Generic {
         true
     }
 
+    /// Whoever speaks this protocol runs the input that is answered.
+    fn launches(&self, _: &str) -> bool {
+        true
+    }
+
     fn phase(&self, event: &str) -> Phase {
         match event {
             "permission" => Phase::Permission,
@@ -100,7 +105,7 @@ impl Host for Generic {
 
     fn encode_verdict(&self, _: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
         let objection = match verdict.decision() {
-            Decision::Allow => None,
+            Decision::Allow | Decision::Contain => None,
             Decision::Ask => Some(Answer::Ask),
             Decision::Deny => Some(Answer::Deny),
         };
@@ -224,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_what_it_is_called_in_any_host() {
+    fn a_tool_is_recognized_by_its_name_in_any_host() {
         for (call, expected) in [
             (r#""tool":"Bash","input":{"command":"ls"}"#, r#"Some("ls") in None"#),
             (r#""tool":"bash","input":{"command":["ls","a b"]}"#, r#"Some("'ls' 'a b'") in None"#),
@@ -253,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_callers_word_is_taken() {
+    fn an_action_given_by_the_caller_is_taken() {
         for (word, expected) in [
             (r#"{"shell":"ls","directory":"sub"}"#, r#"Some("ls") in Some("sub")"#),
             (r#"{"run":["ls","$x"]}"#, r#"Some("'ls' '$x'") in None"#),
@@ -266,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_not_understood_is_an_error() {
+    fn an_action_that_is_not_understood_is_an_error() {
         for word in [
             "{}",
             "null",

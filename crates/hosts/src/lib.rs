@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_table_is_sorted_so_that_every_tool_is_found() {
+    fn every_table_of_tools_is_sorted() {
         for (host, tools) in tools::TOOLSETS {
             assert!(tools.listed.is_sorted_by_key(|(name, _)| name), "{host}");
         }

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use toolgate_model::{DecodeError, Json, Phase};
 
-use crate::wire::malformed;
+use crate::wire::unreadable;
 
 /// An object with more members than this is refused; looking for doubled ones would take too long.
 const MAX_MEMBERS: usize = 2048;
@@ -21,7 +21,7 @@ pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 impl<'a> Members<'a> {
     /// The object that a whole event is.
     pub(crate) fn read(stdin: &'a [u8]) -> Result<Members<'a>, DecodeError> {
-        serde_json::from_slice(stdin).map_err(malformed)
+        serde_json::from_slice(stdin).map_err(|error| unreadable(stdin, &error))
     }
 
     /// The members of a value that is an object; none where it is not.
@@ -29,7 +29,8 @@ impl<'a> Members<'a> {
         if !value.get().starts_with('{') {
             return Ok(Members::default());
         }
-        serde_json::from_str(value.get()).map_err(malformed)
+        let text = value.get();
+        serde_json::from_str(text).map_err(|error| unreadable(text.as_bytes(), &error))
     }
 
     /// The member of this name as it was written.
@@ -85,7 +86,9 @@ impl<'a> Members<'a> {
     /// All that is left, in the order in which it was written.
     pub(crate) fn rest(self) -> Result<Json<'a>, DecodeError> {
         let read = |(name, value): (Cow<'a, str>, &'a RawValue)| {
-            serde_json::from_str(value.get()).map(|value| (name, value)).map_err(malformed)
+            let text = value.get();
+            let read = serde_json::from_str(text).map(|value| (name, value));
+            read.map_err(|error| unreadable(text.as_bytes(), &error))
         };
         self.0.into_iter().map(read).collect::<Result<_, _>>().map(Json::Object)
     }
@@ -134,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_taken_has_to_be_readable() {
+    fn only_members_that_are_taken_must_be_readable() {
         let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
         let event = format!(r#"{{"deep":{deep},"twice":{{"a":1,"a":2}},"half":"\ud800","fine":"x"}}"#);
         let read = || Members::read(event.as_bytes()).unwrap();

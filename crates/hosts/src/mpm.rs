@@ -44,7 +44,9 @@ impl Host for Mpm {
 
     fn encode_verdict(&self, _: Stoppable, _: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
         match verdict.decision() {
-            Decision::Allow => rewrite_hint(terms).map_or_else(go_on, |hint| block(&hint)),
+            Decision::Allow | Decision::Contain => {
+                rewrite_hint(terms).map_or_else(go_on, |hint| block(&hint))
+            }
             Decision::Ask | Decision::Deny => block(&terms.message(verdict).unwrap_or_default()),
         }
     }

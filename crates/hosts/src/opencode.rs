@@ -65,6 +65,10 @@ impl Host for OpenCode {
         true
     }
 
+    fn launches(&self, tool: &str) -> bool {
+        tool == "bash"
+    }
+
     fn phase(&self, event: &str) -> Phase {
         match event {
             "tool.execute.before" => Phase::Before,
@@ -113,7 +117,7 @@ impl Host for OpenCode {
 
     fn encode_verdict(&self, _: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
         let objection = match verdict.decision() {
-            Decision::Allow => None,
+            Decision::Allow | Decision::Contain => None,
             // A plugin has no way to ask, so the adapter denies.
             Decision::Ask | Decision::Deny => Some(Answer::Deny),
         };

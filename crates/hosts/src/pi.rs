@@ -51,6 +51,10 @@ impl Host for Pi {
         true
     }
 
+    fn launches(&self, tool: &str) -> bool {
+        tool == "bash"
+    }
+
     fn phase(&self, event: &str) -> Phase {
         match event {
             "tool_call" => Phase::Before,
@@ -107,7 +111,7 @@ impl Host for Pi {
 
     fn encode_verdict(&self, _: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
         let objection = match verdict.decision() {
-            Decision::Allow => None,
+            Decision::Allow | Decision::Contain => None,
             Decision::Ask => Some(Answer::Ask),
             Decision::Deny => Some(Answer::Deny),
         };
@@ -217,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_pi_reads_instead_is_judged_too() {
+    fn other_spellings_that_pi_tries_are_judged_too() {
         assert_eq!(other_spellings("it's"), ["it's", "it\u{2019}s"]);
         assert_eq!(
             other_spellings("é 9.41 am.x 1 PM.png"),
@@ -226,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_may_be_a_name() {
+    fn a_file_address_is_judged_as_a_path_and_as_a_name() {
         let event = br#"{"event":{"type":"tool_call","toolName":"write","input":{"path":"@file:/tmp/x"}}}"#;
         let Action::Files(uses) = Pi.decode(None, event).unwrap().action else { panic!("files") };
         let paths: Vec<_> = uses.iter().map(|used| used.path.text()).collect();

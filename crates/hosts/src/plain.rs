@@ -2,7 +2,8 @@
 
 use serde_json::value::RawValue;
 use toolgate_model::{
-    Answer, Call, Finding, FindingKind, Json, Phase, RedactedOutput, Reply, Terms, Unstoppable, Verdict,
+    Answer, Call, Decision, Finding, FindingKind, Json, Phase, RedactedOutput, Reply, Terms, Unstoppable,
+    Verdict,
 };
 
 use crate::reply::{answer_object, joined, no_objection, print, redacted, rewritten, tell_or_silence};
@@ -13,6 +14,8 @@ answer_object! {
         decision: &'a str,
         /// The gate vouches: the host need not ask either.
         granted: bool,
+        /// The call runs in a sandbox: the input leads there.
+        contained: bool,
         /// For the model, word for word.
         reason: &'a str,
         /// What a question is answered with in the user's stead.
@@ -47,7 +50,11 @@ pub(crate) fn encode(call: &Call<'_>, verdict: &Verdict, terms: &Terms, objectio
     let message = terms.message(verdict);
     let answer = verdict.answer();
     let body = Body {
-        decision: Some(verdict.decision().word()),
+        // A host that runs the changed input has contained it.
+        decision: Some(
+            if verdict.decision().contains() { Decision::Allow } else { verdict.decision() }.word(),
+        ),
+        contained: verdict.decision().contains().then_some(true),
         granted: verdict.granted().then_some(true),
         // A host that cannot answer in the user's stead denies with the same words.
         reason: answer.or(message.as_deref()),
@@ -111,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_said_to_be_recoverable_is_tried_again() {
+    fn only_an_error_marked_as_recoverable_is_retried() {
         let error = |value| Json::Object(vec![(Cow::Borrowed("recoverable"), value)]);
         assert_eq!(handling(&error(Json::Bool(true))), "retry");
         for other in [error(Json::Bool(false)), error(Json::Text("true".into())), Json::Null] {

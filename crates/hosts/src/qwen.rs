@@ -74,7 +74,7 @@ impl Host for Qwen {
         let message = terms.message(verdict).unwrap_or_default();
         let notice = terms.notice.as_deref();
         match (phase, verdict.decision()) {
-            (Stoppable::Before, Decision::Allow) => match rewrite_hint(terms) {
+            (Stoppable::Before, Decision::Allow | Decision::Contain) => match rewrite_hint(terms) {
                 None => tell(notice, None),
                 Some(hint) => deny(notice, &hint),
             },
@@ -83,8 +83,8 @@ impl Host for Qwen {
             }
             (Stoppable::Before, Decision::Deny) => deny(notice, &message),
             // The host is about to ask its user anyway.
-            (Stoppable::Permission, Decision::Allow | Decision::Ask)
-            | (Stoppable::Config, Decision::Allow) => Reply::silent(),
+            (Stoppable::Permission, Decision::Allow | Decision::Contain | Decision::Ask)
+            | (Stoppable::Config, Decision::Allow | Decision::Contain) => Reply::silent(),
             (Stoppable::Permission, Decision::Deny) | (Stoppable::Config, Decision::Ask | Decision::Deny) => {
                 Reply::blocking(&message)
             }

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_what_the_model_would_have_read() {
+    fn a_redacted_output_is_shown_as_the_text_the_model_would_have_read() {
         for (output, read) in [
             (r#""a\nb\n""#, "a\nb"),
             (r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#, "a\nb"),

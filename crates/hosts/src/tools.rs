@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_has_every_place_that_some_client_takes() {
+    fn a_search_is_judged_in_every_place_that_a_client_may_take() {
         assert_eq!(uses("copilot", "grep", r#"{"pattern":"x"}"#), [""]);
         assert_eq!(uses("copilot", "grep", r#"{"pattern":"x","path":"/a"}"#), ["", "/a"]);
         assert_eq!(uses("copilot", "glob", r#"{"pattern":"*","paths":[],"path":["/a"]}"#), ["", "/a"]);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tilde_is_the_home_and_a_name() {
+    fn a_path_with_a_tilde_is_judged_as_home_and_as_a_name() {
         assert_eq!(uses("copilot", "view", r#"{"path":"~/x"}"#), ["~/x", "./~/x"]);
         assert_eq!(uses("gemini", "glob", r#"{"pattern":"~/x"}"#), ["", "~/x", "./~/x"]);
         let patch = r#"{"patchText":"*** Begin Patch\n*** Add File: ~/x\n*** End Patch"}"#;
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_whose_directory_nobody_can_name_is_not_judged() {
+    fn a_command_in_an_unreadable_directory_has_no_text_to_judge() {
         let run = |directory: &str| {
             uses("opencode", "bash", &format!(r#"{{"command":"ls","workdir":{directory}}}"#)).concat()
         };

@@ -2,9 +2,11 @@
 //! events and tools.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use toolgate_model::{Action, Agent, Call, DecodeError, Json, Phase};
 
@@ -56,7 +58,7 @@ impl Dialect {
         named: Option<&'a str>,
         stdin: &'a [u8],
     ) -> Result<Call<'a>, DecodeError> {
-        let event: Event<'a> = serde_json::from_slice(stdin).map_err(malformed)?;
+        let event: Event<'a> = serde_json::from_slice(stdin).map_err(|error| unreadable(stdin, &error))?;
         let name = event_name(event.hook_event_name, named, "hook_event_name")?;
         let text = |member: Option<Json<'a>>| match member {
             Some(Json::Text(text)) => Some(text),
@@ -160,8 +162,67 @@ fn users_answers<'a>(response: &RawValue) -> Option<Cow<'a, str>> {
     Some(Cow::Owned(answers.into_values().collect::<Vec<_>>().join("\n")))
 }
 
-/// Where the event cannot be read.
-#[expect(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
-pub(crate) fn malformed(error: serde_json::Error) -> DecodeError {
-    DecodeError::Malformed { line: error.line(), column: error.column() }
+/// Why a JSON text cannot be read, and where.
+pub(crate) fn unreadable(text: &[u8], error: &serde_json::Error) -> DecodeError {
+    let (line, column) = (error.line(), error.column());
+    if has_doubled_member(text) {
+        DecodeError::DoubledMember { line, column }
+    } else {
+        DecodeError::Malformed { line, column }
+    }
+}
+
+/// Whether an object in a JSON text has two members of the same name.
+fn has_doubled_member(text: &[u8]) -> bool {
+    /// Reads a value, and whether a member in it is doubled.
+    struct Search;
+
+    impl<'de> DeserializeSeed<'de> for Search {
+        type Value = bool;
+        fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+            deserializer.deserialize_any(self)
+        }
+    }
+
+    impl<'de> Visitor<'de> for Search {
+        type Value = bool;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a JSON value")
+        }
+        fn visit_unit<E>(self) -> Result<bool, E> {
+            Ok(false)
+        }
+        fn visit_bool<E>(self, _: bool) -> Result<bool, E> {
+            Ok(false)
+        }
+        fn visit_i64<E>(self, _: i64) -> Result<bool, E> {
+            Ok(false)
+        }
+        fn visit_u64<E>(self, _: u64) -> Result<bool, E> {
+            Ok(false)
+        }
+        fn visit_f64<E>(self, _: f64) -> Result<bool, E> {
+            Ok(false)
+        }
+        fn visit_str<E>(self, _: &str) -> Result<bool, E> {
+            Ok(false)
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<bool, A::Error> {
+            let mut found = false;
+            while let Some(doubled) = list.next_element_seed(Search)? {
+                found |= doubled;
+            }
+            Ok(found)
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<bool, A::Error> {
+            let (mut found, mut names) = (false, BTreeSet::new());
+            while let Some(name) = object.next_key::<String>()? {
+                found |= !names.insert(name);
+                found |= object.next_value_seed(Search)?;
+            }
+            Ok(found)
+        }
+    }
+
+    Search.deserialize(&mut serde_json::Deserializer::from_slice(text)).unwrap_or(false)
 }

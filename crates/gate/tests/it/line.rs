@@ -2,11 +2,13 @@
 //! time is up, when somebody else has answered, or when the settings cannot be used.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use toolgate_evidence::{Ledger, Tally};
 use toolgate_gate::dirs::Dirs;
 use toolgate_gate::failure::DEADLINE;
 use toolgate_gate::line::{NeedsSetup, answer};
@@ -15,7 +17,8 @@ use toolgate_gate::options::{HookOptions, SessionOptions};
 use toolgate_gate::settings::{SettingsError, SettingsSources};
 use toolgate_hosts::host;
 use toolgate_model::{ActivationState, Answer, ConfigChange, Reply};
-use toolgate_policies::Settings;
+use toolgate_policies::{self as policies, Settings};
+use toolgate_secrets::redact;
 
 use crate::test_machine::TestMachine;
 
@@ -136,7 +139,7 @@ fn shell(cwd: &Path, command: &str) -> Vec<Asked> {
 }
 
 #[test]
-fn every_host_gets_its_answer_and_the_record_says_the_same() {
+fn hosts_get_the_answer_that_is_recorded() {
     let desk = Desk::new();
     let mut asked = 0;
     for (command, expected, decision) in
@@ -165,7 +168,7 @@ fn every_host_gets_its_answer_and_the_record_says_the_same() {
 }
 
 #[test]
-fn the_record_is_about_the_machine_that_was_given_and_no_other() {
+fn the_record_names_the_given_machine_user_and_clock() {
     let desk = Desk::new();
     let machine = desk.machine();
     machine.looks_at_clock.borrow_mut().push_back(Duration::from_micros(321));
@@ -183,7 +186,7 @@ fn the_record_is_about_the_machine_that_was_given_and_no_other() {
 }
 
 #[test]
-fn the_environment_is_the_one_that_was_given() {
+fn the_root_comes_from_the_given_environment() {
     let desk = Desk::new();
     let elsewhere = desk.home().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
@@ -195,7 +198,7 @@ fn the_environment_is_the_one_that_was_given() {
 }
 
 #[test]
-fn past_the_deadline_the_call_is_denied_and_nothing_on_record_allows_it() {
+fn past_the_deadline_a_call_is_denied_and_recorded_as_denied() {
     let desk = Desk::new();
     let machine = desk.machine();
     machine.looks_at_clock.borrow_mut().push_back(DEADLINE + Duration::from_millis(1));
@@ -208,7 +211,7 @@ fn past_the_deadline_the_call_is_denied_and_nothing_on_record_allows_it() {
 }
 
 #[test]
-fn on_the_deadline_itself_there_is_still_an_answer() {
+fn a_call_that_ends_at_the_deadline_is_still_allowed() {
     let desk = Desk::new();
     let machine = desk.machine();
     machine.looks_at_clock.borrow_mut().push_back(DEADLINE);
@@ -217,12 +220,12 @@ fn on_the_deadline_itself_there_is_still_an_answer() {
 }
 
 #[test]
-fn once_somebody_else_has_answered_nothing_is_recorded_as_allowed() {
+fn a_call_that_was_answered_elsewhere_is_denied_and_not_recorded_as_allowed() {
     let desk = Desk::new();
     let machine = TestMachine { may_answer: false, ..desk.machine() };
     let reply = desk.write_inside(&machine).unwrap();
     assert_eq!((reply.answer, machine.claims.get()), (Answer::Deny, 1), "{reply:?}");
-    assert!(!desk.decisions().contains(&"allow".to_owned()), "{:?}", desk.records());
+    assert_eq!(desk.decisions(), ["deny"], "{:?}", desk.records());
 }
 
 #[test]
@@ -274,7 +277,7 @@ fn stale_settings_need_the_whole_program_and_leave_no_record() {
 }
 
 #[test]
-fn broken_settings_deny_and_say_where() {
+fn broken_settings_deny_and_name_their_line() {
     let desk = with_settings();
     let machine = TestMachine { setup: Some(&Broken), ..desk.machine() };
     let reply = desk.write_inside(&machine).unwrap();
@@ -282,4 +285,76 @@ fn broken_settings_deny_and_say_where() {
     assert!(reply.stdout.contains("toolgate.toml:3: unknown key `scop`"), "{reply:?}");
     assert_eq!(desk.decisions(), ["deny"]);
     assert_eq!(desk.records()[0]["findings"][0]["kind"], "failure");
+}
+
+/// What a tool gave back, as Claude Code says it.
+fn after(cwd: &Path, output: &str) -> Asked {
+    let input = json!({ "command": "cat notes" });
+    let payload = json!({ "hook_event_name": "PostToolUse", "session_id": "s", "tool_use_id": "toolu_1", "cwd": cwd,
+        "tool_name": "Bash", "tool_input": input, "tool_response": { "stdout": output, "stderr": "" } });
+    Asked { host: "claude-code", event: None, payload }
+}
+
+/// Settings with a redaction pattern of the user's own.
+struct OwnPattern;
+
+impl Setup for OwnPattern {
+    fn compile(&self, _: &dyn Machine, _: &SettingsSources<'_>) -> Result<Vec<Settings>, SettingsError> {
+        let own = policies::OwnPattern { pattern: "EMP-[0-9]+".into(), replacement: "[EMPLOYEE]".into() };
+        let redaction = policies::Redaction { pattern: vec![own], ..policies::Redaction::default() };
+        let mut settings = Settings::default();
+        settings.redaction = redaction;
+        Ok(vec![settings])
+    }
+    fn config_change(&self, _: &dyn Machine, _: &Path, _: &str, _: &Path) -> ConfigChange {
+        panic!("no host's settings were changed")
+    }
+}
+
+#[test]
+fn the_users_own_patterns_hold_where_only_the_ledger_fails() {
+    let desk = with_settings();
+    let machine = TestMachine { setup: Some(&OwnPattern), ..desk.machine() };
+    // A directory where the ledger should be.
+    fs::create_dir_all(desk.home().join(".local/state/toolgate/ledger.jsonl")).unwrap();
+    let reply = desk.ask(&machine, &after(&desk.project(), "EMP-12345\n")).unwrap();
+    assert!(reply.stdout.contains("[EMPLOYEE]") && !reply.stdout.contains("EMP-1"), "{reply:?}");
+}
+
+#[test]
+fn a_session_whose_directory_has_no_utf8_name_is_denied() {
+    let desk = Desk::new();
+    let project = desk.home().join(std::ffi::OsStr::from_bytes(b"pro\xffject"));
+    fs::create_dir_all(&project).unwrap();
+    let mut machine = desk.machine();
+    machine.variables.insert("CLAUDE_PROJECT_DIR", project.into());
+    let reply = desk.write_inside(&machine).unwrap();
+    assert_eq!(reply.answer, Answer::Deny, "{reply:?}");
+    assert!(reply.stdout.contains("not UTF-8"), "{reply:?}");
+}
+
+#[test]
+fn a_refusal_waits_for_a_busy_ledger_and_counts_in_its_session() {
+    let desk = Desk::new();
+    let state = desk.home().join(".local/state/toolgate");
+    fs::create_dir_all(&state).unwrap();
+    let ledger = fs::OpenOptions::new().create(true).append(true).open(state.join("ledger.jsonl")).unwrap();
+    ledger.lock().unwrap();
+    let machine = TestMachine { setup: Some(&Broken), ..desk.machine() };
+    let late = machine.started.checked_sub(DEADLINE).unwrap();
+    let event = claude_code(&desk.project(), "Read", &json!({ "file_path": "a" })).payload.to_string();
+    let claude = host("claude-code").unwrap();
+    fs::create_dir_all(desk.user_settings().parent().unwrap()).unwrap();
+    fs::write(desk.user_settings(), "scop = []\n").unwrap();
+    let reply = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(50));
+            ledger.unlock().unwrap();
+        });
+        answer(&machine, claude, &desk.options(None), event.as_bytes(), late).unwrap()
+    });
+    assert_eq!(reply.answer, Answer::Deny, "{reply:?}");
+    assert_eq!(desk.decisions(), ["deny"], "it is recorded though the lock was held past the deadline");
+    let counts = Tally::peek(&Ledger::at(&state), &redact("s")).unwrap();
+    assert_eq!(counts.denied, 1, "{counts:?}");
 }

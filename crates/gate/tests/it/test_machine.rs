@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::machine::{Machine, Setup};
 use toolgate_model::World;
+use toolgate_policies::Containable;
 
 /// A process that is none, on a machine that has nothing but a disk.
 pub(crate) struct TestMachine {
@@ -24,6 +25,8 @@ pub(crate) struct TestMachine {
     pub(crate) started: Instant,
     /// How long after that the clock stands, look by look; the last one stays.
     pub(crate) looks_at_clock: RefCell<VecDeque<Duration>>,
+    /// Whether its kernel can contain a command.
+    pub(crate) containable: Containable,
     /// What only the whole program can do.
     pub(crate) setup: Option<&'static dyn Setup>,
     /// Whether the right to answer is still to be had.
@@ -42,6 +45,7 @@ impl Default for TestMachine {
             now: SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_323_045),
             started: Instant::now(),
             looks_at_clock: RefCell::default(),
+            containable: Containable::NotConsidered,
             setup: None,
             may_answer: true,
             claims: Cell::new(0),
@@ -79,6 +83,9 @@ impl Machine for TestMachine {
     }
     fn name(&self) -> String {
         "workbench".to_owned()
+    }
+    fn containable(&self) -> Containable {
+        self.containable
     }
     fn setup(&self) -> Option<&dyn Setup> {
         self.setup

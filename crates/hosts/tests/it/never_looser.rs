@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
     ActivationState, Agent, Answer, Call, Decision, Facts, Finding, FindingKind, Phase, Places, Policy,
-    RedactedOutput, Reply, Ruleset, Terms, Unknown, Verdict, Wording,
+    RedactedOutput, Reply, Ruleset, Sandboxing, Terms, Unknown, Verdict, Wording,
 };
 
 /// What the client does with a call.
@@ -228,9 +228,9 @@ fn answer_to_record(host: &str, event: &str, obeyed: &Obeyed, reply: &Reply) -> 
     match obeyed.decision {
         Decision::Deny => Answer::Deny,
         Decision::Ask => Answer::Ask,
-        Decision::Allow if obeyed.input.is_some() => Answer::Rewrite,
-        Decision::Allow if obeyed.granted => Answer::Grant,
-        Decision::Allow => tell_or_silence(host, event, reply),
+        Decision::Allow | Decision::Contain if obeyed.input.is_some() => Answer::Rewrite,
+        Decision::Allow | Decision::Contain if obeyed.granted => Answer::Grant,
+        Decision::Allow | Decision::Contain => tell_or_silence(host, event, reply),
     }
 }
 
@@ -324,6 +324,11 @@ fn verdict(objects: &Objects<'_>, granted: bool) -> Verdict {
         grants: granted,
         wording: &OwnWords,
         facts: &facts,
+        sandboxing: if objects.decision.contains() {
+            Sandboxing::Wanted { grants: granted }
+        } else {
+            Sandboxing::Unwanted
+        },
     };
     Ruleset::decide(&[ruleset], |_| false)
 }
@@ -366,7 +371,9 @@ fn check(id: &str, event: &str, call: &Call<'_>, decision: Decision, message: &s
     let obeyed = obeyed(id, event, &sent, &reply);
     // A prompt that the host shows anyway is the asking.
     let asked_anyway = call.phase == Phase::Permission && !decision.denies();
-    assert!(obeyed.decision >= decision || asked_anyway, "looser: {what} -> {obeyed:?}");
+    // What is contained runs with the input that leads into the sandbox, or not at all.
+    let is_contained = decision.contains() && obeyed.input.is_some();
+    assert!(obeyed.decision >= decision || asked_anyway || is_contained, "looser: {what} -> {obeyed:?}");
     assert!(!obeyed.granted || verdict.granted(), "a grant that nobody gave: {what}");
     let changed = rewrites.iter().fold(sent, |mut input, (name, text)| {
         input[name] = json!(text);
@@ -397,7 +404,11 @@ fn no_answer_is_looser_than_its_verdict() {
             continue;
         }
         seen += 1;
-        for decision in [Decision::Allow, Decision::Ask, Decision::Deny] {
+        for decision in [Decision::Allow, Decision::Contain, Decision::Ask, Decision::Deny] {
+            // Settings of the host are no command.
+            if decision.contains() && call.phase == Phase::Config {
+                continue;
+            }
             for message in MESSAGES {
                 for (granted, rewriting) in [(false, false), (false, true), (true, false), (true, true)] {
                     for besides in [
@@ -445,7 +456,7 @@ fn told_to_model(host: &str, event: &str, reply: &Reply) -> String {
 }
 
 #[test]
-fn the_user_and_the_model_are_told_where_the_client_can_do_it() {
+fn notices_and_context_are_sent_where_the_client_shows_them() {
     let mut begun = HashSet::new();
     for (id, Payload { place, event, bytes }) in events() {
         let host = host(id).unwrap();
@@ -485,13 +496,15 @@ fn the_user_and_the_model_are_told_where_the_client_can_do_it() {
 }
 
 #[test]
-fn an_event_that_stops_nothing_passes_whatever_becomes_of_us() {
+fn an_event_that_stops_nothing_passes_even_when_we_refuse() {
+    let mut seen = HashSet::new();
     for (id, Payload { place, event, bytes }) in events() {
         let host = host(id).unwrap();
         let call = host.decode(Some(&event), &bytes).unwrap();
         if !matches!(call.phase, Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other) {
             continue;
         }
+        seen.insert(id);
         for reply in [host.refuse(Some(host.phase(&event)), "broken"), host.tell(&call, &Terms::default())] {
             assert_eq!(reply.code, 0, "{place}: {reply:?}");
             assert_eq!(reply.stderr, "", "{place}: {reply:?}");
@@ -501,10 +514,11 @@ fn an_event_that_stops_nothing_passes_whatever_becomes_of_us() {
             assert!(said["action"] != "block", "{place}: {reply:?}");
         }
     }
+    assert!(seen.len() >= 9, "only hosts {seen:?}");
 }
 
 #[test]
-fn a_question_is_answered_and_an_answer_passed_on_in_the_plain_protocol() {
+fn questions_are_answered_and_answers_passed_on_in_the_plain_protocol() {
     let objects = Objects { decision: Decision::Deny, message: "too many", answer: Some("Decide.") };
     let denied = verdict(&objects, false);
     let terms = Terms { said: Some("yes (brief)".into()), ..Terms::default() };
@@ -530,7 +544,7 @@ fn a_question_is_answered_and_an_answer_passed_on_in_the_plain_protocol() {
 }
 
 #[test]
-fn a_session_ends_with_a_summary_and_an_error_is_handled() {
+fn the_end_of_a_session_gets_a_summary_and_an_error_its_handling() {
     let terms = Terms { notice: Some("n".into()), context: Some("c".into()), ..Terms::default() };
     for (id, event, payload, expected) in [
         ("generic", "end", "{}", json!({"decision": "allow", "summary": "c", "notice": "n"})),
@@ -560,7 +574,8 @@ fn a_session_ends_with_a_summary_and_an_error_is_handled() {
 }
 
 #[test]
-fn every_host_refuses_what_cannot_be_judged() {
+fn a_call_that_cannot_be_judged_is_denied_by_every_host() {
+    let mut seen = HashSet::new();
     for (id, Payload { place, event, bytes }) in events() {
         let host = host(id).unwrap();
         let Ok(call) = host.decode(Some(&event), &bytes) else { panic!("{place}") };
@@ -568,6 +583,7 @@ fn every_host_refuses_what_cannot_be_judged() {
         if !call.phase.stops() {
             continue;
         }
+        seen.insert(id);
         let sent = serde_json::to_value(&call.input).unwrap();
         let refused = [call.phase, host.phase(&event)]
             .map(|phase| host.refuse(Some(phase), "toolgate cannot judge this call"));
@@ -583,12 +599,14 @@ fn every_host_refuses_what_cannot_be_judged() {
             assert_eq!(obeyed(id, named, &sent, &reply).decision, Decision::Deny, "{id}, {place}: {reply:?}");
         }
     }
+    assert_eq!(seen.len(), HOSTS.len(), "{seen:?}");
 }
 
 #[test]
-fn the_reason_of_a_denial_comes_with_what_the_agent_is_urged_to_do() {
+fn a_denial_holds_its_reason_and_the_advice_to_the_agent() {
     let denied = verdict(&Objects { decision: Decision::Deny, message: "no", answer: None }, false);
     let terms = Terms { urge: Some("look around".into()), ..Terms::default() };
+    let mut seen = HashSet::new();
     for (id, Payload { place, event, bytes }) in events() {
         let host = host(id).unwrap();
         let call = host.decode(Some(&event), &bytes).unwrap();
@@ -596,12 +614,14 @@ fn the_reason_of_a_denial_comes_with_what_the_agent_is_urged_to_do() {
             let reply = host.encode(&call, &denied, &terms);
             let whole = format!("{}{}", reply.stdout, reply.stderr);
             assert!(whole.contains("no; look around [p]"), "{place}: {reply:?}");
+            seen.insert(id);
         }
     }
+    assert_eq!(seen.len(), HOSTS.len(), "{seen:?}");
 }
 
 #[test]
-fn the_record_says_what_the_client_makes_of_an_event_that_stops_nothing() {
+fn the_recorded_answer_to_an_event_that_stops_nothing_is_what_the_client_does() {
     let mut seen = HashSet::new();
     for (id, Payload { place, event, bytes }) in after_events() {
         let host = host(id).unwrap();
@@ -645,7 +665,7 @@ fn the_record_says_what_the_client_makes_of_an_event_that_stops_nothing() {
 const MISPLACED: &str = "toolgate decided about an event that nothing can stop";
 
 #[test]
-fn every_host_is_held_to_it() {
+fn every_host_has_events_in_these_tests() {
     let events = events();
     for host in HOSTS {
         assert!(events.iter().any(|(id, _)| *id == host.id()), "{}", host.id());
@@ -741,7 +761,7 @@ fn after_events() -> Vec<(&'static str, Payload)> {
 }
 
 #[test]
-fn no_redaction_is_dropped_by_a_host_that_can_show_it() {
+fn a_redacted_output_is_shown_by_every_host_that_can_change_outputs() {
     let mut seen = HashSet::new();
     for (id, Payload { place, event, bytes }) in after_events() {
         let host = host(id).unwrap();
@@ -772,7 +792,8 @@ fn no_redaction_is_dropped_by_a_host_that_can_show_it() {
 }
 
 #[test]
-fn an_output_that_nobody_could_look_through_is_not_shown() {
+fn an_output_that_could_not_be_searched_is_withheld() {
+    let mut seen = HashSet::new();
     for (id, Payload { place, event, bytes }) in after_events() {
         let host = host(id).unwrap();
         let call = host.decode(Some(&event), &bytes).unwrap();
@@ -780,6 +801,7 @@ fn an_output_that_nobody_could_look_through_is_not_shown() {
         if call.output.is_none() || !host.changes_output(&call.tool) || id == "claude-code" {
             continue;
         }
+        seen.insert(id);
         let reply = host.refuse(Some(Phase::After), "no way");
         let instead = shown(id, &event, &call, &reply).unwrap_or_else(|| panic!("{place}: {reply:?}"));
         assert!(instead.contains("no way"), "{place}: {reply:?}");
@@ -790,4 +812,10 @@ fn an_output_that_nobody_could_look_through_is_not_shown() {
             assert!(instead.contains("no way"), "{place}: {reply:?}");
         }
     }
+    let withholding: HashSet<_> = HOSTS
+        .iter()
+        .map(|host| host.id())
+        .filter(|id| !["claude-code", "mpm", "qwen"].contains(id))
+        .collect();
+    assert_eq!(seen, withholding);
 }

@@ -7,7 +7,7 @@ use crate::support::{CAPTURED, Payload, payloads};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_hosts::host;
-use toolgate_model::{Action, Call, PathArg, Phase};
+use toolgate_model::{Action, Call, DecodeError, PathArg, Phase};
 
 /// Calls of tools that the clients' own makers do not know: an application's, and one that is not there.
 const UNKNOWN: [&str; 1] = ["no_such_tool"];
@@ -36,7 +36,7 @@ fn said(call: &Call<'_>) -> String {
 }
 
 #[test]
-fn every_event_is_read_without_loss() {
+fn every_event_keeps_its_session_tool_and_input() {
     for (directory, id, fewest) in CAPTURED {
         let host = host(id).unwrap();
         let payloads = payloads(directory);
@@ -61,6 +61,28 @@ fn every_event_is_read_without_loss() {
     }
 }
 
+#[test]
+fn a_doubled_member_is_passed_over_or_named_as_the_reason() {
+    let mut refused = BTreeSet::new();
+    for (directory, id, _) in CAPTURED {
+        let host = host(id).unwrap();
+        for Payload { place, event, bytes } in &payloads(directory) {
+            let members: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).unwrap();
+            let text = std::str::from_utf8(bytes).unwrap();
+            for (name, value) in &members {
+                let doubled = text.replacen('{', &format!("{{{name:?}: {value},"), 1);
+                if let Err(error) = host.decode(Some(event), doubled.as_bytes()) {
+                    let is_clear = matches!(error, DecodeError::DoubledMember { .. });
+                    assert!(is_clear, "{place}: `{name}` twice: {error}");
+                    refused.insert(*id);
+                }
+            }
+        }
+    }
+    let all: BTreeSet<_> = CAPTURED.iter().map(|(_, id, _)| *id).collect();
+    assert_eq!(refused, all);
+}
+
 /// The members that what a tool gave back stands in, byte for byte.
 fn output_of(bytes: &[u8]) -> Vec<&str> {
     type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
@@ -76,7 +98,7 @@ fn output_of(bytes: &[u8]) -> Vec<&str> {
 }
 
 #[test]
-fn what_a_tool_gave_back_is_taken_as_it_came() {
+fn the_output_of_a_tool_is_kept_byte_for_byte() {
     for (directory, id, _) in CAPTURED {
         let mut outputs = 0;
         for Payload { place, event, bytes } in &payloads(directory) {
@@ -152,7 +174,7 @@ fn no_output_makes_an_event_unreadable() {
 }
 
 #[test]
-fn json_inside_of_a_text_is_read_as_json() {
+fn json_inside_a_text_is_read_as_json() {
     for (event, member) in [("postToolUse", "tool_output"), ("afterMCPExecution", "result_json")] {
         let read = |output: &str| {
             let payload = format!(r#"{{"tool_name":"MCP:t","tool_input":{{}},"{member}":{output}}}"#);
@@ -166,7 +188,7 @@ fn json_inside_of_a_text_is_read_as_json() {
 }
 
 #[test]
-fn every_tool_is_known_and_no_path_is_passed_over() {
+fn every_tool_is_known_and_no_path_is_skipped() {
     for (directory, id, _) in CAPTURED {
         let host = host(id).unwrap();
         let mut calls = 0;
@@ -203,21 +225,24 @@ fn every_tool_is_known_and_no_path_is_passed_over() {
 }
 
 #[test]
-fn a_host_without_names_in_its_events_refuses_one_that_is_not_named() {
+fn an_event_without_a_name_is_refused_where_events_do_not_name_themselves() {
     for (directory, id) in [("copilot", "copilot"), ("copilot-sdk", "copilot-sdk"), ("opencode", "opencode")]
     {
         let host = host(id).unwrap();
+        let mut calls = 0;
         for Payload { place, event, bytes } in &payloads(directory) {
             if host.phase(event) == Phase::Before {
                 assert!(host.decode(None, bytes).is_err(), "{place}");
+                calls += 1;
             }
         }
+        assert!(calls >= 1, "{directory}: no calls");
     }
 }
 
 /// What the user said, as the call has it, of every captured event that begins a turn or answers a question.
 #[test]
-fn what_the_user_said_is_taken_and_nothing_else() {
+fn only_words_of_the_user_are_taken_as_said_by_the_user() {
     let mut said = Vec::new();
     for (directory, id, _) in CAPTURED {
         for Payload { place, event, bytes } in &payloads(directory) {
@@ -245,7 +270,7 @@ fn what_the_user_said_is_taken_and_nothing_else() {
 }
 
 #[test]
-fn only_the_user_begins_a_turn() {
+fn a_prompt_that_is_not_the_users_begins_no_turn() {
     for (id, event, payload) in [
         ("claude-code", "UserPromptSubmit", r#"{"prompt":"<task-notification>\n<task-id>b</task-id>"}"#),
         ("codex", "UserPromptSubmit", r#"{"prompt":"yes","agent_id":"a"}"#),
@@ -264,7 +289,7 @@ fn only_the_user_begins_a_turn() {
 }
 
 #[test]
-fn sessions_end_and_errors_are_told() {
+fn ends_of_sessions_and_errors_are_recognized() {
     let mut seen = BTreeSet::new();
     for (directory, id, _) in CAPTURED {
         for Payload { event, bytes, .. } in &payloads(directory) {
@@ -305,7 +330,7 @@ fn a_question_is_judged_once() {
 }
 
 #[test]
-fn the_plain_protocol_says_what_was_said() {
+fn events_of_the_plain_protocol_are_read() {
     let read = |event: &str, payload: &'static str| {
         host("generic").unwrap().decode(Some(event), payload.as_bytes()).map(|call| {
             let question = matches!(call.action, Action::Question);
