@@ -8,23 +8,29 @@ use std::path::{Path, PathBuf};
 
 use toolgate_gate::settings::{MAX_FILE, SettingsError, SettingsSources};
 use toolgate_model::World;
-use toolgate_policies::{LayerError, Settings, read, squad, stack};
+use toolgate_policies::{Layer, LayerError, Settings, read_noting, read_of_project, squad, stack};
 
 /// The layers that all have to be content with a call.
 pub fn compile(world: &dyn World, sources: &SettingsSources<'_>) -> Result<Vec<Settings>, SettingsError> {
     sources.shipped()?;
     let [managed_file, user_file, project_file] = &sources.files();
-    let load = |file: &PathBuf| match world.read(file, MAX_FILE + 1) {
-        Ok(bytes) => Ok(Some((read_layer(file, &bytes)?, bytes))),
+    let load = |file: &PathBuf, read: Reader| match world.read(file, MAX_FILE + 1) {
+        Ok(bytes) => Ok(Some((read_layer(file, &bytes, read)?, bytes))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(_) => Err(SettingsError::unreadable(file)),
     };
-    let layer = |loaded: Option<(toml::Table, Vec<u8>)>| loaded.map(|(table, _)| table);
-    let (managed, user) = (layer(load(managed_file)?), layer(load(user_file)?));
+    let layer = |loaded: Option<(Layer, Vec<u8>)>| loaded.map(|(layer, _)| layer);
+    let (managed, user) = (layer(load(managed_file, read_noting)?), layer(load(user_file, read_noting)?));
     stays_inside(project_file, sources.root)?;
-    let project = load(project_file)?;
+    let project = load(project_file, read_of_project)?;
     let trusted = project.as_ref().is_some_and(|(_, bytes)| sources.is_trusted(world, bytes));
     let mut project = layer(project);
+    if let Some(project) = &mut project {
+        // Who trusts a repository's rules has not thereby given up their own.
+        project.leave_rules_to(&[&managed, &user].into_iter().flatten().flat_map(Layer::own_rules).collect());
+    }
+    let table = |layer: Option<Layer>| layer.map(|layer| layer.table);
+    let (managed, user, mut project) = (table(managed), table(user), table(project));
     if let (Some(project), false) = (&mut project, trusted) {
         // Words that nobody trusted do not speak in our name, to a person least of all.
         project.remove("messages");
@@ -102,7 +108,7 @@ pub fn check(file: &Path, bytes: &[u8]) -> Result<(), SettingsError> {
     if file.extension().is_some_and(|ending| ending == "json") {
         team_rules(file, bytes).map(|_| ())
     } else {
-        read_layer(file, bytes).map(|_| ())
+        read_layer(file, bytes, read_of_project).map(|_| ())
     }
 }
 
@@ -163,9 +169,12 @@ fn without_patterns(rules: &mut toml::Table) {
     }
 }
 
+/// How the text of a settings file is read: a project's with more patience than a person's.
+type Reader = fn(&str) -> Result<Layer, LayerError>;
+
 /// Reads one settings file, with errors that say where and what would be right.
-pub fn read_layer(file: &Path, bytes: &[u8]) -> Result<toml::Table, SettingsError> {
-    // TeamRules behind the point where reading stops would be rules that nobody follows.
+fn read_layer(file: &Path, bytes: &[u8], read: Reader) -> Result<Layer, SettingsError> {
+    // Rules behind the point where reading stops would be rules that nobody follows.
     if bytes.len() > MAX_FILE {
         return Err(SettingsError::new(file.into(), None, "is larger than 1 MiB; make it smaller".into()));
     }
@@ -196,4 +205,61 @@ fn with_hint(what: &str) -> String {
 pub fn nearest<'n>(wrong: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let close = known.map(|name| (strsim::damerau_levenshtein(wrong, name), name)).min()?;
     (close.0 <= 2.max(wrong.len() / 3)).then_some(close.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+    use toolgate_gate::dirs::Dirs;
+    use toolgate_gate::disk::Disk;
+    use toolgate_gate::settings::digest;
+
+    use super::*;
+
+    const USER: &str = "[[command]]\nid = \"mine\"\nmessage = \"no\"\ncommand = [\"frob\"]\nask = true\n";
+
+    /// What `[rules]` of the last layer says, where the user has a rule of their own and the project this file.
+    fn rules(project: &str, is_trusted: bool) -> Result<serde_json::Value, SettingsError> {
+        let top = TempDir::new().unwrap();
+        let root = top.path().join("project");
+        let dirs = Dirs { managed: top.path().join("managed"), ..Dirs::of_home(top.path()) };
+        fs::create_dir_all(&root).unwrap();
+        fs::create_dir_all(&dirs.config).unwrap();
+        fs::write(dirs.config.join("toolgate.toml"), USER).unwrap();
+        fs::write(root.join("toolgate.toml"), project).unwrap();
+        let sources = SettingsSources {
+            dirs: &dirs,
+            root: Some(&root),
+            repository: None,
+            team: &[],
+            fixed: None,
+            default: "worktree",
+        };
+        if is_trusted {
+            fs::create_dir_all(sources.trust_note().parent().unwrap()).unwrap();
+            fs::write(sources.trust_note(), digest(project.as_bytes())).unwrap();
+        }
+        let layers = compile(&Disk::default(), &sources)?;
+        Ok(serde_json::to_value(&layers.first().unwrap().rules).unwrap())
+    }
+
+    #[test]
+    fn a_trusted_project_has_no_say_in_the_users_own_rules_but_to_tighten_them() {
+        let own = "[[command]]\nid = \"mine\"\nmessage = \"no\"\ncommand = [\"other\"]\n";
+        for is_trusted in [true, false] {
+            let allow = format!("[rules]\nmine = \"allow\"\ngit-clean = \"ask\"\n{own}");
+            assert_eq!(rules(&allow, is_trusted).unwrap(), serde_json::json!({ "git-clean": "ask" }));
+            let deny = format!("[rules]\nmine = \"deny\"\n{own}");
+            assert_eq!(rules(&deny, is_trusted).unwrap(), serde_json::json!({ "mine": "deny" }));
+        }
+    }
+
+    #[test]
+    fn a_project_that_names_a_rule_of_others_denies_no_call() {
+        for (id, kept) in [("mine", "{\"mine\":\"deny\"}"), ("theirs", "{}")] {
+            let found = rules(&format!("[rules]\n{id} = \"deny\"\n"), true).unwrap();
+            assert_eq!(found.to_string(), kept, "{id}");
+        }
+        assert!(rules("[rules]\nmkfs = \"allow\"\n", true).is_err(), "the floor stays the floor");
+    }
 }

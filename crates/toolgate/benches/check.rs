@@ -65,8 +65,8 @@ fn check(event: String) -> impl Fn() -> Decision {
     let call = claude.decode(None, event).expect("an event");
     let session = Session { places: YARD.places.clone(), user: String::new() };
     let rules = RulesInForce { layers: vec![YARD.settings.clone()], digest: String::new() };
-    let around = Surroundings::new(&ThisMachine::new(None), &call, session, rules, |_| None);
-    move || consider(&ThisMachine::new(None), &call, &around).verdict.decision()
+    let surroundings = Surroundings::new(&ThisMachine::new(None), &call, session, rules, |_| None);
+    move || consider(&ThisMachine::new(None), &call, &surroundings).verdict.decision()
 }
 
 fn inside() -> String {

@@ -40,11 +40,9 @@ fn main() {
     let outside = home.join("main/src/main.rs").display().to_string();
     let hook = |name: &str, stdin: PathBuf| Runner {
         name: format!("toolgate hook: {name}"),
-        program: toolgate.clone(),
         args: vec!["hook".into(), "claude-code".into()],
         stdin,
-        home: home.clone(),
-        times: Vec::new(),
+        ..Runner::plain("", &toolgate, &home)
     };
     let shell = |name: &str, command: &str| {
         let file = home.join(format!("{name}.json"));

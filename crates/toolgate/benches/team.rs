@@ -73,11 +73,9 @@ fn hooks(past: u64, home: &Path, toolgate: &Path) -> Vec<Runner> {
     ];
     let calls = calls.into_iter().map(|(name, tool, input)| Runner {
         name: format!("{name}, {past} past calls"),
-        program: toolgate.into(),
         args: ["hook", "claude-code", "--profile", "squad"].map(str::to_owned).into(),
         stdin: event(home, name, tool, &input),
-        home: home.into(),
-        times: Vec::new(),
+        ..Runner::plain("", toolgate, home)
     });
     calls.collect()
 }

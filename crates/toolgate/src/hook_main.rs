@@ -1,5 +1,5 @@
-//! The hook's own binary, installed as `toolgate`: the line and nothing else. Every other command is that of `toolgate-cli`,
-//! which lies beside it.
+//! The hook's own binary, installed as `toolgate`: the line, and what runs commands in their sandbox, `shell` and `exec`.
+//! Every other command is that of `toolgate-cli`, which lies beside it.
 //!
 //! Why: it is spawned for every call, and a process that lives 0.3 ms pays for every page of code between the ones that it needs.
 
@@ -8,16 +8,26 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::{env, io};
 
+use toolgate::exec::Exec;
+use toolgate::launcher::Launched;
 use toolgate_arena::Arena;
 use toolgate_gate::hook;
+use toolgate_gate::line::NeedsSetup;
 
 #[global_allocator]
 static MEMORY: Arena = Arena::new();
 
 fn main() -> ExitCode {
-    match hook::arguments() {
-        Some(args) => hook::run(args, None),
-        None => command_line(),
+    if let Some(args) = hook::arguments() {
+        return hook::run(args, None);
+    }
+    if let Some(launched) = Launched::of_arguments() {
+        return launched.map_or_else(|refused| refused, Launched::contain);
+    }
+    match Exec::of_arguments().map(|exec| exec.run(None)) {
+        Some(Ok(ended)) => ended,
+        // Nothing has run yet. The whole program compiles the settings, and the next command finds them so.
+        Some(Err(NeedsSetup)) | None => command_line(),
     }
 }
 

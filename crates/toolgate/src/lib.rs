@@ -1,8 +1,14 @@
-//! The command line, the case files, and what keeps a gate for a whole session. The gate itself is `toolgate_gate`.
+//! The command line, the case files, what keeps a gate for a whole session, and what both programs do beside hooks. The gate
+//! itself is `toolgate_gate`.
 
-#![cfg(feature = "cli")]
-
+#[cfg(feature = "cli")]
 pub mod cases;
+#[cfg(feature = "cli")]
 pub mod cli;
+pub mod exec;
+pub mod launcher;
+#[cfg(feature = "cli")]
 pub mod serve;
+mod shared_temporary;
+#[cfg(feature = "cli")]
 pub mod workspace;

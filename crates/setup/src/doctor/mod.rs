@@ -23,6 +23,7 @@ mod pi;
 mod qwen;
 mod scripts;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -31,7 +32,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_model::{Call, Phase, visible};
-use toolgate_policies::read_noting;
+use toolgate_policies::{Layer, read_of_project};
 use toolgate_team::Lockouts;
 
 use crate::compile::team_rules;
@@ -136,9 +137,20 @@ fn own_settings(subject: &Subject<'_>) -> Vec<Check> {
         return vec![check.help("fix that line; `toolgate schema` knows all that can be set")];
     }
     let mut checks = Vec::new();
-    for file in sources.files() {
-        let layer = fs::read_to_string(&file).ok().and_then(|text| read_noting(&text).ok());
-        for note in layer.into_iter().flat_map(|layer| layer.notes) {
+    let layers = sources.files().map(|file| {
+        let layer = fs::read_to_string(&file).ok().and_then(|text| read_of_project(&text).ok());
+        (file, layer)
+    });
+    let own: BTreeSet<String> =
+        layers.iter().filter_map(|(_, layer)| layer.as_ref()).flat_map(Layer::own_rules).collect();
+    for (file, layer) in layers.into_iter().filter_map(|(file, layer)| Some((file, layer?))) {
+        for id in layer.unknown_rules.iter().filter(|id| !own.contains(*id)) {
+            let text = format!("{}: `[rules]` names `{id}`, and there is no such rule", file.display());
+            checks.push(
+                Check::new("toolgate.toml", Status::Warn, text).help("correct the id, or remove the line"),
+            );
+        }
+        for note in layer.notes {
             let text = format!("{}: {note}", file.display());
             checks.push(
                 Check::new("toolgate.toml", Status::Warn, text)

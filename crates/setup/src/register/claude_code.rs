@@ -15,7 +15,10 @@ use toolgate_model::ConfigChange;
 use self::reading::Reading;
 use super::content::{Content, WantedFile};
 use super::json::Members;
-use super::{HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start};
+use super::{
+    HookForm, HookLine, HostIdentity, HostPlaces, RegisterError, Registrar, Role, Scope, ScopeFiles, Setting,
+    Shape, Start,
+};
 
 /// Claude Code.
 pub struct ClaudeCode;
@@ -76,30 +79,24 @@ fn settings(scope: Scope) -> Vec<Setting> {
     }
 }
 
+/// Who it is, and where its files are.
+const IDENTITY: HostIdentity = HostIdentity {
+    id: HOST,
+    name: "Claude Code",
+    programs: &["claude"],
+    config_variable: Some("CLAUDE_CONFIG_DIR"),
+    config: ".claude",
+    files: ScopeFiles {
+        user: "settings.json",
+        project: ".claude/settings.json",
+        local: Some(".claude/settings.local.json"),
+        managed: Some("claude-code/managed-settings.d/50-toolgate.json"),
+    },
+};
+
 impl Registrar for ClaudeCode {
-    fn id(&self) -> &'static str {
-        HOST
-    }
-
-    fn name(&self) -> &'static str {
-        "Claude Code"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["claude"]
-    }
-
-    fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
-        var("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude"))
-    }
-
-    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
-        match scope {
-            Scope::User => Ok(places.config(HOST).join("settings.json")),
-            Scope::Project => Ok(places.project()?.join(".claude/settings.json")),
-            Scope::Local => Ok(places.project()?.join(".claude/settings.local.json")),
-            Scope::Managed => Ok(managed(places).join("managed-settings.d/50-toolgate.json")),
-        }
+    fn identity(&self) -> &'static HostIdentity {
+        &IDENTITY
     }
 
     fn wanted(

@@ -7,7 +7,7 @@
 //! repository from switching hooks off, and can take away the tool that types into a running shell unseen.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -21,8 +21,8 @@ use super::hook_line::text_of;
 use super::json::{Members, tolerant};
 use super::toml::{Switch, TomlHooks, as_json, parse, table_in};
 use super::{
-    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
-    not_plain_json, shell_handler,
+    HookForm, HookLine, HostIdentity, HostPlaces, RegisterError, Registrar, Role, Scope, ScopeFiles, Shape,
+    Start, TIMEOUT_TELLING, not_plain_json, shell_handler,
 };
 
 /// Codex CLI.
@@ -59,30 +59,24 @@ fn handler(event: &str, role: Role, start: &Start) -> Members {
     shell_handler(role, start, timeout)
 }
 
+/// Who it is, and where its files are.
+const IDENTITY: HostIdentity = HostIdentity {
+    id: FORM.host,
+    name: "Codex CLI",
+    programs: &["codex"],
+    config_variable: Some("CODEX_HOME"),
+    config: ".codex",
+    files: ScopeFiles {
+        user: "hooks.json",
+        project: ".codex/hooks.json",
+        local: None,
+        managed: Some("codex/requirements.toml"),
+    },
+};
+
 impl Registrar for Codex {
-    fn id(&self) -> &'static str {
-        FORM.host
-    }
-
-    fn name(&self) -> &'static str {
-        "Codex CLI"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["codex"]
-    }
-
-    fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
-        var("CODEX_HOME").unwrap_or_else(|| home.join(".codex"))
-    }
-
-    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
-        match scope {
-            Scope::User => Ok(places.config(FORM.host).join("hooks.json")),
-            Scope::Project => Ok(places.project()?.join(".codex/hooks.json")),
-            Scope::Managed => Ok(places.etc.join("codex/requirements.toml")),
-            Scope::Local => Err(self.has_no(scope)),
-        }
+    fn identity(&self) -> &'static HostIdentity {
+        &IDENTITY
     }
 
     fn wanted(

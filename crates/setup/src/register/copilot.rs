@@ -5,15 +5,15 @@
 //! shell; events in camel case do not say their own name, so the line does; only `policy.d`, with
 //! `allowManagedHooksOnly`, cannot be switched off by a repository.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::content::WantedFile;
 use super::json::{Hooks, Members};
 use super::{
-    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
-    not_plain_json,
+    HookForm, HookLine, HostIdentity, HostPlaces, RegisterError, Registrar, Role, Scope, ScopeFiles, Shape,
+    Start, TIMEOUT_TELLING, not_plain_json,
 };
 
 /// GitHub Copilot CLI.
@@ -48,30 +48,24 @@ fn handler(_: &str, role: Role, start: &Start) -> Members {
     ]
 }
 
+/// Who it is, and where its files are.
+const IDENTITY: HostIdentity = HostIdentity {
+    id: FORM.host,
+    name: "GitHub Copilot CLI",
+    programs: &["copilot"],
+    config_variable: Some("COPILOT_HOME"),
+    config: ".copilot",
+    files: ScopeFiles {
+        user: "hooks/toolgate.json",
+        project: ".github/hooks/toolgate.json",
+        local: None,
+        managed: Some("github-copilot/policy.d/50-toolgate.json"),
+    },
+};
+
 impl Registrar for Copilot {
-    fn id(&self) -> &'static str {
-        FORM.host
-    }
-
-    fn name(&self) -> &'static str {
-        "GitHub Copilot CLI"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["copilot"]
-    }
-
-    fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
-        var("COPILOT_HOME").unwrap_or_else(|| home.join(".copilot"))
-    }
-
-    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
-        match scope {
-            Scope::User => Ok(places.config(FORM.host).join("hooks/toolgate.json")),
-            Scope::Project => Ok(places.project()?.join(".github/hooks/toolgate.json")),
-            Scope::Managed => Ok(places.etc.join("github-copilot/policy.d/50-toolgate.json")),
-            Scope::Local => Err(self.has_no(scope)),
-        }
+    fn identity(&self) -> &'static HostIdentity {
+        &IDENTITY
     }
 
     fn wanted(

@@ -4,15 +4,15 @@
 //! entry says `"failClosed": true`; one event name that the client does not know can void the whole file, so only
 //! long-known ones are used; the event says its own name.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::content::WantedFile;
 use super::json::Members;
 use super::{
-    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Shape, Start, TIMEOUT_TELLING,
-    not_plain_json,
+    HookForm, HookLine, HostIdentity, HostPlaces, RegisterError, Registrar, Role, Scope, ScopeFiles, Shape,
+    Start, TIMEOUT_TELLING, not_plain_json,
 };
 
 /// Cursor.
@@ -49,30 +49,24 @@ fn handler(_: &str, role: Role, start: &Start) -> Members {
     handler
 }
 
+/// Who it is, and where its files are.
+const IDENTITY: HostIdentity = HostIdentity {
+    id: FORM.host,
+    name: "Cursor",
+    programs: &["cursor-agent", "cursor"],
+    config_variable: None,
+    config: ".cursor",
+    files: ScopeFiles {
+        user: "hooks.json",
+        project: ".cursor/hooks.json",
+        local: None,
+        managed: Some("cursor/hooks.json"),
+    },
+};
+
 impl Registrar for Cursor {
-    fn id(&self) -> &'static str {
-        FORM.host
-    }
-
-    fn name(&self) -> &'static str {
-        "Cursor"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["cursor-agent", "cursor"]
-    }
-
-    fn config(&self, home: &Path, _: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
-        home.join(".cursor")
-    }
-
-    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
-        match scope {
-            Scope::User => Ok(places.config(FORM.host).join("hooks.json")),
-            Scope::Project => Ok(places.project()?.join(".cursor/hooks.json")),
-            Scope::Managed => Ok(places.etc.join("cursor/hooks.json")),
-            Scope::Local => Err(self.has_no(scope)),
-        }
+    fn identity(&self) -> &'static HostIdentity {
+        &IDENTITY
     }
 
     fn wanted(

@@ -6,17 +6,17 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::content::WantedFile;
 use super::files::{io_error, locate, read};
 use super::handler::ours_of;
-use super::json::{Members, tolerant};
+use super::json::tolerant;
 use super::{
-    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start,
-    TIMEOUT_TELLING, shell_handler,
+    HookForm, HookLine, HostIdentity, HostPlaces, RegisterError, Registrar, Role, Scope, ScopeFiles, Setting,
+    Shape, handler_in_milliseconds,
 };
 use toolgate_gate::store::hex;
 
@@ -35,40 +35,27 @@ pub const FORM: HookForm = HookForm {
     ],
     shape: Shape::Groups(Some("*")),
     names_event: false,
-    handler,
+    handler: handler_in_milliseconds,
 };
 
-/// Milliseconds. Running out of time lets the call run, so a hook that hangs has to mean waiting.
-const TIMEOUT: u32 = 3_600_000;
-
-fn handler(_: &str, role: Role, start: &Start) -> Members {
-    shell_handler(role, start, if role == Role::Tells { TIMEOUT_TELLING * 1000 } else { TIMEOUT })
-}
+/// Who it is, and where its files are.
+const IDENTITY: HostIdentity = HostIdentity {
+    id: FORM.host,
+    name: "Gemini CLI",
+    programs: &["gemini"],
+    config_variable: None,
+    config: ".gemini",
+    files: ScopeFiles {
+        user: "settings.json",
+        project: ".gemini/settings.json",
+        local: None,
+        managed: Some("gemini-cli/settings.json"),
+    },
+};
 
 impl Registrar for Gemini {
-    fn id(&self) -> &'static str {
-        FORM.host
-    }
-
-    fn name(&self) -> &'static str {
-        "Gemini CLI"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["gemini"]
-    }
-
-    fn config(&self, home: &Path, _: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
-        home.join(".gemini")
-    }
-
-    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
-        match scope {
-            Scope::User => Ok(places.config(FORM.host).join("settings.json")),
-            Scope::Project => Ok(places.project()?.join(".gemini/settings.json")),
-            Scope::Managed => Ok(places.etc.join("gemini-cli/settings.json")),
-            Scope::Local => Err(self.has_no(scope)),
-        }
+    fn identity(&self) -> &'static HostIdentity {
+        &IDENTITY
     }
 
     fn wanted(

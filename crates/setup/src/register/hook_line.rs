@@ -201,7 +201,7 @@ mod tests {
 
         /// What we write, both we and the shell read back word for word.
         #[test]
-        fn a_line_comes_back_as_it_went(all in proptest::collection::vec("[ -~é\n]{0,9}", 1..5)) {
+        fn a_registration_line_is_read_back_word_for_word_by_us_and_the_shell(all in proptest::collection::vec("[ -~é\n]{0,9}", 1..5)) {
             prop_assume!(!all[0].contains('='));
             let start = Start { program: all[0].clone(), args: all[1..].to_vec() };
             let text = start.shell();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_does_more_is_not_ours() {
+    fn a_shell_text_that_does_more_is_not_taken_for_ours() {
         for text in [
             "true # toolgate hook codex",
             "toolgate hook codex || true",

@@ -487,7 +487,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn only_what_is_ours_changes(settings in settings(), pretty: bool, windows: bool, flat: bool) {
+        fn only_our_hooks_and_settings_are_changed(settings in settings(), pretty: bool, windows: bool, flat: bool) {
             let mut text = if pretty { format!("{settings:#}") } else { settings.to_string() };
             if windows {
                 text = text.replace('\n', "\r\n");
@@ -509,7 +509,7 @@ mod tests {
 
         /// Whatever the file holds, an edit is right or refused.
         #[test]
-        fn no_text_makes_it_panic(text in "[\\[\\]{}:,\"a/*\n ]{0,40}") {
+        fn any_text_is_edited_or_refused_without_a_panic(text in "[\\[\\]{}:,\"a/*\n ]{0,40}") {
             if let Ok(edited) = wanted(false).insert(&text) {
                 prop_assert!(wanted(false).insert(&edited).is_ok());
             }

@@ -77,16 +77,45 @@ pub fn config_change(world: &dyn World, state: &Path, host: &str, file: &Path) -
 
 /// How a host is found, and what it wants to have written where.
 pub trait Registrar: Sync {
+    /// Who it is, and where its files are.
+    fn identity(&self) -> &'static HostIdentity;
+
     /// Its id, as in `toolgate hook <host>`.
-    fn id(&self) -> &'static str;
+    fn id(&self) -> &'static str {
+        self.identity().id
+    }
+
     /// What people call it.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.identity().name
+    }
+
     /// The programs that it may be started by.
-    fn programs(&self) -> &'static [&'static str];
+    fn programs(&self) -> &'static [&'static str] {
+        self.identity().programs
+    }
+
     /// Where it keeps the person's settings. `var` gives variables of the environment that hold an absolute path.
-    fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf;
+    fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
+        let HostIdentity { config_variable, config, .. } = self.identity();
+        config_variable.and_then(var).unwrap_or_else(|| home.join(config))
+    }
+
     /// The file by which it starts us, for a scope that it has.
-    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError>;
+    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
+        let ScopeFiles { user, project, local, managed } = self.identity().files;
+        let lacking = || self.has_no(scope);
+        match scope {
+            Scope::User => Ok(places.config(self.id()).join(user)),
+            Scope::Project => Ok(places.project()?.join(project)),
+            Scope::Local => {
+                let local = local.ok_or_else(lacking)?;
+                Ok(places.project()?.join(local))
+            }
+            Scope::Managed => Ok(places.etc.join(managed.ok_or_else(lacking)?)),
+        }
+    }
+
     /// All files of a registration, in the order in which they are written. [`Registrar::file`] is the last one.
     fn wanted(
         &self,
@@ -109,6 +138,35 @@ pub trait Registrar: Sync {
     fn has_no(&self, scope: Scope) -> RegisterError {
         RegisterError::NoScope { host: self.name(), scope }
     }
+}
+
+/// Who a host is, and where its files are.
+pub struct HostIdentity {
+    /// Its id, as in `toolgate hook <host>`.
+    pub id: &'static str,
+    /// What people call it.
+    pub name: &'static str,
+    /// The programs that it may be started by.
+    pub programs: &'static [&'static str],
+    /// The variable of the environment that moves the person's settings elsewhere, where there is one.
+    pub config_variable: Option<&'static str>,
+    /// Where the person's settings are otherwise, below the home.
+    pub config: &'static str,
+    /// The files by which it starts us.
+    pub files: ScopeFiles,
+}
+
+/// The file by which a host starts us, for each scope.
+#[derive(Clone, Copy)]
+pub struct ScopeFiles {
+    /// Below the directory of the person's settings.
+    pub user: &'static str,
+    /// Below the project.
+    pub project: &'static str,
+    /// Below the project, for this person alone, where the host has that.
+    pub local: Option<&'static str>,
+    /// Below `/etc`, where the host has that.
+    pub managed: Option<&'static str>,
 }
 
 /// How a host whose hooks are commands writes them down.
@@ -171,6 +229,13 @@ fn shell_handler(role: Role, start: &Start, timeout: u32) -> Members {
         ("command", Value::from(start.shell() + otherwise)),
         ("timeout", Value::from(timeout)),
     ]
+}
+
+/// A [`shell_handler`] for a host that counts in milliseconds. Running out of time lets the call run there, so a hook that
+/// hangs has to mean waiting.
+fn handler_in_milliseconds(_: &str, role: Role, start: &Start) -> Members {
+    const HOUR: u32 = 3_600_000;
+    shell_handler(role, start, if role == Role::Tells { TIMEOUT_TELLING * 1000 } else { HOUR })
 }
 
 /// A program and its arguments as an array of a script, which JSON's are.

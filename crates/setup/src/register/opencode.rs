@@ -7,7 +7,10 @@
 use std::path::{Path, PathBuf};
 
 use super::content::WantedFile;
-use super::{HookLine, HostPlaces, RegisterError, Registrar, Scope, script_array, with_beside};
+use super::{
+    HookLine, HostIdentity, HostPlaces, RegisterError, Registrar, Scope, ScopeFiles, script_array,
+    with_beside,
+};
 
 /// OpenCode.
 pub struct OpenCode;
@@ -21,35 +24,29 @@ pub const BESIDE: &[(&str, &str)] = &[
     ("toolgate/adapter.ts", include_str!("../../adapters/opencode/adapter.ts")),
 ];
 
-/// The directory of settings of a scope.
-fn dir(places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
-    match scope {
-        Scope::User => Ok(places.config(HOST)),
-        Scope::Project => Ok(places.project()?.join(".opencode")),
-        Scope::Local | Scope::Managed => Err(OpenCode.has_no(scope)),
-    }
-}
+/// Who it is, and where its files are.
+const IDENTITY: HostIdentity = HostIdentity {
+    id: HOST,
+    name: "OpenCode",
+    programs: &["opencode"],
+    config_variable: None,
+    config: ".config/opencode",
+    files: ScopeFiles {
+        user: "plugin/toolgate.ts",
+        project: ".opencode/plugin/toolgate.ts",
+        local: None,
+        managed: None,
+    },
+};
 
 impl Registrar for OpenCode {
-    fn id(&self) -> &'static str {
-        HOST
-    }
-
-    fn name(&self) -> &'static str {
-        "OpenCode"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["opencode"]
+    fn identity(&self) -> &'static HostIdentity {
+        &IDENTITY
     }
 
     fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
         // `OPENCODE_CONFIG_DIR` adds a directory to this one: a plugin only there would be missing without it.
         var("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("opencode")
-    }
-
-    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
-        Ok(dir(places, scope)?.join("plugin/toolgate.ts"))
     }
 
     fn wanted(
@@ -63,6 +60,8 @@ impl Registrar for OpenCode {
             "import {{ toolgate }} from \"../toolgate/adapter.ts\";\n\
              export const Toolgate = toolgate({{ command: {command} }});\n"
         );
-        Ok(with_beside(BESIDE, &dir(places, scope)?, self.file(places, scope)?, &plugin))
+        let file = self.file(places, scope)?;
+        let settings = file.ancestors().nth(2).unwrap_or(&file).to_path_buf();
+        Ok(with_beside(BESIDE, &settings, file, &plugin))
     }
 }

@@ -3,10 +3,11 @@
 //! Facts that shape it, seen with the client: an extension that fails to load ends the start, so a broken one is
 //! noticed; extensions of the person run after those of a project, so ours has the last word.
 
-use std::path::{Path, PathBuf};
-
 use super::content::WantedFile;
-use super::{HookLine, HostPlaces, RegisterError, Registrar, Scope, script_array, with_beside};
+use super::{
+    HookLine, HostIdentity, HostPlaces, RegisterError, Registrar, Scope, ScopeFiles, script_array,
+    with_beside,
+};
 
 /// pi.
 pub struct Pi;
@@ -20,35 +21,24 @@ pub const BESIDE: &[(&str, &str)] = &[
     ("adapter.ts", include_str!("../../adapters/pi/adapter.ts")),
 ];
 
-/// The directory of our extension.
-fn dir(places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
-    let settings = match scope {
-        Scope::User => places.config(HOST),
-        Scope::Project => places.project()?.join(".pi"),
-        Scope::Local | Scope::Managed => return Err(Pi.has_no(scope)),
-    };
-    Ok(settings.join("extensions/toolgate"))
-}
+/// Who it is, and where its files are.
+const IDENTITY: HostIdentity = HostIdentity {
+    id: HOST,
+    name: "pi",
+    programs: &["pi"],
+    config_variable: Some("PI_CODING_AGENT_DIR"),
+    config: ".pi/agent",
+    files: ScopeFiles {
+        user: "extensions/toolgate/index.ts",
+        project: ".pi/extensions/toolgate/index.ts",
+        local: None,
+        managed: None,
+    },
+};
 
 impl Registrar for Pi {
-    fn id(&self) -> &'static str {
-        HOST
-    }
-
-    fn name(&self) -> &'static str {
-        "pi"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["pi"]
-    }
-
-    fn config(&self, home: &Path, var: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
-        var("PI_CODING_AGENT_DIR").unwrap_or_else(|| home.join(".pi/agent"))
-    }
-
-    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
-        Ok(dir(places, scope)?.join("index.ts"))
+    fn identity(&self) -> &'static HostIdentity {
+        &IDENTITY
     }
 
     fn wanted(
@@ -62,6 +52,8 @@ impl Registrar for Pi {
             "import {{ toolgate }} from \"./adapter.ts\";\n\
              export default toolgate({{ command: {command} }});\n"
         );
-        Ok(with_beside(BESIDE, &dir(places, scope)?, self.file(places, scope)?, &index))
+        let file = self.file(places, scope)?;
+        let extension = file.parent().unwrap_or(&file).to_path_buf();
+        Ok(with_beside(BESIDE, &extension, file, &index))
     }
 }

@@ -4,15 +4,12 @@
 //! program, so the shell that starts us denies in our place; time is in milliseconds, and running out of it lets
 //! the call run.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 
 use super::content::WantedFile;
-use super::json::Members;
 use super::{
-    HookForm, HookLine, HostPlaces, RegisterError, Registrar, Role, Scope, Setting, Shape, Start,
-    TIMEOUT_TELLING, shell_handler,
+    HookForm, HookLine, HostIdentity, HostPlaces, RegisterError, Registrar, Role, Scope, ScopeFiles, Setting,
+    Shape, handler_in_milliseconds,
 };
 
 /// Qwen Code.
@@ -31,40 +28,27 @@ pub const FORM: HookForm = HookForm {
     ],
     shape: Shape::Groups(Some("*")),
     names_event: false,
-    handler,
+    handler: handler_in_milliseconds,
 };
 
-/// Milliseconds. Running out of time lets the call run, so a hook that hangs has to mean waiting.
-const TIMEOUT: u32 = 3_600_000;
-
-fn handler(_: &str, role: Role, start: &Start) -> Members {
-    shell_handler(role, start, if role == Role::Tells { TIMEOUT_TELLING * 1000 } else { TIMEOUT })
-}
+/// Who it is, and where its files are.
+const IDENTITY: HostIdentity = HostIdentity {
+    id: FORM.host,
+    name: "Qwen Code",
+    programs: &["qwen"],
+    config_variable: None,
+    config: ".qwen",
+    files: ScopeFiles {
+        user: "settings.json",
+        project: ".qwen/settings.json",
+        local: None,
+        managed: Some("qwen-code/settings.json"),
+    },
+};
 
 impl Registrar for Qwen {
-    fn id(&self) -> &'static str {
-        FORM.host
-    }
-
-    fn name(&self) -> &'static str {
-        "Qwen Code"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["qwen"]
-    }
-
-    fn config(&self, home: &Path, _: &dyn Fn(&str) -> Option<PathBuf>) -> PathBuf {
-        home.join(".qwen")
-    }
-
-    fn file(&self, places: &HostPlaces, scope: Scope) -> Result<PathBuf, RegisterError> {
-        match scope {
-            Scope::User => Ok(places.config(FORM.host).join("settings.json")),
-            Scope::Project => Ok(places.project()?.join(".qwen/settings.json")),
-            Scope::Managed => Ok(places.etc.join("qwen-code/settings.json")),
-            Scope::Local => Err(self.has_no(scope)),
-        }
+    fn identity(&self) -> &'static HostIdentity {
+        &IDENTITY
     }
 
     fn wanted(

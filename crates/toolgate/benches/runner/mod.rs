@@ -12,6 +12,8 @@ pub(crate) struct Runner {
     pub(crate) args: Vec<String>,
     pub(crate) stdin: PathBuf,
     pub(crate) home: PathBuf,
+    /// Where it is started.
+    pub(crate) directory: PathBuf,
     pub(crate) times: Vec<Duration>,
 }
 
@@ -24,6 +26,7 @@ impl Runner {
             args: Vec::new(),
             stdin: "/dev/null".into(),
             home: home.into(),
+            directory: "/".into(),
             times: Vec::new(),
         }
     }
@@ -42,6 +45,7 @@ impl Runner {
         let stdin = File::open(&self.stdin).expect("the event");
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
+        command.current_dir(&self.directory);
         command.env_clear().env("HOME", &self.home).env("CLAUDE_PROJECT_DIR", self.home.join("alpha"));
         let started = Instant::now();
         let status = command.status().expect("the program starts");
@@ -75,6 +79,7 @@ pub(crate) fn rounds() -> usize {
 }
 
 /// A main checkout and two linked worktrees, as git lays them out.
+#[allow(dead_code, reason = "each benchmark is a program of its own, and not all need it")]
 pub(crate) fn lay_out(home: &Path) {
     for agent in ["alpha", "beta"] {
         let own = home.join("main/.git/worktrees").join(agent);

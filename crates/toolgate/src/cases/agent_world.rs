@@ -205,7 +205,7 @@ mod tests {
     use toolgate_model::{NodeKind, Resolver, World};
 
     #[test]
-    fn the_world_is_the_one_that_is_described() {
+    fn links_files_and_directories_of_the_world_are_found() {
         let world = build();
         let leads = |path: &str| Resolver::new(&world, Some(ROOT), None).resolve_text(path).unwrap();
         assert_eq!(leads("shared/data.txt").physical, Path::new("/home/agent/shared/data.txt"));

@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime};
 
 use toolgate_gate::machine::{Machine, Setup};
 use toolgate_model::{LookError, Node, NodeId, NodeKind, Resolver, World};
+use toolgate_policies::Containable;
 
 /// Files, directories and links by their absolute, clean paths.
 #[derive(Debug, Default)]
@@ -132,6 +133,9 @@ impl Machine for MapMachine {
     fn name(&self) -> String {
         String::new()
     }
+    fn containable(&self) -> Containable {
+        Containable::NotConsidered
+    }
     fn setup(&self) -> Option<&dyn Setup> {
         None
     }
@@ -142,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_is_looked_at_like_a_disk() {
+    fn a_map_is_read_and_listed_like_a_disk() {
         let mut map = Map::default();
         map.file("/a/b/c", "hello");
         map.file("/a/b.txt", "");

@@ -20,7 +20,7 @@ use toolgate_gate::session::{Session, session};
 use toolgate_gate::settings::RulesInForce;
 use toolgate_hosts::tools_like;
 use toolgate_model::{Call, Decision, Effect, Json, Run, Unknown, Verdict, base_name};
-use toolgate_policies::{read, stack};
+use toolgate_policies::{Containable, read, stack};
 
 use super::map::MapMachine;
 use super::{CaseFileError, agent_world};
@@ -93,9 +93,9 @@ pub fn is_shell_file(text: &str) -> bool {
         .is_ok_and(|fields: Fields| fields.command.is_some_and(|it| it.is_string()) && fields.tool.is_none())
 }
 
-/// Judges all commands of a file.
-pub fn measure(text: &str) -> Result<Vec<Measured>, CaseFileError> {
-    let gate = Gate::new()?;
+/// Judges all commands of a file. `containable`: whether they can be run in a sandbox.
+pub fn measure(text: &str, containable: Containable) -> Result<Vec<Measured>, CaseFileError> {
+    let gate = Gate::new(containable)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(at, line)| {
@@ -111,10 +111,11 @@ struct Gate {
     machine: MapMachine,
     rules: RulesInForce,
     session: Session,
+    containable: Containable,
 }
 
 impl Gate {
-    fn new() -> Result<Gate, CaseFileError> {
+    fn new(containable: Containable) -> Result<Gate, CaseFileError> {
         let world = agent_world::build();
         let layer = read("").map_err(|error| CaseFileError(error.what))?;
         let name = "worktree";
@@ -125,7 +126,7 @@ impl Gate {
         let session = session(&machine, &dirs, &SessionOptions::default(), &call(""), None)
             .map_err(|error| CaseFileError(error.to_string()))?;
         let rules = RulesInForce { layers: vec![settings], digest: String::new() };
-        Ok(Gate { machine, rules, session })
+        Ok(Gate { machine, rules, session, containable })
     }
 
     fn measure(&self, number: usize, line: CorpusLine) -> Measured {
@@ -149,21 +150,22 @@ impl Gate {
 
     /// The verdict on a call, and the effects that it speaks of.
     fn examine<'a>(&self, call: &'a Call<'a>) -> (Verdict, Vec<Effect<'a>>) {
-        let Gate { machine, rules, session } = self;
-        let around = Surroundings {
+        let Gate { machine, rules, session, .. } = self;
+        let surroundings = Surroundings {
             tmp: Some(agent_world::TMPDIR.to_owned()),
+            containable: self.containable,
             ..Surroundings::new(machine, call, session.clone(), rules.clone(), |_| None)
         };
         let scene = Scene {
             world: machine.world(),
             cwd: call.cwd.as_deref(),
             home: Some(agent_world::HOME),
-            tmp: around.tmp.as_deref(),
+            tmp: surroundings.tmp.as_deref(),
             unset: &|_| true,
         };
-        let tools = around.rules.layers.first().map(|layer| &layer.tools);
+        let tools = surroundings.rules.layers.first().map(|layer| &layer.tools);
         let effects = tools.map(|tools| effects(call, tools, &scene)).unwrap_or_default();
-        (consider(machine, call, &around).verdict, effects)
+        (consider(machine, call, &surroundings).verdict, effects)
     }
 }
 
@@ -188,6 +190,11 @@ fn unproved(effect: &Effect<'_>) -> Option<String> {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 /// The commands of one bucket, counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Bucket {
@@ -197,6 +204,9 @@ pub struct Bucket {
     pub allowed: usize,
     /// Of these, the ones of which something is not proved.
     pub opaque: usize,
+    /// Of the allowed ones, those that run in a sandbox.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub contained: usize,
     /// Asked.
     pub asked: usize,
     /// Denied.
@@ -209,6 +219,10 @@ impl Bucket {
         self.opaque += usize::from(measured.is_opaque());
         match measured.decision {
             Decision::Allow => self.allowed += 1,
+            Decision::Contain => {
+                self.allowed += 1;
+                self.contained += 1;
+            }
             Decision::Ask => self.asked += 1,
             Decision::Deny => self.denied += 1,
         }
@@ -385,8 +399,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_places_are_those_of_a_session() {
-        let places = Gate::new().unwrap().session.places;
+    fn the_gate_has_the_places_of_a_session() {
+        let places = Gate::new(Containable::NotConsidered).unwrap().session.places;
         let at =
             |place: Option<toolgate_model::Place>| place.unwrap().physical.to_string_lossy().into_owned();
         assert_eq!(at(places.root), "/home/agent/worktrees/alpha");
@@ -398,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_known_by_its_fields() {
+    fn a_file_of_shell_commands_is_recognized_by_its_fields() {
         assert!(is_shell_file("\n{\"command\":\"ls\"}\n"));
         assert!(is_shell_file("{\"id\":\"x\",\"command\":\"ls\",\"bucket\":\"benign\"}"));
         assert!(!is_shell_file("{\"id\":\"x\",\"tool\":\"Bash\",\"input\":{\"command\":\"ls\"}}"));
@@ -420,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_held() {
+    fn broken_limits_are_counted() {
         use Decision::{Allow, Ask, Deny};
         let broken = |all: &[(&str, Decision, bool)]| {
             let all: Vec<_> =
@@ -440,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hidden_command_is_seen_by_its_own_name_only() {
+    fn a_hidden_command_is_recognized_by_its_own_name_only() {
         let words = |words: &[&str]| Run::of(words.iter().map(|word| (*word).to_owned()).collect());
         assert!(runs_hidden(&words(&["HIDDEN"])));
         assert!(runs_hidden(&words(&["/usr/bin/HIDDEN", "x"])));
@@ -448,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_selected() {
+    fn commands_are_selected_by_bucket_and_outcome() {
         let fits = |text: &str, bucket: &str, decision, unknown| {
             text.parse::<Selection>().unwrap().fits(&measured(bucket, decision, unknown))
         };
@@ -464,10 +478,13 @@ mod tests {
 
     #[test]
     fn every_line_is_judged() {
-        let all =
-            measure("{\"command\":\"ls\",\"bucket\":\"benign\"}\n\n{\"command\":\"HIDDEN\"}\n").unwrap();
+        let all = measure(
+            "{\"command\":\"ls\",\"bucket\":\"benign\"}\n\n{\"command\":\"HIDDEN\"}\n",
+            Containable::NotConsidered,
+        )
+        .unwrap();
         assert_eq!(all.len(), 2);
         assert!(all.iter().all(|measured| !measured.silent));
-        assert!(measure("{\"command\":1}").is_err());
+        assert!(measure("{\"command\":1}", Containable::NotConsidered).is_err());
     }
 }

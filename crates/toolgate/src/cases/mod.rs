@@ -26,7 +26,7 @@ use toolgate_gate::session::Session;
 use toolgate_gate::settings::RulesInForce;
 use toolgate_hosts::{host, tools_like};
 use toolgate_model::{Action, ActivationState, Agent, Call, Decision, Json, Place, Places, Terms};
-use toolgate_policies::{Settings, read, stack};
+use toolgate_policies::{Containable, Settings, read, stack};
 
 use map::{Map, MapMachine};
 
@@ -262,9 +262,12 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
     let session = Session { places: places.clone(), user: String::new() };
     let activation =
         ActivationState { trusted: case.context.trusted, mode: case.context.mode.clone(), paused: false };
-    let around = Surroundings::new(&machine, &call, session, rules, |_| places.root.clone());
-    let around = Surroundings { team: team::team(case), ..around.active_as(activation) };
-    let considered = consider(&machine, &call, &around);
+    let surroundings = Surroundings::new(&machine, &call, session, rules, |_| places.root.clone());
+    let containable =
+        if case.expect == Decision::Contain.word() { Containable::Yes } else { Containable::NotConsidered };
+    let surroundings =
+        Surroundings { team: team::team(case), containable, ..surroundings.active_as(activation) };
+    let considered = consider(&machine, &call, &surroundings);
     let verdict = &considered.verdict;
     let word = match verdict.decision() {
         Decision::Allow if !considered.rewrites.is_empty() && case.expect == "rewrite" => "rewrite",

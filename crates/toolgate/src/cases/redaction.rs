@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_found_by_their_path() {
+    fn members_of_json_are_found_by_their_path() {
         let value: Value = serde_json::from_str(r#"{"a":{"b":["x","y"]}}"#).unwrap();
         assert_eq!(member(&value, "a.b.1"), Some(&Value::from("y")));
         assert_eq!(member(&value, "a.c"), None);

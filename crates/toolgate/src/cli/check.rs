@@ -8,9 +8,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
 use std::ops::Range;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Instant, SystemTime};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use clap::Args;
@@ -18,9 +16,8 @@ use serde::Serialize;
 use toolgate_gate::counter::SessionCounter;
 use toolgate_gate::explain::{Explanation, explain};
 use toolgate_gate::gather::gather;
-use toolgate_gate::machine::{Machine, Setup, ThisMachine};
 use toolgate_hosts::{host, tools_like};
-use toolgate_model::{Action, Call, Decision, Finding, Json, World};
+use toolgate_model::{Action, Call, Decision, Finding, Json};
 use toolgate_secrets::redact;
 
 use super::{LineArgs, Out};
@@ -74,13 +71,14 @@ impl Check {
         }
         // A look is not an event of the session: it pins nothing, and starts where the person stands.
         call.session = None;
-        let machine = Onlooker(this_machine());
+        // Where the host's own variable would place a session does not count either.
+        let machine = this_machine().without_variables(&["CLAUDE_PROJECT_DIR"]);
         let mut counter = SessionCounter::looking(&options.dirs.state, &call);
-        let around =
+        let surroundings =
             gather(&machine, host, &options, &call, &mut counter).map_err(|failure| failure.to_string())?;
-        let explanation = explain(&machine, &call, &around);
+        let explanation = explain(&machine, &call, &surroundings);
         let verdict = &explanation.verdict;
-        let root = around.session.places.root.as_ref().map(|root| root.lexical.display().to_string());
+        let root = surroundings.session.places.root.as_ref().map(|root| root.lexical.display().to_string());
         let (command, hiding) = match &call.action {
             Action::Shell { command: Some(command), .. } => {
                 let (veil, secrets) = Veil::redacting(command);
@@ -104,7 +102,7 @@ impl Check {
             (false, false, None) => out.line(draw_call(&call, &explanation, root.as_deref(), out.colour))?,
         }
         Ok(match verdict.decision() {
-            Decision::Allow => ExitCode::SUCCESS,
+            Decision::Allow | Decision::Contain => ExitCode::SUCCESS,
             Decision::Deny => ExitCode::from(2),
             Decision::Ask => ExitCode::from(3),
         })
@@ -174,42 +172,6 @@ fn shell(command: String) -> (String, Json<'static>) {
 fn typed_call(host: &'static str, tool: String, input: Json<'static>) -> Call<'static> {
     let action = tools_like("claude-code").action(&tool, &input);
     Call::before(host, tool, input, action)
-}
-
-/// This machine, for somebody who looks on: where the host's own variable would place a session does not count.
-struct Onlooker(ThisMachine);
-
-impl Machine for Onlooker {
-    fn world(&self) -> &dyn World {
-        self.0.world()
-    }
-    fn variable(&self, name: &str) -> Option<OsString> {
-        self.0.variable(name).filter(|_| name != "CLAUDE_PROJECT_DIR")
-    }
-    fn directory(&self) -> Option<PathBuf> {
-        self.0.directory()
-    }
-    fn program(&self) -> Option<PathBuf> {
-        self.0.program()
-    }
-    fn started_as(&self) -> OsString {
-        self.0.started_as()
-    }
-    fn now(&self) -> SystemTime {
-        self.0.now()
-    }
-    fn instant(&self) -> Instant {
-        self.0.instant()
-    }
-    fn user_id(&self) -> u32 {
-        self.0.user_id()
-    }
-    fn name(&self) -> String {
-        self.0.name()
-    }
-    fn setup(&self) -> Option<&dyn Setup> {
-        self.0.setup()
-    }
 }
 
 #[derive(Serialize)]
@@ -317,6 +279,7 @@ fn draw_call(call: &Call<'_>, explanation: &Explanation<'_>, root: Option<&str>,
         let (level, word) = match finding.decision {
             Decision::Deny => (Level::ERROR, "denied"),
             Decision::Ask => (Level::WARNING, "asked"),
+            Decision::Contain => (Level::NOTE, "contained"),
             Decision::Allow => (Level::NOTE, "allowed"),
         };
         let span = places

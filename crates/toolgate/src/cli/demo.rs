@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use clap::Args;
 use serde_json::{Value, json};
 use toolgate_evidence::verify;
-use toolgate_model::shorten;
+use toolgate_model::{Decision, shorten};
 
 use super::Out;
 use super::ledger::{describe, print_counts, totals};
@@ -170,8 +170,11 @@ fn ask_the_hook(top: &Path, agent: &str, event: &Value) -> Result<(String, Strin
     let part = |name: &str| {
         answer.pointer(&format!("/hookSpecificOutput/{name}")).and_then(Value::as_str).map(str::to_owned)
     };
+    // Another command that leads into the sandbox.
+    let is_contained = answer.pointer("/hookSpecificOutput/updatedInput").is_some();
+    let unobjected = if is_contained { Decision::Contain } else { Decision::Allow };
     Ok((
-        part("permissionDecision").unwrap_or_else(|| "allow".into()),
+        part("permissionDecision").unwrap_or_else(|| unobjected.word().to_owned()),
         part("permissionDecisionReason").unwrap_or_default(),
     ))
 }

@@ -421,7 +421,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_host_can_be_named_once() {
+    fn every_host_is_registered_or_listed_as_not_registrable_once() {
         let mut named: Vec<_> = REGISTRARS.iter().map(|host| host.id()).collect();
         named.extend(NOTHING_TO_REGISTER.iter().map(|(id, ..)| *id));
         named.sort_unstable();

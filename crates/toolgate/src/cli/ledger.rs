@@ -138,7 +138,7 @@ fn print(out: &mut Out, entry: &Record, format: Format) -> Result<(), String> {
             let code = match entry.decision.known() {
                 Some(Decision::Deny) | None => "31",
                 Some(Decision::Ask) => "33",
-                Some(Decision::Allow) => "32",
+                Some(Decision::Allow | Decision::Contain) => "32",
             };
             let line = render::text(entry);
             out.line(out.paint(code, &line))

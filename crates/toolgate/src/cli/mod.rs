@@ -6,6 +6,8 @@
 mod agent;
 mod check;
 mod demo;
+mod exec;
+mod explained;
 mod generate;
 mod install;
 mod ledger;
@@ -18,7 +20,7 @@ mod policies;
 mod prompt;
 mod scan;
 mod scrub;
-mod shell;
+pub(crate) mod shell;
 mod team_rules;
 mod test;
 mod trust;
@@ -104,6 +106,8 @@ enum Command {
     Mcp(mcp::Mcp),
     /// Switch the gate off in this worktree for a while; only for a person at a terminal
     Pause(pause::Pause),
+    /// Run a command in a kernel sandbox, with the rules that a call in this place would get
+    Exec(exec::Exec),
     /// Run case files
     Test(test::Test),
     /// Play a session of two agents in a scratch repository
@@ -279,6 +283,10 @@ pub fn run() -> ExitCode {
             command.run()
         }
         Command::Pause(command) => command.run(&mut out),
+        Command::Exec(command) => {
+            drop(out);
+            Ok(command.run())
+        }
         Command::Test(command) => command.run(&mut out),
         Command::Demo(command) => command.run(&mut out),
         Command::Shell(command) => command.run(),
@@ -287,6 +295,10 @@ pub fn run() -> ExitCode {
         Command::Man => out.line(man_page().trim_end()).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
+        // Whoever reads has seen enough: `toolgate schema | head`.
+        if error == io::Error::from(rustix::io::Errno::PIPE).to_string() {
+            return ExitCode::from(READER_GONE);
+        }
         let _ = writeln!(io::stderr(), "toolgate: {error}");
         ExitCode::FAILURE
     })

@@ -4,13 +4,12 @@
 //! that was written by then is passed on. Background jobs may go on writing: their pipe goes to a process that stays as
 //! long as they do.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, ErrorKind, PipeReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,79 +21,99 @@ use rustix::fs::fstat;
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-use toolgate_policies::Redaction;
+use toolgate_gate::disk::Disk;
+use toolgate_gate::launch::Launch;
+use toolgate_gate::redaction::{Marker, marks, rules};
 use toolgate_secrets::Stream;
 
-use toolgate_gate::disk::Disk;
-use toolgate_gate::launch;
-use toolgate_gate::redaction::{Marker, marks, rules};
+use crate::launcher::Launched;
 
 /// What a shell or its jobs send to their whole process group. They are the shell's to obey.
 const FOR_THE_SHELL: [i32; 7] = [SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 /// The most that is taken at once: what a pipe holds.
 const PIECE: usize = 64 * 1024;
 
-/// Run a shell's command and show its output without secrets
+/// Run a shell's command as its hook decided: in a sandbox, its output without secrets
 #[derive(Debug, Args)]
 pub(super) struct Shell {
-    /// The directory of the key behind the marks
-    #[arg(long, value_name = "DIR")]
-    state: PathBuf,
-    /// The host's id of the session
+    /// The file that says what was decided
+    #[arg(long, value_name = "FILE")]
+    call: PathBuf,
+    /// The shell's process, where it does not say what it runs
+    #[arg(long, value_name = "PID")]
+    process: Option<OsString>,
+    /// Leave the output as it is: somebody else looks through it
     #[arg(long)]
-    session: String,
-    /// What is taken out, as in the settings, in JSON
-    #[arg(long, value_name = "JSON", value_parser = redaction)]
-    redaction: Option<Redaction>,
-    /// The shell, the name that it was started by, its options, and its text; without them, stdin is passed on
+    unredacted: bool,
+    /// Pass stdin on: what the file said, for background jobs of a command that has ended
+    #[arg(long, value_name = "JSON", value_parser = launch)]
+    passing: Option<Launch>,
+    /// The shell, the name that it was started by, its options, and its text
     #[arg(last = true, num_args = 4)]
     run: Vec<OsString>,
 }
 
-fn redaction(json: &str) -> Result<Redaction, serde_json::Error> {
+fn launch(json: &str) -> Result<Launch, serde_json::Error> {
     serde_json::from_str(json)
 }
 
 impl Shell {
     pub(super) fn run(self) -> Result<ExitCode, String> {
         let text = |error: io::Error| error.to_string();
-        let disk = Disk::default();
-        let wanted = self.redaction.clone().unwrap_or_default();
-        let (rules, marker) = (rules(&wanted), Marker::new(&disk, &self.state, Some(&self.session)));
-        let end = |secret: &[u8]| marker.end(secret);
-        let stream = || Stream::new(&rules, marks(&wanted, &end));
-        let [shell, name, options, script] = self.run.as_slice() else {
-            return outlive_signals()
-                .and_then(|()| pass_stdin_on(stream()))
-                .map(|()| ExitCode::SUCCESS)
-                .map_err(text);
-        };
-        let script = launch::without_line(script.as_bytes()).ok_or(
-            "the shell was given another text than its hook wrote; set `wrap = false` in [redaction]",
-        )?;
-        let mut command = Command::new(shell);
-        command.arg0(name).args(is_login(options).then_some("-l"));
-        command.arg("-c").arg(OsString::from_vec(script));
-        let (status, left) = watch(command, stream).map_err(text)?;
-        for source in left {
-            // Should that fail, the jobs hear of it when they write. It is not the shell's fault.
-            let _ = source.leave_behind();
+        if let Some(launch) = &self.passing {
+            let passed = || outlive_signals().and_then(|()| self.redacting(launch, pass_stdin_on));
+            return passed().map(|()| ExitCode::SUCCESS).map_err(text);
         }
-        Ok(end_like(status))
+        let words: Vec<OsString> = match &self.process {
+            Some(process) => vec!["--process".into(), process.clone()],
+            None => [OsString::from("--")].into_iter().chain(self.run.iter().cloned()).collect(),
+        };
+        let launched = Launched::new(self.call.clone(), &words)?;
+        let launch = launched.launch.clone();
+        if launch.contained.is_some() && (self.unredacted || launch.redaction.is_none()) {
+            return Ok(launched.contain());
+        }
+        let command = if launch.contained.is_some() {
+            let mut command = Command::new(std::env::current_exe().map_err(text)?);
+            command.args(["shell", "--call"]).arg(&self.call).arg("--unredacted").args(words);
+            command
+        } else {
+            let shell = launched.run;
+            let mut command = Command::new(&shell.program);
+            command.arg0(&shell.name).args(shell.is_login.then_some("-l")).arg("-c").arg(&shell.text);
+            command
+        };
+        let status = self.redacting(&launch, |stream| {
+            let (status, left) = watch(command, stream)?;
+            for source in left {
+                // Should that fail, the jobs hear of it when they write. It is not the shell's fault.
+                let _ = source.leave_behind(&self.call, &launch);
+            }
+            Ok(status)
+        });
+        let status = status.map_err(text)?;
+        Ok(end_like(status.code(), status.signal()))
     }
-}
 
-/// bash lists what is on, by names; zsh by letters.
-fn is_login(options: &OsStr) -> bool {
-    let options = options.to_string_lossy();
-    options.split(':').any(|option| option == "login_shell")
-        || (!options.contains(':') && options.contains('l'))
+    /// Does something with streams that take out what a launch says.
+    fn redacting<T>(
+        &self,
+        launch: &Launch,
+        pass_on: impl for<'r> FnOnce(&dyn Fn() -> Stream<'r>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let disk = Disk::default();
+        let wanted = launch.redaction.clone().unwrap_or_default();
+        let state = self.call.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+        let (rules, marker) = (rules(&wanted), Marker::new(&disk, state, Some(&launch.caller.session)));
+        let end = |secret: &[u8]| marker.end(secret);
+        pass_on(&|| Stream::new(&rules, marks(&wanted, &end)))
+    }
 }
 
 /// Runs the shell, and passes on what it writes until it ends. What is left are pipes that background jobs hold.
 fn watch<'r>(
     mut command: Command,
-    stream: impl Fn() -> Stream<'r>,
+    stream: &dyn Fn() -> Stream<'r>,
 ) -> io::Result<(ExitStatus, Vec<Source<'r>>)> {
     let (pipe, writer) = io::pipe()?;
     let mut sources = vec![Source { pipe, stream: stream(), sink: Sink::Out, open: true }];
@@ -204,7 +223,7 @@ impl Source<'_> {
     }
 
     /// Passes on what was held back, and leaves the pipe to another process if anybody can still write to it.
-    fn leave_behind(self) -> io::Result<()> {
+    fn leave_behind(self, call: &Path, launch: &Launch) -> io::Result<()> {
         let Source { pipe, stream, sink, open } = self;
         let said = sink.end(stream);
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -214,9 +233,11 @@ impl Source<'_> {
         if !open || said.is_err() || (looked.is_ok() && polled.revents() == PollFlags::HUP) {
             return Ok(());
         }
-        let options = std::env::args_os().skip(1).take_while(|word| word != "--");
         Command::new(std::env::current_exe()?)
-            .args(options)
+            .args(["shell", "--call"])
+            .arg(call)
+            .arg("--passing")
+            .arg(serde_json::to_string(launch)?)
             .stdin(pipe)
             .stdout(sink.descriptor()?)
             .stderr(Stdio::null())
@@ -260,7 +281,8 @@ impl Sink {
 }
 
 /// Passes stdin on until its end, for background jobs.
-fn pass_stdin_on(mut stream: Stream<'_>) -> io::Result<()> {
+fn pass_stdin_on<'r>(stream: &dyn Fn() -> Stream<'r>) -> io::Result<()> {
+    let mut stream = stream();
     let (mut stdin, mut piece) = (io::stdin(), vec![0; PIECE]);
     loop {
         let read = match stdin.read(&mut piece) {
@@ -276,9 +298,9 @@ fn pass_stdin_on(mut stream: Stream<'_>) -> io::Result<()> {
     }
 }
 
-/// Ends as the shell has: by the same signal, if it was one.
-fn end_like(status: ExitStatus) -> ExitCode {
-    let code = match (status.code(), status.signal()) {
+/// Ends as what was run has: by the same signal, if it was one.
+pub(crate) fn end_like(code: Option<i32>, signal: Option<i32>) -> ExitCode {
+    let code = match (code, signal) {
         (Some(code), _) => code,
         (None, Some(signal)) => {
             // One core dump is enough.
@@ -292,22 +314,4 @@ fn end_like(status: ExitStatus) -> ExitCode {
         (None, None) => 1,
     };
     ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_login_shell_is_known_by_its_options() {
-        for (options, login) in [
-            ("checkwinsize:cmdhist:login_shell:promptvars", true),
-            ("checkwinsize:cmdhist:promptvars", false),
-            ("569Xl", true),
-            ("569X", false),
-            ("", false),
-        ] {
-            assert_eq!(is_login(options.as_ref()), login, "{options}");
-        }
-    }
 }

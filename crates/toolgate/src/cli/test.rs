@@ -7,6 +7,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::Out;
+use toolgate_policies::Containable;
+
 use crate::cases;
 use crate::cases::measure::{self, Bucket, Measured, Report, Selection};
 
@@ -23,6 +25,9 @@ pub(super) struct Test {
     /// opaque, ask, deny, silent
     #[arg(long, value_name = "BUCKET:OUTCOME")]
     list: Option<Selection>,
+    /// Measure as where commands can be run in a sandbox
+    #[arg(long)]
+    contained: bool,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -53,7 +58,8 @@ impl Test {
             let toml = file.extension().is_some_and(|extension| extension == "toml");
             let wrong = |error: cases::CaseFileError| format!("{}: {}", file.display(), error.0);
             if !toml && measure::is_shell_file(&text) {
-                measured.extend(measure::measure(&text).map_err(wrong)?);
+                let containable = if self.contained { Containable::Yes } else { Containable::NotConsidered };
+                measured.extend(measure::measure(&text, containable).map_err(wrong)?);
                 continue;
             }
             let outcome = cases::run(&text, toml, disagreements.as_deref()).map_err(wrong)?;
@@ -168,13 +174,22 @@ fn show(out: &mut Out, measured: &Measured) -> Result<(), String> {
 }
 
 fn table(out: &mut Out, report: &Report<'_>) -> Result<(), String> {
-    let head = ["bucket", "count", "allowed", "opaque", "asked", "denied"];
+    let is_contained = report.buckets.values().any(|tally| tally.contained > 0);
+    let head =
+        ["bucket", "count", "allowed", if is_contained { "contained" } else { "opaque" }, "asked", "denied"];
     let [bucket, count, rest @ ..] = head;
     let rest = rest.map(|word| format!("{word:>16}")).concat();
     out.line(format!("{bucket:<26}{count:>7}{rest}"))?;
     let row = |name: &str, tally: &Bucket| {
         let cell = |part| format!("{part:>7} {:>6.2} %", tally.percent(part));
-        let cells = [tally.allowed, tally.opaque, tally.asked, tally.denied].map(cell).concat();
+        let cells = [
+            tally.allowed,
+            if is_contained { tally.contained } else { tally.opaque },
+            tally.asked,
+            tally.denied,
+        ]
+        .map(cell)
+        .concat();
         format!("{name:<26}{:>7}{cells}", tally.count)
     };
     for (name, tally) in &report.buckets {

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::support::{Answer, Machine, SECRET, write};
+use crate::support::{Answer, Machine, SECRET, have, write};
 use serde_json::{Value, json};
 
 /// A repository in which a person stands who has set nothing up.
@@ -79,7 +79,7 @@ root: /m/work
 }
 
 #[test]
-fn the_way_through_wrappers_is_told() {
+fn the_chain_of_wrappers_is_shown() {
     let desk = Desk::new();
     let drawing = desk.drawn("sudo env A=1 bash -c 'rm -rf ../x'");
     holds(&drawing, &["deletes /m/x and all below through sudo → env → bash -c (denied by outside-scope)"]);
@@ -92,7 +92,7 @@ fn the_way_through_wrappers_is_told() {
 }
 
 #[test]
-fn a_script_is_shown_by_its_own_line() {
+fn a_denial_in_a_script_shows_the_line_of_the_script() {
     let desk = Desk::new();
     desk.file("scripts/clean.sh", "#!/bin/sh\necho fine\n\n  rm -rf /\n");
     let drawing = desk.drawn("true; bash scripts/clean.sh");
@@ -111,7 +111,7 @@ fn a_script_is_shown_by_its_own_line() {
 }
 
 #[test]
-fn a_change_of_directory_is_told() {
+fn a_change_of_directory_is_shown() {
     let desk = Desk::new();
     desk.file("src/a.txt", "");
     let drawing = desk.drawn("cd src && rm a.txt");
@@ -122,9 +122,14 @@ fn a_change_of_directory_is_told() {
 }
 
 #[test]
-fn what_is_not_known_says_why() {
+fn an_unproved_effect_is_shown_with_its_reason() {
     let desk = Desk::new();
-    let answer = desk.check(["$(cat tool) x; cat ok > \"$WHERE\""]);
+    let dynamic = "$(cat tool) x; cat ok > \"$WHERE\"";
+    let contained = desk.check([dynamic]);
+    assert_eq!(contained.code(), Some(0), "{contained:?}");
+    holds(&contained.stdout, &["verdict: contain"]);
+    write(&desk.machine.user_settings(), "[containment]\nwhen = \"never\"\n");
+    let answer = desk.check([dynamic]);
     assert_eq!(answer.code(), Some(3), "{answer:?}");
     holds(
         &answer.stdout,
@@ -145,7 +150,7 @@ fn what_is_not_known_says_why() {
 }
 
 #[test]
-fn a_command_of_many_lines_has_its_numbers() {
+fn a_command_of_many_lines_is_drawn_with_line_numbers() {
     let desk = Desk::new();
     let command = "cat > a.txt <<EOF\nhello $(rm -rf ../z)\nEOF\n# nothing\n# at all\nfor f in a b; do\n  echo x >> /etc/$f\ndone";
     let drawing = desk.drawn(command);
@@ -169,7 +174,7 @@ fn a_command_of_many_lines_has_its_numbers() {
 }
 
 #[test]
-fn effects_are_json() {
+fn effects_are_printed_as_json() {
     let desk = Desk::new();
     let command = "cat a | sudo tee ../x; python3 b.py; $(cat c); git push --force";
     let report = desk.effects(command);
@@ -206,14 +211,14 @@ fn effects_are_json() {
 }
 
 #[test]
-fn effects_of_other_tools_are_listed_too() {
+fn effects_of_a_write_tool_are_listed() {
     let desk = Desk::new();
     let answer = desk.check(["--effects", "write", "a.txt"]);
     assert_eq!((answer.code(), answer.stdout.as_str()), (Some(0), "write a.txt\n"));
 }
 
 #[test]
-fn secrets_are_not_shown() {
+fn no_output_of_check_shows_a_secret() {
     let desk = Desk::new();
     desk.file(
         "x.sh",
@@ -244,7 +249,7 @@ fn secrets_are_not_shown() {
 }
 
 #[test]
-fn odd_characters_do_no_harm() {
+fn control_characters_of_a_command_are_not_printed() {
     let desk = Desk::new();
     let odd = "echo 'ä\u{1b}[31m\u{202e}日本\t\u{7}' > ../é日; rm $'../a\\nb'; rm '../x\u{1b}[2J'\r\n";
     for options in [&[][..], &["--effects"], &["--effects", "--json"]] {
@@ -253,9 +258,21 @@ fn odd_characters_do_no_harm() {
         assert!(!answer.stdout.contains(['\u{1b}', '\u{7}']), "{answer:?}");
     }
     holds(&desk.drawn(odd), &["writes /m/é日 (denied by outside-scope"]);
-    for empty in ["", " ", "\n", "#", ";", "\\"] {
-        let answer = desk.check([empty]);
-        assert!(matches!(answer.code(), Some(0 | 3)), "{empty:?} {answer:?}");
+}
+
+#[test]
+fn an_empty_command_is_allowed_and_an_unreadable_one_is_asked_about() {
+    let desk = Desk::new();
+    for command in ["", " ", "\n", "#"] {
+        let answer = desk.check([command]);
+        assert_eq!(answer.code(), Some(0), "{command:?} {answer:?}");
+        holds(&answer.stdout, &["verdict: allow"]);
+    }
+    // The last one would leave a subshell that a host puts around it.
+    for command in [";", ":\n)\n./x\n(:"] {
+        let unreadable = desk.check([command]);
+        assert_eq!(unreadable.code(), Some(3), "{command:?} {unreadable:?}");
+        holds(&unreadable.stdout, &["verdict: ask"]);
     }
     let bytes = desk.check([OsStr::from_bytes(b"rm \xff")]);
     assert_eq!(bytes.code(), Some(1), "{bytes:?}");
@@ -263,24 +280,40 @@ fn odd_characters_do_no_harm() {
 }
 
 #[test]
-fn colours_are_for_terminals() {
+fn colours_are_printed_on_a_terminal_only() {
     let desk = Desk::new();
-    assert!(!desk.check(["rm -rf ../x"]).stdout.contains('\u{1b}'));
+    let piped = desk.check(["rm -rf ../x"]).stdout;
+    assert!(piped.starts_with("error[outside-scope]: ") && !piped.contains('\u{1b}'), "{piped}");
+    if have("script", &["-qec", "true", "/dev/null"]) {
+        let command = format!("'{}' check 'rm -rf ../x'", env!("CARGO_BIN_EXE_toolgate"));
+        let hook = desk.machine.toolgate().cwd(&desk.top);
+        let shown = hook.instead(&["script", "-qec", &command, "/dev/null"]).run("").stdout;
+        assert!(shown.contains("\u{1b}[91merror[outside-scope]\u{1b}[0m"), "{shown:?}");
+    }
 }
 
 #[test]
-fn large_commands_are_answered_soon() {
+fn large_commands_are_answered_within_five_seconds() {
+    const LONGEST_THAT_IS_READ: usize = 64 * 1024;
     let desk = Desk::new();
-    let many: Vec<String> = (0..6_000).map(|number| format!("echo {number} > ../{number}")).collect();
-    let many = many.join("; ");
-    let words = format!("echo {} > ../x", "word ".repeat(20_000));
-    let lines = "echo a > ../b\n".repeat(7_000);
-    let nested = "(".repeat(100_000);
-    for command in [&many, &words, &lines, &nested] {
+    let many = |count: usize| -> String {
+        let writes: Vec<String> = (0..count).map(|number| format!("echo {number} > ../{number}")).collect();
+        writes.join("; ")
+    };
+    let words = |count: usize| format!("echo {} > ../x", "word ".repeat(count));
+    let lines = |count: usize| "echo a > ../b\n".repeat(count);
+    let nested = |count: usize| "(".repeat(count);
+    // What is read: writes are denied, and a text that bash would not read is asked about.
+    let read = [(many(3_000), 2), (words(12_000), 2), (lines(4_500), 2), (nested(60_000), 3)];
+    // What is longer is not read at all.
+    let too_long = [many(6_000), words(20_000), lines(7_000), nested(100_000)].map(|command| (command, 3));
+    for (command, code) in read.iter().chain(&too_long) {
         // Longer than one argument may be.
         for options in [&["-"][..], &["--effects", "--json", "-"]] {
             let answer = desk.check_with(options, command);
-            assert!(matches!(answer.code(), Some(2 | 3)), "{:?} {}", answer.code(), answer.stderr);
+            assert_eq!(answer.code(), Some(*code), "{:?}: {}", command.get(..40), answer.stderr);
+            let unread = answer.stdout.contains("longer than a command that is read");
+            assert_eq!(unread, command.len() > LONGEST_THAT_IS_READ, "{:?}", command.get(..40));
             assert!(answer.took < Duration::from_secs(5), "{:?} took {:?}", command.get(..40), answer.took);
         }
         let drawing = desk.check_with(["-"], command).stdout;
@@ -289,7 +322,7 @@ fn large_commands_are_answered_soon() {
 }
 
 #[test]
-fn a_tool_is_no_command() {
+fn a_tool_name_is_not_read_as_a_command() {
     let desk = Desk::new();
     holds(&desk.check(["WebSearch"]).stdout, &["WebSearch", "verdict: allow"]);
     holds(&desk.check(["read", "../x"]).stdout, &["Read file_path=../x", "verdict: deny"]);

@@ -64,7 +64,7 @@ fn written(count: usize) -> String {
 }
 
 #[test]
-fn numbers_in_documents_are_those_of_the_repository() {
+fn numbers_in_documents_match_the_repository() {
     for (document, before, behind, count) in COUNTED {
         let path = top().join(document);
         let text = fs::read_to_string(&path).unwrap();

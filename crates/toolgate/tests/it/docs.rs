@@ -2,16 +2,15 @@
 //! (`UPDATE=1 cargo test -p toolgate --test it docs` writes it); what a person writes is held to the files that
 //! it names.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use clap_complete::Shell;
 use toolgate::cases::measure::measure;
 use toolgate::{cases, cli};
 use toolgate_hosts::{HOSTS, Tool, tools_like};
+use toolgate_policies::Containable;
 use toolgate_policies::{POLICIES, PROFILES};
 
 /// A policy without a case file, and why.
@@ -33,6 +32,7 @@ const NO_POLICY: &[&str] = &[
     "packs",
     "pattern",
     "project",
+    "containment",
     "redaction",
     "registry",
     "renamed",
@@ -42,11 +42,11 @@ const NO_POLICY: &[&str] = &[
     "team",
 ];
 
-fn repository() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
 }
 
-fn read(path: &str) -> String {
+pub(crate) fn read(path: &str) -> String {
     fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
@@ -281,17 +281,18 @@ fn residual_risk() -> String {
          | opaque | `[policy.unproved-effect]` `opaque = \"ask\"` or `\"deny\"` stops it today |\n\
          | program | `[policy.unproved-effect]` `program = \"ask\"` or `\"deny\"` stops it today |\n\
          | rule | a `[[command]]` entry of your own stops it today |\n\
-         | sandbox | the kernel will keep the running program to the scopes, whatever was foreseen; not built yet |\n\n\
+         | sandbox | what is not proved runs in a sandbox, which keeps it to the scopes; what is not noticed does with `when = \"always\"` in `[containment]` |\n\n\
          What covers nothing of this is a person who says yes: a command that is asked about runs with all rights.\n\n\
          One gap is in no list, since no single command shows it. A verdict speaks of the moment of the look; whatever \
-         runs\nbeside can change a link or a script before the command uses it. The sandbox will cover that too.\n",
+         runs\nbeside can change a link or a script before the command uses it. The sandbox covers that, for what runs in it.\n",
     );
     let file: toml::Table = read("cases/gaps.toml").parse().unwrap();
     let gaps = file["gap"].as_array().unwrap();
     let lines = gaps
         .iter()
         .map(|gap| serde_json::json!({ "command": gap["command"].as_str(), "bucket": "gap" }).to_string());
-    let judged = measure(&lines.collect::<Vec<_>>().join("\n")).unwrap_or_else(|error| panic!("{}", error.0));
+    let judged = measure(&lines.collect::<Vec<_>>().join("\n"), Containable::NotConsidered)
+        .unwrap_or_else(|error| panic!("{}", error.0));
     let mut kind = "";
     for (gap, judged) in gaps.iter().zip(judged) {
         let word = |name: &str| gap[name].as_str().unwrap();
@@ -315,8 +316,8 @@ fn residual_risk() -> String {
 fn every_policy_file_is_listed() {
     let files: Vec<String> = files_below("crates/policies/src")
         .iter()
-        // What reads a squad's own files is no policy.
-        .filter(|path| !path.contains("/squad/"))
+        // What reads a squad's own files is no policy, and what explains a containment decides nothing.
+        .filter(|path| !path.contains("/squad/") && !path.contains("/containment/"))
         .map(|path| Path::new(path).file_stem().unwrap().to_string_lossy().into_owned())
         .filter(|name| !NO_POLICY.contains(&name.as_str()))
         .map(|name| name.replace('_', "-"))
@@ -326,7 +327,7 @@ fn every_policy_file_is_listed() {
 }
 
 #[test]
-fn every_policy_has_its_cases() {
+fn every_policy_has_a_case_file_or_a_reason_for_none() {
     for policy in POLICIES.iter() {
         let there = repository().join(format!("cases/policies/{}.toml", policy.id)).is_file();
         let excused = WITHOUT_CASES.iter().any(|(id, _)| *id == policy.id);
@@ -339,7 +340,7 @@ fn every_policy_has_its_cases() {
 }
 
 #[test]
-fn every_case_comes_out_as_it_should() {
+fn every_case_gives_its_expected_verdict() {
     let disagreements = fs::read_to_string(repository().join("cases/disagreements.toml")).ok();
     let mut passed = 0;
     for path in files_below("cases") {
@@ -363,173 +364,20 @@ fn every_case_comes_out_as_it_should() {
 // What people write.
 
 /// The words in backticks.
-fn quoted(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-fn is_path(word: &str) -> bool {
+pub(crate) fn is_path(word: &str) -> bool {
     const TOPS: [&str; 9] =
         [".ci/", ".cargo/", "adapters/", "cases/", "crates/", "docs/", "e2e/", "fuzz/", "scripts/"];
     let file = |ending: &str| word.ends_with(ending) && !word.contains(['/', ' ', '*', '<']);
     TOPS.iter().any(|top| word.starts_with(top)) || (file(".md") && word != "team.md") || word == "deny.toml"
 }
 
-/// The tests of this binary, as `module::name`.
-fn own_tests() -> BTreeSet<String> {
-    let listed = Command::new(std::env::current_exe().unwrap()).arg("--list").output().unwrap();
-    let listed = String::from_utf8(listed.stdout).unwrap();
-    listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
-}
-
-/// Whether what a row of the coverage table names in a file is there. A test of this binary is one that the harness runs, a
-/// case is one that `every_case_comes_out_as_it_should` runs, a test of another crate is marked as one. Anything else, such as
-/// a setting or a message, is a text of the file.
-fn is_named_truly(file: &str, word: &str, own_tests: &BTreeSet<String>) -> bool {
-    let text = read(file);
-    let is_test_name =
-        word.contains('_') && word.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit());
-    let module = file.strip_prefix("crates/toolgate/tests/it/").and_then(|file| file.strip_suffix(".rs"));
-    match module {
-        Some(module) if is_test_name => own_tests.contains(&format!("{module}::{word}")),
-        None if is_test_name && file.contains("/tests/it/") => {
-            text.split("#[test]").skip(1).any(|test| test.trim_start().starts_with(&format!("fn {word}(")))
-        }
-        None if file.starts_with("cases/policies/") => {
-            let cases: toml::Table = text.parse().unwrap();
-            let mut cases = cases["case"].as_array().unwrap().iter();
-            cases.any(|case| {
-                let is_id = case.get("id").and_then(toml::Value::as_str) == Some(word);
-                // Or what the agent has to be told in one of them.
-                is_id || case.get("detail").is_some_and(|detail| detail.to_string().contains(word))
-            })
-        }
-        _ => text.contains(word),
-    }
-}
-
-/// `docs/coverage.md`: every requirement once, each that is met with a file that exists and, behind it, what is run or
-/// said there.
-#[test]
-fn every_row_of_the_coverage_table_names_what_is_there_and_its_sums_are_right() {
-    let own_tests = own_tests();
-    let numbers = |prefix: &str, last: u32| (1..=last).map(|n| format!("{prefix}{n:02}")).collect::<Vec<_>>();
-    let mut wanted: BTreeSet<String> = BTreeSet::new();
-    for (seed, last) in [("S0-", 17), ("S1-", 30), ("S2-", 42), ("S3-", 24), ("S4-", 26)] {
-        wanted.extend(numbers(seed, last));
-    }
-    wanted.extend((1..=18).map(|n| format!("S2-P{n}")));
-    let mut seen = BTreeSet::new();
-    let page = read("docs/coverage.md");
-    let mut counts: BTreeMap<(String, &str), usize> = BTreeMap::new();
-    for row in page.lines().filter(|line| line.starts_with("| S") && line.get(4..5) == Some("-")) {
-        let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
-        let [id, _, state, shown] = cells[..] else { panic!("not four cells: {row}") };
-        assert!(wanted.contains(id), "{id} is no requirement");
-        assert!(seen.insert(id.to_owned()), "{id} stands there twice");
-        match state {
-            "open" | "none" => assert!(!shown.is_empty(), "{id} is {state} without a reason"),
-            "done" | "part" => assert!(quoted(shown).any(is_path), "{id} is {state}, but names no file"),
-            other => panic!("{id}: `{other}` is none of done, part, open, none"),
-        }
-        *counts.entry((id.chars().take(2).collect(), state)).or_default() += 1;
-        let mut file = None;
-        for word in quoted(shown) {
-            if is_path(word) {
-                assert!(repository().join(word).exists(), "{id} names `{word}`, which does not exist");
-                file = Some(word).filter(|word| repository().join(word).is_file());
-            } else if let Some(file) = file {
-                assert!(is_named_truly(file, word, &own_tests), "{id}: there is no `{word}` in `{file}`");
-            }
-        }
-    }
-    let missing: Vec<_> = wanted.difference(&seen).collect();
-    assert!(missing.is_empty(), "not in the table: {missing:?}");
-    for seed in ["S0", "S1", "S2", "S3", "S4"] {
-        let of = |state| counts.get(&(seed.to_owned(), state)).copied().unwrap_or_default();
-        let sums = format!(" | {} | {} | {} | {} |", of("done"), of("part"), of("open"), of("none"));
-        let told = page.lines().any(|line| line.starts_with(&format!("| {seed} ")) && line.ends_with(&sums));
-        assert!(told, "the sums of {seed} are not{sums}");
-    }
-}
-
-/// Rows of `docs/coverage.md` about shell commands that no policy's case file shows.
-const SHELL_ROWS: &str = r#"
-[defaults]
-cwd = "/work/alpha"
-root = "/work/alpha"
-tool = "bash"
-host_style = "pi"
-
-[defaults.context]
-profile = "pi-worktree"
-mode = "tui"
-
-[[case]]
-id = "S4-09: every command starts in the root"
-input = { command = "ls" }
-expect = "rewrite"
-detail = { rewritten = "cd \"/work/alpha\" && ls" }
-
-[[case]]
-id = "S4-09: and all of it is bound"
-input = { command = "true & echo x > y" }
-expect = "rewrite"
-detail = { rewritten = "cd \"/work/alpha\" && {\ntrue & echo x > y\n}" }
-
-[[case]]
-id = "S4-18: a redirection"
-input = { command = "ls >> /escape" }
-expect = "deny"
-
-[[case]]
-id = "S4-19: a destination"
-input = { command = "cp x /escape/file" }
-expect = "deny"
-
-[[case]]
-id = "S4-20: an empty variable"
-input = { command = "touch $UNSET_VAR/y" }
-expect = "deny"
-
-[[case]]
-id = "S4-22: behind a double dash"
-input = { command = "cd -- /etc" }
-expect = "deny"
-
-[[case]]
-id = "S0-14: the orchestrator's command"
-tool = "Bash"
-host_style = "claude-code"
-input = { command = "ib send a2 hello" }
-context = { profile = "ittybitty", is_agent = true }
-expect = "allow"
-
-[[case]]
-id = "S0-14: and not the rest of its line"
-tool = "Bash"
-host_style = "claude-code"
-input = { command = "ib list; touch /etc/y" }
-context = { profile = "ittybitty", is_agent = true }
-expect = "deny"
-
-[[case]]
-id = "S0-14: nor its hooks"
-tool = "Bash"
-host_style = "claude-code"
-input = { command = "ls; ib hooks uninstall" }
-context = { profile = "ittybitty", is_agent = true }
-expect = "deny"
-"#;
-
-#[test]
-fn shell_rows_of_the_coverage_table_hold() {
-    let outcome = cases::run(SHELL_ROWS, true, None).unwrap_or_else(|error| panic!("{}", error.0));
-    assert!(outcome.failed.is_empty() && outcome.passed > 0, "{:#?}", outcome.failed);
-}
-
 /// The settings that the documents show are settings.
 #[test]
-fn settings_in_documents_can_be_read() {
+fn settings_in_the_readme_can_be_read() {
     let text = read("README.md");
     let mut blocks = 0;
     for block in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
@@ -539,10 +387,34 @@ fn settings_in_documents_can_be_read() {
     assert!(blocks > 0);
 }
 
+/// The text below a heading of a page, up to the next heading.
+fn section<'p>(page: &'p str, heading: &str) -> &'p str {
+    let start = page.find(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("there is no `{heading}`"));
+    let rest = &page[start + heading.len() + 5..];
+    rest.split("\n## ").next().unwrap_or_default()
+}
+
+#[test]
+fn whoever_finds_a_hole_or_contributes_finds_what_to_do() {
+    let (security, contributing) = (read("SECURITY.md"), read("CONTRIBUTING.md"));
+    let report = section(&security, "Reporting a hole");
+    for wanted in ["privately", "toolgate --version", "toolgate check --json", "within three days", "90 days"]
+    {
+        assert!(report.contains(wanted), "no `{wanted}` in what to do about a hole");
+    }
+    let checklist = section(&security, "Checklist for a security review");
+    assert!(checklist.lines().filter(|line| line.starts_with("- [ ] ")).count() >= 10, "{checklist}");
+    assert!(section(&contributing, "Discuss first").contains("](SECURITY.md)"));
+    assert!(section(&contributing, "Commits").contains("checklist in [SECURITY.md](SECURITY.md)"));
+    // A bug comes with a case, and that is said where cases are explained.
+    assert!(section(&contributing, "Cases").contains("the case that fails, then the fix"));
+}
+
 /// A link or a path that leads nowhere.
 #[test]
 fn documents_name_only_files_that_exist() {
     let tops = ["README.md", "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+    let (mut links, mut words) = (0, 0);
     let pages = tops.map(str::to_owned).into_iter().chain(files_below("docs"));
     for page in pages.filter(|page| Path::new(page).extension().is_some_and(|end| end == "md")) {
         let text = read(&page);
@@ -551,11 +423,14 @@ fn documents_name_only_files_that_exist() {
             let file = target.split('#').next().unwrap_or_default();
             if !file.is_empty() && !file.contains("://") {
                 assert!(repository().join(folder).join(file).exists(), "{page} links to {file}");
+                links += 1;
             }
         }
         for word in quoted(&text).filter(|word| is_path(word) && !word.contains(['<', '*', '{', ' ', '…']))
         {
             assert!(repository().join(word).exists(), "{page} names `{word}`, which does not exist");
+            words += 1;
         }
     }
+    assert!(links > 50 && words > 50, "only {links} links and {words} paths were looked at");
 }

@@ -29,7 +29,7 @@ fn valid(machine: &Machine) -> String {
 }
 
 #[test]
-fn what_is_no_event_is_denied() {
+fn an_input_that_is_not_an_event_is_denied() {
     let machine = Machine::new();
     let valid = valid(&machine);
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
@@ -105,7 +105,7 @@ fn what_is_no_event_is_denied() {
 }
 
 #[test]
-fn what_the_gate_does_not_look_at_does_not_disturb_it() {
+fn an_unknown_member_of_an_event_is_ignored() {
     let machine = Machine::new();
     let valid = valid(&machine);
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -122,7 +122,7 @@ fn what_the_gate_does_not_look_at_does_not_disturb_it() {
 }
 
 #[test]
-fn an_event_larger_than_any_host_sends_is_denied() {
+fn an_event_of_50_mb_is_denied() {
     let machine = Machine::new();
     let large = valid(&machine).replace(SECRET, &"x".repeat(50 * 1024 * 1024));
     let answer = machine.hook("claude-code").run(large);
@@ -141,7 +141,7 @@ fn an_event_of_20_mb_is_judged_in_time() {
 }
 
 #[test]
-fn a_wrong_registration_line_is_denied() {
+fn a_call_through_a_wrong_registration_line_is_denied() {
     let machine = Machine::new();
     let event = valid(&machine);
     for (line, told) in [
@@ -168,7 +168,7 @@ fn a_wrong_registration_line_is_denied() {
 }
 
 #[test]
-fn a_refusal_is_never_longer_than_an_agent_reads() {
+fn a_refusal_is_at_most_400_characters_long() {
     let machine = Machine::new();
     let event = valid(&machine);
     let long = "x".repeat(10_000);
@@ -198,7 +198,7 @@ fn an_unknown_host_blocks_with_exit_2_and_says_nothing_on_stdout() {
 }
 
 #[test]
-fn a_panic_is_denied() {
+fn a_call_is_denied_when_the_hook_panics() {
     let machine = Machine::new();
     let answer = machine.hook("claude-code").arg("--panic").run(valid(&machine));
     assert!(answer.is_refusal(), "{answer:?}");
@@ -208,7 +208,7 @@ fn a_panic_is_denied() {
 }
 
 #[test]
-fn without_a_usable_home_it_is_denied() {
+fn without_a_usable_home_the_call_is_denied() {
     let machine = Machine::new();
     let event = valid(&machine);
     let file = machine.file("file", "");
@@ -235,7 +235,7 @@ fn without_a_usable_home_it_is_denied() {
 }
 
 #[test]
-fn places_that_may_not_be_entered_are_denied() {
+fn a_call_is_denied_when_our_directories_may_not_be_entered() {
     let Some(drop) = without_powers() else {
         return;
     };
@@ -259,7 +259,7 @@ fn places_that_may_not_be_entered_are_denied() {
 }
 
 #[test]
-fn a_state_directory_that_cannot_be_used_is_denied() {
+fn a_call_is_denied_when_the_state_directory_cannot_be_used() {
     let wrong: [Spoilt<Machine>; 7] = [
         ("a file for the state", |machine| write(&machine.state(), "")),
         ("a dangling link for the state", |machine| {
@@ -290,7 +290,7 @@ fn a_state_directory_that_cannot_be_used_is_denied() {
 }
 
 #[test]
-fn a_pin_that_cannot_be_read_is_denied() {
+fn a_call_is_denied_when_the_pin_of_its_session_cannot_be_read() {
     let spoilt: [Spoilt<Path>; 4] = [
         ("a directory", |pin| fs::create_dir(pin).unwrap()),
         ("a pipe", |pin| fifo(pin)),
@@ -312,7 +312,7 @@ fn a_pin_that_cannot_be_read_is_denied() {
 }
 
 #[test]
-fn a_note_of_registrations_that_cannot_be_read_is_denied() {
+fn a_write_is_denied_when_the_note_of_registrations_cannot_be_read() {
     let spoilt: [Spoilt<Path>; 4] = [
         ("a directory", |note| fs::create_dir_all(note).unwrap()),
         ("a pipe", |note| {
@@ -331,7 +331,7 @@ fn a_note_of_registrations_that_cannot_be_read_is_denied() {
 }
 
 #[test]
-fn a_long_note_of_registrations_protects_as_a_short_one() {
+fn a_long_note_of_registrations_protects_its_files_too() {
     for length in [0, 3 * 1024 * 1024] {
         let machine = Machine::new();
         let top = machine.repository("repo");
@@ -352,7 +352,7 @@ fn on_a_full_disk(machine: &Machine, state: &Path) -> Hook {
 }
 
 #[test]
-fn a_full_disk_is_denied() {
+fn a_call_is_denied_when_the_disk_is_full() {
     if !have("unshare", &["-Urm", "sh", "-c", "mount -t tmpfs tmpfs /mnt"]) {
         return;
     }
@@ -370,9 +370,9 @@ fn a_full_disk_is_denied() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_is_denied_or_blocked() {
+fn with_a_limit_on_the_size_of_files_the_call_is_denied_or_the_hook_is_killed_in_silence() {
     let machine = Machine::new();
-    // With the signal ignored it is an error like any other; else the system kills the hook, and the host
+    // With the signal ignored it is an error like any other. Otherwise the system kills the hook, and the host
     // blocks since the registration says `onFailure: block`.
     let ignored = r#"trap "" XFSZ; ulimit -f 0; exec "$@""#;
     let answer = machine.hook("claude-code").under(&["sh", "-c", ignored, "sh"]).run(valid(&machine));
@@ -381,25 +381,37 @@ fn a_limit_on_the_size_of_files_is_denied_or_blocked() {
         .hook("claude-code")
         .under(&["sh", "-c", r#"ulimit -f 0; exec "$@""#, "sh"])
         .run(valid(&machine));
-    let killed = answer.status.signal().is_some() && answer.stdout.is_empty();
-    assert!(killed || answer.is_refusal(), "{answer:?}");
+    let signal = rustix::process::Signal::XFSZ.as_raw();
+    assert_eq!((answer.status.signal(), answer.stdout.as_str()), (Some(signal), ""), "{answer:?}");
     assert_eq!(machine.records().len(), 0);
 }
 
 #[test]
-fn with_too_few_open_files_the_call_is_judged_and_recorded_or_denied() {
+fn with_too_few_open_files_the_call_is_denied_and_not_recorded() {
+    let with_limit = |machine: &Machine, limit: usize| {
+        // Whoever started the tests may have left files open.
+        let script = format!(r#"exec 3>&- 4>&-; ulimit -n {limit}; exec "$@""#);
+        machine.hook("claude-code").under(&["sh", "-c", &script, "sh"]).run(valid(machine))
+    };
+    // With none at all the system cannot even load the program, and the host blocks since the registration says
+    // `onFailure: block`.
     let machine = Machine::new();
-    for limit in [3, 4] {
-        let script = format!(r#"ulimit -n {limit}; exec "$@""#);
-        let answer = machine.hook("claude-code").under(&["sh", "-c", &script, "sh"]).run(valid(&machine));
-        let blocked = answer.stdout.is_empty() && answer.code() != Some(0);
-        let recorded = machine.records().len() == 1 && limit == 4;
-        assert!(blocked || answer.stdout.contains("deny") || recorded, "{limit}: {answer:?}");
-    }
+    let answer = with_limit(&machine, 3);
+    assert_eq!((answer.code(), answer.stdout.as_str()), (Some(127), ""), "{answer:?}");
+    assert_eq!(machine.records().len(), 0);
+    // With one, our own directory cannot be made.
+    let answer = with_limit(&machine, 4);
+    assert!(answer.is_refusal(), "{answer:?}");
+    assert_eq!(machine.records().len(), 0);
+    // With one more the call is judged, and recorded as it was answered.
+    let answer = with_limit(&machine, 5);
+    assert_eq!(answer.said(), Said::Nothing, "{answer:?}");
+    let decisions: Vec<_> = machine.records().iter().map(|record| record["decision"].clone()).collect();
+    assert_eq!(decisions, ["allow"]);
 }
 
 #[test]
-fn a_ledger_that_stays_locked_is_denied_before_the_host_gives_up() {
+fn a_call_is_denied_in_time_when_the_ledger_stays_locked() {
     let machine = Machine::new();
     let event = valid(&machine);
     assert_eq!(machine.hook("claude-code").run(&event).said(), Said::Nothing);
@@ -449,7 +461,7 @@ fn an_event_that_trickles_is_denied_before_the_host_gives_up() {
 }
 
 #[test]
-fn a_stdin_that_is_no_pipe_is_denied() {
+fn a_stdin_that_is_not_a_pipe_is_denied() {
     let machine = Machine::new();
     for stdin in
         [File::open("/dev/null").unwrap(), File::open("/").unwrap(), File::open("/dev/zero").unwrap()]
@@ -471,7 +483,7 @@ fn a_stdin_that_is_no_pipe_is_denied() {
 }
 
 #[test]
-fn a_host_that_cannot_hear_the_denial_gets_an_exit_code_that_blocks() {
+fn a_denial_that_cannot_be_printed_ends_with_the_exit_code_that_blocks() {
     let machine = Machine::new();
     let denied = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": machine.home(),
         "tool_name": "Read", "tool_input": {"file_path": "/etc/shadow"}})
@@ -508,7 +520,7 @@ const BROKEN: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn broken_settings_are_denied_with_their_place_and_the_right_word() {
+fn broken_settings_deny_and_name_their_line_and_the_right_word() {
     for (text, told) in BROKEN {
         for whose in ["user", "project"] {
             let machine = Machine::new();
@@ -540,7 +552,7 @@ fn broken_settings_are_denied_with_their_place_and_the_right_word() {
 }
 
 #[test]
-fn settings_that_cannot_be_read_are_denied() {
+fn settings_that_cannot_be_read_deny_the_call() {
     let spoilt: [Spoilt<Path>; 5] = [
         ("a directory", |file| fs::create_dir_all(file).unwrap()),
         ("a pipe", fifo),
@@ -569,7 +581,7 @@ fn settings_that_cannot_be_read_are_denied() {
 }
 
 #[test]
-fn settings_that_are_too_long_are_denied() {
+fn settings_that_are_too_long_deny_the_call() {
     let closes = "[[scope]]\npath = \"{worktree}\"\nrights = \"none\"\n";
     let long = format!("# {}\n{closes}", "x".repeat(1 << 20));
     for whose in ["user", "project"] {
@@ -583,7 +595,7 @@ fn settings_that_are_too_long_are_denied() {
 }
 
 #[test]
-fn something_else_in_place_of_dot_git_opens_nothing() {
+fn a_broken_dot_git_opens_nothing_outside_the_project() {
     let spoilt: [Spoilt<Path>; 5] = [
         ("a pipe", fifo),
         ("an empty file", |path| fs::write(path, "").unwrap()),
@@ -600,4 +612,41 @@ fn something_else_in_place_of_dot_git_opens_nothing() {
         assert_eq!(session.write(machine.path("a")), "deny", "{what}");
         assert_eq!(session.read(machine.home().join("a")), "deny", "{what}");
     }
+}
+
+#[test]
+fn a_denial_that_nobody_can_read_ends_with_a_code_that_denies() {
+    let machine = Machine::new();
+    let denied = event(
+        "PreToolUse",
+        "s",
+        &machine.home(),
+        &json!({"tool_name": "Write", "tool_input": {"file_path": "/etc/x"}}),
+    );
+    let shell = ["sh", "-c", "exec \"$@\" >&-", "sh"];
+    let answer = machine.hook("claude-code").under(&shell).event(&denied);
+    assert_eq!((answer.code(), answer.stdout.as_str()), (Some(2), ""), "{answer:?}");
+    let allowed = machine.hook("claude-code").under(&shell).run(valid(&machine));
+    assert_eq!(allowed.code(), Some(0), "there was nothing to say: {allowed:?}");
+}
+
+#[test]
+fn an_output_is_looked_through_even_without_a_home() {
+    let machine = Machine::new();
+    let after = |stdout: &str| {
+        event(
+            "PostToolUse",
+            "s",
+            &machine.home(),
+            &json!({"tool_name": "Bash", "tool_input": {"command": "env"},
+            "tool_response": {"stdout": stdout, "stderr": "", "interrupted": false}}),
+        )
+    };
+    let hook = machine.hook("claude-code").without_env("HOME");
+    let answer = hook.event(&after("PASSWORD=hunter2-and-more\n"));
+    let output = answer.json().unwrap()["hookSpecificOutput"].clone();
+    assert_eq!(output["hookEventName"], "PostToolUse", "{output}");
+    assert!(!answer.stdout.contains("hunter2") && output["updatedToolOutput"].is_object(), "{output}");
+    let harmless = hook.event(&after("fine\n"));
+    assert!(harmless.json().is_none_or(|answer| answer.get("hookSpecificOutput").is_none()), "{harmless:?}");
 }

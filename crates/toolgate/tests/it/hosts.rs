@@ -173,14 +173,14 @@ impl Teller {
 }
 
 #[test]
-fn every_host_is_told_of() {
+fn every_host_is_covered_by_these_tests() {
     for host in toolgate_hosts::HOSTS {
         assert!(TELLERS.iter().any(|teller| teller.host == host.id()), "{}", host.id());
     }
 }
 
 #[test]
-fn every_host_is_denied_what_lies_outside_and_nothing_inside() {
+fn every_host_is_denied_writes_outside_and_allowed_writes_inside() {
     for teller in TELLERS {
         let yard = Yard::new();
         let host = teller.host;
@@ -266,7 +266,7 @@ fn a_directory_that_the_call_names_is_where_its_command_starts() {
 }
 
 #[test]
-fn codex_tells_the_directory_of_the_call_which_does_not_move_the_session() {
+fn the_directory_of_a_codex_call_does_not_move_the_session() {
     let yard = Yard::new();
     let teller = TELLERS.iter().find(|teller| teller.host == "codex").unwrap();
     let call = |command: &str, cwd: &Path| {
@@ -284,7 +284,7 @@ fn every_host_can_be_named_in_a_grant() {
 }
 
 #[test]
-fn a_grant_that_overrides_the_user_has_to_be_asked_for_by_name() {
+fn copilot_is_granted_only_where_the_settings_name_it() {
     let yard = Yard::new();
     let claude = &TELLERS[0];
     let copilot = TELLERS.iter().find(|teller| teller.host == "copilot").unwrap();
@@ -304,7 +304,7 @@ fn a_grant_that_overrides_the_user_has_to_be_asked_for_by_name() {
 }
 
 #[test]
-fn what_has_no_name_is_refused_in_the_form_that_its_event_takes() {
+fn an_unreadable_event_is_refused_in_the_form_of_the_registered_event() {
     let yard = Yard::new();
     let permission = yard.machine.hook("copilot").args(["--event", "permissionRequest"]).run("no JSON");
     assert_eq!(permission.json().unwrap()["behavior"], "deny", "{permission:?}");
@@ -316,7 +316,7 @@ fn what_has_no_name_is_refused_in_the_form_that_its_event_takes() {
 }
 
 #[test]
-fn a_host_that_runs_what_is_late_is_answered_even_if_the_disk_is_not() {
+fn a_call_is_denied_in_time_when_the_disk_does_not_answer() {
     if !have("strace", &["-V"]) {
         return;
     }
@@ -471,12 +471,13 @@ fn questions_are_limited_answers_passed_on_errors_handled_and_sessions_summed_up
 }
 
 #[test]
-fn only_hosts_whose_code_keeps_a_gate_are_served() {
+fn serve_refuses_hosts_whose_hooks_are_not_code() {
     let yard = Yard::new();
     for host in ["claude-code", "unheard-of"] {
         let answer = yard.machine.toolgate().args(["serve", host]).run("");
         assert_eq!(answer.code(), Some(1), "{answer:?}");
-        assert!(answer.stderr.contains("pi"), "{answer:?}");
+        let said = format!("`{host}` is not served; these are: copilot-sdk, generic, opencode, pi");
+        assert!(answer.stderr.contains(&said), "{answer:?}");
     }
 }
 
@@ -517,7 +518,7 @@ fn pi_enforces_in_every_mode_unless_its_own_profile_is_chosen() {
 }
 
 #[test]
-fn pi_runs_what_is_rewritten() {
+fn paths_and_commands_of_pi_are_bound_to_the_root() {
     let yard = Yard::new();
     let sandbox = yard.work.to_str().unwrap();
     let mut served =
@@ -556,7 +557,8 @@ fn pi_runs_what_is_rewritten() {
     assert_eq!(again.get("input"), None, "what is bound to the root stays as it is: {again}");
     for half in [format!("cd \"{sandbox}\" && : & ls"), format!("cd \"{sandbox}\" && ls; ls")] {
         let bound = ask("bash", json!({ "command": half }));
-        assert_ne!(bound.get("input"), None, "what is bound in part is bound: {half}");
+        let whole = format!("cd \"{sandbox}\" && {{\n{half}\n}}");
+        assert_eq!(bound["input"]["command"], whole, "what is bound in part is bound as a whole: {half}");
     }
 }
 
@@ -752,7 +754,7 @@ fn no_secret_in_an_output_reaches_the_model() {
 }
 
 #[test]
-fn a_host_that_cannot_change_an_output_is_not_told_that_it_did() {
+fn a_host_that_cannot_change_an_output_gets_no_changed_output() {
     let yard = Yard::new();
     let text = json!(around(&token()));
     let qwen = json!({ "llmContent": text, "returnDisplay": "" });
@@ -768,7 +770,7 @@ fn a_host_that_cannot_change_an_output_is_not_told_that_it_did() {
 }
 
 #[test]
-fn an_output_in_an_event_that_cannot_be_read_is_not_shown() {
+fn an_output_in_an_unreadable_event_is_withheld() {
     let yard = Yard::new();
     for given in GIVEN.iter().filter(|given| given.host != "claude-code") {
         let payload = (given.tell)(&(given.output)(&around(&token())), &yard.work).to_string();
@@ -791,7 +793,7 @@ fn an_output_in_an_event_that_cannot_be_read_is_not_shown() {
 }
 
 #[test]
-fn an_output_of_any_depth_is_looked_through() {
+fn a_secret_in_a_deeply_nested_output_is_redacted() {
     let yard = Yard::new();
     let depth = 5_000;
     let (open, close) = ("[".repeat(depth), "]".repeat(depth));

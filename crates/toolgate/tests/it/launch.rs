@@ -37,6 +37,15 @@ impl Desk {
         Desk { machine, session }
     }
 
+    /// A machine on which every command is contained.
+    fn containing(settings: &str) -> Desk {
+        let machine = Machine::new();
+        let top = machine.repository("home/src/main");
+        write(&machine.user_settings(), format!("[containment]\nwhen = \"always\"\n{settings}"));
+        let session = machine.session("s-1", &top);
+        Desk { machine, session }
+    }
+
     /// What the hook makes of a command.
     fn rewritten(&self, command: &str) -> String {
         let input = json!({ "command": command, "description": "a command", "timeout": 1000 });
@@ -73,15 +82,22 @@ impl Desk {
     }
 
     fn start(&self, shell: &str, command: &str) -> Call {
-        let [dir, cwd, output] = ["desk", "cwd", "output"].map(|name| self.machine.path(name));
+        let dir = self.session.cwd.join("desk");
+        let output = self.machine.path("output");
+        // As the client calls it.
+        let number =
+            self.machine.path("").display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "");
+        let cwd = std::env::temp_dir().join(format!("claude-{number}-cwd"));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(dir.join("below")).unwrap();
         for file in [&cwd, &output] {
             let _ = fs::remove_file(file);
         }
         let stdin = self.machine.file("stdin", "first\nsecond\n");
-        let snapshot =
-            self.machine.file("snapshot", "greet() { echo \"hello $1\"; }\nalias say='echo said'\n");
+        let snapshot = self.machine.file(
+            "home/.claude/shell-snapshots/bash.sh",
+            "greet() { echo \"hello $1\"; }\nalias say='echo said'\n",
+        );
         let quoted = command.replace('\'', "'\"'\"'");
         let expand = if shell == BASH { "shopt -s expand_aliases" } else { "true" };
         let text = format!(
@@ -96,6 +112,7 @@ impl Desk {
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .env("HOME", self.machine.home())
+            .envs(std::env::var_os("TMPDIR").map(|directory| ("TMPDIR", directory)))
             .current_dir(&dir)
             .stdin(File::open(stdin).unwrap())
             .stdout(out.try_clone().unwrap())
@@ -266,21 +283,131 @@ fn compare(desk: &Desk, shell: &str, commands: &[&str]) {
 }
 
 #[test]
-fn a_command_behaves_as_it_does_without() {
+fn a_wrapped_command_behaves_as_an_unwrapped_one() {
     let desk = Desk::new();
     compare(&desk, BASH, COMMANDS);
     compare(&desk, BASH, BASH_COMMANDS);
 }
 
 #[test]
-fn a_command_behaves_as_it_does_without_in_zsh() {
+fn a_contained_command_behaves_as_an_uncontained_one() {
+    // Text that bash would not read is asked about otherwise.
+    let desk = Desk::containing("[policy.unproved-effect]\nsyntax = \"allow\"\n");
+    for command in COMMANDS.iter().chain(BASH_COMMANDS) {
+        let (plain, contained) = (desk.run(BASH, command), desk.run(BASH, &desk.rewritten(command)));
+        assert_eq!(contained.outcome(), plain.outcome(), "{command}");
+    }
+}
+
+#[test]
+fn a_contained_command_with_redacted_output_behaves_as_an_uncontained_one() {
+    let desk = Desk::containing("[redaction]\nwrap = true\n");
+    for command in ["echo out; exit 3", "cd below", "cat", "kill $$; sleep 5", "greet you; say it"] {
+        let (plain, contained) = (desk.run(BASH, command), desk.run(BASH, &desk.rewritten(command)));
+        assert_eq!(contained.outcome(), plain.outcome(), "{command}");
+    }
+    let ran = desk.run(BASH, &desk.rewritten(&format!("printf '%s\\n' '{SECRET}'; exit 1")));
+    assert!(!ran.output.contains(SECRET) && ran.output.contains("REDACTED]"), "{}", ran.output);
+}
+
+#[test]
+fn what_was_decided_holds_for_one_command() {
+    let desk = Desk::containing("");
+    let text = desk.rewritten("echo ran");
+    assert_eq!(desk.run(BASH, &text).output, "ran\n");
+    for shell in [BASH, "/bin/sh"] {
+        let again = desk.run(shell, &text);
+        assert!(!again.output.contains("ran\n") && !again.status.success(), "{shell}: {:?}", again.outcome());
+    }
+}
+
+#[test]
+fn a_contained_script_does_not_leave_and_the_record_says_what_was_enforced() {
+    let desk = Desk::containing("");
+    let outside = desk.machine.file("home/outside", "before");
+    let state = desk.machine.state();
+    let script = format!(
+        "import os\nfor path in [{outside:?}, {state:?} + '/ledger.jsonl', '/tmp/../' + {outside:?}]:\n    try:\n        open(path, 'a').write('x')\n        print('wrote', path)\n    except OSError as error:\n        print('failed')\n"
+    );
+    let file = desk.session.cwd.join("x.py");
+    write(&file, script);
+    let text = desk.rewritten(&format!("python3 {}", file.display()));
+    let ran = desk.run(BASH, &text);
+    assert_eq!(ran.output, "failed\nfailed\nfailed\n");
+    // What its own words name is explained with the rule, and a form that passes.
+    let reading = desk.session.cwd.join("read.py");
+    write(&reading, format!("open({outside:?})\n"));
+    let ran = desk.run(BASH, &desk.rewritten(&format!("python3 {}; exit 3", reading.display())));
+    assert_eq!(ran.status.code(), Some(3));
+    let told = ran.output.lines().find(|line| line.starts_with("toolgate: ")).unwrap_or_default();
+    assert!(told.contains(outside.to_str().unwrap()) && told.contains("[outside-scope"), "{}", ran.output);
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "before");
+    let records = desk.machine.records();
+    assert_eq!(records.last().unwrap()["contained"]["denied"].as_array().unwrap().len(), 1);
+    let [call, enforced, ..] = records.as_slice() else { panic!("{records:?}") };
+    assert_eq!((&call["decision"], &call["answer"]), (&json!("contain"), &json!("rewrite")), "{call}");
+    assert_eq!((&enforced["event"], &enforced["call"]), (&json!("contained"), &call["call"]), "{enforced}");
+    assert_eq!(enforced["contained"]["network"], "all", "{enforced}");
+    assert!(["full", "landlock"].contains(&enforced["contained"]["level"].as_str().unwrap()), "{enforced}");
+}
+
+#[test]
+fn what_a_contained_command_names_in_tmp_is_shared_with_other_tools() {
+    let desk = Desk::containing("");
+    let name = |what: &str| PathBuf::from(format!("/tmp/toolgate-test-{}-{what}", std::process::id()));
+    let [script, made, appended, hidden] = ["a.py", "made.txt", "log.txt", "hidden.txt"].map(name);
+    let _ = desk.session.shell("true");
+    fs::write(&script, format!("print(1)\nopen({hidden:?}, 'w').write('x')\n")).unwrap();
+    fs::write(&appended, "first\n").unwrap();
+    let command =
+        format!("python3 {} > {}; echo second >> {}", script.display(), made.display(), appended.display());
+    let ran = desk.run(BASH, &desk.rewritten(&command));
+    let found = [&made, &appended].map(|file| fs::read_to_string(file).unwrap_or_default());
+    let was_hidden = !hidden.exists();
+    let again = desk.run(BASH, &desk.rewritten(&format!("cat {} {}", made.display(), hidden.display())));
+    for file in [&script, &made, &appended, &hidden] {
+        let _ = fs::remove_file(file);
+    }
+    assert_eq!(ran.outcome().0, Some(0), "{:?}", ran.outcome());
+    assert_eq!(found, ["1\n", "first\nsecond\n"], "{:?}", ran.outcome());
+    assert!(was_hidden, "what the command does not name stays private");
+    assert_eq!(again.output, "1\nx", "and is there for the next one");
+}
+
+#[test]
+fn a_server_in_the_background_outlives_its_call_and_stays_contained() {
+    let desk = Desk::containing("");
+    let outside = desk.machine.file("home/outside", "before");
+    let served = desk.session.cwd.join("served");
+    let file = desk.session.cwd.join("server.py");
+    let lines = [
+        "import time".to_owned(),
+        "time.sleep(1)".to_owned(),
+        format!("try: open({outside:?}, 'a').write('x')"),
+        "except OSError: pass".to_owned(),
+        format!("open({served:?}, 'w')"),
+        "print('late')".to_owned(),
+    ];
+    write(&file, lines.join("\n"));
+    let server = format!("python3 {} & echo early", file.display());
+    let mut running = desk.start(BASH, &desk.rewritten(&server));
+    assert_eq!(running.child.wait().unwrap().code(), Some(0));
+    assert_eq!(running.output(), "early\n");
+    running.says("late");
+    running.is_gone();
+    assert!(served.exists());
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "before");
+}
+
+#[test]
+fn a_wrapped_command_behaves_as_an_unwrapped_one_in_zsh() {
     if have("/bin/zsh", &["-c", "true"]) {
         compare(&Desk::new(), "/bin/zsh", COMMANDS);
     }
 }
 
 #[test]
-fn another_shell_runs_the_command_as_it_is() {
+fn another_shell_runs_a_wrapped_command_unchanged() {
     let desk = Desk::new();
     let text = desk.line() + "echo plain; exit 3";
     let output = Command::new("/bin/sh").args(["-c", &text]).output().unwrap();
@@ -300,19 +427,21 @@ fn a_login_shell_stays_one() {
 }
 
 #[test]
-fn a_shell_that_runs_another_text_says_what_to_do() {
+fn a_wrapped_command_inside_another_text_fails_with_advice() {
     let desk = Desk::new();
     let output = Command::new(BASH)
         .args(["-c", "eval \"$TEXT\""])
         .env("TEXT", desk.line() + "echo ran")
         .output()
         .unwrap();
-    assert_eq!((output.stdout.as_slice(), output.status.code()), (b"".as_slice(), Some(1)));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("set `wrap = false`"));
+    assert_eq!(output.stdout.as_slice(), b"");
+    assert_ne!(output.status.code(), Some(0));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("another text than its hook wrote"), "{told}");
 }
 
 #[test]
-fn secrets_of_a_command_that_fails_are_gone() {
+fn secrets_of_a_wrapped_command_are_redacted_however_it_ends() {
     let desk = Desk::new();
     for end in ["exit 1", "exit 0", "kill $$; sleep 5", "trap 'exit 2' EXIT; exit 1", "exec sh -c 'exit 1'"] {
         let command = format!("echo before; echo token={SECRET} >&2; printf '%s\\n' '{SECRET}'; {end}");
@@ -330,7 +459,7 @@ fn secrets_of_a_command_that_fails_are_gone() {
 }
 
 #[test]
-fn marks_are_those_of_the_hook() {
+fn a_wrapped_command_and_the_hook_use_the_same_marks() {
     let desk = Desk::new();
     let wrapped = desk.wrapped(BASH, &format!("echo {SECRET}; false"));
     let response = |stdout: &str| {
@@ -346,15 +475,14 @@ fn marks_are_those_of_the_hook() {
 }
 
 #[test]
-fn settings_go_along() {
+fn a_wrapped_command_uses_the_redaction_settings() {
     let desk = Desk::with("marks = \"compat\"\n");
-    assert!(desk.line().contains("--redaction"));
     let wrapped = desk.wrapped(BASH, &format!("echo {SECRET}; false"));
     assert!(wrapped.output.starts_with("[REDACTED:"), "{}", wrapped.output);
 }
 
 #[test]
-fn two_outputs_stay_apart() {
+fn stdout_and_stderr_of_a_wrapped_command_stay_apart() {
     let desk = Desk::new();
     let text = desk.line() + "echo out; echo err >&2; sleep 30 & exit 3";
     let mut child = Command::new(BASH)
@@ -386,7 +514,7 @@ fn a_background_job_is_not_waited_for_and_goes_on() {
 }
 
 #[test]
-fn a_background_job_that_never_stops_writing_holds_nothing_up() {
+fn a_background_job_that_never_stops_writing_does_not_delay_the_command() {
     let desk = Desk::new();
     let begun = Instant::now();
     let mut call = desk.start(BASH, &(desk.line() + "while true; do echo y; done & sleep 0.2; exit 3"));
@@ -395,14 +523,14 @@ fn a_background_job_that_never_stops_writing_holds_nothing_up() {
 }
 
 #[test]
-fn slow_output_is_seen_before_the_end() {
+fn slow_output_is_printed_before_the_command_ends() {
     let desk = Desk::new();
     let call = desk.start(BASH, &(desk.line() + "echo first; sleep 60"));
     call.says("first\n");
 }
 
 #[test]
-fn long_output_comes_whole_and_in_order() {
+fn long_output_is_printed_whole_and_in_order() {
     let desk = Desk::new();
     let ran = desk.wrapped(BASH, "seq 1 1300000; exit 1");
     let expected: String =
@@ -412,7 +540,7 @@ fn long_output_comes_whole_and_in_order() {
 }
 
 #[test]
-fn a_group_that_is_ended_leaves_nobody() {
+fn a_signal_to_the_group_ends_every_process_of_a_wrapped_command() {
     let desk = Desk::new();
     for (signal, command) in [
         (Signal::TERM, "echo begun; sleep 60; echo late"),
@@ -438,7 +566,7 @@ fn a_group_that_is_ended_leaves_nobody() {
 }
 
 #[test]
-fn later_events_are_about_the_command_inside() {
+fn later_events_are_judged_by_the_wrapped_command() {
     let desk = Desk::new();
     let outside = desk.machine.path("outside/file");
     let text = desk.rewritten("git status");
@@ -447,7 +575,7 @@ fn later_events_are_about_the_command_inside() {
     for name in ["PermissionRequest", "PostToolUse", "PostToolUseFailure"] {
         assert_eq!(desk.session.event(name, &call(&text)).json(), None, "{name}");
         let shown = recorded().to_string();
-        assert!(shown.contains("git status") && !shown.contains("exec"), "{name}: {shown}");
+        assert!(shown.contains("git status") && !shown.contains("exit 126"), "{name}: {shown}");
     }
     let behaviour = |command: &str| {
         let answer = desk.session.event("PermissionRequest", &call(command)).json();
@@ -455,7 +583,11 @@ fn later_events_are_about_the_command_inside() {
     };
     let denied = Some(json!("deny"));
     assert_eq!(behaviour(&(desk.line() + &format!("echo x > {}", outside.display()))), denied);
-    for spoilt in [text.replace("s-1", "s-2"), text.replace(" -- ", " ; true -- "), format!("true;{text}")] {
+    for spoilt in [
+        text.replace("calls/", "calls/../calls/"),
+        text.replace(" || ", " ; true || "),
+        format!("true;{text}"),
+    ] {
         assert_eq!(behaviour(&spoilt), denied, "{spoilt}");
     }
     // What comes from the model is never taken for ours.
@@ -463,7 +595,7 @@ fn later_events_are_about_the_command_inside() {
 }
 
 #[test]
-fn only_shell_calls_that_may_run_are_wrapped() {
+fn only_allowed_shell_calls_are_wrapped_and_only_by_setting() {
     let desk = Desk::new();
     let top = desk.session.cwd.clone();
     assert_eq!(desk.session.write(top.join("a.txt")), "nothing");
@@ -475,7 +607,7 @@ fn only_shell_calls_that_may_run_are_wrapped() {
 }
 
 #[test]
-fn a_bound_command_is_wrapped_as_it_was_bound() {
+fn a_command_is_bound_to_the_root_before_it_is_wrapped() {
     let desk = Desk::new();
     let settings = fs::read_to_string(desk.machine.user_settings()).unwrap();
     write(&desk.machine.user_settings(), format!("relative = \"rewrite\"\n{settings}"));

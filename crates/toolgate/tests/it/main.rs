@@ -8,7 +8,10 @@
 
 mod check;
 mod counts;
+mod coverage;
+mod doc_commands;
 mod docs;
+mod exec;
 mod fail_closed;
 mod gaps;
 mod hook;
@@ -23,6 +26,7 @@ mod record_fields;
 mod redaction;
 mod register;
 mod register_hosts;
+mod requirements;
 mod scan;
 mod scrub;
 mod settings;
@@ -35,4 +39,6 @@ mod team;
 mod team_counts;
 #[path = "../../../gate/tests/it/test_machine.rs"]
 mod test_machine;
+#[cfg(target_os = "linux")]
+mod work;
 mod workspace;

@@ -144,7 +144,7 @@ impl Session {
 }
 
 #[test]
-fn the_five_tools_and_no_other() {
+fn five_tools_are_offered_and_no_other_method_is_served() {
     let machine = machine(DECLARED);
     let mut session = Session::open(&machine);
     let listed = session.request("tools/list", &json!({}))["result"]["tools"].clone();
@@ -221,7 +221,7 @@ fn each_tool_does_what_it_says() {
 }
 
 #[test]
-fn each_refusal_says_what_passes_and_is_recorded() {
+fn each_refusal_names_its_error_with_advice_and_is_recorded() {
     let machine = machine(DECLARED);
     let mut session = Session::open(&machine);
     symlink(machine.path("outside"), workspace_of(&machine).join("link")).unwrap();
@@ -299,7 +299,7 @@ fn each_refusal_says_what_passes_and_is_recorded() {
 }
 
 #[test]
-fn a_receipt_that_cannot_be_made_is_told_and_recorded_like_anything_else() {
+fn a_receipt_that_cannot_be_made_is_refused_and_recorded() {
     let machine = machine(DECLARED);
     let mut session = Session::open(&machine);
     fs::create_dir_all(workspace_of(&machine).join("out")).unwrap();
@@ -319,7 +319,7 @@ fn a_receipt_that_cannot_be_made_is_told_and_recorded_like_anything_else() {
 }
 
 #[test]
-fn garbage_is_survived() {
+fn the_server_still_answers_after_malformed_messages() {
     let machine = machine(DECLARED);
     let mut session = Session::start(&machine);
     for line in [&b"not json"[..], b"", b"\xff\xfe\x00", b"{", b"[1,2", b"\"text\"", b"[[[[[[[[["] {
@@ -344,7 +344,7 @@ fn garbage_is_survived() {
 }
 
 #[test]
-fn a_message_without_measure_is_refused_and_not_kept() {
+fn a_message_of_200_mib_is_refused_and_not_kept_in_memory() {
     let machine = machine(DECLARED);
     let mut session = Session::open(&machine);
     let piece = "x".repeat(1024 * 1024);
@@ -367,7 +367,7 @@ fn a_message_without_measure_is_refused_and_not_kept() {
 }
 
 #[test]
-fn stdin_may_close_at_any_point() {
+fn a_whole_request_is_answered_when_stdin_closes_after_it() {
     let machine = machine(DECLARED);
     assert!(Session::start(&machine).close().status.success(), "before anything was said");
     let mut session = Session::open(&machine);
@@ -381,7 +381,7 @@ fn stdin_may_close_at_any_point() {
 }
 
 #[test]
-fn the_declaration_is_the_persons() {
+fn a_changed_declaration_is_refused_and_the_same_one_reopens_its_workspace() {
     let machine = machine(DECLARED);
     assert!(Session::open(&machine).close().status.success());
     let refused = |declared: &str, saying: &str| {

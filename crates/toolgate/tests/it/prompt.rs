@@ -54,7 +54,7 @@ fn every_rule_names_a_policy_that_exists() {
 // The rules of the list that the inventory comes from, in the words that it quotes.
 
 #[test]
-fn enforced_rules_go() {
+fn enforced_rules_are_removed() {
     for (id, policy, text) in [
         (
             "P1",
@@ -85,7 +85,7 @@ fn enforced_rules_go() {
 }
 
 #[test]
-fn hybrid_rules_leave_a_short_form_or_are_one() {
+fn hybrid_rules_leave_a_reminder_that_is_not_longer() {
     for (id, policy, text) in [
         ("H1", "coordinator-write", "Never simulate or role-play an agent."),
         ("P14", "coordinator-write", "Every agent interaction MUST use the task tool"),
@@ -146,7 +146,7 @@ const GUIDANCE: &[&str] = &[
 ];
 
 #[test]
-fn guidance_stays() {
+fn guidance_is_kept_word_for_word() {
     for text in GUIDANCE {
         let found = look(text);
         assert!(!found.findings.is_empty(), "{text} is not known");
@@ -159,7 +159,7 @@ fn guidance_stays() {
 }
 
 #[test]
-fn what_only_resembles_a_rule_stays() {
+fn text_that_only_resembles_a_rule_is_kept() {
     for text in [
         // Other rules, with the same words.
         "Prefer `git rebase` over merge commits on your own branch.",
@@ -222,14 +222,14 @@ fn what_only_resembles_a_rule_stays() {
 }
 
 #[test]
-fn a_sentence_that_says_more_stays_and_says_what() {
+fn a_rule_with_further_advice_is_kept_and_the_advice_is_named() {
     let finding = only("Never use `git push --force`, and write kind commit messages.");
     assert_eq!(finding.kind, RuleKind::Hybrid);
     assert_eq!(finding.outcome, Outcome::Stays("says more: write, kind, commit, messages".to_owned()));
 }
 
 #[test]
-fn what_something_leans_on_stays() {
+fn a_rule_that_other_text_refers_to_is_kept() {
     for text in [
         "Never use `git push --force`. It hurts those who have pulled.",
         "Never use `git push --force`.\n\nThis is about trust.",
@@ -246,7 +246,7 @@ fn what_something_leans_on_stays() {
 }
 
 #[test]
-fn what_is_left_reads_well() {
+fn removed_rules_leave_well_formed_markdown() {
     for (text, short) in [
         ("Be kind. Never use `git push --force`. Be quick.", "Be kind. Be quick."),
         ("Be kind.\nNever use `git push --force`.", "Be kind."),
@@ -287,7 +287,7 @@ fn a_rule_that_is_said_three_times_leaves_one_reminder() {
 // The example.
 
 #[test]
-fn the_example_is_worth_it_and_loses_no_guidance() {
+fn the_example_saves_2560_bytes_and_loses_no_guidance() {
     let text = fs::read_to_string(example("squad-coordinator.md")).unwrap();
     let machine = Machine::new();
     let target = machine.path("short.md");
@@ -334,7 +334,7 @@ fn the_example_is_worth_it_and_loses_no_guidance() {
 
 /// The page shows what the tool says.
 #[test]
-fn the_excerpt_in_the_manual_is_true() {
+fn the_excerpt_in_the_manual_is_what_the_audit_prints() {
     let repository = example("").parent().unwrap().to_path_buf();
     let page = fs::read_to_string(repository.join("docs/prompt-audit.md")).unwrap();
     let excerpt = page.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
@@ -343,13 +343,16 @@ fn the_excerpt_in_the_manual_is_true() {
         .cwd(repository)
         .args(["prompt", "audit", "examples/squad-coordinator.md"])
         .run("");
-    for line in excerpt.lines().filter(|line| *line != "…") {
+    assert_eq!(said.code(), Some(0), "{said:?}");
+    let lines: Vec<&str> = excerpt.lines().filter(|line| *line != "…").collect();
+    assert!(lines.len() >= 3, "{excerpt}");
+    for line in lines {
         assert!(said.stdout.lines().any(|there| there == line), "the tool does not say {line:?}");
     }
 }
 
 #[test]
-fn the_report_the_diff_and_the_errors() {
+fn the_audit_prints_a_report_or_a_diff_and_refuses_to_overwrite_its_input() {
     let machine = Machine::new();
     let file = machine.file("prompt.md", "Be kind.\n\nNever use `git push --force`.\n");
     let audit = || machine.toolgate().args(["prompt", "audit"]);
@@ -455,19 +458,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn only_rules_are_lost(pieces in prop::collection::vec(piece(), 0..40)) {
+    fn only_rules_are_removed_from_any_mix_of_pieces(pieces in prop::collection::vec(piece(), 0..40)) {
         holds(&pieces.concat());
     }
 
     #[test]
-    fn any_text_can_be_read(text in "\\PC{0,200}") {
+    fn only_rules_are_removed_from_any_text(text in "\\PC{0,200}") {
         holds(&text);
     }
 }
 
 /// Long texts of every shape that might take more than one look.
 #[test]
-fn time_grows_with_the_length_only() {
+fn long_texts_of_every_shape_are_audited_in_time() {
     const SIZE: usize = 200_000;
     let began = Instant::now();
     let shapes = RULES.iter().chain(MARKS).chain(GUIDANCE).map(|piece| (*piece).to_owned());

@@ -199,7 +199,7 @@ fn survivors<'v>(output: &'v Output, shown: &str) -> Vec<&'v str> {
 }
 
 #[test]
-fn nothing_planted_survives_and_nothing_else_is_touched() {
+fn every_planted_secret_is_redacted_and_harmless_output_is_unchanged() {
     let outputs = outputs();
     assert!(outputs.len() >= 500, "{}", outputs.len());
     let rules = Rules::default();
@@ -237,7 +237,7 @@ fn brief(text: &str) -> String {
 }
 
 #[test]
-fn every_kind_has_its_mark() {
+fn each_kind_of_secret_gets_its_mark() {
     let mut random = Random::new(8);
     for (shape, mark) in [
         ("jane.doe@corp.io", "EMAIL"),
@@ -267,7 +267,7 @@ fn after(session: &Session, output: &Value) -> Answer {
 }
 
 #[test]
-fn the_hook_answers_with_the_output_without_secrets_and_says_how_many() {
+fn the_hook_redacts_an_output_and_says_how_many_secrets_it_held() {
     let machine = Machine::new();
     let session = machine.session("one", &machine.dir("project"));
     let outputs = outputs();

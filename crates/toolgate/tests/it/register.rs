@@ -176,7 +176,7 @@ const ORIGINALS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn uninstall_gives_back_the_very_bytes() {
+fn uninstall_restores_the_file_byte_for_byte() {
     for (name, text) in ORIGINALS {
         let machine = Machine::new();
         let file = machine.settings(text);
@@ -192,7 +192,7 @@ fn uninstall_gives_back_the_very_bytes() {
 }
 
 #[test]
-fn without_a_file_nothing_is_left_behind() {
+fn uninstall_removes_a_file_that_init_created() {
     for scope in SCOPES {
         let machine = Machine::new();
         let before = [tree(&machine.path("project")), tree(&machine.path("etc"))];
@@ -207,7 +207,7 @@ fn without_a_file_nothing_is_left_behind() {
 }
 
 #[test]
-fn a_directory_that_others_use_stays() {
+fn uninstall_keeps_a_directory_that_holds_other_files() {
     let machine = Machine::new();
     machine.init(Scope::Local);
     fs::write(machine.path("project/.claude/notes"), "mine").unwrap();
@@ -217,7 +217,7 @@ fn a_directory_that_others_use_stays() {
 }
 
 #[test]
-fn everything_else_in_the_file_stays() {
+fn init_keeps_everything_else_in_the_file() {
     for (name, text) in ORIGINALS {
         let machine = Machine::new();
         let file = machine.settings(text);
@@ -254,7 +254,7 @@ fn everything_else_in_the_file_stays() {
 }
 
 #[test]
-fn the_line_is_in_exec_form_with_the_home_pinned() {
+fn the_registration_is_in_exec_form_with_the_home_pinned() {
     let machine = Machine::new();
     let settings = parsed(&machine.init(Scope::User));
     let home = machine.path("home");
@@ -310,7 +310,7 @@ fn relative_paths_are_refused() {
 }
 
 #[test]
-fn the_managed_file_shuts_the_side_doors() {
+fn the_managed_file_allows_managed_hooks_only_until_uninstall() {
     let machine = Machine::new();
     let file = machine.init(Scope::Managed);
     assert_eq!(file, machine.path("etc/claude-code/managed-settings.d/50-toolgate.json"));
@@ -330,7 +330,7 @@ fn the_managed_file_shuts_the_side_doors() {
 }
 
 #[test]
-fn another_config_directory_is_used() {
+fn init_writes_to_claude_config_dir() {
     let machine = Machine::new();
     let config = machine.path("elsewhere");
     let moved = config.clone().into_os_string();
@@ -357,7 +357,7 @@ fn a_second_init_changes_nothing() {
 }
 
 #[test]
-fn another_line_replaces_the_old_one() {
+fn a_different_registration_replaces_the_old_one_in_place() {
     for (name, text) in ORIGINALS {
         let machine = Machine::new();
         let file = machine.settings(text);
@@ -380,7 +380,7 @@ fn another_line_replaces_the_old_one() {
 }
 
 #[test]
-fn older_forms_of_ours_are_replaced_and_removed() {
+fn older_forms_of_our_registration_are_replaced_and_not_restored() {
     let machine = Machine::new();
     let handler = |command: &str| json!({ "type": "command", "command": command });
     let old = json!({ "hooks": {
@@ -431,7 +431,7 @@ fn an_edit_between_init_and_uninstall_is_kept() {
 }
 
 #[test]
-fn an_edited_file_that_was_ours_goes_when_only_ours_is_left() {
+fn uninstall_removes_a_file_of_ours_that_only_gained_blank_lines() {
     let machine = Machine::new();
     let file = machine.init(Scope::Local);
     let text = fs::read_to_string(&file).unwrap();
@@ -441,7 +441,7 @@ fn an_edited_file_that_was_ours_goes_when_only_ours_is_left() {
 }
 
 #[test]
-fn an_edit_survives_another_init_too() {
+fn an_edit_between_two_inits_survives_uninstall() {
     let machine = Machine::new();
     let file = machine.init(Scope::Local);
     let text = fs::read_to_string(&file).unwrap().replacen('{', "{\n  \"theme\": \"dark\",", 1);
@@ -454,7 +454,7 @@ fn an_edit_survives_another_init_too() {
 }
 
 #[test]
-fn uninstall_without_a_note_takes_out_only_ours() {
+fn uninstall_without_a_note_removes_only_our_hooks() {
     let machine = Machine::new();
     let file = machine.settings(OTHER_HOOKS);
     machine.init(Scope::Project);
@@ -534,7 +534,7 @@ fn every_refusal_says_what_to_do() {
 }
 
 #[test]
-fn no_more_is_read_than_settings_can_be_long() {
+fn files_that_are_too_long_are_refused() {
     let machine = Machine::new();
     let grow =
         |file: &Path, mib: u64| File::options().write(true).open(file).unwrap().set_len(mib << 20).unwrap();
@@ -560,7 +560,7 @@ fn no_more_is_read_than_settings_can_be_long() {
 }
 
 #[test]
-fn what_makes_the_client_drop_our_hooks_is_warned_about() {
+fn init_warns_of_settings_that_make_the_client_drop_our_hooks() {
     let bad =
         r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "timeout": 0}]}]}}"#;
     for (text, part) in [
@@ -580,7 +580,7 @@ fn what_makes_the_client_drop_our_hooks_is_warned_about() {
 }
 
 #[test]
-fn a_linked_settings_file_is_written_behind_the_link() {
+fn a_symlinked_settings_file_is_written_at_its_target() {
     let machine = Machine::new();
     let target = machine.path("home/dotfiles.json");
     fs::write(&target, "{\n  \"model\": \"opus\"\n}\n").unwrap();
@@ -633,7 +633,7 @@ fn a_link_inside_of_the_project_is_followed() {
 }
 
 #[test]
-fn a_project_that_is_gone_is_forgotten() {
+fn uninstall_forgets_a_project_that_is_gone() {
     let machine = Machine::new();
     machine.init(Scope::Project);
     fs::remove_dir_all(machine.path("project")).unwrap();
@@ -654,7 +654,7 @@ fn the_diff_shows_only_what_is_added_and_no_escape_sequences() {
 }
 
 #[test]
-fn many_registrations_at_once_are_all_noted() {
+fn concurrent_registrations_are_all_noted() {
     let machine = Machine::new();
     let all: Vec<_> = (0..8).map(|i| machine.path(&format!("project/{i}"))).collect();
     std::thread::scope(|scope| {
@@ -691,7 +691,7 @@ fn git(dir: &Path, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_linked_worktree_leaves_the_main_checkout_alone() {
+fn registering_in_a_linked_worktree_leaves_the_main_checkout_unchanged() {
     for (scope, name) in [(Scope::Project, "settings.json"), (Scope::Local, "settings.local.json")] {
         let machine = Machine::new();
         let (main, tree) = (machine.path("project"), machine.path("tree"));
@@ -884,7 +884,7 @@ fn rendered(diagnosis: &Diagnosis) -> String {
 }
 
 #[test]
-fn a_hook_that_denies_is_active_in_every_scope() {
+fn a_working_hook_is_diagnosed_as_active_in_every_scope() {
     for scope in SCOPES {
         let machine = Machine::with_hook(scope, GOOD);
         let diagnosis = machine.diagnose();
@@ -989,7 +989,7 @@ fn a_hook_that_the_client_never_asks_is_inactive() {
 }
 
 #[test]
-fn managed_hooks_survive_what_kills_the_others() {
+fn managed_hooks_stay_active_when_other_settings_disable_hooks() {
     let machine = Machine::with_hook(Scope::Managed, GOOD);
     machine.init(Scope::User);
     for scope in [Scope::User, Scope::Project, Scope::Local] {
@@ -1005,7 +1005,7 @@ fn managed_hooks_survive_what_kills_the_others() {
 }
 
 #[test]
-fn another_file_makes_up_for_a_broken_one() {
+fn a_second_registration_makes_up_for_a_broken_file() {
     let machine = Machine::with_hook(Scope::User, GOOD);
     machine.init(Scope::Local);
     assert_eq!(status(&machine.diagnose(), "doubled"), Some(Status::Warn));
@@ -1027,7 +1027,7 @@ fn assert_warned(diagnosis: &Diagnosis, id: &str, part: &str) {
 }
 
 #[test]
-fn what_weakens_an_active_gate_is_a_warning() {
+fn settings_that_weaken_an_active_gate_are_warned_about() {
     use Scope::{Local, Project, User};
     let machine = Machine::new();
     let homes = json!({ "HOME": "/tmp", "XDG_STATE_HOME": "/tmp", "EDITOR": "vi" });
@@ -1061,7 +1061,7 @@ fn what_weakens_an_active_gate_is_a_warning() {
 }
 
 #[test]
-fn the_client_says_its_version() {
+fn doctor_rates_the_version_that_the_client_prints() {
     for (said, expected) in [
         ("echo '2.1.295 (Claude Code)'", Status::Ok),
         ("echo '2.2.0'", Status::Ok),
@@ -1078,7 +1078,7 @@ fn the_client_says_its_version() {
 }
 
 #[test]
-fn a_line_that_came_with_the_repository_is_not_run() {
+fn doctor_does_not_run_a_hook_that_came_with_the_repository() {
     let ran = |machine: &Machine| machine.path("project/ran").exists();
     let body = "touch \"$CLAUDE_PROJECT_DIR/ran\"";
     for handler in [
@@ -1113,7 +1113,7 @@ fn a_line_that_came_with_the_repository_is_not_run() {
 }
 
 #[test]
-fn the_diagnosis_reads_well_for_people_and_machines() {
+fn the_diagnosis_is_printed_as_text_and_json_without_escape_sequences() {
     let machine = Machine::with_hook(Scope::User, GOOD);
     machine.set(Scope::User, "/hooks/PreToolUse/0/matcher", json!("Bash\u{1b}[2J\nactive: yes"));
     let diagnosis = machine.diagnose();

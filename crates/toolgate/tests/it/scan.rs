@@ -53,7 +53,7 @@ fn places(report: &Value) -> Vec<String> {
 }
 
 #[test]
-fn findings_are_told_with_their_place_and_without_the_secret() {
+fn findings_are_reported_with_their_place_and_without_the_secret() {
     let machine = Machine::new();
     let top = machine.dir("tree");
     write(&top.join("b/deep/x.env"), format!("# é\nA=1\né TOKEN = {SECRET} # and {SECRET}\n"));
@@ -114,7 +114,7 @@ fn sarif_names_rules_places_and_fingerprints() {
 }
 
 #[test]
-fn only_texts_that_lie_below_are_looked_at() {
+fn links_binary_files_and_git_directories_are_scanned_only_by_name() {
     let machine = Machine::new();
     let top = machine.dir("tree");
     let line = format!("{SECRET}\n");
@@ -138,7 +138,7 @@ fn only_texts_that_lie_below_are_looked_at() {
 }
 
 #[test]
-fn what_cannot_be_looked_at_is_no_success() {
+fn a_scan_that_cannot_be_done_exits_with_2() {
     let machine = Machine::new();
     let top = machine.dir("tree");
     write(&top.join("a.txt"), "a\n");
@@ -162,7 +162,7 @@ fn what_cannot_be_looked_at_is_no_success() {
 }
 
 #[test]
-fn a_long_line_and_a_big_file_are_no_trouble() {
+fn findings_in_a_long_line_and_a_big_file_have_their_places() {
     let machine = Machine::new();
     let top = machine.dir("tree");
     // One line with many findings.
@@ -181,7 +181,7 @@ fn a_long_line_and_a_big_file_are_no_trouble() {
 }
 
 #[test]
-fn a_false_alarm_can_be_excused_on_its_line_or_by_a_report() {
+fn a_false_alarm_can_be_excused_on_its_line_or_by_a_baseline() {
     let machine = Machine::new();
     let top = machine.dir("tree");
     let excused = format!("a = '{SECRET}' # toolgate: not-a-secret\n");
@@ -202,7 +202,7 @@ fn a_false_alarm_can_be_excused_on_its_line_or_by_a_report() {
 }
 
 #[test]
-fn tracked_files_only() {
+fn only_tracked_files_are_scanned_with_tracked() {
     let machine = Machine::new();
     let top = machine.repository("repo");
     write(&top.join("in/a.txt"), SECRET);
@@ -220,7 +220,7 @@ fn tracked_files_only() {
 }
 
 #[test]
-fn staged_lines_only_and_under_any_name() {
+fn only_staged_lines_are_scanned_under_any_file_name() {
     let machine = Machine::new();
     let top = machine.repository("repo");
     write(&top.join("old.txt"), format!("one\n{SECRET}\nthree\n"));
@@ -260,7 +260,7 @@ fn staged_lines_only_and_under_any_name() {
 }
 
 #[test]
-fn a_repository_without_commits_has_staged_lines_too() {
+fn staged_lines_are_found_in_a_repository_without_commits() {
     let machine = Machine::new();
     for format in ["sha1", "sha256"] {
         let top = machine.dir(format);
@@ -277,7 +277,7 @@ fn a_repository_without_commits_has_staged_lines_too() {
 
 /// A text that looks like a patch is one of lines like any other.
 #[test]
-fn a_patch_in_a_patch_hides_nothing() {
+fn a_secret_in_a_committed_patch_file_is_found() {
     let machine = Machine::new();
     let top = machine.repository("repo");
     let patch = format!(
@@ -296,7 +296,7 @@ fn a_patch_in_a_patch_hides_nothing() {
 }
 
 #[test]
-fn a_commit_with_a_secret_is_stopped_by_the_hook() {
+fn a_commit_with_a_secret_is_stopped_by_a_pre_commit_hook() {
     let machine = Machine::new();
     let top = machine.repository("repo");
     let hook = top.join(".git/hooks/pre-commit");
@@ -339,7 +339,7 @@ fn a_commit_with_a_secret_is_stopped_by_the_hook() {
 }
 
 #[test]
-fn the_history_holds_what_was_removed() {
+fn secrets_removed_later_are_found_in_the_history() {
     let machine = Machine::new();
     let top = machine.repository("repo");
     let commit = |text: &str| {
@@ -397,7 +397,7 @@ fn the_history_holds_what_was_removed() {
 
 /// Nothing that a repository names is run, and nothing that it says hides a line.
 #[test]
-fn a_repository_runs_nothing_and_hides_nothing() {
+fn git_settings_of_a_repository_run_nothing_and_hide_nothing() {
     let machine = Machine::new();
     let top = machine.repository("repo");
     let trap = machine.file("trap", format!("#!/bin/sh\ntouch {}\n", machine.path("sprung").display()));

@@ -24,7 +24,7 @@ fn scrub(machine: &Machine, args: &[&str], input: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_secret_gets_a_mark_and_the_rest_stays() {
+fn a_secret_is_replaced_by_a_mark_and_the_rest_is_unchanged() {
     let machine = Machine::new();
     let answer = machine.toolgate().args(["scrub", "--count"]).run(format!("a {SECRET} b\n{SECRET}\nc"));
     assert_eq!(answer.stdout, format!("a {MARK} b\n{MARK}\nc"));
@@ -34,7 +34,7 @@ fn a_secret_gets_a_mark_and_the_rest_stays() {
 }
 
 #[test]
-fn any_bytes_pass() {
+fn bytes_that_are_not_text_pass_unchanged() {
     let machine = Machine::new();
     let every: Vec<u8> = (0..=255).cycle().take(300_000).collect();
     assert_eq!(scrub(&machine, &[], &every), every);
@@ -46,7 +46,7 @@ fn any_bytes_pass() {
 }
 
 #[test]
-fn a_secret_across_the_borders_of_pieces_is_found() {
+fn a_secret_across_a_buffer_boundary_is_found() {
     let machine = Machine::new();
     for before in (65_536 - 41..=65_536 + 1).step_by(7) {
         let text = format!("{}\n{SECRET}\n", "x".repeat(before));
@@ -56,7 +56,7 @@ fn a_secret_across_the_borders_of_pieces_is_found() {
 }
 
 #[test]
-fn the_settings_of_the_user_hold_unless_an_argument_says_otherwise() {
+fn user_settings_apply_unless_an_argument_overrides_them() {
     let machine = Machine::new();
     write(&machine.user_settings(), "[redaction]\nmarks = \"compat\"\n");
     let scrub = |args: &[&str]| machine.toolgate().arg("scrub").args(args).run(SECRET).stdout;
@@ -84,7 +84,7 @@ fn broken_settings_never_let_a_secret_through() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said() {
+fn a_stdin_that_cannot_be_read_is_an_error() {
     let machine = Machine::new();
     let directory = fs::File::open(machine.home()).unwrap();
     let output = machine.toolgate().arg("scrub").command().stdin(directory).output().unwrap();
@@ -93,7 +93,7 @@ fn what_cannot_be_read_is_said() {
 }
 
 #[test]
-fn a_reader_that_goes_is_no_error() {
+fn a_closed_stdout_ends_scrub_without_a_message() {
     let machine = Machine::new();
     let mut child = machine.toolgate().arg("scrub").spawn();
     drop(child.stdout.take());
@@ -107,7 +107,7 @@ fn a_reader_that_goes_is_no_error() {
 
 /// The first lines come while the producer still works.
 #[test]
-fn lines_come_out_before_the_end() {
+fn lines_are_printed_before_the_input_ends() {
     let machine = Machine::new();
     let mut child = machine.toolgate().arg("scrub").spawn();
     let mut stdin = child.stdin.take().unwrap();

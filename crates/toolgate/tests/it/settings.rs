@@ -86,13 +86,19 @@ const LOOSENING: &[(&str, &str, &str, &str, &str)] = &[
         "nothing",
     ),
     ("profile = \"ittybitty-compat\"\n", "Write", r#"{"file_path":"HOME/a"}"#, "deny", "grant"),
-    ("profile = \"write-guard\"\n", "Bash", r#"{"command":"$(cat name)"}"#, "ask", "nothing"),
+    (
+        "profile = \"write-guard\"\n[containment]\nwhen = \"never\"\n",
+        "Monitor",
+        r#"{"command":"$(cat name)"}"#,
+        "rewrite",
+        "nothing",
+    ),
     ("grant = true\n", "Write", r#"{"file_path":"TOP/a"}"#, "nothing", "grant"),
     (
-        "[policy.unproved-effect]\nshell = \"allow\"\n",
+        "[containment]\nwhen = \"never\"\n[policy.unproved-effect]\nshell = \"allow\"\n",
         "Bash",
         r#"{"command":"$(cat name)"}"#,
-        "ask",
+        "rewrite",
         "nothing",
     ),
     ("[policy.unproved-effect]\ntool = \"allow\"\n", "NewTool", r#"{"x":"y"}"#, "ask", "nothing"),
@@ -122,7 +128,7 @@ const LOOSENING: &[(&str, &str, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn a_file_that_nobody_trusted_can_tighten() {
+fn an_untrusted_file_can_tighten() {
     for (text, tool, input, expected) in [
         (
             "[[scope]]\npath = \"{worktree}/vendor\"\nrights = \"none\"\n",
@@ -150,7 +156,7 @@ fn a_file_that_nobody_trusted_can_tighten() {
         ),
         ("[policy.unproved-effect]\nshell = \"deny\"\n", "Bash", r#"{"command":"$(cat name)"}"#, "deny"),
         ("[policy.unproved-effect]\nmcp = \"ask\"\n", "mcp__x__y", r#"{"a":"b"}"#, "ask"),
-        ("unattended = true\n", "Bash", r#"{"command":"$(cat name)"}"#, "deny"),
+        ("unattended = true\n", "NewTool", r#"{"x":"y"}"#, "deny"),
         ("profile = \"worktree-strict\"\n", "Read", r#"{"file_path":"/etc/hostname"}"#, "deny"),
         ("[policy.path-traversal]\ndotdot = \"reject\"\n", "Write", r#"{"file_path":"TOP/a/../b"}"#, "deny"),
         ("[policy.unlisted-tool]\nallow = [\"Read\"]\n", "Write", r#"{"file_path":"TOP/a"}"#, "deny"),
@@ -163,7 +169,7 @@ fn a_file_that_nobody_trusted_can_tighten() {
 }
 
 #[test]
-fn a_file_that_nobody_trusted_cannot_loosen() {
+fn an_untrusted_file_cannot_loosen() {
     for (text, tool, input, without, _) in LOOSENING {
         let project = Project::new();
         assert_eq!(project.call(tool, input).word(), *without, "without {text}");
@@ -173,7 +179,7 @@ fn a_file_that_nobody_trusted_cannot_loosen() {
 }
 
 #[test]
-fn a_file_that_nobody_trusted_cannot_name_the_root() {
+fn an_untrusted_file_cannot_name_the_root() {
     for variable in ["HOME", "SOMEWHERE"] {
         let project = Project::new();
         let session = project.session().with(|hook| hook.env("SOMEWHERE", &project.main));
@@ -184,7 +190,7 @@ fn a_file_that_nobody_trusted_cannot_name_the_root() {
 }
 
 #[test]
-fn a_file_that_nobody_trusted_cannot_turn_a_path_elsewhere() {
+fn an_untrusted_file_cannot_rewrite_a_path_into_a_closed_place() {
     let project = Project::new();
     write(&project.machine.user_settings(), "[[scope]]\npath = \"{worktree}/private\"\nrights = \"none\"\n");
     write(
@@ -194,12 +200,11 @@ fn a_file_that_nobody_trusted_cannot_turn_a_path_elsewhere() {
     assert_eq!(project.session().write(project.top.join("private/a")), "deny");
     let elsewhere = project.session().from(Path::new("/tmp"));
     let said = elsewhere.call("mcp__fs__write", &json!({"path": "private/a"}));
-    let turned = json!({"path": project.top.join("private/a")});
-    assert_ne!(said, Said::Rewrite(turned), "what the person closed");
+    assert_eq!(said, Said::Nothing, "the path stays relative, and means a file in /tmp");
 }
 
 #[test]
-fn the_persons_own_file_loosens() {
+fn the_users_own_file_can_loosen() {
     for (text, tool, input, _, with) in LOOSENING {
         let project = Project::new();
         write(&project.machine.user_settings(), project.fill(text));
@@ -208,7 +213,7 @@ fn the_persons_own_file_loosens() {
 }
 
 #[test]
-fn no_file_loosens_the_floor() {
+fn the_users_own_file_cannot_loosen_the_floor() {
     let open = "grant = true\nprofile = \"ittybitty-compat\"\n[[scope]]\npath = \"/\"\nrights = \"write\"\n\
                 [[scope]]\npath = \"~\"\nrights = \"write\"\n[policy.unproved-effect]\nshell = \"allow\"\n";
     let project = Project::new();
@@ -230,21 +235,23 @@ fn no_file_loosens_the_floor() {
 const OPENS: &str = "[policy.secret-file]\nopen = [\".env.test\"]\n";
 
 #[test]
-fn the_person_opens_a_file_of_secrets_by_name_and_a_project_does_not() {
+fn the_user_can_open_a_secret_file_by_name_and_a_project_cannot() {
     let project = Project::new();
     let read = |name: &str| project.call("Read", &format!(r#"{{"file_path":"TOP/{name}"}}"#)).word();
     assert_eq!(read(".env.test"), "deny");
     write(&project.file(), OPENS);
     assert_eq!(read(".env.test"), "deny", "a project that nobody trusted");
-    assert_eq!(project.trust_on_terminal("yes\n").code(), Some(0));
-    assert_eq!(read(".env.test"), "deny", "a project that a person trusts");
+    if have("script", &["-qec", "true", "/dev/null"]) {
+        assert_eq!(project.trust_on_terminal("yes\n").code(), Some(0));
+        assert_eq!(read(".env.test"), "deny", "a project that a person trusts");
+    }
     write(&project.machine.user_settings(), OPENS);
     assert_eq!(read(".env.test"), "nothing", "the person's own word");
     assert_eq!(read(".env"), "deny", "and no other name");
 }
 
 #[test]
-fn a_project_does_not_close_what_the_person_has_opened() {
+fn a_project_cannot_close_a_secret_file_that_the_user_opened() {
     for text in
         ["grant = false\n", "[policy.secret-file]\nopen = []\n", "[policy.secret-file]\nopen = [\".env\"]\n"]
     {
@@ -258,7 +265,7 @@ fn a_project_does_not_close_what_the_person_has_opened() {
 }
 
 #[test]
-fn a_fixed_profile_stays() {
+fn a_profile_in_the_registration_overrides_the_settings() {
     let project = Project::new();
     write(&project.machine.user_settings(), "profile = \"ittybitty-compat\"\n");
     let session = project.session().with(|hook| hook.args(["--profile", "worktree-strict"]));
@@ -267,7 +274,7 @@ fn a_fixed_profile_stays() {
 }
 
 #[test]
-fn without_a_terminal_nobody_trusts() {
+fn trust_is_refused_without_a_terminal() {
     let project = Project::new();
     write(&project.file(), "grant = true\n");
     for typed in ["yes\n", "", "y\nyes\n"] {
@@ -281,7 +288,7 @@ fn without_a_terminal_nobody_trusts() {
 }
 
 #[test]
-fn trust_is_given_to_these_very_bytes_in_all_worktrees() {
+fn trust_is_bound_to_the_exact_bytes_and_can_be_revoked() {
     if !have("script", &["-qec", "true", "/dev/null"]) {
         return;
     }
@@ -334,7 +341,7 @@ fn compiled(machine: &Machine) -> PathBuf {
 }
 
 #[test]
-fn a_changed_file_is_seen_at_once() {
+fn a_changed_settings_file_takes_effect_at_once() {
     let project = Project::new();
     let session = project.session();
     let settings = project.machine.user_settings();
@@ -378,7 +385,7 @@ fn a_changed_file_is_seen_at_once() {
 }
 
 #[test]
-fn a_damaged_cache_is_not_used() {
+fn a_damaged_cache_of_settings_is_not_used() {
     let project = Project::new();
     let session = project.session();
     let open = project.machine.home().join("open/a");

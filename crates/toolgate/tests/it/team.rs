@@ -44,7 +44,7 @@ fn ways_to_revise(place: &Path) -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn whoever_was_rejected_does_not_make_the_next_version() {
+fn a_rejected_author_cannot_revise_the_artifact_and_others_can() {
     let squad = Squad::new();
     let (ripley, kane, dallas) = (squad.place("ripley"), squad.place("kane"), squad.place("dallas"));
     let author = squad.session("r1", "ripley");
@@ -70,11 +70,10 @@ fn whoever_was_rejected_does_not_make_the_next_version() {
             let last = squad.machine.last_record();
             let policies: Vec<_> =
                 last["findings"].as_array().unwrap().iter().map(|f| &f["policy"]).collect();
-            let by_git = input.to_string().contains("git ");
-            assert!(
-                by_git || policies.contains(&&json!("reviewer-lockout")),
-                "{tool} {input}: {reason} {last}"
-            );
+            // What git would write is not followed; there another policy denies.
+            let by_git = input.to_string().contains("git checkout");
+            let policy = if by_git { "destructive" } else { "reviewer-lockout" };
+            assert!(policies.contains(&&json!(policy)), "{tool} {input}: {reason} {last}");
             assert_eq!(last["agent"], "ripley");
         }
         assert_eq!(author.write(ripley.join("src/menu.ts")), "nothing", "everything else is open");
@@ -120,7 +119,7 @@ fn whoever_was_rejected_does_not_make_the_next_version() {
 }
 
 #[test]
-fn what_becomes_of_the_repository_does_not_undo_a_lockout() {
+fn changes_of_the_repository_do_not_undo_a_lockout() {
     let squad = Squad::new();
     squad.lock_out("ripley", "src/auth.ts");
     let file = squad.main.join(".squad/lockout.json");
@@ -157,7 +156,7 @@ fn what_becomes_of_the_repository_does_not_undo_a_lockout() {
 }
 
 #[test]
-fn no_agent_says_who_may_do_what() {
+fn agents_cannot_change_lockouts_roles_or_phases() {
     let squad = Squad::new();
     squad.lock_out("ripley", "src/auth.ts");
     let author = squad.session("r1", "ripley");
@@ -209,7 +208,7 @@ fn no_agent_says_who_may_do_what() {
 }
 
 #[test]
-fn a_person_clears_a_lockout() {
+fn a_person_can_clear_a_lockout_on_a_terminal() {
     if !on_terminals() {
         return;
     }
@@ -233,7 +232,7 @@ fn a_person_clears_a_lockout() {
 }
 
 #[test]
-fn the_user_hears_of_an_artifact_that_nobody_may_revise() {
+fn the_user_is_notified_when_everybody_is_locked_out_of_an_artifact() {
     let squad = Squad::new();
     let place = squad.place("ripley");
     let author = squad.session("r1", "ripley");
@@ -262,7 +261,7 @@ fn the_user_hears_of_an_artifact_that_nobody_may_revise() {
 // --- Sessions -----------------------------------------------------------------------------------------------
 
 #[test]
-fn questions_are_counted_for_the_session_and_not_for_the_process() {
+fn questions_are_counted_per_session_across_processes() {
     let squad = Squad::new();
     let coordinator = squad.coordinator("c1");
     for number in 0..5 {
@@ -283,7 +282,7 @@ fn questions_are_counted_for_the_session_and_not_for_the_process() {
 }
 
 #[test]
-fn nothing_is_written_before_the_user_has_agreed_to_a_team() {
+fn team_files_cannot_be_written_before_the_user_agrees_to_the_team() {
     for (reply, agreed) in [
         ("yes", true),
         ("Build the login page", true),
@@ -321,7 +320,7 @@ fn nothing_is_written_before_the_user_has_agreed_to_a_team() {
 }
 
 #[test]
-fn the_phase_can_be_set_by_a_person() {
+fn a_person_can_set_and_clear_the_phase_on_a_terminal() {
     if !on_terminals() {
         return;
     }
@@ -351,7 +350,7 @@ fn ruled(rules: &Value) -> Squad {
 }
 
 #[test]
-fn broken_rules_deny_every_call_and_say_where() {
+fn broken_team_rules_deny_a_call_and_name_their_line() {
     let squad = Squad::new();
     for (text, told) in [
         ("{\n  \"shellBlocklist\": {\n", "this is not JSON"),
@@ -374,7 +373,7 @@ fn broken_rules_deny_every_call_and_say_where() {
 }
 
 #[test]
-fn rules_that_nobody_trusts_only_add() {
+fn untrusted_team_rules_can_only_tighten() {
     let squad = ruled(&json!({
         "shellBlocklist": {"enabled": false, "allowForceWithLease": false,
             "customPatterns": [{"pattern": "make\\s+deploy", "reason": "ask the platform team"}]},
@@ -398,7 +397,7 @@ fn rules_that_nobody_trusts_only_add() {
     }
     // A repository's expressions are not run before somebody has trusted them.
     let said = author.call("Bash", &json!({"command": "cd src; make   deploy"}));
-    assert!(!matches!(&said, Said::Deny(reason) if reason.contains("ask the platform team")), "{said:?}");
+    assert_eq!(said.word(), "rewrite", "contained, and not denied");
     assert_eq!(scrubbed(&author, "order of CUST-123456"), "order of CUST-123456");
     assert!(!scrubbed(&author, &format!("the token {}", token())).contains(&token()), "the core stays on");
 }
@@ -413,7 +412,7 @@ fn scrubbed(session: &Session, output: &str) -> String {
 }
 
 #[test]
-fn rules_that_a_person_trusts_loosen_all_but_the_floor() {
+fn trusted_team_rules_loosen_everything_but_the_floor() {
     if !on_terminals() {
         return;
     }
@@ -454,7 +453,7 @@ fn rules_that_a_person_trusts_loosen_all_but_the_floor() {
 }
 
 #[test]
-fn only_the_coordinator_writes_the_rules_and_the_roster() {
+fn only_the_coordinator_may_write_the_rules_and_the_roster() {
     let squad = ruled(&json!({}));
     let (author, coordinator) = (squad.session("r1", "ripley"), squad.coordinator("c1"));
     let place = squad.place("ripley");
@@ -469,7 +468,7 @@ fn only_the_coordinator_writes_the_rules_and_the_roster() {
             format!("ln -sf {name} link; echo x > link"),
             format!("python3 - <<'E'\nopen('{name}', 'w').write('x')\nE"),
         ] {
-            assert_ne!(author.shell(&command), "nothing", "{command}");
+            assert_eq!(author.shell(&command), "deny", "{command}");
         }
         assert_eq!(author.write(&file), "deny", "{name}");
         assert_eq!(
@@ -490,7 +489,7 @@ fn only_the_coordinator_writes_the_rules_and_the_roster() {
 }
 
 #[test]
-fn a_teams_files_and_its_users_rules_hold_beside_what_the_team_says_of_itself() {
+fn user_rules_and_team_file_rules_apply_beside_the_teams_own_rules() {
     let squad = ruled(&json!({}));
     let (author, place) = (squad.session("r1", "ripley"), squad.place("ripley"));
     let team = place.join(".squad");
@@ -512,7 +511,7 @@ fn a_teams_files_and_its_users_rules_hold_beside_what_the_team_says_of_itself() 
 }
 
 #[test]
-fn a_team_may_keep_its_files_in_the_main_checkout() {
+fn team_files_in_the_main_checkout_apply_to_its_worktrees() {
     for name in [".squad", ".ai-team"] {
         let squad = Squad::with_files(&[]);
         let place = squad.machine.worktree(&squad.main, "ripley");
@@ -536,7 +535,7 @@ fn a_team_may_keep_its_files_in_the_main_checkout() {
 // --- The log of grave denials -------------------------------------------------------------------------------
 
 #[test]
-fn grave_denials_are_in_the_teams_log_without_secrets() {
+fn grave_denials_are_written_to_the_teams_log_without_secrets() {
     let squad = Squad::new();
     let (main, place) = (&squad.main, squad.place("ripley"));
     squad.lock_out("ripley", "src/auth.ts");
@@ -590,7 +589,7 @@ fn grave_denials_are_in_the_teams_log_without_secrets() {
 }
 
 #[test]
-fn the_log_is_no_way_to_write_elsewhere() {
+fn the_teams_log_is_not_written_through_a_link() {
     let squad = Squad::new();
     let log = squad.main.join(".squad/security-audit.log");
     let target = squad.machine.file("target", "before\n");
@@ -614,14 +613,14 @@ fn the_log_is_no_way_to_write_elsewhere() {
     let outside = squad.machine.dir("outside");
     write(&outside.join("team.md"), ROSTER);
     symlink(&outside, squad.main.join(".squad")).unwrap();
-    let _ = squad.coordinator("c9").write(squad.main.join("src/auth.ts"));
+    assert_eq!(squad.coordinator("c9").write(squad.main.join("src/auth.ts")), "deny");
     assert!(!outside.join("security-audit.log").exists());
 }
 
 // --- Telling ------------------------------------------------------------------------------------------------
 
 #[test]
-fn the_user_is_told_of_an_agent_that_does_not_get_on() {
+fn the_user_is_notified_of_repeated_denials_in_a_turn() {
     let squad = Squad::new();
     let coordinator = squad.coordinator("c1");
     let path = squad.main.join("src/auth.ts");
@@ -652,7 +651,7 @@ fn the_user_is_told_of_an_agent_that_does_not_get_on() {
 }
 
 #[test]
-fn the_user_is_told_of_a_burst_of_denials() {
+fn the_user_is_notified_of_ten_denials_within_a_minute() {
     let squad = Squad::new();
     let session = squad.session("r1", "ripley");
     let burst = |told: &Option<String>| {
@@ -683,7 +682,7 @@ fn the_user_is_told_of_a_burst_of_denials() {
 // --- A gate that is switched off ----------------------------------------------------------------------------
 
 #[test]
-fn a_person_can_switch_the_gate_off_for_a_while_but_not_the_floor() {
+fn a_person_can_pause_the_gate_but_not_the_floor() {
     if !on_terminals() {
         return;
     }
@@ -734,7 +733,7 @@ fn a_person_can_switch_the_gate_off_for_a_while_but_not_the_floor() {
 }
 
 #[test]
-fn a_pause_ends_by_itself_and_is_never_longer_than_it_can_be_asked_for() {
+fn a_pause_expires_and_is_never_longer_than_eight_hours() {
     if !on_terminals() {
         return;
     }
@@ -836,7 +835,7 @@ role = "careful"
     cases(
         &plain,
         None,
-        &[("Write", file("src/auth.ts"), "nothing"), ("Bash", shell("npm install"), "nothing")],
+        &[("Write", file("src/auth.ts"), "nothing"), ("Bash", shell("npm install"), "rewrite")],
     );
     // One that is bound stays bound through helpers of another kind.
     let bound = by_role("s4", "docs");

@@ -65,7 +65,7 @@ fn counted(machine: &Machine, session: &str) -> SessionCounts {
 }
 
 #[test]
-fn a_crowd_asks_no_more_than_it_may() {
+fn concurrent_hooks_ask_no_more_questions_than_the_limit() {
     let squad = Squad::new();
     let session = squad.coordinator("c1");
     for round in 0..2 {
@@ -85,7 +85,7 @@ fn a_crowd_asks_no_more_than_it_may() {
 }
 
 #[test]
-fn killed_hooks_lose_no_count_and_give_nothing_away() {
+fn killed_hooks_neither_lose_nor_add_counted_questions() {
     let squad = Squad::new();
     for round in 0..6 {
         let id = format!("c{round}");
@@ -116,7 +116,7 @@ fn killed_hooks_lose_no_count_and_give_nothing_away() {
 }
 
 #[test]
-fn a_crowd_is_no_faster_than_its_limit() {
+fn concurrent_hooks_keep_to_the_limit_per_minute() {
     let squad = Squad::new();
     write(
         &squad.machine.user_settings(),

@@ -105,7 +105,7 @@ fn titled<'a>(finding: &'a Finding, hiding: &Discretion) -> annotate_snippets::T
     let level = match finding.decision {
         Decision::Deny => Level::ERROR,
         Decision::Ask => Level::WARNING,
-        Decision::Allow => Level::NOTE,
+        Decision::Allow | Decision::Contain => Level::NOTE,
     };
     level.primary_title(hiding.hide(finding.wording.as_ref().unwrap_or(&finding.reason))).id(finding.policy)
 }

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_found_behind_marks() {
+    fn places_are_found_behind_redaction_marks() {
         let given = "curl -H 'Authorization: Bearer ghp_1234567890abcdefghijklmnopqrstuvwxyz' x > out";
         let (veil, secrets) = Veil::redacting(given);
         assert!(!veil.text().contains("ghp_"), "{veil:?}");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_keep_what_is_underlined() {
+    fn a_shortened_line_keeps_what_is_underlined() {
         let given = format!("{} > out; {}\nä", "é".repeat(3_000), "x".repeat(3_000));
         let at = given.find("> out").unwrap();
         let underlined = at..at + 5;
@@ -242,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn a_word_may_be_a_secret_by_the_one_before_it() {
+    fn a_word_is_redacted_by_the_word_before_it() {
         let words: Vec<String> = ["curl", "Authorization:", "hunter2hunter2", "x"].map(str::to_owned).into();
         let shown = Discretion::default().words(&words);
         assert_eq!(shown, ["curl", "Authorization:", SECRET, "x"]);
     }
 
     #[test]
-    fn a_secret_is_one_everywhere() {
+    fn a_secret_is_redacted_wherever_it_occurs() {
         let given = "PASSWORD=hunter2hunter2; rm hunter2hunter2 > out";
         let (veil, _) = Veil::redacting(given);
         assert!(!veil.text().contains("hunter2"), "{veil:?}");
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_has_its_places() {
+    fn every_place_of_a_redacted_text_is_at_a_character() {
         for given in
             ["", "[A REDACTED]", "TOKEN=a [SECRET REDACTED] b", "PASSWORD=hunter2 PASSWORD=hunter2", "ä\u{0}"]
         {

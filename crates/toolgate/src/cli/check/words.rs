@@ -102,6 +102,7 @@ pub(super) fn objections<'f>(findings: impl IntoIterator<Item = &'f Finding>) ->
 pub(super) fn decided(decision: Decision) -> &'static str {
     match decision {
         Decision::Allow => "allowed",
+        Decision::Contain => "contained",
         Decision::Ask => "asked",
         Decision::Deny => "denied",
     }

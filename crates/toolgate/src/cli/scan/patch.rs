@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_head_of_a_hunk_says_what_follows() {
+    fn the_head_of_a_hunk_is_parsed() {
         let hunk =
             |head: &str| Hunk::parse(head.as_bytes()).map(|hunk| (hunk.removed, hunk.added, hunk.line));
         assert_eq!(hunk("@@ -1 +1 @@"), Some((1, 1, 1)));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn names_come_out_as_they_are() {
+    fn quoted_names_of_a_patch_are_unquoted() {
         for (name, wanted) in [
             (&b"b/a.rs"[..], Some(&b"a.rs"[..])),
             (b"b/a b\t", Some(b"a b")),

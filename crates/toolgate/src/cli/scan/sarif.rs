@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_name_is_a_reference() {
+    fn any_file_name_becomes_a_valid_uri() {
         assert_eq!(uri(Path::new("src/a-b_c.rs")), "src/a-b_c.rs");
         assert_eq!(uri(Path::new("/tmp/x y")), "file:///tmp/x%20y");
         assert_eq!(uri(Path::new(OsStr::from_bytes(b"a:b?\n\xff"))), "a%3Ab%3F%0A%FF");

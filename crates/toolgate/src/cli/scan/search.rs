@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_counted_in_characters() {
+    fn positions_are_counted_in_characters() {
         let text = "é\nab\ndé日x".as_bytes();
         let mut here =
             Here { text, found: &[], at: 0, position: Position { line: 1, column: 1 }, lines: None };
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_cut_at_a_line() {
+    fn a_window_is_cut_after_a_nearby_line_end() {
         let mut text = vec![b'a'; 4 * OVERLAP];
         assert_eq!(cut(&text), 3 * OVERLAP, "there is none near");
         text[3 * OVERLAP - 7] = b'\n';

@@ -59,13 +59,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_is_short() {
+    fn sizes_are_printed_short() {
         let sizes = [0, 999, 1_000, 1_250_000, 999_999_999, 3_000_000_000].map(size);
         assert_eq!(sizes, ["0 B", "999 B", "1.0 kB", "1.2 MB", "999.9 MB", "3.0 GB"]);
     }
 
     #[test]
-    fn a_name_stays_on_its_line() {
+    fn a_file_name_is_printed_on_one_line() {
         assert_eq!(name(Path::new("a\nb\t\u{1b}c")), "a\\nb\\t\\u{1b}c");
     }
 }

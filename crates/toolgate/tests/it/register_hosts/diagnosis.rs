@@ -58,7 +58,7 @@ fn a_registered_host_is_active_in_every_scope() {
 }
 
 #[test]
-fn every_host_has_a_doctor_of_its_own_and_is_tested() {
+fn every_host_is_examined_by_its_own_doctor() {
     let ids: Vec<_> = REGISTRARS.iter().map(|host| host.id()).collect();
     assert_eq!(ids, HOSTS.iter().map(|(host, ..)| *host).collect::<Vec<_>>());
     for host in REGISTRARS {
@@ -69,7 +69,7 @@ fn every_host_has_a_doctor_of_its_own_and_is_tested() {
 }
 
 #[test]
-fn all_hosts_that_are_there_are_examined() {
+fn doctor_examines_every_installed_host() {
     let machine = Machine::new();
     assert!(machine.must_not(&["doctor"]).contains("no host is installed"));
     machine.must(&["init", "--yes", "--host", "codex", "--host", "pi"]);
@@ -86,27 +86,27 @@ fn all_hosts_that_are_there_are_examined() {
 }
 
 #[test]
-fn what_switches_hooks_off_is_found() {
+fn doctor_finds_settings_that_switch_hooks_off() {
     let features = "[features]\nhooks = false\n";
     let off = "{ \"disableAllHooks\": true }";
     #[rustfmt::skip]
     let cases = [
-        ("claude-code", "project/.claude/settings.json",            off,      "disable-all-hooks"),
-        ("copilot", "project/.github/copilot/settings.json",        off,      "disable-all-hooks"),
-        ("copilot", "project/.github/copilot/settings.local.json",  off,      "disable-all-hooks"),
-        ("copilot", "project/.claude/settings.json",                off,      "disable-all-hooks"),
-        ("copilot", "etc/github-copilot/managed-settings.json",     "{ \"allowManagedHooksOnly\": true }", "managed-only"),
-        ("codex",   "project/.codex/config.toml",                   features, "hooks-off"),
-        ("codex",   "etc/codex/requirements.toml",                  "allow_managed_hooks_only = true\n", "managed-only"),
-        ("codex",   "home/.codex/config.toml",                      "",       "trust"),
-        ("gemini",  "project/.gemini/settings.json",                "{ \"hooksConfig\": { \"enabled\": false } }", "hooks-off"),
-        ("qwen",    "project/.qwen/settings.json",                  off,      "disable-all-hooks"),
-        ("pi",      "home/.pi/agent/settings.json",                 "{ \"extensions\": [\"!**/toolgate/**\"] }", "excluded"),
+        ("claude-code", "project/.claude/settings.json",            off,      "disable-all-hooks", "`disableAllHooks`"),
+        ("copilot", "project/.github/copilot/settings.json",        off,      "disable-all-hooks", "copilot/settings.json`"),
+        ("copilot", "project/.github/copilot/settings.local.json",  off,      "disable-all-hooks", "copilot/settings.local.json`"),
+        ("copilot", "project/.claude/settings.json",                off,      "disable-all-hooks", ".claude/settings.json`"),
+        ("copilot", "etc/github-copilot/managed-settings.json",     "{ \"allowManagedHooksOnly\": true }", "managed-only", "`allowManagedHooksOnly`"),
+        ("codex",   "project/.codex/config.toml",                   features, "hooks-off", "`hooks = false`"),
+        ("codex",   "etc/codex/requirements.toml",                  "allow_managed_hooks_only = true\n", "managed-only", "`allow_managed_hooks_only`"),
+        ("codex",   "home/.codex/config.toml",                      "",       "trust", "not trusted"),
+        ("gemini",  "project/.gemini/settings.json",                "{ \"hooksConfig\": { \"enabled\": false } }", "hooks-off", "`hooksConfig.enabled` is false"),
+        ("qwen",    "project/.qwen/settings.json",                  off,      "disable-all-hooks", "`disableAllHooks`"),
+        ("pi",      "home/.pi/agent/settings.json",                 "{ \"extensions\": [\"!**/toolgate/**\"] }", "excluded", "`extensions`"),
     ];
-    for (host, file, text, id) in cases {
+    for (host, file, text, id, part) in cases {
         let machine = registered(host);
         machine.write(file, text);
-        assert_check(&machine, host, false, id, "fail", "");
+        assert_check(&machine, host, false, id, "fail", part);
     }
     let machine = registered("gemini");
     let settings = machine.json("home/.gemini/settings.json");
@@ -130,7 +130,7 @@ fn what_switches_hooks_off_is_found() {
 }
 
 #[test]
-fn managed_hooks_survive_a_repository() {
+fn managed_hooks_stay_active_whatever_a_repository_says() {
     #[rustfmt::skip]
     let cases = [
         ("copilot", "project/.github/copilot/settings.json", "{ \"disableAllHooks\": true }"),
@@ -147,7 +147,7 @@ fn managed_hooks_survive_a_repository() {
 }
 
 #[test]
-fn a_gate_that_does_not_work_is_inactive() {
+fn a_broken_gate_is_diagnosed_as_inactive() {
     for (host, _, _) in HOSTS {
         let machine = registered(host);
         let doctor = Machine::new();
@@ -174,7 +174,7 @@ fn a_gate_that_does_not_work_is_inactive() {
 }
 
 #[test]
-fn a_registration_that_was_changed_is_told() {
+fn doctor_reports_a_changed_registration() {
     let change = |machine: &Machine, file: &str, from: &str, to: &str| {
         let text = machine.read(file);
         assert!(text.contains(from), "{file}: {text}");
@@ -221,7 +221,7 @@ fn plugins_of_a_project_are_warned_about() {
 }
 
 #[test]
-fn a_line_that_came_with_the_repository_is_not_run() {
+fn doctor_does_not_run_a_hook_that_came_with_the_repository() {
     let ours = Machine::new();
     ours.must(&["init", "--yes", "--host", "qwen", "--scope", "project"]);
     let machine = Machine::new();
@@ -237,7 +237,7 @@ fn a_line_that_came_with_the_repository_is_not_run() {
 }
 
 #[test]
-fn settings_that_cannot_be_read_are_told() {
+fn doctor_reports_settings_that_cannot_be_read() {
     for (host, dir, _) in HOSTS {
         let machine = registered(host);
         let file = Path::new(&format!("home/{dir}")).join(match *host {

@@ -17,7 +17,7 @@ fn everywhere() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 #[test]
-fn nothing_is_left_behind_where_there_was_nothing() {
+fn uninstall_leaves_nothing_behind_where_there_was_nothing() {
     for (host, scope) in everywhere() {
         let machine = Machine::new();
         let place = ["--host", host, "--scope", scope];
@@ -97,7 +97,7 @@ const KEPT: &[(&str, &str, &str, &str, &[&str])] = &[
 ];
 
 #[test]
-fn what_is_there_is_kept_and_given_back_byte_for_byte() {
+fn existing_settings_are_kept_by_init_and_restored_by_uninstall() {
     for (host, scope, file, text, parts) in KEPT {
         let machine = Machine::new();
         machine.write(file, text);
@@ -113,14 +113,14 @@ fn what_is_there_is_kept_and_given_back_byte_for_byte() {
         machine.must(&[&["init", "--profile", "worktree-strict"], &place[..]].concat());
         machine.must(&[&["init"], &place[..]].concat());
         machine.must(&[&["init"], &place[..]].concat());
-        assert_eq!(machine.tree().len(), registered.len(), "{file}");
+        assert_eq!(machine.tree(), registered, "{file}");
         machine.must(&[&["uninstall"], &place[..]].concat());
         assert_eq!(machine.tree(), before, "{file}");
     }
 }
 
 #[test]
-fn an_edit_since_is_kept_and_only_ours_goes() {
+fn uninstall_keeps_later_edits_and_removes_only_our_hooks() {
     for (host, scope, file, text, parts) in KEPT.iter().filter(|(.., parts)| parts.len() > 1) {
         let machine = Machine::new();
         machine.write(file, text);
@@ -163,7 +163,7 @@ fn project_files() -> Vec<(&'static str, &'static str, String)> {
 }
 
 #[test]
-fn a_repository_cannot_have_a_file_elsewhere_written() {
+fn init_follows_no_link_that_leads_out_of_the_project() {
     for (host, scope, name) in project_files() {
         let refuses = |machine: &Machine, case: &str| {
             let before = machine.tree();
@@ -195,7 +195,7 @@ fn a_repository_cannot_have_a_file_elsewhere_written() {
 }
 
 #[test]
-fn uninstall_does_not_follow_a_link_that_came_since() {
+fn uninstall_does_not_follow_a_link_that_was_made_later() {
     let machine = Machine::new();
     machine.must(&["init", "--yes", "--host", "pi"]);
     machine.must(&["init", "--yes", "--host", "pi", "--scope", "project"]);
@@ -214,7 +214,7 @@ const SCRIPTS: &[(&str, &str, [&str; 3])] = &[
 ];
 
 #[test]
-fn a_script_replaces_nothing_that_is_not_ours() {
+fn init_replaces_no_script_that_is_not_ours() {
     for (host, dir, names) in SCRIPTS {
         for name in names {
             let file = format!("{dir}{name}");
@@ -248,7 +248,7 @@ fn a_script_replaces_nothing_that_is_not_ours() {
 }
 
 #[test]
-fn a_script_that_somebody_changed_is_left_with_what_it_needs() {
+fn uninstall_leaves_an_edited_script_and_those_it_imports() {
     for (host, dir, names) in SCRIPTS {
         for (at, name) in names.iter().enumerate() {
             for noted in [true, false] {
@@ -292,7 +292,7 @@ fn gate(settings: &Value, event: &str) -> Value {
 }
 
 #[test]
-fn each_host_gets_its_own_form_that_fails_closed() {
+fn each_host_is_registered_in_its_own_form_that_fails_closed() {
     let machine = Machine::new();
     for (host, _, _) in HOSTS {
         machine.must(&["init", "--yes", "--host", host]);
@@ -383,7 +383,7 @@ fn each_host_gets_its_own_form_that_fails_closed() {
 }
 
 #[test]
-fn the_managed_files_shut_the_side_doors() {
+fn managed_registrations_allow_managed_hooks_only() {
     let machine = Machine::new();
     for host in ["copilot", "codex", "gemini", "cursor"] {
         machine.must(&["init", "--yes", "--managed", "--host", host]);
@@ -408,7 +408,7 @@ fn the_managed_files_shut_the_side_doors() {
 }
 
 #[test]
-fn codex_trusts_exactly_what_stands_there() {
+fn init_marks_exactly_our_codex_hooks_as_trusted() {
     let machine = Machine::new();
     machine.write("home/.codex/hooks.json", GROUPS);
     machine.must(&["init", "--yes", "--host", "codex"]);
@@ -439,7 +439,7 @@ fn codex_trusts_exactly_what_stands_there() {
 }
 
 #[test]
-fn a_known_handler_has_the_known_digest() {
+fn the_trust_digest_of_a_codex_hook_is_the_known_one() {
     // By hand: SHA-256 of {"event_name":"pre_tool_use","hooks":[{"async":false,"command":"/usr/bin/toolgate hook
     // codex","timeout":600,"type":"command"}],"matcher":"*"}
     let hooks = json!({ "hooks": { "PreToolUse": [
@@ -453,7 +453,7 @@ fn a_known_handler_has_the_known_digest() {
 const KNOWN_DIGEST: &str = "sha256:5b5c0e9cbcd0c8a42ae796e1071d83680f1611c5e046b531425bd3dafbb92bbf";
 
 #[test]
-fn registrations_that_share_a_file_do_not_hurt_each_other() {
+fn two_codex_registrations_in_one_file_are_undone_separately() {
     let machine = Machine::new();
     machine.write("home/.codex/config.toml", CONFIG);
     let before = machine.tree();
@@ -482,7 +482,7 @@ fn registrations_that_share_a_file_do_not_hurt_each_other() {
 }
 
 #[test]
-fn init_finds_the_hosts_that_are_there() {
+fn init_registers_the_installed_hosts() {
     let machine = Machine::new();
     let none = machine.must_not(&["init", "--yes"]);
     assert!(
@@ -526,7 +526,7 @@ fn dry_run_and_print_write_nothing() {
 }
 
 #[test]
-fn settings_elsewhere_are_found_there_and_given_back_from_there() {
+fn hosts_with_moved_settings_are_registered_and_uninstalled_there() {
     let cases: &[(&str, &'static str, &str)] = &[
         ("claude-code", "CLAUDE_CONFIG_DIR", "settings.json"),
         ("copilot", "COPILOT_HOME", "hooks/toolgate.json"),
@@ -553,7 +553,7 @@ fn settings_elsewhere_are_found_there_and_given_back_from_there() {
 }
 
 #[test]
-fn a_scope_or_a_host_that_cannot_be_registered_is_told() {
+fn init_refuses_a_scope_or_a_host_that_cannot_be_registered() {
     let machine = Machine::new();
     for (host, _, scopes) in HOSTS {
         for scope in ["project", "local", "managed"].iter().filter(|scope| !scopes.contains(scope)) {
@@ -578,7 +578,7 @@ fn a_scope_or_a_host_that_cannot_be_registered_is_told() {
 }
 
 #[test]
-fn one_broken_file_does_not_keep_the_other_hosts() {
+fn a_broken_file_does_not_stop_init_for_other_hosts() {
     let machine = Machine::new();
     machine.write("home/.gemini/settings.json", "{ \"theme\": }");
     machine.write("home/.codex/config.toml", "model = \n");
@@ -592,7 +592,7 @@ fn one_broken_file_does_not_keep_the_other_hosts() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_takes_the_others_back() {
+fn init_takes_its_files_back_when_one_cannot_be_written() {
     let machine = Machine::new();
     // The last file of three cannot be made: a file stands where its directory would be.
     machine.write("home/.config/opencode/plugin", "");
@@ -604,7 +604,7 @@ fn a_file_that_cannot_be_written_takes_the_others_back() {
 
 /// The kernel ends a process that writes more than it may, in the middle of the write.
 #[test]
-fn an_uninstall_that_is_cut_off_can_be_done_again() {
+fn an_interrupted_uninstall_can_be_repeated() {
     let machine = Machine::new();
     let original = format!("{{ \"mine\": \"{}\" }}", "x".repeat(1 << 20));
     machine.write("home/.qwen/settings.json", &original);
@@ -623,7 +623,7 @@ fn an_uninstall_that_is_cut_off_can_be_done_again() {
 }
 
 #[test]
-fn the_name_of_a_gemini_hook_cannot_be_guessed_and_stays() {
+fn the_name_of_a_gemini_hook_is_random_and_stable() {
     let name =
         |machine: &Machine| gate(&machine.json("home/.gemini/settings.json"), "BeforeTool")["name"].clone();
     let (one, other) = (Machine::new(), Machine::new());
@@ -636,7 +636,7 @@ fn the_name_of_a_gemini_hook_cannot_be_guessed_and_stays() {
 }
 
 #[test]
-fn what_makes_a_client_drop_our_hooks_is_warned_about() {
+fn init_warns_of_settings_that_make_a_client_drop_our_hooks() {
     for (host, file, text, part) in [
         ("codex", "home/.codex/hooks.json", "{ \"$schema\": \"x\" }", "`$schema`"),
         ("codex", "home/.codex/hooks.json", "{} // mine", "not plain JSON"),

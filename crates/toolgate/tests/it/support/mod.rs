@@ -226,7 +226,7 @@ pub(crate) struct Hook {
 }
 
 impl Hook {
-    fn new(program: &str) -> Hook {
+    pub(crate) fn new(program: &str) -> Hook {
         Hook { words: vec![program.into()], envs: Vec::new(), cwd: PathBuf::from("/") }
     }
 
@@ -318,16 +318,21 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// Waits for a process that was started with pipes.
-    pub(crate) fn of(mut child: Child, started: Instant) -> Answer {
+    pub(crate) fn of(child: Child, started: Instant) -> Answer {
+        Answer::within(HANGS, child, started)
+    }
+
+    /// Waits so long.
+    pub(crate) fn within(limit: Duration, mut child: Child, started: Instant) -> Answer {
         let stdout = collect(child.stdout.take().unwrap());
         let stderr = collect(child.stderr.take().unwrap());
         let status = loop {
             if let Some(status) = child.try_wait().unwrap() {
                 break status;
             }
-            if started.elapsed() > HANGS {
+            if started.elapsed() > limit {
                 let _ = child.kill();
-                panic!("no answer after {HANGS:?}");
+                panic!("no answer after {limit:?}");
             }
             thread::sleep(Duration::from_millis(1));
         };

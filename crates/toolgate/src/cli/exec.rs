@@ -1,0 +1,147 @@
+//! `toolgate exec`: a command in the sandbox that a call in this place would get.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use toolgate_gate::contain::Contained;
+use toolgate_gate::failure::Failure;
+use toolgate_policies::ContainmentLevel;
+use toolgate_sandbox::{Error, Kernel, Level, Network, Observer, Outcome, run, run_observed};
+use toolgate_setup::WholeProgram;
+
+use super::LineArgs;
+use super::explained::{self, Tried};
+use crate::exec::{NoPlan, advise, planned};
+use crate::launcher::{complain, contain, ended, refused};
+
+/// Run a command in a kernel sandbox, with the rules that a call in this place would get
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  toolgate exec -- make test\n  toolgate exec --network none -- npm test\n  toolgate exec --level full -- python3 x.py\n  toolgate exec --explain -- make test\n\nExit code: the command's own; 125 if it could not be contained, and then nothing of it has run; 126 or 127 if it could not be started."
+)]
+pub(super) struct Exec {
+    /// How much has to be enforced; without it the most that this kernel gives, and no less than the settings require
+    #[arg(long, value_enum)]
+    level: Option<LevelArg>,
+    /// What may be reached over the network; without it what the settings say
+    #[arg(long, value_enum)]
+    network: Option<NetworkArg>,
+    /// Look on, and say at the end what the command tried and the sandbox refuses: by which rule, and what would open it. Slower;
+    /// nothing is allowed for it
+    #[arg(long)]
+    explain: bool,
+    /// The same, and print the settings that the command would need. It runs contained all the same and may stop at what is
+    /// refused first, so add what you agree with and repeat it until nothing is missing
+    #[arg(long)]
+    learn: bool,
+    #[command(flatten)]
+    line: LineArgs,
+    /// The command and its words
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LevelArg {
+    Full,
+    Landlock,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum NetworkArg {
+    None,
+    All,
+}
+
+impl Exec {
+    pub(super) fn run(self) -> ExitCode {
+        let made = match self.plan() {
+            Ok(planned) => planned,
+            Err(why) => return refused(&why),
+        };
+        let mut tried = Tried::default();
+        let outcome = self.contain(&made, &mut tried);
+        if self.is_observed() {
+            // Also where the program was not started: it may be the sandbox that hides it.
+            self.tell(&tried, &made);
+        } else {
+            advise(outcome.as_ref().ok());
+        }
+        ended(&made.plan, outcome, &self.command)
+    }
+
+    fn is_observed(&self) -> bool {
+        self.explain || self.learn
+    }
+
+    fn tell(&self, tried: &Tried, made: &Contained) {
+        let Some(level) = tried.level else { return };
+        let denied = tried.denied(&made.terms, level, &made.plan.private.join("tmp"));
+        let mut told = tried.told(&denied);
+        if self.learn && !denied.is_empty() {
+            told.push_str("toolgate: settings that it would need, for your own settings file:\n\n");
+            told.push_str(&explained::settings(&denied));
+        }
+        let _ = io::stderr().write_all(told.as_bytes());
+    }
+
+    fn plan(&self) -> Result<Contained, String> {
+        let network = self.network.map(|network| match network {
+            NetworkArg::None => Network::None,
+            NetworkArg::All => Network::All,
+        });
+        planned(self.line.options()?, network, Some(&WholeProgram)).map_err(|none| match none {
+            NoPlan::Because(why) => why,
+            NoPlan::NeedsSetup => Failure::NeedsSetup.to_string(),
+        })
+    }
+
+    fn contain(&self, made: &Contained, tried: &mut Tried) -> Result<Outcome, Error> {
+        let level = self.level.map(|level| match level {
+            LevelArg::Landlock => Level::Landlock,
+            LevelArg::Full => Level::Full,
+        });
+        contain(made.require, level, |level, kernel| self.contain_at(level, made, kernel, tried))
+    }
+
+    fn contain_at(
+        &self,
+        level: Level,
+        made: &Contained,
+        kernel: Kernel,
+        tried: &mut Tried,
+    ) -> Result<Outcome, Error> {
+        if !self.is_observed() {
+            return run(&made.plan, level, &kernel, &self.command);
+        }
+        let mut note = |attempt| tried.note(attempt);
+        let mut observer = Observer::new(&mut note);
+        let done = run_observed(&made.plan, level, &kernel, &self.command, &mut observer);
+        let (unavailable, missed) = (observer.unavailable, observer.missed);
+        let has_looked = unavailable.is_none() && matches!(done, Ok(_) | Err(Error::Start(_)));
+        tried.level = has_looked.then_some(match level {
+            Level::Landlock => ContainmentLevel::Landlock,
+            Level::Full => ContainmentLevel::Full,
+        });
+        if let (Some(error), Ok(_)) = (&unavailable, &done) {
+            complain(&format!("the command ran, but nobody could look on: {}", reason(error)));
+        }
+        if missed > 0 {
+            complain(&format!("{missed} attempts could not be looked at"));
+        }
+        done
+    }
+}
+
+/// Why the kernel does not let us look on.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ResourceBusy => {
+            "somebody looks on already, as in a sandbox within a sandbox".to_owned()
+        }
+        io::ErrorKind::InvalidInput => "this kernel cannot tell of system calls (Linux 5.5)".to_owned(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,444 @@
+//! `toolgate shell`: the shell of a host runs the command of a call through us. `launch.rs` of the gate writes the line that leads here.
+//!
+//! This process is the one that the host has started and waits for. In a sandbox it stays as its supervisor, ends as the command has,
+//! and puts down what was enforced. In both programs: the small one starts in a fraction of the time, and hands over what it cannot
+//! do, which is redacting.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::OFlags;
+use toolgate_evidence::{Draft, Ledger};
+use toolgate_gate::contain::{Contained, ContainedTerms};
+use toolgate_gate::disk::Disk;
+use toolgate_gate::launch::{Caller, Launch, note_end, without_line};
+use toolgate_gate::store::read_checked;
+use toolgate_hosts::host;
+use toolgate_model::Decision;
+use toolgate_policies::{
+    Containment, ContainmentLevel, DeniedInside, FoundOutside, denied_in_output, explain_denied,
+};
+use toolgate_sandbox::{Error, Grant, Kernel, Level, Network, Outcome, Plan, Rights};
+use toolgate_secrets::redact;
+
+use crate::shared_temporary::pass_in;
+
+/// The event of the record that says what was enforced on a command.
+const CONTAINED: &str = "contained";
+/// A file of a call is a script and a line of data.
+const MAX_CALL: u64 = 1024 * 1024;
+/// The terms of a sandbox name each place once.
+const MAX_TERMS: usize = 16 * 1024 * 1024;
+
+/// A command of a call that was sent here.
+#[derive(Debug)]
+pub struct Launched {
+    /// The file that says what was decided about it.
+    pub file: PathBuf,
+    /// What it says.
+    pub launch: Launch,
+    /// What is to be run.
+    pub run: HostShell,
+}
+
+/// A host's shell, as it was started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostShell {
+    /// The program.
+    pub program: OsString,
+    /// The name that it was started by.
+    pub name: OsString,
+    /// Whether it is a login shell.
+    pub is_login: bool,
+    /// Its text, without our line.
+    pub text: OsString,
+}
+
+impl Launched {
+    /// Reads the arguments of this process. `None`: they are for the command line to read.
+    pub fn of_arguments() -> Option<Result<Launched, ExitCode>> {
+        let mut words = std::env::args_os().skip(1);
+        words.next().filter(|word| word == "shell")?;
+        words.next().filter(|word| word == "--call")?;
+        let file = PathBuf::from(words.next()?);
+        let rest: Vec<OsString> = words.collect();
+        let launched = Launched::new(file, &rest).map_err(|why| refused(&why));
+        match launched {
+            // Output that has to be redacted passes through the command line.
+            Ok(launched) if launched.launch.redaction.is_some() => None,
+            launched => Some(launched),
+        }
+    }
+
+    /// What a file and the words behind it mean: `--process PID`, or `-- SHELL NAME OPTIONS TEXT`.
+    pub fn new(file: PathBuf, words: &[OsString]) -> Result<Launched, String> {
+        let gone = || {
+            "this command has been started before, or toolgate did not decide about it; have the agent send it again".to_owned()
+        };
+        let bytes = read(&file).map_err(|_| gone())?;
+        let launch = Launch::parse(&bytes).ok_or_else(gone)?;
+        let shell = match words {
+            [dashes, program, name, options, text] if dashes == "--" => HostShell {
+                program: program.clone(),
+                name: name.clone(),
+                is_login: is_login(options),
+                text: text.clone(),
+            },
+            [option, process] if option == "--process" => of_process(process)
+                .ok_or("the shell that runs this command does not say what it runs; use bash or zsh")?,
+            _ => return Err("`toolgate shell` is for the hooks of toolgate to start".to_owned()),
+        };
+        let text = without_line(shell.text.as_bytes(), &file)
+            .ok_or("the shell was given another text than its hook wrote")?;
+        Ok(Launched { file, launch, run: HostShell { text: OsString::from_vec(text), ..shell } })
+    }
+
+    /// Runs it in its sandbox and ends as it has.
+    pub fn contain(self) -> ExitCode {
+        let Launched { file, launch: Launch { contained, shared, caller, .. }, run } = self;
+        let Some(terms) = contained else { return refused("its hook did not contain it") };
+        // INVARIANT: what was decided holds for one command. Of two that come with the same file, one removes it.
+        if fs::remove_file(&file).is_err() {
+            return refused("this command has been started before");
+        }
+        let (Contained { mut plan, require, terms }, read_back) = match plan(&terms, &run) {
+            Ok(plan) => plan,
+            Err(why) => return refused(&why),
+        };
+        let passed = pass_in(&shared, &mut plan);
+        // What the outer shell has read at its start has come with the environment: a login shell need not read it again, and could not.
+        let command = [run.program, "-c".into(), run.text, run.name];
+        let network = plan.network;
+        let printed = Printed::so_far();
+        let outcome =
+            contain(require, None, |level, kernel| toolgate_sandbox::run(&plan, level, &kernel, &command));
+        read_back.tidy();
+        if matches!(&outcome, Ok(outcome) if outcome.level == Level::Full) {
+            passed.pass_out();
+        }
+        if let (Ok(outcome), Some(state)) = (&outcome, file.parent().and_then(Path::parent)) {
+            let denied = match &printed {
+                Some(printed) => printed.denied(&terms, &plan.directory, outcome.level),
+                None => {
+                    // Best effort: without it the model reads what the program itself said.
+                    let _ = note_end(&file, outcome.level);
+                    Vec::new()
+                }
+            };
+            record(state, &caller, network, outcome, &denied);
+            if !denied.is_empty() {
+                complain(&explain_denied(&denied));
+            }
+        }
+        ended(&plan, outcome, &command)
+    }
+}
+
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    if fs::symlink_metadata(file)?.len() > MAX_CALL {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    fs::read(file)
+}
+
+/// The plan for a shell that is started here, with what the host reads back afterwards.
+fn plan(terms: &Path, run: &HostShell) -> Result<(Contained, ReadBack), String> {
+    let bytes = read_checked(&Disk::default(), terms, MAX_TERMS);
+    let bytes = bytes.map_err(|error| format!("the terms of its sandbox cannot be read ({error})"))?;
+    let terms: ContainedTerms = bytes
+        .and_then(|bytes| postcard::from_bytes(&bytes).ok())
+        .ok_or("the terms of its sandbox are gone; have the agent send it again")?;
+    let directory = std::env::current_dir().map_err(|error| format!("the current directory: {error}"))?;
+    let mut contained = terms.plan(directory, std::env::vars_os());
+    let read_back = ReadBack::of(&run.text);
+    contained.plan.grants.extend(read_back.place().map(|place| Grant::new(place, Rights::Write)));
+    Ok((contained, read_back))
+}
+
+/// What a client has its shell write outside of the command, to read it when that has ended.
+///
+/// Found by its form alone, in a directory for temporary files. An agent may write the same form itself, and gains a place that a client makes
+/// and removes as it likes.
+#[derive(Debug, PartialEq, Eq)]
+enum ReadBack {
+    Nothing,
+    /// Claude Code: a file with the directory that a command ended in, which the shell makes: `… && pwd -P >| FILE`.
+    Directory(PathBuf),
+    /// Gemini: a directory of the client's for the list of background jobs: `_bgpids_file=DIRECTORY/bgpids.tmp`.
+    Jobs(PathBuf),
+}
+
+impl ReadBack {
+    fn of(text: &OsStr) -> ReadBack {
+        let found = text.to_str().and_then(|text| directory_file(text).or_else(|| jobs_directory(text)));
+        found.filter(|found| found.prepare().is_ok()).unwrap_or(ReadBack::Nothing)
+    }
+
+    fn place(&self) -> Option<&Path> {
+        match self {
+            ReadBack::Nothing => None,
+            ReadBack::Directory(place) | ReadBack::Jobs(place) => Some(place),
+        }
+    }
+
+    /// Makes the file, since only what is there can be granted. What is there already has to be this user's own, with one name.
+    fn prepare(&self) -> io::Result<()> {
+        let found = match self {
+            ReadBack::Nothing => return Ok(()),
+            ReadBack::Directory(file) => fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+                .mode(0o600)
+                .open(file)?
+                .metadata()?,
+            ReadBack::Jobs(directory) => fs::symlink_metadata(directory)?,
+        };
+        let is_own = found.uid() == rustix::process::getuid().as_raw();
+        let is_plain = found.is_dir() || (found.is_file() && found.nlink() == 1);
+        if is_own && is_plain { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+    }
+
+    /// A client that finds no file stays where it is. One without a word in it would lead nowhere.
+    fn tidy(&self) {
+        if let ReadBack::Directory(file) = self
+            && fs::symlink_metadata(file).is_ok_and(|found| found.is_file() && found.len() == 0)
+        {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+fn directory_file(text: &str) -> Option<ReadBack> {
+    let (_, file) = text.rsplit_once("pwd -P >| ")?;
+    let file = unquoted(file);
+    let name = file.file_name()?.to_str()?;
+    let middle = name.strip_prefix("claude-")?.strip_suffix("-cwd")?;
+    (is_plain(middle) && is_temporary(file.parent())).then(|| ReadBack::Directory(file.to_owned()))
+}
+
+fn jobs_directory(text: &str) -> Option<ReadBack> {
+    let (_, rest) = text.split_once("_bgpids_file=")?;
+    let file = unquoted(rest.split([';', '\n', ' ']).next()?);
+    let directory = file.parent().filter(|_| file.ends_with("bgpids.tmp"))?;
+    let middle = directory.file_name()?.to_str()?.strip_prefix("gemini-shell-")?;
+    (is_plain(middle) && is_temporary(directory.parent())).then(|| ReadBack::Jobs(directory.to_owned()))
+}
+
+fn unquoted(word: &str) -> &Path {
+    Path::new(word.trim().trim_matches(|c| c == '\'' || c == '"'))
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
+fn is_temporary(directory: Option<&Path>) -> bool {
+    let own = std::env::temp_dir();
+    [Path::new("/tmp"), Path::new("/var/tmp"), &own].into_iter().any(|temporary| directory == Some(temporary))
+}
+
+/// What the command prints, where that goes to a file which can be read: some hosts give their shells one.
+struct Printed {
+    file: PathBuf,
+    before: u64,
+}
+
+impl Printed {
+    fn so_far() -> Option<Printed> {
+        let links = ["/proc/self/fd/2", "/proc/self/fd/1"].map(fs::read_link);
+        let file = links.into_iter().flatten().next()?;
+        let found = fs::symlink_metadata(&file).ok().filter(fs::Metadata::is_file)?;
+        Some(Printed { file, before: found.len() })
+    }
+
+    /// What it was denied, by its own words.
+    fn denied(&self, terms: &Containment, directory: &Path, level: Level) -> Vec<DeniedInside> {
+        const MOST: u64 = 64 * 1024;
+        let read = || -> io::Result<Vec<u8>> {
+            let mut file = fs::File::open(&self.file)?;
+            let from = self.before.max(file.metadata()?.len().saturating_sub(MOST));
+            file.seek(SeekFrom::Start(from))?;
+            let mut bytes = Vec::new();
+            file.take(MOST).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let level = match level {
+            Level::Landlock => ContainmentLevel::Landlock,
+            Level::Full => ContainmentLevel::Full,
+        };
+        let outside = |path: &Path| {
+            let found = path.canonicalize().ok()?;
+            Some(FoundOutside { path: found, is_writable: true })
+        };
+        denied_in_output(terms, directory, &outside, level, &read().unwrap_or_default())
+    }
+}
+
+/// Puts down what was enforced. The command has run; should this fail, the record of its call still says that it was contained.
+fn record(state: &Path, caller: &Caller, network: Network, outcome: &Outcome, denied: &[DeniedInside]) {
+    const PATIENCE: Duration = Duration::from_millis(500);
+    let Some(host) = host(&caller.host) else { return };
+    let network = match network {
+        Network::None => "none",
+        Network::All => "all",
+    };
+    let mut draft = Draft::new(SystemTime::now(), host.id(), redact(CONTAINED))
+        .session(redact(&caller.session))
+        .call(redact(&caller.call))
+        .agent(redact(&caller.agent))
+        .tool(redact(&caller.tool))
+        .root(redact(&caller.root))
+        .rules(&caller.rules)
+        .toolgate(env!("CARGO_PKG_VERSION"))
+        .decision(Decision::Contain)
+        .contained(outcome.level.word(), network);
+    for denied in denied {
+        draft = draft.denied_inside(redact(&denied.to_string()));
+    }
+    for refused in &outcome.repository.refused {
+        draft = draft.denied_inside(redact(&refused.to_string()));
+    }
+    for disturbed in &outcome.pins {
+        draft = draft.denied_inside(redact(&disturbed.to_string()));
+    }
+    let _ = Ledger::at(state).append(draft, Instant::now() + PATIENCE);
+}
+
+/// A shell that does not say what it runs, as its process was started: `sh -c TEXT`.
+fn of_process(number: &OsStr) -> Option<HostShell> {
+    let number: u32 = number.to_str()?.parse().ok()?;
+    let words = fs::read(format!("/proc/{number}/cmdline")).ok()?;
+    let words: Vec<&[u8]> = words.strip_suffix(b"\0")?.split(|byte| *byte == 0).collect();
+    let program = fs::read_link(format!("/proc/{number}/exe")).ok()?;
+    let [name, options @ .., text] = words.as_slice() else { return None };
+    let has_text = options.last().is_some_and(|last| last.starts_with(b"-") && last.ends_with(b"c"));
+    has_text.then(|| HostShell {
+        program: program.into_os_string(),
+        name: OsString::from_vec(name.to_vec()),
+        is_login: options.iter().any(|option| option.contains(&b'l')),
+        text: OsString::from_vec(text.to_vec()),
+    })
+}
+
+/// bash lists what is on, by names; zsh by letters.
+fn is_login(options: &OsStr) -> bool {
+    let options = options.to_string_lossy();
+    options.split(':').any(|option| option == "login_shell")
+        || (!options.contains(':') && options.contains('l'))
+}
+
+/// A command that was not run, since it could not be contained.
+const NOT_CONTAINED: u8 = 125;
+/// A command that cannot be started, and one that is not there: as a shell says it.
+const NOT_STARTED: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+/// Runs a command at the level that was asked for, or at the best there is. A step down is said, and never goes below what is
+/// required.
+pub(crate) fn contain(
+    require: Level,
+    level: Option<Level>,
+    mut run_at: impl FnMut(Level, Kernel) -> Result<Outcome, Error>,
+) -> Result<Outcome, Error> {
+    let kernel = Kernel::probe();
+    let first = level.unwrap_or(Level::Full);
+    if first < require {
+        return Err(Error::Plan(format!(
+            "the settings require level {} ([containment] require)",
+            require.word()
+        )));
+    }
+    match run_at(first, kernel) {
+        Err(Error::NoNamespaces(error)) if level.is_none() && require == Level::Landlock => {
+            complain(&format!("contained at level landlock: this kernel gives no namespaces ({error})"));
+            run_at(Level::Landlock, kernel)
+        }
+        done => done,
+    }
+}
+
+/// Says what came of a contained command, and ends as it has.
+pub(crate) fn ended(plan: &Plan, outcome: Result<Outcome, Error>, command: &[OsString]) -> ExitCode {
+    match outcome {
+        Ok(outcome) => {
+            for refused in &outcome.repository.refused {
+                complain(&format!("not taken over into the repository: {refused}"));
+            }
+            for disturbed in &outcome.pins {
+                complain(&disturbed.to_string());
+            }
+            if outcome.timed_out {
+                complain(&format!(
+                    "the command was ended: it ran longer than {} seconds ([containment] seconds)",
+                    plan.limits.wall_time.unwrap_or_default().as_secs()
+                ));
+            }
+            ExitCode::from(outcome.status.end_alike())
+        }
+        Err(Error::Start(error)) => {
+            complain(&format!("{}: {error}", command.first().cloned().unwrap_or_default().display()));
+            ExitCode::from(if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED })
+        }
+        Err(error) => refused(&error.to_string()),
+    }
+}
+
+pub(crate) fn complain(what: &str) {
+    let _ = writeln!(io::stderr(), "toolgate: {what}");
+}
+
+pub(crate) fn refused(why: &str) -> ExitCode {
+    complain(&format!("nothing was run: {why}"));
+    ExitCode::from(NOT_CONTAINED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_shell_is_recognized_by_its_options() {
+        for (options, login) in [
+            ("checkwinsize:cmdhist:login_shell:promptvars", true),
+            ("checkwinsize:cmdhist:promptvars", false),
+            ("569Xl", true),
+            ("569X", false),
+            ("", false),
+        ] {
+            assert_eq!(is_login(options.as_ref()), login, "{options}");
+        }
+    }
+
+    #[test]
+    fn the_file_that_a_client_reads_its_directory_from_is_found_by_its_form() {
+        for (text, file) in [
+            ("eval 'make' < /dev/null && pwd -P >| /tmp/claude-8f3a-cwd", Some("/tmp/claude-8f3a-cwd")),
+            ("make && pwd -P >| '/tmp/claude-8f3a-cwd'", Some("/tmp/claude-8f3a-cwd")),
+            ("make && pwd -P >| /home/me/claude-8f3a-cwd", None),
+            ("make && pwd -P >| /tmp/../home/me/claude-1-cwd", None),
+            ("make && pwd -P >| /tmp/claude-a/b-cwd", None),
+            ("make && pwd -P >| /tmp/.bashrc", None),
+            ("make", None),
+        ] {
+            let expected = file.map(|file| ReadBack::Directory(file.into()));
+            assert_eq!(directory_file(text), expected, "{text}");
+        }
+        for (text, directory) in [
+            ("shopt x; _bgpids_file=/tmp/gemini-shell-aB3/bgpids.tmp\n( trap", Some("/tmp/gemini-shell-aB3")),
+            ("_bgpids_file='/var/tmp/gemini-shell-a/bgpids.tmp'; x", Some("/var/tmp/gemini-shell-a")),
+            ("_bgpids_file=/home/me/gemini-shell-a/bgpids.tmp; x", None),
+            ("_bgpids_file=/tmp/gemini-shell-../bgpids.tmp; x", None),
+            ("_bgpids_file=/tmp/other/bgpids.tmp; x", None),
+        ] {
+            assert_eq!(jobs_directory(text), directory.map(|found| ReadBack::Jobs(found.into())), "{text}");
+        }
+    }
+}
