@@ -12,6 +12,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
+mod contained;
 mod expected;
 mod gate;
 mod managed;

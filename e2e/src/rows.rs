@@ -10,6 +10,7 @@ use toolgate_rehearsal::model::{SUB_AGENT, Script, Seen};
 use toolgate_rehearsal::run::Ran;
 use toolgate_rehearsal::stage::Stage;
 
+use crate::contained;
 use crate::gate::{Gate, Scope};
 use crate::team;
 
@@ -43,6 +44,8 @@ pub(crate) enum Row {
     Write,
     /// A shell command does not write outside.
     Shell,
+    /// Programs that nobody can judge beforehand run in a sandbox: a build, a commit, a server for the next call.
+    Contained,
     /// A call is made to start from the root.
     Rewrite,
     /// A sub-agent is held to the same.
@@ -78,10 +81,11 @@ pub(crate) enum Row {
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [Row; 19] = [
+pub(crate) const ROWS: [Row; 20] = [
     Row::Allowed,
     Row::Write,
     Row::Shell,
+    Row::Contained,
     Row::Rewrite,
     Row::SubAgent,
     Row::Mcp,
@@ -114,6 +118,8 @@ pub(crate) enum Truth {
     Runs,
     /// It was not done, and the model was told why.
     Denied,
+    /// What may be done was done, and what may not was not.
+    Contained,
     /// It was done from the root.
     Rewritten,
     /// It was done, and the model saw all of it but what it must not see.
@@ -149,6 +155,7 @@ impl Row {
             Row::Allowed => "allowed",
             Row::Write => "write",
             Row::Shell => "shell",
+            Row::Contained => "contained",
             Row::Rewrite => "rewrite",
             Row::SubAgent => "sub-agent",
             Row::Mcp => "mcp",
@@ -174,6 +181,7 @@ impl Row {
             Row::Allowed => "work inside",
             Row::Write => "write outside",
             Row::Shell => "shell outside",
+            Row::Contained => "programs in a sandbox",
             Row::Rewrite => "rewriting",
             Row::SubAgent => "sub-agent outside",
             Row::Mcp => "MCP tool outside",
@@ -227,6 +235,7 @@ impl Row {
                 }
                 Ok(())
             }
+            Row::Contained => contained::stand(stage),
             Row::Coordinator | Row::Lockout | Row::AskLimit | Row::Told => team::stand(stage, client),
             Row::Off | Row::OffManaged => {
                 for (file, text) in client.disarm() {
@@ -269,6 +278,7 @@ impl Row {
             Row::Write => (vec![write_outside], vec![]),
             Row::Off | Row::OffManaged => (vec![write_outside, write_inside], vec![]),
             Row::Shell => (vec![Act::Shell("echo x > ../../outside/file.txt")], vec![]),
+            Row::Contained => return contained::takes(client),
             Row::Rewrite => (vec![Act::Shell("pwd > where.txt")], vec![]),
             Row::SubAgent => (vec![Act::Delegate(&prompt)], vec![write_outside, write_inside]),
             Row::Mcp => (vec![Act::Touch(&outside), Act::Touch(&inside)], vec![]),
@@ -333,6 +343,7 @@ impl Row {
                     broken("the model saw neither the rest of it nor a reason", seen, ran)
                 }
             }
+            Row::Contained => contained::judge(stage, seen, ran),
             Row::Coordinator => team::judge_coordinator(stage, seen, ran),
             Row::Lockout => team::judge_lockout(stage, seen, ran),
             Row::AskLimit => team::judge_questions(stage, seen, ran),
@@ -388,4 +399,26 @@ pub(crate) fn broken(what: &str, seen: &Seen, ran: &Ran) -> Truth {
         seen.offered.first(),
         end.join("\n  "),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `docs/coverage.md` names rows behind `e2e/run`.
+    #[test]
+    fn every_row_that_the_coverage_table_names_is_rehearsed() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/coverage.md");
+        let page = fs::read_to_string(page).unwrap();
+        let mut named = 0;
+        for line in page.lines().filter(|line| line.starts_with("| S")) {
+            let words: Vec<_> = line.split('`').skip(1).step_by(2).collect();
+            let behind = words.split(|word| *word == "e2e/run").skip(1);
+            for word in behind.flat_map(|words| words.iter().take_while(|word| !word.contains('/'))) {
+                assert!(ROWS.iter().any(|row| row.id() == *word), "`{word}` is no row: {line}");
+                named += 1;
+            }
+        }
+        assert!(named > 0);
+    }
 }

@@ -53,7 +53,7 @@ fn embed_runs_what_is_allowed_and_nothing_else() {
 }
 
 #[test]
-fn scrub_passes_on_all_but_the_secrets() {
+fn scrub_redacts_secrets_and_passes_the_rest_on() {
     let (_home, project) = project();
     let token = format!("ghp_{}", "a1B2".repeat(9));
     let output = run(env!("CARGO_BIN_EXE_scrub"), &project, &[], &format!("one\n{token} two\nthree"));
@@ -62,7 +62,7 @@ fn scrub_passes_on_all_but_the_secrets() {
 }
 
 #[test]
-fn effects_names_the_part_of_the_command_and_the_way_there() {
+fn effects_prints_the_part_of_the_command_and_the_chain_to_it() {
     let (_home, project) = project();
     std::fs::write(project.join("clean.sh"), "rm -rf \"$1\"\n").unwrap();
     let command = "echo x > log; sudo bash clean.sh dist";
@@ -78,7 +78,7 @@ fn effects_names_the_part_of_the_command_and_the_way_there() {
 }
 
 #[test]
-fn declared_io_is_refused_what_was_not_declared_and_gets_a_receipt() {
+fn declared_io_is_refused_undeclared_paths_and_gets_a_receipt() {
     let (_home, project) = project();
     let said = stdout(&run(env!("CARGO_BIN_EXE_declared-io"), &project, &[], ""));
     let lines: Vec<&str> = said.lines().collect();
