@@ -87,7 +87,7 @@ impl Store {
         // Its name is known only when all of it was seen.
         let (staged, size) = Staged::write(self.objects.as_fd(), &mut hashing, Durability::Process)?;
         let digest = hashing.digest();
-        // What is there and is what its name says stays; what was damaged is mended.
+        // What is there and is what its name says stays; what was damaged is written anew.
         if !matches!(self.read_into(&digest, &mut io::sink()), Ok(stored) if stored == size) {
             staged.publish(&digest.hex())?;
         }
