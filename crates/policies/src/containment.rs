@@ -363,6 +363,13 @@ impl Containment {
         }
     }
 
+    /// Whether a place is closed altogether.
+    pub fn closes(&self, path: &Path) -> bool {
+        let covering = self.places.iter().filter(|(place, _)| path.starts_with(place));
+        let nearest = covering.max_by_key(|(place, _)| place.components().count());
+        nearest.is_none_or(|(_, rights)| *rights == Rights::None)
+    }
+
     /// Whether a variable of this name stays in the environment.
     pub fn keeps_variable(&self, name: &str) -> bool {
         // Some programs take their variables in small letters.

@@ -65,13 +65,20 @@ pub enum Network {
     All,
 }
 
-/// The git repository of a linked worktree.
+/// The git repository of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
     /// The directory that all worktrees share.
     pub common: PathBuf,
-    /// This worktree's own directory in it: `worktrees/NAME`.
+    /// This worktree's own directory in it: `worktrees/NAME`. In a plain clone, whose `.git` is the repository, the same again.
     pub own: PathBuf,
+}
+
+impl Repository {
+    /// Whether it is a plain clone.
+    pub fn is_plain(&self) -> bool {
+        self.common == self.own
+    }
 }
 
 /// What a command may use up. `None`: as much as the person may.
@@ -103,7 +110,7 @@ pub struct Plan {
     pub cache_variables: Vec<OsString>,
     /// A directory that is ours: temporary files and private layers lie in it. No grant may open it.
     pub private: PathBuf,
-    /// The repository of the worktree, where it is a linked one.
+    /// The repository of the worktree.
     pub repository: Option<Repository>,
     /// What may be reached over the network.
     pub network: Network,

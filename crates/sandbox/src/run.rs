@@ -187,11 +187,7 @@ fn run_with(
     }
     refuse_directories()?;
     let mut plan = plan.clone();
-    if let Some(repository) = &plan.repository {
-        let pinned = git::pinned(&plan, repository)?;
-        plan.pinned.extend(pinned);
-        plan.environment = git::environment(&plan.environment);
-    }
+    git::complete(&mut plan, level)?;
     if let Some(grant) = plan.grants.iter().find(|grant| !grant.path.is_absolute()) {
         return Err(Error::Plan(format!("{} is not an absolute path", grant.path.display())));
     }
@@ -491,8 +487,8 @@ impl Launch<'_> {
         if let (Level::Landlock, Some(repository)) = (self.level, self.repository) {
             let path =
                 self.plan.environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
-            let mut path_with_ours = OsString::from(repository.launcher());
-            path_with_ours.push(":");
+            let mut path_with_ours = repository.launcher().map(OsString::from).unwrap_or_default();
+            path_with_ours.push(if path_with_ours.is_empty() { "" } else { ":" });
             path_with_ours.push(path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()));
             set.push(("PATH".into(), path_with_ours));
         }

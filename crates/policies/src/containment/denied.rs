@@ -82,6 +82,8 @@ pub(super) struct Reasons {
     main: Option<PathBuf>,
     /// The git directory that worktrees share, where this is one of them.
     shared: Option<PathBuf>,
+    /// The git directory of a plain clone.
+    clone: Option<PathBuf>,
     others: Vec<PathBuf>,
     own: Vec<PathBuf>,
 }
@@ -94,6 +96,10 @@ impl Reasons {
         Reasons {
             why,
             root: places.root.as_ref().map(physical),
+            clone: places.git.as_ref().map(physical).filter(|git| {
+                let root = places.root.as_ref().map(|root| root.physical.join(".git"));
+                main.is_none() && root.as_ref() == Some(git)
+            }),
             shared: places.git.as_ref().filter(|_| main.is_some()).map(physical),
             main,
             others: places.siblings.iter().chain(&places.agents).map(physical).collect(),
@@ -264,6 +270,12 @@ impl Containment {
             && let Ok(inside) = path.strip_prefix(shared)
         {
             return repository(inside, wanted, level, is_there);
+        }
+        if let Some(clone) = &self.reasons.clone
+            && let Ok(inside) = path.strip_prefix(clone)
+            && self.rights_at(path).0 >= Rights::Read
+        {
+            return plain_clone(inside, wanted, level);
         }
         if wanted == Wanted::Write
             && level == ContainmentLevel::Full
@@ -489,6 +501,28 @@ fn repository(inside: &Path, wanted: Wanted, level: ContainmentLevel, is_there: 
             "commit on the branch of this worktree, or have a person do it, outside of the agent",
         )
     })
+}
+
+/// The git directory of a plain clone: at level `full` what is written there is taken over afterwards, but for what would lead nowhere then.
+fn plain_clone(inside: &Path, wanted: Wanted, level: ContainmentLevel) -> Option<Denial> {
+    if wanted != Wanted::Write || level != ContainmentLevel::Full {
+        return None;
+    }
+    let outside = "a person has to do that, outside of the agent";
+    match inside.components().next()?.as_os_str().to_str()? {
+        "hooks" => Some(pinned_by_git("it decides what git runs")),
+        "modules" => Some(Denial::new(
+            "containment: repository",
+            "submodules have settings and hooks of their own, which git runs",
+            format!("{outside}: `git submodule update --init`, or a commit in a submodule"),
+        )),
+        "worktrees" => Some(Denial::new(
+            "containment: repository",
+            "worktrees are made and removed outside of the sandbox",
+            format!("use a branch, or {outside}"),
+        )),
+        _ => None,
+    }
 }
 
 /// What the private places say about a path.

@@ -392,7 +392,7 @@ impl Judge {
 }
 
 /// The branches that other worktrees of a repository use, also in the midst of a rebase.
-fn checked_out(common: &OwnedFd, repository: &Repository) -> io::Result<BTreeSet<String>> {
+pub(super) fn checked_out(common: &OwnedFd, repository: &Repository) -> io::Result<BTreeSet<String>> {
     let mut branches = BTreeSet::new();
     for (handle, _) in other_worktrees(common, repository)? {
         branches.extend(refs::checked_out(&handle));
@@ -402,8 +402,14 @@ fn checked_out(common: &OwnedFd, repository: &Repository) -> io::Result<BTreeSet
 }
 
 fn other_worktrees(common: &OwnedFd, repository: &Repository) -> io::Result<Vec<(OwnedFd, PathBuf)>> {
-    let mut all = vec![(open_directory(common, Path::new("."))?, PathBuf::new())];
-    let worktrees = open_directory(common, Path::new("worktrees"))?;
+    let mut all = Vec::new();
+    if !repository.is_plain() {
+        all.push((open_directory(common, Path::new("."))?, PathBuf::new()));
+    }
+    let worktrees = match open_directory(common, Path::new("worktrees")) {
+        Err(rustix::io::Errno::NOENT) => return Ok(all),
+        worktrees => worktrees?,
+    };
     for name in names_in(&worktrees, MOST_OWN)? {
         if Some(name.as_os_str()) != repository.own.file_name()
             && let Ok(handle) = open_directory(&worktrees, Path::new(&name))

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod attacks;
+mod clone;
 mod escapes;
 mod pins;
 mod refused;

@@ -167,9 +167,14 @@ impl World {
         for pin in pins {
             command.arg("--pin").arg(self.path(worktree).join(pin));
         }
+        // `r` is a plain clone: its `.git` is the repository.
+        let own = match worktree {
+            "r" => self.common(),
+            linked => self.common().join("worktrees").join(linked),
+        };
         command
             .arg("--repository")
-            .args([self.common(), self.common().join("worktrees").join(worktree)])
+            .args([self.common(), own])
             .arg("--report")
             .arg(report)
             .arg(self.level)
