@@ -105,7 +105,8 @@ impl ContainedTerms {
         plan.directory = directory;
         let is_own = |path: &Path| own.iter().any(|own| path.starts_with(own));
         // What is read of a plain clone is what the sandbox protects by itself: an agent commits there.
-        let is_clone = |path: &Path| repository.as_ref().is_some_and(|(common, own)| common == own && path == common);
+        let is_clone =
+            |path: &Path| repository.as_ref().is_some_and(|(common, own)| common == own && path == common);
         let grants =
             terms.places.iter().filter(|(path, _)| !is_private(path) && !is_own(path) && !is_clone(path));
         plan.grants = grants.map(|(path, rights)| Grant::new(path, rights_of(*rights))).collect();
@@ -116,13 +117,14 @@ impl ContainedTerms {
             ContainmentNetwork::All => Network::All,
         };
         let named = |limit: u64| (limit > 0).then_some(limit);
-        let [seconds, processes, memory, file_size] = terms.limits.map(named);
+        let [seconds, processes, memory, file_size, disk] = terms.limits.map(named);
         let mebibytes = |count: u64| count.saturating_mul(1024 * 1024);
         plan.limits = Limits {
             wall_time: seconds.map(Duration::from_secs),
             processes,
             memory: memory.map(mebibytes),
             file_size: file_size.map(mebibytes),
+            disk: disk.map(mebibytes),
         };
         plan.environment = environment
             .filter(|(name, _)| name.to_str().is_some_and(|name| terms.keeps_variable(name)))

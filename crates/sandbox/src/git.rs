@@ -36,7 +36,7 @@ use rustix::fs::{FileType, FlockOperation, flock};
 
 use crate::compiled::CompiledPlan;
 use crate::path::{kind_at, names_in, open_directory, read_file, remove_tree};
-use crate::pins::move_away;
+use crate::pins::{Disturbed, Repair, move_away};
 use crate::plan::{Level, Plan, Repository, Rights};
 use crate::run::Error;
 use crate::view::Layer;
@@ -153,6 +153,14 @@ pub(crate) fn complete(plan: &mut Plan, level: Level) -> Result<(), Error> {
         plan.environment.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
     }
     Ok(())
+}
+
+/// Whether a pin was disturbed by ordinary work. Git writes the settings of a clone anew, with what was in them, when it deletes a
+/// branch.
+pub(crate) fn is_ordinary(plan: &CompiledPlan, disturbed: &Disturbed) -> bool {
+    let config = plan.repository.as_ref().filter(|repository| repository.is_plain());
+    let config = config.map(|repository| repository.common.join("config"));
+    disturbed.outcome == Repair::Renewed && Some(&disturbed.path) == config.as_ref()
 }
 
 fn is_directory(path: &Path) -> bool {

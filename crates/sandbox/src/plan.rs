@@ -92,6 +92,8 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// How large a file may become, in bytes.
     pub file_size: Option<u64>,
+    /// How much it may write to the disk in all, in bytes. Looked at a few times a second while it runs.
+    pub disk: Option<u64>,
 }
 
 /// What a contained command may do.

@@ -342,7 +342,9 @@ impl Judge {
         let seen = self.seen.get(name).cloned().flatten();
         match change {
             None => Err("its content is not the id of an object".to_owned()),
-            Some(Change::Delete) if !is_own => Err("other branches are not deleted".to_owned()),
+            Some(Change::Delete) if !is_own => {
+                Err("other branches are not deleted; run `git branch -D` as a call of its own".to_owned())
+            }
             Some(Change::Delete) if seen.as_deref() != outside => {
                 Err("it has changed outside meanwhile".to_owned())
             }
@@ -371,13 +373,18 @@ impl Judge {
     /// A branch of somebody else that the worktree has checked out.
     fn allows_forward(&self, git: &Git, name: &str, from: &str, to: &str) -> Result<(), String> {
         if self.head.as_deref() != Some(name) && self.now.as_deref() != Some(name) {
-            return Err("other branches are not changed".to_owned());
+            return Err(
+                "other branches are not changed; check it out, or make a branch of your own".to_owned()
+            );
         }
         if self.elsewhere.contains(name) {
-            return Err("another worktree has it checked out".to_owned());
+            return Err("another worktree has it checked out; commit on a branch of your own".to_owned());
         }
         if !git.is_ancestor(from, to) {
-            return Err("it is not this worktree's own, and commits on it would be lost".to_owned());
+            return Err(
+                "it is not this worktree's own, and commits on it would be lost; make a branch of your own"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 mod attacks;
 mod clone;
 mod escapes;
+mod limits;
 mod pins;
 mod refused;
 mod together;
