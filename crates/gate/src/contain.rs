@@ -70,15 +70,22 @@ impl ContainedTerms {
         let programs = machine
             .program()
             .map(|program| ["toolgate", "toolgate-cli"].map(|name| program.with_file_name(name)));
+        let terms = Containment::of(&surroundings.layers().collect::<Vec<_>>());
         let own = git::git_dir_of(machine.world(), &root.physical);
         let repository = match (&places.git, own, &places.main) {
             (Some(common), Some(own), Some(_)) if own.starts_with(common.physical.join("worktrees")) => {
                 Some((common.physical.clone(), own))
             }
+            // A plain clone. Where a setting closes it, nothing of it is seen, and there is nothing to look after.
+            (Some(common), None, None)
+                if common.physical == root.physical.join(".git") && !terms.closes(&common.physical) =>
+            {
+                Some((common.physical.clone(), common.physical.clone()))
+            }
             _ => None,
         };
         Ok(ContainedTerms {
-            terms: Containment::of(&surroundings.layers().collect::<Vec<_>>()),
+            terms,
             root: root.physical.clone(),
             private: private(dirs, &root.physical),
             own: vec![dirs.state.clone(), dirs.config.clone()],
@@ -97,7 +104,11 @@ impl ContainedTerms {
         let mut plan = Plan::new(&root, private);
         plan.directory = directory;
         let is_own = |path: &Path| own.iter().any(|own| path.starts_with(own));
-        let grants = terms.places.iter().filter(|(path, _)| !is_private(path) && !is_own(path));
+        // What is read of a plain clone is what the sandbox protects by itself: an agent commits there.
+        let is_clone =
+            |path: &Path| repository.as_ref().is_some_and(|(common, own)| common == own && path == common);
+        let grants =
+            terms.places.iter().filter(|(path, _)| !is_private(path) && !is_own(path) && !is_clone(path));
         plan.grants = grants.map(|(path, rights)| Grant::new(path, rights_of(*rights))).collect();
         plan.grants.extend(own.into_iter().map(|own| Grant::new(own, toolgate_sandbox::Rights::None)));
         plan.grants.extend(programs.into_iter().map(|name| Grant::new(name, toolgate_sandbox::Rights::Read)));
@@ -106,13 +117,14 @@ impl ContainedTerms {
             ContainmentNetwork::All => Network::All,
         };
         let named = |limit: u64| (limit > 0).then_some(limit);
-        let [seconds, processes, memory, file_size] = terms.limits.map(named);
+        let [seconds, processes, memory, file_size, disk] = terms.limits.map(named);
         let mebibytes = |count: u64| count.saturating_mul(1024 * 1024);
         plan.limits = Limits {
             wall_time: seconds.map(Duration::from_secs),
             processes,
             memory: memory.map(mebibytes),
             file_size: file_size.map(mebibytes),
+            disk: disk.map(mebibytes),
         };
         plan.environment = environment
             .filter(|(name, _)| name.to_str().is_some_and(|name| terms.keeps_variable(name)))

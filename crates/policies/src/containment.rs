@@ -52,6 +52,9 @@ pub struct ContainmentSettings {
     pub memory: u64,
     /// How large one file may become, in MiB; 0: as large as it wants.
     pub file_size: u64,
+    /// How much a command may write to the disk in all, in MiB; 0: as much as there is. Looked at five times a second while the command
+    /// runs, so it may write more in between; a file that it only changes counts whole.
+    pub disk: u64,
 }
 
 /// Which shell commands run in a sandbox.
@@ -276,8 +279,8 @@ pub struct Containment {
     pub pinned: Vec<PathBuf>,
     /// Directories that get a private layer for what is written.
     pub caches: Vec<PathBuf>,
-    /// What may be used up: seconds, processes, memory and the size of a file, each 0 for no limit.
-    pub limits: [u64; 4],
+    /// What may be used up: seconds, processes, memory, the size of a file and the disk, each 0 for no limit.
+    pub limits: [u64; 5],
     drop_variables: Vec<String>,
     keep_variables: Vec<String>,
     /// What is needed to say why something is denied.
@@ -354,6 +357,7 @@ impl Containment {
                 least(|settings| settings.processes),
                 least(|settings| settings.memory),
                 least(|settings| settings.file_size),
+                least(|settings| settings.disk),
             ],
             places,
             caches,
@@ -361,6 +365,13 @@ impl Containment {
             keep_variables,
             reasons,
         }
+    }
+
+    /// Whether a place is closed altogether.
+    pub fn closes(&self, path: &Path) -> bool {
+        let covering = self.places.iter().filter(|(place, _)| path.starts_with(place));
+        let nearest = covering.max_by_key(|(place, _)| place.components().count());
+        nearest.is_none_or(|(_, rights)| *rights == Rights::None)
     }
 
     /// Whether a variable of this name stays in the environment.
@@ -601,6 +612,6 @@ mod tests {
         let both = Containment::of(&[(&one, &places), (&other, &places)]);
         assert_eq!(both.network, ContainmentNetwork::None);
         assert_eq!(both.require, ContainmentLevel::Full);
-        assert_eq!(both.limits, [60, 0, 0, 0]);
+        assert_eq!(both.limits, [60, 0, 0, 0, 0]);
     }
 }

@@ -6,12 +6,14 @@
 //!
 //! Options come first: `--read`, `--write`, `--close`, `--pin` and `--cache` each take a path and may be repeated,
 //! `--repository` takes the shared git directory and the worktree's own directory in it, `--network` takes `none` or `all`.
+//! `--seconds` and `--disk` (bytes) are limits.
 //! `--report` takes a file for what became of the repository and the pins, one line each. `--landlock` takes a number, and has the rules made as for a kernel that knows no more than that.
 
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use toolgate_sandbox::{Ended, Grant, Kernel, Level, Network, Outcome, Plan, Repository, Rights, run};
 
@@ -62,6 +64,8 @@ fn understand(
                 let (common, own) = (words.next()?.into(), words.next()?.into());
                 options.repository = Some(Repository { common, own });
             }
+            "--seconds" => options.limits.wall_time = Some(Duration::from_secs(number(words.next()?)?)),
+            "--disk" => options.limits.disk = Some(number(words.next()?)?),
             "--network" => {
                 options.network = if words.next()? == "all" { Network::All } else { Network::None };
             }
@@ -74,9 +78,14 @@ fn understand(
     };
     let mut plan = Plan::new(PathBuf::from(words.next()?), PathBuf::from(words.next()?));
     plan.grants.append(&mut options.grants);
-    let Plan { pinned, caches, repository, network, .. } = options;
-    plan = Plan { pinned, caches, repository, network, environment: std::env::vars_os().collect(), ..plan };
+    let Plan { pinned, caches, repository, network, limits, .. } = options;
+    let environment = std::env::vars_os().collect();
+    plan = Plan { pinned, caches, repository, network, limits, environment, ..plan };
     Some((plan, level, words.collect(), report))
+}
+
+fn number(word: OsString) -> Option<u64> {
+    word.to_str()?.parse().ok()
 }
 
 fn lines(outcome: &Outcome) -> String {
@@ -89,6 +98,9 @@ fn lines(outcome: &Outcome) -> String {
     }
     for refused in &taken.refused {
         let _ = writeln!(text, "refused: {refused}");
+    }
+    if let Some(limit) = outcome.ended_by {
+        let _ = writeln!(text, "ended by: {limit:?}");
     }
     for pin in &outcome.pins {
         let _ = writeln!(text, "pin: {pin}");

@@ -1,4 +1,5 @@
-//! The repository of a linked worktree: a contained command commits in it and cannot harm it.
+//! The repository of a worktree: a contained command commits in it and cannot harm it. Of a linked one here, of a plain clone in
+//! `git/clone.rs`.
 //!
 //! At level `full` the command writes objects, branches and reflogs to layers of this run alone. At level `landlock` it
 //! writes objects to a directory of ours, and branches beside its own directly. When it has ended, the supervisor takes
@@ -14,6 +15,7 @@
 //! only be moved forward, so no commit on it is ever lost.
 
 mod branches;
+mod clone;
 mod logs;
 mod notes;
 mod objects;
@@ -34,7 +36,7 @@ use rustix::fs::{FileType, FlockOperation, flock};
 
 use crate::compiled::CompiledPlan;
 use crate::path::{kind_at, names_in, open_directory, read_file, remove_tree};
-use crate::pins::move_away;
+use crate::pins::{Disturbed, Repair, move_away};
 use crate::plan::{Level, Plan, Repository, Rights};
 use crate::run::Error;
 use crate::view::Layer;
@@ -132,8 +134,44 @@ impl Format {
     }
 }
 
+/// Adds to a plan what its repository needs.
+pub(crate) fn complete(plan: &mut Plan, level: Level) -> Result<(), Error> {
+    // A clone that is gone is no repository any more. Its files are pinned like others then, whether they are there or not.
+    let is_gone = |repository: &Repository| repository.is_plain() && !is_directory(&repository.common);
+    plan.repository = plan.repository.take().filter(|repository| !is_gone(repository));
+    let Some(repository) = plan.repository.clone() else { return Ok(()) };
+    if repository.is_plain() && level == Level::Full {
+        // Nothing that is written in its layer reaches the files themselves.
+        plan.pinned.retain(|pinned| !pinned.starts_with(&repository.common));
+    } else {
+        plan.pinned.extend(pinned(plan, &repository)?);
+    }
+    plan.environment = environment(&plan.environment);
+    if repository.is_plain() {
+        // Git looks at files again and notes that in the index. Who only asks for the state need not change it.
+        plan.environment.retain(|(name, _)| name != "GIT_OPTIONAL_LOCKS");
+        plan.environment.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
+    }
+    Ok(())
+}
+
+/// Whether a pin was disturbed by ordinary work. Git writes the settings of a clone anew, with what was in them, when it deletes a
+/// branch.
+pub(crate) fn is_ordinary(plan: &CompiledPlan, disturbed: &Disturbed) -> bool {
+    let config = plan.repository.as_ref().filter(|repository| repository.is_plain());
+    let config = config.map(|repository| repository.common.join("config"));
+    disturbed.outcome == Repair::Renewed && Some(&disturbed.path) == config.as_ref()
+}
+
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
 /// The paths that lead git from a worktree to its repository. They never change while a command runs.
-pub(crate) fn pinned(plan: &Plan, repository: &Repository) -> Result<Vec<PathBuf>, Error> {
+fn pinned(plan: &Plan, repository: &Repository) -> Result<Vec<PathBuf>, Error> {
+    if repository.is_plain() {
+        return Ok(clone::pinned(repository));
+    }
     let own = &repository.own;
     let mut pinned: Vec<PathBuf> =
         ["commondir", "gitdir", "config.worktree", "locked"].into_iter().map(|name| own.join(name)).collect();
@@ -153,6 +191,36 @@ pub(crate) fn pinned(plan: &Plan, repository: &Repository) -> Result<Vec<PathBuf
     Ok(pinned)
 }
 
+/// Makes a directory of ours.
+fn make(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// A linked worktree is what its plan says: a part of the repository, which names it.
+fn is_linked(plan: &CompiledPlan, repository: &Repository, level: Level, own: &OwnedFd) -> Result<(), Error> {
+    if repository.own.parent() != Some(&repository.common.join("worktrees")) {
+        let told = format!("{} is no worktree of this repository", repository.own.display());
+        return Err(Error::Plan(told));
+    }
+    if level == Level::Landlock && plan.rights_at(&repository.common) == Rights::Write {
+        let told = format!(
+            "{} lies in a writable place, and cannot be protected there",
+            repository.common.display()
+        );
+        return Err(Error::Plan(told));
+    }
+    let text = read_file(own, Path::new("commondir"), 8192)?.unwrap_or_default();
+    let common = repository.own.join(OsStr::from_bytes(text.trim_ascii_end())).canonicalize()?;
+    if text.is_empty() || common != repository.common.canonicalize()? {
+        let told = format!(
+            "{} does not lead to its repository any more",
+            repository.own.join("commondir").display()
+        );
+        return Err(Error::Plan(told));
+    }
+    Ok(())
+}
+
 /// Whether the `.git` file of a worktree names this directory.
 fn leads_to(worktree: &Path, own: &Path) -> bool {
     let read = || {
@@ -165,7 +233,7 @@ fn leads_to(worktree: &Path, own: &Path) -> bool {
 }
 
 /// Variables that keep git from tidying up behind the command's back: what it would delete is shared.
-pub(crate) fn environment(before: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+fn environment(before: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
     let count = before.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
     let count = count.and_then(|(_, count)| count.to_str()?.parse::<usize>().ok()).unwrap_or(0);
     let mut all: Vec<_> = before.iter().filter(|(name, _)| name != "GIT_CONFIG_COUNT").cloned().collect();
@@ -241,37 +309,16 @@ impl<'p> Run<'p> {
         repository: &Repository,
         level: Level,
     ) -> Result<Run<'p>, Error> {
-        if repository.own.parent() != Some(&repository.common.join("worktrees")) {
-            let told = format!("{} is no worktree of this repository", repository.own.display());
-            return Err(Error::Plan(told));
-        }
-        if level == Level::Landlock && plan.rights_at(&repository.common) == Rights::Write {
-            let told = format!(
-                "{} lies in a writable place, and cannot be protected there",
-                repository.common.display()
-            );
-            return Err(Error::Plan(told));
-        }
         let own = directory(&repository.own)?;
         // Whoever holds it otherwise only looks for a moment, or is the command itself, which deceives nobody but itself.
         let _ = flock(&own, FlockOperation::NonBlockingLockShared);
-        let text = read_file(&own, Path::new("commondir"), 8192)?.unwrap_or_default();
-        let common = repository.own.join(OsStr::from_bytes(text.trim_ascii_end())).canonicalize()?;
-        if text.is_empty() || common != repository.common.canonicalize()? {
-            let told = format!(
-                "{} does not lead to its repository any more",
-                repository.own.join("commondir").display()
-            );
-            return Err(Error::Plan(told));
+        if !repository.is_plain() {
+            is_linked(plan, repository, level, &own)?;
         }
         let state = plan.private.join("git");
-        let make = |path: &Path| fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
         make(&state.join("runs"))?;
         let lock = exclusive(&state)?;
         let handle = directory(&repository.common)?;
-        for part in [HEADS, LOGS] {
-            refs::make_directories(&handle, Path::new(part))?;
-        }
         let mut run = Run {
             plan,
             repository: repository.clone(),
@@ -283,30 +330,27 @@ impl<'p> Run<'p> {
             seen: Seen::default(),
             earlier: Taken::default(),
         };
+        if !repository.is_plain() {
+            for part in [HEADS, LOGS] {
+                refs::make_directories(&handle, Path::new(part))?;
+            }
+        }
         run.earlier = run.left_behind()?;
-        run.seen = run.look()?;
-        if level == Level::Landlock {
-            make(&run.objects())?;
-            run.write_launcher()?;
-            for part in run.writable_parts() {
-                let below = part.strip_prefix(&repository.common).unwrap_or(&part);
-                if part.starts_with(&repository.common) && part != repository.own {
-                    refs::make_directories(&handle, below)?;
-                }
+        match (repository.is_plain(), level) {
+            // What it writes there cannot be told from what was there. What must not change is pinned.
+            (true, Level::Landlock) => {}
+            (true, Level::Full) => match clone::only_read(&handle) {
+                None => run.make_layers(&[repository.common.clone()])?,
+                Some(why) => run.earlier.refuse(".git", why),
+            },
+            (false, Level::Landlock) => {
+                run.seen = run.look()?;
+                run.make_directories(&handle)?;
             }
-        } else {
-            for number in 0..u32::MAX {
-                run.directory = run.state.join("runs").join(format!("{}-{number}", std::process::id()));
-                match fs::DirBuilder::new().mode(0o700).create(&run.directory) {
-                    Ok(()) => break,
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                    Err(error) => return Err(error.into()),
-                }
+            (false, Level::Full) => {
+                run.seen = run.look()?;
+                run.make_layers(&crate::view::private_parts(repository).collect::<Vec<_>>())?;
             }
-            for part in crate::view::private_parts(repository) {
-                Layer::of(&run.directory, &part).prepare()?;
-            }
-            fs::write(run.directory.join("seen"), run.seen.to_text())?;
         }
         if run.directory.is_dir() {
             let here = fs::File::open(&run.directory)?;
@@ -319,6 +363,35 @@ impl<'p> Run<'p> {
         Ok(run)
     }
 
+    /// Level `landlock`: what the command writes beside its worktree.
+    fn make_directories(&self, common: &OwnedFd) -> Result<(), Error> {
+        make(&self.objects())?;
+        self.write_launcher()?;
+        for part in self.writable_parts() {
+            let below = part.strip_prefix(&self.repository.common).unwrap_or(&part);
+            if part.starts_with(&self.repository.common) && part != self.repository.own {
+                refs::make_directories(common, below)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Level `full`: a directory for the layers of this run over these places.
+    fn make_layers(&mut self, places: &[PathBuf]) -> Result<(), Error> {
+        for number in 0..u32::MAX {
+            self.directory = self.state.join("runs").join(format!("{}-{number}", std::process::id()));
+            match fs::DirBuilder::new().mode(0o700).create(&self.directory) {
+                Ok(()) => break,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        for place in places {
+            Layer::of(&self.directory, place).prepare()?;
+        }
+        Ok(fs::write(self.directory.join("seen"), self.seen.to_text())?)
+    }
+
     /// Where the command stores objects at level `landlock`.
     fn objects(&self) -> PathBuf {
         self.state.join("objects")
@@ -326,6 +399,9 @@ impl<'p> Run<'p> {
 
     /// What the command may write at level `landlock` beside its worktree.
     pub(crate) fn writable_parts(&self) -> Vec<PathBuf> {
+        if self.repository.is_plain() {
+            return Vec::new();
+        }
         let common = &self.repository.common;
         let here = &self.seen.below;
         vec![
@@ -338,12 +414,13 @@ impl<'p> Run<'p> {
 
     /// What it may read.
     pub(crate) fn readable_parts(&self) -> Vec<PathBuf> {
-        vec![self.repository.common.clone(), self.launcher()]
+        let launcher = self.launcher();
+        launcher.into_iter().flat_map(|launcher| [self.repository.common.clone(), launcher]).collect()
     }
 
-    /// The directory of our own `git`, for the front of `PATH` at level `landlock`.
-    pub(crate) fn launcher(&self) -> PathBuf {
-        self.state.join("bin")
+    /// The directory of our own `git`, for the front of `PATH` at level `landlock`. A plain clone needs none.
+    pub(crate) fn launcher(&self) -> Option<PathBuf> {
+        (!self.repository.is_plain()).then(|| self.state.join("bin"))
     }
 
     /// Writes a `git` that stores this repository's objects, and no other's, in our directory.
@@ -351,7 +428,7 @@ impl<'p> Run<'p> {
     /// Git takes the place of its objects from variables, and these count for every repository. So they are set for each
     /// command of git by itself, once it is known which repository it is about.
     fn write_launcher(&self) -> Result<(), Error> {
-        let Some(git) = outside::program(self.plan) else { return Ok(()) };
+        let Some((git, directory)) = outside::program(self.plan).zip(self.launcher()) else { return Ok(()) };
         let quoted = |path: &Path| {
             let text = path.to_string_lossy().replace('\'', "'\\''");
             format!("'{text}'")
@@ -365,8 +442,7 @@ impl<'p> Run<'p> {
             .replace("@OWN@", &quoted(&self.repository.own))
             .replace("@OBJECTS@", &quoted(&self.objects()))
             .replace("@SHARED@", &quoted(Path::new(&format!("\"{listed}\""))));
-        let directory = self.launcher();
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        make(&directory)?;
         let path = directory.join("git");
         if fs::read(&path).is_ok_and(|before| before == text.as_bytes()) {
             return Ok(());
@@ -419,19 +495,28 @@ impl<'p> Run<'p> {
         taken.add(self.take_over());
         if self.level == Level::Full {
             // The kernel makes this directory when it takes the layer.
-            let layer = Layer::of(&self.directory, &self.repository.common.join("objects"));
-            if kind_at(rustix::fs::CWD, &layer.work.join("work")).is_ok_and(|kind| kind.is_none()) {
+            let layered = match self.repository.is_plain() {
+                true => self.repository.common.clone(),
+                false => self.repository.common.join("objects"),
+            };
+            let layer = Layer::of(&self.directory, &layered);
+            if layer.work.is_dir()
+                && kind_at(rustix::fs::CWD, &layer.work.join("work")).is_ok_and(|kind| kind.is_none())
+            {
                 taken.refuse("objects", "this file system takes no layers, so nothing can be committed");
             }
-            if is_over {
+            if is_over && self.directory.is_dir() {
                 let removed = directory(&self.state.join("runs")).and_then(|runs| {
                     remove_tree(&runs, self.directory.file_name().unwrap_or(OsStr::new("")))
                 });
                 if let Err(error) = removed {
                     taken.refuse("layers", format!("the layers of the command cannot be removed: {error}"));
                 }
-            } else {
-                let written = fs::write(self.directory.join("seen"), self.seen.to_text());
+            } else if self.directory.is_dir() {
+                let written = match self.repository.is_plain() {
+                    true => self.note_handled(),
+                    false => fs::write(self.directory.join("seen"), self.seen.to_text()),
+                };
                 if let Err(error) = written.and_then(|()| fs::write(self.directory.join(IN_BACKGROUND), "")) {
                     taken.refuse("layers", error);
                 }
@@ -442,8 +527,17 @@ impl<'p> Run<'p> {
 
     fn take_over(&mut self) -> Taken {
         let mut taken = Taken::default();
+        if self.repository.is_plain() && self.level == Level::Full {
+            if let Err(error) = self.take_clone(&mut taken) {
+                taken.refuse(".git", error);
+            }
+            return taken;
+        }
         if let Err(error) = self.sweep(&mut taken) {
             taken.refuse("worktrees", error);
+        }
+        if self.repository.is_plain() {
+            return taken;
         }
         if let Err(error) = self.take_branches(&mut taken) {
             taken.refuse(HEADS, error);
@@ -483,6 +577,9 @@ impl<'p> Run<'p> {
     /// `COMMIT_EDITMSG` would have the person's next commit overwrite the file that it names.
     fn sweep(&self, taken: &mut Taken) -> io::Result<()> {
         let quarantine = self.plan.quarantine()?;
+        if self.repository.is_plain() {
+            return clone::sweep(&self.repository, &quarantine, taken);
+        }
         let mut places = vec![self.repository.own.clone()];
         if self.level == Level::Landlock {
             places.push(self.repository.common.join(LOGS).join(&self.seen.below));

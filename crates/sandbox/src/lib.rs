@@ -11,7 +11,7 @@
 //! - [`Level::Full`]: that, and a view of its own. The command sees a file system in which only the granted places exist,
 //!   only its own processes, and its own loopback, in user, mount, pid, IPC and network namespaces.
 //!
-//! A plan that names a [`Repository`] lets the command commit in a linked worktree of git. New objects and branches are checked
+//! A plan that names a [`Repository`] lets the command commit in a plain clone of git or a linked worktree. New objects and branches are checked
 //! and taken over when the command has ended; [`Outcome::repository`] says what was and what was not. Paths in
 //! [`Plan::pinned`] are as before when it has ended; [`Outcome::pins`] says which had changed. [`run_observed`] also tells an
 //! [`Observer`] which files and addresses the command tries.
@@ -32,6 +32,7 @@ mod compiled;
 mod filter;
 mod git;
 mod kernel;
+mod limits;
 mod observe;
 mod path;
 mod pins;
@@ -44,6 +45,7 @@ mod view;
 
 pub use git::{Moved, Refused, Taken};
 pub use kernel::{Kernel, Missing};
+pub use limits::Limit;
 pub use observe::{Attempt, Observer};
 pub use pins::{Disturbed, Repair};
 pub use plan::{Grant, Level, Limits, Network, Plan, Repository, Rights};

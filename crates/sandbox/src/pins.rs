@@ -3,7 +3,9 @@
 //! At level `full` what exists is mounted read-only, but a name that does not exist cannot be, and a directory above a
 //! mount can be renamed. At level `landlock` a file in a writable directory cannot be protected at all. So at both levels
 //! each pin is looked at before the command and after it. What has changed is put back, what has appeared is moved
-//! away, and both are reported.
+//! away, and both are reported. What appears is moved away while the command runs, too (`pins/guard.rs`).
+
+mod guard;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -24,6 +26,8 @@ use rustix::io::Errno;
 use crate::compiled::CompiledPlan;
 use crate::path::{kind_at, names_in, open_directory, open_file, remove_tree};
 use crate::plan::{Level, Rights};
+
+pub(crate) use guard::{Guard, Patience};
 
 /// A file up to this size is kept, and can be put back.
 const LARGEST_KEPT: u64 = 1 << 20;
@@ -134,6 +138,8 @@ impl State {
 pub(crate) struct Pins {
     pins: Vec<Pin>,
     level: Level,
+    /// What looks after those that are not there.
+    pub(crate) guard: Option<Guard>,
 }
 
 struct Pin {
@@ -245,11 +251,20 @@ impl Pins {
                 pins.push(Pin { path, before, above });
             }
         }
-        Ok(Pins { pins, level })
+        let guard = Guard::of(&pins, &mut directories, || plan.quarantine())?;
+        Ok(Pins { pins, level, guard })
     }
 
-    /// Looks again, and has everything be as before.
-    pub(crate) fn check(&self, plan: &CompiledPlan) -> Vec<Disturbed> {
+    /// Looks again, and has everything be as before. `moved`: what was moved away while the command ran.
+    pub(crate) fn check(&self, plan: &CompiledPlan, moved: BTreeSet<PathBuf>) -> Vec<Disturbed> {
+        let mut disturbed = self.look_again(plan);
+        disturbed.retain(|disturbed| !moved.contains(&disturbed.path));
+        let moved = moved.into_iter().map(|path| Disturbed { path, outcome: Repair::MovedAway });
+        disturbed.extend(moved);
+        disturbed
+    }
+
+    fn look_again(&self, plan: &CompiledPlan) -> Vec<Disturbed> {
         let mut disturbed = Vec::new();
         let mut directories = match Directories::new() {
             Ok(directories) => directories,
@@ -509,7 +524,7 @@ mod tests {
         fs::write(here.join("dir/x"), "x").unwrap();
         symlink("a", here.join("link")).unwrap();
         let pins = Pins::look(&scratch.plan, Level::Landlock).unwrap();
-        assert_eq!(pins.check(&scratch.plan), []);
+        assert_eq!(pins.check(&scratch.plan, BTreeSet::new()), []);
         fs::write(here.join("a"), "b").unwrap();
         fs::write(here.join("dir/x"), "y").unwrap();
         fs::write(here.join("dir/new"), "y").unwrap();
@@ -517,7 +532,7 @@ mod tests {
         symlink("/etc/passwd", here.join("link")).unwrap();
         fs::set_permissions(here.join("mode"), fs::Permissions::from_mode(0o777)).unwrap();
         fs::remove_file(here.join("gone")).unwrap();
-        let disturbed = pins.check(&scratch.plan);
+        let disturbed = pins.check(&scratch.plan, BTreeSet::new());
         assert_eq!(disturbed.len(), 5);
         assert!(disturbed.iter().all(|pin| pin.outcome == Repair::PutBack), "{disturbed:?}");
         assert_eq!(fs::read_to_string(here.join("a")).unwrap(), "a");
@@ -534,7 +549,7 @@ mod tests {
         fs::create_dir(here.join("dir")).unwrap();
         symlink("/etc/passwd", here.join("dir/new")).unwrap();
         symlink("/etc", here.join("deep")).unwrap();
-        let disturbed = pins.check(&scratch.plan);
+        let disturbed = pins.check(&scratch.plan, BTreeSet::new());
         assert_eq!(disturbed.len(), 2, "{disturbed:?}");
         assert!(disturbed.iter().all(|pin| pin.outcome == Repair::MovedAway), "{disturbed:?}");
         assert_eq!(quarantined(&scratch), 2);
@@ -553,7 +568,7 @@ mod tests {
         fs::rename(here.join("dir"), &elsewhere).unwrap();
         fs::write(elsewhere.join("pin"), "evil").unwrap();
         symlink("elsewhere", here.join("dir")).unwrap();
-        assert_eq!(pins.check(&scratch.plan).len(), 1);
+        assert_eq!(pins.check(&scratch.plan, BTreeSet::new()).len(), 1);
         assert_eq!(fs::read_to_string(here.join("dir/pin")).unwrap(), "pin");
         assert!(fs::symlink_metadata(here.join("dir")).unwrap().is_dir());
         assert_eq!(fs::read_to_string(elsewhere.join("pin")).unwrap(), "evil");
@@ -570,7 +585,7 @@ mod tests {
         fs::hard_link(here.join("a"), here.join("second")).unwrap();
         fs::copy(here.join("b"), here.join("copy")).unwrap();
         fs::rename(here.join("copy"), here.join("b")).unwrap();
-        let disturbed = pins.check(&scratch.plan);
+        let disturbed = pins.check(&scratch.plan, BTreeSet::new());
         assert!(disturbed.iter().all(|pin| pin.outcome == Repair::Renewed), "{disturbed:?}");
         assert_eq!(disturbed.len(), 2);
         fs::write(here.join("second"), "evil").unwrap();
@@ -585,12 +600,12 @@ mod tests {
         fs::write(here.join("dir/pin"), "pin").unwrap();
         let pins = Pins::look(&scratch.plan, Level::Full).unwrap();
         fs::write(here.join("dir/pin"), "edited").unwrap();
-        assert_eq!(pins.check(&scratch.plan), []);
+        assert_eq!(pins.check(&scratch.plan, BTreeSet::new()), []);
         // But a directory that was exchanged is the command's work, and so is what was not there to be mounted.
         fs::rename(here.join("dir"), here.join("old")).unwrap();
         fs::create_dir(here.join("dir")).unwrap();
         fs::write(here.join("dir/new"), "evil").unwrap();
-        assert_eq!(pins.check(&scratch.plan).len(), 2);
+        assert_eq!(pins.check(&scratch.plan, BTreeSet::new()).len(), 2);
         assert_eq!(fs::read_to_string(here.join("dir/pin")).unwrap(), "pin");
         assert!(!here.join("dir/new").exists());
     }
@@ -600,7 +615,7 @@ mod tests {
         let scratch = scratch(&["large"]);
         fs::write(scratch.here.join("large"), vec![0; 2 << 20]).unwrap();
         let pins = Pins::look(&scratch.plan, Level::Landlock).unwrap();
-        let disturbed = pins.check(&scratch.plan);
+        let disturbed = pins.check(&scratch.plan, BTreeSet::new());
         assert_eq!(disturbed.first().map(|pin| pin.outcome.clone()), Some(Repair::Unknown));
     }
 }

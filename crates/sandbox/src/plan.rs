@@ -65,13 +65,20 @@ pub enum Network {
     All,
 }
 
-/// The git repository of a linked worktree.
+/// The git repository of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
     /// The directory that all worktrees share.
     pub common: PathBuf,
-    /// This worktree's own directory in it: `worktrees/NAME`.
+    /// This worktree's own directory in it: `worktrees/NAME`. In a plain clone, whose `.git` is the repository, the same again.
     pub own: PathBuf,
+}
+
+impl Repository {
+    /// Whether it is a plain clone.
+    pub fn is_plain(&self) -> bool {
+        self.common == self.own
+    }
 }
 
 /// What a command may use up. `None`: as much as the person may.
@@ -85,6 +92,8 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// How large a file may become, in bytes.
     pub file_size: Option<u64>,
+    /// How much it may write to the disk in all, in bytes. Looked at a few times a second while it runs.
+    pub disk: Option<u64>,
 }
 
 /// What a contained command may do.
@@ -103,7 +112,7 @@ pub struct Plan {
     pub cache_variables: Vec<OsString>,
     /// A directory that is ours: temporary files and private layers lie in it. No grant may open it.
     pub private: PathBuf,
-    /// The repository of the worktree, where it is a linked one.
+    /// The repository of the worktree.
     pub repository: Option<Repository>,
     /// What may be reached over the network.
     pub network: Network,

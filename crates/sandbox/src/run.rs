@@ -8,6 +8,7 @@
 //! The supervisor is outside. It passes signals on, keeps the time, and looks after what has to be checked when the command
 //! has ended. It ends as the command did. Background jobs may stay, still contained; at level `full` init stays with them.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
@@ -34,9 +35,10 @@ use crate::compiled::CompiledPlan;
 use crate::filter;
 use crate::git::{self, Taken};
 use crate::kernel::Kernel;
+use crate::limits::{self, Limit, Meter};
 use crate::observe::{self, Observer};
-use crate::pins::{Disturbed, Pins};
-use crate::plan::{Level, Limits, Network, Plan, Rights};
+use crate::pins::{Disturbed, Guard, Patience, Pins};
+use crate::plan::{Level, Network, Plan, Rights};
 use crate::rules::Rules;
 use crate::sys::{self, Fork, Signals};
 use crate::view;
@@ -48,8 +50,8 @@ pub struct Outcome {
     pub status: Ended,
     /// The level that was enforced.
     pub level: Level,
-    /// The time was up, and it was ended by us.
-    pub timed_out: bool,
+    /// The limit by which it was ended by us.
+    pub ended_by: Option<Limit>,
     /// What it has left in its repository, and what became of it.
     pub repository: Taken,
     /// Pins that were not as before.
@@ -187,22 +189,21 @@ fn run_with(
     }
     refuse_directories()?;
     let mut plan = plan.clone();
-    if let Some(repository) = &plan.repository {
-        let pinned = git::pinned(&plan, repository)?;
-        plan.pinned.extend(pinned);
-        plan.environment = git::environment(&plan.environment);
-    }
+    git::complete(&mut plan, level)?;
     if let Some(grant) = plan.grants.iter().find(|grant| !grant.path.is_absolute()) {
         return Err(Error::Plan(format!("{} is not an absolute path", grant.path.display())));
     }
     let plan = &CompiledPlan::of(plan);
     prepare(plan, level)?;
-    let pins = Pins::look(plan, level)?;
+    let mut pins = Pins::look(plan, level)?;
+    let guard = RefCell::new(pins.guard.take());
     let repository = plan.repository.as_ref();
     let repository = repository.map(|repository| git::Run::start(plan, repository, level)).transpose()?;
-    let (ended, is_over) = supervise(plan, level, kernel, command, repository.as_ref(), observer);
+    let (ended, is_over) = supervise(plan, level, kernel, command, repository.as_ref(), &guard, observer);
     // Also where the command could not be started: what earlier ones have left is taken over anyway.
-    let disturbed = pins.check(plan);
+    let moved = guard.take().map(Guard::moved).unwrap_or_default();
+    let mut disturbed = pins.check(plan, moved);
+    disturbed.retain(|disturbed| !git::is_ordinary(plan, disturbed));
     let taken = repository.map(|repository| repository.finish(is_over)).unwrap_or_default();
     Ok(Outcome { repository: taken, pins: disturbed, ..ended? })
 }
@@ -214,18 +215,20 @@ fn supervise(
     kernel: Kernel,
     command: &[OsString],
     repository: Option<&git::Run<'_>>,
+    guard: &RefCell<Option<Guard>>,
     mut observer: Option<&mut Observer<'_>>,
 ) -> (Result<Outcome, Error>, bool) {
     let mut is_over = true;
     let ended = (|| {
         let link = observer.as_deref_mut().map(Observer::start).transpose()?;
-        let (mut watched, signals) = launch(plan, level, kernel, command, repository, link)?;
+        let (mut watched, signals) = launch(plan, level, kernel, command, repository, guard, link)?;
         let deadline = plan.limits.wall_time.map(|limit| Instant::now() + limit);
         let ended = watched.until_end(&signals, deadline, observer.as_deref_mut());
         if ended.is_err() && watched.status.is_none() {
             let _ = kill_process(watched.child, Signal::KILL);
         }
         is_over = watched.is_over();
+        guard.replace(watched.guard.take());
         if let Some(observer) = observer {
             observer.leave();
         }
@@ -240,12 +243,16 @@ fn launch(
     kernel: Kernel,
     command: &[OsString],
     repository: Option<&git::Run<'_>>,
+    guard: &RefCell<Option<Guard>>,
     link: Option<OwnedFd>,
 ) -> Result<(Watched, Signals), Error> {
     let sockets = view::sockets(plan);
-    let held: Vec<i32> = PASSED_ON.into_iter().chain([libc::SIGCHLD]).collect();
+    let held: Vec<i32> = PASSED_ON.into_iter().chain([libc::SIGCHLD, libc::SIGIO]).collect();
     let signals = Signals::hold(&held)?;
-    if level == Level::Landlock && plan.limits.wall_time.is_some() {
+    if let Some(guard) = guard.borrow_mut().as_mut() {
+        guard.arm();
+    }
+    if level == Level::Landlock && (plan.limits.wall_time.is_some() || plan.limits.disk.is_some()) {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     }
     let (told, tell) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -261,6 +268,7 @@ fn launch(
         ids,
         repository,
         sockets,
+        guard,
         link: link.as_ref(),
     };
     let child = match sys::fork(launch.namespaces()).map_err(|error| launch.cannot_fork(error))? {
@@ -272,7 +280,9 @@ fn launch(
     };
     drop((tell, ordered, link));
     let (told, orders) = (Some(told.into()), orders.into());
-    let watched = Watched { child, level, told, text: Vec::new(), orders, status: None, timed_out: false };
+    let (guard, meter) = (guard.take(), Meter::of(plan));
+    let (text, status, ended_by) = (Vec::new(), None, None);
+    let watched = Watched { child, level, told, text, orders, status, ended_by, guard, meter };
     Ok((watched, signals))
 }
 
@@ -321,6 +331,8 @@ struct Launch<'l> {
     repository: Option<&'l git::Run<'l>>,
     /// Sockets of others in places that may be read.
     sockets: &'l [PathBuf],
+    /// What looks after names that must not appear.
+    guard: &'l RefCell<Option<Guard>>,
     /// Where the command's process hands over what tells of its calls, if somebody looks on.
     link: Option<&'l OwnedFd>,
 }
@@ -385,7 +397,8 @@ impl Launch<'_> {
                 if let Err(failed) = step(drop_capabilities(), "dropping capabilities") {
                     return Gone::Setup(failed);
                 }
-                stay(command, self.signals, orders, tell, self.repository.map(|repository| &repository.lock));
+                let lock = self.repository.map(|repository| &repository.lock);
+                stay(command, self.signals, orders, tell, lock, self.guard.take());
                 std::process::exit(0)
             }
         }
@@ -399,7 +412,7 @@ impl Launch<'_> {
             }
             let root = step(open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()), "opening the root")?;
             step(chdir(&self.plan.directory), "entering the directory")?;
-            step(limit(&self.plan.limits), "setting limits")?;
+            step(limits::set(&self.plan.limits), "setting limits")?;
             step(set_no_new_privs(true), "giving up new privileges")?;
             step(drop_capabilities(), "dropping capabilities")?;
             step(sys::keep_streams_only(), "closing descriptors")?;
@@ -491,8 +504,8 @@ impl Launch<'_> {
         if let (Level::Landlock, Some(repository)) = (self.level, self.repository) {
             let path =
                 self.plan.environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
-            let mut path_with_ours = OsString::from(repository.launcher());
-            path_with_ours.push(":");
+            let mut path_with_ours = repository.launcher().map(OsString::from).unwrap_or_default();
+            path_with_ours.push(if path_with_ours.is_empty() { "" } else { ":" });
             path_with_ours.push(path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()));
             set.push(("PATH".into(), path_with_ours));
         }
@@ -540,27 +553,23 @@ fn drop_capabilities() -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-fn limit(limits: &Limits) -> io::Result<()> {
-    for (resource, most) in [
-        (Resource::Nproc, limits.processes),
-        (Resource::As, limits.memory),
-        (Resource::Fsize, limits.file_size),
-        // What a program leaves when it crashes may hold what it has read.
-        (Resource::Core, Some(0)),
-    ] {
-        if let Some(most) = most {
-            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
-        }
-    }
-    Ok(())
-}
-
 /// What pid 1 does: waits for the command and says how it ended, then for whatever the command has left behind. Signals for the
 /// command come as numbers, one byte each. Descriptors are closed behind their owners' backs: this process only ever exits.
-/// `held` stays open as long as anything of the command is alive.
-fn stay(command: Pid, signals: &Signals, orders: &OwnedFd, tell: &OwnedFd, held: Option<&OwnedFd>) {
-    let kept: Vec<&OwnedFd> = [signals.descriptor(), orders, tell].into_iter().chain(held).collect();
-    sys::keep_only(&kept);
+/// `lock` stays open as long as anything of the command is alive. `guard` is the supervisor's until the command has ended, and then ours.
+fn stay(
+    command: Pid,
+    signals: &Signals,
+    orders: &OwnedFd,
+    tell: &OwnedFd,
+    lock: Option<&OwnedFd>,
+    mut guard: Option<Guard>,
+) {
+    let kept = |others: &[&OwnedFd], guard: Option<&Guard>| {
+        let guarded: Vec<&OwnedFd> = guard.into_iter().flat_map(Guard::held).collect();
+        let kept = others.iter().copied().chain([signals.descriptor()]).chain(lock).chain(guarded);
+        sys::keep_only(&kept.collect::<Vec<_>>());
+    };
+    kept(&[orders, tell], guard.as_ref());
     let mut has_ended = None;
     let mut has_told = false;
     loop {
@@ -576,7 +585,16 @@ fn stay(command: Pid, signals: &Signals, orders: &OwnedFd, tell: &OwnedFd, held:
                 send(command, i32::from(u8::from_ne_bytes(order)));
             }
         }
-        while signals.next().is_some() {}
+        let mut has_appeared = false;
+        while let Some(signal) = signals.next() {
+            has_appeared |= signal.number == libc::SIGIO;
+        }
+        if let Some(guard) = guard.as_mut().filter(|_| has_appeared)
+            && guard.look() == Patience::Spent
+        {
+            // All processes of the command end with this one.
+            return;
+        }
         let is_alone = loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == command => has_ended = Some(ended(status)),
@@ -592,10 +610,13 @@ fn stay(command: Pid, signals: &Signals, orders: &OwnedFd, tell: &OwnedFd, held:
             if !is_alone {
                 // Some hosts end the whole process group with a call. A job that has left the group stays, so init must.
                 let _ = rustix::process::setsid();
+                if let Some(guard) = &mut guard {
+                    // The supervisor looks once more when it has been told. From now on it is our turn.
+                    guard.arm();
+                }
             }
             let _ = rustix::io::write(tell, &[status.to_bytes().as_slice(), &[left]].concat());
-            let kept: Vec<&OwnedFd> = [signals.descriptor()].into_iter().chain(held).collect();
-            sys::keep_only(&kept);
+            kept(&[], guard.as_ref());
             has_told = true;
         }
         if is_alone {
@@ -624,7 +645,9 @@ struct Watched {
     /// Where init takes signals for the command.
     orders: fs::File,
     status: Option<WaitStatus>,
-    timed_out: bool,
+    ended_by: Option<Limit>,
+    guard: Option<Guard>,
+    meter: Option<Meter>,
 }
 
 impl Watched {
@@ -634,19 +657,17 @@ impl Watched {
         deadline: Option<Instant>,
         mut observer: Option<&mut Observer<'_>>,
     ) -> Result<Outcome, Error> {
+        let mut looked = Instant::now();
         loop {
             if let Some(status) = self.ended()? {
                 let (repository, pins) = (Taken::default(), Vec::new());
-                return Ok(Outcome {
-                    status,
-                    level: self.level,
-                    timed_out: self.timed_out,
-                    repository,
-                    pins,
-                });
+                let ended_by = self.ended_by;
+                return Ok(Outcome { status, level: self.level, ended_by, repository, pins });
             }
-            let left = deadline.filter(|_| !self.timed_out);
+            let left = deadline.filter(|_| self.ended_by.is_none());
             let left = left.map(|at| at.saturating_duration_since(Instant::now()));
+            let next_look = self.meter.as_ref().filter(|_| self.ended_by.is_none()).map(|_| limits::INTERVAL);
+            let left = left.into_iter().chain(next_look).min();
             let left = left.map(|left| Timespec {
                 tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: i64::from(left.subsec_nanos()),
@@ -657,22 +678,23 @@ impl Watched {
             let at = polled.len();
             polled.extend(listener.map(|listener| PollFd::from_borrowed_fd(listener, PollFlags::IN)));
             match poll(&mut polled, left.as_ref()) {
-                Ok(0) => {
-                    self.timed_out = true;
-                    self.end_all();
-                }
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
-            }
-            // A command that is looked at is never quiet for long, so the time may be up without a pause.
-            if !self.timed_out && deadline.is_some_and(|at| Instant::now() >= at) {
-                self.timed_out = true;
-                self.end_all();
             }
             let has_told =
                 self.told.is_some() && polled.get(1).is_some_and(|told| !told.revents().is_empty());
             let ready = polled.get(at).map(PollFd::revents);
             drop(polled);
+            // A command that is looked at is never quiet for long, so the time may be up without a pause.
+            if deadline.is_some_and(|at| Instant::now() >= at) {
+                self.end_by(Limit::WallTime);
+            }
+            if looked.elapsed() >= limits::INTERVAL {
+                looked = Instant::now();
+                if self.meter.as_mut().is_some_and(Meter::is_over) {
+                    self.end_by(Limit::Disk);
+                }
+            }
             if let (Some(observer), Some(ready)) = (observer.as_deref_mut(), ready) {
                 observer.serve(ready);
             }
@@ -682,6 +704,14 @@ impl Watched {
             while let Some(signal) = signals.next() {
                 self.heed(&signal);
             }
+        }
+    }
+
+    /// Ends the command, once.
+    fn end_by(&mut self, limit: Limit) {
+        if self.ended_by.is_none() {
+            self.ended_by = Some(limit);
+            self.end_all();
         }
     }
 
@@ -727,6 +757,10 @@ impl Watched {
             if let Ok(Some((_, status))) = waitpid(Some(self.child), WaitOptions::NOHANG) {
                 self.status = Some(status);
             }
+        } else if signal.number == libc::SIGIO {
+            if self.guard.as_mut().is_some_and(|guard| guard.look() == Patience::Spent) {
+                self.end_by(Limit::Names);
+            }
         } else if signal.from_process {
             // Sent to us, and meant for the command. What a terminal sends goes to its whole group anyway.
             match self.level {
@@ -753,7 +787,7 @@ impl Watched {
             }
             (Some(_), _) => Ok(Ended::from_bytes(&self.text)),
             (None, Level::Landlock) => Ok(self.status.map(ended)),
-            (None, Level::Full) if self.timed_out => Ok(Some(Ended::Signal(libc::SIGKILL))),
+            (None, Level::Full) if self.ended_by.is_some() => Ok(Some(Ended::Signal(libc::SIGKILL))),
             (None, Level::Full) => Err(Error::Setup("its init process was ended".to_owned())),
         }
     }

@@ -191,6 +191,20 @@ pub(crate) fn keep_only(kept: &[&OwnedFd]) {
     }
 }
 
+/// Has the kernel send this process `SIGIO` whenever something is made in a directory or moved into it, until the descriptor is closed.
+pub(crate) fn tell_of_new_names(directory: &OwnedFd) -> io::Result<()> {
+    // From the kernel's `fcntl.h`: a file was made; not only once.
+    const F_NOTIFY: libc::c_int = 1026;
+    const NEW_NAMES: libc::c_ulong = 0x4 | 0x8000_0000;
+    let handle = directory.as_raw_fd();
+    // SAFETY: both take a descriptor that is open and a number. Whoever was told before by the same opening is not told any more.
+    let is_set = unsafe {
+        libc::fcntl(handle, libc::F_SETOWN, libc::getpid()) == 0
+            && libc::fcntl(handle, F_NOTIFY, NEW_NAMES) == 0
+    };
+    if is_set { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Signals as a descriptor: blocked, and read one by one.
 pub(crate) struct Signals {
     before: libc::sigset_t,
@@ -254,7 +268,13 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        self.release();
+        // One that tells of a new name may still be on its way, and would end us.
+        let mut after = self.before;
+        // SAFETY: both write to a set that is ours, or read it.
+        unsafe {
+            libc::sigaddset(&raw mut after, libc::SIGIO);
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const after, std::ptr::null_mut());
+        }
     }
 }
 

@@ -482,6 +482,9 @@ impl View<'_> {
     /// is new in it (`commondir`, `config.worktree`) is gone with the view.
     fn repository(&self, repository: &Repository, run: &Path) -> Result<(), Failed> {
         let common = &repository.common;
+        if repository.is_plain() {
+            return self.plain_clone(common, run);
+        }
         let point = self.point(common, true)?;
         in_memory(Path::new(&name_of(&point)), c"mode=755,size=16m").step("mounting on", common)?;
         drop(point);
@@ -506,6 +509,19 @@ impl View<'_> {
             if self.find(&part)?.is_some() {
                 self.layer(run, &part)?;
             }
+        }
+        Ok(())
+    }
+
+    /// A layer over all of a plain clone. What is never taken over from it, and would be missed, cannot be written: a submodule
+    /// or a worktree that is made inside would lead nowhere afterwards.
+    fn plain_clone(&self, common: &Path, run: &Path) -> Result<(), Failed> {
+        self.layer(run, common)?;
+        for name in ["hooks", "modules", "worktrees"] {
+            let path = common.join(name);
+            // Where there is no layer, nothing can be written anyway.
+            let Ok(point) = self.point(&path, true) else { continue };
+            attach(&point, &point, READ_ONLY | PLAIN).step("closing", &path)?;
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ use toolgate_model::Decision;
 use toolgate_policies::{
     Containment, ContainmentLevel, DeniedInside, FoundOutside, denied_in_output, explain_denied,
 };
-use toolgate_sandbox::{Error, Grant, Kernel, Level, Network, Outcome, Plan, Rights};
+use toolgate_sandbox::{Ended, Error, Grant, Kernel, Level, Limit, Limits, Network, Outcome, Plan, Rights};
 use toolgate_secrets::redact;
 
 use crate::shared_temporary::pass_in;
@@ -375,11 +375,8 @@ pub(crate) fn ended(plan: &Plan, outcome: Result<Outcome, Error>, command: &[OsS
             for disturbed in &outcome.pins {
                 complain(&disturbed.to_string());
             }
-            if outcome.timed_out {
-                complain(&format!(
-                    "the command was ended: it ran longer than {} seconds ([containment] seconds)",
-                    plan.limits.wall_time.unwrap_or_default().as_secs()
-                ));
+            if let Some(why) = ended_by_limit(&plan.limits, &outcome) {
+                complain(&why);
             }
             ExitCode::from(outcome.status.end_alike())
         }
@@ -389,6 +386,39 @@ pub(crate) fn ended(plan: &Plan, outcome: Result<Outcome, Error>, command: &[OsS
         }
         Err(error) => refused(&error.to_string()),
     }
+}
+
+/// Which limit has ended a command, with its value and its setting.
+fn ended_by_limit(limits: &Limits, outcome: &Outcome) -> Option<String> {
+    const TOO_LARGE: i32 = 25;
+    let mebibytes = |bytes: Option<u64>| bytes.unwrap_or_default() / (1024 * 1024);
+    Some(match (outcome.ended_by, outcome.status) {
+        (Some(Limit::WallTime), _) => format!(
+            "the command was ended: it ran longer than {} seconds ([containment] seconds); do less in one command, or have a person \
+             raise the limit",
+            limits.wall_time.unwrap_or_default().as_secs()
+        ),
+        (Some(Limit::Disk), _) => format!(
+            "the command was ended: it wrote more than {} MiB to the disk ([containment] disk); write less, or have a person raise the limit",
+            mebibytes(limits.disk)
+        ),
+        (Some(Limit::Names), _) => "the command was ended: it went on making files that must not appear; leave out what makes them, or \
+                                    have a person make them, outside of the agent"
+            .to_owned(),
+        // A shell says by a number that a program of it was ended so.
+        (None, Ended::Signal(TOO_LARGE) | Ended::Code(153)) => match (limits.file_size, limits.disk) {
+            (Some(size), disk) if disk.is_none_or(|disk| disk >= size) => format!(
+                "a file became larger than {} MiB ([containment] file-size); write smaller files, or have a person raise the limit",
+                mebibytes(Some(size))
+            ),
+            (_, Some(disk)) => format!(
+                "a file became larger than {} MiB ([containment] disk); write less, or have a person raise the limit",
+                mebibytes(Some(disk))
+            ),
+            _ => return None,
+        },
+        (None, _) => return None,
+    })
 }
 
 pub(crate) fn complain(what: &str) {
@@ -403,6 +433,39 @@ pub(crate) fn refused(why: &str) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_that_was_hit_is_named_with_its_value_and_setting() {
+        let limits = Limits {
+            wall_time: Some(Duration::from_secs(60)),
+            file_size: Some(5 << 20),
+            disk: Some(9 << 20),
+            ..Limits::default()
+        };
+        let outcome = |status, ended_by| Outcome {
+            status,
+            level: Level::Full,
+            ended_by,
+            repository: toolgate_sandbox::Taken::default(),
+            pins: Vec::new(),
+        };
+        let said = |limits, status, by| ended_by_limit(limits, &outcome(status, by)).unwrap_or_default();
+        let killed = Ended::Signal(9);
+        for (status, by, parts) in [
+            (killed, Some(Limit::WallTime), ["60 seconds", "[containment] seconds"]),
+            (killed, Some(Limit::Disk), ["9 MiB", "[containment] disk"]),
+            (killed, Some(Limit::Names), ["must not appear", "a person"]),
+            (Ended::Signal(25), None, ["5 MiB", "[containment] file-size"]),
+            (Ended::Code(153), None, ["5 MiB", "[containment] file-size"]),
+        ] {
+            let said = said(&limits, status, by);
+            assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        }
+        assert_eq!(said(&limits, killed, None), "");
+        assert_eq!(said(&Limits::default(), Ended::Signal(25), None), "");
+        let limits = Limits { file_size: None, ..limits };
+        assert!(said(&limits, Ended::Signal(25), None).contains("[containment] disk"));
+    }
 
     #[test]
     fn a_login_shell_is_recognized_by_its_options() {

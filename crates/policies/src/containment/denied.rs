@@ -82,6 +82,8 @@ pub(super) struct Reasons {
     main: Option<PathBuf>,
     /// The git directory that worktrees share, where this is one of them.
     shared: Option<PathBuf>,
+    /// The git directory of a plain clone.
+    clone: Option<PathBuf>,
     others: Vec<PathBuf>,
     own: Vec<PathBuf>,
 }
@@ -94,6 +96,10 @@ impl Reasons {
         Reasons {
             why,
             root: places.root.as_ref().map(physical),
+            clone: places.git.as_ref().map(physical).filter(|git| {
+                let root = places.root.as_ref().map(|root| root.physical.join(".git"));
+                main.is_none() && root.as_ref() == Some(git)
+            }),
             shared: places.git.as_ref().filter(|_| main.is_some()).map(physical),
             main,
             others: places.siblings.iter().chain(&places.agents).map(physical).collect(),
@@ -264,6 +270,12 @@ impl Containment {
             && let Ok(inside) = path.strip_prefix(shared)
         {
             return repository(inside, wanted, level, is_there);
+        }
+        if let Some(clone) = &self.reasons.clone
+            && let Ok(inside) = path.strip_prefix(clone)
+            && self.rights_at(path).0 >= Rights::Read
+        {
+            return plain_clone(inside, wanted, level);
         }
         if wanted == Wanted::Write
             && level == ContainmentLevel::Full
@@ -475,20 +487,80 @@ fn repository(inside: &Path, wanted: Wanted, level: ContainmentLevel, is_there: 
     }
     let mut names = inside.components();
     if names.next().is_some_and(|first| first.as_os_str() == "worktrees") {
+        let Some(_) = names.next() else { return None };
+        let Some(name) = names.next() else {
+            // One that is not there is to be made.
+            return (!is_there).then(|| no_worktree());
+        };
         // Which of them is this worktree's own is not known here. In each, the pointers are closed.
-        let is_pointer =
-            names.nth(1).is_some_and(|name| POINTERS.iter().any(|pointer| name.as_os_str() == *pointer));
+        let is_pointer = POINTERS.iter().any(|pointer| name.as_os_str() == *pointer);
         return is_pointer.then(|| pinned_by_git("it says where git finds the repository"));
     }
     // At level `full` git may put its lock files there. They are gone with the view.
     let is_lock = level == ContainmentLevel::Full && !is_there && inside.components().count() == 1;
-    (!is_lock).then(|| {
-        Denial::new(
-            "containment: repository",
+    (!is_lock).then(|| shared_part(inside))
+}
+
+/// A part of the repository that belongs to all worktrees, and what to do instead.
+fn shared_part(inside: &Path) -> Denial {
+    let inside = inside.strip_prefix("logs").unwrap_or(inside);
+    let is_in = |place: &str| {
+        // A lock lies beside what it locks.
+        inside.starts_with(place) || inside.to_str() == Some(&format!("{place}.lock"))
+    };
+    let (reason, instead) = if is_in("refs/stash") {
+        (
+            "all worktrees of the repository share the stash",
+            "commit it on the branch of this worktree instead (`git commit -am wip`)",
+        )
+    } else if is_in("refs/tags") {
+        (
+            "tags belong to all worktrees of the repository",
+            "run `git tag` as a call of its own, or have a person do it",
+        )
+    } else if is_in("refs/remotes") || is_in("FETCH_HEAD") {
+        (
+            "what is known of remotes belongs to all worktrees of the repository",
+            "run `git fetch` as a call of its own, and go on with what it has brought",
+        )
+    } else if is_in("config") {
+        (
+            "the configuration belongs to all worktrees of the repository, and decides what git runs",
+            "use `git -c KEY=VALUE` for one command, or have a person change it, outside of the agent",
+        )
+    } else {
+        (
             "hooks, configuration, tags, the stash and other branches belong to all worktrees of the repository",
             "commit on the branch of this worktree, or have a person do it, outside of the agent",
         )
-    })
+    };
+    Denial::new("containment: repository", reason, instead)
+}
+
+fn no_worktree() -> Denial {
+    Denial::new(
+        "containment: repository",
+        "worktrees are made and removed outside of the sandbox",
+        "use a branch, or have a person do that, outside of the agent",
+    )
+}
+
+/// The git directory of a plain clone: at level `full` what is written there is taken over afterwards, but for what would lead nowhere then.
+fn plain_clone(inside: &Path, wanted: Wanted, level: ContainmentLevel) -> Option<Denial> {
+    if wanted != Wanted::Write || level != ContainmentLevel::Full {
+        return None;
+    }
+    let outside = "a person has to do that, outside of the agent";
+    match inside.components().next()?.as_os_str().to_str()? {
+        "hooks" => Some(pinned_by_git("it decides what git runs")),
+        "modules" => Some(Denial::new(
+            "containment: repository",
+            "submodules have settings and hooks of their own, which git runs",
+            format!("{outside}: `git submodule update --init`, or a commit in a submodule"),
+        )),
+        "worktrees" => Some(no_worktree()),
+        _ => None,
+    }
 }
 
 /// What the private places say about a path.

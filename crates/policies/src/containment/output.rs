@@ -148,6 +148,53 @@ pub fn explain_denied(denied: &[DeniedInside]) -> String {
     told.join("\n")
 }
 
+/// Words of programs that found no keys, in small letters.
+const KEYLESS: &[&str] = &[
+    "permission denied (publickey",
+    "could not read username for",
+    "could not read password for",
+    "terminal prompts disabled",
+    "host key verification failed",
+];
+
+/// Words of programs that came to a limit, in small letters, by its place among the limits.
+const LIMITED: &[(usize, &[&str])] = &[
+    (1, &["resource temporarily unavailable", "cannot fork", "can't fork", "unable to fork"]),
+    (2, &["cannot allocate memory", "out of memory", "memoryerror", "bad_alloc", "memory allocation of"]),
+    (3, &["file too large", "file size limit exceeded", "efbig"]),
+];
+
+/// What a line says about keys or limits, which are no matter of a path.
+fn without_path(terms: &Containment, lower: &str) -> Option<DeniedInside> {
+    let denied = |target: &str, rule: &str, message: String| DeniedInside {
+        target: target.to_owned(),
+        wanted: Wanted::Connect,
+        rule: rule.to_owned(),
+        message,
+        setting: None,
+    };
+    if KEYLESS.iter().any(|word| lower.contains(word)) {
+        return Some(denied(
+            "keys",
+            "containment: keys",
+            "keys and credentials are not in the sandbox; run what needs them (`git push`, `git fetch`, `gh`) as a call of its own"
+                .to_owned(),
+        ));
+    }
+    let is_hit = |(at, words): &&(usize, &[&str])| {
+        terms.limits.get(*at).is_some_and(|limit| *limit > 0) && words.iter().any(|word| lower.contains(word))
+    };
+    let (at, _) = LIMITED.iter().find(is_hit)?;
+    let limit = terms.limits.get(*at)?;
+    let (what, name, less) = match at {
+        1 => (format!("the user has at most {limit} processes"), "processes", "run fewer at once"),
+        2 => (format!("a process maps at most {limit} MiB of memory"), "memory", "use less"),
+        _ => (format!("a file has at most {limit} MiB"), "file-size", "write smaller files"),
+    };
+    let message = format!("{what} in the sandbox; {less}, or have a person raise `{name}` in [containment]");
+    Some(denied(name, &format!("containment: {name}"), message))
+}
+
 /// What stands for an address that is not known.
 pub(super) const NETWORK: &str = "the network";
 
@@ -181,6 +228,9 @@ struct Look<'l> {
 impl Look<'_> {
     fn line(&self, line: &str, before: &[&str]) -> Vec<DeniedInside> {
         let lower = line.to_ascii_lowercase();
+        if let Some(denied) = without_path(self.terms, &lower) {
+            return vec![denied];
+        }
         let words =
             || WORDS.iter().filter_map(|(word, failure)| Some((find_word(&lower, word)?, *word, *failure)));
         let Some((at, word, failure)) = words().next() else { return Vec::new() };

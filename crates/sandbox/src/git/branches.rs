@@ -342,7 +342,9 @@ impl Judge {
         let seen = self.seen.get(name).cloned().flatten();
         match change {
             None => Err("its content is not the id of an object".to_owned()),
-            Some(Change::Delete) if !is_own => Err("other branches are not deleted".to_owned()),
+            Some(Change::Delete) if !is_own => {
+                Err("other branches are not deleted; run `git branch -D` as a call of its own".to_owned())
+            }
             Some(Change::Delete) if seen.as_deref() != outside => {
                 Err("it has changed outside meanwhile".to_owned())
             }
@@ -371,13 +373,18 @@ impl Judge {
     /// A branch of somebody else that the worktree has checked out.
     fn allows_forward(&self, git: &Git, name: &str, from: &str, to: &str) -> Result<(), String> {
         if self.head.as_deref() != Some(name) && self.now.as_deref() != Some(name) {
-            return Err("other branches are not changed".to_owned());
+            return Err(
+                "other branches are not changed; check it out, or make a branch of your own".to_owned()
+            );
         }
         if self.elsewhere.contains(name) {
-            return Err("another worktree has it checked out".to_owned());
+            return Err("another worktree has it checked out; commit on a branch of your own".to_owned());
         }
         if !git.is_ancestor(from, to) {
-            return Err("it is not this worktree's own, and commits on it would be lost".to_owned());
+            return Err(
+                "it is not this worktree's own, and commits on it would be lost; make a branch of your own"
+                    .to_owned(),
+            );
         }
         Ok(())
     }
@@ -392,7 +399,7 @@ impl Judge {
 }
 
 /// The branches that other worktrees of a repository use, also in the midst of a rebase.
-fn checked_out(common: &OwnedFd, repository: &Repository) -> io::Result<BTreeSet<String>> {
+pub(super) fn checked_out(common: &OwnedFd, repository: &Repository) -> io::Result<BTreeSet<String>> {
     let mut branches = BTreeSet::new();
     for (handle, _) in other_worktrees(common, repository)? {
         branches.extend(refs::checked_out(&handle));
@@ -402,8 +409,14 @@ fn checked_out(common: &OwnedFd, repository: &Repository) -> io::Result<BTreeSet
 }
 
 fn other_worktrees(common: &OwnedFd, repository: &Repository) -> io::Result<Vec<(OwnedFd, PathBuf)>> {
-    let mut all = vec![(open_directory(common, Path::new("."))?, PathBuf::new())];
-    let worktrees = open_directory(common, Path::new("worktrees"))?;
+    let mut all = Vec::new();
+    if !repository.is_plain() {
+        all.push((open_directory(common, Path::new("."))?, PathBuf::new()));
+    }
+    let worktrees = match open_directory(common, Path::new("worktrees")) {
+        Err(rustix::io::Errno::NOENT) => return Ok(all),
+        worktrees => worktrees?,
+    };
     for name in names_in(&worktrees, MOST_OWN)? {
         if Some(name.as_os_str()) != repository.own.file_name()
             && let Ok(handle) = open_directory(&worktrees, Path::new(&name))

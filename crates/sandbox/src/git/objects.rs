@@ -41,7 +41,7 @@ pub(super) fn take_over(
     clears: bool,
     taken: &mut Taken,
 ) {
-    let mut import = Import { from, to, format, clears, inflated: 0, count: 0, taken };
+    let mut import = Import { from, to, format, clears, inflated: 0, count: 0, deleted: 0, taken };
     let names = match names_in(from, 4096) {
         Ok(names) => names,
         Err(error) => return import.taken.refuse("objects", error),
@@ -59,6 +59,10 @@ pub(super) fn take_over(
         }
     }
     import.alternates();
+    if import.deleted > 0 {
+        let why = "what was deleted inside is still there: history is never deleted by a contained command";
+        import.taken.refuse("objects", why);
+    }
 }
 
 struct Import<'i> {
@@ -68,6 +72,8 @@ struct Import<'i> {
     clears: bool,
     inflated: u64,
     count: usize,
+    /// How much was deleted in the layer. Git tidies up by the hundred, so that is told once.
+    deleted: usize,
     taken: &'i mut Taken,
 }
 
@@ -94,7 +100,8 @@ impl Import<'_> {
         match kind_at(self.from, Path::new(prefix)) {
             Ok(Some(FileType::Directory)) => {}
             Ok(Some(kind)) if is_whiteout(kind) => {
-                return self.taken.refuse(&here, "objects that others share are not deleted");
+                self.deleted += 1;
+                return;
             }
             Ok(_) => {
                 self.taken.refuse(&here, "it is not a directory");
@@ -123,7 +130,7 @@ impl Import<'_> {
             let path = Path::new(prefix).join(text);
             match kind_at(&from, Path::new(text)) {
                 Ok(Some(kind)) if is_whiteout(kind) => {
-                    self.taken.refuse(&what, "objects that others share are not deleted");
+                    self.deleted += 1;
                     continue;
                 }
                 Ok(Some(_)) => {}
@@ -195,7 +202,7 @@ impl Import<'_> {
             let what = format!("objects/pack/{}", name.display());
             match kind_at(&from, path) {
                 Ok(Some(kind)) if is_whiteout(kind) => {
-                    self.taken.refuse(&what, "objects that others share are not deleted");
+                    self.deleted += 1;
                     continue;
                 }
                 _ => {}

@@ -116,6 +116,34 @@ impl Git {
         self.ask(&["rev-list", "--objects", "--quiet", "--stdin"], &input).map(drop)
     }
 
+    /// Whether everything that these need is in the repository, looking no further than at its references.
+    pub(super) fn are_whole<'i>(&self, ids: impl Iterator<Item = &'i str>) -> io::Result<()> {
+        let ids = ids.fold(String::new(), |text, id| text + id + "\n");
+        if ids.is_empty() {
+            return Ok(());
+        }
+        self.ask(&["rev-list", "--objects", "--quiet", "--stdin", "--not", "--all"], &ids).map(drop)
+    }
+
+    /// The settings in a text, in their order: each key in its plain form, with its value.
+    pub(super) fn settings_in(&self, text: &str) -> io::Result<Vec<(String, String)>> {
+        let text = self.ask(&["config", "--file", "-", "--no-includes", "--list", "-z"], text)?;
+        let pairs = text.split('\0').filter(|pair| !pair.is_empty());
+        let pairs = pairs.map(|pair| pair.split_once('\n').unwrap_or((pair, "")));
+        Ok(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
+    }
+
+    /// Has a key of the repository's settings have these values and no others.
+    pub(super) fn set_setting(&self, key: &str, values: &[&str]) -> io::Result<()> {
+        let file = self.common.join("config");
+        let file = file.to_str().ok_or_else(|| io::Error::other("its path is not text"))?;
+        // Fails where there is nothing to take away.
+        let _ = self.ask(&["config", "--file", file, "--unset-all", key], "");
+        values
+            .iter()
+            .try_for_each(|value| self.ask(&["config", "--file", file, "--add", key, value], "").map(drop))
+    }
+
     /// Whether `older` is in the history of `newer`.
     pub(super) fn is_ancestor(&self, older: &str, newer: &str) -> bool {
         self.ask(&["merge-base", "--is-ancestor", older, newer], "").is_ok()
@@ -135,7 +163,12 @@ impl Git {
 
     /// Deletes a branch with all that belongs to it, if it has this value.
     pub(super) fn delete_branch(&self, name: &str, value: &str) -> io::Result<()> {
-        self.ask(&["update-ref", "--no-deref", "-d", &format!("refs/heads/{name}"), value], "").map(drop)
+        self.delete_reference(&format!("refs/heads/{name}"), value)
+    }
+
+    /// Deletes a reference with all that belongs to it, if it has this value.
+    pub(super) fn delete_reference(&self, name: &str, value: &str) -> io::Result<()> {
+        self.ask(&["update-ref", "--no-deref", "-d", name, value], "").map(drop)
     }
 
     /// Stores what is in a pack that the command has made, if all of it is sound.

@@ -11,7 +11,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, openat, readlinkat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, fgetxattr, mkdirat, openat, readlinkat, renameat, unlinkat,
+};
 use rustix::io::Errno;
 
 use super::Format;
@@ -91,11 +93,31 @@ pub(super) struct Listed {
     pub(super) gone: BTreeSet<String>,
     /// Entries that cannot be branches, as paths below the directory.
     pub(super) strange: BTreeSet<PathBuf>,
+    /// Directories that an overlay says were made anew: nothing shows through them.
+    pub(super) anew: BTreeSet<String>,
+}
+
+impl Listed {
+    pub(super) fn nothing() -> Listed {
+        Listed {
+            values: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            strange: BTreeSet::new(),
+            anew: BTreeSet::new(),
+        }
+    }
+
+    /// Whether what is at a name below the overlay is not seen through it.
+    pub(super) fn hides(&self, name: &str) -> bool {
+        let mut above = Path::new(name).ancestors().filter_map(Path::to_str);
+        self.gone.contains(name)
+            || above.any(|above| above != name && (self.gone.contains(above) || self.anew.contains(above)))
+    }
 }
 
 /// Lists the branches in a directory whose own name among the branches is `here`, empty for `refs/heads` itself.
 pub(super) fn list(directory: &OwnedFd, here: &str, format: Format) -> io::Result<Listed> {
-    let mut listed = Listed { values: BTreeMap::new(), gone: BTreeSet::new(), strange: BTreeSet::new() };
+    let mut listed = Listed::nothing();
     walk(directory, Path::new(here), 0, format, &mut listed)?;
     Ok(listed)
 }
@@ -125,6 +147,9 @@ fn walk(
         match kind {
             FileType::Directory => {
                 let below = open_directory(directory, path)?;
+                if is_anew(&below) {
+                    listed.anew.insert(name);
+                }
                 walk(&below, &full, depth + 1, format, listed)?;
             }
             FileType::RegularFile => match read_seen_file(directory, path, LARGEST_REF) {
@@ -150,30 +175,51 @@ fn walk(
     Ok(())
 }
 
+/// Whether an overlay says that this directory was made anew, after one that was there before was removed.
+pub(super) fn is_anew(directory: &OwnedFd) -> bool {
+    let mut value = [0; 8];
+    let length = fgetxattr(directory, "user.overlay.opaque", value.as_mut_slice()).unwrap_or(0);
+    value.get(..length).is_some_and(|value| value == b"y")
+}
+
 /// The branches of a repository.
 pub(super) struct Refs<'r> {
     common: &'r OwnedFd,
     format: Format,
+    /// Where they lie, and where their logs do.
+    place: &'static str,
+    logs: &'static str,
 }
 
 impl Refs<'_> {
     pub(super) fn of(common: &OwnedFd, format: Format) -> Refs<'_> {
-        Refs { common, format }
+        Refs { common, format, place: HEADS, logs: LOGS }
+    }
+
+    /// All references, not branches alone: their names begin with `heads/`, `tags/` and so on.
+    pub(super) fn all(common: &OwnedFd, format: Format) -> Refs<'_> {
+        Refs { common, format, place: "refs", logs: "logs/refs" }
     }
 
     /// All branches in `packed-refs`.
     pub(super) fn packed(&self) -> io::Result<BTreeMap<String, String>> {
-        let text = read_file(self.common, Path::new("packed-refs"), LARGEST_PACKED)?.unwrap_or_default();
+        self.packed_in(self.common)
+    }
+
+    /// All branches in the `packed-refs` of a directory.
+    pub(super) fn packed_in(&self, directory: &OwnedFd) -> io::Result<BTreeMap<String, String>> {
+        let text = read_file(directory, Path::new("packed-refs"), LARGEST_PACKED)?.unwrap_or_default();
         let lines = text.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
         let pairs = lines.filter_map(|line| line.split_once(' '));
-        let branches = pairs.filter_map(|(id, name)| Some((name.strip_prefix("refs/heads/")?, id)));
-        let sound = branches.filter(|(_, id)| self.format.is_id(id));
-        Ok(sound.map(|(name, id)| (name.to_owned(), id.to_owned())).collect())
+        let below = |name: &'_ str| name.strip_prefix(self.place)?.strip_prefix('/').map(str::to_owned);
+        let branches = pairs.filter_map(|(id, name)| Some((below(name)?, id)));
+        let sound = branches.filter(|(name, id)| self.format.is_id(id) && is_branch_name(name));
+        Ok(sound.map(|(name, id)| (name, id.to_owned())).collect())
     }
 
     /// The value of a branch in a file of its own.
     pub(super) fn loose(&self, name: &str) -> Option<Value> {
-        match read_file(self.common, &Path::new(HEADS).join(name), LARGEST_REF) {
+        match read_file(self.common, &Path::new(self.place).join(name), LARGEST_REF) {
             Ok(text) => text.map(|text| value(&text, self.format)),
             // A directory of branches has this name.
             Err(_) if self.is_directory(name) => None,
@@ -184,7 +230,7 @@ impl Refs<'_> {
     /// Of these branches, those that have files of their own.
     pub(super) fn listed<'n>(&self, names: impl Iterator<Item = &'n String>) -> Listed {
         let values = names.filter_map(|name| Some((name.clone(), self.loose(name)?))).collect();
-        Listed { values, gone: BTreeSet::new(), strange: BTreeSet::new() }
+        Listed { values, ..Listed::nothing() }
     }
 
     /// The value of a branch, `None` where there is none.
@@ -196,7 +242,7 @@ impl Refs<'_> {
     }
 
     fn is_directory(&self, name: &str) -> bool {
-        matches!(kind_at(self.common, &Path::new(HEADS).join(name)), Ok(Some(FileType::Directory)))
+        matches!(kind_at(self.common, &Path::new(self.place).join(name)), Ok(Some(FileType::Directory)))
     }
 
     /// The id that a branch has, `None` where there is no such branch.
@@ -213,10 +259,10 @@ impl Refs<'_> {
         if from.is_none() {
             self.refuse_conflict(name)?;
         }
-        let path = Path::new(HEADS).join(name);
+        let path = Path::new(self.place).join(name);
         let lock = Lock::take(self.common, &path)?;
         if self.id(name)?.as_deref() != from {
-            return Err(io::Error::other("the branch has changed outside meanwhile"));
+            return Err(io::Error::other("it has changed outside meanwhile"));
         }
         lock.write(format!("{to}\n").as_bytes())?;
         self.log(name, log)?;
@@ -225,7 +271,7 @@ impl Refs<'_> {
 
     /// Has a branch be what it was, if it is still what a command with rights on its directory has made of it.
     pub(super) fn put_back(&self, name: &str, now: Option<&Value>, before: &[u8]) -> io::Result<()> {
-        let path = Path::new(HEADS).join(name);
+        let path = Path::new(self.place).join(name);
         let lock = Lock::take(self.common, &path)?;
         if self.loose(name).as_ref() != now {
             return Err(io::Error::other("it has changed again meanwhile"));
@@ -244,12 +290,20 @@ impl Refs<'_> {
         }
     }
 
+    /// Has a reference be the name of another one.
+    pub(super) fn set_other(&self, name: &str, text: &[u8]) -> io::Result<()> {
+        let path = Path::new(self.place).join(name);
+        let lock = Lock::take(self.common, &path)?;
+        lock.write(text)?;
+        lock.rename(&path)
+    }
+
     /// Adds lines to the reflog of a branch.
     fn log(&self, name: &str, lines: &[String]) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());
         }
-        let path = Path::new(LOGS).join(name);
+        let path = Path::new(self.logs).join(name);
         let (above, file) = directory_for(self.common, &path)?;
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut log = fs::File::from(openat(&above, &file, flags, Mode::from_raw_mode(0o666))?);
@@ -266,7 +320,7 @@ impl Refs<'_> {
     ) -> Option<Vec<String>> {
         let text = read_file(logs, Path::new(name), LARGEST_LOG).ok()??;
         let before =
-            read_file(self.common, &Path::new(LOGS).join(name), LARGEST_LOG).ok()?.unwrap_or_default();
+            read_file(self.common, &Path::new(self.logs).join(name), LARGEST_LOG).ok()?.unwrap_or_default();
         let added = String::from_utf8(text.strip_prefix(before.as_slice())?.to_vec()).ok()?;
         let lines: Vec<String> = added.lines().map(str::to_owned).collect();
         let nothing = self.format.zeros();
@@ -308,7 +362,7 @@ pub(super) fn ids_of_line(line: &str, format: Format) -> Option<(&str, &str)> {
 /// The directory that a path below `common` lies in, made where there is none, and the last name.
 fn directory_for(common: &OwnedFd, path: &Path) -> io::Result<(OwnedFd, OsString)> {
     let name = path.file_name().ok_or_else(|| io::Error::other("a path without a name"))?;
-    let above = path.parent().unwrap_or(Path::new("."));
+    let above = path.parent().filter(|above| *above != Path::new("")).unwrap_or(Path::new("."));
     make_directories(common, above)?;
     Ok((open_directory(common, above)?, name.to_owned()))
 }
@@ -326,8 +380,8 @@ pub(super) fn make_directories(common: &OwnedFd, path: &Path) -> io::Result<()> 
     Ok(())
 }
 
-/// A branch that is locked. The lock goes with this value.
-struct Lock {
+/// A branch, or another file that git writes so, that is locked. The lock goes with this value.
+pub(super) struct Lock {
     above: OwnedFd,
     name: OsString,
     file: fs::File,
@@ -335,7 +389,7 @@ struct Lock {
 }
 
 impl Lock {
-    fn take(common: &OwnedFd, path: &Path) -> io::Result<Lock> {
+    pub(super) fn take(common: &OwnedFd, path: &Path) -> io::Result<Lock> {
         let (above, file) = directory_for(common, path)?;
         let mut name = file;
         name.push(".lock");
@@ -347,18 +401,18 @@ impl Lock {
                 Err(Errno::EXIST) if start.elapsed() < LOCK_PATIENCE => {
                     std::thread::sleep(Duration::from_millis(10));
                 }
-                Err(Errno::EXIST) => return Err(io::Error::other("somebody else has locked the branch")),
+                Err(Errno::EXIST) => return Err(io::Error::other("somebody else has locked it")),
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    fn write(&self, text: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&self, text: &[u8]) -> io::Result<()> {
         (&self.file).write_all(text)?;
         self.file.sync_data()
     }
 
-    fn rename(&self, path: &Path) -> io::Result<()> {
+    pub(super) fn rename(&self, path: &Path) -> io::Result<()> {
         let Some(name) = path.file_name() else { return Ok(()) };
         let renamed = match renameat(&self.above, &self.name, &self.above, name) {
             // A directory that is left over from branches that are gone.

@@ -3,7 +3,9 @@
 #![cfg(test)]
 
 mod attacks;
+mod clone;
 mod escapes;
+mod limits;
 mod pins;
 mod refused;
 mod together;

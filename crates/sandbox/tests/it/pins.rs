@@ -93,3 +93,60 @@ fn the_files_that_pins_led_to_are_not_touched() {
         assert!(!world.path("below").exists());
     });
 }
+
+#[test]
+fn what_appears_is_moved_away_while_the_command_runs() {
+    at_each_level(|world| {
+        prepare(world);
+        for (made, path) in [
+            ("echo evil > .mcp.json", ".mcp.json"),
+            ("echo evil > x; mv x .mcp.json", ".mcp.json"),
+            ("ln -s elsewhere/text linked", "linked"),
+            ("mkdir new; echo evil > new/below", "new/below"),
+            ("mkdir other; echo evil > other/below; rm -rf new; mv other new", "new/below"),
+            ("rm -rf new; ln -s elsewhere new; echo evil > elsewhere/below", "new/below"),
+        ] {
+            // Within two seconds on a machine that has much to do; some microseconds otherwise.
+            let script = format!(
+                "{made}; for n in $(seq 200); do test -e {path} || test -L {path} || {{ echo gone; exit; }}; sleep 0.01; done"
+            );
+            let done = world.with_pins(&PINS, &script);
+            assert!(done.output.contains("gone"), "{}: {made}: {done:?}", world.level);
+            assert!(
+                done.report.contains("must not appear; it was moved away"),
+                "{}: {made}: {done:?}",
+                world.level
+            );
+            world.outside("w", "rm -rf new other elsewhere/below");
+        }
+        // The control: a name that is not pinned stays.
+        let done = world.with_pins(&PINS, "echo kept > .mcp.json.txt; sleep 0.2; cat .mcp.json.txt").ok();
+        assert!(done.output.contains("kept") && !done.report.contains("pin:"), "{done:?}");
+    });
+}
+
+#[test]
+fn a_command_that_does_not_stop_making_a_pinned_name_is_ended() {
+    at_each_level(|world| {
+        prepare(world);
+        let done = world.with_pins(&PINS, "while :; do echo evil > .mcp.json; done");
+        assert!(done.report.contains("ended by: Names"), "{}: {done:?}", world.level);
+        is_as_before(world, "again and again");
+    });
+}
+
+#[test]
+fn a_background_job_makes_no_pinned_name_at_level_full() {
+    at_each_level(|world| {
+        prepare(world);
+        let script =
+            "(sleep 1; echo evil > .mcp.json; mkdir new; echo evil > new/below; sleep 2) > /dev/null 2>&1 &";
+        world.with_pins(&PINS, script).ok();
+        std::thread::sleep(std::time::Duration::from_millis(2200));
+        let is_there = |path: &str| world.path("w").join(path).exists();
+        // At level landlock nobody stays to look.
+        let expected = world.level == "landlock";
+        assert_eq!((is_there(".mcp.json"), is_there("new/below")), (expected, expected), "{}", world.level);
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+    });
+}

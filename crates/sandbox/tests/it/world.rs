@@ -162,14 +162,29 @@ impl World {
         done(&output, &report)
     }
 
+    /// Runs a script contained in `w`, under these limits.
+    pub(crate) fn with_limits(&self, limits: &[&str], script: &str) -> Done {
+        let report = self.path("report-w");
+        let _ = fs::remove_file(&report);
+        let mut command = self.command(&contain());
+        command.args(limits).arg("--report").arg(&report).arg(self.level);
+        command.args([self.path("w"), self.path("private-w")]).args(["sh", "-c", script]);
+        done(&command.output().unwrap(), &report)
+    }
+
     fn start_with(&self, worktree: &str, script: &str, report: &Path, pins: &[&str]) -> Child {
         let mut command = self.command(&contain());
         for pin in pins {
             command.arg("--pin").arg(self.path(worktree).join(pin));
         }
+        // `r` is a plain clone: its `.git` is the repository.
+        let own = match worktree {
+            "r" => self.common(),
+            linked => self.common().join("worktrees").join(linked),
+        };
         command
             .arg("--repository")
-            .args([self.common(), self.common().join("worktrees").join(worktree)])
+            .args([self.common(), own])
             .arg("--report")
             .arg(report)
             .arg(self.level)

@@ -1,0 +1,132 @@
+//! What a command may use up: limits that the kernel keeps, and the disk, which nobody keeps for an ordinary user.
+//!
+//! The disk is looked at a few times a second. While the file systems that a command writes to have grown by less than the limit, it
+//! cannot have written more. Past that, what it has written is added up: files in its places that were made or changed since it began.
+//! So a file that was there before and was only changed counts whole, and what was written between two looks is past the limit.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::statvfs;
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use crate::compiled::CompiledPlan;
+use crate::plan::{Limits, Rights};
+
+/// So often the disk is looked at.
+pub(crate) const INTERVAL: Duration = Duration::from_millis(200);
+/// More entries than this are not added up.
+const MOST_ENTRIES: usize = 2_000_000;
+/// Times of files come from a clock that ticks.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Which limit has ended a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// It ran too long.
+    WallTime,
+    /// It wrote too much.
+    Disk,
+    /// It made a name that must not appear, again and again.
+    Names,
+}
+
+/// Sets the limits that the kernel keeps, for this process and what it becomes.
+pub(crate) fn set(limits: &Limits) -> io::Result<()> {
+    // One file is never larger than all of them.
+    let file_size = limits.file_size.into_iter().chain(limits.disk).min();
+    for (resource, most) in [
+        (Resource::Nproc, limits.processes),
+        (Resource::As, limits.memory),
+        (Resource::Fsize, file_size),
+        // What a program leaves when it crashes may hold what it has read.
+        (Resource::Core, Some(0)),
+    ] {
+        if let Some(most) = most {
+            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        }
+    }
+    Ok(())
+}
+
+/// Looks at what a command has written.
+pub(crate) struct Meter {
+    most: u64,
+    places: Vec<PathBuf>,
+    /// One place of each file system, and how much of it was in use.
+    systems: Vec<(PathBuf, u64)>,
+    begun: SystemTime,
+    /// What is added up only when the file systems have grown by more than this.
+    looks_at: u64,
+}
+
+impl Meter {
+    /// `None`: there is no limit.
+    pub(crate) fn of(plan: &CompiledPlan) -> Option<Meter> {
+        let most = plan.limits.disk?;
+        let written = plan.grants.iter().filter(|grant| grant.rights == Rights::Write);
+        let mut places: Vec<PathBuf> = written.map(|grant| grant.path.clone()).collect();
+        places.push(plan.private.clone());
+        places.sort();
+        // What lies in another place is added up with it.
+        places.dedup_by(|later, earlier| later.starts_with(&*earlier));
+        let (mut known, mut systems) = (Vec::new(), Vec::new());
+        for place in &places {
+            if let (Ok(found), Some(used)) = (fs::metadata(place), used(place))
+                && !known.contains(&found.dev())
+            {
+                known.push(found.dev());
+                systems.push((place.clone(), used));
+            }
+        }
+        let begun = SystemTime::now().checked_sub(TICK).unwrap_or(SystemTime::UNIX_EPOCH);
+        Some(Meter { most, places, systems, begun, looks_at: most })
+    }
+
+    /// Whether more was written than may be.
+    pub(crate) fn is_over(&mut self) -> bool {
+        let grown = |(place, before): &(PathBuf, u64)| used(place).unwrap_or(0).saturating_sub(*before);
+        let grown: u64 = self.systems.iter().map(grown).sum();
+        if grown < self.looks_at {
+            return false;
+        }
+        let mut left = MOST_ENTRIES;
+        let written: u64 = self.places.iter().map(|place| self.written_below(place, &mut left)).sum();
+        // Others write too. It is added up again when it can have come to the limit.
+        self.looks_at = grown.saturating_add(self.most.saturating_sub(written).max(1));
+        written > self.most
+    }
+
+    fn written_below(&self, place: &Path, left: &mut usize) -> u64 {
+        let Ok(entries) = fs::read_dir(place) else { return 0 };
+        let mut sum: u64 = 0;
+        for entry in entries.flatten() {
+            if *left == 0 {
+                break;
+            }
+            *left -= 1;
+            // Of the entry itself: no link is followed.
+            let Ok(found) = entry.metadata() else { continue };
+            if found.is_dir() {
+                sum = sum.saturating_add(self.written_below(&entry.path(), left));
+            } else if changed(&found).is_some_and(|changed| changed >= self.begun) {
+                sum = sum.saturating_add(found.blocks().saturating_mul(512));
+            }
+        }
+        sum
+    }
+}
+
+fn used(place: &Path) -> Option<u64> {
+    let found = statvfs(place).ok()?;
+    Some(found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize))
+}
+
+fn changed(found: &fs::Metadata) -> Option<SystemTime> {
+    let seconds = u64::try_from(found.ctime()).ok()?;
+    let nanoseconds = u32::try_from(found.ctime_nsec()).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds))
+}

@@ -1,0 +1,53 @@
+//! What a command may use up, and what is said when it has.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::world::at_each_level;
+
+#[test]
+fn a_command_that_writes_too_much_is_ended() {
+    at_each_level(|world| {
+        fs::write(world.path("w/large"), vec![1; 30 << 20]).unwrap();
+        let limit = ["--disk", "20000000"];
+        // What was there before does not count, and what is under the limit does no harm.
+        let done = world
+            .with_limits(&limit, "head -c 5000000 /dev/zero > small; sleep 0.5; cat large > /dev/null")
+            .ok();
+        assert!(!done.report.contains("ended by"), "{done:?}");
+        for script in [
+            "for n in $(seq 100); do head -c 4000000 /dev/urandom > part-$n; sleep 0.02; done; echo late",
+            "for n in $(seq 100); do head -c 4000000 /dev/urandom > $TMPDIR/part-$n; sleep 0.02; done; echo late",
+        ] {
+            let done = world.with_limits(&limit, script);
+            assert!(done.report.contains("ended by: Disk"), "{}: {script}: {done:?}", world.level);
+            assert!(!done.output.contains("late"), "{done:?}");
+            let parts = || fs::read_dir(world.path("w")).unwrap().flatten();
+            parts().filter(|entry| entry.file_name().to_string_lossy().starts_with("part")).for_each(
+                |entry| {
+                    fs::remove_file(entry.path()).unwrap();
+                },
+            );
+            let _ = fs::remove_dir_all(world.path("private-w/tmp"));
+        }
+        // One file is never larger than all of them.
+        let done = world.with_limits(&limit, "head -c 30000000 /dev/zero > one; stat -c %s one");
+        assert!(
+            done.output.contains("20000000") || done.report.contains("ended by: Disk"),
+            "{}: {done:?}",
+            world.level
+        );
+    });
+}
+
+#[test]
+fn a_command_that_runs_too_long_is_ended() {
+    at_each_level(|world| {
+        let begun = Instant::now();
+        let done = world.with_limits(&["--seconds", "1"], "sleep 30; echo late");
+        assert!(done.report.contains("ended by: WallTime"), "{}: {done:?}", world.level);
+        assert!(begun.elapsed() < Duration::from_secs(20) && !done.output.contains("late"));
+        let done = world.with_limits(&["--seconds", "60"], "echo early").ok();
+        assert!(!done.report.contains("ended by"), "{done:?}");
+    });
+}
