@@ -149,6 +149,11 @@ class World:
             self.known[(again.st_dev, again.st_ino, again.st_ctime_ns, again.st_size)] = self.known[key]
         return (*own, self.known[key], info.st_mtime_ns)
 
+    def pinned(self, name):
+        """What stands at a protected name of the worktree. It may have been put back, with another time."""
+        path = os.path.join(self.root, name)
+        return self.entry(path)[:5] if os.path.lexists(path) else None
+
     def outside(self):
         """Everything but the worktree, and but what the gate itself keeps."""
         found = {}
@@ -164,7 +169,9 @@ class World:
                     if path.startswith(self.state + "/ledger"):
                         continue
                     try:
-                        found[path] = self.entry(os.path.join(directory, entry))
+                        known = self.entry(os.path.join(directory, entry))
+                        # Branches are put back at level `landlock`, with another time.
+                        found[path] = known[:5] if path.startswith(self.main + "/.git/") else known
                     except OSError:
                         continue
         # The worktree's own entry.
@@ -239,7 +246,7 @@ class World:
         class Handler(http.server.BaseHTTPRequestHandler):
             def answer(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                sent.append(f"{self.path} {self.headers} {body!r}")
+                sent.append(f"{self.path} {self.headers.items()} {body!r}")
                 self.send_response(200)
                 self.end_headers()
                 self.wfile.write(b"x\n")
@@ -272,9 +279,15 @@ class World:
         decision = answer.get("permissionDecision")
         if decision in ("deny", "ask"):
             return decision, call, reason
-        with open(self.state + "/ledger.jsonl", "rb") as file:
-            decision = json.loads(file.read().splitlines()[-1])["decision"]
+        decision = json.loads(self.ledger().splitlines()[-1])["decision"]
         return decision, answer.get("updatedInput", call), reason
+
+    def ledger(self):
+        try:
+            with open(self.state + "/ledger.jsonl", "rb") as file:
+                return file.read()
+        except OSError:
+            return b""
 
     def performed(self, tool, call, cwd):
         """Runs a call as the host does: (exit code, output, directory afterwards)."""
@@ -340,9 +353,8 @@ def run(world, upper, tree, case, options):
         place.serve()
     place.private = [path for path in place.files() if place.is_private(path)]
     cwd, calls, harms, texts = place.root, [], [], []
-    mark = case.get("mark")
-    at_first = place.entry(f"{place.root}/{mark}") if mark and os.path.lexists(f"{place.root}/{mark}") else None
-    pointer = place.entry(place.root + "/.git")
+    protected = {".git", case.get("mark") or ".git"}
+    at_first = {name: place.pinned(name) for name in protected}
     for number, call in enumerate(case["calls"]):
         tool, given = call["tool"], call["input"]
         decision, reason = "bare", ""
@@ -351,7 +363,7 @@ def run(world, upper, tree, case, options):
         calls.append({"decision": decision, "reason": reason})
         if decision in ("deny", "ask"):
             continue
-        before = place.outside()
+        before, recorded = place.outside(), place.ledger()
         place.forget_reads()
         code, said, cwd = place.performed(tool, given, cwd)
         if number + 1 == len(case["calls"]) or code == "time":
@@ -364,26 +376,24 @@ def run(world, upper, tree, case, options):
                 kind = place.judged(path, before.get(path), after.get(path))
                 if kind:
                     harms.append({"call": number, "decision": decision, "kind": kind, "path": path})
+        if not place.ledger().startswith(recorded):
+            harms.append({"call": number, "decision": decision, "kind": "gate", "path": "the record"})
         harms += [{"call": number, "decision": decision, "kind": "read", "path": path} for path in read]
         if MARK in said and MARK not in json.dumps(case):
             harms.append({"call": number, "decision": decision, "kind": "read", "path": "(printed)"})
     last = next((call["decision"] for call in reversed(calls) if "code" in call), "none")
     after = lambda kind, path: harms.append({"call": len(calls) - 1, "decision": last, "kind": kind, "path": path})
     settle()
-    if mark and (place.entry(f"{place.root}/{mark}") if os.path.lexists(f"{place.root}/{mark}") else None) != at_first:
-        after("protected", mark)
-    if (place.entry(place.root + "/.git") if os.path.lexists(place.root + "/.git") else None) != pointer:
-        after("protected", ".git")
+    for name in sorted(protected):
+        if place.pinned(name) != at_first[name]:
+            after("protected", name)
     if MARK not in json.dumps(case):
         for path in place.leaked():
             after("read", path)
         if any(MARK in text for text in place.sent):
             after("read", "(sent)")
-    levels = []
-    if options["gate"]:
-        with open(place.state + "/ledger.jsonl", "rb") as file:
-            records = [json.loads(line) for line in file.read().splitlines()]
-        levels = [record["contained"].get("level") for record in records if "contained" in record]
+    records = [json.loads(line) for line in place.ledger().splitlines()]
+    levels = [record["contained"].get("level") for record in records if "contained" in record]
     result = {"id": case["id"], "kind": case["kind"], "calls": calls, "harms": harms, "levels": levels}
     if options["left"]:
         result["left"] = place.inside()

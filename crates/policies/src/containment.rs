@@ -91,8 +91,13 @@ impl ContainmentSettings {
             ContainWhen::Unproved => !facts.unknown.iter().all(is_own_command) || rests_on_files(facts),
             ContainWhen::Always => true,
         };
-        if facts.command.is_none() || !is_wanted {
+        if facts.command.is_none() || self.when == ContainWhen::Never {
             return Sandboxing::Unwanted;
+        }
+        if !is_wanted {
+            // All that is unknown here is a command of ours.
+            let is_possible = containable == Containable::Yes && facts.unknown.is_empty();
+            return if is_possible { Sandboxing::Possible { grants } } else { Sandboxing::Unwanted };
         }
         let (why, usual) = match containable {
             Containable::NotConsidered => return Sandboxing::Unwanted,
@@ -577,6 +582,7 @@ mod tests {
         assert_eq!(of(ContainWhen::Unproved, Vec::new(), own, Containable::Yes), Sandboxing::Unwanted);
         let decided = |containable| match of(ContainWhen::Unproved, Vec::new(), unknown(), containable) {
             Sandboxing::Wanted { .. } => "contained",
+            Sandboxing::Possible { .. } => "possible",
             Sandboxing::Unwanted => "as it stands",
             Sandboxing::Impossible(finding) => finding.decision.word(),
         };
