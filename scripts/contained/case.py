@@ -175,7 +175,7 @@ class World:
                     except OSError:
                         continue
         # The worktree's own entry.
-        found[self.root] = self.entry(self.root)[:2] if os.path.lexists(self.root) else None
+        found[self.root] = self.entry(self.root)[:1] if os.path.lexists(self.root) else None
         return found
 
     def inside(self):

@@ -468,7 +468,9 @@ impl Ruleset<'_> {
             // What another layer has contained need not be understood.
             Sandboxing::Unwanted if is_contained => true,
             Sandboxing::Possible { grants } if is_contained => *grants,
-            Sandboxing::Unwanted | Sandboxing::Possible { .. } => layer.grants && layer.facts.unknown.is_empty(),
+            Sandboxing::Unwanted | Sandboxing::Possible { .. } => {
+                layer.grants && layer.facts.unknown.is_empty()
+            }
             Sandboxing::Impossible(_) => false,
         };
         let granted = decision.may_run() && layers.iter().all(vouches);

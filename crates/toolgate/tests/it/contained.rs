@@ -84,15 +84,17 @@ impl Escape {
             skipped(&format!("{}: needs {:?}", self.name, self.needs));
             return None;
         }
-        if self.gone(&bare, None).is_empty() {
-            return Some("does no harm without the gate, so that it shows nothing".to_owned());
+        match (self.gone(&bare, None), self.gone(&Place::new(), Some(level))) {
+            (Err(error), _) | (_, Err(error)) => Some(error),
+            (Ok(bare), _) if bare.is_empty() => {
+                Some("does no harm without the gate, so that it shows nothing".to_owned())
+            }
+            (_, Ok(harm)) => (!harm.is_empty()).then(|| format!("did harm in the sandbox: {harm:?}")),
         }
-        let harm = self.gone(&Place::new(), Some(level));
-        (!harm.is_empty()).then(|| format!("did harm in the sandbox: {harm:?}"))
     }
 
     /// Goes it, in the sandbox if a level is given, and says what harm was done.
-    fn gone(&self, place: &Place, level: Option<&str>) -> Vec<String> {
+    fn gone(&self, place: &Place, level: Option<&str>) -> Result<Vec<String>, String> {
         let filled = |text: &str| text.replace("{top}", place.machine.path("").to_str().unwrap());
         for (path, text) in &self.files {
             write(&place.alpha.join(path), text);
@@ -104,21 +106,22 @@ impl Escape {
         let texts: Vec<String> = match level {
             None => calls.iter().map(|call| filled(call)).collect(),
             // What the hook itself writes is no harm, so it is asked before the look at the disk.
-            Some(_) => calls.iter().map(|call| place.contained(&filled(call))).collect(),
+            Some(_) => calls.iter().map(|call| place.contained(&filled(call))).collect::<Result<_, _>>()?,
         };
         let before = place.outside();
         let printed: String = texts.iter().map(|text| place.run(text)).collect();
         thread::sleep(LATE);
         let after = place.outside();
-        if let Some(level) = level {
-            let levels = place.levels();
-            assert_eq!(levels, vec![level.to_owned(); texts.len()], "{}: {printed}", self.name);
+        if let Some(level) = level
+            && place.levels() != vec![level; texts.len()]
+        {
+            return Err(format!("did not run at level {level}: {:?}: {printed}", place.levels()));
         }
         let changed = before.keys().chain(after.keys()).filter(|path| before.get(*path) != after.get(*path));
         let mut harm: Vec<String> = changed.map(|path| path.display().to_string()).collect();
         harm.extend(printed.contains(CANARY).then(|| format!("printed: {printed}")));
         harm.extend(place.brought_in());
-        harm
+        Ok(harm)
     }
 }
 
@@ -171,12 +174,12 @@ impl Place {
         if full.run("").status.success() { "full" } else { "landlock" }
     }
 
-    /// What the host would run in place of a command. Panics where it is not contained: then nothing would be shown.
-    fn contained(&self, command: &str) -> String {
+    /// What the host would run in place of a command. One that is stopped shows nothing of the sandbox.
+    fn contained(&self, command: &str) -> Result<String, String> {
         let session = self.machine.session("s-1", &self.alpha);
         match session.call("Bash", &json!({ "command": command })) {
-            Said::Rewrite(input) => input["command"].as_str().unwrap().to_owned(),
-            other => panic!("{command}: {other:?}"),
+            Said::Rewrite(input) => Ok(input["command"].as_str().unwrap().to_owned()),
+            other => Err(format!("{command}: {other:?}")),
         }
     }
 
