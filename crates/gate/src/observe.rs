@@ -149,6 +149,7 @@ impl<'a> View<'a> {
         let alias_of_own =
             access.changes() && place.as_ref().is_ok_and(|place| is_alias_of_own(world, places, place));
         let foreign = place.as_ref().is_ok_and(|place| self.is_foreign(access, target.reach, place));
+        let nowhere = place.as_ref().is_ok_and(|place| is_nowhere(world, place));
         let holds_secret = !access.changes() && place.as_ref().is_ok_and(|place| has_secret(world, place));
         let text = match target.path {
             PathArg::Text(text) | PathArg::Pattern(text) => text,
@@ -162,6 +163,7 @@ impl<'a> View<'a> {
             place,
             alias_of_own,
             foreign,
+            nowhere,
             private: Vec::new(),
             change: None,
             holds_secret,
@@ -250,6 +252,12 @@ fn begins_on_disk(world: &dyn World, text: &str) -> bool {
     let Some(rest) = text.strip_prefix('/') else { return true };
     let first = rest.trim_start_matches('/').split('/').next().unwrap_or_default();
     !matches!(world.look(&Path::new("/").join(first)), Err(LookError::Absent))
+}
+
+/// Whether the directory that a place would lie in is not there either.
+fn is_nowhere(world: &dyn World, place: &Resolved) -> bool {
+    let is_absent = |path: &Path| matches!(world.look(path), Err(LookError::Absent));
+    place.node.is_none() && place.physical.parent().is_some_and(is_absent)
 }
 
 /// Whether a file whose name leaves that open holds a secret: a certificate's `.pem`, or a key's.

@@ -56,6 +56,8 @@ pub struct Use<'a> {
     pub alias_of_own: bool,
     /// It lies in a temporary directory that everybody shares, in something that was there before the session.
     pub foreign: bool,
+    /// The directory that it would lie in is not there, so that nothing can be read, changed or deleted by this name.
+    pub nowhere: bool,
     /// The private things in what would be written there, or in what is read there. Looked for only where the settings
     /// ask for it: empty says nothing anywhere else.
     pub private: Vec<Private>,

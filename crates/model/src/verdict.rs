@@ -232,6 +232,9 @@ pub struct Finding {
     /// Whether it objects only to what is known no earlier than when it runs. Then the kernel can judge it: in a sandbox it
     /// is no objection any more.
     pub containable: bool,
+    /// Whether there is nothing to object to in a sandbox: what it is about is not there, and cannot be made from inside. A denial
+    /// is none any more then, and the command fails as it would by itself.
+    pub held: bool,
 }
 
 /// More objections of one layer than this are not reported.
@@ -258,6 +261,7 @@ impl Finding {
             urgent: false,
             wording: None,
             containable: false,
+            held: false,
         }
     }
 
@@ -265,6 +269,12 @@ impl Finding {
     #[must_use]
     pub fn containable(self) -> Finding {
         Finding { containable: true, ..self }
+    }
+
+    /// A sandbox holds what it is about, if `held`.
+    #[must_use]
+    pub fn held(self, held: bool) -> Finding {
+        Finding { held, ..self }
     }
 
     /// The rule behind it.
@@ -382,6 +392,11 @@ pub struct Ruleset<'p> {
 pub enum Sandboxing {
     /// The call runs as it stands, whatever is known of it.
     Unwanted,
+    /// The call runs as it stands, and could run in a sandbox.
+    Possible {
+        /// Whether a contained call is granted.
+        grants: bool,
+    },
     /// The call runs in a sandbox.
     Wanted {
         /// Whether such a call is granted, so that the host asks nobody either.
@@ -403,7 +418,7 @@ impl Ruleset<'_> {
                 policy.judge(layer.facts, &mut own);
             }
             match &layer.sandboxing {
-                Sandboxing::Unwanted => {}
+                Sandboxing::Unwanted | Sandboxing::Possible { .. } => {}
                 Sandboxing::Wanted { .. } => {
                     // A setting that denies is a person's word, and stays.
                     for finding in own.iter_mut().filter(|finding| finding.containable) {
@@ -436,8 +451,10 @@ impl Ruleset<'_> {
                 }
             }
         }
+        let is_held = hold(layers, &mut findings);
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
-        let is_contained = layers.iter().any(|layer| matches!(layer.sandboxing, Sandboxing::Wanted { .. }));
+        let is_contained =
+            is_held || layers.iter().any(|layer| matches!(layer.sandboxing, Sandboxing::Wanted { .. }));
         let unobjected = if is_contained { Decision::Contain } else { Decision::Allow };
         // INVARIANT: no layer at all is no rule at all, which must not read as permission.
         let decision = match findings.first() {
@@ -450,12 +467,30 @@ impl Ruleset<'_> {
             Sandboxing::Wanted { grants } => *grants,
             // What another layer has contained need not be understood.
             Sandboxing::Unwanted if is_contained => true,
-            Sandboxing::Unwanted => layer.grants && layer.facts.unknown.is_empty(),
+            Sandboxing::Possible { grants } if is_contained => *grants,
+            Sandboxing::Unwanted | Sandboxing::Possible { .. } => {
+                layer.grants && layer.facts.unknown.is_empty()
+            }
             Sandboxing::Impossible(_) => false,
         };
         let granted = decision.may_run() && layers.iter().all(vouches);
         Verdict { decision, granted, findings, unproved }
     }
+}
+
+/// Contains a call to which nothing is objected but what a sandbox holds, and says so. Where something else is objected, all stays: a
+/// person who is asked about it would let it run without a sandbox.
+fn hold(layers: &[Ruleset<'_>], findings: &mut [Finding]) -> bool {
+    let can_be_contained = |layer: &Ruleset<'_>| {
+        matches!(layer.sandboxing, Sandboxing::Possible { .. } | Sandboxing::Wanted { .. })
+    };
+    let is_held = findings.iter().any(|finding| finding.held)
+        && findings.iter().all(|finding| finding.held || !finding.decision.objects())
+        && layers.iter().all(can_be_contained);
+    for finding in findings.iter_mut().filter(|finding| is_held && finding.held) {
+        finding.decision = Decision::Contain;
+    }
+    is_held
 }
 
 /// What was decided.
@@ -679,6 +714,49 @@ mod tests {
             (vec![&AsksWhatRuns], impossible(Decision::Deny), Decision::Deny, false),
         ] {
             assert_eq!(decide(policies, sandboxing), (decision, granted));
+        }
+    }
+
+    /// Denies what a sandbox holds.
+    struct DeniesWhatIsHeld;
+
+    impl Policy for DeniesWhatIsHeld {
+        fn judge(&self, _: &Facts<'_>, findings: &mut Vec<Finding>) {
+            findings.push(Finding::new("held", Decision::Deny, FindingKind::Outside).held(true));
+        }
+    }
+
+    #[test]
+    fn what_a_sandbox_holds_is_denied_where_there_is_none_or_where_more_is_objected() {
+        let (places, team, agent) = (Places::default(), Team::default(), Agent { id: None, kind: None });
+        let facts = facts(&places, &team, &agent);
+        let asks = Asks(1);
+        let decide = |layers: Vec<(Vec<&dyn Policy>, Sandboxing)>| {
+            let layer = |(policies, sandboxing)| Ruleset {
+                policies,
+                can_ask: true,
+                grants: true,
+                wording: &Denies,
+                facts: &facts,
+                sandboxing,
+            };
+            let verdict = Ruleset::decide(&layers.into_iter().map(layer).collect::<Vec<_>>(), |_| false);
+            (verdict.decision(), verdict.granted())
+        };
+        let held = || vec![&DeniesWhatIsHeld as &dyn Policy];
+        let possible = |grants| Sandboxing::Possible { grants };
+        for (layers, decision, granted) in [
+            (vec![(held(), Sandboxing::Unwanted)], Decision::Deny, false),
+            (vec![(held(), possible(false))], Decision::Contain, false),
+            (vec![(held(), possible(true))], Decision::Contain, true),
+            (vec![(held(), Sandboxing::Wanted { grants: true })], Decision::Contain, true),
+            (vec![(vec![&DeniesWhatIsHeld, &Denies], possible(true))], Decision::Deny, false),
+            (vec![(vec![&DeniesWhatIsHeld, &asks], possible(true))], Decision::Deny, false),
+            (vec![(held(), possible(true)), (vec![&asks], possible(true))], Decision::Deny, false),
+            (vec![(held(), possible(true)), (vec![&Asks(0)], Sandboxing::Unwanted)], Decision::Deny, false),
+            (vec![(vec![&Asks(0)], possible(false))], Decision::Allow, true),
+        ] {
+            assert_eq!(decide(layers), (decision, granted));
         }
     }
 

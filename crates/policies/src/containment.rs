@@ -5,6 +5,7 @@
 
 mod denied;
 mod output;
+mod outward;
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,7 @@ use crate::settings::Settings;
 pub use denied::{DeniedInside, FoundOutside, MAKE_FIRST, Outside, Wanted, scope_entry};
 use denied::{Reasons, Why};
 pub use output::{denied_in_output, explain_denied};
+use outward::is_outward;
 
 /// `[containment]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +68,9 @@ pub enum ContainWhen {
     /// Those of which anything is not proved, or whose proof rests on a script: builds, tests, programs that nobody described.
     #[default]
     Unproved,
+    /// All but those of which everything is proved and that a sandbox would break: they need your keys (`git push`, `gh`), or change what
+    /// all worktrees share (`git stash`, `git tag`).
+    Most,
     /// All. Then a hole in the analysis is no hole in the gate.
     Always,
 }
@@ -89,13 +94,21 @@ pub enum Containable {
 impl ContainmentSettings {
     /// What these settings say about running a call in a sandbox. `grants`: a contained call is granted.
     pub(crate) fn sandboxing(&self, facts: &Facts<'_>, containable: Containable, grants: bool) -> Sandboxing {
+        let is_unproved = || !facts.unknown.iter().all(is_own_command) || rests_on_files(facts);
+        let is_own = || !facts.unknown.is_empty() && facts.unknown.iter().all(is_own_command);
         let is_wanted = match self.when {
             ContainWhen::Never => false,
-            ContainWhen::Unproved => !facts.unknown.iter().all(is_own_command) || rests_on_files(facts),
+            ContainWhen::Unproved => is_unproved(),
+            ContainWhen::Most => is_unproved() || !(is_own() || is_outward(facts)),
             ContainWhen::Always => true,
         };
-        if facts.command.is_none() || !is_wanted {
+        if facts.command.is_none() || self.when == ContainWhen::Never {
             return Sandboxing::Unwanted;
+        }
+        if !is_wanted {
+            // All that is unknown here is a command of ours.
+            let is_possible = containable == Containable::Yes && facts.unknown.is_empty();
+            return if is_possible { Sandboxing::Possible { grants } } else { Sandboxing::Unwanted };
         }
         let (why, usual) = match containable {
             Containable::NotConsidered => return Sandboxing::Unwanted,
@@ -588,6 +601,7 @@ mod tests {
         assert_eq!(of(ContainWhen::Unproved, Vec::new(), own, Containable::Yes), Sandboxing::Unwanted);
         let decided = |containable| match of(ContainWhen::Unproved, Vec::new(), unknown(), containable) {
             Sandboxing::Wanted { .. } => "contained",
+            Sandboxing::Possible { .. } => "possible",
             Sandboxing::Unwanted => "as it stands",
             Sandboxing::Impossible(finding) => finding.decision.word(),
         };

@@ -54,7 +54,9 @@ impl Policy for GitInternalsWrite {
                             "`{}` is git's own file",
                             shorten(&place.lexical.to_string_lossy(), 120)
                         ))
-                        .instead("change it through git, or have a person do it"),
+                        .instead("change it through git, or have a person do it")
+                        // A repository that the command itself makes is its own.
+                        .held(used.nowhere && used.origin.is_some()),
                 );
             }
         }

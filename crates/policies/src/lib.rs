@@ -172,6 +172,7 @@ pub(crate) mod tests {
             place,
             alias_of_own: false,
             foreign: false,
+            nowhere: false,
             private: Vec::new(),
             holds_secret: false,
             change: None,

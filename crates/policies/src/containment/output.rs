@@ -322,6 +322,7 @@ fn names_in(line: &str, start: usize, end: usize) -> Vec<String> {
     }
     // `cat: /x: Permission denied`, `open /x: permission denied`, `/x (Permission denied)`.
     let before = line.get(..start).unwrap_or_default().trim_end_matches([' ', '(', ':', '-', ',']);
+    let before = after_shell(before);
     let mut words: Vec<&str> = Vec::new();
     for part in before.rsplit(": ").take(MOST_NAMES) {
         let part = part.trim();
@@ -339,8 +340,17 @@ fn names_in(line: &str, start: usize, end: usize) -> Vec<String> {
     words.into_iter().filter(|word| looks_relative(word)).map(str::to_owned).collect()
 }
 
+/// What a shell says, without its own name: `/bin/bash: line 1: cd: x`.
+fn after_shell(said: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let own = said.split_once(": line ").and_then(|(_, rest)| rest.split_once(": "));
+    own.filter(|(number, _)| is_number(number)).map_or(said, |(_, rest)| rest)
+}
+
 /// A name that begins at the root, and goes to the end of a part of a line.
 fn absolute_in(part: &str) -> Option<&str> {
+    // `/x - open (13: Permission denied)`
+    let part = part.split(" - ").next().unwrap_or(part);
     if part.starts_with('/') {
         return Some(part);
     }

@@ -71,9 +71,9 @@ impl Measured {
         self.decision.may_run() && !self.unknown.is_empty()
     }
 
-    /// Allowed, and every effect of it is known.
+    /// Allowed without a sandbox, and every effect of it is known.
     pub fn is_known(&self) -> bool {
-        self.decision.may_run() && self.unknown.is_empty()
+        self.decision == Decision::Allow && self.unknown.is_empty()
     }
 
     fn is_escape(&self) -> bool {

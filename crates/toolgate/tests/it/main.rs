@@ -7,6 +7,7 @@
 #![expect(clippy::string_slice, reason = "a helper of a test may fail the test")]
 
 mod check;
+mod contained;
 mod counts;
 mod coverage;
 mod doc_commands;

@@ -110,6 +110,14 @@ const TABLE: &[(ContainmentLevel, &str, &str)] = &[
     (LANDLOCK, "cat: /home/u/.ssh/id: Permission denied", "read /home/u/.ssh/id [secret-file]"),
     (FULL, "cat: /home/u/.ssh/id: No such file or directory", "read /home/u/.ssh/id [secret-file]"),
     (LANDLOCK, "cat: link: Permission denied", ""),
+    // A shell's own name is not what it could not use.
+    (LANDLOCK, "/bin/bash: line 1: cd: a: Permission denied", ""),
+    (LANDLOCK, "/bin/bash: line 12: /srv/data.txt: Permission denied", "read /srv/data.txt [outside-scope]"),
+    (
+        LANDLOCK,
+        "E: Could not open lock file /srv/data.txt - open (13: Permission denied)",
+        "read /srv/data.txt [outside-scope]",
+    ),
     (LANDLOCK, "cat: ./link: Permission denied", "read /repo/wt/link [secret-file]"),
     (
         LANDLOCK,

@@ -1,0 +1,156 @@
+//! Commands that a sandbox would only break: they need the person's keys, or change what all worktrees share. `when = "most"` leaves
+//! them alone where every effect of theirs is known.
+//!
+//! Against whom: an agent that hides something else among them. So each program of such a call is named here, `git` comes without options
+//! of its own, nothing sets a variable that programs obey, and no repository is named by its path.
+
+use toolgate_model::{Facts, Run};
+
+/// Of git: what talks to another machine, and what writes refs or settings of all worktrees.
+const GIT: &[&str] = &[
+    "push",
+    "fetch",
+    "pull",
+    "ls-remote",
+    "stash",
+    "tag",
+    "notes",
+    "gc",
+    "maintenance",
+    "pack-refs",
+    "worktree",
+];
+/// Of these the first operand is a repository.
+const REMOTE: &[&str] = &["push", "fetch", "pull", "ls-remote"];
+/// `git branch` with one of these writes settings, or moves other branches.
+const BRANCH: &[&str] =
+    &["-d", "--delete", "-m", "--move", "-u", "--set-upstream-to", "--unset-upstream", "-t", "--track"];
+/// Of git: what only shows.
+const SHOWS: &[&str] =
+    &["log", "show", "status", "rev-parse", "branch", "diff", "merge-base", "rev-list", "remote"];
+/// What stands around them: programs that show, and run nothing.
+const AROUND: &[&str] = &[
+    "cat", "head", "tail", "grep", "rg", "jq", "wc", "sort", "uniq", "cut", "tr", "echo", "printf", "true",
+    "false", "test", "[", "cd", "sleep", "date", ":",
+];
+
+/// Whether a call needs what no sandbox has, and holds nothing else.
+pub(super) fn is_outward(facts: &Facts<'_>) -> bool {
+    let command = facts.command.unwrap_or_default();
+    let is_around = |run: &Run| AROUND.contains(&run.program.as_str()) || shows(run);
+    !sets_variable(command)
+        && facts.runs.iter().all(|run| is_plain(run) && (needs_person(run) || is_around(run)))
+        && facts.runs.iter().any(needs_person)
+}
+
+/// A program by its bare name: not one that lies somewhere else.
+fn is_plain(run: &Run) -> bool {
+    run.words.first() == Some(&run.program)
+}
+
+/// The sub-command of a `git` that is given no options of its own (`-c`, `-C`, `--git-dir`).
+fn of_git(run: &Run) -> Option<&str> {
+    let sub = run.sub.first()?;
+    (run.program == "git" && run.words.get(1) == Some(sub)).then_some(sub)
+}
+
+fn shows(run: &Run) -> bool {
+    of_git(run).is_some_and(|sub| SHOWS.contains(&sub))
+}
+
+fn needs_person(run: &Run) -> bool {
+    if run.program == "gh" {
+        return true;
+    }
+    let Some(sub) = of_git(run) else { return false };
+    if sub == "branch" {
+        return BRANCH.iter().any(|option| run.has(option));
+    }
+    let is_by_name = || match run.operands.first() {
+        None => true,
+        Some(None) => false,
+        Some(Some(remote)) => !remote.contains(['/', ':', '~', '\\']) && !remote.starts_with('.'),
+    };
+    GIT.contains(&sub) && (!REMOTE.contains(&sub) || is_by_name())
+}
+
+/// Whether a word of the command looks like a variable that is set for programs: in capital letters, as `PATH` and `GIT_SSH` are.
+fn sets_variable(command: &str) -> bool {
+    command.split(|letter: char| !(letter.is_ascii_alphanumeric() || "_=+".contains(letter))).any(|word| {
+        let name = word.split(['=', '+']).next().unwrap_or_default();
+        name.len() < word.len()
+            && name.starts_with(|first: char| first.is_ascii_uppercase())
+            && !name.contains(|letter: char| letter.is_ascii_lowercase())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::facts;
+    use toolgate_model::{Places, Team};
+
+    fn run(words: &str) -> Run {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let mut run = Run::of(words.clone());
+        if run.program == "git" {
+            run.sub = words
+                .iter()
+                .skip(1)
+                .find(|word| !word.starts_with('-') && !word.contains('='))
+                .cloned()
+                .into_iter()
+                .collect();
+            run.operands =
+                words.iter().skip(2).filter(|word| !word.starts_with('-')).cloned().map(Some).collect();
+            run.options = words
+                .iter()
+                .skip(2)
+                .filter(|word| word.starts_with('-'))
+                .cloned()
+                .map(|name| (name, None))
+                .collect();
+        }
+        run
+    }
+
+    #[test]
+    fn a_call_is_outward_where_all_of_it_is_known_by_name() {
+        let (places, team) = (Places::default(), Team::default());
+        for (command, runs, expected) in [
+            ("git push", &["git push"][..], true),
+            ("git push origin alpha", &["git push origin alpha"], true),
+            (
+                "git fetch origin main && git log origin/main",
+                &["git fetch origin main", "git log origin/main"],
+                true,
+            ),
+            ("git stash", &["git stash"], true),
+            ("git branch -d x", &["git branch -d x"], true),
+            ("gh pr view 1 | head", &["gh pr view 1", "head"], true),
+            ("x=1; gh pr view $x", &["gh pr view 1"], true),
+            // Nothing in these needs a person.
+            ("git log", &["git log"], false),
+            ("git branch", &["git branch"], false),
+            ("git commit -m x", &["git commit -m x"], false),
+            ("", &[], false),
+            // Something else is among them.
+            ("git push && npm test", &["git push", "npm test"], false),
+            ("gh pr view 1 | awk 1", &["gh pr view 1", "awk 1"], false),
+            ("git tag x; git commit -m x", &["git tag x", "git commit -m x"], false),
+            // It runs other code, or goes somewhere else.
+            ("git -c core.sshCommand=x push", &["git -c core.sshCommand=x push"], false),
+            ("GIT_SSH=x git push", &["git push"], false),
+            ("PATH+=:b; git push", &["git push"], false),
+            ("export HOME=.; gh pr list", &["gh pr list"], false),
+            ("./gh pr view", &["./gh pr view"], false),
+            ("git fetch ../other main", &["git fetch ../other main"], false),
+            ("git push . HEAD:zz", &["git push . HEAD:zz"], false),
+            ("git pull ext::x", &["git pull ext::x"], false),
+        ] {
+            let runs = runs.iter().map(|words| run(words)).collect();
+            let facts = Facts { command: Some(command), runs, ..facts("Bash", &places, &team) };
+            assert_eq!(is_outward(&facts), expected, "{command}");
+        }
+    }
+}
