@@ -9,7 +9,7 @@
 //! `--seconds` and `--disk` (bytes) are limits.
 //! `--report` takes a file for what became of the repository and the pins, one line each. `--landlock` takes a number, and has the rules made as for a kernel that knows no more than that.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -64,8 +64,8 @@ fn understand(
                 let (common, own) = (words.next()?.into(), words.next()?.into());
                 options.repository = Some(Repository { common, own });
             }
-            "--seconds" => options.limits.wall_time = Some(Duration::from_secs(number(words.next()?)?)),
-            "--disk" => options.limits.disk = Some(number(words.next()?)?),
+            "--seconds" => options.limits.wall_time = Some(Duration::from_secs(number(&words.next()?)?)),
+            "--disk" => options.limits.disk = Some(number(&words.next()?)?),
             "--network" => {
                 options.network = if words.next()? == "all" { Network::All } else { Network::None };
             }
@@ -84,7 +84,7 @@ fn understand(
     Some((plan, level, words.collect(), report))
 }
 
-fn number(word: OsString) -> Option<u64> {
+fn number(word: &OsStr) -> Option<u64> {
     word.to_str()?.parse().ok()
 }
 

@@ -340,7 +340,7 @@ impl<'p> Run<'p> {
             // What it writes there cannot be told from what was there. What must not change is pinned.
             (true, Level::Landlock) => {}
             (true, Level::Full) => match clone::only_read(&handle) {
-                None => run.make_layers(&[repository.common.clone()])?,
+                None => run.make_layers(std::slice::from_ref(&repository.common))?,
                 Some(why) => run.earlier.refuse(".git", why),
             },
             (false, Level::Landlock) => {
@@ -388,6 +388,9 @@ impl<'p> Run<'p> {
         }
         for place in places {
             Layer::of(&self.directory, place).prepare()?;
+        }
+        if self.repository.is_plain() {
+            self.keep_index();
         }
         Ok(fs::write(self.directory.join("seen"), self.seen.to_text())?)
     }
@@ -495,10 +498,9 @@ impl<'p> Run<'p> {
         taken.add(self.take_over());
         if self.level == Level::Full {
             // The kernel makes this directory when it takes the layer.
-            let layered = match self.repository.is_plain() {
-                true => self.repository.common.clone(),
-                false => self.repository.common.join("objects"),
-            };
+            let is_plain = self.repository.is_plain();
+            let common = &self.repository.common;
+            let layered = if is_plain { common.clone() } else { common.join("objects") };
             let layer = Layer::of(&self.directory, &layered);
             if layer.work.is_dir()
                 && kind_at(rustix::fs::CWD, &layer.work.join("work")).is_ok_and(|kind| kind.is_none())
@@ -513,9 +515,10 @@ impl<'p> Run<'p> {
                     taken.refuse("layers", format!("the layers of the command cannot be removed: {error}"));
                 }
             } else if self.directory.is_dir() {
-                let written = match self.repository.is_plain() {
-                    true => self.note_handled(),
-                    false => fs::write(self.directory.join("seen"), self.seen.to_text()),
+                let written = if is_plain {
+                    self.note_handled()
+                } else {
+                    fs::write(self.directory.join("seen"), self.seen.to_text())
                 };
                 if let Err(error) = written.and_then(|()| fs::write(self.directory.join(IN_BACKGROUND), "")) {
                     taken.refuse("layers", error);

@@ -136,7 +136,7 @@ impl State {
 
 /// All pins of a plan, as they were.
 pub(crate) struct Pins {
-    pins: Vec<Pin>,
+    all: Vec<Pin>,
     level: Level,
     /// What looks after those that are not there.
     pub(crate) guard: Option<Guard>,
@@ -252,7 +252,7 @@ impl Pins {
             }
         }
         let guard = Guard::of(&pins, &mut directories, || plan.quarantine())?;
-        Ok(Pins { pins, level, guard })
+        Ok(Pins { all: pins, level, guard })
     }
 
     /// Looks again, and has everything be as before. `moved`: what was moved away while the command ran.
@@ -271,10 +271,10 @@ impl Pins {
             Err(error) => {
                 let outcome = Repair::Failed(error.to_string());
                 let failed = |pin: &Pin| Disturbed { path: pin.path.clone(), outcome: outcome.clone() };
-                return self.pins.iter().map(failed).collect();
+                return self.all.iter().map(failed).collect();
             }
         };
-        for pin in &self.pins {
+        for pin in &self.all {
             let now = directories.state_at(&pin.path);
             if pin.before.is_same(&now) || pin.is_out_of_reach(self.level, &mut directories) {
                 continue;

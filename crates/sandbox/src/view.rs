@@ -137,7 +137,11 @@ pub(crate) fn sockets(plan: &CompiledPlan) -> Vec<PathBuf> {
         let at = line.iter().position(|byte| *byte == b'/')?;
         line.get(at..).map(|path| PathBuf::from(OsStr::from_bytes(path)))
     });
-    let mut paths: Vec<_> = paths.filter(|path| plan.rights_at(path) == Rights::Read).collect();
+    // Of a plain clone they are those of the person's own git, which watches files for it.
+    let clone = plan.repository.as_ref().filter(|repository| repository.is_plain());
+    let is_in_clone = |path: &Path| clone.is_some_and(|clone| path.starts_with(&clone.common));
+    let is_others = |path: &PathBuf| plan.rights_at(path) == Rights::Read || is_in_clone(path);
+    let mut paths: Vec<_> = paths.filter(is_others).collect();
     paths.sort();
     paths.dedup();
     paths

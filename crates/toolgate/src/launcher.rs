@@ -449,7 +449,8 @@ mod tests {
             repository: toolgate_sandbox::Taken::default(),
             pins: Vec::new(),
         };
-        let said = |limits, status, by| ended_by_limit(limits, &outcome(status, by)).unwrap_or_default();
+        let said =
+            |limits: &Limits, status, by| ended_by_limit(limits, &outcome(status, by)).unwrap_or_default();
         let killed = Ended::Signal(9);
         for (status, by, parts) in [
             (killed, Some(Limit::WallTime), ["60 seconds", "[containment] seconds"]),
@@ -462,9 +463,9 @@ mod tests {
             assert!(parts.iter().all(|part| said.contains(part)), "{said}");
         }
         assert_eq!(said(&limits, killed, None), "");
-        assert_eq!(said(&Limits::default(), Ended::Signal(25), None), "");
-        let limits = Limits { file_size: None, ..limits };
-        assert!(said(&limits, Ended::Signal(25), None).contains("[containment] disk"));
+        let (none, of_disk) = (Limits::default(), Limits { file_size: None, ..limits.clone() });
+        assert_eq!(said(&none, Ended::Signal(25), None), "");
+        assert!(said(&of_disk, Ended::Signal(25), None).contains("[containment] disk"));
     }
 
     #[test]

@@ -487,10 +487,10 @@ fn repository(inside: &Path, wanted: Wanted, level: ContainmentLevel, is_there: 
     }
     let mut names = inside.components();
     if names.next().is_some_and(|first| first.as_os_str() == "worktrees") {
-        let Some(_) = names.next() else { return None };
+        names.next()?;
         let Some(name) = names.next() else {
             // One that is not there is to be made.
-            return (!is_there).then(|| no_worktree());
+            return (!is_there).then(no_worktree);
         };
         // Which of them is this worktree's own is not known here. In each, the pointers are closed.
         let is_pointer = POINTERS.iter().any(|pointer| name.as_os_str() == *pointer);

@@ -55,6 +55,7 @@ const MOST_MODULES: usize = 256;
 const LARGEST_LOG: u64 = 64 << 20;
 /// The note whose time says when a run began.
 const BEGUN: &str = "seen";
+const INDEX: &str = "index";
 /// What of a layer was looked at when the command ended and left others behind.
 const HANDLED: &str = "handled";
 
@@ -149,6 +150,8 @@ struct Places {
     /// When the command began, on the clock of the file system.
     begun: (i64, i64),
     handled: BTreeSet<String>,
+    /// The index as it was when the command began, and as it is outside now.
+    indexes: (PathBuf, PathBuf),
 }
 
 impl Places {
@@ -193,7 +196,8 @@ impl Run<'_> {
         let begun = (begun.ctime(), begun.ctime_nsec());
         let handled = fs::read_to_string(self.directory.join(HANDLED)).unwrap_or_default();
         let handled = handled.lines().map(str::to_owned).collect();
-        let places = Places { upper, common, format, git, begun, handled };
+        let indexes = (self.directory.join(INDEX), self.repository.common.join(INDEX));
+        let places = Places { upper, common, format, git, begun, handled, indexes };
         for whole in ["HEAD", "refs", "objects"] {
             let kind = kind_at(&places.upper, Path::new(whole))?;
             if kind.is_some_and(is_whiteout)
@@ -221,6 +225,14 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Keeps the index as it is now. Git never writes it in place, so a second name keeps it.
+    pub(super) fn keep_index(&self) {
+        let base = self.directory.join(INDEX);
+        let _ = fs::remove_file(&base);
+        // Elsewhere than on the same file system there is none; then whatever has changed outside counts.
+        let _ = fs::hard_link(self.repository.common.join(INDEX), base);
+    }
+
     /// Notes what of the layer was looked at. What is written later is another change, of what is true outside by now.
     pub(super) fn note_handled(&self) -> io::Result<()> {
         let layer = Layer::of(&self.directory, &self.repository.common);
@@ -229,6 +241,7 @@ impl Run<'_> {
             let mut left = MOST_OWN;
             note_below(&upper, Path::new(""), &mut left, &mut text)?;
         }
+        self.keep_index();
         fs::write(self.directory.join(HANDLED), text)?;
         fs::write(self.directory.join(BEGUN), "clone\n")
     }
@@ -338,9 +351,10 @@ impl Places {
             judged.into_iter().partition(|(changed, _)| changed.after.is_none());
         for (changed, is_stale) in deleted.into_iter().chain(others) {
             let full = format!("refs/{}", changed.name);
-            let moved = match is_stale {
-                true => Err("it has changed outside meanwhile; do it again".to_owned()),
-                false => self.take_reference(&refs, changed, elsewhere, are_whole),
+            let moved = if is_stale {
+                Err("it has changed outside meanwhile; do it again".to_owned())
+            } else {
+                self.take_reference(&refs, changed, elsewhere, are_whole)
             };
             match moved {
                 Ok(moved) => taken.branches.extend(moved),
@@ -490,7 +504,7 @@ impl Places {
         match text.strip_prefix(before.as_slice()).and_then(|added| self.sound_lines(added)) {
             Some(added) => self.append(path, &added)?,
             None => {
-                taken.refuse("logs/HEAD", "it is not what it was with new lines added; it stays as it is")
+                taken.refuse("logs/HEAD", "it is not what it was with new lines added; it stays as it is");
             }
         }
         Ok(())

@@ -125,6 +125,16 @@ impl Git {
         self.ask(&["rev-list", "--objects", "--quiet", "--stdin", "--not", "--all"], &ids).map(drop)
     }
 
+    /// What an index holds, without what it notes about files on the disk.
+    pub(super) fn entries_of(&self, index: &Path) -> io::Result<String> {
+        let mut command = self.command(&["ls-files", "--stage", "-v", "-z"]);
+        let output = command.env("GIT_INDEX_FILE", index).output()?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(failure(&output.stderr))
+    }
+
     /// The settings in a text, in their order: each key in its plain form, with its value.
     pub(super) fn settings_in(&self, text: &str) -> io::Result<Vec<(String, String)>> {
         let text = self.ask(&["config", "--file", "-", "--no-includes", "--list", "-z"], text)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::world::{Done, World, at_each_level, levels};
 
@@ -17,7 +17,7 @@ fn at_full(test: impl Fn(&World)) {
 }
 
 /// Everything in the clone that decides what git runs or where it looks, by its content.
-fn deciding(world: &World) -> BTreeMap<PathBuf, Vec<u8>> {
+fn deciding(common: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut places: Vec<PathBuf> = [
         "hooks",
@@ -37,7 +37,7 @@ fn deciding(world: &World) -> BTreeMap<PathBuf, Vec<u8>> {
         "branches",
     ]
     .iter()
-    .map(|name| world.common().join(name))
+    .map(|name| common.join(name))
     .collect();
     while let Some(place) = places.pop() {
         match fs::symlink_metadata(&place) {
@@ -47,7 +47,7 @@ fn deciding(world: &World) -> BTreeMap<PathBuf, Vec<u8>> {
             Ok(data) if data.is_symlink() => drop(found.insert(place, b"link".to_vec())),
             Ok(_) => {
                 let content = fs::read(&place).unwrap();
-                found.insert(place, content);
+                found.insert(place.strip_prefix(common).unwrap().to_owned(), content);
             }
             Err(_) => {}
         }
@@ -164,7 +164,7 @@ fn what_makes_git_run_code_is_as_before() {
             "git init -q ../s && git -C ../s commit -q --allow-empty -m sub && git -c protocol.file.allow=always submodule -q add $TOP/s sub \
              && git commit -qm sub",
         );
-        let before = deciding(world);
+        let before = deciding(&world.common());
         assert!(before.len() > 4, "{before:?}");
         for script in [
             "echo evil > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
@@ -186,9 +186,12 @@ fn what_makes_git_run_code_is_as_before() {
             "git worktree add -q inner; git submodule -q deinit -f sub",
             "mv .git old-git; cp -r old-git .git; echo evil > .git/hooks/pre-commit",
         ] {
+            // The control: without the sandbox it works.
+            world.outside("", "rm -rf control && cp -a r control");
+            world.try_outside("control", &format!("set +e; {script}"));
+            assert_ne!(deciding(&world.path("control/.git")), before, "{script}");
             let done = inside(world, script);
-            let after = deciding(world);
-            assert_eq!(after, before, "{}: {script}: {done:?}", world.level);
+            assert_eq!(deciding(&world.common()), before, "{}: {script}: {done:?}", world.level);
             let is_told = done.report.contains("pin:")
                 || done.report.contains("refused:")
                 || done.code != 0
@@ -291,6 +294,28 @@ fn what_has_changed_outside_meanwhile_is_kept() {
             "{done:?}"
         );
         world.is_sound();
+    });
+}
+
+#[test]
+fn a_look_at_the_state_outside_is_no_change() {
+    at_full(|world| {
+        let report = world.path("report-slow");
+        let script =
+            "touch file ready && sleep 1.5 && echo inside > new && git add new && git commit -qm inside";
+        let slow = world.start("r", script, &report);
+        for _ in 0..1000 {
+            if world.path("r/ready").exists() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let before = fs::read(world.common().join("index")).unwrap();
+        world.outside("r", "sleep 0.1; touch -d 2001-01-01 file; git update-index --refresh");
+        assert_ne!(fs::read(world.common().join("index")).unwrap(), before, "it was not written");
+        let done = crate::world::done(&slow.wait_with_output().unwrap(), &report).ok();
+        assert_eq!(world.log("main"), ["inside", "one"], "{done:?}");
+        assert_eq!(world.outside("r", "rm ready; git status --porcelain"), "", "{done:?}");
     });
 }
 

@@ -44,6 +44,9 @@ struct Work {
     before: String,
     #[serde(default)]
     typed: String,
+    /// It is done in a plain clone, and not in a linked worktree.
+    #[serde(default)]
+    clone: bool,
     calls: Vec<String>,
     prints: String,
     #[serde(default)]
@@ -183,7 +186,8 @@ impl Work {
             text.replace("{top}", top).replace("{toolchain}", toolchain)
         };
         let main = machine.repository("main");
-        let worktree = machine.worktree(&main, "alpha");
+        let worktree =
+            if self.clone { machine.repository("clone") } else { machine.worktree(&main, "alpha") };
         for (path, text) in &self.files {
             write(&worktree.join(path), text);
         }
