@@ -40,7 +40,7 @@ umask 022
 printf '[user]\n\tname = Agent\n\temail = agent@example.com\n[init]\n\tdefaultBranch = main\n' > .gitconfig
 printf '# ~/.bashrc\n' > .bashrc
 printf '# ~/.profile\n' > .profile
-mkdir -p .claude/shell-snapshots .cache .local/lib
+mkdir -p .claude/shell-snapshots .cache .local/lib .local/state
 printf '{}\n' > .claude/settings.json
 : > .claude/shell-snapshots/bash.sh
 mkdir -m 700 .ssh .aws .gnupg

@@ -96,6 +96,11 @@ impl Use<'_> {
     pub fn writes(&self) -> bool {
         self.access.changes()
     }
+
+    /// Whether a shell command would fail by itself here, and say so, in a sandbox too. `rm -f` says nothing of what is not there.
+    pub fn fails_by_itself(&self) -> bool {
+        self.nowhere && self.origin.is_some() && self.access != Access::Delete
+    }
 }
 
 /// Something private in a text: what it is, never the thing itself.

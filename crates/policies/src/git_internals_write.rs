@@ -56,7 +56,7 @@ impl Policy for GitInternalsWrite {
                         ))
                         .instead("change it through git, or have a person do it")
                         // A repository that the command itself makes is its own.
-                        .held(used.nowhere && used.origin.is_some()),
+                        .held(used.fails_by_itself()),
                 );
             }
         }

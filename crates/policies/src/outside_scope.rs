@@ -146,9 +146,7 @@ impl<'s> OutsideScope<'s> {
 
     fn finding(&self, used: &Use<'_>, place: &Resolved, path: &Path, facts: &Facts<'_>) -> Finding {
         let entry = self.entry(path, facts.places).map(|entry| entry.id.clone());
-        // What is not there is not there in a sandbox either, and the command says so itself.
-        let held = used.nowhere && used.origin.is_some();
-        finding(used, place, path, facts).rule(entry.unwrap_or_default()).held(held)
+        finding(used, place, path, facts).rule(entry.unwrap_or_default()).held(used.fails_by_itself())
     }
 
     /// A search from above reaches closed places too. One inside the worktree does not count: what is
