@@ -28,6 +28,7 @@
 //! # Ok::<(), toolgate_sandbox::Error>(())
 //! ```
 
+mod alive;
 mod compiled;
 mod filter;
 mod git;
@@ -42,6 +43,7 @@ mod run;
 mod sys;
 mod view;
 
+pub use alive::is_alive;
 pub use git::{Moved, Refused, Taken};
 pub use kernel::{Kernel, Missing};
 pub use observe::{Attempt, Observer};

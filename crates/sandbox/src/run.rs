@@ -1,12 +1,12 @@
 //! Running a command by a plan: the process that stays, and the ones that it makes.
 //!
 //! ```text
-//! level landlock:  supervisor ── command
+//! level landlock:  supervisor ── keeper ── command
 //! level full:      supervisor ── init (pid 1 of its own processes) ── command
 //! ```
 //!
 //! The supervisor is outside. It passes signals on, keeps the time, and looks after what has to be checked when the command
-//! has ended. It ends as the command did. Background jobs may stay, still contained; at level `full` init stays with them.
+//! has ended. It ends as the command did. Background jobs may stay, still contained; keeper or init stays with them.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
@@ -30,6 +30,7 @@ use rustix::thread::{
     set_capabilities, set_no_new_privs,
 };
 
+use crate::alive;
 use crate::compiled::CompiledPlan;
 use crate::filter;
 use crate::git::{self, Taken};
@@ -197,10 +198,11 @@ fn run_with(
     }
     let plan = &CompiledPlan::of(plan);
     prepare(plan, level)?;
+    let alive = alive::lock(plan)?;
     let pins = Pins::look(plan, level)?;
     let repository = plan.repository.as_ref();
     let repository = repository.map(|repository| git::Run::start(plan, repository, level)).transpose()?;
-    let (ended, is_over) = supervise(plan, level, kernel, command, repository.as_ref(), observer);
+    let (ended, is_over) = supervise(plan, level, kernel, command, (repository.as_ref(), &alive), observer);
     // Also where the command could not be started: what earlier ones have left is taken over anyway.
     let disturbed = pins.check(plan);
     let taken = repository.map(|repository| repository.finish(is_over)).unwrap_or_default();
@@ -213,16 +215,17 @@ fn supervise(
     level: Level,
     kernel: Kernel,
     command: &[OsString],
-    repository: Option<&git::Run<'_>>,
+    held: (Option<&git::Run<'_>>, &[OwnedFd]),
     mut observer: Option<&mut Observer<'_>>,
 ) -> (Result<Outcome, Error>, bool) {
     let mut is_over = true;
     let ended = (|| {
         let link = observer.as_deref_mut().map(Observer::start).transpose()?;
-        let (mut watched, signals) = launch(plan, level, kernel, command, repository, link)?;
+        let (mut watched, signals) = launch(plan, level, kernel, command, held, link)?;
         let deadline = plan.limits.wall_time.map(|limit| Instant::now() + limit);
         let ended = watched.until_end(&signals, deadline, observer.as_deref_mut());
-        if ended.is_err() && watched.status.is_none() {
+        // The keeper ends the command itself once we are gone, and stays with what is left.
+        if ended.is_err() && watched.status.is_none() && level == Level::Full {
             let _ = kill_process(watched.child, Signal::KILL);
         }
         is_over = watched.is_over();
@@ -239,15 +242,12 @@ fn launch(
     level: Level,
     kernel: Kernel,
     command: &[OsString],
-    repository: Option<&git::Run<'_>>,
+    (repository, alive): (Option<&git::Run<'_>>, &[OwnedFd]),
     link: Option<OwnedFd>,
 ) -> Result<(Watched, Signals), Error> {
     let sockets = view::sockets(plan);
     let held: Vec<i32> = PASSED_ON.into_iter().chain([libc::SIGCHLD]).collect();
     let signals = Signals::hold(&held)?;
-    if level == Level::Landlock && plan.limits.wall_time.is_some() {
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    }
     let (told, tell) = pipe_with(PipeFlags::CLOEXEC)?;
     let (ordered, orders) = pipe_with(PipeFlags::CLOEXEC)?;
     let ids = (geteuid().as_raw(), getegid().as_raw());
@@ -260,6 +260,7 @@ fn launch(
         signals: signals_of_command,
         ids,
         repository,
+        alive,
         sockets,
         link: link.as_ref(),
     };
@@ -319,6 +320,8 @@ struct Launch<'l> {
     /// The user and the group. In a new namespace they cannot be asked for.
     ids: (u32, u32),
     repository: Option<&'l git::Run<'l>>,
+    /// Locks that stay while anything of the command is alive.
+    alive: &'l [OwnedFd],
     /// Sockets of others in places that may be read.
     sockets: &'l [PathBuf],
     /// Where the command's process hands over what tells of its calls, if somebody looks on.
@@ -352,7 +355,7 @@ impl Launch<'_> {
     /// Never comes back: becomes the command, or ends.
     fn in_child(&self, tell: OwnedFd, orders: &OwnedFd) -> ! {
         let failed = match self.level {
-            Level::Landlock => self.command_process(&[]),
+            Level::Landlock => self.keeper(&tell, orders),
             Level::Full => self.init(&tell, orders),
         };
         let tell = fs::File::from(tell);
@@ -385,17 +388,44 @@ impl Launch<'_> {
                 if let Err(failed) = step(drop_capabilities(), "dropping capabilities") {
                     return Gone::Setup(failed);
                 }
-                stay(command, self.signals, orders, tell, self.repository.map(|repository| &repository.lock));
+                stay(command, self.signals, orders, tell, &self.held());
                 std::process::exit(0)
             }
         }
+    }
+
+    /// Where there are no namespaces: whatever loses its parent becomes this process's child, so it knows what is left.
+    fn keeper(&self, tell: &OwnedFd, orders: &OwnedFd) -> Gone {
+        let made = (|| {
+            let own = Some(rustix::process::getpid());
+            step(rustix::process::set_child_subreaper(own), "keeping background jobs")?;
+            step(sys::fork(0), "starting the command's process")
+        })();
+        match made {
+            Err(failed) => Gone::Setup(failed),
+            Ok(Fork::Child) => self.command_process(&[]),
+            Ok(Fork::Parent(command)) => {
+                // Hosts end the process group of a call. A job that has left the group stays, so this process must.
+                let left = step(rustix::process::setsid(), "leaving the group");
+                if let Err(failed) = left.and_then(|_| step(drop_capabilities(), "dropping capabilities")) {
+                    return Gone::Setup(failed);
+                }
+                stay(command, self.signals, orders, tell, &self.held());
+                std::process::exit(0)
+            }
+        }
+    }
+
+    /// What stays open as long as anything of the command is alive.
+    fn held(&self) -> Vec<&OwnedFd> {
+        self.repository.map(|repository| &repository.lock).into_iter().chain(self.alive).collect()
     }
 
     /// Becomes the command, with nothing but what the plan gives.
     fn command_process(&self, new_caches: &[PathBuf]) -> Gone {
         let made = (|| {
             if self.level == Level::Landlock {
-                step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the supervisor")?;
+                step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the keeper")?;
             }
             let root = step(open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()), "opening the root")?;
             step(chdir(&self.plan.directory), "entering the directory")?;
@@ -555,25 +585,33 @@ fn limit(limits: &Limits) -> io::Result<()> {
     Ok(())
 }
 
-/// What pid 1 does: waits for the command and says how it ended, then for whatever the command has left behind. Signals for the
+/// What keeper and init do: wait for the command and say how it ended, then for whatever the command has left behind. Signals for the
 /// command come as numbers, one byte each. Descriptors are closed behind their owners' backs: this process only ever exits.
 /// `held` stays open as long as anything of the command is alive.
-fn stay(command: Pid, signals: &Signals, orders: &OwnedFd, tell: &OwnedFd, held: Option<&OwnedFd>) {
-    let kept: Vec<&OwnedFd> = [signals.descriptor(), orders, tell].into_iter().chain(held).collect();
-    sys::keep_only(&kept);
+fn stay(command: Pid, signals: &Signals, orders: &OwnedFd, tell: &OwnedFd, held: &[&OwnedFd]) {
+    let kept = [signals.descriptor(), orders, tell].into_iter().chain(held.iter().copied());
+    sys::keep_only(&kept.collect::<Vec<_>>());
     let mut has_ended = None;
     let mut has_told = false;
+    let mut is_alone_here = false;
     loop {
         let mut polled = vec![PollFd::new(signals.descriptor(), PollFlags::IN)];
-        polled.extend((!has_told).then(|| PollFd::new(orders, PollFlags::IN)));
+        let listens = !has_told && !is_alone_here;
+        polled.extend(listens.then(|| PollFd::new(orders, PollFlags::IN)));
         match poll(&mut polled, None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return,
         }
         if polled.get(1).is_some_and(|orders| !orders.revents().is_empty()) {
             let mut order = [0];
-            if let Ok(1) = rustix::io::read(orders, &mut order) {
-                send(command, i32::from(u8::from_ne_bytes(order)));
+            match rustix::io::read(orders, &mut order) {
+                Ok(1) => send(command, i32::from(u8::from_ne_bytes(order))),
+                // The supervisor is gone, and the command goes with it.
+                Ok(_) => {
+                    is_alone_here = true;
+                    send(command, libc::SIGKILL);
+                }
+                Err(_) => {}
             }
         }
         while signals.next().is_some() {}
@@ -594,8 +632,8 @@ fn stay(command: Pid, signals: &Signals, orders: &OwnedFd, tell: &OwnedFd, held:
                 let _ = rustix::process::setsid();
             }
             let _ = rustix::io::write(tell, &[status.to_bytes().as_slice(), &[left]].concat());
-            let kept: Vec<&OwnedFd> = [signals.descriptor()].into_iter().chain(held).collect();
-            sys::keep_only(&kept);
+            let kept = [signals.descriptor()].into_iter().chain(held.iter().copied());
+            sys::keep_only(&kept.collect::<Vec<_>>());
             has_told = true;
         }
         if is_alone {
@@ -687,27 +725,28 @@ impl Watched {
 
     /// Ends the command and all that it has started. At level `full` its processes end with init.
     fn end_all(&self) {
-        let _ = kill_process(self.child, Signal::KILL);
-        if self.level == Level::Landlock {
-            for child in children_of(self.child) {
-                end_below(child, 0);
+        match self.level {
+            Level::Full => {
+                let _ = kill_process(self.child, Signal::KILL);
             }
-            // What has lost its parent is ours, so nothing slips away between two looks. Bounded, should somebody be quicker.
-            for _ in 0..MOST_LOOKS {
-                let left = children_of(rustix::process::getpid());
-                let living = left.iter().filter(|pid| **pid != self.child && end_below(**pid, 0)).count();
-                if living == 0 {
-                    break;
+            // What has lost its parent is the keeper's, so nothing slips away between two looks. Bounded, should somebody be quicker.
+            Level::Landlock => {
+                for look in 0..MOST_LOOKS {
+                    std::thread::sleep(Duration::from_millis(u64::from(look > 0)));
+                    let living = children_of(self.child).into_iter().filter(|pid| end_below(*pid, 0)).count();
+                    if living == 0 {
+                        break;
+                    }
                 }
             }
         }
     }
 
-    /// Whether every process of the command is gone. At level `landlock` nobody can tell, and nothing depends on it.
+    /// Whether every process of the command is gone.
     fn is_over(&mut self) -> bool {
-        let is_left_behind =
-            self.level == Level::Full && self.told.is_none() && self.text.get(5) == Some(&NOT_ALONE);
-        if self.level == Level::Full && !is_left_behind && self.status.is_none() {
+        let is_left_behind = self.told.is_none() && self.text.get(5) == Some(&NOT_ALONE);
+        let is_ending = self.told.is_none() || self.level == Level::Full;
+        if is_ending && !is_left_behind && self.status.is_none() {
             self.status =
                 waitpid(Some(self.child), WaitOptions::empty()).ok().flatten().map(|(_, status)| status);
         }
@@ -729,12 +768,7 @@ impl Watched {
             }
         } else if signal.from_process {
             // Sent to us, and meant for the command. What a terminal sends goes to its whole group anyway.
-            match self.level {
-                Level::Landlock => send(self.child, signal.number),
-                Level::Full => {
-                    let _ = self.orders.write_all(signal.number.to_ne_bytes().get(..1).unwrap_or_default());
-                }
-            }
+            let _ = self.orders.write_all(signal.number.to_ne_bytes().get(..1).unwrap_or_default());
         }
     }
 
@@ -752,8 +786,8 @@ impl Watched {
                 Err(Error::Start(io::Error::from_raw_os_error(text().parse().unwrap_or(libc::EIO))))
             }
             (Some(_), _) => Ok(Ended::from_bytes(&self.text)),
-            (None, Level::Landlock) => Ok(self.status.map(ended)),
-            (None, Level::Full) if self.timed_out => Ok(Some(Ended::Signal(libc::SIGKILL))),
+            (None, _) if self.timed_out => Ok(Some(Ended::Signal(libc::SIGKILL))),
+            (None, Level::Landlock) => Err(Error::Setup("its keeper was ended".to_owned())),
             (None, Level::Full) => Err(Error::Setup("its init process was ended".to_owned())),
         }
     }

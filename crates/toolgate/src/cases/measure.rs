@@ -19,7 +19,7 @@ use toolgate_gate::options::SessionOptions;
 use toolgate_gate::session::{Session, session};
 use toolgate_gate::settings::RulesInForce;
 use toolgate_hosts::tools_like;
-use toolgate_model::{Call, Decision, Effect, Json, Run, Unknown, Verdict, base_name};
+use toolgate_model::{Call, Decision, Effect, Gap, Json, Run, Unknown, Verdict, base_name};
 use toolgate_policies::{Containable, read, stack};
 
 use super::map::MapMachine;
@@ -122,7 +122,7 @@ impl Gate {
         let settings = stack(Some(name), name, &[&layer]).map_err(|error| CaseFileError(error.what))?;
         let dirs = Dirs::of_home(Path::new(agent_world::HOME));
         // Without a session nothing is pinned, so nothing on the machine is touched.
-        let machine = MapMachine(world);
+        let machine = MapMachine(world, BTreeMap::new());
         let session = session(&machine, &dirs, &SessionOptions::default(), &call(""), None)
             .map_err(|error| CaseFileError(error.to_string()))?;
         let rules = RulesInForce { layers: vec![settings], digest: String::new() };
@@ -159,6 +159,7 @@ impl Gate {
         let scene = Scene {
             world: machine.world(),
             cwd: call.cwd.as_deref(),
+            root: Some(agent_world::ROOT),
             home: Some(agent_world::HOME),
             tmp: surroundings.tmp.as_deref(),
             unset: &|_| true,
@@ -180,8 +181,10 @@ fn runs_hidden(run: &Run) -> bool {
     run.program == HIDDEN_COMMAND || run.words.first().is_some_and(|word| base_name(word) == HIDDEN_COMMAND)
 }
 
+/// Not a doubt: that a command is contained for what it is, not for what was found in it, says nothing about the analysis.
 fn unproved(effect: &Effect<'_>) -> Option<String> {
     match effect {
+        Effect::Unknown(Unknown::Shell { gap: Gap::Doubt(_), .. }) => None,
         Effect::Unknown(Unknown::Shell { gap, text, .. }) => {
             Some(format!("{gap:?} {text}").trim_end().to_owned())
         }
