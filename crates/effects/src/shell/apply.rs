@@ -291,12 +291,12 @@ impl Interpreter<'_, '_> {
                     Some(code) if kind == WordKind::Sed => self.deeds(program, code::sed(code)),
                     Some(code) => {
                         let deeds = code::awk(code);
-                        // A name that the program sets may have another value from its words.
-                        if !deeds.is_empty() && words.iter().skip(1).any(assigns) {
+                        // A name that the program sets may have another value from its words, and what it starts may read what it prints.
+                        let starts = deeds.iter().any(|deed| matches!(deed, Deed::Shell(_)));
+                        if starts || (!deeds.is_empty() && words.iter().skip(1).any(assigns)) {
                             self.unknown(Gap::Doubt(Doubt::Code), program);
                         }
-                        // What it starts may read what it prints.
-                        self.reading(Flow::Any, |shell| shell.deeds(program, deeds));
+                        self.deeds(program, deeds);
                     }
                     None => self.partly_known_program(program, kind, text),
                 }
@@ -346,7 +346,7 @@ impl Interpreter<'_, '_> {
         // A line number or a word: whichever makes sense of the rest.
         let as_word = read('X');
         let deeds = if unread(&as_word) { read('1') } else { as_word };
-        self.reading(Flow::Any, |shell| shell.deeds(program, deeds));
+        self.deeds(program, deeds);
         if text.raw().chars().any(|letter| is_mark(letter) && letter != NUMBER) {
             self.unknown(Gap::Doubt(Doubt::Code), program);
         }

@@ -313,10 +313,11 @@ fn while_a_contained_command_is_alive_every_command_is_contained() {
     const JOB: &str = "setsid sleep 4 >/dev/null 2>&1 </dev/null &\n";
     for level in ["hook", "landlock", "full"] {
         let machine = Machine::new();
-        let top = machine.repository("home/src/main");
+        let main = machine.repository("home/src/main");
+        let top = machine.worktree(&main, "home/src/tree");
         let desk = Desk { session: machine.session("s-1", &top), machine };
         let beside = desk.machine.repository("home/src/other");
-        let nested = desk.machine.repository("home/src/main/trees/a");
+        let nested = desk.machine.repository("home/src/tree/trees/a");
         let (beside, nested) = (desk.machine.session("s-2", &beside), desk.machine.session("s-3", &nested));
         assert!(!contains_ls(&desk.session), "{level}: nothing was ever contained");
         write(&top.join("job.sh"), JOB);
