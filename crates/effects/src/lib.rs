@@ -28,7 +28,7 @@
 //!     }
 //! }
 //!
-//! let scene = Scene { world: &Nothing, cwd: Some("/work"), home: None, tmp: None, unset: &|_| true };
+//! let scene = Scene { world: &Nothing, cwd: Some("/work"), root: None, home: None, tmp: None, unset: &|_| true };
 //! let command = "dir=old; sudo rm -r $dir/logs";
 //! let used: Vec<String> = analyse(command, &scene)
 //!     .effects
@@ -58,7 +58,7 @@ mod shell;
 mod spec;
 mod unlisted;
 
-pub use shell::{Analysis, Scene, analyse, confined, in_directory};
+pub use shell::{Analysis, Scene, analyse, confined, differs, in_directory};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -315,8 +315,14 @@ mod tests {
         }
     }
 
-    const SCENE: Scene<'_> =
-        Scene { world: &Nowhere, cwd: Some("/w"), home: Some("/home/u"), tmp: None, unset: &|_| true };
+    const SCENE: Scene<'_> = Scene {
+        world: &Nowhere,
+        cwd: Some("/w"),
+        root: None,
+        home: Some("/home/u"),
+        tmp: None,
+        unset: &|_| true,
+    };
 
     fn found(input: &str) -> Vec<String> {
         let input: Json<'_> = serde_json::from_str(input).unwrap();

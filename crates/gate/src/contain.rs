@@ -13,6 +13,7 @@ use toolgate_policies::{
 };
 use toolgate_sandbox::{Grant, Level, Limits, Network, Plan, Repository};
 
+use crate::alive::locked_for;
 use crate::dirs::Dirs;
 use crate::gather::Surroundings;
 use crate::git;
@@ -52,6 +53,8 @@ pub struct ContainedTerms {
     programs: Vec<PathBuf>,
     /// The directory that all worktrees share, and this one's own in it.
     repository: Option<(PathBuf, PathBuf)>,
+    /// Files by which later calls know that something is still running.
+    alive: Vec<PathBuf>,
 }
 
 impl ContainedTerms {
@@ -91,6 +94,7 @@ impl ContainedTerms {
             own: vec![dirs.state.clone(), dirs.config.clone()],
             programs: programs.into_iter().flatten().collect(),
             repository,
+            alive: locked_for(dirs, &root.physical),
         })
     }
 
@@ -100,7 +104,7 @@ impl ContainedTerms {
         directory: PathBuf,
         environment: impl Iterator<Item = (OsString, OsString)>,
     ) -> Contained {
-        let ContainedTerms { terms, root, private, own, programs, repository } = self;
+        let ContainedTerms { terms, root, private, own, programs, repository, alive } = self;
         let mut plan = Plan::new(&root, private);
         plan.directory = directory;
         let is_own = |path: &Path| own.iter().any(|own| path.starts_with(own));
@@ -129,6 +133,7 @@ impl ContainedTerms {
         plan.environment = environment
             .filter(|(name, _)| name.to_str().is_some_and(|name| terms.keeps_variable(name)))
             .collect();
+        plan.alive = alive;
         plan.repository = repository.map(|(common, own)| Repository { common, own });
         let require = match terms.require {
             ContainmentLevel::Landlock => Level::Landlock,

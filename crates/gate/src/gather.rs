@@ -8,6 +8,7 @@ use toolgate_model::{
 };
 use toolgate_policies::{Boundary, Containable, Relative, Settings};
 
+use crate::alive::is_any_alive;
 use crate::contain::containable;
 use crate::counter::SessionCounter;
 use crate::failure::Failure;
@@ -40,6 +41,8 @@ pub struct Surroundings {
     pub binds_to_root: bool,
     /// Whether the call can be run in a sandbox.
     pub containable: Containable,
+    /// Whether a contained program of an earlier call is alive that may write here.
+    pub is_any_alive: bool,
 }
 
 impl Surroundings {
@@ -86,6 +89,7 @@ impl Surroundings {
             tmp: None,
             binds_to_root,
             containable: Containable::NotConsidered,
+            is_any_alive: false,
         }
     }
 }
@@ -151,11 +155,14 @@ pub fn gather(
     };
     let tmp = machine.variable("TMPDIR").and_then(|tmp| tmp.into_string().ok());
     let containable = containable(machine, host, call, &session.places);
+    let root = session.places.root.as_ref().filter(|_| containable == Containable::Yes);
+    let is_any_alive = root.is_some_and(|root| is_any_alive(machine, dirs, &root.physical));
     let surroundings = Surroundings::new(machine, call, session, rules, env_root);
     Ok(Surroundings {
         team,
         config,
         containable,
+        is_any_alive,
         tmp: tmp.filter(|tmp| tmp.starts_with('/')),
         ..surroundings.active_as(activation)
     })

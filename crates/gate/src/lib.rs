@@ -46,6 +46,7 @@
 //! [`gather::gather`] and [`line::consider`]. What reads files that people write comes in as a [`machine::Setup`]; the small
 //! program does not have it.
 
+mod alive;
 pub mod canary;
 mod change;
 pub mod contain;
@@ -55,6 +56,7 @@ mod counting;
 pub mod decide;
 pub mod dirs;
 pub mod disk;
+mod doubts;
 mod embedded;
 pub mod explain;
 pub mod failure;

@@ -36,6 +36,8 @@ pub trait Machine {
     fn name(&self) -> String;
     /// Whether its kernel can contain a command: `Yes` or `NotByKernel`, and `NotConsidered` where nothing is to be contained.
     fn containable(&self) -> Containable;
+    /// Whether a contained program holds this file of our state; see [`toolgate_sandbox::is_alive`].
+    fn is_locked(&self, file: &Path) -> bool;
     /// What only the whole program can do; `None` in the small one.
     fn setup(&self) -> Option<&dyn Setup>;
     /// Takes the right to answer. `false` once somebody else has answered, because we were late: then nothing that this
@@ -125,6 +127,10 @@ impl Machine for ThisMachine {
 
     fn containable(&self) -> Containable {
         if Kernel::has_landlock() { Containable::Yes } else { Containable::NotByKernel }
+    }
+
+    fn is_locked(&self, file: &Path) -> bool {
+        toolgate_sandbox::is_alive(file)
     }
 
     fn setup(&self) -> Option<&dyn Setup> {

@@ -13,6 +13,7 @@ use toolgate_policies::{ContentSearch, Settings, denied_names};
 
 use crate::change::change;
 use crate::content::Content;
+use crate::doubts::add_doubts;
 use crate::gather::Surroundings;
 use crate::machine::Machine;
 
@@ -46,7 +47,10 @@ pub(crate) fn analysed(
     // A command that is bound to the root does not start in the directory that the call names.
     let directory = directory.as_deref().filter(|_| !surroundings.binds_to_root);
     let start = start(call, surroundings);
-    Some(in_scene(machine, surroundings, start, |scene| in_directory(directory, command, scene)))
+    let mut analysis =
+        in_scene(machine, surroundings, start, |scene| in_directory(directory, command, scene));
+    add_doubts(machine, call, surroundings, command, &mut analysis);
+    Some(analysis)
 }
 
 /// The directory in which a command starts; a bound one starts in the root.
@@ -70,7 +74,8 @@ pub(crate) fn in_scene<T>(
 ) -> T {
     let home = surroundings.session.places.home.as_ref().and_then(|home| home.lexical.to_str());
     let unset = |name: &str| machine.variable(name).is_none();
-    look(&Scene { world: machine.world(), cwd, home, tmp: surroundings.tmp.as_deref(), unset: &unset })
+    let root = surroundings.session.places.root.as_ref().and_then(|root| root.lexical.to_str());
+    look(&Scene { world: machine.world(), cwd, root, home, tmp: surroundings.tmp.as_deref(), unset: &unset })
 }
 
 /// A call, looked at in its surroundings.

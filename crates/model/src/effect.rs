@@ -145,8 +145,44 @@ pub enum Gap {
     Code,
     /// Shell code that is only known when it runs.
     ShellCode,
+    /// Read and found harmless, by a reading that is no proof.
+    Doubt(Doubt),
     /// More than can be followed: too deep, too many, too long.
     Bounds,
+}
+
+/// Why what was read of a command is no proof. Nobody is asked because of it; what can be contained is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Doubt {
+    /// Code of a language whose library is open: no table lists all that reaches a file or a program.
+    Code,
+    /// Text that another shell than bash reads, with something in it that the two may take otherwise.
+    OtherShell,
+    /// A program that takes commands from its terminal, which raise no event.
+    Terminal,
+    /// git in a repository whose settings and hooks contained programs can write.
+    Repository,
+    /// A program that loads settings or code of the project, whatever it is asked to do.
+    Settings,
+    /// A variable of the environment leads programs to what contained programs can write.
+    Environment,
+    /// A contained program of an earlier call is still running, and could exchange what was looked at.
+    Background,
+}
+
+impl Doubt {
+    /// The reason, for people: what stands before it is the words of the command.
+    pub fn words(self) -> &'static str {
+        match self {
+            Doubt::Code => "runs code in a language whose library is open",
+            Doubt::OtherShell => "is read by another shell than bash, which may take it otherwise",
+            Doubt::Terminal => "takes commands from its input while it runs",
+            Doubt::Repository => "heeds settings and hooks of a repository that is not the session's own",
+            Doubt::Settings => "loads settings or code of the project",
+            Doubt::Environment => "leads to what contained programs can write",
+            Doubt::Background => "may find files exchanged by a contained program that still runs",
+        }
+    }
 }
 
 impl Gap {
@@ -164,6 +200,7 @@ impl Gap {
             Gap::Project => "opaque",
             Gap::Code => "code",
             Gap::ShellCode => "shell-code",
+            Gap::Doubt(_) => "doubt",
             Gap::Bounds => "bounds",
         }
     }

@@ -22,7 +22,7 @@ mod verdict;
 mod world;
 
 pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase, Stoppable, Unstoppable, quoted};
-pub use effect::{Effect, Gap, Origin, Reach, Run, Target, Unknown, Unproved, Via, base_name};
+pub use effect::{Doubt, Effect, Gap, Origin, Reach, Run, Target, Unknown, Unproved, Via, base_name};
 pub use facts::{
     ActivationState, After, Change, ConfigChange, DirectoryChange, ExpandedTarget, Facts, Private, Use,
 };

@@ -102,7 +102,12 @@ impl ContainmentSettings {
             ContainWhen::Most => is_unproved() || !(is_own() || is_outward(facts)),
             ContainWhen::Always => true,
         };
-        if facts.command.is_none() || self.when == ContainWhen::Never {
+        // Nobody is asked about a doubt, unless they want to be.
+        let is_doubt = matches!(self.when, ContainWhen::Unproved | ContainWhen::Most)
+            && facts.unknown.iter().all(|unknown| is_own_command(unknown) || is_doubt(unknown))
+            && !rests_on_files(facts);
+        let is_asked = containable == Containable::Yes || self.uncontainable.is_some() || !is_doubt;
+        if facts.command.is_none() || self.when == ContainWhen::Never || (is_wanted && !is_asked) {
             return Sandboxing::Unwanted;
         }
         if !is_wanted {
@@ -127,6 +132,11 @@ impl ContainmentSettings {
             .instead("have a person approve it, or set `uncontainable` in [containment]");
         Sandboxing::Impossible(Box::new(finding))
     }
+}
+
+/// Whether it was read and found harmless, by a reading that is no proof.
+fn is_doubt(unknown: &Unknown<'_>) -> bool {
+    matches!(unknown, Unknown::Shell { gap: Gap::Doubt(_), .. })
 }
 
 /// Whether it is a command of ours: `own-command` knows what each of them does, and none would find our state in a sandbox.
@@ -553,7 +563,7 @@ mod tests {
     fn a_command_is_contained_when_it_is_not_proved_or_rests_on_a_script() {
         use crate::tests::facts;
         use std::rc::Rc;
-        use toolgate_model::{Team, Via};
+        use toolgate_model::{Doubt, Team, Via};
 
         let (places, team) = (places(), Team::default());
         let run = |words: &[&str]| {
@@ -613,6 +623,15 @@ mod tests {
             (Containable::NoRoot, "ask"),
         ] {
             assert_eq!(decided(containable), expected, "{containable:?}");
+        }
+        let doubt = || {
+            let origin = Origin { span: (0, 1), via: None };
+            vec![Unknown::Shell { gap: Gap::Doubt(Doubt::Code), text: "python3".into(), origin }]
+        };
+        assert_eq!(of(ContainWhen::Unproved, Vec::new(), doubt(), Containable::Yes), wanted);
+        for containable in [Containable::NotByKernel, Containable::NotByHost, Containable::NoRoot] {
+            let found = of(ContainWhen::Unproved, Vec::new(), doubt(), containable);
+            assert_eq!(found, Sandboxing::Unwanted, "nobody is asked about a doubt: {containable:?}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! What can be set: the words of `toolgate.toml`, and the policies that they make.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use crate::containment::{Containable, ContainmentSettings};
 use crate::custom_rule::Rule;
 use crate::destructive::CommandRule;
 use crate::grant::Grant;
-use crate::outside_scope::ScopeEntry;
+use crate::outside_scope::{OutsideScope, Rights, ScopeEntry};
 use crate::project::team_path;
 use crate::rate_limit::kinds;
 use crate::redaction::Redaction;
@@ -144,6 +145,14 @@ impl Settings {
                 Sandboxing::Unwanted
             },
         }
+    }
+
+    /// Whether a contained program may write this place. Where the whole home is open, no place is told from any other.
+    pub fn lets_write(&self, path: &Path, places: &Places) -> bool {
+        let scope = OutsideScope::of(self);
+        let opens =
+            |path: &Path| scope.entry(path, places).is_some_and(|entry| entry.rights == Rights::Write);
+        opens(path) && !places.home.as_ref().is_some_and(|home| opens(&home.physical))
     }
 
     /// What has to be looked for in what a use writes or reads, so that the policies can judge it. `shown`: the host

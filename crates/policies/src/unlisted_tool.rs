@@ -101,7 +101,13 @@ fn has_hidden_runs(facts: &Facts<'_>) -> bool {
         Unknown::Shell { gap, .. } => match gap {
             Gap::Syntax | Gap::Name | Gap::Bounds => true,
             Gap::ShellCode => !facts.runs.is_empty(),
-            Gap::Missing | Gap::Path(_) | Gap::Program | Gap::Option | Gap::Project | Gap::Code => false,
+            Gap::Missing
+            | Gap::Path(_)
+            | Gap::Program
+            | Gap::Option
+            | Gap::Project
+            | Gap::Code
+            | Gap::Doubt(_) => false,
         },
         Unknown::Tool(_) | Unknown::McpTool(_) => false,
     };

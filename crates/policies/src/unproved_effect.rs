@@ -8,7 +8,8 @@
 //! `option` (an option that its description does not list: `allow`), `opaque` (code of the project that a build or an
 //! interpreter runs: `allow`, and recorded as not proved), `code` (code of another language that does more than
 //! compute: `ask`), `shell-code` (shell code that is only known when it runs: `ask`), `bounds` (more than can be
-//! followed: `deny`). `shell` = one word for all of these. `tool` for tools that the host's page does not list
+//! followed: `deny`). `shell` = one word for all of these. `doubt` (read and found harmless, by a reading that is no
+//! proof: inline Python, git in a nested repository: `allow`, and contained) counts apart. `tool` for tools that the host's page does not list
 //! (`ask`), `mcp` for tools of MCP servers (which the user has added himself, and which the host asks about by its own
 //! rules: `allow`, which is no grant).
 //!
@@ -51,6 +52,8 @@ pub(crate) struct UnprovedEffect {
     shell_code: Response,
     /// More than can be followed.
     bounds: Response,
+    /// What was read and found harmless, by a reading that is no proof. `shell` says nothing about it.
+    doubt: Response,
     /// Tools that their host's page does not list.
     tool: Response,
     /// Tools of MCP servers without a parameter that looks like a path.
@@ -74,6 +77,7 @@ impl Default for UnprovedEffect {
             code: Ask,
             shell_code: Ask,
             bounds: Deny,
+            doubt: Allow,
             tool: Ask,
             mcp: Allow,
         }
@@ -82,7 +86,8 @@ impl Default for UnprovedEffect {
 
 impl UnprovedEffect {
     fn response(&self, gap: Gap) -> Response {
-        self.shell.unwrap_or(match gap {
+        let all = self.shell.filter(|_| !matches!(gap, Gap::Doubt(_)));
+        all.unwrap_or(match gap {
             Gap::Missing => self.missing,
             Gap::Syntax => self.syntax,
             Gap::Name => self.name,
@@ -94,6 +99,7 @@ impl UnprovedEffect {
             Gap::Project => self.opaque,
             Gap::Code => self.code,
             Gap::ShellCode => self.shell_code,
+            Gap::Doubt(_) => self.doubt,
             Gap::Bounds => self.bounds,
         })
     }
@@ -131,6 +137,10 @@ fn words(gap: Gap, text: &str) -> (String, &'static str) {
         Gap::ShellCode => (
             format!("{quoted} is run as shell code that is only known when it runs"),
             "write the commands out, or put them into a script of the worktree",
+        ),
+        Gap::Doubt(doubt) => (
+            format!("{quoted} {}, so what was read of it is no proof", doubt.words()),
+            "have a person approve it",
         ),
         Gap::Bounds if text == "fork bomb" => {
             ("Fork bomb detected: a function that starts itself without end".to_owned(), "do without it")
@@ -201,7 +211,7 @@ mod tests {
 
     use super::*;
     use crate::tests::{facts, objections};
-    use toolgate_model::{Places, Team};
+    use toolgate_model::{Doubt, Places, Team};
 
     #[test]
     fn every_gap_has_its_own_response_and_shell_overrides_all() {
@@ -225,6 +235,10 @@ mod tests {
             assert_eq!(own.response(gap), response, "{gap:?}");
             assert_eq!(all.response(gap), Allow, "{gap:?}");
         }
+        let strict = UnprovedEffect { shell: Some(Deny), ..UnprovedEffect::default() };
+        assert_eq!(strict.response(Gap::Doubt(Doubt::Code)), Allow, "a doubt counts apart");
+        let careful = UnprovedEffect { doubt: Ask, ..strict };
+        assert_eq!(careful.response(Gap::Doubt(Doubt::Terminal)), Ask);
     }
 
     #[test]

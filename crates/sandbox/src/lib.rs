@@ -28,6 +28,7 @@
 //! # Ok::<(), toolgate_sandbox::Error>(())
 //! ```
 
+mod alive;
 mod compiled;
 mod filter;
 mod git;
@@ -43,6 +44,7 @@ mod run;
 mod sys;
 mod view;
 
+pub use alive::is_alive;
 pub use git::{Moved, Refused, Taken};
 pub use kernel::{Kernel, Missing};
 pub use limits::Limit;

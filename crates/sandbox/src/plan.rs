@@ -112,6 +112,8 @@ pub struct Plan {
     pub cache_variables: Vec<OsString>,
     /// A directory that is ours: temporary files and private layers lie in it. No grant may open it.
     pub private: PathBuf,
+    /// Files that stay locked while anything of the command is alive. They are made where they are missing; see [`is_alive`](crate::is_alive).
+    pub alive: Vec<PathBuf>,
     /// The repository of the worktree.
     pub repository: Option<Repository>,
     /// What may be reached over the network.
@@ -133,6 +135,7 @@ impl Plan {
             caches: Vec::new(),
             cache_variables: Vec::new(),
             private: private.into(),
+            alive: Vec::new(),
             repository: None,
             network: Network::None,
             limits: Limits::default(),

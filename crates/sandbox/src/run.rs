@@ -1,12 +1,12 @@
 //! Running a command by a plan: the process that stays, and the ones that it makes.
 //!
 //! ```text
-//! level landlock:  supervisor ── command
+//! level landlock:  supervisor ── keeper ── command
 //! level full:      supervisor ── init (pid 1 of its own processes) ── command
 //! ```
 //!
 //! The supervisor is outside. It passes signals on, keeps the time, and looks after what has to be checked when the command
-//! has ended. It ends as the command did. Background jobs may stay, still contained; at level `full` init stays with them.
+//! has ended. It ends as the command did. Background jobs may stay, still contained; keeper or init stays with them.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
@@ -31,6 +31,7 @@ use rustix::thread::{
     set_capabilities, set_no_new_privs,
 };
 
+use crate::alive;
 use crate::compiled::CompiledPlan;
 use crate::filter;
 use crate::git::{self, Taken};
@@ -195,11 +196,13 @@ fn run_with(
     }
     let plan = &CompiledPlan::of(plan);
     prepare(plan, level)?;
+    let alive = alive::lock(plan)?;
     let mut pins = Pins::look(plan, level)?;
     let guard = RefCell::new(pins.guard.take());
     let repository = plan.repository.as_ref();
     let repository = repository.map(|repository| git::Run::start(plan, repository, level)).transpose()?;
-    let (ended, is_over) = supervise(plan, level, kernel, command, repository.as_ref(), &guard, observer);
+    let kept = Kept { repository: repository.as_ref(), alive: &alive, guard: &guard };
+    let (ended, is_over) = supervise(plan, level, kernel, command, &kept, observer);
     // Also where the command could not be started: what earlier ones have left is taken over anyway.
     let moved = guard.take().map(Guard::moved).unwrap_or_default();
     let mut disturbed = pins.check(plan, moved);
@@ -208,27 +211,36 @@ fn run_with(
     Ok(Outcome { repository: taken, pins: disturbed, ..ended? })
 }
 
+/// What is looked after while a command runs, and by keeper or init once the supervisor has left.
+struct Kept<'k> {
+    repository: Option<&'k git::Run<'k>>,
+    /// Locks that stay while anything of the command is alive.
+    alive: &'k [OwnedFd],
+    /// What looks after names that must not appear.
+    guard: &'k RefCell<Option<Guard>>,
+}
+
 /// Runs the command and waits for its end. Also says whether every process of it is gone.
 fn supervise(
     plan: &CompiledPlan,
     level: Level,
     kernel: Kernel,
     command: &[OsString],
-    repository: Option<&git::Run<'_>>,
-    guard: &RefCell<Option<Guard>>,
+    kept: &Kept<'_>,
     mut observer: Option<&mut Observer<'_>>,
 ) -> (Result<Outcome, Error>, bool) {
     let mut is_over = true;
     let ended = (|| {
         let link = observer.as_deref_mut().map(Observer::start).transpose()?;
-        let (mut watched, signals) = launch(plan, level, kernel, command, repository, guard, link)?;
+        let (mut watched, signals) = launch(plan, level, kernel, command, kept, link)?;
         let deadline = plan.limits.wall_time.map(|limit| Instant::now() + limit);
         let ended = watched.until_end(&signals, deadline, observer.as_deref_mut());
-        if ended.is_err() && watched.status.is_none() {
+        // The keeper ends the command itself once we are gone, and stays with what is left.
+        if ended.is_err() && watched.status.is_none() && level == Level::Full {
             let _ = kill_process(watched.child, Signal::KILL);
         }
         is_over = watched.is_over();
-        guard.replace(watched.guard.take());
+        kept.guard.replace(watched.guard.take());
         if let Some(observer) = observer {
             observer.leave();
         }
@@ -242,18 +254,14 @@ fn launch(
     level: Level,
     kernel: Kernel,
     command: &[OsString],
-    repository: Option<&git::Run<'_>>,
-    guard: &RefCell<Option<Guard>>,
+    kept: &Kept<'_>,
     link: Option<OwnedFd>,
 ) -> Result<(Watched, Signals), Error> {
     let sockets = view::sockets(plan);
     let held: Vec<i32> = PASSED_ON.into_iter().chain([libc::SIGCHLD, libc::SIGIO]).collect();
     let signals = Signals::hold(&held)?;
-    if let Some(guard) = guard.borrow_mut().as_mut() {
+    if let Some(guard) = kept.guard.borrow_mut().as_mut() {
         guard.arm();
-    }
-    if level == Level::Landlock && (plan.limits.wall_time.is_some() || plan.limits.disk.is_some()) {
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     }
     let (told, tell) = pipe_with(PipeFlags::CLOEXEC)?;
     let (ordered, orders) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -266,9 +274,8 @@ fn launch(
         command,
         signals: signals_of_command,
         ids,
-        repository,
+        kept,
         sockets,
-        guard,
         link: link.as_ref(),
     };
     let child = match sys::fork(launch.namespaces()).map_err(|error| launch.cannot_fork(error))? {
@@ -280,7 +287,7 @@ fn launch(
     };
     drop((tell, ordered, link));
     let (told, orders) = (Some(told.into()), orders.into());
-    let (guard, meter) = (guard.take(), Meter::of(plan));
+    let (guard, meter) = (kept.guard.take(), Meter::of(plan));
     let (text, status, ended_by) = (Vec::new(), None, None);
     let watched = Watched { child, level, told, text, orders, status, ended_by, guard, meter };
     Ok((watched, signals))
@@ -328,11 +335,9 @@ struct Launch<'l> {
     signals: &'l Signals,
     /// The user and the group. In a new namespace they cannot be asked for.
     ids: (u32, u32),
-    repository: Option<&'l git::Run<'l>>,
+    kept: &'l Kept<'l>,
     /// Sockets of others in places that may be read.
     sockets: &'l [PathBuf],
-    /// What looks after names that must not appear.
-    guard: &'l RefCell<Option<Guard>>,
     /// Where the command's process hands over what tells of its calls, if somebody looks on.
     link: Option<&'l OwnedFd>,
 }
@@ -364,7 +369,7 @@ impl Launch<'_> {
     /// Never comes back: becomes the command, or ends.
     fn in_child(&self, tell: OwnedFd, orders: &OwnedFd) -> ! {
         let failed = match self.level {
-            Level::Landlock => self.command_process(&[]),
+            Level::Landlock => self.keeper(&tell, orders),
             Level::Full => self.init(&tell, orders),
         };
         let tell = fs::File::from(tell);
@@ -385,7 +390,7 @@ impl Launch<'_> {
             if self.plan.network == Network::None {
                 step(sys::start_loopback(), "starting the loopback")?;
             }
-            let run = self.repository.map(|repository| repository.directory.as_path());
+            let run = self.kept.repository.map(|repository| repository.directory.as_path());
             let new_caches = view::enter(self.plan, run, self.sockets)
                 .map_err(|failed| Failed(format!("{}: {}", failed.step, failed.error)))?;
             Ok((step(sys::fork(0), "starting the command's process")?, new_caches))
@@ -397,18 +402,44 @@ impl Launch<'_> {
                 if let Err(failed) = step(drop_capabilities(), "dropping capabilities") {
                     return Gone::Setup(failed);
                 }
-                let lock = self.repository.map(|repository| &repository.lock);
-                stay(command, self.signals, orders, tell, lock, self.guard.take());
+                stay(command, self.signals, orders, tell, &self.held(), self.kept.guard.take());
                 std::process::exit(0)
             }
         }
+    }
+
+    /// Where there are no namespaces: whatever loses its parent becomes this process's child, so it knows what is left.
+    fn keeper(&self, tell: &OwnedFd, orders: &OwnedFd) -> Gone {
+        let made = (|| {
+            let own = Some(rustix::process::getpid());
+            step(rustix::process::set_child_subreaper(own), "keeping background jobs")?;
+            step(sys::fork(0), "starting the command's process")
+        })();
+        match made {
+            Err(failed) => Gone::Setup(failed),
+            Ok(Fork::Child) => self.command_process(&[]),
+            Ok(Fork::Parent(command)) => {
+                // Hosts end the process group of a call. A job that has left the group stays, so this process must.
+                let left = step(rustix::process::setsid(), "leaving the group");
+                if let Err(failed) = left.and_then(|_| step(drop_capabilities(), "dropping capabilities")) {
+                    return Gone::Setup(failed);
+                }
+                stay(command, self.signals, orders, tell, &self.held(), self.kept.guard.take());
+                std::process::exit(0)
+            }
+        }
+    }
+
+    /// What stays open as long as anything of the command is alive.
+    fn held(&self) -> Vec<&OwnedFd> {
+        self.kept.repository.map(|repository| &repository.lock).into_iter().chain(self.kept.alive).collect()
     }
 
     /// Becomes the command, with nothing but what the plan gives.
     fn command_process(&self, new_caches: &[PathBuf]) -> Gone {
         let made = (|| {
             if self.level == Level::Landlock {
-                step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the supervisor")?;
+                step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the keeper")?;
             }
             let root = step(open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()), "opening the root")?;
             step(chdir(&self.plan.directory), "entering the directory")?;
@@ -455,7 +486,7 @@ impl Launch<'_> {
         for own in [plan.temporary()].into_iter().chain(plan.own_caches()) {
             rules = rules.allow(&fs::File::open(own)?.into(), true, writes)?;
         }
-        if let Some(repository) = self.repository {
+        if let Some(repository) = self.kept.repository {
             let reads = rules.reads();
             let readable = repository.readable_parts().into_iter().map(|path| (path, reads));
             let writable = repository.writable_parts().into_iter().map(|path| (path, writes));
@@ -501,7 +532,7 @@ impl Launch<'_> {
         };
         let mut set: Vec<(OsString, OsString)> =
             vec![("TMPDIR".into(), temporary.into()), (CONTAINED.into(), self.level.word().into())];
-        if let (Level::Landlock, Some(repository)) = (self.level, self.repository) {
+        if let (Level::Landlock, Some(repository)) = (self.level, self.kept.repository) {
             let path =
                 self.plan.environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
             let mut path_with_ours = repository.launcher().map(OsString::from).unwrap_or_default();
@@ -553,36 +584,44 @@ fn drop_capabilities() -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-/// What pid 1 does: waits for the command and says how it ended, then for whatever the command has left behind. Signals for the
+/// What keeper and init do: wait for the command and say how it ended, then for whatever the command has left behind. Signals for the
 /// command come as numbers, one byte each. Descriptors are closed behind their owners' backs: this process only ever exits.
-/// `lock` stays open as long as anything of the command is alive. `guard` is the supervisor's until the command has ended, and then ours.
+/// `held` stays open as long as anything of the command is alive. `guard` is the supervisor's until the command has ended, and then ours.
 fn stay(
     command: Pid,
     signals: &Signals,
     orders: &OwnedFd,
     tell: &OwnedFd,
-    lock: Option<&OwnedFd>,
+    held: &[&OwnedFd],
     mut guard: Option<Guard>,
 ) {
     let kept = |others: &[&OwnedFd], guard: Option<&Guard>| {
         let guarded: Vec<&OwnedFd> = guard.into_iter().flat_map(Guard::held).collect();
-        let kept = others.iter().copied().chain([signals.descriptor()]).chain(lock).chain(guarded);
-        sys::keep_only(&kept.collect::<Vec<_>>());
+        let kept = others.iter().copied().chain([signals.descriptor()]).chain(held.iter().copied());
+        sys::keep_only(&kept.chain(guarded).collect::<Vec<_>>());
     };
     kept(&[orders, tell], guard.as_ref());
     let mut has_ended = None;
     let mut has_told = false;
+    let mut is_alone_here = false;
     loop {
         let mut polled = vec![PollFd::new(signals.descriptor(), PollFlags::IN)];
-        polled.extend((!has_told).then(|| PollFd::new(orders, PollFlags::IN)));
+        let listens = !has_told && !is_alone_here;
+        polled.extend(listens.then(|| PollFd::new(orders, PollFlags::IN)));
         match poll(&mut polled, None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return,
         }
         if polled.get(1).is_some_and(|orders| !orders.revents().is_empty()) {
             let mut order = [0];
-            if let Ok(1) = rustix::io::read(orders, &mut order) {
-                send(command, i32::from(u8::from_ne_bytes(order)));
+            match rustix::io::read(orders, &mut order) {
+                Ok(1) => send(command, i32::from(u8::from_ne_bytes(order))),
+                // The supervisor is gone, and the command goes with it.
+                Ok(_) => {
+                    is_alone_here = true;
+                    send(command, libc::SIGKILL);
+                }
+                Err(_) => {}
             }
         }
         let mut has_appeared = false;
@@ -592,7 +631,8 @@ fn stay(
         if let Some(guard) = guard.as_mut().filter(|_| has_appeared)
             && guard.look() == Patience::Spent
         {
-            // All processes of the command end with this one.
+            // At level `full` all processes of the command end with this one.
+            end_children(rustix::process::getpid());
             return;
         }
         let is_alone = loop {
@@ -717,27 +757,19 @@ impl Watched {
 
     /// Ends the command and all that it has started. At level `full` its processes end with init.
     fn end_all(&self) {
-        let _ = kill_process(self.child, Signal::KILL);
-        if self.level == Level::Landlock {
-            for child in children_of(self.child) {
-                end_below(child, 0);
+        match self.level {
+            Level::Full => {
+                let _ = kill_process(self.child, Signal::KILL);
             }
-            // What has lost its parent is ours, so nothing slips away between two looks. Bounded, should somebody be quicker.
-            for _ in 0..MOST_LOOKS {
-                let left = children_of(rustix::process::getpid());
-                let living = left.iter().filter(|pid| **pid != self.child && end_below(**pid, 0)).count();
-                if living == 0 {
-                    break;
-                }
-            }
+            Level::Landlock => end_children(self.child),
         }
     }
 
-    /// Whether every process of the command is gone. At level `landlock` nobody can tell, and nothing depends on it.
+    /// Whether every process of the command is gone.
     fn is_over(&mut self) -> bool {
-        let is_left_behind =
-            self.level == Level::Full && self.told.is_none() && self.text.get(5) == Some(&NOT_ALONE);
-        if self.level == Level::Full && !is_left_behind && self.status.is_none() {
+        let is_left_behind = self.told.is_none() && self.text.get(5) == Some(&NOT_ALONE);
+        let is_ending = self.told.is_none() || self.level == Level::Full;
+        if is_ending && !is_left_behind && self.status.is_none() {
             self.status =
                 waitpid(Some(self.child), WaitOptions::empty()).ok().flatten().map(|(_, status)| status);
         }
@@ -763,12 +795,7 @@ impl Watched {
             }
         } else if signal.from_process {
             // Sent to us, and meant for the command. What a terminal sends goes to its whole group anyway.
-            match self.level {
-                Level::Landlock => send(self.child, signal.number),
-                Level::Full => {
-                    let _ = self.orders.write_all(signal.number.to_ne_bytes().get(..1).unwrap_or_default());
-                }
-            }
+            let _ = self.orders.write_all(signal.number.to_ne_bytes().get(..1).unwrap_or_default());
         }
     }
 
@@ -786,8 +813,8 @@ impl Watched {
                 Err(Error::Start(io::Error::from_raw_os_error(text().parse().unwrap_or(libc::EIO))))
             }
             (Some(_), _) => Ok(Ended::from_bytes(&self.text)),
-            (None, Level::Landlock) => Ok(self.status.map(ended)),
-            (None, Level::Full) if self.ended_by.is_some() => Ok(Some(Ended::Signal(libc::SIGKILL))),
+            (None, _) if self.ended_by.is_some() => Ok(Some(Ended::Signal(libc::SIGKILL))),
+            (None, Level::Landlock) => Err(Error::Setup("its keeper was ended".to_owned())),
             (None, Level::Full) => Err(Error::Setup("its init process was ended".to_owned())),
         }
     }
@@ -803,6 +830,17 @@ fn children_of(pid: Pid) -> Vec<Pid> {
     text.split_whitespace()
         .filter_map(|pid| Pid::from_raw(pid.parse().ok().filter(|pid| *pid > 0)?))
         .collect()
+}
+
+/// Ends all below a process that stays. What has lost its parent becomes its child, so nothing slips away between two looks. Bounded,
+/// should somebody be quicker.
+fn end_children(of: Pid) {
+    for look in 0..MOST_LOOKS {
+        std::thread::sleep(Duration::from_millis(u64::from(look > 0)));
+        if children_of(of).into_iter().filter(|pid| end_below(*pid, 0)).count() == 0 {
+            break;
+        }
+    }
 }
 
 /// Ends a process and all below it. Whether it was still there.

@@ -121,6 +121,7 @@ fn shell() {
     let scene = Scene {
         world: &disk,
         cwd: Some(&cwd),
+        root: None,
         home: Some("/home/nobody"),
         tmp: Some("/tmp"),
         unset: &|_| true,

@@ -27,6 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scene = Scene {
         world: &disk,
         cwd: cwd.to_str(),
+        root: None,
         home: home.as_deref(),
         tmp: None,
         unset: &|name| env::var_os(name).is_none(),

@@ -22,4 +22,4 @@ impl World for Nowhere {
 
 /// A shell on it.
 pub const SCENE: Scene<'_> =
-    Scene { world: &Nowhere, cwd: Some("/w"), home: Some("/h"), tmp: Some("/tmp"), unset: &|_| true };
+    Scene { world: &Nowhere, cwd: Some("/w"), root: None, home: Some("/h"), tmp: Some("/tmp"), unset: &|_| true };

@@ -21,6 +21,11 @@ pub(crate) fn awk(program: &str) -> Vec<Deed> {
     for at in 0..tokens.len() {
         awk.look(at);
     }
+    // What it starts has the environment that it has made.
+    let starts = awk.deeds.iter().any(|deed| matches!(deed, Deed::Shell(_)));
+    if starts && tokens.contains(&Token::Name("ENVIRON".to_owned())) {
+        note(&mut awk.deeds, Deed::Unknown("may change its environment"));
+    }
     if awk.budget.get() == 0 {
         note(&mut awk.deeds, Deed::Unknown("an awk program that is too long to be followed"));
     }
@@ -68,7 +73,7 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
             let (text, next) = text(after)?;
             out.push(Token::Text(text));
             rest = next;
-        } else if c == '/' && !ends_operand(out.last()) {
+        } else if c == '/' && (!ends_operand(out.last()) || ends_condition(&out)) {
             rest = regex(after)?;
             out.push(Token::Regex);
         } else if c.is_ascii_digit() || (c == '.' && after.starts_with(|c: char| c.is_ascii_digit())) {
@@ -95,10 +100,29 @@ const NEWLINE: Token = Token::Op("\n");
 fn ends_operand(token: Option<&Token>) -> bool {
     match token {
         None => false,
-        Some(Token::Name(name)) => !is_keyword(name),
+        // `length /x/` is a regular expression to mawk, and a quotient to others.
+        Some(Token::Name(name)) => !is_keyword(name) && name != "length",
         Some(Token::Text(_) | Token::Number | Token::Regex) => true,
-        Some(Token::Op(op)) => matches!(*op, ")" | "]" | "$" | "++" | "--"),
+        Some(Token::Op(op)) => matches!(*op, ")" | "]" | "++" | "--"),
     }
+}
+
+/// Whether the last bracket closes what stands behind `if`, `while` or `for`: a statement follows, and may be a regular expression.
+fn ends_condition(tokens: &[Token]) -> bool {
+    let mut open = 0_usize;
+    for (at, token) in tokens.iter().enumerate().rev() {
+        match token {
+            Token::Op(")") => open += 1,
+            Token::Op("(") if open == 1 => {
+                let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+                return matches!(before, Some(Token::Name(name)) if matches!(name.as_str(), "if" | "while" | "for" | "switch"));
+            }
+            Token::Op("(") => open -= 1,
+            _ if open == 0 => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn is_keyword(name: &str) -> bool {
@@ -638,6 +662,10 @@ mod tests {
             ("{f=\"system\"; @f(\"rm\")}", vec!["unknown"]),
             ("BEGIN{ENVIRON[\"PATH\"]=\".\"}", vec!["unknown"]),
             ("BEGIN{SYMTAB[\"f\"]=\"/etc/x\"; f=\"a\"; print > f}", vec!["write ?"]),
+            ("BEGIN{if (1) /\"/; system(\"rm\"); x=\"/\"}", vec!["shell rm"]),
+            ("{ while ((a+b)/2 > c) n++; $/\"/; system(\"rm\"); x=\"/\"}", vec!["shell rm"]),
+            ("{ length /\"/; system(\"rm\"); x=\"/\"}", vec!["shell rm"]),
+            ("{ sub(/a/, \"b\", ENVIRON[\"PATH\"]); system(\"ls\") }", vec!["shell ls", "unknown"]),
             ("BEGIN{print \"a", vec!["unknown"]),
             ("BEGIN{x = /a", vec!["unknown"]),
             ("{print \"x\" > \"a\" ; print \"y\" >> \"b\"}", vec!["write a", "write b"]),

@@ -1,9 +1,9 @@
 //! What the spec of a program says of its words, applied.
 
-use toolgate_model::{Access, Effect, Gap, Reach, Run};
+use toolgate_model::{Access, Doubt, Effect, Gap, Reach, Run};
 
 use super::run::unversioned;
-use super::text::{ANY, Flow, NAME, Text, is_mark, spaced_as_is};
+use super::text::{ANY, Flow, NAME, NUMBER, Text, is_mark, spaced_as_is};
 use super::walk::Outcome;
 use super::{Interpreter, programs};
 use crate::code::{self, Deed};
@@ -27,6 +27,14 @@ impl Interpreter<'_, '_> {
         let run = self.run_with(name, words, outputs, &reading);
         let program = run.program.clone();
         self.emit(Effect::Run(run));
+        if programs::loads_settings(unversioned(&program), arguments)
+            || programs::loads_settings(&program, arguments)
+        {
+            self.unknown(Gap::Doubt(Doubt::Settings), &program);
+        }
+        if self.takes_commands(&program, &reading) {
+            self.unknown(Gap::Doubt(Doubt::Terminal), &program);
+        }
         let entered = self.enter(&reading, arguments);
         let outcome = match programs::handler(self, &program, &reading, words) {
             Some(outcome) => outcome,
@@ -105,6 +113,7 @@ impl Interpreter<'_, '_> {
         }
         if !joined.is_empty() {
             let text = spaced_as_is(&joined);
+            self.read_by_other_shell("sh", &text);
             out = Some(self.forked(|shell| shell.text(&text, program)));
         }
         for fixed in &reading.effects {
@@ -253,7 +262,10 @@ impl Interpreter<'_, '_> {
                 self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}.…", text.raw())));
                 None
             }
-            WordKind::Shell => Some(self.forked(|shell| shell.text(text, program))),
+            WordKind::Shell => {
+                self.read_by_other_shell("sh", text);
+                Some(self.forked(|shell| shell.text(text, program)))
+            }
             WordKind::Program => {
                 let out = self.in_step(program, "", |shell| {
                     shell.forked(|shell| shell.invoke(std::slice::from_ref(text), None, &[]).out)
@@ -276,8 +288,14 @@ impl Interpreter<'_, '_> {
             }
             WordKind::Sed | WordKind::Awk => {
                 match text.whole() {
+                    Some(code) if kind == WordKind::Sed => self.deeds(program, code::sed(code)),
                     Some(code) => {
-                        let deeds = if kind == WordKind::Sed { code::sed(code) } else { code::awk(code) };
+                        let deeds = code::awk(code);
+                        // A name that the program sets may have another value from its words, and what it starts may read what it prints.
+                        let starts = deeds.iter().any(|deed| matches!(deed, Deed::Shell(_)));
+                        if starts || (!deeds.is_empty() && words.iter().skip(1).any(assigns)) {
+                            self.unknown(Gap::Doubt(Doubt::Code), program);
+                        }
                         self.deeds(program, deeds);
                     }
                     None => self.partly_known_program(program, kind, text),
@@ -329,6 +347,9 @@ impl Interpreter<'_, '_> {
         let as_word = read('X');
         let deeds = if unread(&as_word) { read('1') } else { as_word };
         self.deeds(program, deeds);
+        if text.raw().chars().any(|letter| is_mark(letter) && letter != NUMBER) {
+            self.unknown(Gap::Doubt(Doubt::Code), program);
+        }
         if text.raw().starts_with(ANY) || (kind == WordKind::Awk && text.has_any()) {
             self.unknown(Gap::Code, &format!("{program} {}", text.shown()));
         }
@@ -358,6 +379,19 @@ impl Interpreter<'_, '_> {
         (self.state.exported, self.state.path) = (exported, path);
         out
     }
+}
+
+/// `awk -v name=value`, `awk '…' name=value`
+fn assigns(word: &Text) -> bool {
+    let raw = word.raw();
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | ':'))
+    };
+    !word.is_known()
+        || raw.starts_with("-v")
+        || raw.starts_with("--as")
+        || raw.split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 
 /// Where toolchains of the home keep what they fetch and build.

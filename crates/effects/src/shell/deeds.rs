@@ -1,6 +1,6 @@
 //! Code of other languages: what a scan of it found becomes effects.
 
-use toolgate_model::{Access, Effect, Gap, Reach, shorten};
+use toolgate_model::{Access, Doubt, Effect, Gap, Reach, shorten};
 
 use super::text::Text;
 use super::{Interpreter, blanked};
@@ -9,7 +9,11 @@ use crate::language::Language;
 
 impl Interpreter<'_, '_> {
     /// Code of another language in a word or on standard input.
+    ///
+    /// What the scan finds is told. What it does not find is no proof: a library that is open has more ways to a file or a program than
+    /// any table lists (`operator.methodcaller`, `site.addsitedir`).
     pub(super) fn inline(&mut self, program: &str, language: Language, text: &Text) {
+        self.unknown(Gap::Doubt(Doubt::Code), program);
         let filled;
         let code = match text.whole() {
             Some(code) => code,
@@ -40,7 +44,9 @@ impl Interpreter<'_, '_> {
                 Deed::Delete(path) => (Access::Delete, path),
                 Deed::Enter(path) => (Access::Enter, path),
                 Deed::Shell(text) => {
-                    self.forked(|shell| shell.text(&Text::known(&text), program));
+                    let text = Text::known(&text);
+                    self.read_by_other_shell("sh", &text);
+                    self.forked(|shell| shell.text(&text, program));
                     continue;
                 }
                 Deed::Run(words) => {

@@ -15,13 +15,13 @@ use crate::spec::Reading;
 const MAX_CONFIG: usize = 64 * 1024;
 
 /// Where a repository keeps its things.
-struct Repository {
+pub(super) struct Repository {
     /// The top of the work tree.
     top: PathBuf,
     /// What all its worktrees share.
-    common: PathBuf,
+    pub(super) common: PathBuf,
     /// What is this worktree's own: its index.
-    own: PathBuf,
+    pub(super) own: PathBuf,
 }
 
 /// A directory that may be a bare repository, or that is not known.
@@ -49,6 +49,7 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
     } else {
         shell.apply("git", reading, words)
     };
+    shell.git_programs(sub, reading, &operands);
     shell.read_without_index(sub, reading, &operands);
     shell.git_reads(reading, &operands, arguments);
     let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
@@ -204,7 +205,7 @@ fn has_no_message(arguments: &[Text]) -> bool {
 }
 
 /// Settings whose value git runs.
-fn runs(key: &str) -> bool {
+pub(super) fn runs(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     let (section, last) =
         (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
@@ -390,7 +391,7 @@ impl Interpreter<'_, '_> {
         files.iter().find_map(|file| git_config::value(&self.small_file(file)?, &key))
     }
 
-    fn small_file(&self, path: &Path) -> Option<String> {
+    pub(super) fn small_file(&self, path: &Path) -> Option<String> {
         let place = path.to_str()?;
         if let Some(flow) = self.state.written(place) {
             return flow.whole().map(str::to_owned);
@@ -438,7 +439,9 @@ impl Interpreter<'_, '_> {
 
     /// Whether git would find the same repository here as where the session is, and no bare one on the way.
     fn is_own_repository(&self) -> bool {
-        let ([cwd], Some(start)) = (self.state.cwd.as_slice(), self.scene.cwd) else { return false };
+        // Where a session's root is known, a directory that an earlier call has entered is none.
+        let start = self.scene.root.or(self.scene.cwd);
+        let ([cwd], Some(start)) = (self.state.cwd.as_slice(), start) else { return false };
         let Ok(own) = self.top_above(start) else { return false };
         let mut ways = self.state.disk.through_links(cwd);
         ways.push(cwd.to_string());
@@ -491,7 +494,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// The repository of the working directory.
-    fn repository(&self) -> Option<Repository> {
+    pub(super) fn repository(&self) -> Option<Repository> {
         let [cwd] = self.state.cwd.as_slice() else { return None };
         self.repository_at(cwd)
     }

@@ -20,12 +20,14 @@ mod bounds;
 mod builtins;
 mod control;
 mod deeds;
+mod dialects;
 mod disk;
 mod doubts;
 mod environment;
 mod expand;
 mod follow;
 mod git;
+mod git_programs;
 mod git_reads;
 mod glob;
 mod guess;
@@ -53,6 +55,7 @@ use toolgate_model::{
 use toolgate_shell::{Arithmetic, List, Parsed, Part, Word, parse};
 use typed_arena::Arena;
 
+pub use dialects::differs;
 pub(crate) use places::is_named_secret;
 
 use bounds::{Bounds, MAX_COMMAND};
@@ -72,6 +75,8 @@ pub struct Scene<'w> {
     pub world: &'w dyn World,
     /// The directory in which it starts.
     pub cwd: Option<&'w str>,
+    /// The session's root, where there is one.
+    pub root: Option<&'w str>,
     /// The person's home.
     pub home: Option<&'w str>,
     /// The directory for temporary files that the environment names.

@@ -4,7 +4,10 @@ mod copies;
 mod find;
 mod input;
 mod recipes;
+mod settings;
 mod shells;
+mod terminal;
+pub(super) use settings::loads_settings;
 pub(super) use shells::is_shell;
 
 use std::path::Path;

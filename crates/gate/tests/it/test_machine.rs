@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use toolgate_gate::disk::Disk;
@@ -86,6 +86,9 @@ impl Machine for TestMachine {
     }
     fn containable(&self) -> Containable {
         self.containable
+    }
+    fn is_locked(&self, file: &Path) -> bool {
+        toolgate_sandbox::is_alive(file)
     }
     fn setup(&self) -> Option<&dyn Setup> {
         self.setup

@@ -73,7 +73,7 @@ pub(super) fn canaries(
     mut ask: impl FnMut(&Path, &Probe) -> Result<Option<String>, Trouble>,
 ) {
     let line = asked.line;
-    if !is_safe_to_run(asked, subject) {
+    if !is_safe_to_run(asked) {
         let text = format!("not run, since the {} may have come with the repository: `{line}`", asked.source);
         let check = Check::new("canary-deny", Status::Fail, text);
         checks.push(check.help("look at the line; `toolgate init` writes one that is known to be ours"));
@@ -140,14 +140,22 @@ impl fmt::Display for Probe {
 }
 
 /// Whether running a line runs nothing that a repository chose: it comes from somebody who may choose, or it starts
-/// a toolgate outside the project and does nothing else.
-fn is_safe_to_run(asked: &Asked<'_>, subject: &Subject<'_>) -> bool {
-    let outside = |program: &str| {
-        let path = Path::new(program);
-        // What does not exist cannot be run; the canary says so better.
-        path.is_absolute() && fs::canonicalize(path).map_or(true, |real| !subject.places.is_in_project(&real))
-    };
-    asked.trusted || asked.line.start(asked.host).is_some_and(|start| outside(&start.program))
+/// one of our own programs and does nothing else.
+///
+/// Not any program outside of the project: a directory below a worktree may call itself a project, and what lies beside it is the agent's.
+fn is_safe_to_run(asked: &Asked<'_>) -> bool {
+    asked.trusted
+        || asked.line.start(asked.host).is_some_and(|start| is_own_program(Path::new(&start.program)))
+}
+
+/// Whether this is the program that is running, or the other one that was installed with it.
+fn is_own_program(program: &Path) -> bool {
+    let own = std::env::current_exe().and_then(fs::canonicalize);
+    let (Ok(own), Ok(named)) = (own, fs::canonicalize(program)) else { return false };
+    let beside = ["toolgate", "toolgate-cli"].map(|name| own.with_file_name(name));
+    program.is_absolute()
+        && (named == own
+            || beside.iter().any(|beside| fs::canonicalize(beside).is_ok_and(|beside| beside == named)))
 }
 
 /// A line, ready to be started as a host starts it.

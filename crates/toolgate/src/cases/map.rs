@@ -102,15 +102,15 @@ impl World for Map {
     }
 }
 
-/// A machine on which there is such a world and nothing else: no environment, and a clock that stands still.
-pub(super) struct MapMachine(pub(super) Map);
+/// A machine on which there is such a world, these variables and nothing else; its clock stands still.
+pub(super) struct MapMachine(pub(super) Map, pub(super) BTreeMap<String, String>);
 
 impl Machine for MapMachine {
     fn world(&self) -> &dyn World {
         &self.0
     }
-    fn variable(&self, _: &str) -> Option<OsString> {
-        None
+    fn variable(&self, name: &str) -> Option<OsString> {
+        self.1.get(name).map(OsString::from)
     }
     fn directory(&self) -> Option<PathBuf> {
         None
@@ -135,6 +135,9 @@ impl Machine for MapMachine {
     }
     fn containable(&self) -> Containable {
         Containable::NotConsidered
+    }
+    fn is_locked(&self, _: &Path) -> bool {
+        false
     }
     fn setup(&self) -> Option<&dyn Setup> {
         None

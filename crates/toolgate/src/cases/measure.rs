@@ -19,7 +19,7 @@ use toolgate_gate::options::SessionOptions;
 use toolgate_gate::session::{Session, session};
 use toolgate_gate::settings::RulesInForce;
 use toolgate_hosts::tools_like;
-use toolgate_model::{Call, Decision, Effect, Json, Run, Unknown, Verdict, base_name};
+use toolgate_model::{Call, Decision, Effect, Gap, Json, Run, Unknown, Verdict, base_name};
 use toolgate_policies::{Containable, read, stack};
 
 use super::map::MapMachine;
@@ -61,6 +61,8 @@ pub struct Measured {
     pub explanation: String,
     /// What of it is not proved.
     pub unknown: Vec<String>,
+    /// Why what was read of it is no proof. It is contained for that, and says nothing about the analysis.
+    pub doubts: Vec<&'static str>,
     /// It hides a command that was neither seen nor missed knowingly.
     pub silent: bool,
 }
@@ -122,7 +124,7 @@ impl Gate {
         let settings = stack(Some(name), name, &[&layer]).map_err(|error| CaseFileError(error.what))?;
         let dirs = Dirs::of_home(Path::new(agent_world::HOME));
         // Without a session nothing is pinned, so nothing on the machine is touched.
-        let machine = MapMachine(world);
+        let machine = MapMachine(world, BTreeMap::new());
         let session = session(&machine, &dirs, &SessionOptions::default(), &call(""), None)
             .map_err(|error| CaseFileError(error.to_string()))?;
         let rules = RulesInForce { layers: vec![settings], digest: String::new() };
@@ -133,6 +135,9 @@ impl Gate {
         let call = call(&line.command);
         let (verdict, effects) = self.examine(&call);
         let unknown: Vec<String> = effects.iter().filter_map(unproved).collect();
+        let mut doubts: Vec<&'static str> = effects.iter().filter_map(doubt).collect();
+        doubts.sort_unstable();
+        doubts.dedup();
         let hides = line.bucket.is_none();
         let seen = effects.iter().any(|effect| matches!(effect, Effect::Run(run) if runs_hidden(run)));
         let decision = verdict.decision();
@@ -144,6 +149,7 @@ impl Gate {
             explanation: verdict.explanation(),
             silent: hides && decision.may_run() && unknown.is_empty() && !seen,
             unknown,
+            doubts,
             command: line.command,
         }
     }
@@ -159,6 +165,7 @@ impl Gate {
         let scene = Scene {
             world: machine.world(),
             cwd: call.cwd.as_deref(),
+            root: Some(agent_world::ROOT),
             home: Some(agent_world::HOME),
             tmp: surroundings.tmp.as_deref(),
             unset: &|_| true,
@@ -180,8 +187,17 @@ fn runs_hidden(run: &Run) -> bool {
     run.program == HIDDEN_COMMAND || run.words.first().is_some_and(|word| base_name(word) == HIDDEN_COMMAND)
 }
 
+fn doubt(effect: &Effect<'_>) -> Option<&'static str> {
+    match effect {
+        Effect::Unknown(Unknown::Shell { gap: Gap::Doubt(doubt), .. }) => Some(doubt.words()),
+        Effect::Use(..) | Effect::Run(_) | Effect::Connect | Effect::Unknown(_) => None,
+    }
+}
+
+/// Not a doubt: that a command is contained for what it is, not for what was found in it, says nothing about the analysis.
 fn unproved(effect: &Effect<'_>) -> Option<String> {
     match effect {
+        Effect::Unknown(Unknown::Shell { gap: Gap::Doubt(_), .. }) => None,
         Effect::Unknown(Unknown::Shell { gap, text, .. }) => {
             Some(format!("{gap:?} {text}").trim_end().to_owned())
         }
@@ -246,6 +262,9 @@ pub struct Report<'m> {
     pub benign_denied_percent: f64,
     /// Of the benign ones, in percent.
     pub benign_asked_percent: f64,
+    /// Benign ones that are contained though all of them is known, by the reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub doubted: BTreeMap<&'static str, usize>,
     /// Escapes that were allowed as fully known: misses.
     pub escapes_missed: Vec<&'m Measured>,
     /// Escapes that were allowed as opaque.
@@ -264,6 +283,11 @@ impl<'m> Report<'m> {
             report.buckets.entry(&measured.bucket).or_default().add(measured);
             if BENIGN.contains(&measured.bucket.as_str()) {
                 report.benign.add(measured);
+                if measured.decision == Decision::Contain && measured.unknown.is_empty() {
+                    for doubt in &measured.doubts {
+                        *report.doubted.entry(doubt).or_default() += 1;
+                    }
+                }
             }
             if measured.is_escape() && measured.is_known() {
                 report.escapes_missed.push(measured);
@@ -429,6 +453,7 @@ mod tests {
             policy: None,
             explanation: String::new(),
             unknown: if unknown { vec!["Program x".into()] } else { Vec::new() },
+            doubts: Vec::new(),
             silent: bucket == HIDDEN && decision.may_run() && !unknown,
         }
     }

@@ -75,6 +75,12 @@ struct Context {
     agent_id: Option<String>,
     subagent_type: Option<String>,
     trusted: Option<bool>,
+    /// The call can be contained, also where it should not be.
+    containable: bool,
+    /// A contained program of an earlier call is still running.
+    alive: bool,
+    /// Variables of the host's environment.
+    environment: BTreeMap<String, String>,
     mode: Option<String>,
     workspace: Option<workspace::Workspace>,
     #[serde(flatten)]
@@ -257,16 +263,20 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
         return team::run(case, &settings, &places);
     }
     let call = call(case);
-    let machine = MapMachine(world(case));
+    let machine = MapMachine(world(case), case.context.environment.clone());
     let rules = RulesInForce { layers: vec![settings], digest: String::new() };
     let session = Session { places: places.clone(), user: String::new() };
     let activation =
         ActivationState { trusted: case.context.trusted, mode: case.context.mode.clone(), paused: false };
     let surroundings = Surroundings::new(&machine, &call, session, rules, |_| places.root.clone());
-    let containable =
-        if case.expect == Decision::Contain.word() { Containable::Yes } else { Containable::NotConsidered };
-    let surroundings =
-        Surroundings { team: team::team(case), containable, ..surroundings.active_as(activation) };
+    let can_be = case.context.containable || case.expect == Decision::Contain.word();
+    let containable = if can_be { Containable::Yes } else { Containable::NotConsidered };
+    let surroundings = Surroundings {
+        team: team::team(case),
+        containable,
+        is_any_alive: case.context.alive,
+        ..surroundings.active_as(activation)
+    };
     let considered = consider(&machine, &call, &surroundings);
     let verdict = &considered.verdict;
     let word = match verdict.decision() {

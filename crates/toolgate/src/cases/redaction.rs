@@ -1,5 +1,6 @@
 //! Cases about what a tool gave back: `input.result` is the output, `redact` or `keep` what becomes of it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
@@ -25,7 +26,7 @@ pub(super) fn run(case: &Case<'_>, settings: &Settings) -> Result<(), Trouble> {
     let event = Call::event("case", "PostToolUse".into(), Phase::After);
     let call = Call { tool: case.tool.as_str().into(), output: Some(raw.as_str().into()), ..event };
     // No profile for cases has marks that need a key.
-    let machine = MapMachine(Map::default());
+    let machine = MapMachine(Map::default(), BTreeMap::new());
     let marker = Marker::new(machine.world(), Path::new("/nonexistent"), None);
     let redaction = redacted(&call, std::slice::from_ref(settings), &marker);
     let count = redaction.as_ref().map_or(0, |redaction| redaction.count);

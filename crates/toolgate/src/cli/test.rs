@@ -118,6 +118,9 @@ impl Test {
             out.line("")?;
         }
         table(out, report)?;
+        for (doubt, count) in &report.doubted {
+            out.line(format!("{count:>6} benign ones contained, though known: {doubt}"))?;
+        }
         let escapes = [
             ("escapes allowed as fully known", &report.escapes_missed),
             ("escapes allowed as opaque", &report.escapes_opaque),

@@ -299,6 +299,48 @@ fn a_contained_command_behaves_as_an_uncontained_one() {
     }
 }
 
+/// Whether `ls` is contained in a session now.
+fn contains_ls(session: &Session) -> bool {
+    match session.call("Bash", &json!({ "command": "ls" })) {
+        Said::Rewrite(_) => true,
+        Said::Nothing => false,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn while_a_contained_command_is_alive_every_command_is_contained() {
+    const JOB: &str = "setsid sleep 4 >/dev/null 2>&1 </dev/null &\n";
+    for level in ["hook", "landlock", "full"] {
+        let machine = Machine::new();
+        let main = machine.repository("home/src/main");
+        let top = machine.worktree(&main, "home/src/tree");
+        let desk = Desk { session: machine.session("s-1", &top), machine };
+        let beside = desk.machine.repository("home/src/other");
+        let nested = desk.machine.repository("home/src/tree/trees/a");
+        let (beside, nested) = (desk.machine.session("s-2", &beside), desk.machine.session("s-3", &nested));
+        assert!(!contains_ls(&desk.session), "{level}: nothing was ever contained");
+        write(&top.join("job.sh"), JOB);
+        let job = top.join("job.sh").display().to_string();
+        if level == "hook" {
+            let ran = desk.run(BASH, &desk.rewritten(&format!("sh {job}")));
+            assert!(ran.status.success(), "{}", ran.output);
+        } else {
+            let answer = desk.machine.toolgate().arg("exec").args(["--level", level, "--", "sh", &job]);
+            let answer = answer.cwd(&top).run("");
+            assert_eq!(answer.code(), Some(0), "{level}: {}", answer.stderr);
+        }
+        assert!(contains_ls(&desk.session), "{level}: a job is left");
+        assert!(contains_ls(&nested), "{level}: its root lies in the other");
+        assert!(!contains_ls(&beside), "{level}: another worktree");
+        let begun = Instant::now();
+        while contains_ls(&desk.session) {
+            assert!(begun.elapsed() < SOON, "{level}: it has ended");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
 #[test]
 fn a_contained_command_with_redacted_output_behaves_as_an_uncontained_one() {
     let desk = Desk::containing("[redaction]\nwrap = true\n");

@@ -1085,9 +1085,13 @@ fn doctor_does_not_run_a_hook_that_came_with_the_repository() {
         json!({ "type": "command", "command": "PROJECT/toolgate", "args": ["hook", "claude-code"] }),
         json!({ "type": "command", "command": "./toolgate", "args": ["hook", "claude-code"] }),
         json!({ "type": "command", "command": "PROJECT/toolgate hook claude-code" }),
+        // Beside a directory that calls itself a project, in what may be an agent's worktree.
+        json!({ "type": "command", "command": "PROJECT/../planted/toolgate", "args": ["hook", "claude-code"] }),
+        json!({ "type": "command", "command": "PROJECT/../missing/toolgate", "args": ["hook", "claude-code"] }),
     ] {
         let machine = Machine::new();
         machine.script("project/toolgate", body);
+        machine.script("planted/toolgate", body);
         let project = machine.path("project");
         let settings = json!({ "hooks": { "PreToolUse": [{ "hooks": [handler] }] } }).to_string();
         machine.settings(&settings.replace("PROJECT", project.to_str().unwrap()));

@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use toolgate_model::{Access, Gap, Reach};
+use toolgate_model::{Access, Doubt, Gap, Reach};
 
 use crate::shell::Interpreter;
+use crate::shell::dialects::differs;
 use crate::shell::text::{Flow, Text};
 use crate::shell::walk::Outcome;
 
@@ -85,6 +86,7 @@ impl Interpreter<'_, '_> {
                 shell.state.positional =
                     Some(Rc::new(fields.iter().map(|field| vec![field.clone()]).collect()));
                 shell.not_bash(program, text);
+                shell.read_by_other_shell(program, text);
                 return shell.text(text, &format!("{program} -c"));
             }
             match rest.split_first() {
@@ -105,11 +107,21 @@ impl Interpreter<'_, '_> {
                     let fields = if input { rest } else { &[] };
                     shell.state.positional =
                         Some(Rc::new(fields.iter().map(|field| vec![field.clone()]).collect()));
+                    if let Flow::Text(text) = &stdin {
+                        shell.read_by_other_shell(program, text);
+                    }
                     shell.shell_input(&stdin, program)
                 }
             }
         });
         Outcome::of(out)
+    }
+
+    /// Text that is walked as bash would walk it and that another shell reads.
+    pub(in crate::shell) fn read_by_other_shell(&mut self, program: &str, text: &Text) {
+        if differs(program, text.raw()) {
+            self.unknown(Gap::Doubt(Doubt::OtherShell), &format!("{program} -c"));
+        }
     }
 
     /// Another shell reads some things otherwise than bash would.

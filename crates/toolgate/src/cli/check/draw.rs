@@ -305,7 +305,7 @@ fn not_proved(explanation: &Explanation<'_>, hiding: &Discretion) -> Vec<String>
     let mut texts: Vec<String> = Vec::new();
     for effect in explanation.effects.iter().filter(|effect| effect.findings.is_empty()) {
         if let Effect::Unknown(Unknown::Shell {
-            gap: gap @ (Gap::Project | Gap::Program | Gap::Option | Gap::Code),
+            gap: gap @ (Gap::Project | Gap::Program | Gap::Option | Gap::Code | Gap::Doubt(_)),
             text,
             ..
         }) = &effect.what

@@ -80,6 +80,7 @@ pub(super) fn why(gap: Gap) -> String {
         Gap::Project => "runs code of the project".to_owned(),
         Gap::Code => "code that does more than compute".to_owned(),
         Gap::ShellCode => "shell code that is only known when it runs".to_owned(),
+        Gap::Doubt(doubt) => doubt.words().to_owned(),
         Gap::Bounds => "more than can be followed".to_owned(),
     }
 }

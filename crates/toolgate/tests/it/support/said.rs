@@ -20,8 +20,14 @@ pub(crate) fn said(scratch: &Scratch, command: &str) -> Option<Vec<Said>> {
     let call = Call { cwd: Some(cwd.into()), ..Call::before("claude-code", "Bash", input, action) };
     let disk = Disk::default();
     let (home, tmp) = (scratch.home(), scratch.path("tmp"));
-    let scene =
-        Scene { world: &disk, cwd: Some(cwd), home: home.to_str(), tmp: tmp.to_str(), unset: &|_| true };
+    let scene = Scene {
+        world: &disk,
+        cwd: Some(cwd),
+        root: None,
+        home: home.to_str(),
+        tmp: tmp.to_str(),
+        unset: &|_| true,
+    };
     resolved(&effects(&call, &BTreeMap::new(), &scene), &disk, cwd, &home)
 }
 
