@@ -150,7 +150,7 @@ pub fn gather(
         paused: pause::until(machine, dirs, &session.places).is_some(),
     };
     let tmp = machine.variable("TMPDIR").and_then(|tmp| tmp.into_string().ok());
-    let containable = containable(machine, host, call, &session.places);
+    let containable = containable(machine, host, call, &session.places, &dirs.state);
     let surroundings = Surroundings::new(machine, call, session, rules, env_root);
     Ok(Surroundings {
         team,

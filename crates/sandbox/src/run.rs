@@ -35,8 +35,8 @@ use crate::filter;
 use crate::git::{self, Taken};
 use crate::kernel::Kernel;
 use crate::observe::{self, Observer};
-use crate::pins::{Disturbed, Pins};
-use crate::plan::{Level, Limits, Network, Plan, Rights};
+use crate::pins::{self, Disturbed, Pins};
+use crate::plan::{Grant, Level, Limits, Network, Plan, Rights};
 use crate::rules::Rules;
 use crate::sys::{self, Fork, Signals};
 use crate::view;
@@ -191,6 +191,10 @@ fn run_with(
         let pinned = git::pinned(&plan, repository)?;
         plan.pinned.extend(pinned);
         plan.environment = git::environment(&plan.environment);
+    }
+    if level == Level::Full {
+        let there = plan.kept.iter().filter(|path| pins::is_plain(path));
+        plan.grants.extend(there.map(|path| Grant::new(path, Rights::Read)));
     }
     if let Some(grant) = plan.grants.iter().find(|grant| !grant.path.is_absolute()) {
         return Err(Error::Plan(format!("{} is not an absolute path", grant.path.display())));

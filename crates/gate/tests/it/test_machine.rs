@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use toolgate_gate::disk::Disk;
@@ -84,7 +84,7 @@ impl Machine for TestMachine {
     fn name(&self) -> String {
         "workbench".to_owned()
     }
-    fn containable(&self) -> Containable {
+    fn containable(&self, _: &Path) -> Containable {
         self.containable
     }
     fn setup(&self) -> Option<&dyn Setup> {

@@ -3,7 +3,9 @@
 #![cfg(test)]
 
 mod attacks;
+mod degraded;
 mod escapes;
+mod kept;
 mod pins;
 mod refused;
 mod together;

@@ -18,6 +18,7 @@ mod hook;
 mod hosts;
 mod launch;
 mod mcp;
+mod narrowed;
 mod packs;
 mod payloads;
 mod prompt;
