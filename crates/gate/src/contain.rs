@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolgate_model::{Action, Agent, Call, Host, NodeKind, Phase, Places, Resolver, TEMPORARY, World};
+use toolgate_model::{
+    Action, Agent, Call, Host, LookError, NodeKind, Phase, Places, Resolver, TEMPORARY, World,
+};
 use toolgate_policies::{
     Containable, Containment, ContainmentLevel, ContainmentNetwork, DeniedInside, FoundOutside, Look,
     Narrowed, Rights, denied_in_output,
@@ -137,6 +139,7 @@ impl ContainedTerms {
         let require = level_of(terms.require);
         plan.pinned.clone_from(&terms.pinned);
         plan.kept.clone_from(&terms.kept);
+        plan.made.clone_from(&terms.made);
         plan.caches.clone_from(&terms.caches);
         plan.cache_variables = CACHE_VARIABLES.iter().map(OsString::from).collect();
         Contained { plan, require, terms }
@@ -177,7 +180,8 @@ pub(crate) fn narrowed(
         let found = Resolver::new(world, None, None).walk(path.to_owned());
         found.is_ok_and(|found| found.physical == path && found.node.is_some())
     };
-    let look = Look { entries: &entries, is_plain: &is_plain };
+    let is_free = |path: &Path| matches!(world.look(path), Err(LookError::Absent));
+    let look = Look { entries: &entries, is_plain: &is_plain, is_free: &is_free };
     Narrowed::of(&surroundings.layers().collect::<Vec<_>>(), &surroundings.team, agent, look)
 }
 

@@ -286,6 +286,8 @@ pub struct Containment {
     pub pinned: Vec<PathBuf>,
     /// Those of the places that the calling agent may read and not write, though they lie in a writable one.
     pub kept: Vec<PathBuf>,
+    /// Directories that are made first, since only what is there can be opened.
+    pub made: Vec<PathBuf>,
     /// Whether commits and branches may be made.
     pub commits: bool,
     /// Directories that get a private layer for what is written.
@@ -391,6 +393,7 @@ impl Containment {
             ],
             places,
             kept,
+            made: narrowed.made.iter().filter(|path| rights(path).0 == Rights::Write).cloned().collect(),
             commits,
             caches,
             drop_variables: all(|settings| &settings.drop_variables),

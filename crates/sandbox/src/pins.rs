@@ -111,6 +111,15 @@ impl State {
         }
     }
 
+    /// Whether all of it was looked at, so that it can be put back.
+    fn is_known(&self) -> bool {
+        match self {
+            State::Unknown => false,
+            State::Directory { entries, .. } => entries.values().all(State::is_known),
+            State::Nothing | State::File { .. } | State::Link(_) | State::Other(_) => true,
+        }
+    }
+
     /// Whether all contents are the same.
     fn is_like(&self, other: &State) -> bool {
         match (self, other) {
@@ -243,7 +252,7 @@ impl Pins {
             };
             if known.insert(path.clone()) {
                 let (before, above) = (directories.state_at(&path), directories.identity_above(&path));
-                if before == State::Unknown && level == Level::Landlock && kept.contains(&path) {
+                if !before.is_known() && level == Level::Landlock && kept.contains(&path) {
                     let told = format!(
                         "level landlock cannot keep {} from being written, and it is too large to be put back; that needs level full",
                         path.display()

@@ -304,6 +304,10 @@ fn prepare(plan: &CompiledPlan, level: Level) -> Result<(), Error> {
             writable.display()
         )));
     }
+    for made in &plan.made {
+        // Follows no link at its end. What stands there already has rights by the plan.
+        let _ = fs::create_dir(made);
+    }
     let own_caches = plan.own_caches().filter(|_| level == Level::Landlock);
     for own in [plan.temporary()].into_iter().chain(own_caches) {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(own)?;

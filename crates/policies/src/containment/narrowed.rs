@@ -45,6 +45,8 @@ pub struct Look<'l> {
     pub entries: &'l dyn Fn(&Path) -> Vec<(PathBuf, bool)>,
     /// Whether something is at a path, and no link on the way to it.
     pub is_plain: &'l dyn Fn(&Path) -> bool,
+    /// Whether nothing is at a path, not even a link.
+    pub is_free: &'l dyn Fn(&Path) -> bool,
 }
 
 /// What the rules about the calling agent leave, under each layer of settings.
@@ -52,6 +54,8 @@ pub struct Look<'l> {
 pub struct Narrowed {
     /// INVARIANT: as many as there are layers, in their order; or none, where nothing is narrowed.
     layers: Vec<Vec<Narrow>>,
+    /// Directories of builds that are open and not there yet, in a project that is built there.
+    pub(super) made: Vec<PathBuf>,
     /// Whether it may not change the repository either.
     pub(super) is_read_only: bool,
     /// Whether it may not talk to other machines.
@@ -88,7 +92,7 @@ impl Narrowed {
         let mut left = MOST_LOOKED;
         for (settings, places) in layers {
             let asked = Asked { settings, places, team, agent };
-            let own = asked.narrow(look, &mut left)?;
+            let own = asked.narrow(look, &mut left, &mut narrowed.made)?;
             narrowed.is_read_only |= asked.is_read_only();
             narrowed.is_offline |= asked.is_offline();
             narrowed.layers.push(own);
@@ -136,7 +140,12 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn narrow(&self, look: Look<'_>, left: &mut usize) -> Result<Vec<Narrow>, String> {
+    fn narrow(
+        &self,
+        look: Look<'_>,
+        left: &mut usize,
+        made: &mut Vec<PathBuf>,
+    ) -> Result<Vec<Narrow>, String> {
         let mut questions = self.questions();
         for (base, glob) in std::mem::take(&mut questions.patterns) {
             self.find(&base, &glob, look, left, &mut questions.places)?;
@@ -149,6 +158,11 @@ impl Asked<'_> {
             let above = narrowed.iter().filter(|above| narrow.path.starts_with(&above.path));
             let above = above.max_by_key(|above| above.path.components().count());
             let most = above.map_or(Rights::Write, |above| above.most);
+            if narrow.most > most && is_to_be_made(&narrow.path, look) {
+                made.push(narrow.path.clone());
+                narrowed.push(narrow);
+                continue;
+            }
             // INVARIANT: what is opened inside of something closed is what it is named. A link would open what it leads to.
             if narrow.most == most || (narrow.most > most && !(look.is_plain)(&narrow.path)) {
                 continue;
@@ -409,6 +423,14 @@ impl Asked<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether it is the directory of a build that the project will make: nothing is there, and what says how to build is beside it.
+fn is_to_be_made(path: &Path, look: Look<'_>) -> bool {
+    const BUILDS: [(&str, &str); 2] = [("target", "Cargo.toml"), ("node_modules", "package.json")];
+    let build = BUILDS.iter().find(|(name, _)| path.ends_with(name));
+    let Some(((_, recipe), above)) = build.zip(path.parent()) else { return false };
+    (look.is_plain)(&above.join(recipe)) && (look.is_free)(path)
 }
 
 fn glob_below(base: &Path, glob: &str, tree: bool, questions: &mut Questions) {

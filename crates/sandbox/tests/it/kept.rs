@@ -40,6 +40,8 @@ fn a_kept_place_is_as_before_whatever_a_command_does_and_what_is_written_below_i
             );
             assert!(!world.path("w/src/new").exists(), "{}: {script}", world.level);
         }
+        // At level landlock the directory of what may be written can be moved away, as it could be removed.
+        fs::create_dir_all(world.path("w/team/inbox")).unwrap();
         // The rest is open, and so is what lies in the kept place and may be written.
         let open = "echo x > src/menu && echo y > team/inbox/a && cat team/roster src/auth";
         let done = world.with_options(&options, open);

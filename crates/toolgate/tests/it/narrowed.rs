@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Answer, Machine, Said, write};
 
@@ -116,6 +116,29 @@ fn what_a_role_may_not_write_stays_and_what_it_may_not_read_is_not_seen() {
 }
 
 #[test]
+fn an_agent_with_a_list_writes_that_and_builds_for_the_first_time() {
+    for level in LEVELS {
+        let world = World::new("[policy.ownership]\nenabled = true\n");
+        let register = ["agent", "add", "ripley", "--write", "src/**", "--role", "dev"];
+        let added = world.machine.toolgate().args(register).cwd(&world.worktree).run("");
+        assert_eq!(added.code(), Some(0), "{}", added.stderr);
+        fs::remove_dir_all(world.worktree.join("target")).unwrap();
+        write(&world.worktree.join("Cargo.toml"), "[package]\n");
+        let exec = world.machine.toolgate().arg("exec").args(["--agent", "ripley", "--level", level]);
+        let script = "echo x > target/built; echo new > src/auth.ts; echo evil > docs/a.md; true";
+        let answer = exec.args(["--", "sh", "-c", script]).cwd(&world.worktree).run("");
+        assert_eq!(answer.code(), Some(0), "{level}: {}", answer.stderr);
+        assert_eq!(
+            (world.read("target/built"), world.read("src/auth.ts")),
+            ("x\n".to_owned(), "new\n".to_owned()),
+            "{level}: {}",
+            answer.stderr
+        );
+        assert_eq!(world.read("docs/a.md"), "a", "{level}");
+    }
+}
+
+#[test]
 fn a_role_that_reads_changes_nothing_and_commits_nothing() {
     for level in LEVELS {
         let world = World::new("[policy.read-only-role]\nroles = [\"reviewer\"]\n");
@@ -141,7 +164,10 @@ fn a_hook_sends_a_role_into_its_own_sandbox_and_says_why_something_failed() {
         "[containment]\nwhen = \"always\"\n[team]\nmain = \"docs\"\n[role.docs]\nwrite = [\"docs/**\"]\n",
     );
     let session = world.machine.session("s-1", &world.worktree);
-    let command = "python3 -c 'open(\"docs/b.md\", \"w\").write(\"new\"); open(\"src/auth.ts\", \"w\").write(\"evil\")'";
+    // Nobody knows beforehand what it does.
+    let program = "open('docs/b.md', 'w').write('new')\nopen('src/auth.ts', 'w').write('evil')\n";
+    write(&world.worktree.join("x.py"), program);
+    let command = "python3 x.py";
     let Said::Rewrite(changed) = session.call("Bash", &json!({ "command": command })) else {
         panic!("not rewritten")
     };
@@ -185,4 +211,39 @@ fn a_sandbox_that_leaks_contains_nothing() {
     fs::remove_file(note).unwrap();
     assert!(matches!(call(), Said::Rewrite(_)));
     assert_eq!(fs::read_to_string(note).unwrap(), "holds");
+}
+
+#[test]
+fn the_doctor_says_at_which_level_a_host_is_contained_and_what_stands_in_the_way() {
+    let world = World::new("");
+    let sandbox = |host: &str| {
+        let asked = ["doctor", "--host", host, "--json"];
+        let answer = world.machine.toolgate().args(asked).cwd(&world.worktree).run("");
+        let found: Value = serde_json::from_str(&answer.stdout).unwrap();
+        let all = found.as_array().cloned().unwrap_or_else(|| vec![found.clone()]);
+        let checks = all.iter().flat_map(|host| host["checks"].as_array().cloned().unwrap_or_default());
+        let own = checks.filter(|check| check["id"] == "sandbox");
+        own.map(|check| check["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>().join("\n")
+    };
+    let told = sandbox("claude-code");
+    assert!(told.contains("a program that tried to leave could not"), "{told}");
+    assert!(told.contains("at level full") || told.contains("there is no level full, since"), "{told}");
+    assert!(!told.contains("sandbox of its own"), "{told}");
+    write(&world.worktree.join(".claude/settings.local.json"), "{\"sandbox\": {\"enabled\": true}}");
+    let told = sandbox("claude-code");
+    assert!(told.contains("`sandbox.enabled` is true") && told.contains("a sandbox of its own"), "{told}");
+    assert!(sandbox("codex").contains("no `sandbox_mode` is set"));
+    let codex = world.worktree.join(".codex/config.toml");
+    write(&codex, "sandbox_mode = \"danger-full-access\"\n");
+    assert!(!sandbox("codex").contains("of its own"));
+    write(&codex, "sandbox_mode = \"workspace-write\"\n");
+    assert!(sandbox("codex").contains("`sandbox_mode` is \"workspace-write\""));
+    write(&world.worktree.join(".gemini/settings.json"), "{\"tools\": {\"sandbox\": \"docker\"}}");
+    assert!(sandbox("gemini").contains("`tools.sandbox` is \"docker\""));
+    for host in ["qwen", "cursor"] {
+        let told = sandbox(host);
+        assert!(told.contains("cannot be made to run a command in a sandbox"), "{host}: {told}");
+    }
+    write(&world.machine.user_settings(), "[containment]\nwhen = \"never\"\n");
+    assert!(sandbox("claude-code").contains("nothing is contained"));
 }

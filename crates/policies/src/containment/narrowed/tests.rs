@@ -58,7 +58,11 @@ fn is_plain(path: &Path) -> bool {
     path == Path::new("/wt") || THERE.iter().any(|name| Path::new("/wt").join(name) == path)
 }
 
-const LOOK: Look<'static> = Look { entries: &entries, is_plain: &is_plain };
+fn is_free(path: &Path) -> bool {
+    !is_plain(path)
+}
+
+const LOOK: Look<'static> = Look { entries: &entries, is_plain: &is_plain, is_free: &is_free };
 
 fn terms(settings: &Settings, team: &Team, agent: &Agent<'_>) -> Containment {
     let places = places();
@@ -217,6 +221,23 @@ fn an_agent_with_a_list_writes_that_and_what_builds_make() {
         &terms,
         &[("/wt/src/x", Rights::Write), ("/wt/target/x", Rights::Write), ("/wt/docs/a.md", Rights::Read)],
     );
+}
+
+/// A first build makes its directory, which nobody else may do there.
+#[test]
+fn the_directory_of_a_build_is_made_where_the_project_is_built_there() {
+    let mut settings = settings();
+    settings.policy.ownership = serde_json::from_str(r#"{"enabled": true}"#).unwrap();
+    let member =
+        Member { name: "ripley".to_owned(), may_write: Some(list(&["src/**"])), ..Member::default() };
+    let team = Team { member, ..Team::default() };
+    let is_plain = |path: &Path| path.ends_with("Cargo.toml") || path == Path::new("/wt/src");
+    let look = Look { is_plain: &is_plain, is_free: &|path| !is_plain(path), ..LOOK };
+    let places = places();
+    let narrowed = Narrowed::of(&[(&settings, &places)], &team, NOBODY, look).unwrap();
+    let terms = Containment::of(&[(&settings, &places)], &narrowed);
+    assert_eq!(terms.made, [Path::new("/wt/target")]);
+    check(&terms, &[("/wt/target/x", Rights::Write), ("/wt/node_modules/x", Rights::Read)]);
 }
 
 #[test]
