@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolgate_model::{Action, Call, Host, Phase, Places};
+use toolgate_model::{
+    Action, Agent, Call, Host, LookError, NodeKind, Phase, Places, Resolver, TEMPORARY, World,
+};
 use toolgate_policies::{
-    Containable, Containment, ContainmentLevel, ContainmentNetwork, DeniedInside, FoundOutside, Rights,
-    denied_in_output,
+    Containable, Containment, ContainmentLevel, ContainmentNetwork, DeniedInside, FoundOutside, Look,
+    Narrowed, Rights, denied_in_output,
 };
 use toolgate_sandbox::{Grant, Level, Limits, Network, Plan, Repository};
 
@@ -20,7 +22,7 @@ use crate::git;
 use crate::launch::take_end;
 use crate::machine::Machine;
 use crate::observe::command_member;
-use crate::store::hex;
+use crate::store::{hex, read_checked};
 
 /// Programs that fail when they cannot write their cache, by the variable that names it. Others go on without one, and find in the user's
 /// what they have put there before.
@@ -63,6 +65,7 @@ impl ContainedTerms {
         machine: &dyn Machine,
         dirs: &Dirs,
         surroundings: &Surroundings,
+        narrowed: &Narrowed,
     ) -> Result<ContainedTerms, String> {
         let places = &surroundings.session.places;
         let Some(root) = &places.root else {
@@ -73,15 +76,19 @@ impl ContainedTerms {
         let programs = machine
             .program()
             .map(|program| ["toolgate", "toolgate-cli"].map(|name| program.with_file_name(name)));
-        let terms = Containment::of(&surroundings.layers().collect::<Vec<_>>());
         let own = git::git_dir_of(machine.world(), &root.physical);
+        let terms = Containment::of(&surroundings.layers().collect::<Vec<_>>(), narrowed);
         let repository = match (&places.git, own, &places.main) {
-            (Some(common), Some(own), Some(_)) if own.starts_with(common.physical.join("worktrees")) => {
+            (Some(common), Some(own), Some(_))
+                if terms.commits && own.starts_with(common.physical.join("worktrees")) =>
+            {
                 Some((common.physical.clone(), own))
             }
             // A plain clone. Where a setting closes it, nothing of it is seen, and there is nothing to look after.
             (Some(common), None, None)
-                if common.physical == root.physical.join(".git") && !terms.closes(&common.physical) =>
+                if terms.commits
+                    && common.physical == root.physical.join(".git")
+                    && !terms.closes(&common.physical) =>
             {
                 Some((common.physical.clone(), common.physical.clone()))
             }
@@ -98,6 +105,16 @@ impl ContainedTerms {
         })
     }
 
+    /// Reads what was kept of them. An error says what to do.
+    pub fn read(world: &dyn World, file: &Path) -> Result<ContainedTerms, String> {
+        /// They name each place once.
+        const MAX_TERMS: usize = 16 * 1024 * 1024;
+        let bytes = read_checked(world, file, MAX_TERMS);
+        let bytes = bytes.map_err(|error| format!("the terms of its sandbox cannot be read ({error})"))?;
+        let terms = bytes.and_then(|bytes| postcard::from_bytes(&bytes).ok());
+        terms.ok_or_else(|| "the terms of its sandbox are gone; have the agent send it again".to_owned())
+    }
+
     /// The plan for a command that is started in `directory` with these variables.
     pub fn plan(
         self,
@@ -108,11 +125,12 @@ impl ContainedTerms {
         let mut plan = Plan::new(&root, private);
         plan.directory = directory;
         let is_own = |path: &Path| own.iter().any(|own| path.starts_with(own));
+        let is_kept = |path: &PathBuf| terms.kept.contains(path);
         // What is read of a plain clone is what the sandbox protects by itself: an agent commits there.
         let is_clone =
             |path: &Path| repository.as_ref().is_some_and(|(common, own)| common == own && path == common);
-        let grants =
-            terms.places.iter().filter(|(path, _)| !is_private(path) && !is_own(path) && !is_clone(path));
+        let is_other = |path: &PathBuf| is_private(path) || is_own(path) || is_kept(path) || is_clone(path);
+        let grants = terms.places.iter().filter(|(path, _)| !is_other(path));
         plan.grants = grants.map(|(path, rights)| Grant::new(path, rights_of(*rights))).collect();
         plan.grants.extend(own.into_iter().map(|own| Grant::new(own, toolgate_sandbox::Rights::None)));
         plan.grants.extend(programs.into_iter().map(|name| Grant::new(name, toolgate_sandbox::Rights::Read)));
@@ -135,11 +153,10 @@ impl ContainedTerms {
             .collect();
         plan.alive = alive;
         plan.repository = repository.map(|(common, own)| Repository { common, own });
-        let require = match terms.require {
-            ContainmentLevel::Landlock => Level::Landlock,
-            ContainmentLevel::Full => Level::Full,
-        };
+        let require = level_of(terms.require);
         plan.pinned.clone_from(&terms.pinned);
+        plan.kept.clone_from(&terms.kept);
+        plan.made.clone_from(&terms.made);
         plan.caches.clone_from(&terms.caches);
         plan.cache_variables = CACHE_VARIABLES.iter().map(OsString::from).collect();
         Contained { plan, require, terms }
@@ -152,10 +169,60 @@ pub fn contained(
     machine: &dyn Machine,
     dirs: &Dirs,
     surroundings: &Surroundings,
+    agent: &Agent<'_>,
     directory: PathBuf,
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<Contained, String> {
-    Ok(ContainedTerms::of(machine, dirs, surroundings)?.plan(directory, environment))
+    let narrowed = narrowed(machine, surroundings, agent)?;
+    Ok(ContainedTerms::of(machine, dirs, surroundings, &narrowed)?.plan(directory, environment))
+}
+
+/// What the rules about the calling agent leave to what it runs. An error says why a sandbox cannot hold them.
+pub(crate) fn narrowed(
+    machine: &dyn Machine,
+    surroundings: &Surroundings,
+    agent: &Agent<'_>,
+) -> Result<Narrowed, String> {
+    let world = machine.world();
+    let is_directory = |path: &Path| world.look(path).is_ok_and(|node| node.kind == NodeKind::Directory);
+    let entries = |directory: &Path| {
+        let names = if is_directory(directory) { world.list(directory) } else { Ok(Vec::new()) };
+        let names = names.unwrap_or_default().into_iter();
+        names
+            .map(|path| (is_directory(&path), path))
+            .map(|(is_directory, path)| (path, is_directory))
+            .collect()
+    };
+    let is_plain = |path: &Path| {
+        let found = Resolver::new(world, None, None).walk(path.to_owned());
+        found.is_ok_and(|found| found.physical == path && found.node.is_some())
+    };
+    let is_free = |path: &Path| matches!(world.look(path), Err(LookError::Absent));
+    let look = Look { entries: &entries, is_plain: &is_plain, is_free: &is_free };
+    Narrowed::of(&surroundings.layers().collect::<Vec<_>>(), &surroundings.team, agent, look)
+}
+
+/// The level of a sandbox in the words of the settings.
+pub fn word_of(level: Level) -> ContainmentLevel {
+    match level {
+        Level::Landlock => ContainmentLevel::Landlock,
+        Level::Full => ContainmentLevel::Full,
+    }
+}
+
+/// The level that the settings name.
+pub fn level_of(word: ContainmentLevel) -> Level {
+    match word {
+        ContainmentLevel::Landlock => Level::Landlock,
+        ContainmentLevel::Full => Level::Full,
+    }
+}
+
+/// What is at a path outside of a sandbox.
+pub fn outside(world: &dyn World, path: &Path) -> Option<FoundOutside> {
+    let found = world.look(path).ok()?;
+    let leads_to = if let NodeKind::Link(text) = found.kind { Some(text) } else { None };
+    Some(FoundOutside { leads_to, is_writable: world.is_writable(path) })
 }
 
 /// Whether this call can be run in a sandbox.
@@ -164,7 +231,12 @@ pub(crate) fn containable(
     host: &dyn Host,
     call: &Call<'_>,
     places: &Places,
+    state: &Path,
 ) -> Containable {
+    if call.phase == Phase::Start {
+        // A session begins: whether a sandbox holds is found out now, and known by the first call.
+        machine.containable(state);
+    }
     if !matches!((call.phase, &call.action), (Phase::Before | Phase::Permission, Action::Shell { .. })) {
         Containable::NotConsidered
     } else if !host.launches(&call.tool) || command_member(call).is_none() {
@@ -172,29 +244,17 @@ pub(crate) fn containable(
     } else if places.root.is_none() {
         Containable::NoRoot
     } else {
-        machine.containable()
+        machine.containable(state)
     }
 }
 
 /// What a contained command was denied, by what it printed. Nothing where somebody else has looked, or where it was not contained.
-pub(crate) fn denied_inside(
-    machine: &dyn Machine,
-    call: &Call<'_>,
-    surroundings: &Surroundings,
-) -> Vec<DeniedInside> {
-    let level = call.launched.as_deref().filter(|_| call.phase == Phase::After);
-    let Some(level) = level.and_then(|file| take_end(machine, file)) else { return Vec::new() };
+pub(crate) fn denied_inside(machine: &dyn Machine, call: &Call<'_>) -> Vec<DeniedInside> {
+    let file = call.launched.as_deref().filter(|_| call.phase == Phase::After);
+    let Some((level, terms)) = file.and_then(|file| take_end(machine, file)) else { return Vec::new() };
     let (Some(output), Some(cwd)) = (call.output.as_deref(), call.cwd.as_deref()) else { return Vec::new() };
-    let terms = Containment::of(&surroundings.layers().collect::<Vec<_>>());
-    let level = match level {
-        Level::Landlock => ContainmentLevel::Landlock,
-        Level::Full => ContainmentLevel::Full,
-    };
-    let outside = |path: &Path| {
-        let found = machine.world().stamp(path).ok();
-        found.map(|_| FoundOutside { path: path.to_owned(), is_writable: true })
-    };
-    denied_in_output(&terms, Path::new(cwd), &outside, level, printed(output).as_bytes())
+    let outside = |path: &Path| outside(machine.world(), path);
+    denied_in_output(&terms.terms, Path::new(cwd), &outside, word_of(level), printed(output).as_bytes())
 }
 
 /// All texts of a tool's result, in their order: a host may have the output in any of them.
@@ -221,7 +281,9 @@ fn printed(output: &str) -> String {
 /// since other programs keep sockets there.
 fn is_private(path: &Path) -> bool {
     let below = |top: &str| path != Path::new(top) && path.starts_with(top);
-    path.starts_with("/dev") || below("/proc") || path == Path::new("/tmp") || path == Path::new("/var/tmp")
+    path.starts_with("/dev")
+        || below("/proc")
+        || TEMPORARY.iter().any(|directory| path == Path::new(directory))
 }
 
 /// Where the temporary files and the private layers of a worktree lie.

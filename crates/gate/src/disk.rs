@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, ResolveFlags, accessat, openat2};
 use rustix::io::Errno;
 use toolgate_model::{FileStamp, LookError, Node, NodeId, NodeKind, World};
 
@@ -114,10 +114,14 @@ impl World for Disk {
     }
 
     fn born(&self, path: &Path) -> Option<(i64, i64)> {
-        use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+        use rustix::fs::{StatxFlags, statx};
         let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
         let told = found.stx_mask & StatxFlags::BTIME.bits() != 0;
         told.then(|| (found.stx_btime.tv_sec, i64::from(found.stx_btime.tv_nsec)))
+    }
+
+    fn is_writable(&self, path: &Path) -> bool {
+        accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {

@@ -154,7 +154,7 @@ pub fn gather(
         paused: pause::until(machine, dirs, &session.places).is_some(),
     };
     let tmp = machine.variable("TMPDIR").and_then(|tmp| tmp.into_string().ok());
-    let containable = containable(machine, host, call, &session.places);
+    let containable = containable(machine, host, call, &session.places, &dirs.state);
     let root = session.places.root.as_ref().filter(|_| containable == Containable::Yes);
     let is_any_alive = root.is_some_and(|root| is_any_alive(machine, dirs, &root.physical));
     let surroundings = Surroundings::new(machine, call, session, rules, env_root);

@@ -26,11 +26,11 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toolgate_evidence::Record;
-use toolgate_model::{Action, Call, Facts, Phase, Places};
+use toolgate_model::{Action, Agent, Call, Facts, InShared, Phase, Places};
 use toolgate_policies::Redaction;
 use toolgate_sandbox::Level;
 
-use crate::contain::ContainedTerms;
+use crate::contain::{ContainedTerms, narrowed};
 use crate::dirs::Dirs;
 use crate::gather::Surroundings;
 use crate::machine::Machine;
@@ -71,8 +71,6 @@ pub struct Shared {
     pub write: bool,
 }
 
-/// Temporary directories that everybody shares, and of which a contained command has its own.
-const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 /// More of them are not passed in.
 const MOST_SHARED: usize = 32;
 
@@ -84,13 +82,7 @@ pub(crate) fn shared(facts: &Facts<'_>) -> Vec<Shared> {
     for used in &facts.uses {
         let Ok(place) = &used.place else { continue };
         let path = place.physical.as_path();
-        let Some((directory, rest)) =
-            TEMPORARY.iter().find_map(|directory| Some((directory, path.strip_prefix(directory).ok()?)))
-        else {
-            continue;
-        };
-        let Some(first) = rest.components().next() else { continue };
-        let top = Path::new(directory).join(first);
+        let Some(top) = InShared::temporary(path).and_then(|shared| shared.top()) else { continue };
         let holds_more = [&places.root, &places.home, &places.main]
             .into_iter()
             .flatten()
@@ -197,22 +189,26 @@ exit"#
     ))
 }
 
-/// The terms of a call's sandbox as a file of our state, written where there is none. The same throughout a session: it is named
-/// after all that the terms are derived from.
+/// The terms of a call's sandbox as a file of our state, written where there is none. The same throughout a session, for one agent: it is
+/// named after all that the terms are derived from.
 pub(crate) fn kept_terms(
     machine: &dyn Machine,
     dirs: &Dirs,
     surroundings: &Surroundings,
+    agent: &Agent<'_>,
 ) -> io::Result<PathBuf> {
+    let narrowed = narrowed(machine, surroundings, agent).map_err(io::Error::other)?;
+    let agents = postcard::to_allocvec(&narrowed).map_err(io::Error::other)?;
     let places: Vec<&Places> = surroundings.layers().map(|(_, places)| places).collect();
     let places = postcard::to_allocvec(&places).map_err(io::Error::other)?;
     let program = machine.program().unwrap_or_default();
     let config = dirs.config.as_os_str().as_encoded_bytes();
     let rules = surroundings.rules.digest.as_bytes();
-    let name = digest(&[&places, program.as_os_str().as_encoded_bytes(), config, rules, BUILD.as_bytes()]);
+    let program = program.as_os_str().as_encoded_bytes();
+    let name = digest(&[&places, &agents, program, config, rules, BUILD.as_bytes()]);
     let file = dirs.state.join("contained").join("terms").join(name);
     if machine.world().stamp(&file).is_err() {
-        let terms = ContainedTerms::of(machine, dirs, surroundings).map_err(io::Error::other)?;
+        let terms = ContainedTerms::of(machine, dirs, surroundings, &narrowed).map_err(io::Error::other)?;
         write_checked(&file, postcard::to_allocvec(&terms).map_err(io::Error::other)?)?;
     }
     Ok(file)
@@ -227,17 +223,23 @@ fn digest(parts: &[&[u8]]) -> String {
     hex(&whole.finalize()).chars().take(DIGITS).collect()
 }
 
-/// Notes that a contained command has ended, at this level, and that nobody has looked through its output: its host's next event can.
-pub fn note_end(file: &Path, level: Level) -> io::Result<()> {
-    write_private(&end_of(file), level.word().as_bytes())
+/// Notes that a contained command has ended, at this level and under these terms, and that nobody has looked through its output: its
+/// host's next event can.
+pub fn note_end(file: &Path, level: Level, terms: &Path) -> io::Result<()> {
+    let note = [level.word().as_bytes(), b"\n", terms.as_os_str().as_encoded_bytes()].concat();
+    write_private(&end_of(file), &note)
 }
 
-/// The level at which a contained command has run whose output is still to be looked through. Once.
-pub(crate) fn take_end(machine: &dyn Machine, file: &Path) -> Option<Level> {
+/// The level at which a contained command has run whose output is still to be looked through, and its terms. Once.
+pub(crate) fn take_end(machine: &dyn Machine, file: &Path) -> Option<(Level, ContainedTerms)> {
+    const MAX_NOTE: usize = 8192;
     let note = end_of(file);
-    let word = machine.world().read(&note, 16).ok()?;
+    let read = machine.world().read(&note, MAX_NOTE).ok()?;
     let _ = remove(&note);
-    [Level::Landlock, Level::Full].into_iter().find(|level| level.word().as_bytes() == word)
+    let (word, terms) = split(&read, b"\n")?;
+    let level = [Level::Landlock, Level::Full].into_iter().find(|level| level.word().as_bytes() == word)?;
+    let terms = Path::new(std::str::from_utf8(terms).ok()?);
+    Some((level, ContainedTerms::read(machine.world(), terms).ok()?))
 }
 
 fn end_of(file: &Path) -> PathBuf {

@@ -72,6 +72,7 @@ pub mod options;
 pub mod pause;
 pub mod record;
 pub mod redaction;
+pub mod self_test;
 pub mod session;
 pub mod settings;
 pub mod store;

@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Instant, SystemTime};
 
 use toolgate_model::{ConfigChange, World};
@@ -12,6 +13,7 @@ use toolgate_policies::{Containable, Settings};
 use toolgate_sandbox::Kernel;
 
 use crate::disk::Disk;
+use crate::self_test;
 use crate::settings::{SettingsError, SettingsSources};
 
 /// The process that judges a call, and the machine that it runs on.
@@ -34,8 +36,13 @@ pub trait Machine {
     fn user_id(&self) -> u32;
     /// The machine's name.
     fn name(&self) -> String;
-    /// Whether its kernel can contain a command: `Yes` or `NotByKernel`, and `NotConsidered` where nothing is to be contained.
-    fn containable(&self) -> Containable;
+    /// Whether a command can be contained here: `Yes`, `NotByKernel` or `NotHolding`, and `NotConsidered` where nothing is to be contained.
+    /// `state`: where our own state is.
+    fn containable(&self, state: &Path) -> Containable;
+    /// Has another process of this program try a sandbox, and note what it found.
+    fn start_self_test(&self, state: &Path) {
+        let _ = state;
+    }
     /// Whether a contained program holds this file of our state; see [`toolgate_sandbox::is_alive`].
     fn is_locked(&self, file: &Path) -> bool;
     /// What only the whole program can do; `None` in the small one.
@@ -125,8 +132,16 @@ impl Machine for ThisMachine {
         rustix::system::uname().nodename().to_string_lossy().into_owned()
     }
 
-    fn containable(&self) -> Containable {
-        if Kernel::has_landlock() { Containable::Yes } else { Containable::NotByKernel }
+    fn containable(&self, state: &Path) -> Containable {
+        if Kernel::has_landlock() { self_test::found(self, state) } else { Containable::NotByKernel }
+    }
+
+    fn start_self_test(&self, state: &Path) {
+        let Some(program) = self.program() else { return };
+        // It makes processes, and this one may have threads.
+        let mut test = Command::new(program);
+        test.arg(self_test::COMMAND).arg(state).env_clear();
+        let _ = test.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 
     fn is_locked(&self, file: &Path) -> bool {

@@ -6,8 +6,8 @@ use std::path::Path;
 use toolgate_effects::{Analysis, Scene, effects, in_directory};
 use toolgate_hosts::host;
 use toolgate_model::{
-    Access, Action, Call, Effect, Facts, Json, LookError, NodeId, NodeKind, PathArg, Places, Reach, Resolved,
-    Resolver, SECRET_LOOK, SecretName, Target, Trouble, Use, World, holds_secret, secret_name,
+    Access, Action, Call, Effect, Facts, InShared, Json, LookError, NodeId, NodeKind, PathArg, Places, Reach,
+    Resolved, Resolver, SECRET_LOOK, SecretName, Target, Trouble, Use, World, holds_secret, secret_name,
 };
 use toolgate_policies::{ContentSearch, Settings, denied_names};
 
@@ -178,25 +178,18 @@ impl<'a> View<'a> {
 
     /// Whether a change reaches what was in a shared temporary directory before the session.
     fn is_foreign(&self, access: Access, reach: Reach, place: &Resolved) -> bool {
-        const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
         let View { call, surroundings, .. } = self;
         let (places, world) = (&surroundings.session.places, self.machine.world());
         let reads_all = reach == Reach::Below && matches!(access, Access::Read | Access::Search);
         if !access.changes() && !reads_all {
             return false;
         }
-        let path = place.physical.as_path();
-        let Some((shared, rest)) =
-            SHARED.iter().find_map(|shared| Some((shared, path.strip_prefix(shared).ok()?)))
-        else {
-            return false;
-        };
-        let Some(first) = rest.components().next() else { return reach == Reach::Below };
-        let top = Path::new(shared).join(first);
+        let Some(shared) = InShared::of(&place.physical) else { return false };
+        let Some(top) = shared.top() else { return reach == Reach::Below };
         let of_session = call
             .session
             .as_deref()
-            .is_some_and(|session| rest.components().any(|name| name.as_os_str() == session));
+            .is_some_and(|session| shared.rest.components().any(|name| name.as_os_str() == session));
         let own =
             [&places.root, &places.home].into_iter().flatten().any(|place| place.physical.starts_with(&top))
                 || surroundings.tmp.as_deref().is_some_and(|tmp| Path::new(tmp).starts_with(&top));

@@ -50,7 +50,7 @@ pub fn terms(
         | Phase::Error
         | Phase::Other => None,
     };
-    let denied = denied_inside(machine, call, surroundings);
+    let denied = denied_inside(machine, call);
     let context =
         if denied.is_empty() { context } else { Some(redact(&explain_denied(&denied)).into_string()) };
     let answered = call.phase == Phase::After && matches!(call.action, Action::Question);
@@ -112,7 +112,7 @@ fn launched(
         return Ok(None);
     }
     let contained = if verdict.decision().contains() {
-        Some(kept_terms(machine, &options.dirs, surroundings)?)
+        Some(kept_terms(machine, &options.dirs, surroundings, &call.agent)?)
     } else {
         None
     };

@@ -29,7 +29,7 @@ pub use facts::{
 pub use host::{Answer, DecodeError, HooksStart, Host, Reply};
 pub use json::{Json, MAX_DEPTH};
 pub use patch::{added, patched};
-pub use places::{Place, Places, below};
+pub use places::{InShared, Place, Places, SHARED_MEMORY, TEMPORARY, below};
 pub use resolve::{Resolved, Resolver, Trouble, clean, has_dotdot};
 pub use secret_name::{SECRET_LOOK, SecretName, holds_secret, secret_name, secret_pattern};
 pub use team::{COORDINATOR, History, Lockout, Member, TEAM_DIRECTORIES, Team, TeamPhase, plain_name};

@@ -43,6 +43,41 @@ pub fn below<'p>(base: &[u8], path: &'p [u8]) -> Option<&'p [u8]> {
     }
 }
 
+/// Temporary directories that everybody shares, and of which a contained command has its own.
+pub const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+/// Where everybody shares memory by names.
+pub const SHARED_MEMORY: &str = "/dev/shm";
+
+/// A path in a directory that everybody shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InShared<'p> {
+    /// The directory.
+    pub directory: &'static str,
+    /// What is left of the path below it.
+    pub rest: &'p Path,
+}
+
+impl<'p> InShared<'p> {
+    /// The path, if it lies in one of the temporary directories or is one of them.
+    pub fn temporary(path: &'p Path) -> Option<InShared<'p>> {
+        TEMPORARY.into_iter().find_map(|directory| InShared::below(directory, path))
+    }
+
+    /// The same, where shared memory counts as one.
+    pub fn of(path: &'p Path) -> Option<InShared<'p>> {
+        InShared::temporary(path).or_else(|| InShared::below(SHARED_MEMORY, path))
+    }
+
+    fn below(directory: &'static str, path: &'p Path) -> Option<InShared<'p>> {
+        path.strip_prefix(directory).ok().map(|rest| InShared { directory, rest })
+    }
+
+    /// The first name below the directory, which is somebody's; `None` for the directory itself.
+    pub fn top(&self) -> Option<PathBuf> {
+        self.rest.components().next().map(|first| Path::new(self.directory).join(first))
+    }
+}
+
 /// Where a session may work, and what lies around it. Pinned when the session starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Places {

@@ -21,6 +21,11 @@ pub trait World {
         let _ = path;
         None
     }
+    /// Whether the person could write what stands at this path.
+    fn is_writable(&self, path: &Path) -> bool {
+        let _ = path;
+        true
+    }
     /// What tells one state of the file at this path from the next, links followed. A world whose files never change need
     /// not say.
     fn stamp(&self, path: &Path) -> Result<FileStamp, LookError> {

@@ -37,6 +37,11 @@ impl Default for AppendOnly {
 }
 
 impl AppendOnly {
+    /// Files and directories that may only grow, where that is asked for.
+    pub(crate) fn files(&self) -> &[String] {
+        if self.enabled { &self.paths } else { &[] }
+    }
+
     /// Whether this path below the team's directory may only grow.
     pub(crate) fn seeks(&self, below: &str, files: &[FileRule]) -> bool {
         let named =

@@ -4,6 +4,7 @@
 //! for a program whose paths nobody knows beforehand.
 
 mod denied;
+mod narrowed;
 mod output;
 mod outward;
 
@@ -22,6 +23,8 @@ use crate::settings::Settings;
 
 pub use denied::{DeniedInside, FoundOutside, MAKE_FIRST, Outside, Wanted, scope_entry};
 use denied::{Reasons, Why};
+use narrowed::Narrow;
+pub use narrowed::{Look, Narrowed};
 pub use output::{denied_in_output, explain_denied};
 use outward::is_outward;
 
@@ -89,6 +92,8 @@ pub enum Containable {
     NoRoot,
     /// The kernel has no Landlock.
     NotByKernel,
+    /// A sandbox was tried on this machine, and this was found.
+    NotHolding(&'static str),
 }
 
 impl ContainmentSettings {
@@ -115,6 +120,7 @@ impl ContainmentSettings {
             let is_possible = containable == Containable::Yes && facts.unknown.is_empty();
             return if is_possible { Sandboxing::Possible { grants } } else { Sandboxing::Unwanted };
         }
+        let told;
         let (why, usual) = match containable {
             Containable::NotConsidered => return Sandboxing::Unwanted,
             Containable::Yes => return Sandboxing::Wanted { grants },
@@ -122,6 +128,10 @@ impl ContainmentSettings {
             Containable::NoRoot => ("there is no directory to contain it in", Response::Ask),
             Containable::NotByKernel => {
                 ("this kernel has no Landlock, so there is no sandbox", Response::Ask)
+            }
+            Containable::NotHolding(found) => {
+                told = format!("the sandbox failed its self-test: {found}; see `toolgate doctor`");
+                (told.as_str(), Response::Ask)
             }
         };
         let Some(decision) = self.uncontainable.unwrap_or(usual).objection() else {
@@ -300,6 +310,12 @@ pub struct Containment {
     pub places: Vec<(PathBuf, Rights)>,
     /// Files in writable places that must neither change nor appear.
     pub pinned: Vec<PathBuf>,
+    /// Those of the places that the calling agent may read and not write, though they lie in a writable one.
+    pub kept: Vec<PathBuf>,
+    /// Directories that are made first, since only what is there can be opened.
+    pub made: Vec<PathBuf>,
+    /// Whether commits and branches may be made.
+    pub commits: bool,
     /// Directories that get a private layer for what is written.
     pub caches: Vec<PathBuf>,
     /// What may be used up: seconds, processes, memory, the size of a file and the disk, each 0 for no limit.
@@ -311,8 +327,9 @@ pub struct Containment {
 }
 
 impl Containment {
-    /// The terms under all layers: a place has the least rights that any of them gives it.
-    pub fn of(layers: &[(&Settings, &Places)]) -> Containment {
+    /// The terms under all layers: a place has the least rights that any of them gives it, and no more than `narrowed` leaves to
+    /// the calling agent.
+    pub fn of(layers: &[(&Settings, &Places)], narrowed: &Narrowed) -> Containment {
         let layers = || layers.iter().copied();
         let all = |of: fn(&ContainmentSettings) -> &Vec<String>| {
             let words = layers().flat_map(|(layer, _)| of(&layer.containment).iter().cloned());
@@ -341,17 +358,36 @@ impl Containment {
         named.sort();
         named.dedup();
         let rights = |path: &Path| {
-            let given = layers().map(|(layer, places)| rights_in(layer, places, path));
+            let given = layers().enumerate().map(|(index, (layer, places))| {
+                let given = rights_in(layer, places, path);
+                match narrowed.at(index, path) {
+                    Some(Narrow { most, rule: Some(rule), .. }) if *most < given.0 => {
+                        (*most, Why::Agent(rule.clone()))
+                    }
+                    _ => given,
+                }
+            });
             given.min_by_key(|(rights, _)| *rights).unwrap_or((Rights::None, Why::Scope))
         };
-        let (places, why): (Vec<(PathBuf, Rights)>, Vec<Why>) = named
-            .into_iter()
-            .map(|path| {
-                let (rights, why) = rights(&path);
-                ((path, rights), why)
-            })
-            .unzip();
-        let reasons = Reasons::new(layers().next().map(|(_, places)| places), why);
+        let named = named.into_iter().map(|path| {
+            let (rights, why) = rights(&path);
+            ((path, rights), why)
+        });
+        let mut named: Vec<((PathBuf, Rights), Why)> = named.collect();
+        for path in narrowed.places() {
+            let (given, why) = rights(path);
+            let above = named.iter().filter(|((above, _), _)| path.starts_with(above));
+            let above = above.max_by_key(|((above, _), _)| above.components().count());
+            // Most of them change nothing: what they narrow is closed to everybody.
+            if above.map_or(Rights::None, |((_, rights), _)| *rights) != given {
+                named.push(((path.to_owned(), given), why));
+            }
+        }
+        named.sort_by(|((one, _), _), ((other, _), _)| one.cmp(other));
+        let (places, why): (Vec<(PathBuf, Rights)>, Vec<Why>) = named.into_iter().unzip();
+        let kept = kept_places(&places, &why);
+        let commits = !narrowed.is_read_only;
+        let reasons = Reasons::new(layers().next().map(|(_, places)| places), why, commits);
         let caches = layers().flat_map(|(layer, places)| {
             let words: Vec<&str> = match &layer.containment.caches {
                 Some(own) => own.iter().map(String::as_str).collect(),
@@ -369,7 +405,7 @@ impl Containment {
             } else {
                 ContainmentLevel::Landlock
             },
-            network: if any(|settings| settings.network == ContainmentNetwork::None) {
+            network: if narrowed.is_offline || any(|settings| settings.network == ContainmentNetwork::None) {
                 ContainmentNetwork::None
             } else {
                 ContainmentNetwork::All
@@ -383,6 +419,9 @@ impl Containment {
                 least(|settings| settings.disk),
             ],
             places,
+            kept,
+            made: narrowed.made.iter().filter(|path| rights(path).0 == Rights::Write).cloned().collect(),
+            commits,
             caches,
             drop_variables: all(|settings| &settings.drop_variables),
             keep_variables,
@@ -418,6 +457,21 @@ fn rights_in(layer: &Settings, places: &Places, path: &Path) -> (Rights, Why) {
         Some(entry) => (entry.rights, Why::Scope),
         None => (Rights::None, Why::Scope),
     }
+}
+
+/// Places that are only read by a rule about the agent, and lie in one that is written.
+fn kept_places(places: &[(PathBuf, Rights)], why: &[Why]) -> Vec<PathBuf> {
+    let is_in_writable = |path: &Path| {
+        let above = places.iter().filter(|(above, _)| above != path && path.starts_with(above));
+        above
+            .max_by_key(|(above, _)| above.components().count())
+            .is_some_and(|(_, rights)| *rights == Rights::Write)
+    };
+    let places = places.iter().zip(why);
+    let kept = places.filter(|((path, rights), why)| {
+        *rights == Rights::Read && matches!(why, Why::Agent(_)) && is_in_writable(path)
+    });
+    kept.map(|((path, _), _)| path.clone()).collect()
 }
 
 /// What agents may not write in a worktree, whether it is there or not. Names with a wildcard are left to the look at a call.
@@ -480,7 +534,7 @@ mod tests {
             layer(&[("/", Rights::Read), ("{worktree}", Rights::Write), ("{worktree}/logs", Rights::Read)]),
         );
         let places = places();
-        let both = Containment::of(&[(&one, &places), (&other, &places)]);
+        let both = Containment::of(&[(&one, &places), (&other, &places)], &Narrowed::default());
         for (path, rights) in [
             ("/usr/bin/env", Rights::Read),
             ("/repo/wt/src", Rights::Write),
@@ -497,7 +551,7 @@ mod tests {
     fn keys_are_closed_inside_of_what_is_open() {
         let places = places();
         let open = layer(&[("~/.cargo", Rights::Read), ("/etc", Rights::Read), ("~", Rights::Write)]);
-        let terms = Containment::of(&[(&open, &places)]);
+        let terms = Containment::of(&[(&open, &places)], &Narrowed::default());
         for (path, rights) in [
             ("/home/u/.cargo/registry", Rights::Read),
             ("/home/u/.cargo/credentials.toml", Rights::None),
@@ -514,9 +568,12 @@ mod tests {
     fn what_the_user_opens_is_open() {
         let places = places();
         let mut open = layer(&[("~/.aws", Rights::Read)]);
-        assert_eq!(rights_at(&Containment::of(&[(&open, &places)]), "/home/u/.aws/config"), Rights::None);
+        assert_eq!(
+            rights_at(&Containment::of(&[(&open, &places)], &Narrowed::default()), "/home/u/.aws/config"),
+            Rights::None
+        );
         open.policy.secret_file = SecretFile::opening(&["~/.aws/config"]);
-        let terms = Containment::of(&[(&open, &places)]);
+        let terms = Containment::of(&[(&open, &places)], &Narrowed::default());
         assert_eq!(rights_at(&terms, "/home/u/.aws/config"), Rights::Read);
         assert_eq!(rights_at(&terms, "/home/u/.aws/credentials"), Rights::None);
     }
@@ -537,7 +594,7 @@ mod tests {
         let mut settings = layer(&[]);
         settings.containment.drop_variables = vec!["COMPANY_*".to_owned()];
         settings.containment.keep_variables = vec!["DATABASE_URL".to_owned(), "COMPANY_NAME".to_owned()];
-        let terms = Containment::of(&[(&settings, &places)]);
+        let terms = Containment::of(&[(&settings, &places)], &Narrowed::default());
         for (name, kept) in [
             ("PATH", true),
             ("LANG", true),
@@ -620,6 +677,7 @@ mod tests {
             (Containable::NotConsidered, "as it stands"),
             (Containable::NotByHost, "as it stands"),
             (Containable::NotByKernel, "ask"),
+            (Containable::NotHolding("a closed file could be read"), "ask"),
             (Containable::NoRoot, "ask"),
         ] {
             assert_eq!(decided(containable), expected, "{containable:?}");
@@ -642,7 +700,7 @@ mod tests {
         other.containment.network = ContainmentNetwork::None;
         other.containment.require = ContainmentLevel::Full;
         other.containment.seconds = 60;
-        let both = Containment::of(&[(&one, &places), (&other, &places)]);
+        let both = Containment::of(&[(&one, &places), (&other, &places)], &Narrowed::default());
         assert_eq!(both.network, ContainmentNetwork::None);
         assert_eq!(both.require, ContainmentLevel::Full);
         assert_eq!(both.limits, [60, 0, 0, 0, 0]);

@@ -33,6 +33,11 @@ impl Default for CreateOnlyLog {
 }
 
 impl CreateOnlyLog {
+    /// The directories of logs, where they are asked for.
+    pub(crate) fn directories(&self) -> &[String] {
+        if self.enabled { &self.paths } else { &[] }
+    }
+
     /// Whether what becomes of this file is to be looked at.
     pub(crate) fn seeks(&self, below: &str) -> bool {
         let in_log = |log: &String| {

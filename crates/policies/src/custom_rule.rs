@@ -13,7 +13,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Facts, Finding, FindingKind, Policy, shorten};
+use toolgate_model::{Facts, Finding, FindingKind, Places, Policy, shorten};
 
 use crate::pattern::Probe;
 use crate::response::{Response, deny};
@@ -58,6 +58,19 @@ pub(crate) struct CustomRules<'s> {
 impl<'s> CustomRules<'s> {
     pub(crate) fn of(settings: &'s Settings) -> CustomRules<'s> {
         CustomRules { rules: &settings.rule, switches: &settings.rules }
+    }
+}
+
+impl CustomRules<'_> {
+    /// The id of a rule whose `paths` deny writing this place.
+    pub(crate) fn denies_place(&self, path: &Path, places: &Places) -> Option<String> {
+        self.rules.iter().enumerate().find_map(|(index, rule)| {
+            let id = rule.id_at(index);
+            let is_denied = self.switches.get(&id).unwrap_or(rule.decision) == Response::Deny;
+            let mut patterns = rule.paths.iter().filter(|_| is_denied);
+            let is_meant = patterns.any(|pattern| Probe::new(path, places).covered_by(pattern).is_some());
+            is_meant.then(|| id.into_owned())
+        })
     }
 }
 

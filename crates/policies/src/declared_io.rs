@@ -123,6 +123,17 @@ enum Extent {
 }
 
 impl DeclaredIo {
+    /// Whether it is on.
+    pub(crate) fn is_on(&self) -> bool {
+        self.enabled
+    }
+
+    /// All that is declared.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &str> {
+        let temporary = self.temp.then_some("temp/");
+        self.inputs.iter().chain(&self.outputs).map(Pattern::as_str).chain(temporary)
+    }
+
     /// How many entries there are.
     pub(crate) fn len(&self) -> usize {
         self.inputs.len().max(self.outputs.len())

@@ -147,6 +147,29 @@ fn split(path: &str) -> Vec<String> {
     path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
+/// The names that a glob begins with and spells out, and whether they are all that it says: a place, and everything below.
+pub(crate) fn known_part(glob: &str) -> (Vec<String>, bool) {
+    let Glob { mut names, .. } = Glob::of(glob);
+    let is_open = |name: &String| name.contains(['*', '?']);
+    if names.last().is_some_and(|last| last == "**") {
+        names.pop();
+    }
+    let known = names.iter().take_while(|name| !is_open(name)).count();
+    let is_place = known == names.len();
+    names.truncate(known);
+    (names, is_place)
+}
+
+/// Whether a glob begins at the root of the file system.
+pub(crate) fn is_absolute(glob: &str) -> bool {
+    Glob::of(glob).absolute
+}
+
+/// Whether it is the bare name of an artifact, wherever that lies.
+pub(crate) fn is_bare(artifact: &str) -> bool {
+    !artifact.contains(['/', '\\', '.', '*', '?'])
+}
+
 /// Says what in a glob cannot be used.
 pub(crate) fn check(glob: &str) -> Result<(), String> {
     const LONGEST: usize = 400;
@@ -264,6 +287,25 @@ mod tests {
             ("", "/r/.env", false),
         ] {
             assert_eq!(Names::of(Path::new(path), &places).hold(word), fits, "{word} {path}");
+        }
+    }
+
+    #[test]
+    fn a_glob_is_a_place_where_nothing_but_its_end_is_open() {
+        for (glob, names, is_place) in [
+            ("src/**", &["src"][..], true),
+            ("./src/a/", &["src", "a"], true),
+            ("**", &[], true),
+            ("src/*/**", &["src"], false),
+            ("docs/*.md", &["docs"], false),
+            ("**/auth.ts", &[], false),
+        ] {
+            let (known, found) = known_part(glob);
+            assert_eq!(
+                (known.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), found),
+                (names, is_place),
+                "{glob}"
+            );
         }
     }
 

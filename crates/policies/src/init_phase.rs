@@ -26,6 +26,13 @@ pub(crate) struct InitPhase {
     enabled: bool,
 }
 
+impl InitPhase {
+    /// Whether it is on.
+    pub(crate) fn is_on(&self) -> bool {
+        self.enabled
+    }
+}
+
 impl Policy for InitPhase {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         if !self.enabled || facts.team.phase != TeamPhase::Proposed {

@@ -111,7 +111,8 @@ mod project;
 pub use activation::{Activation, Inactive};
 pub use containment::{
     ContainWhen, Containable, Containment, ContainmentLevel, ContainmentNetwork, ContainmentSettings,
-    DeniedInside, FoundOutside, MAKE_FIRST, Outside, Wanted, denied_in_output, explain_denied, scope_entry,
+    DeniedInside, FoundOutside, Look, MAKE_FIRST, Narrowed, Outside, Wanted, denied_in_output,
+    explain_denied, scope_entry,
 };
 pub use custom_rule::Rule;
 pub use destructive::CommandRule;

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, plain_name, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Member, Policy, plain_name, shorten};
 
 use crate::glob::Names;
 use crate::project::{changed_in_project, is_built, takes_tree, team_path};
@@ -79,12 +79,16 @@ impl Policy for Owners<'_> {
 }
 
 impl Owners<'_> {
+    /// What a member may write besides.
+    pub(crate) fn also_open<'o>(&'o self, member: &'o Member) -> impl Iterator<Item = &'o String> {
+        let given = |name: &str| self.agents.iter().find(|(known, _)| plain_name(known) == name);
+        member.names().filter_map(given).flat_map(|(_, agent)| &agent.also_write)
+    }
+
     fn is_open(&self, path: &Path, tree: bool, facts: &Facts<'_>) -> bool {
         let member = &facts.team.member;
         let names = Names::of(path, facts.places);
-        let given = |name: &str| self.agents.iter().find(|(known, _)| plain_name(known) == name);
-        let mut more = member.names().filter_map(given).flat_map(|(_, agent)| &agent.also_write);
-        if more.any(|glob| names.covered_by(glob)) {
+        if self.also_open(member).any(|glob| names.covered_by(glob)) {
             return true;
         }
         if let Some(list) = &member.may_write {

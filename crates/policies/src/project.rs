@@ -48,22 +48,24 @@ fn below<'p>(path: &'p Path, top: &Path) -> Option<&'p Path> {
     path.strip_prefix(top).ok()
 }
 
+/// Where compilers and package managers put what they make.
+pub(crate) const BUILT: &[&str] = &[
+    "target",
+    "node_modules",
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".tox",
+    ".venv",
+    ".next",
+    ".turbo",
+    ".gradle",
+    "coverage",
+];
+
 /// Whether it is where compilers and package managers put what they make: whoever runs the tests has written nothing there.
 pub(crate) fn is_built(used: &Use<'_>, place: &Resolved) -> bool {
-    const BUILT: &[&str] = &[
-        "target",
-        "node_modules",
-        "__pycache__",
-        ".pytest_cache",
-        ".mypy_cache",
-        ".ruff_cache",
-        ".tox",
-        ".venv",
-        ".next",
-        ".turbo",
-        ".gradle",
-        "coverage",
-    ];
     let made = place.physical.file_name().and_then(|name| name.to_str());
     let by_program = used.origin.is_some() && used.reach == Reach::Below && used.access == Access::Write;
     by_program && made.is_some_and(|name| BUILT.contains(&name))

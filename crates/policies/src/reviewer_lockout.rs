@@ -21,7 +21,7 @@ use toolgate_model::{
     shorten,
 };
 
-use crate::glob::Names;
+use crate::glob::{self, Names};
 use crate::project::{is_built, is_device, is_git_at_work, named, takes_tree};
 use crate::settings::Settings;
 use crate::team::RosterEntry;
@@ -63,8 +63,7 @@ impl<'s> Lockouts<'s> {
 
 /// Whether an artifact is this path, or holds it.
 fn covers(artifact: &str, names: &Names) -> bool {
-    let is_bare = !artifact.contains(['/', '\\', '.', '*', '?']);
-    names.forbidden_by(artifact) || (is_bare && names.hold(artifact))
+    names.forbidden_by(artifact) || (glob::is_bare(artifact) && names.hold(artifact))
 }
 
 /// Whether a use changes the artifact, or makes a way to do so later.
@@ -102,15 +101,10 @@ impl Policy for Lockouts<'_> {
             );
             return;
         }
-        // A sub-agent that is on no list goes by what its host calls it.
-        let member = &team.member;
-        let known = [&member.name, &member.role, &member.helper_role].into_iter().cloned();
-        let names: Vec<String> = known.chain(facts.agent.words().map(plain_name)).collect();
-        let held = |lockout: &&Lockout| names.contains(&plain_name(&lockout.agent));
+        let own = held(facts);
         for used in writes() {
             let Ok(place) = &used.place else { continue };
-            let mut own = team.lockouts.iter().filter(held);
-            let Some(lockout) = own.find(|lockout| {
+            let Some(lockout) = own.iter().find(|lockout| {
                 place.paths().any(|path| revises(used, path, &lockout.artifact, facts))
                     || has_other_names(used, place)
             }) else {
@@ -121,7 +115,22 @@ impl Policy for Lockouts<'_> {
     }
 }
 
+/// The lockouts of the one who calls. A sub-agent that is on no list goes by what its host calls it.
+fn held<'f>(facts: &'f Facts<'_>) -> Vec<&'f Lockout> {
+    let member = &facts.team.member;
+    let known = [&member.name, &member.role, &member.helper_role].into_iter().cloned();
+    let names: Vec<String> = known.chain(facts.agent.words().map(plain_name)).collect();
+    let is_own = |lockout: &&Lockout| names.contains(&plain_name(&lockout.agent));
+    facts.team.lockouts.iter().filter(is_own).collect()
+}
+
 impl Lockouts<'_> {
+    /// What the one who calls is locked out of.
+    pub(crate) fn artifacts<'f>(&self, facts: &'f Facts<'_>) -> Vec<&'f str> {
+        let own = if self.settings.enabled { held(facts) } else { Vec::new() };
+        own.into_iter().map(|lockout| lockout.artifact.as_str()).collect()
+    }
+
     fn finding(&self, used: &Use<'_>, place: &Resolved, lockout: &Lockout, facts: &Facts<'_>) -> Finding {
         let names: Vec<Names> = place.paths().map(|path| Names::of(path, facts.places)).collect();
         let about = |other: &&Lockout| {

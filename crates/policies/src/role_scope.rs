@@ -34,7 +34,7 @@ impl<'s> RoleScope<'s> {
 
 impl RoleScope<'_> {
     /// What limits this member: by its name, by its role, and as the helper of the one that it acts for.
-    fn limits<'r>(&'r self, facts: &Facts<'_>) -> Vec<(&'r str, &'r Role)> {
+    pub(crate) fn limits<'r>(&'r self, facts: &Facts<'_>) -> Vec<(&'r str, &'r Role)> {
         let member = &facts.team.member;
         let named = |name: &str, list: &'r Roles| {
             let found = list.iter().find(|(known, _)| plain_name(known) == name && !name.is_empty());

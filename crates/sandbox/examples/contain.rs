@@ -4,7 +4,7 @@
 //! cargo run -p toolgate-sandbox --example contain -- full /path/to/worktree /path/to/private make test
 //! ```
 //!
-//! Options come first: `--read`, `--write`, `--close`, `--pin` and `--cache` each take a path and may be repeated,
+//! Options come first: `--read`, `--write`, `--close`, `--pin`, `--keep` and `--cache` each take a path and may be repeated,
 //! `--repository` takes the shared git directory and the worktree's own directory in it, `--network` takes `none` or `all`.
 //! `--seconds` and `--disk` (bytes) are limits.
 //! `--report` takes a file for what became of the repository and the pins, one line each. `--landlock` takes a number, and has the rules made as for a kernel that knows no more than that.
@@ -59,6 +59,7 @@ fn understand(
             "--close" => options.grants.push(Grant::new(words.next()?, Rights::None)),
             "--report" => report = Some(words.next()?.into()),
             "--pin" => options.pinned.push(words.next()?.into()),
+            "--keep" => options.kept.push(words.next()?.into()),
             "--cache" => options.caches.push(words.next()?.into()),
             "--repository" => {
                 let (common, own) = (words.next()?.into(), words.next()?.into());
@@ -78,9 +79,9 @@ fn understand(
     };
     let mut plan = Plan::new(PathBuf::from(words.next()?), PathBuf::from(words.next()?));
     plan.grants.append(&mut options.grants);
-    let Plan { pinned, caches, repository, network, limits, .. } = options;
+    let Plan { pinned, kept, caches, repository, network, limits, .. } = options;
     let environment = std::env::vars_os().collect();
-    plan = Plan { pinned, caches, repository, network, limits, environment, ..plan };
+    plan = Plan { pinned, kept, caches, repository, network, limits, environment, ..plan };
     Some((plan, level, words.collect(), report))
 }
 

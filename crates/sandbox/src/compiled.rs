@@ -82,6 +82,9 @@ impl CompiledPlan {
         for cache in &mut plan.caches {
             *cache = clean(cache);
         }
+        for kept in &mut plan.kept {
+            *kept = clean(kept);
+        }
         plan.private = clean(&plan.private);
         // A pin may lie behind a link, so its `..` is kept: only the file system knows where that leads.
         for pinned in &mut plan.pinned {

@@ -40,6 +40,7 @@ mod pins;
 mod plan;
 mod rules;
 mod run;
+mod self_test;
 #[allow(unsafe_code)]
 mod sys;
 mod view;
@@ -52,3 +53,4 @@ pub use observe::{Attempt, Observer};
 pub use pins::{Disturbed, Repair};
 pub use plan::{Grant, Level, Limits, Network, Plan, Repository, Rights};
 pub use run::{CONTAINED, Ended, Error, Outcome, run, run_observed};
+pub use self_test::{Leak, Untrusted, probe, self_test};

@@ -25,7 +25,7 @@ use rustix::io::Errno;
 
 use crate::compiled::CompiledPlan;
 use crate::path::{kind_at, names_in, open_directory, open_file, remove_tree};
-use crate::plan::{Level, Rights};
+use crate::plan::{Grant, Level, Rights};
 
 pub(crate) use guard::{Guard, Patience};
 
@@ -112,6 +112,15 @@ impl State {
                     })
             }
             _ => self == other,
+        }
+    }
+
+    /// Whether all of it was looked at, so that it can be put back.
+    fn is_known(&self) -> bool {
+        match self {
+            State::Unknown => false,
+            State::Directory { entries, .. } => entries.values().all(State::is_known),
+            State::Nothing | State::File { .. } | State::Link(_) | State::Other(_) => true,
         }
     }
 
@@ -238,7 +247,8 @@ impl Pins {
         let mut directories = Directories::new()?;
         let mut pins: Vec<Pin> = Vec::new();
         let mut known: BTreeSet<PathBuf> = BTreeSet::new();
-        for path in &plan.pinned {
+        let kept = kept(plan, level)?;
+        for path in plan.pinned.iter().chain(&kept) {
             let path = if directories.is_plain(path) { Ok(path.clone()) } else { resolve(path, plan) };
             let path = match path {
                 Ok(path) => path,
@@ -248,6 +258,13 @@ impl Pins {
             };
             if known.insert(path.clone()) {
                 let (before, above) = (directories.state_at(&path), directories.identity_above(&path));
+                if !before.is_known() && level == Level::Landlock && kept.contains(&path) {
+                    let told = format!(
+                        "level landlock cannot keep {} from being written, and it is too large to be put back; that needs level full",
+                        path.display()
+                    );
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, told));
+                }
                 pins.push(Pin { path, before, above });
             }
         }
@@ -292,6 +309,38 @@ impl Pins {
         }
         disturbed
     }
+}
+
+/// Whether something is at a path, and no link on the way to it.
+pub(crate) fn is_plain(path: &Path) -> bool {
+    fs::canonicalize(path).is_ok_and(|real| real == path)
+}
+
+/// What of the kept places has to be looked at: at level `full` those that are not there or behind a link, since the others are mounted read-only; at level
+/// `landlock` all, but for what may be written below them.
+fn kept(plan: &CompiledPlan, level: Level) -> io::Result<Vec<PathBuf>> {
+    let mut looked = Vec::new();
+    let mut left: Vec<PathBuf> = plan.kept.clone();
+    while let Some(path) = left.pop() {
+        let is_there = fs::symlink_metadata(&path);
+        let opens_below = plan.grants.iter().any(|grant| {
+            grant.rights == Rights::Write && grant.path != path && grant.path.starts_with(&path)
+        });
+        match (level, is_there) {
+            (Level::Full, Ok(_)) if is_plain(&path) => {}
+            (Level::Landlock, Ok(found)) if opens_below && found.is_dir() => {
+                for entry in fs::read_dir(&path)? {
+                    let entry = entry?.path();
+                    let is_granted = |grant: &Grant| grant.rights == Rights::Write && grant.path == entry;
+                    if !plan.grants.iter().any(is_granted) {
+                        left.push(entry);
+                    }
+                }
+            }
+            (Level::Full | Level::Landlock, _) => looked.push(path),
+        }
+    }
+    Ok(looked)
 }
 
 fn root() -> io::Result<OwnedFd> {

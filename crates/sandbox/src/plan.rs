@@ -105,6 +105,11 @@ pub struct Plan {
     pub grants: Vec<Grant>,
     /// Paths in writable places that must neither change nor appear.
     pub pinned: Vec<PathBuf>,
+    /// Places in writable ones that are only read, but for grants of writing below them. At level `landlock` no kernel holds that, so they are
+    /// compared when the command has ended, and put back. What is too large for that is not run.
+    pub kept: Vec<PathBuf>,
+    /// Directories that are made first where nothing is: only what is there can be granted.
+    pub made: Vec<PathBuf>,
     /// Directories that are read as they are. What is written there goes to a private layer and stays with this plan.
     pub caches: Vec<PathBuf>,
     /// Variables that name a program's cache. Where there are no layers, they lead to a directory of the command's own, since the programs
@@ -132,6 +137,8 @@ impl Plan {
             grants: vec![Grant::new(&worktree, Rights::Write)],
             directory: worktree,
             pinned: Vec::new(),
+            kept: Vec::new(),
+            made: Vec::new(),
             caches: Vec::new(),
             cache_variables: Vec::new(),
             private: private.into(),

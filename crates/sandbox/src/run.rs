@@ -38,8 +38,8 @@ use crate::git::{self, Taken};
 use crate::kernel::Kernel;
 use crate::limits::{self, Limit, Meter};
 use crate::observe::{self, Observer};
-use crate::pins::{Disturbed, Guard, Patience, Pins};
-use crate::plan::{Level, Network, Plan, Rights};
+use crate::pins::{self, Disturbed, Guard, Patience, Pins};
+use crate::plan::{Grant, Level, Network, Plan, Rights};
 use crate::rules::Rules;
 use crate::sys::{self, Fork, Signals};
 use crate::view;
@@ -191,6 +191,10 @@ fn run_with(
     refuse_directories()?;
     let mut plan = plan.clone();
     git::complete(&mut plan, level)?;
+    if level == Level::Full {
+        let there = plan.kept.iter().filter(|path| pins::is_plain(path));
+        plan.grants.extend(there.map(|path| Grant::new(path, Rights::Read)));
+    }
     if let Some(grant) = plan.grants.iter().find(|grant| !grant.path.is_absolute()) {
         return Err(Error::Plan(format!("{} is not an absolute path", grant.path.display())));
     }
@@ -316,6 +320,10 @@ fn prepare(plan: &CompiledPlan, level: Level) -> Result<(), Error> {
             closed.display(),
             writable.display()
         )));
+    }
+    for made in &plan.made {
+        // Follows no link at its end. What stands there already has rights by the plan.
+        let _ = fs::create_dir(made);
     }
     let own_caches = plan.own_caches().filter(|_| level == Level::Landlock);
     for own in [plan.temporary()].into_iter().chain(own_caches) {

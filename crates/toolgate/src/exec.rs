@@ -121,11 +121,13 @@ pub(crate) fn planned(
             Failure::NeedsSetup => NoPlan::NeedsSetup,
             failure => NoPlan::Because(failure.to_string()),
         })?;
-    let mut made = contained(&machine, &options.dirs, &surroundings, directory, std::env::vars_os())?;
+    let mut made =
+        contained(&machine, &options.dirs, &surroundings, &call.agent, directory, std::env::vars_os())?;
     if is_inside {
         // Whoever contains us looks after both. Here they may not even be seen.
         made.plan.repository = None;
         made.plan.pinned.clear();
+        made.plan.kept.clear();
     }
     match network {
         Some(Network::None) => {

@@ -1,4 +1,4 @@
-//! The hook's own binary, installed as `toolgate`: the line, and what runs commands in their sandbox, `shell` and `exec`.
+//! The hook's own binary, installed as `toolgate`: the line, and what runs commands in their sandbox, `shell` and `exec`, and tries that.
 //! Every other command is that of `toolgate-cli`, which lies beside it.
 //!
 //! Why: it is spawned for every call, and a process that lives 0.3 ms pays for every page of code between the ones that it needs.
@@ -10,6 +10,7 @@ use std::{env, io};
 
 use toolgate::exec::Exec;
 use toolgate::launcher::Launched;
+use toolgate::self_test;
 use toolgate_arena::Arena;
 use toolgate_gate::hook;
 use toolgate_gate::line::NeedsSetup;
@@ -23,6 +24,9 @@ fn main() -> ExitCode {
     }
     if let Some(launched) = Launched::of_arguments() {
         return launched.map_or_else(|refused| refused, Launched::contain);
+    }
+    if let Some(tested) = self_test::of_arguments() {
+        return tested;
     }
     match Exec::of_arguments().map(|exec| exec.run(None)) {
         Some(Ok(ended)) => ended,

@@ -15,15 +15,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::OFlags;
 use toolgate_evidence::{Draft, Ledger};
-use toolgate_gate::contain::{Contained, ContainedTerms};
+use toolgate_gate::contain::{Contained, ContainedTerms, outside, word_of};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::launch::{Caller, Launch, note_end, without_line};
-use toolgate_gate::store::read_checked;
 use toolgate_hosts::host;
-use toolgate_model::Decision;
-use toolgate_policies::{
-    Containment, ContainmentLevel, DeniedInside, FoundOutside, denied_in_output, explain_denied,
-};
+use toolgate_model::{Decision, TEMPORARY};
+use toolgate_policies::{Containment, DeniedInside, denied_in_output, explain_denied};
 use toolgate_sandbox::{Ended, Error, Grant, Kernel, Level, Limit, Limits, Network, Outcome, Plan, Rights};
 use toolgate_secrets::redact;
 
@@ -33,8 +30,6 @@ use crate::shared_temporary::pass_in;
 const CONTAINED: &str = "contained";
 /// A file of a call is a script and a line of data.
 const MAX_CALL: u64 = 1024 * 1024;
-/// The terms of a sandbox name each place once.
-const MAX_TERMS: usize = 16 * 1024 * 1024;
 
 /// A command of a call that was sent here.
 #[derive(Debug)]
@@ -102,12 +97,12 @@ impl Launched {
     /// Runs it in its sandbox and ends as it has.
     pub fn contain(self) -> ExitCode {
         let Launched { file, launch: Launch { contained, shared, caller, .. }, run } = self;
-        let Some(terms) = contained else { return refused("its hook did not contain it") };
+        let Some(kept_terms) = contained else { return refused("its hook did not contain it") };
         // INVARIANT: what was decided holds for one command. Of two that come with the same file, one removes it.
         if fs::remove_file(&file).is_err() {
             return refused("this command has been started before");
         }
-        let (Contained { mut plan, require, terms }, read_back) = match plan(&terms, &run) {
+        let (Contained { mut plan, require, terms }, read_back) = match plan(&kept_terms, &run) {
             Ok(plan) => plan,
             Err(why) => return refused(&why),
         };
@@ -127,7 +122,7 @@ impl Launched {
                 Some(printed) => printed.denied(&terms, &plan.directory, outcome.level),
                 None => {
                     // Best effort: without it the model reads what the program itself said.
-                    let _ = note_end(&file, outcome.level);
+                    let _ = note_end(&file, outcome.level, &kept_terms);
                     Vec::new()
                 }
             };
@@ -149,11 +144,7 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
 
 /// The plan for a shell that is started here, with what the host reads back afterwards.
 fn plan(terms: &Path, run: &HostShell) -> Result<(Contained, ReadBack), String> {
-    let bytes = read_checked(&Disk::default(), terms, MAX_TERMS);
-    let bytes = bytes.map_err(|error| format!("the terms of its sandbox cannot be read ({error})"))?;
-    let terms: ContainedTerms = bytes
-        .and_then(|bytes| postcard::from_bytes(&bytes).ok())
-        .ok_or("the terms of its sandbox are gone; have the agent send it again")?;
+    let terms = ContainedTerms::read(&Disk::default(), terms)?;
     let directory = std::env::current_dir().map_err(|error| format!("the current directory: {error}"))?;
     let mut contained = terms.plan(directory, std::env::vars_os());
     let read_back = ReadBack::of(&run.text);
@@ -242,7 +233,8 @@ fn is_plain(name: &str) -> bool {
 
 fn is_temporary(directory: Option<&Path>) -> bool {
     let own = std::env::temp_dir();
-    [Path::new("/tmp"), Path::new("/var/tmp"), &own].into_iter().any(|temporary| directory == Some(temporary))
+    let mut temporary = TEMPORARY.iter().map(Path::new).chain([own.as_path()]);
+    temporary.any(|temporary| directory == Some(temporary))
 }
 
 /// What the command prints, where that goes to a file which can be read: some hosts give their shells one.
@@ -270,15 +262,10 @@ impl Printed {
             file.take(MOST).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
-        let level = match level {
-            Level::Landlock => ContainmentLevel::Landlock,
-            Level::Full => ContainmentLevel::Full,
-        };
-        let outside = |path: &Path| {
-            let found = path.canonicalize().ok()?;
-            Some(FoundOutside { path: found, is_writable: true })
-        };
-        denied_in_output(terms, directory, &outside, level, &read().unwrap_or_default())
+        // As the disk is now, after the command.
+        let disk = Disk::default();
+        let outside = |path: &Path| outside(&disk, path);
+        denied_in_output(terms, directory, &outside, word_of(level), &read().unwrap_or_default())
     }
 }
 
@@ -479,6 +466,54 @@ mod tests {
         ] {
             assert_eq!(is_login(options.as_ref()), login, "{options}");
         }
+    }
+
+    /// What `contain` does on a kernel that gives these levels, and at which it has tried to run something.
+    fn contained_on(
+        has: &[Level],
+        require: Level,
+        level: Option<Level>,
+    ) -> (Result<Level, String>, Vec<Level>) {
+        let mut tried = Vec::new();
+        let outcome = contain(require, level, |level, _| {
+            tried.push(level);
+            match level {
+                level if has.contains(&level) => Ok(Outcome {
+                    status: toolgate_sandbox::Ended::Code(0),
+                    level,
+                    ended_by: None,
+                    repository: toolgate_sandbox::Taken::default(),
+                    pins: Vec::new(),
+                }),
+                Level::Full => Err(Error::NoNamespaces(io::ErrorKind::PermissionDenied.into())),
+                Level::Landlock => Err(Error::NoLandlock),
+            }
+        });
+        (outcome.map(|outcome| outcome.level).map_err(|error| error.to_string()), tried)
+    }
+
+    #[test]
+    fn a_step_down_goes_no_lower_than_what_is_required() {
+        use Level::{Full, Landlock};
+        let both = &[Full, Landlock][..];
+        for (has, require, level, runs_at, tried) in [
+            (both, Landlock, None, Some(Full), &[Full][..]),
+            (both, Landlock, Some(Landlock), Some(Landlock), &[Landlock]),
+            (both, Full, Some(Landlock), None, &[]),
+            (&[Landlock], Landlock, None, Some(Landlock), &[Full, Landlock]),
+            (&[Landlock], Full, None, None, &[Full]),
+            (&[Landlock], Landlock, Some(Full), None, &[Full]),
+            (&[], Landlock, None, None, &[Full, Landlock]),
+        ] {
+            let (outcome, levels) = contained_on(has, require, level);
+            assert_eq!(
+                (outcome.clone().ok(), levels.as_slice()),
+                (runs_at, tried),
+                "{has:?} {require:?} {level:?}: {outcome:?}"
+            );
+        }
+        assert!(contained_on(&[Landlock], Full, None).0.unwrap_err().contains("no namespaces"));
+        assert!(contained_on(both, Full, Some(Landlock)).0.unwrap_err().contains("require level full"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod cases;
 pub mod cli;
 pub mod exec;
 pub mod launcher;
+pub mod self_test;
 #[cfg(feature = "cli")]
 pub mod serve;
 mod shared_temporary;

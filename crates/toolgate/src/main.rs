@@ -14,6 +14,6 @@ fn main() -> ExitCode {
     // The hook comes first: what it does not need, an argument parser for one, it does not touch.
     match hook::arguments() {
         Some(args) => hook::run(args, Some(&WholeProgram)),
-        None => toolgate::cli::run(),
+        None => toolgate::self_test::of_arguments().unwrap_or_else(toolgate::cli::run),
     }
 }

@@ -84,7 +84,7 @@ impl Machine for TestMachine {
     fn name(&self) -> String {
         "workbench".to_owned()
     }
-    fn containable(&self) -> Containable {
+    fn containable(&self, _: &Path) -> Containable {
         self.containable
     }
     fn is_locked(&self, file: &Path) -> bool {

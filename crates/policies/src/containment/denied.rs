@@ -5,11 +5,12 @@
 //! is said about it: a wrong explanation is worse than none.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Places, clean, shorten, visible};
+use toolgate_model::{InShared, Places, clean, shorten, visible};
 
+use super::narrowed::AgentRule;
 use super::{Containment, ContainmentLevel, ContainmentNetwork};
 use crate::outside_scope::Rights;
 
@@ -52,13 +53,13 @@ impl fmt::Display for DeniedInside {
 /// What is at a path outside of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundOutside {
-    /// The path with every link resolved.
-    pub path: PathBuf,
+    /// Where it leads, as written in it, if it is a link.
+    pub leads_to: Option<PathBuf>,
     /// Whether the person could write it.
     pub is_writable: bool,
 }
 
-/// Looks at a path outside of the sandbox. `None` where nothing is.
+/// Looks at one name outside of the sandbox, and follows no link. `None` where nothing is.
 pub type Outside<'o> = &'o dyn Fn(&Path) -> Option<FoundOutside>;
 
 /// Why a place has the rights that it has.
@@ -71,6 +72,8 @@ pub(super) enum Why {
     Entry(String),
     /// It is a place of keys and credentials.
     Secret,
+    /// A rule about the calling agent leaves no more.
+    Agent(AgentRule),
 }
 
 /// What is needed to explain terms, beside the terms.
@@ -89,7 +92,7 @@ pub(super) struct Reasons {
 }
 
 impl Reasons {
-    pub(super) fn new(places: Option<&Places>, why: Vec<Why>) -> Reasons {
+    pub(super) fn new(places: Option<&Places>, why: Vec<Why>, commits: bool) -> Reasons {
         let Some(places) = places else { return Reasons { why, ..Reasons::default() } };
         let physical = |place: &toolgate_model::Place| place.physical.clone();
         let main = places.main.as_ref().map(physical);
@@ -98,9 +101,9 @@ impl Reasons {
             root: places.root.as_ref().map(physical),
             clone: places.git.as_ref().map(physical).filter(|git| {
                 let root = places.root.as_ref().map(|root| root.physical.join(".git"));
-                main.is_none() && root.as_ref() == Some(git)
+                commits && main.is_none() && root.as_ref() == Some(git)
             }),
-            shared: places.git.as_ref().filter(|_| main.is_some()).map(physical),
+            shared: places.git.as_ref().filter(|_| main.is_some() && commits).map(physical),
             main,
             others: places.siblings.iter().chain(&places.agents).map(physical).collect(),
             own: places.own.iter().map(physical).collect(),
@@ -228,8 +231,7 @@ impl Containment {
         outside: Outside<'_>,
     ) -> Option<DeniedInside> {
         let path = clean(path);
-        let is_everybodys =
-            path.components().count() > 2 && ["/tmp", "/var/tmp"].iter().any(|top| path.starts_with(top));
+        let is_everybodys = InShared::temporary(&path).is_some_and(|shared| shared.top().is_some());
         let is_own = self.reasons.own.iter().any(|own| path.starts_with(own));
         let is_private = !is_own && matches!(self.private_place(&path, Wanted::Read, level), Private::Open);
         if level != ContainmentLevel::Full || !is_everybodys || !is_private || outside(&path).is_none() {
@@ -298,6 +300,13 @@ impl Containment {
         }
     }
 
+    /// Whether the rules let the agent look at a path: it may read there, or something below.
+    pub(super) fn shows(&self, path: &Path) -> bool {
+        let leads_to_open =
+            |(place, rights): &(PathBuf, Rights)| *rights >= Rights::Read && place.starts_with(path);
+        self.rights_at(path).0 >= Rights::Read || self.places.iter().any(leads_to_open)
+    }
+
     /// The rights at a path, and why: those of the place that names the most of it.
     fn rights_at(&self, path: &Path) -> (Rights, &Why) {
         let places = self.places.iter().zip(&self.reasons.why);
@@ -346,7 +355,7 @@ impl Containment {
             let is_own = is_in(&["/proc/self", "/proc/thread-self"]);
             return if wanted == Wanted::Write && !is_own { Private::Denied(denial) } else { Private::Open };
         }
-        let everybodys = ["/tmp", "/var/tmp"].into_iter().find(|top| path.starts_with(top));
+        let everybodys = InShared::temporary(path).map(|shared| shared.directory);
         match (everybodys, level) {
             (Some(top), _) if named_below(top) => Private::No,
             (Some(_), ContainmentLevel::Full) => Private::Open,
@@ -439,6 +448,9 @@ impl Containment {
             return Denial { setting, ..denial };
         }
         let rule = rule_of(why);
+        if let Why::Agent(AgentRule { reason, instead, .. }) = why {
+            return Denial::new(&rule, reason, instead);
+        }
         if is_socket_place(path) {
             return Denial::new(
                 &rule,
@@ -577,15 +589,30 @@ struct Physical {
 
 /// The path with every link resolved, as far as something is there.
 fn physical(path: &Path, outside: Outside<'_>) -> Physical {
-    if let Some(found) = outside(path) {
-        return Physical { path: found.path, is_there: true };
+    const MOST_LINKS: usize = 40;
+    let mut whole = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let mut at = PathBuf::from("/");
+        let mut names = whole.components().filter(|part| matches!(part, Component::Normal(_)));
+        let mut led = None;
+        while let Some(name) = names.next() {
+            at.push(name);
+            match outside(&at) {
+                None => return Physical { path: whole, is_there: false },
+                Some(FoundOutside { leads_to: Some(text), .. }) => {
+                    let above = at.parent().unwrap_or(Path::new("/"));
+                    led = Some(names.fold(above.join(text), |path, rest| path.join(rest)));
+                    break;
+                }
+                Some(_) => {}
+            }
+        }
+        match led {
+            Some(led) => whole = clean(&led),
+            None => return Physical { path: whole, is_there: true },
+        }
     }
-    let above = path.ancestors().skip(1).find_map(|above| Some((outside(above)?.path, above)));
-    let joined = above.map(|(found, above)| match path.strip_prefix(above) {
-        Ok(rest) => found.join(rest),
-        Err(_) => found,
-    });
-    Physical { path: joined.unwrap_or_else(|| path.to_owned()), is_there: false }
+    Physical { path: whole, is_there: false }
 }
 
 fn pinned_by_git(reason: &str) -> Denial {
@@ -597,6 +624,7 @@ fn rule_of(why: &Why) -> String {
         Why::Scope => "outside-scope".to_owned(),
         Why::Entry(id) => format!("outside-scope: {id}"),
         Why::Secret => "secret-file".to_owned(),
+        Why::Agent(rule) => rule.policy.clone(),
     }
 }
 

@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use super::denied::{DeniedInside, Outside, Wanted};
+use super::denied::{DeniedInside, FoundOutside, Outside, Wanted};
 use super::{Containment, ContainmentLevel, ContainmentNetwork};
 
 /// So much of the end of an output is looked at. Failures stand there.
@@ -117,7 +117,12 @@ pub fn denied_in_output(
 ) -> Vec<DeniedInside> {
     let text = end_of(output);
     let lines: Vec<&str> = text.lines().collect();
-    let look = Look { terms, directory, outside, level };
+    // The output is read by the agent. What is said of a place that it may not look at must be the same whether something is there or not.
+    let outside = |path: &Path| {
+        let unseen = FoundOutside { leads_to: None, is_writable: true };
+        if terms.shows(path) { outside(path) } else { Some(unseen) }
+    };
+    let look = Look { terms, directory, outside: &outside, level };
     let mut found: Vec<DeniedInside> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let before = lines.get(at.saturating_sub(LINES_BEFORE)..at).unwrap_or_default();

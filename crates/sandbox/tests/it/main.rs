@@ -4,7 +4,9 @@
 
 mod attacks;
 mod clone;
+mod degraded;
 mod escapes;
+mod kept;
 mod limits;
 mod pins;
 mod refused;

@@ -1,6 +1,7 @@
 //! A repository with two linked worktrees in a scratch directory, and contained commands in them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -156,9 +157,15 @@ impl World {
 
     /// Runs a script contained in `w`, where these paths below it must not change.
     pub(crate) fn with_pins(&self, pins: &[&str], script: &str) -> Done {
+        let options: Vec<_> = pins.iter().map(|pin| ("--pin", self.path("w").join(pin).into())).collect();
+        self.with_options(&options, script)
+    }
+
+    /// Runs a script contained in `w`, with these options of the example.
+    pub(crate) fn with_options(&self, options: &[(&str, OsString)], script: &str) -> Done {
         let report = self.path("report-w");
         let _ = fs::remove_file(&report);
-        let output = self.start_with("w", script, &report, pins).wait_with_output().unwrap();
+        let output = self.start_with("w", script, &report, options).wait_with_output().unwrap();
         done(&output, &report)
     }
 
@@ -172,10 +179,10 @@ impl World {
         done(&command.output().unwrap(), &report)
     }
 
-    fn start_with(&self, worktree: &str, script: &str, report: &Path, pins: &[&str]) -> Child {
+    fn start_with(&self, worktree: &str, script: &str, report: &Path, options: &[(&str, OsString)]) -> Child {
         let mut command = self.command(&contain());
-        for pin in pins {
-            command.arg("--pin").arg(self.path(worktree).join(pin));
+        for (option, value) in options {
+            command.arg(option).arg(value);
         }
         // `r` is a plain clone: its `.git` is the repository.
         let own = match worktree {

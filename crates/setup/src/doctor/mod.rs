@@ -13,6 +13,7 @@
 mod canary;
 mod claude_code;
 mod codex;
+mod containment;
 mod copilot;
 mod cursor;
 mod gemini;
@@ -122,6 +123,7 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
     };
     checks.extend(own_settings(subject));
     checks.extend(team(subject));
+    checks.extend(containment::examine(&exam));
     let active = live && checks.iter().all(|check| check.status != Status::Fail);
     Diagnosis { host: host.id(), name: host.name(), active, checks }
 }

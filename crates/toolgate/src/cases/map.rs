@@ -133,7 +133,7 @@ impl Machine for MapMachine {
     fn name(&self) -> String {
         String::new()
     }
-    fn containable(&self) -> Containable {
+    fn containable(&self, _: &Path) -> Containable {
         Containable::NotConsidered
     }
     fn is_locked(&self, _: &Path) -> bool {

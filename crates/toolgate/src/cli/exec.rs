@@ -5,9 +5,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use toolgate_gate::contain::Contained;
+use toolgate_gate::contain::{Contained, word_of};
 use toolgate_gate::failure::Failure;
-use toolgate_policies::ContainmentLevel;
 use toolgate_sandbox::{Error, Kernel, Level, Network, Observer, Outcome, run, run_observed};
 use toolgate_setup::WholeProgram;
 
@@ -121,10 +120,7 @@ impl Exec {
         let done = run_observed(&made.plan, level, &kernel, &self.command, &mut observer);
         let (unavailable, missed) = (observer.unavailable, observer.missed);
         let has_looked = unavailable.is_none() && matches!(done, Ok(_) | Err(Error::Start(_)));
-        tried.level = has_looked.then_some(match level {
-            Level::Landlock => ContainmentLevel::Landlock,
-            Level::Full => ContainmentLevel::Full,
-        });
+        tried.level = has_looked.then_some(word_of(level));
         if let (Some(error), Ok(_)) = (&unavailable, &done) {
             complain(&format!("the command ran, but nobody could look on: {}", reason(error)));
         }

@@ -9,8 +9,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
+use toolgate_gate::contain::outside;
+use toolgate_gate::disk::Disk;
+use toolgate_model::InShared;
 use toolgate_policies::{
-    Containment, ContainmentLevel, DeniedInside, FoundOutside, MAKE_FIRST, Wanted, scope_entry,
+    Containment, ContainmentLevel, DeniedInside, MAKE_FIRST, Outside, Wanted, scope_entry,
 };
 use toolgate_sandbox::Attempt;
 
@@ -48,13 +51,15 @@ impl Tried {
         temporary: &Path,
     ) -> Vec<DeniedInside> {
         let is_its_own = |path: &Path| {
-            let inside = ["/tmp", "/var/tmp"].iter().find_map(|top| path.strip_prefix(top).ok());
-            inside.is_some_and(|inside| std::fs::symlink_metadata(temporary.join(inside)).is_ok())
+            let inside = InShared::temporary(path);
+            inside.is_some_and(|inside| std::fs::symlink_metadata(temporary.join(inside.rest)).is_ok())
         };
+        let disk = Disk::default();
+        let outside = |path: &Path| outside(&disk, path);
         let mut known: BTreeSet<(String, Wanted)> = BTreeSet::new();
         let mut denied: Vec<DeniedInside> = Vec::new();
         for attempt in &self.attempts {
-            let found = denied_attempt(terms, level, &is_its_own, attempt);
+            let found = denied_attempt(terms, level, &is_its_own, &outside, attempt);
             denied.extend(found.filter(|found| known.insert((found.target.clone(), found.wanted))));
         }
         denied
@@ -88,15 +93,16 @@ fn denied_attempt(
     terms: &Containment,
     level: ContainmentLevel,
     is_its_own: &dyn Fn(&Path) -> bool,
+    outside: Outside<'_>,
     attempt: &Attempt,
 ) -> Option<DeniedInside> {
-    let denied = |path: &Path, wanted| terms.denied(path, wanted, level, &outside);
+    let denied = |path: &Path, wanted| terms.denied(path, wanted, level, outside);
     let is_there = |path: &Path| std::fs::symlink_metadata(path).is_ok();
     let may = |path: &Path, access| accessat(CWD, path, access, AtFlags::EACCESS).is_ok();
     let may_make = |path: &Path| path.parent().is_some_and(|above| may(above, Access::WRITE_OK));
     match attempt {
         Attempt::Read(path) => {
-            let unseen = || terms.denied_unseen(path, level, &outside).filter(|_| !is_its_own(path));
+            let unseen = || terms.denied_unseen(path, level, outside).filter(|_| !is_its_own(path));
             let denied = denied(path, Wanted::Read).or_else(unseen)?;
             (may(path, Access::READ_OK) || may(path, Access::EXEC_OK)).then_some(denied)
         }
@@ -119,13 +125,6 @@ fn denied_attempt(
 /// Whether an address is neither the sandbox's own loopback nor none at all.
 fn is_outside(address: &SocketAddr) -> bool {
     !address.ip().is_loopback() && !address.ip().is_unspecified()
-}
-
-/// What is at a path for the person.
-pub(super) fn outside(path: &Path) -> Option<FoundOutside> {
-    let found = path.canonicalize().ok()?;
-    let is_writable = accessat(CWD, &found, Access::WRITE_OK, AtFlags::EACCESS).is_ok();
-    Some(FoundOutside { path: found, is_writable })
 }
 
 /// Settings that open what was denied, as TOML with what no setting opens as remarks.
@@ -152,7 +151,7 @@ pub(super) fn settings(denied: &[DeniedInside]) -> String {
     }
     for (path, wanted) in together(scope) {
         let rights = if wanted == Wanted::Write { "write" } else { "read" };
-        if outside(&path).is_none() {
+        if std::fs::metadata(&path).is_err() {
             let _ = writeln!(text, "{MAKE_FIRST}");
         }
         let _ = writeln!(text, "{}", scope_entry(&path, rights));

@@ -19,6 +19,7 @@ mod hook;
 mod hosts;
 mod launch;
 mod mcp;
+mod narrowed;
 mod packs;
 mod payloads;
 mod prompt;

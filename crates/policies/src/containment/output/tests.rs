@@ -2,7 +2,9 @@
 
 use toolgate_model::{Place, Places};
 
-use super::super::denied::FoundOutside;
+use std::path::PathBuf;
+
+use super::super::narrowed::Narrowed;
 use super::*;
 use crate::Settings;
 use crate::outside_scope::{Rights, ScopeEntry};
@@ -47,7 +49,7 @@ fn places() -> Places {
 fn terms(network: ContainmentNetwork) -> Containment {
     let (mut settings, places) = (settings(), places());
     settings.containment.network = network;
-    Containment::of(&[(&settings, &places)])
+    Containment::of(&[(&settings, &places)], &Narrowed::default())
 }
 
 /// What is there outside: `true` where the person could write it.
@@ -79,10 +81,11 @@ const THERE: &[(&str, bool)] = &[
 fn outside(path: &Path) -> Option<FoundOutside> {
     // A link of the worktree that leads to a key.
     if path == Path::new("/repo/wt/link") {
-        return Some(FoundOutside { path: "/home/u/.ssh/id".into(), is_writable: true });
+        return Some(FoundOutside { leads_to: Some("/home/u/.ssh/id".into()), is_writable: true });
     }
-    let found = THERE.iter().find(|(there, _)| path == Path::new(there))?;
-    Some(FoundOutside { path: path.to_owned(), is_writable: found.1 })
+    let found = THERE.iter().find(|(there, _)| path == Path::new(there));
+    let above = || THERE.iter().find(|(there, _)| Path::new(there).starts_with(path));
+    Some(FoundOutside { leads_to: None, is_writable: found.or_else(above)?.1 })
 }
 
 fn found(level: ContainmentLevel, network: ContainmentNetwork, output: &str) -> Vec<DeniedInside> {
@@ -354,9 +357,6 @@ fn nothing_is_said_where_the_terms_allow_it_or_nobody_can_tell() {
         (LANDLOCK, "cat: /repo/wt/mine: Permission denied"),
         (FULL, "bash: ./mine: Permission denied"),
         (FULL, "cat: /repo/wt/missing: No such file or directory"),
-        // It is not there outside either.
-        (FULL, "cat: /srv/missing: No such file or directory"),
-        (FULL, "cat: /home/u/.ssh/missing: No such file or directory"),
         // At level landlock what is closed can still be seen, so a missing file is a missing file.
         (LANDLOCK, "cat: /srv/data.txt: No such file or directory"),
         // It may be read, and the person could not write it: the file's own mode is as likely.
@@ -375,6 +375,49 @@ fn nothing_is_said_where_the_terms_allow_it_or_nobody_can_tell() {
     }
     let with_network = found(FULL, ContainmentNetwork::All, "curl: (6) Could not resolve host: example.com");
     assert_eq!(with_network, []);
+}
+
+/// Against whom: a program that prints names which it may not look at, so that its agent reads from the explanation which of them exist.
+#[test]
+fn the_same_is_said_of_a_closed_path_whether_something_is_there_or_not() {
+    for level in [LANDLOCK, FULL] {
+        for failure in ["Permission denied", "No such file or directory", "Read-only file system"] {
+            for (there, missing) in [
+                ("/srv/data.txt", "/srv/gone.txt"),
+                ("/home/u/.ssh/id", "/home/u/.ssh/no"),
+                ("/home/u/.ssh/id", "/home/u/.gnu/no"),
+            ] {
+                let told = |name: &str| {
+                    let told = explain_denied(&found(
+                        level,
+                        ContainmentNetwork::All,
+                        &format!("cat: {name}: {failure}"),
+                    ));
+                    let last = Path::new(name).file_name().unwrap().to_str().unwrap();
+                    told.replace(name, "X").replace(&format!("id = \"{}\"", last.replace('.', "-")), "id")
+                };
+                let (there, missing) = (told(there), told(missing));
+                // The rule may be another one by the place. What is said must not be.
+                let rule = |text: &str| text.contains("[secret-file]");
+                if rule(&there) == rule(&missing) {
+                    assert_eq!(there, missing, "{level:?} {failure}");
+                }
+                assert_eq!(there.is_empty(), missing.is_empty(), "{level:?} {failure}");
+            }
+        }
+        // Behind a link of the worktree: it is read, and what it leads to is not looked at.
+        let led = |to: &'static str| {
+            let outside = move |path: &Path| {
+                let is_link = path == Path::new("/repo/wt/l");
+                let leads_to = is_link.then(|| PathBuf::from(to));
+                (is_link || outside(path).is_some()).then_some(FoundOutside { leads_to, is_writable: true })
+            };
+            let terms = terms(ContainmentNetwork::All);
+            let output = b"cat: ./l: Permission denied";
+            explain_denied(&denied_in_output(&terms, Path::new("/repo/wt"), &outside, level, output))
+        };
+        assert_eq!(led("/home/u/.ssh/id"), led("/home/u/.ssh/no").replace("no\"", "id\""));
+    }
 }
 
 #[test]
@@ -423,7 +466,7 @@ fn the_settings_that_are_told_open_what_was_denied() {
         let (mut settings, places) = (settings(), places());
         settings.scope.extend(layer.scope);
         settings.policy.secret_file = layer.policy.secret_file;
-        let opened = Containment::of(&[(&settings, &places)]);
+        let opened = Containment::of(&[(&settings, &places)], &Narrowed::default());
         assert_eq!(opened.denied(path, wanted, FULL, &outside), None, "{path:?}");
     }
 }

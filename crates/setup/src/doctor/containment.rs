@@ -1,0 +1,188 @@
+//! Whether commands are contained here, at which level, and what stands in the way.
+//!
+//! A sandbox is tried anew, by a process of ours, so that what is said is what was seen. None of this makes a gate inactive: a call that
+//! cannot be contained is judged as the settings say.
+//!
+//! Does not see: a sandbox that a client is started in, or that it is told of on its command line or by a variable.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use toolgate_gate::machine::Machine;
+use toolgate_gate::self_test;
+use toolgate_gate::settings::SettingsSources;
+use toolgate_hosts::host;
+use toolgate_policies::{ContainWhen, ContainmentLevel, Settings};
+use toolgate_sandbox::{CONTAINED, Kernel, Level};
+
+use super::{Check, Exam, Status, settings_in, text_of};
+use crate::register::{HostPlaces, settings_of};
+use crate::this_machine;
+
+const ID: &str = "sandbox";
+/// Tools by which hosts run shell commands.
+const SHELLS: [&str; 5] = ["Bash", "bash", "run_shell_command", "exec_command", "shell"];
+const ONE_OF_TWO: &str =
+    "if contained commands fail there, switch that sandbox off, or set `when = \"never\"` in [containment]";
+
+pub(super) fn examine(exam: &Exam<'_>) -> Vec<Check> {
+    let subject = exam.subject;
+    let (dirs, root) = (subject.dirs, subject.places.project.as_deref());
+    let sources =
+        SettingsSources { dirs, root, repository: None, team: &[], fixed: None, default: "worktree" };
+    let layers = sources.rules(&this_machine()).map(|rules| rules.layers).unwrap_or_default();
+    let mut checks = Vec::new();
+    if !layers.is_empty() && layers.iter().all(|layer| layer.containment.when == ContainWhen::Never) {
+        checks.push(Check::new(
+            ID,
+            Status::Info,
+            "`when = \"never\"` in [containment]: nothing is contained",
+        ));
+        return checks;
+    }
+    if !host(exam.host.id()).is_some_and(|host| SHELLS.iter().any(|tool| host.launches(tool))) {
+        let text = format!(
+            "{} cannot be made to run a command in a sandbox: what is not proved runs without one",
+            exam.host.name()
+        );
+        let check = Check::new(ID, Status::Info, text);
+        checks.push(check.help("`uncontainable = \"ask\"` or `\"deny\"` in [containment] stops it instead"));
+        return checks;
+    }
+    checks.extend(kernel(&dirs.state, &layers));
+    checks.extend(own_sandbox(exam.host.id(), exam.host.name(), subject.places));
+    checks
+}
+
+/// What this kernel gives, as it was tried.
+fn kernel(state: &Path, layers: &[Settings]) -> Vec<Check> {
+    let kernel = Kernel::probe();
+    if kernel.landlock == 0 {
+        let check = Check::new(ID, Status::Warn, "this kernel has no Landlock, so nothing can be contained");
+        return vec![
+            check.help("use Linux 5.13 or later, with `landlock` in its list of security modules (`lsm=`)"),
+        ];
+    }
+    let mut checks = vec![match tried(state) {
+        Some(Ok(Level::Full)) => Check::new(
+            ID,
+            Status::Ok,
+            "commands are contained at level full, and a program that tried to leave could not",
+        ),
+        Some(Ok(Level::Landlock)) => {
+            let why =
+                no_namespaces().unwrap_or_else(|| "this kernel gives the user no namespaces".to_owned());
+            let text = format!(
+                "commands are contained at level landlock, and a program that tried to leave could not; there is no level full, since {why}"
+            );
+            Check::new(ID, Status::Info, text)
+        }
+        Some(Err(found)) => {
+            let text =
+                format!("the sandbox failed its self-test: {found}; what should be contained cannot be");
+            Check::new(ID, Status::Warn, text)
+                .help("a person is asked then, unless `uncontainable` in [containment] says otherwise")
+        }
+        None => Check::new(ID, Status::Info, "no sandbox was tried: this is not the installed program"),
+    }];
+    let needs_full = layers.iter().any(|layer| layer.containment.require == ContainmentLevel::Full);
+    if needs_full && checks.iter().any(|check| check.text.contains("level landlock")) {
+        let text = "the settings require level full, which cannot be had: a contained command does not run";
+        let help = "have the kernel give namespaces, or set `require = \"landlock\"` in [containment]";
+        checks.push(Check::new(ID, Status::Warn, text).help(help));
+    }
+    let abi = kernel.landlock;
+    let missing = kernel.missing().into_iter();
+    checks.extend(missing.map(|missing| Check::new(ID, Status::Info, format!("Landlock {abi}: {missing}"))));
+    checks
+}
+
+/// What a process of ours found that tried it; `None` where this is no program of ours.
+fn tried(state: &Path) -> Option<Result<Level, String>> {
+    let program = this_machine().program()?;
+    let is_ours = self_test::is_ours(&program);
+    let mut test = Command::new(program);
+    test.arg(self_test::COMMAND).arg(state).env_clear();
+    let done = is_ours.then(|| test.output())?;
+    let told = done.map(|done| String::from_utf8_lossy(&done.stdout).trim().to_owned());
+    Some(match told {
+        Ok(word) => [Level::Full, Level::Landlock].into_iter().find(|level| level.word() == word).ok_or(word),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
+/// Why there are no namespaces, as far as that can be read.
+fn no_namespaces() -> Option<String> {
+    let set = |name: &str, value: &str| {
+        fs::read_to_string(Path::new("/proc/sys").join(name)).is_ok_and(|text| text.trim() == value)
+    };
+    let told = if std::env::var_os(CONTAINED).is_some() {
+        "this is a sandbox of toolgate already"
+    } else if set("user/max_user_namespaces", "0") {
+        "`user.max_user_namespaces` is 0"
+    } else if set("kernel/unprivileged_userns_clone", "0") {
+        "`kernel.unprivileged_userns_clone` is 0"
+    } else if set("kernel/apparmor_restrict_unprivileged_userns", "1") {
+        "`kernel.apparmor_restrict_unprivileged_userns` is 1 (AppArmor)"
+    } else if ["/.dockerenv", "/run/.containerenv"].iter().any(|file| Path::new(file).exists()) {
+        "this is a container, most of which have none"
+    } else {
+        return None;
+    };
+    Some(told.to_owned())
+}
+
+/// A sandbox of the client's own. Its commands start inside of it, and so does ours: there are no namespaces to be had there, and our state may
+/// be out of reach. Nobody has tried each client with each of its sandboxes, so this is no more than a hint.
+fn own_sandbox(host: &str, name: &str, places: &HostPlaces) -> Option<Check> {
+    let project = |file: &str| places.project.iter().map(|project| project.join(file)).collect::<Vec<_>>();
+    let own = |file: &str| places.config(host).join(file);
+    let (files, switch): (Vec<PathBuf>, &str) = match host {
+        "claude-code" => {
+            let managed = places.etc.join("claude-code/managed-settings.json");
+            let local = project(".claude/settings.local.json");
+            let shared = project(".claude/settings.json");
+            ([vec![managed], local, shared, vec![own("settings.json")]].concat(), "/sandbox/enabled")
+        }
+        "codex" => ([project(".codex/config.toml"), vec![own("config.toml")]].concat(), "/sandbox_mode"),
+        "gemini" => {
+            let system = places.etc.join("gemini-cli/settings.json");
+            (
+                [vec![system], project(".gemini/settings.json"), vec![own("settings.json")]].concat(),
+                "/tools/sandbox",
+            )
+        }
+        _ => return None,
+    };
+    // The first file that says so counts.
+    let said = files.iter().find_map(|file| Some((file, value(file, switch)?)));
+    let text = match &said {
+        Some((_, Value::Bool(false))) => return None,
+        Some((_, Value::String(word))) if word == "danger-full-access" => return None,
+        Some((file, value)) => {
+            let key = switch.trim_start_matches('/').replace('/', ".");
+            format!("`{key}` is {value} in `{}`: {name} then runs commands in a sandbox of its own", file.display())
+        }
+        None if host == "codex" => {
+            "no `sandbox_mode` is set: Codex then runs commands in a sandbox of its own, unless it is told otherwise when it starts".to_owned()
+        }
+        None => return None,
+    };
+    let text = format!(
+        "{text}; in there is no level full, and toolgate may not reach its own state, without which nothing contained runs"
+    );
+    let status = if said.is_some() { Status::Warn } else { Status::Info };
+    Some(Check::new(ID, status, text).help(ONE_OF_TWO))
+}
+
+fn value(file: &Path, switch: &str) -> Option<Value> {
+    let is_toml = file.extension().is_some_and(|extension| extension == "toml");
+    let settings = if is_toml {
+        text_of(file).and_then(Result::ok).and_then(|text| settings_of(file, &text))?
+    } else {
+        settings_in(file)
+    };
+    settings.pointer(switch).cloned()
+}
