@@ -37,6 +37,7 @@ mod observe;
 mod path;
 mod pins;
 mod plan;
+mod processes;
 mod rules;
 mod run;
 #[allow(unsafe_code)]

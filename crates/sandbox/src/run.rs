@@ -39,6 +39,7 @@ use crate::limits::{self, Limit, Meter};
 use crate::observe::{self, Observer};
 use crate::pins::{Disturbed, Guard, Patience, Pins};
 use crate::plan::{Level, Network, Plan, Rights};
+use crate::processes::end_with_all;
 use crate::rules::Rules;
 use crate::sys::{self, Fork, Signals};
 use crate::view;
@@ -252,7 +253,9 @@ fn launch(
     if let Some(guard) = guard.borrow_mut().as_mut() {
         guard.arm();
     }
-    if level == Level::Landlock && (plan.limits.wall_time.is_some() || plan.limits.disk.is_some()) {
+    let may_be_ended =
+        plan.limits.wall_time.is_some() || plan.limits.disk.is_some() || guard.borrow().is_some();
+    if level == Level::Landlock && may_be_ended {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     }
     let (told, tell) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -719,17 +722,7 @@ impl Watched {
     fn end_all(&self) {
         let _ = kill_process(self.child, Signal::KILL);
         if self.level == Level::Landlock {
-            for child in children_of(self.child) {
-                end_below(child, 0);
-            }
-            // What has lost its parent is ours, so nothing slips away between two looks. Bounded, should somebody be quicker.
-            for _ in 0..MOST_LOOKS {
-                let left = children_of(rustix::process::getpid());
-                let living = left.iter().filter(|pid| **pid != self.child && end_below(**pid, 0)).count();
-                if living == 0 {
-                    break;
-                }
-            }
+            end_with_all(self.child);
         }
     }
 
@@ -791,31 +784,6 @@ impl Watched {
             (None, Level::Full) => Err(Error::Setup("its init process was ended".to_owned())),
         }
     }
-}
-
-/// How often processes are looked for that have to end.
-const MOST_LOOKS: usize = 64;
-
-/// The children of a process, where the system tells.
-fn children_of(pid: Pid) -> Vec<Pid> {
-    let pid = pid.as_raw_nonzero();
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    text.split_whitespace()
-        .filter_map(|pid| Pid::from_raw(pid.parse().ok().filter(|pid| *pid > 0)?))
-        .collect()
-}
-
-/// Ends a process and all below it. Whether it was still there.
-fn end_below(pid: Pid, depth: usize) -> bool {
-    let children = children_of(pid);
-    let was_there = kill_process(pid, Signal::KILL).is_ok();
-    let _ = waitpid(Some(pid), WaitOptions::NOHANG);
-    if depth < MOST_LOOKS {
-        for child in children {
-            end_below(child, depth + 1);
-        }
-    }
-    was_there
 }
 
 fn ended(status: WaitStatus) -> Ended {
