@@ -21,6 +21,7 @@ mod notes;
 mod objects;
 mod outside;
 mod refs;
+mod todo;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -580,6 +581,7 @@ impl<'p> Run<'p> {
     /// `COMMIT_EDITMSG` would have the person's next commit overwrite the file that it names.
     fn sweep(&self, taken: &mut Taken) -> io::Result<()> {
         let quarantine = self.plan.quarantine()?;
+        todo::check(&directory(&self.repository.own)?, taken)?;
         if self.repository.is_plain() {
             return clone::sweep(&self.repository, &quarantine, taken);
         }

@@ -16,7 +16,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
@@ -40,6 +40,7 @@ use crate::limits::{self, Limit, Meter};
 use crate::observe::{self, Observer};
 use crate::pins::{self, Disturbed, Guard, Patience, Pins};
 use crate::plan::{Grant, Level, Network, Plan, Rights};
+use crate::processes::end_children;
 use crate::rules::Rules;
 use crate::sys::{self, Fork, Signals};
 use crate::view;
@@ -826,42 +827,6 @@ impl Watched {
             (None, Level::Full) => Err(Error::Setup("its init process was ended".to_owned())),
         }
     }
-}
-
-/// How often processes are looked for that have to end.
-const MOST_LOOKS: usize = 64;
-
-/// The children of a process, where the system tells.
-fn children_of(pid: Pid) -> Vec<Pid> {
-    let pid = pid.as_raw_nonzero();
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    text.split_whitespace()
-        .filter_map(|pid| Pid::from_raw(pid.parse().ok().filter(|pid| *pid > 0)?))
-        .collect()
-}
-
-/// Ends all below a process that stays. What has lost its parent becomes its child, so nothing slips away between two looks. Bounded,
-/// should somebody be quicker.
-fn end_children(of: Pid) {
-    for look in 0..MOST_LOOKS {
-        std::thread::sleep(Duration::from_millis(u64::from(look > 0)));
-        if children_of(of).into_iter().filter(|pid| end_below(*pid, 0)).count() == 0 {
-            break;
-        }
-    }
-}
-
-/// Ends a process and all below it. Whether it was still there.
-fn end_below(pid: Pid, depth: usize) -> bool {
-    let children = children_of(pid);
-    let was_there = kill_process(pid, Signal::KILL).is_ok();
-    let _ = waitpid(Some(pid), WaitOptions::NOHANG);
-    if depth < MOST_LOOKS {
-        for child in children {
-            end_below(child, depth + 1);
-        }
-    }
-    was_there
 }
 
 fn ended(status: WaitStatus) -> Ended {

@@ -194,6 +194,12 @@ impl Containment {
         })
     }
 
+    /// The stash of a linked worktree. For words of git that name no path.
+    pub(super) fn denied_stash(&self, level: ContainmentLevel) -> Option<DeniedInside> {
+        let stash = self.reasons.shared.as_ref()?.join("refs/stash");
+        self.denied(&stash, Wanted::Write, level, &|_| None)
+    }
+
     /// What can be neither written, though the terms say so, nor renamed: a directory that holds a pinned name or would hold it, and
     /// what lies beside that name. For failures that nothing but a mount brings about.
     pub(super) fn denied_near_pin(&self, path: &Path, level: ContainmentLevel) -> Option<DeniedInside> {

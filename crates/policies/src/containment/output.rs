@@ -236,6 +236,9 @@ impl Look<'_> {
         if let Some(denied) = without_path(self.terms, &lower) {
             return vec![denied];
         }
+        if lower.starts_with("cannot save the current status") {
+            return self.terms.denied_stash(self.level).into_iter().collect();
+        }
         let words =
             || WORDS.iter().filter_map(|(word, failure)| Some((find_word(&lower, word)?, *word, *failure)));
         let Some((at, word, failure)) = words().next() else { return Vec::new() };

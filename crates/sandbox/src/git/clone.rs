@@ -185,7 +185,13 @@ impl Run<'_> {
         let layer = Layer::of(&self.directory, &self.repository.common);
         let Ok(upper) = directory(&layer.upper) else { return Ok(()) };
         let names = names_in(&upper, MOST_OWN)?;
-        if names.is_empty() {
+        // The view makes these, and closes them.
+        let is_ours = |name: &std::ffi::OsString| {
+            let is_closed = ["hooks", "modules", "worktrees"].iter().any(|closed| name == closed);
+            let place = open_directory(&upper, Path::new(name)).map_err(io::Error::from);
+            is_closed && place.and_then(|place| names_in(place, 1)).is_ok_and(|names| names.is_empty())
+        };
+        if names.iter().all(is_ours) {
             return Ok(());
         }
         let common = directory(&self.repository.common)?;

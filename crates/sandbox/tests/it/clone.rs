@@ -359,3 +359,31 @@ fn an_empty_clone_gets_its_first_commit() {
         world.is_sound();
     }
 }
+
+/// `git rebase --continue` is a call of its own, which need not be contained.
+#[test]
+fn no_rebase_runs_what_a_command_has_put_on_its_list() {
+    at_each_level(|world| {
+        for worktree in ["r", "w"] {
+            world.outside(
+                worktree,
+                "git commit -q --allow-empty -m two && git commit -q --allow-empty -m three",
+            );
+            let list = "rebase-merge/git-rebase-todo";
+            let script = format!(
+                "GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' git rebase -q -i HEAD~2; \
+                 echo 'exec touch $TOP/evil' >> $(git rev-parse --git-path {list}); true"
+            );
+            let done = world.contained_in(worktree, &script);
+            assert!(done.report.contains("`exec` lines would run outside"), "{}: {done:?}", world.level);
+            let said = world.outside(worktree, "git rebase --continue 2>&1; git log -1 --format=%s");
+            assert!(said.ends_with("three\n"), "{}: {said}", world.level);
+            assert!(!world.path("evil").exists(), "{}: {said}", world.level);
+        }
+        // The control.
+        let script = "GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' git rebase -q -i HEAD~2 && \
+                      echo 'exec touch $TOP/evil' >> .git/rebase-merge/git-rebase-todo && git rebase --continue";
+        world.outside("r", script);
+        assert!(world.path("evil").exists());
+    });
+}

@@ -472,6 +472,68 @@ fn the_settings_that_are_told_open_what_was_denied() {
 }
 
 #[test]
+fn git_in_a_linked_worktree_is_told_what_to_do_instead() {
+    let lock = |path: &str| format!("fatal: Unable to create '/repo/.git/{path}.lock': ");
+    for (output, instead) in [
+        ("Cannot save the current status".to_owned(), "git commit -am wip"),
+        (lock("refs/stash"), "git commit -am wip"),
+        (lock("refs/tags/v1"), "run `git tag` as a call of its own"),
+        (lock("refs/remotes/origin/main"), "run `git fetch` as a call of its own"),
+        (lock("config"), "git -c KEY=VALUE"),
+        ("fatal: could not create directory of '/repo/.git/worktrees/new': ".to_owned(), "use a branch"),
+        ("git@example.com: Permission denied (publickey).".to_owned(), "as a call of its own"),
+        ("fatal: could not read Username for 'https://example.com': x".to_owned(), "as a call of its own"),
+    ] {
+        for (level, error) in [(FULL, "Read-only file system"), (LANDLOCK, "Permission denied")] {
+            // At level full git may lock its configuration, and cannot replace it.
+            if level == FULL && output.contains("config.lock") {
+                continue;
+            }
+            let told = explain_denied(&found(level, ContainmentNetwork::All, &(output.clone() + error)));
+            assert!(told.contains(instead), "{level:?} {output}: {told}");
+        }
+    }
+}
+
+#[test]
+fn in_a_plain_clone_only_what_git_runs_is_denied() {
+    let clone = Places { main: None, git: Some(Place::plain("/repo/wt/.git")), ..places() };
+    let terms = Containment::of(&[(&settings(), &clone)]);
+    let denied = |path: &str, level| {
+        terms.denied(&Path::new("/repo/wt/.git").join(path), Wanted::Write, level, &outside)
+    };
+    for path in ["hooks/pre-commit", "modules/sub/config", "worktrees/new"] {
+        let told = denied(path, FULL).map(|denied| denied.message).unwrap_or_default();
+        assert!(told.contains("a person"), "{path}: {told}");
+        assert_eq!(denied(path, LANDLOCK), None, "{path}");
+    }
+    for path in ["index.lock", "refs/heads/main", "refs/stash", "objects/ab/cd", "config", "HEAD"] {
+        assert_eq!(denied(path, FULL), None, "{path}");
+    }
+}
+
+#[test]
+fn a_limit_that_was_hit_is_named_where_there_is_one() {
+    let (mut limited, places) = (settings(), places());
+    (limited.containment.processes, limited.containment.memory, limited.containment.file_size) =
+        (50, 512, 10);
+    let of = |settings: &Settings, output: &str| {
+        let terms = Containment::of(&[(settings, &places)]);
+        explain_denied(&denied_in_output(&terms, Path::new("/repo/wt"), &outside, FULL, output.as_bytes()))
+    };
+    for (output, parts) in [
+        ("sh: 1: Cannot fork", ["50 processes", "`processes` in [containment]"]),
+        ("fork: retry: Resource temporarily unavailable", ["50 processes", "`processes` in [containment]"]),
+        ("terminate called: std::bad_alloc", ["512 MiB", "`memory` in [containment]"]),
+        ("dd: error writing 'x': File too large", ["10 MiB", "`file-size` in [containment]"]),
+    ] {
+        let told = of(&limited, output);
+        assert!(parts.iter().all(|part| told.contains(part)), "{output}: {told}");
+        assert_eq!(of(&settings(), output), "", "{output}");
+    }
+}
+
+#[test]
 fn at_most_five_are_told_and_each_once() {
     let lines: Vec<String> = (0..40).map(|n| format!("cat: /srv/{n}: Permission denied\n")).collect();
     let lines = lines.concat();

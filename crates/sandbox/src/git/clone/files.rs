@@ -13,6 +13,7 @@ use super::Places;
 use crate::git::Taken;
 use crate::git::objects::{is_hex, is_whiteout};
 use crate::git::refs::{self, Lock};
+use crate::git::todo;
 use crate::path::{kind_at, names_in, open_directory, open_file, read_file, remove_tree};
 
 /// What git notes about what goes on: a merge, a rebase, a message that is being written.
@@ -209,7 +210,13 @@ impl Mirror<'_> {
             _ if self.places.is_handled(path) => Ok(()),
             Some(kind) if is_whiteout(kind) => remove(common, path),
             Some(FileType::RegularFile) => {
-                let text = read_file(upper, path, LARGEST_NOTE)?.unwrap_or_default();
+                let mut text = read_file(upper, path, LARGEST_NOTE)?.unwrap_or_default();
+                if path == Path::new(todo::LIST)
+                    && let Some(harmless) = todo::harmless(&text)
+                {
+                    todo::tell(self.taken);
+                    text = harmless;
+                }
                 if read_file(common, path, LARGEST_NOTE).ok().flatten().as_ref() == Some(&text) {
                     return Ok(());
                 }
