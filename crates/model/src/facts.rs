@@ -40,6 +40,7 @@ pub struct Facts<'a> {
 }
 
 /// One file that the call would use, looked up.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug)]
 pub struct Use<'a> {
     /// What is done with it.

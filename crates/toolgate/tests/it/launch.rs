@@ -610,7 +610,7 @@ fn a_signal_to_the_group_ends_every_process_of_a_wrapped_command() {
 #[test]
 fn later_events_are_judged_by_the_wrapped_command() {
     let desk = Desk::new();
-    let outside = desk.machine.path("outside/file");
+    let outside = desk.machine.dir("outside").join("file");
     let text = desk.rewritten("git status");
     let call = |command: &str| json!({"tool_name": "Bash", "tool_input": {"command": command}});
     let recorded = || desk.machine.last_record()["args"].clone();
