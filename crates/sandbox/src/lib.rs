@@ -36,6 +36,7 @@ mod observe;
 mod path;
 mod pins;
 mod plan;
+mod privileges;
 mod rules;
 mod run;
 #[allow(unsafe_code)]

@@ -25,10 +25,7 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, chdir, getegid, geteuid, kill_process,
     set_parent_process_death_signal, setrlimit, wait, waitpid,
 };
-use rustix::thread::{
-    CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
-    set_capabilities, set_no_new_privs,
-};
+use rustix::thread::set_no_new_privs;
 
 use crate::compiled::CompiledPlan;
 use crate::filter;
@@ -36,7 +33,8 @@ use crate::git::{self, Taken};
 use crate::kernel::Kernel;
 use crate::observe::{self, Observer};
 use crate::pins::{Disturbed, Pins};
-use crate::plan::{Level, Limits, Network, Plan, Rights};
+use crate::plan::{Level, Network, Plan, Rights};
+use crate::privileges::{drop_capabilities, limit, map_ids};
 use crate::rules::Rules;
 use crate::sys::{self, Fork, Signals};
 use crate::view;
@@ -242,7 +240,7 @@ fn launch(
     repository: Option<&git::Run<'_>>,
     link: Option<OwnedFd>,
 ) -> Result<(Watched, Signals), Error> {
-    let sockets = view::sockets(plan);
+    let sockets = if level == Level::Full { view::sockets(plan) } else { Vec::new() };
     let held: Vec<i32> = PASSED_ON.into_iter().chain([libc::SIGCHLD]).collect();
     let signals = Signals::hold(&held)?;
     if level == Level::Landlock && plan.limits.wall_time.is_some() {
@@ -263,12 +261,16 @@ fn launch(
         sockets,
         link: link.as_ref(),
     };
-    let child = match sys::fork(launch.namespaces()).map_err(|error| launch.cannot_fork(error))? {
-        Fork::Child => {
-            drop((told, orders));
-            launch.in_child(tell, &ordered)
+    let child = if level == Level::Landlock && launch.link.is_none() {
+        sys::fork_to_become(&mut || launch.in_child(&tell, &ordered))?
+    } else {
+        match sys::fork(launch.namespaces()).map_err(|error| launch.cannot_fork(error))? {
+            Fork::Child => {
+                drop((told, orders));
+                launch.in_child(&tell, &ordered)
+            }
+            Fork::Parent(child) => child,
         }
-        Fork::Parent(child) => child,
     };
     drop((tell, ordered, link));
     let (told, orders) = (Some(told.into()), orders.into());
@@ -350,19 +352,11 @@ impl Launch<'_> {
     }
 
     /// Never comes back: becomes the command, or ends.
-    fn in_child(&self, tell: OwnedFd, orders: &OwnedFd) -> ! {
-        let failed = match self.level {
-            Level::Landlock => self.command_process(&[]),
-            Level::Full => self.init(&tell, orders),
-        };
-        let tell = fs::File::from(tell);
-        let (mark, text) = match failed {
-            Gone::Setup(Failed(text)) => (b'!', text),
-            Gone::Start(error) => (b'?', error.raw_os_error().unwrap_or(libc::EIO).to_string()),
-        };
-        let _ = (&tell).write_all(&[&[mark], text.as_bytes(), b"\n"].concat());
-        // A forked child must not return into the program that it is a copy of.
-        std::process::exit(125)
+    fn in_child(&self, tell: &OwnedFd, orders: &OwnedFd) -> ! {
+        match self.level {
+            Level::Landlock => tell_and_end(&self.command_process(&[]), tell),
+            Level::Full => tell_and_end(&self.init(tell, orders), tell),
+        }
     }
 
     /// Pid 1 of a view of its own.
@@ -376,42 +370,50 @@ impl Launch<'_> {
             let run = self.repository.map(|repository| repository.directory.as_path());
             let new_caches = view::enter(self.plan, run, self.sockets)
                 .map_err(|failed| Failed(format!("{}: {}", failed.step, failed.error)))?;
-            Ok((step(sys::fork(0), "starting the command's process")?, new_caches))
+            step(chdir(&self.plan.directory), "entering the directory")?;
+            // Before the command's process is made, which then has none either.
+            step(drop_capabilities(), "dropping capabilities")?;
+            step(self.fork_command(&new_caches, tell), "starting the command's process")
         })();
         match made {
             Err(failed) => Gone::Setup(failed),
-            Ok((Fork::Child, new_caches)) => self.command_process(&new_caches),
-            Ok((Fork::Parent(command), _)) => {
-                if let Err(failed) = step(drop_capabilities(), "dropping capabilities") {
-                    return Gone::Setup(failed);
-                }
+            Ok(command) => {
                 stay(command, self.signals, orders, tell, self.repository.map(|repository| &repository.lock));
-                std::process::exit(0)
+                sys::exit_at_once(0)
             }
+        }
+    }
+
+    fn fork_command(&self, new_caches: &[PathBuf], tell: &OwnedFd) -> io::Result<Pid> {
+        if self.link.is_none() {
+            return sys::fork_to_become(&mut || tell_and_end(&self.command_process(new_caches), tell));
+        }
+        // Who is looked at waits for the supervisor at its next call. Init must not wait with it, or nobody could end them.
+        match sys::fork(0)? {
+            Fork::Child => tell_and_end(&self.command_process(new_caches), tell),
+            Fork::Parent(command) => Ok(command),
         }
     }
 
     /// Becomes the command, with nothing but what the plan gives.
     fn command_process(&self, new_caches: &[PathBuf]) -> Gone {
         let made = (|| {
-            if self.level == Level::Landlock {
-                step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the supervisor")?;
-            }
             let root = step(open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()), "opening the root")?;
-            step(chdir(&self.plan.directory), "entering the directory")?;
             step(limit(&self.plan.limits), "setting limits")?;
             step(set_no_new_privs(true), "giving up new privileges")?;
-            step(drop_capabilities(), "dropping capabilities")?;
+            // At level `full` init has done this.
+            if self.level == Level::Landlock {
+                step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the supervisor")?;
+                step(chdir(&self.plan.directory), "entering the directory")?;
+                step(drop_capabilities(), "dropping capabilities")?;
+            }
             step(sys::keep_streams_only(), "closing descriptors")?;
             let rules = step(Rules::new(self.kernel), "making rules")?;
             let rules = match self.level {
                 Level::Landlock => self.rules_of_landlock(rules, root.as_fd()),
                 Level::Full => self.rules_of_view(rules, root.as_fd(), new_caches),
             };
-            let status = step(step(rules, "granting places")?.restrict_self(), "restricting")?;
-            if status.ruleset != landlock::RulesetStatus::FullyEnforced {
-                return Err(Failed("Landlock did not take every rule".to_owned()));
-            }
+            step(step(rules, "granting places")?.restrict_self(), "restricting")?;
             if self.kernel.landlock < 3 {
                 step(sys::install(&filter::WITHOUT_TRUNCATE), "filtering system calls")?;
             }
@@ -440,7 +442,8 @@ impl Launch<'_> {
         let (plan, writes) = (self.plan, rules.writes());
         let mut rules = rules.of_plan(root, plan)?;
         for own in [plan.temporary()].into_iter().chain(plan.own_caches()) {
-            rules = rules.allow(&fs::File::open(own)?.into(), true, writes)?;
+            let place = crate::path::find(root, &own, plan)?.ok_or(io::ErrorKind::NotFound)?;
+            rules = rules.allow(&place.handle, true, writes)?;
         }
         if let Some(repository) = self.repository {
             let reads = rules.reads();
@@ -515,44 +518,15 @@ enum Gone {
     Start(io::Error),
 }
 
-/// The user is the same inside. Nobody else is known there.
-fn map_ids((user, group): (u32, u32)) -> io::Result<()> {
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
-}
-
-/// Also root has none, and what it starts gets none back.
-fn drop_capabilities() -> io::Result<()> {
-    for capability in CapabilitySet::all().iter() {
-        match remove_capability_from_bounding_set(capability) {
-            // Only who has the right to can drop them; who has not keeps none of them anyway.
-            Ok(()) | Err(Errno::INVAL | Errno::PERM) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    match clear_ambient_capability_set() {
-        Ok(()) | Err(Errno::INVAL) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let nothing = CapabilitySet::empty();
-    let sets = CapabilitySets { effective: nothing, permitted: nothing, inheritable: nothing };
-    Ok(set_capabilities(None, sets)?)
-}
-
-fn limit(limits: &Limits) -> io::Result<()> {
-    for (resource, most) in [
-        (Resource::Nproc, limits.processes),
-        (Resource::As, limits.memory),
-        (Resource::Fsize, limits.file_size),
-        // What a program leaves when it crashes may hold what it has read.
-        (Resource::Core, Some(0)),
-    ] {
-        if let Some(most) = most {
-            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
-        }
-    }
-    Ok(())
+/// Ends a child that did not become the command. It must not return into the program that it is a copy of, nor do what that does
+/// at its end.
+fn tell_and_end(gone: &Gone, tell: &OwnedFd) -> ! {
+    let (mark, text) = match gone {
+        Gone::Setup(Failed(text)) => (b'!', text.clone()),
+        Gone::Start(error) => (b'?', error.raw_os_error().unwrap_or(libc::EIO).to_string()),
+    };
+    let _ = rustix::io::write(tell, &[&[mark], text.as_bytes(), b"\n"].concat());
+    sys::exit_at_once(125)
 }
 
 /// What pid 1 does: waits for the command and says how it ended, then for whatever the command has left behind. Signals for the
@@ -705,8 +679,10 @@ impl Watched {
 
     /// Whether every process of the command is gone. At level `landlock` nobody can tell, and nothing depends on it.
     fn is_over(&mut self) -> bool {
-        let is_left_behind =
-            self.level == Level::Full && self.told.is_none() && self.text.get(5) == Some(&NOT_ALONE);
+        let has_told = self.told.is_none() && matches!(self.text.first(), Some(b'c' | b's'));
+        let has_left = self.text.get(5).filter(|_| has_told);
+        let is_left_behind = self.level == Level::Full && has_left == Some(&NOT_ALONE);
+        // The next command uses the layers of caches again, so the mounts of this one are to be gone.
         if self.level == Level::Full && !is_left_behind && self.status.is_none() {
             self.status =
                 waitpid(Some(self.child), WaitOptions::empty()).ok().flatten().map(|(_, status)| status);

@@ -1,0 +1,54 @@
+//! What a process gives up before it becomes the command: capabilities, all users but one, and what it could use up.
+
+use std::fs;
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
+    set_capabilities,
+};
+
+use crate::plan::Limits;
+
+/// The user is the same inside. Nobody else is known there.
+pub(crate) fn map_ids((user, group): (u32, u32)) -> io::Result<()> {
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Also root has none, and what it starts gets none back.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
+    for capability in CapabilitySet::all().iter() {
+        match remove_capability_from_bounding_set(capability) {
+            Ok(()) | Err(Errno::INVAL) => {}
+            // Only who has the right to can drop them; who has not keeps none of them anyway.
+            Err(Errno::PERM) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match clear_ambient_capability_set() {
+        Ok(()) | Err(Errno::INVAL) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let nothing = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: nothing, permitted: nothing, inheritable: nothing };
+    Ok(set_capabilities(None, sets)?)
+}
+
+pub(crate) fn limit(limits: &Limits) -> io::Result<()> {
+    for (resource, most) in [
+        (Resource::Nproc, limits.processes),
+        (Resource::As, limits.memory),
+        (Resource::Fsize, limits.file_size),
+        // What a program leaves when it crashes may hold what it has read.
+        (Resource::Core, Some(0)),
+    ] {
+        if let Some(most) = most {
+            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        }
+    }
+    Ok(())
+}
