@@ -16,7 +16,7 @@ use toolgate_sandbox::{Grant, Level, Limits, Network, Plan, Repository};
 use crate::dirs::Dirs;
 use crate::gather::Surroundings;
 use crate::git;
-use crate::launch::take_end;
+use crate::launch::{take_end, terms};
 use crate::machine::Machine;
 use crate::observe::command_member;
 use crate::store::hex;
@@ -138,7 +138,7 @@ pub fn contained(
     directory: PathBuf,
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<Contained, String> {
-    Ok(ContainedTerms::of(machine, dirs, surroundings)?.plan(directory, environment))
+    Ok(terms(machine, dirs, surroundings)?.plan(directory, environment))
 }
 
 /// Whether this call can be run in a sandbox.

@@ -33,10 +33,11 @@ use toolgate_sandbox::Level;
 use crate::contain::ContainedTerms;
 use crate::dirs::Dirs;
 use crate::gather::Surroundings;
+use crate::git::git_dir_of;
 use crate::machine::Machine;
 use crate::observe::command_member;
 use crate::settings::BUILD;
-use crate::store::{hex, remove, write_checked, write_private};
+use crate::store::{hex, read_checked, remove, write_checked, write_private};
 
 /// Where the files are, in our state.
 const CALLS: &str = "calls";
@@ -45,6 +46,8 @@ const HEAD: &str = ". ";
 const TAIL: &str = " || exit 126\n";
 /// A file's name has so many digits.
 const DIGITS: usize = 32;
+/// The terms of a sandbox name each place once.
+pub const MAX_TERMS: usize = 16 * 1024 * 1024;
 /// What comes before the data in a file. A shell does not read it.
 const DATA: &str = "\n#";
 
@@ -204,18 +207,46 @@ pub(crate) fn kept_terms(
     dirs: &Dirs,
     surroundings: &Surroundings,
 ) -> io::Result<PathBuf> {
-    let places: Vec<&Places> = surroundings.layers().map(|(_, places)| places).collect();
-    let places = postcard::to_allocvec(&places).map_err(io::Error::other)?;
-    let program = machine.program().unwrap_or_default();
-    let config = dirs.config.as_os_str().as_encoded_bytes();
-    let rules = surroundings.rules.digest.as_bytes();
-    let name = digest(&[&places, program.as_os_str().as_encoded_bytes(), config, rules, BUILD.as_bytes()]);
-    let file = dirs.state.join("contained").join("terms").join(name);
+    let file = terms_file(machine, dirs, surroundings)?;
     if machine.world().stamp(&file).is_err() {
         let terms = ContainedTerms::of(machine, dirs, surroundings).map_err(io::Error::other)?;
         write_checked(&file, postcard::to_allocvec(&terms).map_err(io::Error::other)?)?;
     }
     Ok(file)
+}
+
+/// The terms in these surroundings, from the file where there is one: deriving them takes longer than starting a command. What cannot be
+/// read is derived again.
+pub(crate) fn terms(
+    machine: &dyn Machine,
+    dirs: &Dirs,
+    surroundings: &Surroundings,
+) -> Result<ContainedTerms, String> {
+    let file = terms_file(machine, dirs, surroundings).ok();
+    let kept = |file: &PathBuf| {
+        let bytes = read_checked(machine.world(), file, MAX_TERMS).ok()??;
+        postcard::from_bytes(&bytes).ok()
+    };
+    if let Some(kept) = file.as_ref().and_then(kept) {
+        return Ok(kept);
+    }
+    let terms = ContainedTerms::of(machine, dirs, surroundings)?;
+    if let (Some(file), Ok(bytes)) = (file, postcard::to_allocvec(&terms)) {
+        // Best effort: without it the next command derives them again.
+        let _ = write_checked(&file, bytes);
+    }
+    Ok(terms)
+}
+
+/// Where terms are kept: a name for all that they are derived from.
+fn terms_file(machine: &dyn Machine, dirs: &Dirs, surroundings: &Surroundings) -> io::Result<PathBuf> {
+    let places: Vec<&Places> = surroundings.layers().map(|(_, places)| places).collect();
+    let root = surroundings.session.places.root.as_ref();
+    let own = root.and_then(|root| git_dir_of(machine.world(), &root.physical));
+    let derived =
+        (places, machine.program(), &dirs.state, &dirs.config, own, &surroundings.rules.digest, BUILD);
+    let name = digest(&[&postcard::to_allocvec(&derived).map_err(io::Error::other)?]);
+    Ok(dirs.state.join("contained").join("terms").join(name))
 }
 
 fn digest(parts: &[&[u8]]) -> String {

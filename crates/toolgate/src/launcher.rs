@@ -17,7 +17,7 @@ use rustix::fs::OFlags;
 use toolgate_evidence::{Draft, Ledger};
 use toolgate_gate::contain::{Contained, ContainedTerms};
 use toolgate_gate::disk::Disk;
-use toolgate_gate::launch::{Caller, Launch, note_end, without_line};
+use toolgate_gate::launch::{Caller, Launch, MAX_TERMS, note_end, without_line};
 use toolgate_gate::store::read_checked;
 use toolgate_hosts::host;
 use toolgate_model::Decision;
@@ -33,8 +33,6 @@ use crate::shared_temporary::pass_in;
 const CONTAINED: &str = "contained";
 /// A file of a call is a script and a line of data.
 const MAX_CALL: u64 = 1024 * 1024;
-/// The terms of a sandbox name each place once.
-const MAX_TERMS: usize = 16 * 1024 * 1024;
 
 /// A command of a call that was sent here.
 #[derive(Debug)]
