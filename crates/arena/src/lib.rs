@@ -16,8 +16,9 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// What a call needs under the settings of a team, several times over. A page that nobody touches costs nothing.
-const SIZE: usize = 256 * 1024;
+/// What a call needs under the settings of a team, several times over, and what putting a sandbox together needs. A page that nobody
+/// touches costs nothing.
+const SIZE: usize = 1024 * 1024;
 /// What an ordinary call needs, twice over: these pages are there before they are touched.
 const READY: usize = 32 * 1024;
 /// The kernel's pages are aligned to this.

@@ -19,7 +19,7 @@ use crate::alive::locked_for;
 use crate::dirs::Dirs;
 use crate::gather::Surroundings;
 use crate::git;
-use crate::launch::take_end;
+use crate::launch::{take_end, terms};
 use crate::machine::Machine;
 use crate::observe::command_member;
 use crate::store::{hex, read_checked};
@@ -166,6 +166,19 @@ impl ContainedTerms {
 /// The plan for a command that is started in `directory` with these variables. An error says what keeps it from being
 /// contained at all.
 pub fn contained(
+    machine: &dyn Machine,
+    dirs: &Dirs,
+    surroundings: &Surroundings,
+    agent: &Agent<'_>,
+    directory: PathBuf,
+    environment: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<Contained, String> {
+    let narrowed = narrowed(machine, surroundings, agent)?;
+    Ok(terms(machine, dirs, surroundings, &narrowed)?.plan(directory, environment))
+}
+
+/// The same, and nothing that was kept is read: for a place in which others can write what is kept.
+pub fn derived(
     machine: &dyn Machine,
     dirs: &Dirs,
     surroundings: &Surroundings,

@@ -6,7 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is what stands behind `World`")]
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -27,7 +27,7 @@ pub struct Disk {
     /// Directories that were reached without a link on the way.
     straight: RefCell<BTreeMap<OsString, Node>>,
     /// By their bytes: comparing paths part by part would cost more than a look.
-    absent: RefCell<BTreeSet<OsString>>,
+    absent: RefCell<HashSet<OsString>>,
 }
 
 impl Disk {

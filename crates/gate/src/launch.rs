@@ -27,12 +27,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toolgate_evidence::Record;
 use toolgate_model::{Action, Agent, Call, Facts, InShared, Phase, Places};
-use toolgate_policies::Redaction;
+use toolgate_policies::{Narrowed, Redaction};
 use toolgate_sandbox::Level;
 
 use crate::contain::{ContainedTerms, narrowed};
 use crate::dirs::Dirs;
 use crate::gather::Surroundings;
+use crate::git::git_dir_of;
 use crate::machine::Machine;
 use crate::observe::command_member;
 use crate::settings::BUILD;
@@ -198,20 +199,49 @@ pub(crate) fn kept_terms(
     agent: &Agent<'_>,
 ) -> io::Result<PathBuf> {
     let narrowed = narrowed(machine, surroundings, agent).map_err(io::Error::other)?;
-    let agents = postcard::to_allocvec(&narrowed).map_err(io::Error::other)?;
-    let places: Vec<&Places> = surroundings.layers().map(|(_, places)| places).collect();
-    let places = postcard::to_allocvec(&places).map_err(io::Error::other)?;
-    let program = machine.program().unwrap_or_default();
-    let config = dirs.config.as_os_str().as_encoded_bytes();
-    let rules = surroundings.rules.digest.as_bytes();
-    let program = program.as_os_str().as_encoded_bytes();
-    let name = digest(&[&places, &agents, program, config, rules, BUILD.as_bytes()]);
-    let file = dirs.state.join("contained").join("terms").join(name);
+    let file = terms_file(machine, dirs, surroundings, &narrowed)?;
     if machine.world().stamp(&file).is_err() {
         let terms = ContainedTerms::of(machine, dirs, surroundings, &narrowed).map_err(io::Error::other)?;
         write_checked(&file, postcard::to_allocvec(&terms).map_err(io::Error::other)?)?;
     }
     Ok(file)
+}
+
+/// The terms in these surroundings, from the file where there is one: deriving them takes longer than starting a command. What cannot be
+/// read is derived again.
+pub(crate) fn terms(
+    machine: &dyn Machine,
+    dirs: &Dirs,
+    surroundings: &Surroundings,
+    narrowed: &Narrowed,
+) -> Result<ContainedTerms, String> {
+    let file = terms_file(machine, dirs, surroundings, narrowed).ok();
+    let kept = file.as_ref().and_then(|file| ContainedTerms::read(machine.world(), file).ok());
+    if let Some(kept) = kept {
+        return Ok(kept);
+    }
+    let terms = ContainedTerms::of(machine, dirs, surroundings, narrowed)?;
+    if let (Some(file), Ok(bytes)) = (file, postcard::to_allocvec(&terms)) {
+        // Best effort: without it the next command derives them again.
+        let _ = write_checked(&file, bytes);
+    }
+    Ok(terms)
+}
+
+/// Where terms are kept: a name for all that they are derived from.
+fn terms_file(
+    machine: &dyn Machine,
+    dirs: &Dirs,
+    surroundings: &Surroundings,
+    narrowed: &Narrowed,
+) -> io::Result<PathBuf> {
+    let places: Vec<&Places> = surroundings.layers().map(|(_, places)| places).collect();
+    let root = surroundings.session.places.root.as_ref();
+    let own = root.and_then(|root| git_dir_of(machine.world(), &root.physical));
+    let of_machine = (machine.program(), &dirs.state, &dirs.config, own);
+    let derived = (places, narrowed, of_machine, &surroundings.rules.digest, BUILD);
+    let name = digest(&[&postcard::to_allocvec(&derived).map_err(io::Error::other)?]);
+    Ok(dirs.state.join("contained").join("terms").join(name))
 }
 
 fn digest(parts: &[&[u8]]) -> String {

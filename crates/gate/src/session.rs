@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolgate_model::{Call, NodeKind, Place, Places, Resolver, TEAM_DIRECTORIES, World};
+use toolgate_model::{Call, LookError, NodeKind, Place, Places, Resolver, TEAM_DIRECTORIES, World};
 use toolgate_policies::{asked_names, denied_names};
 
 use crate::dirs::{Dirs, user_name};
@@ -214,7 +214,13 @@ impl Finder<'_> {
         let mut own = Vec::new();
         for top in tops.into_iter().flatten() {
             let usual = |name: &&str| top.physical.join(name);
-            let elsewhere = names.iter().map(|name| (usual(name), self.place_at(&usual(name))));
+            // Nothing leads elsewhere from what is not there, and most of it never is.
+            let is_there = |name: &&&str| {
+                let first = name.split('/').next().unwrap_or_default();
+                !matches!(self.world.look_straight(&top.physical.join(first)), Some(Err(LookError::Absent)))
+            };
+            let there = names.iter().filter(is_there);
+            let elsewhere = there.map(|name| (usual(name), self.place_at(&usual(name))));
             own.extend(elsewhere.filter(|(usual, place)| place.physical != *usual).map(|(_, place)| place));
         }
         let git = git::git_dir_of(self.world, &root.physical).map(|git| self.place_at(&git));

@@ -45,6 +45,11 @@ impl Node {
         self.below.get(at)
     }
 
+    /// All names in it that lead to a grant.
+    pub(crate) fn children(&self) -> impl Iterator<Item = (&OsStr, &Node)> {
+        self.below.iter().map(|node| (node.name.as_os_str(), node))
+    }
+
     /// The rights that a grant names for this very path.
     pub(crate) fn named(&self) -> Option<Rights> {
         self.named
@@ -70,9 +75,10 @@ impl CompiledPlan {
             .map(|grant| Grant::new(clean(&grant.path), grant.rights))
             .collect();
         // Stable: of two grants for one path the later one counts, so it takes the place of the earlier one.
-        grants.sort_by(|one, other| one.path.cmp(&other.path));
+        // As bytes, which is quick: the paths are clean, so what is the same has the same bytes.
+        grants.sort_by(|one, other| one.path.as_os_str().cmp(other.path.as_os_str()));
         grants.dedup_by(|later, earlier| {
-            let is_same = later.path == earlier.path;
+            let is_same = later.path.as_os_str() == earlier.path.as_os_str();
             if is_same {
                 earlier.rights = later.rights;
             }

@@ -21,6 +21,7 @@ mod notes;
 mod objects;
 mod outside;
 mod refs;
+mod room;
 mod todo;
 
 use std::ffi::{OsStr, OsString};
@@ -36,7 +37,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FileType, FlockOperation, flock};
 
 use crate::compiled::CompiledPlan;
-use crate::path::{kind_at, names_in, open_directory, read_file, remove_tree};
+use crate::path::{
+    canonical, kind_at, kinds_in, names_in, open_directory, open_whole_directory, read_file, remove_tree,
+};
 use crate::pins::{Disturbed, Repair, move_away};
 use crate::plan::{Level, Plan, Repository, Rights};
 use crate::run::Error;
@@ -180,11 +183,11 @@ fn pinned(plan: &Plan, repository: &Repository) -> Result<Vec<PathBuf>, Error> {
     let named = own.join(OsStr::from_bytes(text.trim_ascii_end()));
     let named = named.parent().map(Path::to_owned);
     // The name there is out of date where the worktree was moved by hand.
-    let above = plan.directory.ancestors().map(Path::to_owned);
-    let mut worktrees: Vec<PathBuf> =
-        named.into_iter().chain(above).filter_map(|path| path.canonicalize().ok()).collect();
-    worktrees.dedup();
-    let found: Vec<PathBuf> = worktrees.into_iter().filter(|worktree| leads_to(worktree, own)).collect();
+    let above = plan.directory.ancestors().map(Path::to_owned).filter(|above| named.as_ref() != Some(above));
+    let own = canonical(own)?;
+    let mut found: Vec<PathBuf> =
+        named.iter().cloned().chain(above).filter_map(|worktree| leads_to(&worktree, &own)).collect();
+    found.dedup();
     if found.is_empty() {
         return Err(Error::Plan(format!("no worktree leads to {}", own.display())));
     }
@@ -211,8 +214,8 @@ fn is_linked(plan: &CompiledPlan, repository: &Repository, level: Level, own: &O
         return Err(Error::Plan(told));
     }
     let text = read_file(own, Path::new("commondir"), 8192)?.unwrap_or_default();
-    let common = repository.own.join(OsStr::from_bytes(text.trim_ascii_end())).canonicalize()?;
-    if text.is_empty() || common != repository.common.canonicalize()? {
+    let common = canonical(&repository.own.join(OsStr::from_bytes(text.trim_ascii_end())))?;
+    if text.is_empty() || common != canonical(&repository.common)? {
         let told = format!(
             "{} does not lead to its repository any more",
             repository.own.join("commondir").display()
@@ -222,15 +225,14 @@ fn is_linked(plan: &CompiledPlan, repository: &Repository, level: Level, own: &O
     Ok(())
 }
 
-/// Whether the `.git` file of a worktree names this directory.
-fn leads_to(worktree: &Path, own: &Path) -> bool {
-    let read = || {
-        let text = read_file(directory(worktree).ok()?, Path::new(".git"), 8192).ok()??;
-        let target = OsStr::from_bytes(text.strip_prefix(b"gitdir:")?.trim_ascii()).to_owned();
-        let target = worktree.join(target).canonicalize().ok()?;
-        (target == own.canonicalize().ok()?).then_some(())
-    };
-    read().is_some()
+/// Where a worktree really is, if its `.git` file names this directory, which has no links on its way.
+fn leads_to(worktree: &Path, own: &Path) -> Option<PathBuf> {
+    // Most directories above have none.
+    fs::symlink_metadata(worktree.join(".git")).ok().filter(fs::Metadata::is_file)?;
+    let worktree = canonical(worktree).ok()?;
+    let text = read_file(directory(&worktree).ok()?, Path::new(".git"), 8192).ok()??;
+    let target = OsStr::from_bytes(text.strip_prefix(b"gitdir:")?.trim_ascii()).to_owned();
+    (canonical(&worktree.join(target)).ok()? == own).then_some(worktree)
 }
 
 /// Variables that keep git from tidying up behind the command's back: what it would delete is shared.
@@ -266,9 +268,7 @@ pub(crate) struct Run<'p> {
 }
 
 fn directory(path: &Path) -> io::Result<OwnedFd> {
-    let root = fs::File::open("/")?;
-    let relative = path.strip_prefix("/").unwrap_or(path);
-    open_directory(&root, relative).map_err(|error| {
+    open_whole_directory(path).map_err(|error| {
         io::Error::new(io::Error::from(error).kind(), format!("{} cannot be opened: {error}", path.display()))
     })
 }
@@ -341,7 +341,7 @@ impl<'p> Run<'p> {
             // What it writes there cannot be told from what was there. What must not change is pinned.
             (true, Level::Landlock) => {}
             (true, Level::Full) => match clone::only_read(&handle) {
-                None => run.make_layers(std::slice::from_ref(&repository.common))?,
+                None => run.make_layer()?,
                 Some(why) => run.earlier.refuse(".git", why),
             },
             (false, Level::Landlock) => {
@@ -350,16 +350,17 @@ impl<'p> Run<'p> {
             }
             (false, Level::Full) => {
                 run.seen = run.look()?;
-                run.make_layers(&crate::view::private_parts(repository).collect::<Vec<_>>())?;
+                run.take_room()?;
+                let (seen, file) = (run.seen.to_text(), run.directory.join("seen"));
+                // A directory that was used before has what was seen then, which is mostly the same.
+                if fs::read(&file).map_or(true, |before| before != seen.as_bytes()) {
+                    fs::write(file, seen)?;
+                }
             }
         }
-        if run.directory.is_dir() {
-            let here = fs::File::open(&run.directory)?;
-            flock(&here, FlockOperation::LockExclusive)?;
-            run.lock = here.into();
-        } else {
+        if !run.directory.is_dir() {
             // Nothing but objects is private, and those are shared by all runs.
-            run.lock = fs::File::open(&run.state)?.into();
+            run.lock = directory(&run.state)?;
         }
         Ok(run)
     }
@@ -377,22 +378,11 @@ impl<'p> Run<'p> {
         Ok(())
     }
 
-    /// Level `full`: a directory for the layers of this run over these places.
-    fn make_layers(&mut self, places: &[PathBuf]) -> Result<(), Error> {
-        for number in 0..u32::MAX {
-            self.directory = self.state.join("runs").join(format!("{}-{number}", std::process::id()));
-            match fs::DirBuilder::new().mode(0o700).create(&self.directory) {
-                Ok(()) => break,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        for place in places {
-            Layer::of(&self.directory, place).prepare()?;
-        }
-        if self.repository.is_plain() {
-            self.keep_index();
-        }
+    /// A plain clone at level `full`: a directory for the layer of this run.
+    fn make_layer(&mut self) -> Result<(), Error> {
+        self.make_room()?;
+        Layer::of(&self.directory, &self.repository.common).prepare()?;
+        self.keep_index();
         Ok(fs::write(self.directory.join("seen"), self.seen.to_text())?)
     }
 
@@ -469,7 +459,7 @@ impl<'p> Run<'p> {
         let handle = directory(&runs)?;
         for name in names_in(&handle, usize::MAX)? {
             let path = runs.join(&name);
-            if !is_left(&path) {
+            if room::is_spare(&name) || !is_left(&path) {
                 continue;
             }
             if let Ok(text) = fs::read_to_string(path.join("seen")) {
@@ -500,19 +490,14 @@ impl<'p> Run<'p> {
         if self.level == Level::Full {
             // The kernel makes this directory when it takes the layer.
             let is_plain = self.repository.is_plain();
-            let common = &self.repository.common;
-            let layered = if is_plain { common.clone() } else { common.join("objects") };
-            let layer = Layer::of(&self.directory, &layered);
+            let layer = Layer::of(&self.directory, &self.repository.common);
             if layer.work.is_dir()
                 && kind_at(rustix::fs::CWD, &layer.work.join("work")).is_ok_and(|kind| kind.is_none())
             {
                 taken.refuse("objects", "this file system takes no layers, so nothing can be committed");
             }
             if is_over && self.directory.is_dir() {
-                let removed = directory(&self.state.join("runs")).and_then(|runs| {
-                    remove_tree(&runs, self.directory.file_name().unwrap_or(OsStr::new("")))
-                });
-                if let Err(error) = removed {
+                if let Err(error) = self.leave_room() {
                     taken.refuse("layers", format!("the layers of the command cannot be removed: {error}"));
                 }
             } else if self.directory.is_dir() {
@@ -553,7 +538,7 @@ impl<'p> Run<'p> {
         let mut taken = Taken::default();
         let common = &self.repository.common;
         let from = match self.level {
-            Level::Full => Layer::of(&self.directory, &common.join("objects")).upper,
+            Level::Full => Layer::of(&self.directory, common).upper.join("objects"),
             Level::Landlock => self.objects(),
         };
         let opened = directory(&from).and_then(|from| Ok((from, directory(common)?)));
@@ -606,19 +591,19 @@ fn sweep_directory(
     left: &mut usize,
     taken: &mut Taken,
 ) -> io::Result<()> {
-    for name in names_in(directory, *left)? {
+    for (name, kind) in kinds_in(directory, *left)? {
         *left = left.saturating_sub(1);
         let path = shown.join(&name);
-        match kind_at(directory, Path::new(&name))? {
-            None | Some(FileType::RegularFile) => {}
-            Some(FileType::Directory) => {
+        match kind {
+            FileType::RegularFile => {}
+            FileType::Directory => {
                 if path.components().count() > 64 {
                     return Err(io::Error::other(format!("{} is too deep", path.display())));
                 }
                 let below = open_directory(directory, Path::new(&name))?;
                 sweep_directory(&below, &path, quarantine, left, taken)?;
             }
-            Some(_) => {
+            _ => {
                 taken
                     .refuse(&path.to_string_lossy(), "git outside would write through it; it was moved away");
                 move_away(directory, &name, quarantine)?;

@@ -38,6 +38,7 @@ mod observe;
 mod path;
 mod pins;
 mod plan;
+mod privileges;
 mod processes;
 mod rules;
 mod run;

@@ -141,7 +141,7 @@ impl<'o> Observer<'o> {
                     let _ = sys::let_continue(&listener, told.id);
                 }
             }
-            sys::exit_at_once();
+            sys::exit_at_once(0);
         }
     }
 }

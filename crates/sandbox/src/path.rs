@@ -3,15 +3,16 @@
 //! A plan names places with their links resolved. Between then and now an earlier command may have put a link where a
 //! directory was, so that a grant of `build/` would open `~/.ssh`. A link in a place that the command may write is never followed.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat2, readlinkat, renameat, statat,
-    unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, fstat, openat2, readlinkat,
+    renameat, seek, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -68,6 +69,25 @@ pub(crate) fn open_place(root: impl AsFd, path: &Path) -> rustix::io::Result<Own
     openat2(root, relative, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
 }
 
+/// A directory to be read, where no link is on the way to it.
+pub(crate) fn open_whole_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    if !path.is_absolute() {
+        return Err(Errno::INVAL);
+    }
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+}
+
+/// The path with every link resolved. What has none on the way, which is usual, needs one look.
+pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let straight = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    if path.is_absolute() && openat2(CWD, path, flags, Mode::empty(), straight).is_ok() {
+        return Ok(clean(path));
+    }
+    path.canonicalize()
+}
+
 /// A directory below another one, where no link is on the way.
 pub(crate) fn open_directory(below: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -76,21 +96,13 @@ pub(crate) fn open_directory(below: impl AsFd, path: &Path) -> rustix::io::Resul
 
 /// A regular file below a directory, where no link is on the way. Never waits for the other end of a pipe.
 pub(crate) fn open_file(below: impl AsFd, path: &Path) -> io::Result<fs::File> {
-    // What is no regular file is not opened at all: opening can mean something to a device.
-    let kind = FileType::from_raw_mode(
-        fstat(&openat2(
-            &below,
-            path,
-            OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-            Mode::empty(),
-            STRICTLY_BELOW,
-        )?)?
-        .st_mode,
-    );
-    if kind != FileType::RegularFile {
-        return Err(not_regular());
+    // What is no regular file is not opened at all: opening can mean something to a device. A link on the way only misleads this
+    // look; the file itself is opened past none.
+    match FileType::from_raw_mode(statat(&below, path, AtFlags::SYMLINK_NOFOLLOW)?.st_mode) {
+        FileType::RegularFile => open_seen_file(below, path),
+        FileType::Symlink => Err(Errno::LOOP.into()),
+        _ => Err(not_regular()),
     }
-    open_seen_file(below, path)
 }
 
 /// The same for what was a regular file a moment ago. Should it be something else by now, opening it does no harm: a contained
@@ -124,12 +136,24 @@ fn read_opened(opened: io::Result<fs::File>, most: u64) -> io::Result<Option<Vec
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut text = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut text)?;
-    if u64::try_from(text.len()).is_ok_and(|length| length > most) {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too large"));
+    let text = read_to_end(&file, most)?;
+    text.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is too large"))
+}
+
+/// What is small enough for one call is read with one: a regular file gives less than was asked for at its end alone.
+const USUAL: usize = 2048;
+
+/// All of a regular file, from where it was read to. `None`: it has more than `most` bytes.
+pub(crate) fn read_to_end(file: &fs::File, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut usual = [0; USUAL];
+    let mut reader = file;
+    let read = reader.read(&mut usual)?;
+    let mut text = usual.get(..read).unwrap_or_default().to_vec();
+    if read == USUAL {
+        let left = most.saturating_add(1).saturating_sub(USUAL as u64);
+        reader.take(left).read_to_end(&mut text)?;
     }
-    Ok(Some(text))
+    Ok(u64::try_from(text.len()).is_ok_and(|length| length <= most).then_some(text))
 }
 
 /// Whether an error says that there is nothing at a path.
@@ -140,19 +164,50 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 /// The names in a directory, in order. More than `most` are an error, never a shorter list that looks whole.
 pub(crate) fn names_in(directory: impl AsFd, most: usize) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let entry = entry?;
-        let name = os(entry.file_name().to_bytes());
-        if name == "." || name == ".." {
-            continue;
-        }
+    for_each_entry(directory, |name, _| {
         if names.len() == most {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it has too many entries"));
         }
-        names.push(name.to_owned());
-    }
+        names.push(os(name.to_bytes()).to_owned());
+        Ok(())
+    })?;
     names.sort();
     Ok(names)
+}
+
+/// The same, with what each is. Where the file system does not tell while it lists, each is looked at.
+pub(crate) fn kinds_in(directory: impl AsFd, most: usize) -> io::Result<Vec<(OsString, FileType)>> {
+    let directory = directory.as_fd();
+    let mut entries = Vec::new();
+    for_each_entry(directory, |name, kind| {
+        if entries.len() == most {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it has too many entries"));
+        }
+        let name = os(name.to_bytes()).to_owned();
+        let kind = if kind == FileType::Unknown { kind_at(directory, Path::new(&name))? } else { Some(kind) };
+        entries.extend(kind.map(|kind| (name, kind)));
+        Ok(())
+    })?;
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(entries)
+}
+
+/// Visits every entry of a directory that was opened to be read, from its beginning: its name, and its kind where the file system
+/// tells it. Reads through the handle itself, which is quicker than a second one.
+pub(crate) fn for_each_entry(
+    directory: impl AsFd,
+    mut visit: impl FnMut(&CStr, FileType) -> io::Result<()>,
+) -> io::Result<()> {
+    seek(&directory, SeekFrom::Start(0))?;
+    let mut buffer = [MaybeUninit::uninit(); 8192];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            visit(entry.file_name(), entry.file_type())?;
+        }
+    }
+    Ok(())
 }
 
 /// What is at a name, no link followed. `None`: nothing.

@@ -7,11 +7,11 @@
 
 mod guard;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -24,7 +24,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::compiled::CompiledPlan;
-use crate::path::{kind_at, names_in, open_directory, open_file, remove_tree};
+use crate::path::{kind_at, names_in, open_directory, open_file, read_to_end, remove_tree};
 use crate::plan::{Grant, Level, Rights};
 
 pub(crate) use guard::{Guard, Patience};
@@ -178,28 +178,29 @@ impl Pin {
 /// where.
 struct Directories {
     root: OwnedFd,
-    opened: BTreeMap<PathBuf, rustix::io::Result<OwnedFd>>,
+    /// By their names as text, which are quicker to compare than paths.
+    opened: HashMap<OsString, rustix::io::Result<OwnedFd>>,
 }
 
 impl Directories {
     fn new() -> io::Result<Directories> {
         // Who is contained already may pass through the root and not read it.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Directories { root: open("/", flags, Mode::empty())?, opened: BTreeMap::new() })
+        Ok(Directories { root: open("/", flags, Mode::empty())?, opened: HashMap::new() })
     }
 
     /// The directory that a path lies in, where no link is on the way.
     fn above(&mut self, path: &Path) -> Result<&OwnedFd, Errno> {
         let above = path.parent().unwrap_or(Path::new("/"));
-        if !self.opened.contains_key(above) {
+        if !self.opened.contains_key(above.as_os_str()) {
             let relative = above.strip_prefix("/").unwrap_or(above);
             let relative = if relative == Path::new("") { Path::new(".") } else { relative };
             if self.opened.len() == MOST_OPEN {
                 self.opened.clear();
             }
-            self.opened.insert(above.to_owned(), open_directory(&self.root, relative));
+            self.opened.insert(above.as_os_str().to_owned(), open_directory(&self.root, relative));
         }
-        match self.opened.get(above) {
+        match self.opened.get(above.as_os_str()) {
             Some(Ok(directory)) => Ok(directory),
             Some(Err(error)) => Err(*error),
             None => Err(Errno::NOENT),
@@ -246,7 +247,7 @@ impl Pins {
     pub(crate) fn look(plan: &CompiledPlan, level: Level) -> io::Result<Pins> {
         let mut directories = Directories::new()?;
         let mut pins: Vec<Pin> = Vec::new();
-        let mut known: BTreeSet<PathBuf> = BTreeSet::new();
+        let mut known: HashSet<OsString> = HashSet::new();
         let kept = kept(plan, level)?;
         for path in plan.pinned.iter().chain(&kept) {
             let path = if directories.is_plain(path) { Ok(path.clone()) } else { resolve(path, plan) };
@@ -256,7 +257,7 @@ impl Pins {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
                 Err(error) => return Err(error),
             };
-            if known.insert(path.clone()) {
+            if known.insert(path.as_os_str().to_owned()) {
                 let (before, above) = (directories.state_at(&path), directories.identity_above(&path));
                 if !before.is_known() && level == Level::Landlock && kept.contains(&path) {
                     let told = format!(
@@ -407,14 +408,10 @@ fn read_state(
             let stat = fstat(&file)?;
             // The type of this number differs between machines.
             let file_names = file.metadata()?.nlink();
-            let most = LARGEST_KEPT.min(*kept);
-            let mut content = Vec::new();
-            file.take(most + 1).read_to_end(&mut content)?;
-            let length = u64::try_from(content.len()).unwrap_or(u64::MAX);
-            if length > most {
+            let Some(content) = read_to_end(&file, LARGEST_KEPT.min(*kept))? else {
                 return Ok(State::Unknown);
-            }
-            *kept -= length;
+            };
+            *kept = kept.saturating_sub(u64::try_from(content.len()).unwrap_or(u64::MAX));
             Ok(State::File {
                 identity: (stat.st_dev, stat.st_ino, file_names),
                 mode: stat.st_mode & 0o7777,

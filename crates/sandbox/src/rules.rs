@@ -11,16 +11,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use landlock::{
-    Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, RestrictionStatus, Ruleset,
-    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+    Access, AccessFs, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetError, Scope,
 };
-use rustix::fs::{Dir, FileType, Mode, OFlags, fcntl_getfl, fstat, openat2};
+use rustix::fs::{
+    Access as Accessible, AtFlags, FileType, Mode, OFlags, accessat, fcntl_getfl, fstat, openat2, statat,
+};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::compiled::{CompiledPlan, Node};
 use crate::kernel::Kernel;
-use crate::path::{STRICTLY_BELOW, find, open_directory};
+use crate::path::{STRICTLY_BELOW, find, for_each_entry, open_directory};
 use crate::plan::Rights;
+use crate::sys;
 
 /// Devices that keep nothing.
 pub(crate) const DEVICES: [&str; 6] =
@@ -30,24 +33,29 @@ const MOST_NEIGHBOURS: usize = 4096;
 
 /// Rules that are being put together.
 pub(crate) struct Rules {
-    ruleset: RulesetCreated,
+    ruleset: OwnedFd,
     kernel: Kernel,
 }
 
 impl Rules {
     /// Nothing is granted yet, and every right that the kernel knows is asked for.
-    pub(crate) fn new(kernel: Kernel) -> Result<Rules, RulesetError> {
-        let ruleset = Ruleset::default()
-            .set_compatibility(CompatLevel::HardRequirement)
-            .handle_access(AccessFs::from_all(kernel.abi()))?;
-        let ruleset =
-            if kernel.scopes { ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal)? } else { ruleset };
-        Ok(Rules { ruleset: ruleset.create()?, kernel })
+    pub(crate) fn new(kernel: Kernel) -> Result<Rules, String> {
+        let made = || -> Result<Option<OwnedFd>, RulesetError> {
+            // Everything that is asked for, or an error.
+            let ruleset = Ruleset::default()
+                .set_compatibility(CompatLevel::HardRequirement)
+                .handle_access(AccessFs::from_all(kernel.abi()))?;
+            let scopes = Scope::AbstractUnixSocket | Scope::Signal;
+            let ruleset = if kernel.scopes { ruleset.scope(scopes)? } else { ruleset };
+            Ok(ruleset.create()?.into())
+        };
+        let ruleset = made().map_err(|error| error.to_string())?;
+        Ok(Rules { ruleset: ruleset.ok_or("the kernel has no Landlock")?, kernel })
     }
 
     /// From now on nothing else is open to this thread and to what it starts.
-    pub(crate) fn restrict_self(self) -> Result<RestrictionStatus, RulesetError> {
-        self.ruleset.restrict_self()
+    pub(crate) fn restrict_self(self) -> io::Result<()> {
+        sys::restrict_by_landlock(&self.ruleset)
     }
 
     /// Grants what a plan opens, on a file system that is seen whole.
@@ -80,7 +88,8 @@ impl Rules {
         node: Option<&Node>,
         depth: usize,
     ) -> io::Result<Rules> {
-        let Some(node) = node.filter(|node| is_directory && node.closes_below()) else {
+        let closing = node.filter(|node| is_directory && node.closes_below());
+        let Some(node) = closing.filter(|node| !closes_itself(place, node, 0)) else {
             let rights = self.reads();
             return self.allow(place, is_directory, rights);
         };
@@ -141,8 +150,8 @@ impl Rules {
     }
 
     fn allow_handle(self, handle: BorrowedFd<'_>, rights: BitFlags<AccessFs>) -> io::Result<Rules> {
-        let ruleset = self.ruleset.add_rule(PathBeneath::new(handle, rights)).map_err(io::Error::other)?;
-        Ok(Rules { ruleset, ..self })
+        sys::add_landlock_rule(&self.ruleset, handle, rights.bits())?;
+        Ok(self)
     }
 
     fn all(&self) -> BitFlags<AccessFs> {
@@ -189,18 +198,55 @@ fn neighbours(place: &OwnedFd) -> io::Result<Option<Neighbours>> {
         Err(error) => return Err(error.into()),
     };
     let mut entries = Vec::new();
-    for entry in Dir::read_from(&directory)? {
-        let entry = entry?;
-        if matches!(entry.file_name().to_bytes(), b"." | b"..") {
-            continue;
+    for_each_entry(&directory, |name, kind| {
+        if entries.len() <= MOST_NEIGHBOURS {
+            entries.push((name.to_owned(), kind));
         }
-        if entries.len() == MOST_NEIGHBOURS {
-            // Past the bound the directory is closed: a shorter list would look whole.
-            return Ok(None);
-        }
-        entries.push((entry.file_name().to_owned(), entry.file_type()));
+        Ok(())
+    })?;
+    // Past the bound the directory is closed: a shorter list would look whole.
+    Ok((entries.len() <= MOST_NEIGHBOURS).then_some(Neighbours { directory, entries }))
+}
+
+/// Whether all that a plan closes below a directory is closed to this user by owner and mode: then a rule for the directory opens nothing
+/// that is closed, and a rule for each neighbour can be saved.
+///
+/// Never for root, who owns such files. A closed name that is not there counts if this user cannot put it there: whoever can,
+/// another user, decides then who may read it. The next command looks again.
+fn closes_itself(place: &OwnedFd, node: &Node, depth: usize) -> bool {
+    let user = geteuid();
+    if user.is_root() || depth > MOST_DEPTH || !is_foreign(place, Path::new("."), Accessible::WRITE_OK) {
+        return false;
     }
-    Ok(Some(Neighbours { directory, entries }))
+    node.children().all(|(name, below)| {
+        let name = Path::new(name);
+        let kind = match statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => FileType::from_raw_mode(found.st_mode),
+            Err(Errno::NOENT) => return true,
+            Err(_) => return false,
+        };
+        match (below.named(), kind) {
+            // What a link leads to has rights of its own.
+            (_, FileType::Symlink) => true,
+            (Some(Rights::None), FileType::Directory) => {
+                is_foreign(place, name, Accessible::READ_OK) && is_foreign(place, name, Accessible::EXEC_OK)
+            }
+            (Some(Rights::None), _) => is_foreign(place, name, Accessible::READ_OK),
+            _ if !below.closes_below() => true,
+            (_, FileType::Directory) => {
+                openat2(place, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), STRICTLY_BELOW)
+                    .is_ok_and(|place| closes_itself(&place, below, depth + 1))
+            }
+            _ => true,
+        }
+    })
+}
+
+/// Whether something is another user's, who does not give this one that right. Its owner could take the right back.
+fn is_foreign(place: &OwnedFd, name: &Path, right: Accessible) -> bool {
+    let is_own = statat(place, name, AtFlags::SYMLINK_NOFOLLOW)
+        .map_or(true, |found| found.st_uid == geteuid().as_raw());
+    !is_own && accessat(place, name, right, AtFlags::EACCESS) == Err(Errno::ACCESS)
 }
 
 /// Opens an entry of a directory that was listed, and says whether it is a directory. Not where it has become something else
@@ -219,5 +265,27 @@ fn open_neighbour(directory: &OwnedFd, name: &CStr, kind: FileType) -> rustix::i
         (FileType::Unknown, found) => Ok((entry, found == FileType::Directory)),
         (_, FileType::Directory) => Err(Errno::ISDIR),
         (..) => Ok((entry, false)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_this_user_owns_is_not_closed_by_its_mode() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("key");
+        std::fs::write(&file, "key").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o000)).unwrap();
+        let here = std::fs::File::open(scratch.path()).unwrap().into();
+        assert!(!is_foreign(&here, Path::new("key"), Accessible::READ_OK));
+        assert!(!is_foreign(&here, Path::new("none"), Accessible::READ_OK));
+        let root = std::fs::File::open("/").unwrap().into();
+        assert!(!is_foreign(&root, Path::new("etc/passwd"), Accessible::READ_OK));
+        let is_foreign_to_us = !geteuid().is_root();
+        assert_eq!(is_foreign(&root, Path::new("etc"), Accessible::WRITE_OK), is_foreign_to_us);
     }
 }

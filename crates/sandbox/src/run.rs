@@ -26,10 +26,7 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, chdir, getegid, geteuid, kill_process,
     set_parent_process_death_signal, setrlimit, wait, waitpid,
 };
-use rustix::thread::{
-    CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
-    set_capabilities, set_no_new_privs,
-};
+use rustix::thread::set_no_new_privs;
 
 use crate::alive;
 use crate::compiled::CompiledPlan;
@@ -40,6 +37,7 @@ use crate::limits::{self, Limit, Meter};
 use crate::observe::{self, Observer};
 use crate::pins::{self, Disturbed, Guard, Patience, Pins};
 use crate::plan::{Grant, Level, Network, Plan, Rights};
+use crate::privileges::{drop_capabilities, map_ids};
 use crate::processes::end_children;
 use crate::rules::Rules;
 use crate::sys::{self, Fork, Signals};
@@ -262,7 +260,7 @@ fn launch(
     kept: &Kept<'_>,
     link: Option<OwnedFd>,
 ) -> Result<(Watched, Signals), Error> {
-    let sockets = view::sockets(plan);
+    let sockets = if level == Level::Full { view::sockets(plan) } else { Vec::new() };
     let held: Vec<i32> = PASSED_ON.into_iter().chain([libc::SIGCHLD, libc::SIGIO]).collect();
     let signals = Signals::hold(&held)?;
     if let Some(guard) = kept.guard.borrow_mut().as_mut() {
@@ -286,7 +284,7 @@ fn launch(
     let child = match sys::fork(launch.namespaces()).map_err(|error| launch.cannot_fork(error))? {
         Fork::Child => {
             drop((told, orders));
-            launch.in_child(tell, &ordered)
+            launch.in_child(&tell, &ordered)
         }
         Fork::Parent(child) => child,
     };
@@ -376,19 +374,12 @@ impl Launch<'_> {
     }
 
     /// Never comes back: becomes the command, or ends.
-    fn in_child(&self, tell: OwnedFd, orders: &OwnedFd) -> ! {
-        let failed = match self.level {
-            Level::Landlock => self.keeper(&tell, orders),
-            Level::Full => self.init(&tell, orders),
+    fn in_child(&self, tell: &OwnedFd, orders: &OwnedFd) -> ! {
+        let gone = match self.level {
+            Level::Landlock => self.keeper(tell, orders),
+            Level::Full => self.init(tell, orders),
         };
-        let tell = fs::File::from(tell);
-        let (mark, text) = match failed {
-            Gone::Setup(Failed(text)) => (b'!', text),
-            Gone::Start(error) => (b'?', error.raw_os_error().unwrap_or(libc::EIO).to_string()),
-        };
-        let _ = (&tell).write_all(&[&[mark], text.as_bytes(), b"\n"].concat());
-        // A forked child must not return into the program that it is a copy of.
-        std::process::exit(125)
+        tell_and_end(&gone, tell)
     }
 
     /// Pid 1 of a view of its own.
@@ -402,17 +393,16 @@ impl Launch<'_> {
             let run = self.kept.repository.map(|repository| repository.directory.as_path());
             let new_caches = view::enter(self.plan, run, self.sockets)
                 .map_err(|failed| Failed(format!("{}: {}", failed.step, failed.error)))?;
-            Ok((step(sys::fork(0), "starting the command's process")?, new_caches))
+            step(chdir(&self.plan.directory), "entering the directory")?;
+            // Before the command's process is made, which then has none either.
+            step(drop_capabilities(), "dropping capabilities")?;
+            step(self.fork_command(&new_caches, tell), "starting the command's process")
         })();
         match made {
             Err(failed) => Gone::Setup(failed),
-            Ok((Fork::Child, new_caches)) => self.command_process(&new_caches),
-            Ok((Fork::Parent(command), _)) => {
-                if let Err(failed) = step(drop_capabilities(), "dropping capabilities") {
-                    return Gone::Setup(failed);
-                }
+            Ok(command) => {
                 stay(command, self.signals, orders, tell, &self.held(), self.kept.guard.take());
-                std::process::exit(0)
+                sys::exit_at_once(0)
             }
         }
     }
@@ -422,19 +412,17 @@ impl Launch<'_> {
         let made = (|| {
             let own = Some(rustix::process::getpid());
             step(rustix::process::set_child_subreaper(own), "keeping background jobs")?;
-            step(sys::fork(0), "starting the command's process")
+            let command = step(self.fork_command(&[], tell), "starting the command's process")?;
+            // Hosts end the process group of a call. A job that has left the group stays, so this process must.
+            step(rustix::process::setsid(), "leaving the group")?;
+            step(drop_capabilities(), "dropping capabilities")?;
+            Ok(command)
         })();
         match made {
             Err(failed) => Gone::Setup(failed),
-            Ok(Fork::Child) => self.command_process(&[]),
-            Ok(Fork::Parent(command)) => {
-                // Hosts end the process group of a call. A job that has left the group stays, so this process must.
-                let left = step(rustix::process::setsid(), "leaving the group");
-                if let Err(failed) = left.and_then(|_| step(drop_capabilities(), "dropping capabilities")) {
-                    return Gone::Setup(failed);
-                }
+            Ok(command) => {
                 stay(command, self.signals, orders, tell, &self.held(), self.kept.guard.take());
-                std::process::exit(0)
+                sys::exit_at_once(0)
             }
         }
     }
@@ -444,27 +432,36 @@ impl Launch<'_> {
         self.kept.repository.map(|repository| &repository.lock).into_iter().chain(self.kept.alive).collect()
     }
 
+    fn fork_command(&self, new_caches: &[PathBuf], tell: &OwnedFd) -> io::Result<Pid> {
+        if self.link.is_none() {
+            return sys::fork_to_become(&mut || tell_and_end(&self.command_process(new_caches), tell));
+        }
+        // Who is looked at waits for the supervisor at its next call. Init must not wait with it, or nobody could end them.
+        match sys::fork(0)? {
+            Fork::Child => tell_and_end(&self.command_process(new_caches), tell),
+            Fork::Parent(command) => Ok(command),
+        }
+    }
+
     /// Becomes the command, with nothing but what the plan gives.
     fn command_process(&self, new_caches: &[PathBuf]) -> Gone {
         let made = (|| {
-            if self.level == Level::Landlock {
-                step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the keeper")?;
-            }
             let root = step(open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()), "opening the root")?;
-            step(chdir(&self.plan.directory), "entering the directory")?;
             step(limits::set(&self.plan.limits), "setting limits")?;
             step(set_no_new_privs(true), "giving up new privileges")?;
-            step(drop_capabilities(), "dropping capabilities")?;
+            // At level `full` init has done this.
+            if self.level == Level::Landlock {
+                step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the supervisor")?;
+                step(chdir(&self.plan.directory), "entering the directory")?;
+                step(drop_capabilities(), "dropping capabilities")?;
+            }
             step(sys::keep_streams_only(), "closing descriptors")?;
             let rules = step(Rules::new(self.kernel), "making rules")?;
             let rules = match self.level {
                 Level::Landlock => self.rules_of_landlock(rules, root.as_fd()),
                 Level::Full => self.rules_of_view(rules, root.as_fd(), new_caches),
             };
-            let status = step(step(rules, "granting places")?.restrict_self(), "restricting")?;
-            if status.ruleset != landlock::RulesetStatus::FullyEnforced {
-                return Err(Failed("Landlock did not take every rule".to_owned()));
-            }
+            step(step(rules, "granting places")?.restrict_self(), "restricting")?;
             if self.kernel.landlock < 3 {
                 step(sys::install(&filter::WITHOUT_TRUNCATE), "filtering system calls")?;
             }
@@ -493,7 +490,8 @@ impl Launch<'_> {
         let (plan, writes) = (self.plan, rules.writes());
         let mut rules = rules.of_plan(root, plan)?;
         for own in [plan.temporary()].into_iter().chain(plan.own_caches()) {
-            rules = rules.allow(&fs::File::open(own)?.into(), true, writes)?;
+            let place = crate::path::find(root, &own, plan)?.ok_or(io::ErrorKind::NotFound)?;
+            rules = rules.allow(&place.handle, true, writes)?;
         }
         if let Some(repository) = self.kept.repository {
             let reads = rules.reads();
@@ -568,29 +566,15 @@ enum Gone {
     Start(io::Error),
 }
 
-/// The user is the same inside. Nobody else is known there.
-fn map_ids((user, group): (u32, u32)) -> io::Result<()> {
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
-}
-
-/// Also root has none, and what it starts gets none back.
-fn drop_capabilities() -> io::Result<()> {
-    for capability in CapabilitySet::all().iter() {
-        match remove_capability_from_bounding_set(capability) {
-            // Only who has the right to can drop them; who has not keeps none of them anyway.
-            Ok(()) | Err(Errno::INVAL | Errno::PERM) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    match clear_ambient_capability_set() {
-        Ok(()) | Err(Errno::INVAL) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let nothing = CapabilitySet::empty();
-    let sets = CapabilitySets { effective: nothing, permitted: nothing, inheritable: nothing };
-    Ok(set_capabilities(None, sets)?)
+/// Ends a child that did not become the command. It must not return into the program that it is a copy of, nor do what that does
+/// at its end.
+fn tell_and_end(gone: &Gone, tell: &OwnedFd) -> ! {
+    let (mark, text) = match gone {
+        Gone::Setup(Failed(text)) => (b'!', text.clone()),
+        Gone::Start(error) => (b'?', error.raw_os_error().unwrap_or(libc::EIO).to_string()),
+    };
+    let _ = rustix::io::write(tell, &[&[mark], text.as_bytes(), b"\n"].concat());
+    sys::exit_at_once(125)
 }
 
 /// What keeper and init do: wait for the command and say how it ended, then for whatever the command has left behind. Signals for the
@@ -776,8 +760,10 @@ impl Watched {
 
     /// Whether every process of the command is gone.
     fn is_over(&mut self) -> bool {
-        let is_left_behind = self.told.is_none() && self.text.get(5) == Some(&NOT_ALONE);
+        let has_told = self.told.is_none() && matches!(self.text.first(), Some(b'c' | b's'));
+        let is_left_behind = has_told && self.text.get(5) == Some(&NOT_ALONE);
         let is_ending = self.told.is_none() || self.level == Level::Full;
+        // The next command uses the layers of caches again, so the mounts of this one are to be gone.
         if is_ending && !is_left_behind && self.status.is_none() {
             self.status =
                 waitpid(Some(self.child), WaitOptions::empty()).ok().flatten().map(|(_, status)| status);

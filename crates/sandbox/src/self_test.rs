@@ -187,7 +187,7 @@ fn find_leak(directory: &Path, outside: Option<Pid>) -> Option<Leak> {
 fn makes_namespace() -> bool {
     let user = u64::from(libc::CLONE_NEWUSER.cast_unsigned());
     match sys::fork(user) {
-        Ok(Fork::Child) => sys::exit_at_once(),
+        Ok(Fork::Child) => sys::exit_at_once(0),
         Ok(Fork::Parent(_)) => true,
         Err(_) => false,
     }

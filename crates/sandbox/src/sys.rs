@@ -21,9 +21,7 @@ pub(crate) enum Fork {
 ///
 /// The caller must be the only thread: a lock that another one holds would stay locked in the child.
 pub(crate) fn fork(namespaces: u64) -> io::Result<Fork> {
-    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
-        return Err(io::Error::other("a process with threads cannot be forked"));
-    }
+    refuse_threads()?;
     let flags = namespaces | u64::from(libc::SIGCHLD.cast_unsigned());
     // SAFETY: without CLONE_VM and a stack of its own this is `fork`: the child has a copy of all memory. There is one thread,
     // so no lock is left held. The C library caches nothing of the process but its thread id, which nobody here asks it for.
@@ -35,6 +33,73 @@ pub(crate) fn fork(namespaces: u64) -> io::Result<Fork> {
         Ok(pid) if pid > 0 => Pid::from_raw(pid).map(Fork::Parent).ok_or_else(io::Error::last_os_error),
         Ok(_) | Err(_) => Err(io::Error::last_os_error()),
     }
+}
+
+fn refuse_threads() -> io::Result<()> {
+    // SAFETY: the flag changes nothing. The kernel takes it from a process with one thread alone.
+    let done = unsafe { libc::syscall(libc::SYS_unshare, libc::CLONE_THREAD) };
+    // Where somebody forbids the call, the process is counted.
+    if done == 0 || std::fs::read_dir("/proc/self/task")?.count() == 1 {
+        return Ok(());
+    }
+    Err(io::Error::other("a process with threads cannot be forked"))
+}
+
+/// How much a child of `fork_to_become` can put on its stack: as much as a thread of Rust.
+const STACK: usize = 2 << 20;
+
+/// Makes a child for `body`, which becomes another program or ends. This process waits until it has.
+///
+/// The child uses this process's own memory instead of a copy, which is most of what a fork costs. Whatever it writes there stays.
+pub(crate) fn fork_to_become<F: FnMut()>(body: &mut F) -> io::Result<Pid> {
+    extern "C" fn start<F: FnMut()>(body: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: `clone` below passes a pointer to an `F` that nobody else uses until this process is gone.
+        let body = unsafe { &mut *body.cast::<F>() };
+        body();
+        exit_at_once(125)
+    }
+    refuse_threads()?;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at a place of the kernel's choice touches nothing that is there.
+    let stack = unsafe { libc::mmap(std::ptr::null_mut(), STACK, protection, kind, -1, 0) };
+    if stack == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the child has a stack of its own, so it does not touch this one's frames. The only thread of this process is stopped
+    // until the child has another program's memory or is gone, so the two never run in the same memory at once; what the
+    // child leaves there is whole, since it stops between two instructions of its own choice: at `execve` or `_exit`. This is what
+    // `posix_spawn` does. Should the child be killed in between, an allocation of its own is lost.
+    let made = unsafe { libc::clone(start::<F>, stack.byte_add(STACK), flags, (&raw mut *body).cast()) };
+    let error = io::Error::last_os_error();
+    // SAFETY: the child does not use it any more, and nothing else ever did.
+    unsafe { libc::munmap(stack, STACK) };
+    // INVARIANT: a failure is no child. `-1` as a process means every process of the user.
+    if made > 0 { Pid::from_raw(made).ok_or(error) } else { Err(error) }
+}
+
+/// A rule of Landlock: these rights at what is behind a handle, and below it.
+pub(crate) fn add_landlock_rule(ruleset: &OwnedFd, place: impl AsFd, rights: u64) -> io::Result<()> {
+    #[repr(C, packed)]
+    struct PathBeneath {
+        rights: u64,
+        place: i32,
+    }
+    const PATH_BENEATH: u32 = 1;
+    let rule = PathBeneath { rights, place: place.as_fd().as_raw_fd() };
+    // SAFETY: the pointer is to a whole structure of this kind of rule, which outlives the call.
+    let done = unsafe {
+        libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), PATH_BENEATH, &raw const rule, 0)
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// From now on this thread, and what it starts, has the rights that these rules give.
+pub(crate) fn restrict_by_landlock(ruleset: &OwnedFd) -> io::Result<()> {
+    // SAFETY: a call without pointers.
+    let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Has the kernel run this program for every system call of this thread from now on.
@@ -123,9 +188,9 @@ pub(crate) fn wake_at_once(listener: &OwnedFd) {
 }
 
 /// Ends this process, and runs nothing of what a program does at its end: it is a copy of another one.
-pub(crate) fn exit_at_once() -> ! {
+pub(crate) fn exit_at_once(code: i32) -> ! {
     // SAFETY: ends the process.
-    unsafe { libc::_exit(0) }
+    unsafe { libc::_exit(code) }
 }
 
 /// Sets attributes of the mount behind a handle, and of all below it if `recursive`.

@@ -7,15 +7,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, open, openat, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, mkdirat, open, openat, openat2, symlinkat, unlinkat};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
@@ -26,7 +25,7 @@ use rustix::process::{chdir, pivot_root};
 use sha2::{Digest, Sha256};
 
 use crate::compiled::CompiledPlan;
-use crate::path::{Found, find, open_place};
+use crate::path::{Found, STRICTLY_BELOW, find, for_each_entry, open_place, open_whole_directory};
 use crate::plan::{Repository, Rights};
 use crate::rules::DEVICES;
 use crate::sys;
@@ -41,6 +40,8 @@ const SHARED: [&str; 4] = [".github", ".vscode", ".git", ".git/info"];
 const OLD: &str = "/old";
 const NEW: &str = "/new";
 const BLANK_FILE: &str = "/blank-file";
+const STAGED: &str = "/staged";
+const SHARED_GIT: &str = "/shared";
 
 /// Where caches are kept that the user does not have: in our own directory, and in the view.
 const ALONE: &str = "alone";
@@ -82,21 +83,24 @@ impl Layer {
         Layer { lower: lower.to_owned(), upper, work, alone }
     }
 
-    /// Makes its directories.
+    /// Makes its directories, where they are not there yet.
     pub(crate) fn prepare(&self) -> io::Result<()> {
-        fs::create_dir_all(&self.upper)?;
-        fs::create_dir_all(&self.work)?;
-        // The kernel's mark of a layer that was not written to the disk when it ended. What was written before a crash of the machine may
-        // be lost; a cache is filled again.
-        let own = self.work.join("work");
-        if own.is_dir() {
-            fs::set_permissions(&own, fs::Permissions::from_mode(0o700))?;
-            for mark in ["incompat/volatile/dirty", "incompat/volatile", "incompat"] {
-                let _ = fs::remove_dir(own.join(mark)).or_else(|_| fs::remove_file(own.join(mark)));
-            }
+        if fs::symlink_metadata(&self.work).is_ok_and(|found| found.is_dir()) {
+            return Ok(());
         }
-        Ok(())
+        fs::create_dir_all(&self.upper)?;
+        fs::create_dir_all(&self.work)
     }
+}
+
+/// Takes the kernel's mark from the work directory of a layer that was not written to the disk when it ended. What was written before a
+/// crash of the machine may be lost; a cache is filled again. The kernel has closed these directories, so only who has all rights in
+/// a namespace of its own can.
+fn unmark(work: &OwnedFd) {
+    let own = Path::new("work/incompat");
+    let _ = unlinkat(work, own.join("volatile/dirty"), AtFlags::empty());
+    let _ = unlinkat(work, own.join("volatile"), AtFlags::REMOVEDIR);
+    let _ = unlinkat(work, own, AtFlags::REMOVEDIR);
 }
 
 fn hex(byte: u8) -> [u8; 2] {
@@ -106,26 +110,30 @@ fn hex(byte: u8) -> [u8; 2] {
 
 /// Makes what lies over a plan's caches, and in place of those that do not exist. It stays from one command to the next.
 pub(crate) fn prepare_caches(plan: &CompiledPlan) -> io::Result<()> {
+    let mut has_place = false;
     for layer in plan.caches.iter().map(|cache| Layer::of(&plan.private, cache)) {
-        if layer.lower.is_dir() {
-            layer.prepare()?;
-        } else if !layer.lower.exists() {
-            fs::create_dir_all(plan.private.join(ALONE))?;
-            // An earlier command may have put a link there. Making one directory follows none.
-            match fs::create_dir(&layer.alone) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
+        match fs::metadata(&layer.lower) {
+            Ok(found) if found.is_dir() => layer.prepare()?,
+            Ok(_) => {}
+            Err(_) => {
+                if !has_place {
+                    fs::create_dir_all(plan.private.join(ALONE))?;
+                    has_place = true;
+                }
+                // An earlier command may have put a link there. Making one directory follows none.
+                match fs::create_dir(&layer.alone) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                    _ => {}
+                }
             }
         }
     }
     Ok(())
 }
 
-/// The parts of a shared git directory that a commit writes: each gets a layer, and what is new there is taken over when the
-/// command has ended.
-pub(crate) fn private_parts(repository: &Repository) -> impl Iterator<Item = PathBuf> {
-    ["objects", "refs/heads", "logs/refs/heads"].into_iter().map(|part| repository.common.join(part))
-}
+/// The parts of a shared git directory that a commit writes. A layer lies over them, and what is new there is taken over when the command
+/// has ended.
+pub(crate) const PRIVATE_PARTS: [&str; 3] = ["objects", "refs/heads", "logs/refs/heads"];
 
 /// Sockets in places that may be read. Connecting writes nothing, so a read-only view would not stop it; whoever listens
 /// is not contained. Asked for before the network's namespace is left. In places that may be written they are the
@@ -176,7 +184,7 @@ pub(crate) fn enter(
     let scratch = scratch.unwrap_or(Path::new("/tmp"));
     in_memory(scratch, c"mode=755,size=1m").step("mounting on", scratch)?;
     chdir(scratch).step("entering", scratch)?;
-    for name in ["old", "new"] {
+    for name in ["old", "new", "staged", "shared"] {
         mkdirat(CWD, name, Mode::from_raw_mode(0o755)).step("making", Path::new(name))?;
     }
     openat(CWD, "blank-file", OFlags::CREATE | OFlags::CLOEXEC, Mode::from_raw_mode(0o444))
@@ -193,6 +201,7 @@ pub(crate) fn enter(
         sockets,
         held: RefCell::new(BTreeSet::new()),
         new_caches: RefCell::default(),
+        above_caches: RefCell::default(),
     };
     view.build()?;
     view.seal()?;
@@ -226,6 +235,8 @@ struct View<'p> {
     held: RefCell<BTreeSet<PathBuf>>,
     /// Caches that the user does not have.
     new_caches: RefCell<Vec<PathBuf>>,
+    /// The directory that the last of them lies in, and whether it is closed: most lie in the home.
+    above_caches: RefCell<Option<(PathBuf, bool)>>,
 }
 
 impl View<'_> {
@@ -238,9 +249,11 @@ impl View<'_> {
         let top = self.top()?;
         let mut places: Vec<(&Path, bool)> =
             top.iter().map(|path| (path.as_path(), false)).chain(places).collect();
-        places.sort_by_key(|(path, is_cache)| (path.components().count(), *path, *is_cache));
+        // As text, which is quicker to compare: the paths are clean.
+        places
+            .sort_by_cached_key(|(path, is_cache)| (path.components().count(), path.as_os_str(), *is_cache));
         places.dedup();
-        for (path, is_cache) in places {
+        for (path, is_cache) in places.into_iter().filter(|(path, _)| !self.is_closed_anyway(path)) {
             let Some(place) = self.find(path)? else {
                 if is_cache {
                     self.new_cache(path)?;
@@ -299,6 +312,15 @@ impl View<'_> {
         paths.collect::<io::Result<Vec<_>>>().step("reading", root)
     }
 
+    /// Whether nothing of what a place lies in is in the view, and nothing of itself. The view has directories of its own without a
+    /// grant.
+    fn is_closed_anyway(&self, path: &Path) -> bool {
+        let is_in_own = ["/dev", "/proc", "/run", "/tmp", "/var/tmp"].iter().any(|own| path.starts_with(own));
+        self.plan.rights_at(path) == Rights::None
+            && !is_in_own
+            && self.plan.nearest_above(path).is_none_or(|(_, rights)| rights == Rights::None)
+    }
+
     /// Whether a place that is read is in the view already, since it lies in one that is read as a whole.
     fn is_readable_above(&self, path: &Path) -> bool {
         let nearest = self.plan.nearest_above(path);
@@ -346,7 +368,8 @@ impl View<'_> {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error).step("making", path),
         }
-        open_place(&self.new, path).step("opening", path)
+        openat2(&parent, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), STRICTLY_BELOW)
+            .step("opening", path)
     }
 
     /// What must not change is read-only. Where it is not there, the directory that it would be in is, unless that holds more.
@@ -355,11 +378,20 @@ impl View<'_> {
             self.plan.names(path)
                 || self.plan.repository.as_ref().is_some_and(|repository| repository.own == path)
         };
+        // Many pins lie in directories that are not there.
+        let mut missing = PathBuf::new();
+        let mut is_there = |path: &Path| {
+            if missing.as_os_str().is_empty() || !path.starts_with(&missing) {
+                if open_place(&self.old, path).is_ok() {
+                    return true;
+                }
+                path.clone_into(&mut missing);
+            }
+            false
+        };
         for pinned in &self.plan.pinned {
             let within = pinned.ancestors().take_while(|path| *path == pinned || !is_mount(path));
-            let Some(path) = within.into_iter().find(|path| open_place(&self.old, path).is_ok()) else {
-                continue;
-            };
+            let Some(path) = within.into_iter().find(|path| is_there(path)) else { continue };
             let is_shared = path != pinned && SHARED.iter().any(|name| path.ends_with(name));
             let is_granted = self.plan.rights_at(path) == Rights::Write || path == pinned;
             if is_shared || !is_granted || path == Path::new("/") {
@@ -437,9 +469,7 @@ impl View<'_> {
     fn layer(&self, private: &Path, lower: &Path) -> Result<(), Failed> {
         let layer = Layer::of(private, lower);
         let point = self.point(lower, true)?;
-        let made = self.overlay(&layer, &["userxattr", "volatile"]);
-        let made = made.or_else(|_| self.overlay(&layer, &["userxattr"]));
-        let Ok(made) = made else {
+        let Ok(made) = self.made_layer(&layer) else {
             let Some(place) = self.find(lower)? else { return Ok(()) };
             return attach(&place.handle, &point, READ_ONLY | PLAIN).step("binding", lower);
         };
@@ -447,12 +477,23 @@ impl View<'_> {
         move_mount(&made, "", &point, "", flags).step("attaching", lower)
     }
 
+    fn made_layer(&self, layer: &Layer) -> io::Result<OwnedFd> {
+        let made = self.overlay(layer, &["userxattr", "volatile"]);
+        made.or_else(|_| self.overlay(layer, &["userxattr"]))
+    }
+
     /// A cache that the user does not have: a link to a private directory. Only where the nearest directory that exists is closed.
     /// Elsewhere the way to the cache would be made on the user's disk. A link, since a mount for each would be felt.
     fn new_cache(&self, path: &Path) -> Result<(), Failed> {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
-        let nearest = above.ancestors().find(|above| open_place(&self.old, above).is_ok());
-        let is_closed = nearest.is_some_and(|nearest| self.plan.rights_at(nearest) == Rights::None);
+        let is_closed = match self.above_caches.take() {
+            Some((known, is_closed)) if known == above => is_closed,
+            _ => {
+                let nearest = above.ancestors().find(|above| open_place(&self.old, above).is_ok());
+                nearest.is_some_and(|nearest| self.plan.rights_at(nearest) == Rights::None)
+            }
+        };
+        self.above_caches.replace(Some((above.to_owned(), is_closed)));
         let is_inside = self.new_caches.borrow().iter().any(|cache| path.starts_with(cache));
         if !is_closed || is_inside || self.plan.rights_at(path) == Rights::None {
             return Ok(());
@@ -472,6 +513,9 @@ impl View<'_> {
         {
             // No link leads anywhere from here: what is found is what is named.
             let handle = open_place(&self.old, path)?;
+            if key == "workdir" {
+                unmark(&handle);
+            }
             fsconfig_set_string(&made, key, name_of(&handle))?;
         }
         for option in options {
@@ -492,13 +536,10 @@ impl View<'_> {
         let point = self.point(common, true)?;
         in_memory(Path::new(&name_of(&point)), c"mode=755,size=16m").step("mounting on", common)?;
         drop(point);
-        let children = fs::read_dir(Path::new(OLD).join(common.strip_prefix("/").unwrap_or(common)));
-        for child in children.step("reading", common)? {
-            let path = common.join(child.step("reading", common)?.file_name());
-            if let Some(place) = self.find(&path)? {
-                self.bind(&place, READ_ONLY | PLAIN)?;
-            }
-        }
+        let shared = open_place(CWD, Path::new(SHARED_GIT)).step("opening", Path::new(SHARED_GIT))?;
+        let handle = open_place(&self.old, common).step("opening", common)?;
+        attach(&handle, &shared, READ_ONLY | PLAIN).step("binding", common)?;
+        self.children(common)?;
         // Git packs branches into this file and then deletes their own. It would be gone with the view, and they with it.
         let packed = common.join("packed-refs");
         if self.find(&packed)?.is_none() {
@@ -509,9 +550,52 @@ impl View<'_> {
         if let Some(own) = self.find(&repository.own)? {
             self.bind(&own, PLAIN)?;
         }
-        for part in private_parts(repository) {
-            if self.find(&part)?.is_some() {
-                self.layer(run, &part)?;
+        // One layer over the whole directory, of which the parts alone are seen: making one takes longer than all other mounts.
+        if let Ok(layer) = self.made_layer(&Layer::of(run, common)) {
+            let staged = open_place(CWD, Path::new(STAGED)).step("opening", Path::new(STAGED))?;
+            let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+            move_mount(&layer, "", &staged, "", flags).step("attaching", common)?;
+            for part in PRIVATE_PARTS {
+                let (path, staged) = (common.join(part), Path::new(STAGED).join(part));
+                let found = self.find(&path)?.filter(|found| found.is_directory && found.path == path);
+                let Some(point) = found else { continue };
+                let point = self.point(&point.path, true)?;
+                let staged = open_place(CWD, &staged).step("opening", &staged)?;
+                attach(&staged, &point, PLAIN).step("binding", &path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is in the git directory, read-only.
+    fn children(&self, common: &Path) -> Result<(), Failed> {
+        let here = open_place(&self.new, common).step("opening", common)?;
+        let shared = open_whole_directory(Path::new(SHARED_GIT)).step("opening", common)?;
+        let mut links = Vec::new();
+        let bind = |name: &CStr, kind: FileType| -> io::Result<()> {
+            match kind {
+                FileType::Directory => mkdirat(&here, name, Mode::from_raw_mode(0o755))?,
+                FileType::RegularFile => {
+                    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                    drop(openat(&here, name, flags, Mode::from_raw_mode(0o444))?);
+                }
+                _ => {
+                    links.push(common.join(OsStr::from_bytes(name.to_bytes())));
+                    return Ok(());
+                }
+            }
+            let flags = OpenTreeFlags::OPEN_TREE_CLONE
+                | OpenTreeFlags::OPEN_TREE_CLOEXEC
+                | OpenTreeFlags::AT_SYMLINK_NOFOLLOW
+                | OpenTreeFlags::AT_RECURSIVE;
+            // Read-only, as what it is a part of.
+            let tree = open_tree(&shared, name, flags)?;
+            Ok(move_mount(&tree, "", &here, name, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+        };
+        for_each_entry(&shared, bind).step("binding", common)?;
+        for path in links {
+            if let Some(place) = self.find(&path)? {
+                self.bind(&place, READ_ONLY | PLAIN)?;
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-use toolgate_gate::contain::{Contained, contained};
+use toolgate_gate::contain::{Contained, contained, derived};
 use toolgate_gate::counter::SessionCounter;
 use toolgate_gate::failure::Failure;
 use toolgate_gate::gather::gather;
@@ -121,8 +121,12 @@ pub(crate) fn planned(
             Failure::NeedsSetup => NoPlan::NeedsSetup,
             failure => NoPlan::Because(failure.to_string()),
         })?;
-    let mut made =
-        contained(&machine, &options.dirs, &surroundings, &call.agent, directory, std::env::vars_os())?;
+    // INVARIANT: inside, what is kept between commands can be written by all of them, so nothing kept is read.
+    let mut made = if is_inside {
+        derived(&machine, &options.dirs, &surroundings, &call.agent, directory, std::env::vars_os())?
+    } else {
+        contained(&machine, &options.dirs, &surroundings, &call.agent, directory, std::env::vars_os())?
+    };
     if is_inside {
         // Whoever contains us looks after both. Here they may not even be seen.
         made.plan.repository = None;

@@ -23,7 +23,9 @@ impl Run<'_> {
     fn branches(&self) -> (PathBuf, PathBuf) {
         let heads = self.repository.common.join(HEADS);
         match self.level {
-            Level::Full => (Layer::of(&self.directory, &heads).upper, PathBuf::new()),
+            Level::Full => {
+                (Layer::of(&self.directory, &self.repository.common).upper.join(HEADS), PathBuf::new())
+            }
             Level::Landlock => {
                 let below = self.seen.below.clone();
                 (heads.join(&below), below)
@@ -226,7 +228,7 @@ impl Run<'_> {
         from: Option<&str>,
         to: &str,
     ) -> Vec<String> {
-        let layer = Layer::of(&self.directory, &self.repository.common.join(LOGS)).upper;
+        let layer = Layer::of(&self.directory, &self.repository.common).upper.join(LOGS);
         let added = directory(&layer).ok().and_then(|logs| refs.added_lines(&logs, name, from, to));
         let are_known = |lines: &Vec<String>| {
             let ids = lines.iter().filter_map(|line| line.split(' ').nth(1));

@@ -11,7 +11,7 @@ use rustix::fs::{FileType, Mode, OFlags, openat};
 
 use super::Taken;
 use super::refs::{LOGS, Refs, is_branch_name};
-use crate::path::{kind_at, names_in, open_directory, read_file, read_seen_file, remove_tree};
+use crate::path::{kinds_in, open_directory, read_file, read_seen_file, remove_tree};
 
 const LARGEST: u64 = 4 << 20;
 const MOST_KEPT: u64 = 32 << 20;
@@ -36,14 +36,14 @@ fn walk(
     left: &mut u64,
     logs: &mut BTreeMap<String, Vec<u8>>,
 ) -> io::Result<()> {
-    for name in names_in(directory, MOST_NAMES)? {
+    for (name, kind) in kinds_in(directory, MOST_NAMES)? {
         let path = here.join(&name);
         let Some(branch) = path.to_str().filter(|branch| is_branch_name(branch)) else { continue };
-        match kind_at(directory, Path::new(&name))? {
-            Some(FileType::Directory) if depth < MOST_DEPTH => {
+        match kind {
+            FileType::Directory if depth < MOST_DEPTH => {
                 walk(&open_directory(directory, Path::new(&name))?, &path, but, depth + 1, left, logs)?;
             }
-            Some(FileType::RegularFile) if !but.contains(branch) && logs.len() < MOST_NAMES => {
+            FileType::RegularFile if !but.contains(branch) && logs.len() < MOST_NAMES => {
                 if let Ok(Some(text)) = read_seen_file(directory, Path::new(&name), LARGEST.min(*left)) {
                     *left -= u64::try_from(text.len()).unwrap_or(*left).min(*left);
                     logs.insert(branch.to_owned(), text);

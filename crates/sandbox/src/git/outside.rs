@@ -12,6 +12,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::compiled::CompiledPlan;
+use crate::path::canonical;
 use crate::plan::Rights;
 
 /// A pack that needs more memory than this to be checked is refused.
@@ -34,7 +35,7 @@ pub(super) fn program(plan: &CompiledPlan) -> Option<PathBuf> {
     let usual = ["/usr/bin", "/usr/local/bin", "/bin"].map(PathBuf::from);
     std::env::split_paths(&path).chain(usual).filter(|directory| directory.is_absolute()).find_map(
         |directory| {
-            let found = directory.join("git").canonicalize().ok()?;
+            let found = canonical(&directory.join("git")).ok()?;
             let is_writable = |path: &Path| {
                 plan.rights_at(path) == Rights::Write
                     || path.starts_with(&plan.private)

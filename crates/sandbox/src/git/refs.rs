@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use super::Format;
 use super::objects::{is_person, is_whiteout};
-use crate::path::{kind_at, names_in, open_directory, read_file, read_seen_file};
+use crate::path::{kind_at, kinds_in, names_in, open_directory, read_file, read_seen_file};
 
 pub(super) const HEADS: &str = "refs/heads";
 pub(super) const LOGS: &str = "logs/refs/heads";
@@ -129,10 +129,9 @@ fn walk(
     format: Format,
     listed: &mut Listed,
 ) -> io::Result<()> {
-    for entry in names_in(directory, MOST_NAMES)? {
+    for (entry, kind) in kinds_in(directory, MOST_NAMES)? {
         let path = Path::new(&entry);
         let full = here.join(path);
-        let Some(kind) = kind_at(directory, path)? else { continue };
         if path.extension().is_some_and(|end| end == "lock") && kind == FileType::RegularFile {
             continue;
         }

@@ -498,7 +498,7 @@ fn git_in_a_linked_worktree_is_told_what_to_do_instead() {
 #[test]
 fn in_a_plain_clone_only_what_git_runs_is_denied() {
     let clone = Places { main: None, git: Some(Place::plain("/repo/wt/.git")), ..places() };
-    let terms = Containment::of(&[(&settings(), &clone)]);
+    let terms = Containment::of(&[(&settings(), &clone)], &Narrowed::default());
     let denied = |path: &str, level| {
         terms.denied(&Path::new("/repo/wt/.git").join(path), Wanted::Write, level, &outside)
     };
@@ -518,7 +518,7 @@ fn a_limit_that_was_hit_is_named_where_there_is_one() {
     (limited.containment.processes, limited.containment.memory, limited.containment.file_size) =
         (50, 512, 10);
     let of = |settings: &Settings, output: &str| {
-        let terms = Containment::of(&[(settings, &places)]);
+        let terms = Containment::of(&[(settings, &places)], &Narrowed::default());
         explain_denied(&denied_in_output(&terms, Path::new("/repo/wt"), &outside, FULL, output.as_bytes()))
     };
     for (output, parts) in [
