@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn a_limit_that_was_hit_is_named_with_its_value_and_setting() {
         let limits = Limits {
-            wall_time: Some(Duration::from_secs(60)),
+            wall_time: Some(Duration::from_mins(1)),
             file_size: Some(5 << 20),
             disk: Some(9 << 20),
             ..Limits::default()
