@@ -114,7 +114,8 @@ fn has_open_value(text: &str) -> bool {
         let is_quoted = levels.last().copied().unwrap_or_default();
         match letter {
             '\\' => {
-                after = after.chars().next().and_then(|next| after.get(next.len_utf8()..)).unwrap_or_default()
+                after =
+                    after.chars().next().and_then(|next| after.get(next.len_utf8()..)).unwrap_or_default();
             }
             '\'' if !is_quoted => {
                 let Some(end) = after.find('\'') else { return true };

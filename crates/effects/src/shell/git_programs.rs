@@ -19,7 +19,7 @@ const MAX_INDEX: usize = 4 * 1024 * 1024;
 impl Interpreter<'_, '_> {
     /// Doubts a sub-command that would start such a program.
     pub(super) fn git_programs(&mut self, sub: &str, reading: &Reading, operands: &[Text]) {
-        let why = if self.does_written_steps(sub, reading) {
+        let why = if does_written_steps(sub, reading) {
             Some("steps that were written down")
         } else if self.reaches_local_repository(sub, reading, operands) {
             Some("a repository on this machine")
@@ -32,16 +32,6 @@ impl Interpreter<'_, '_> {
         };
         if let Some(why) = why {
             self.unknown(Gap::Doubt(Doubt::Repository), &format!("git {sub}: {why}"));
-        }
-    }
-
-    /// `git rebase --continue` does what its list says, `exec` lines too, and a contained rebase may have left that.
-    fn does_written_steps(&self, sub: &str, reading: &Reading) -> bool {
-        let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
-        match sub {
-            "rebase" => !has(&["--abort", "--quit", "--show-current-patch"]),
-            "bisect" | "am" => true,
-            _ => false,
         }
     }
 
@@ -116,6 +106,16 @@ impl Interpreter<'_, '_> {
             !word.starts_with(['/', '~', '-', '%']) && word.contains('/') && !word.contains("://");
         let root = self.scene.root.or(self.scene.cwd).unwrap_or("/");
         is_relative || (root != "/" && toolgate_model::below(root.as_bytes(), word.as_bytes()).is_some())
+    }
+}
+
+/// `git rebase --continue` does what its list says, `exec` lines too, and a contained rebase may have left that.
+fn does_written_steps(sub: &str, reading: &Reading) -> bool {
+    let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
+    match sub {
+        "rebase" => !has(&["--abort", "--quit", "--show-current-patch"]),
+        "bisect" | "am" => true,
+        _ => false,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::shell::text::Text;
 
-/// Sorted.
+/// By the ecosystems that have such files.
 const LOADERS: &[&str] = &[
     "Rscript",
     "R",

@@ -86,7 +86,6 @@ impl Interpreter<'_, '_> {
                 shell.state.positional =
                     Some(Rc::new(fields.iter().map(|field| vec![field.clone()]).collect()));
                 shell.not_bash(program, text);
-                shell.read_by_other_shell(program, text);
                 return shell.text(text, &format!("{program} -c"));
             }
             match rest.split_first() {
@@ -107,9 +106,7 @@ impl Interpreter<'_, '_> {
                     let fields = if input { rest } else { &[] };
                     shell.state.positional =
                         Some(Rc::new(fields.iter().map(|field| vec![field.clone()]).collect()));
-                    if let Flow::Text(text) = &stdin {
-                        shell.read_by_other_shell(program, text);
-                    }
+                    shell.input_of_other_shell(program, &stdin);
                     shell.shell_input(&stdin, program)
                 }
             }
@@ -124,8 +121,15 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    fn input_of_other_shell(&mut self, program: &str, input: &Flow) {
+        if let Flow::Text(text) = input {
+            self.read_by_other_shell(program, text);
+        }
+    }
+
     /// Another shell reads some things otherwise than bash would.
     fn not_bash(&mut self, program: &str, text: &Text) {
+        self.read_by_other_shell(program, text);
         let otherwise = ["((", "[[", "$'", "<(", ">(", "pushd", "declare ", "function "];
         let odd = match program {
             "bash" | "rbash" | "zsh" | "ksh" | "mksh" => false,
