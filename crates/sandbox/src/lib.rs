@@ -32,6 +32,7 @@ mod alive;
 mod compiled;
 mod filter;
 mod git;
+mod keeper;
 mod kernel;
 mod limits;
 mod observe;

@@ -1,4 +1,4 @@
-//! Ending all that a command has started, where no namespace does it.
+//! Signals for what a command has started, and the end of all of it where no namespace does that.
 
 use std::fs;
 use std::time::Duration;
@@ -38,5 +38,12 @@ pub(crate) fn end_children(of: Pid) {
         if children_of(of).into_iter().filter(|pid| end_below(*pid, 0)).count() == 0 {
             break;
         }
+    }
+}
+
+/// Sends a signal by its number.
+pub(crate) fn send(to: Pid, number: i32) {
+    if let Some(signal) = Signal::from_named_raw(number) {
+        let _ = kill_process(to, signal);
     }
 }
