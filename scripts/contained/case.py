@@ -158,7 +158,7 @@ class World:
     def outside(self):
         """Everything but the worktree, and but what the gate itself keeps."""
         found = {}
-        pruned = {self.root, self.state + "/contained", self.state + "/calls", "/run/host"}
+        pruned = {self.root, self.state + "/alive", self.state + "/contained", self.state + "/calls", "/run/host"}
         for place, name in self.places():
             for directory, directories, files in os.walk(place):
                 logical = name + directory.removeprefix(place)

@@ -308,6 +308,10 @@ impl Look<'_> {
         {
             return place.contains("/../");
         }
+        // It is how people say "none", and it holds nothing.
+        if place == "/dev/null" {
+            return false;
+        }
         if !place.starts_with('/') {
             return is_list || place.contains('/');
         }

@@ -234,7 +234,7 @@ impl Place {
         let is_pinned = PINNED.iter().any(|name| path == side.join(name));
         let branch = "refs/heads/home-worktrees-alpha";
         let state = self.machine.state();
-        let kept = ["contained", "calls", "ledger.jsonl"].map(|name| state.join(name));
+        let kept = ["alive", "contained", "calls", "ledger.jsonl"].map(|name| state.join(name));
         (path == self.alpha && is_directory)
             || (path.starts_with(&side) && path != side && !is_pinned)
             || path.starts_with(git.join("objects"))
