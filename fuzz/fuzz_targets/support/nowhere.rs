@@ -21,5 +21,11 @@ impl World for Nowhere {
 }
 
 /// A shell on it.
-pub const SCENE: Scene<'_> =
-    Scene { world: &Nowhere, cwd: Some("/w"), root: None, home: Some("/h"), tmp: Some("/tmp"), unset: &|_| true };
+pub const SCENE: Scene<'_> = Scene {
+    world: &Nowhere,
+    cwd: Some("/w"),
+    root: None,
+    home: Some("/h"),
+    tmp: Some("/tmp"),
+    unset: &|_| true,
+};
