@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Facts, Finding, FindingKind, Gap, Origin, Place, Places, Run, Sandboxing, Unknown};
+use toolgate_model::{
+    Doubt, Facts, Finding, FindingKind, Gap, Origin, Place, Places, Run, Sandboxing, Unknown,
+};
 
 use crate::gate_tampering::{asked_names, denied_names};
 use crate::outside_scope::{OutsideScope, Rights};
@@ -26,7 +28,7 @@ use denied::{Reasons, Why};
 use narrowed::Narrow;
 pub use narrowed::{Look, Narrowed};
 pub use output::{denied_in_output, explain_denied};
-use outward::is_outward;
+use outward::{is_outward, only_talks};
 
 /// `[containment]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -99,7 +101,10 @@ pub enum Containable {
 impl ContainmentSettings {
     /// What these settings say about running a call in a sandbox. `grants`: a contained call is granted.
     pub(crate) fn sandboxing(&self, facts: &Facts<'_>, containable: Containable, grants: bool) -> Sandboxing {
-        let is_unproved = || !facts.unknown.iter().all(is_own_command) || rests_on_files(facts);
+        // What a program in the background could exchange does not matter to who looks at no file.
+        let matters = |unknown: &&Unknown<'_>| !(is_in_background(unknown) && only_talks(facts));
+        let is_unproved =
+            || !facts.unknown.iter().filter(matters).all(is_own_command) || rests_on_files(facts);
         let is_own = || !facts.unknown.is_empty() && facts.unknown.iter().all(is_own_command);
         let is_wanted = match self.when {
             ContainWhen::Never => false,
@@ -147,6 +152,11 @@ impl ContainmentSettings {
 /// Whether it was read and found harmless, by a reading that is no proof.
 fn is_doubt(unknown: &Unknown<'_>) -> bool {
     matches!(unknown, Unknown::Shell { gap: Gap::Doubt(_), .. })
+}
+
+/// Whether it is doubted only because a contained program of an earlier call is still running.
+fn is_in_background(unknown: &Unknown<'_>) -> bool {
+    matches!(unknown, Unknown::Shell { gap: Gap::Doubt(Doubt::Background), .. })
 }
 
 /// Whether it is a command of ours: `own-command` knows what each of them does, and none would find our state in a sandbox.
@@ -620,7 +630,7 @@ mod tests {
     fn a_command_is_contained_when_it_is_not_proved_or_rests_on_a_script() {
         use crate::tests::facts;
         use std::rc::Rc;
-        use toolgate_model::{Doubt, Team, Via};
+        use toolgate_model::{Team, Via};
 
         let (places, team) = (places(), Team::default());
         let run = |words: &[&str]| {

@@ -4,7 +4,7 @@
 //! Against whom: an agent that hides something else among them. So each program of such a call is named here, `git` comes without options
 //! of its own, nothing sets a variable that programs obey, and no repository is named by its path.
 
-use toolgate_model::{Facts, Run};
+use toolgate_model::{Facts, Run, Use};
 
 /// Of git: what talks to another machine, and what writes refs or settings of all worktrees.
 const GIT: &[&str] = &[
@@ -41,6 +41,26 @@ pub(super) fn is_outward(facts: &Facts<'_>) -> bool {
     !sets_variable(command)
         && facts.runs.iter().all(|run| is_plain(run) && (needs_person(run) || is_around(run)))
         && facts.runs.iter().any(needs_person)
+}
+
+/// Of git: what talks to another machine and takes nothing from the worktree's files.
+const TALKS: &[&str] = &["push", "fetch", "ls-remote"];
+/// What shortens such an output.
+const FILTERS: &[&str] = &["cat", "head", "tail", "grep", "wc", "sort", "uniq"];
+
+/// Whether a call only talks to a remote, and rests on no file of the worktree that a program could exchange meanwhile.
+///
+/// Against whom: a contained program that still runs. It reaches neither the settings of the repository nor its hooks nor its objects, and
+/// these are all that such a command heeds.
+pub(super) fn only_talks(facts: &Facts<'_>) -> bool {
+    let talks = |run: &Run| of_git(run).is_some_and(|sub| TALKS.contains(&sub)) && needs_person(run);
+    let is_filter = |run: &Run| FILTERS.contains(&run.program.as_str()) && run.operands.len() <= 1;
+    let root = facts.places.root.as_ref().map(|root| &root.physical);
+    let is_root = |used: &Use<'_>| used.place.as_ref().is_ok_and(|place| Some(&place.physical) == root);
+    !sets_variable(facts.command.unwrap_or_default())
+        && facts.runs.iter().all(|run| is_plain(run) && (talks(run) || is_filter(run)))
+        && facts.runs.iter().any(talks)
+        && facts.uses.iter().all(is_root)
 }
 
 /// A program by its bare name: not one that lies somewhere else.
@@ -87,8 +107,8 @@ fn sets_variable(command: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::facts;
-    use toolgate_model::{Places, Team};
+    use crate::tests::{facts, place, used};
+    use toolgate_model::{Access, Places, Team};
 
     fn run(words: &str) -> Run {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
@@ -112,6 +132,31 @@ mod tests {
                 .collect();
         }
         run
+    }
+
+    #[test]
+    fn only_a_remote_is_talked_to_where_no_file_is_named() {
+        let (places, team) = (Places::default(), Team::default());
+        for (command, runs, expected) in [
+            ("git push origin alpha", &["git push origin alpha"][..], true),
+            ("git fetch origin && git push", &["git fetch origin", "git push"], true),
+            ("git push 2>&1 | tail -3", &["git push", "tail -3"], true),
+            ("git pull", &["git pull"], false),
+            ("git stash", &["git stash"], false),
+            ("gh pr view", &["gh pr view"], false),
+            ("git push ../other", &["git push ../other"], false),
+            ("git -c a.b=c push", &["git -c a.b=c push"], false),
+            ("GIT_SSH=x git push", &["git push"], false),
+            ("git push; ls", &["git push", "ls"], false),
+            ("tail", &["tail"], false),
+        ] {
+            let runs = runs.iter().map(|words| run(words)).collect();
+            let mut facts = Facts { command: Some(command), runs, ..facts("Bash", &places, &team) };
+            assert_eq!(only_talks(&facts), expected, "{command}");
+            // It names a file besides.
+            facts.uses.push(used(Access::Read, Ok(place("/work/alpha/notes"))));
+            assert!(!only_talks(&facts), "{command}");
+        }
     }
 
     #[test]
