@@ -1,6 +1,6 @@
 //! JSON without the secrets in its strings, otherwise byte for byte as it came: numbers, blanks, order, doubled keys.
 
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 
 use crate::lens::Lens;
 use crate::scrub::settle;
@@ -22,6 +22,7 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
     // What `{"name": …, "value": …}` calls its value.
     let mut name: Vec<u8> = Vec::new();
     let mut open: Option<OpenKey> = None;
+    let mut unused = None;
     while let Some(quote) = raw.get(at..).and_then(|rest| memchr(b'"', rest)) {
         let from = at + quote + 1;
         // A name tells of the values up to the next name, but not beyond its object.
@@ -29,12 +30,12 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
             key.clear();
             name.clear();
         }
-        let to = end_of_string(raw, from);
+        let (length, lens) = Lens::of_json(raw.get(from..).unwrap_or_default(), &mut unused);
+        let to = from + length;
         let string = raw.get(from..to).unwrap_or_default();
         at = to + 1;
         let behind = raw.get(at..).unwrap_or_default().trim_ascii_start();
         let is_key = behind.first() == Some(&b':');
-        let lens = Lens::of_json(string);
         let text = lens.as_ref().map_or(string, Lens::bytes);
         let mut found = find(text, rules);
         if is_key {
@@ -63,6 +64,7 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
             marks.write(&secret, text.get(secret.from..secret.to).unwrap_or_default(), &mut out);
             kept = place.to;
         }
+        unused = lens.or(unused);
     }
     if count == 0 {
         return None;
@@ -95,18 +97,6 @@ impl OpenKey {
         let others = open.others + 1;
         (others <= Self::MOST_OTHERS).then_some(OpenKey { others })
     }
-}
-
-/// Where the quote stands that ends the string.
-fn end_of_string(raw: &[u8], from: usize) -> usize {
-    let mut at = from;
-    while let Some(found) = raw.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-        match raw.get(at + found) {
-            Some(b'\\') => at += found + 2,
-            _ => return at + found,
-        }
-    }
-    raw.len()
 }
 
 #[cfg(test)]

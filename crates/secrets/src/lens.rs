@@ -3,35 +3,63 @@
 //! The output of a tool is often text in text: coloured by a terminal, a string in JSON, percent codes of an address. A
 //! secret is split or changed by that, and stays one.
 
-use memchr::{memchr, memchr_iter, memchr2_iter};
+use memchr::{memchr, memchr_iter, memchr2, memchr2_iter};
 
 use crate::Found;
 
 /// A decoded text.
 pub(crate) struct Lens {
     bytes: Vec<u8>,
-    /// Where a piece begins, in the decoded text and in the raw one. Within a piece both go in step; an escape is a
-    /// piece of its own.
-    pieces: Vec<(usize, usize)>,
-    raw_length: usize,
+    /// Between two of these both texts go in step.
+    escapes: Vec<Escape>,
+}
+
+/// An escape: where it stands in the decoded text and in the raw one, and how long it is in each. As small as can be, since a log
+/// has one in every line. No text that is looked through at once is longer than what fits: events, the window of a stream and the
+/// files that are scanned are bounded far below.
+struct Escape {
+    decoded: u32,
+    raw: u32,
+    decoded_length: u16,
+    raw_length: u16,
+}
+
+impl Escape {
+    fn decoded_from(&self) -> usize {
+        self.decoded as usize
+    }
+
+    fn decoded_to(&self) -> usize {
+        self.decoded_from() + usize::from(self.decoded_length)
+    }
+
+    fn raw_from(&self) -> usize {
+        self.raw as usize
+    }
+
+    fn raw_to(&self) -> usize {
+        self.raw_from() + usize::from(self.raw_length)
+    }
 }
 
 impl Lens {
     fn new(raw: &[u8]) -> Lens {
-        Lens { bytes: Vec::with_capacity(raw.len()), pieces: Vec::new(), raw_length: raw.len() }
+        Lens { bytes: Vec::with_capacity(raw.len()), escapes: Vec::new() }
     }
 
     /// What stood there as it is.
     fn copy(&mut self, raw: &[u8], from: usize, to: usize) {
-        if from < to {
-            self.pieces.push((self.bytes.len(), from));
-            self.bytes.extend_from_slice(raw.get(from..to).unwrap_or_default());
-        }
+        self.bytes.extend_from_slice(raw.get(from..to).unwrap_or_default());
     }
 
-    /// What an escape at `from` stands for; nothing for one that is only seen.
-    fn decoded(&mut self, from: usize, bytes: &[u8]) {
-        self.pieces.push((self.bytes.len(), from));
+    /// What an escape of this length at `from` stands for; nothing for one that is only seen.
+    fn decoded(&mut self, from: usize, length: usize, bytes: &[u8]) {
+        self.escapes.push(Escape {
+            decoded: u32::try_from(self.bytes.len()).unwrap_or(u32::MAX),
+            raw: u32::try_from(from).unwrap_or(u32::MAX),
+            decoded_length: u16::try_from(bytes.len()).unwrap_or(u16::MAX),
+            raw_length: u16::try_from(length).unwrap_or(u16::MAX),
+        });
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -47,15 +75,13 @@ impl Lens {
     /// Where a place of the decoded text stands in the raw one; `end` means behind what is before it.
     fn raw(&self, at: usize, end: bool) -> usize {
         let seen = if end { at.saturating_sub(1) } else { at };
-        let piece = self.pieces.partition_point(|(decoded, _)| *decoded <= seen).saturating_sub(1);
-        let Some((decoded, raw)) = self.pieces.get(piece).copied() else { return 0 };
-        let (next, next_raw) =
-            self.pieces.get(piece + 1).copied().unwrap_or((self.bytes.len(), self.raw_length));
-        let in_step = next - decoded == next_raw - raw;
-        match (in_step, end) {
-            (true, _) => raw + (at - decoded),
-            (false, false) => raw,
-            (false, true) => next_raw,
+        let before = self.escapes.partition_point(|escape| escape.decoded_from() <= seen);
+        let Some(escape) = before.checked_sub(1).and_then(|last| self.escapes.get(last)) else { return at };
+        let in_step = escape.decoded_length == escape.raw_length;
+        match (seen < escape.decoded_to() && !in_step, end) {
+            (true, false) => escape.raw_from(),
+            (true, true) => escape.raw_to(),
+            (false, _) => escape.raw_to() + at - escape.decoded_to(),
         }
     }
 
@@ -71,7 +97,7 @@ impl Lens {
             let length = terminal_escape(raw.get(at..).unwrap_or_default());
             if length > 0 {
                 lens.copy(raw, kept, at);
-                lens.decoded(at, instead);
+                lens.decoded(at, length, instead);
                 kept = at + length;
             }
         }
@@ -79,32 +105,61 @@ impl Lens {
         Some(lens)
     }
 
-    /// The text of a JSON string, its quotes left out; `None` where it has no escape.
-    pub(crate) fn of_json(raw: &[u8]) -> Option<Lens> {
-        memchr(b'\\', raw)?;
-        let mut lens = Lens::new(raw);
+    /// The JSON string that begins here, behind its quote: how long it is, and its text where it has an escape. Both in one pass: most
+    /// strings of an output are long, and have an escape in every line. Uses the memory of a lens that is not needed any more.
+    pub(crate) fn of_json(raw: &[u8], unused: &mut Option<Lens>) -> (usize, Option<Lens>) {
+        let mut lens: Option<Lens> = None;
         let (mut at, mut kept) = (0, 0);
-        while let Some(found) = raw.get(at..).and_then(|rest| memchr(b'\\', rest)) {
+        let mut length = raw.len();
+        while let Some(found) = raw.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
             at += found;
-            let rest = raw.get(at + 1..).unwrap_or_default();
-            let simple = |byte: u8| (vec![byte], 2);
-            let (bytes, length) = match rest.first() {
-                Some(b'n') => simple(b'\n'),
-                Some(b't') => simple(b'\t'),
-                Some(b'r') => simple(b'\r'),
-                Some(b'b') => simple(8),
-                Some(b'f') => simple(12),
-                Some(b'u') => unicode(rest).unwrap_or_else(|| (vec![b'\\'], 1)),
-                Some(byte) => simple(*byte),
-                None => (vec![b'\\'], 1),
-            };
+            if raw.get(at) == Some(&b'"') {
+                length = at;
+                break;
+            }
+            let lens = lens.get_or_insert_with(|| match unused.take() {
+                Some(mut unused) => {
+                    unused.bytes.clear();
+                    unused.escapes.clear();
+                    unused
+                }
+                None => Lens::new(raw),
+            });
             lens.copy(raw, kept, at);
-            lens.decoded(at, &bytes);
-            at += length;
+            let rest = raw.get(at + 1..).unwrap_or_default();
+            let simple = match rest.first() {
+                Some(b'n') => b'\n',
+                Some(b't') => b'\t',
+                Some(b'r') => b'\r',
+                Some(b'b') => 8,
+                Some(b'f') => 12,
+                Some(byte) => *byte,
+                None => b'\\',
+            };
             kept = at;
+            kept += match rest.first() {
+                Some(b'u') => match unicode(rest) {
+                    Some((bytes, length)) => {
+                        lens.decoded(at, length, &bytes);
+                        length
+                    }
+                    None => {
+                        lens.decoded(at, 1, b"\\");
+                        1
+                    }
+                },
+                rest => {
+                    let length = if rest.is_some() { 2 } else { 1 };
+                    lens.decoded(at, length, &[simple]);
+                    length
+                }
+            };
+            at = kept;
         }
-        lens.copy(raw, kept, raw.len());
-        Some(lens)
+        if let Some(lens) = &mut lens {
+            lens.copy(raw, kept, length);
+        }
+        (length, lens)
     }
 }
 
@@ -196,7 +251,7 @@ fn percent(raw: &[u8]) -> Lens {
             && let Some((byte, length)) = found
         {
             lens.copy(raw, kept, at);
-            lens.decoded(at, &[byte]);
+            lens.decoded(at, length, &[byte]);
             kept = at + length;
         }
     }
@@ -216,10 +271,10 @@ fn backslashes(raw: &[u8]) -> Lens {
             kept = at + length;
             if bytes == [0x1b] {
                 // A colour, as a terminal would take it from here on: text in text keeps its colours.
-                lens.decoded(at, &[]);
                 kept += terminal_escape(raw.get(kept - 1..).unwrap_or_default()).saturating_sub(1);
+                lens.decoded(at, kept - at, &[]);
             } else {
-                lens.decoded(at, &bytes);
+                lens.decoded(at, length, &bytes);
             }
         }
     }
@@ -253,12 +308,35 @@ mod tests {
     #[test]
     fn places_in_unescaped_json_lead_back_to_the_original() {
         let raw = br"ab\ncd\u0041ef\ud83d\ude00g\q";
-        let lens = Lens::of_json(raw).unwrap();
+        let (length, lens) = Lens::of_json(raw, &mut None);
+        let lens = lens.unwrap();
+        assert_eq!(length, raw.len());
         assert_eq!(lens.bytes(), "ab\ncdAef\u{1f600}gq".as_bytes());
         assert_eq!((lens.raw(0, false), lens.raw(2, true)), (0, 2));
         assert_eq!((lens.raw(2, false), lens.raw(3, true)), (2, 4), "the line end");
         assert_eq!((lens.raw(3, false), lens.raw(6, true)), (4, 12), "cdA");
         assert_eq!(lens.raw(lens.bytes().len(), true), raw.len());
+    }
+
+    #[test]
+    fn a_json_string_ends_at_its_quote() {
+        let mut unused = None;
+        for (raw, length, text) in [
+            (r#"ab","c""#, 2, None),
+            (r#"a\"b","c""#, 4, Some("a\"b")),
+            (r#"a\\","c""#, 3, Some("a\\")),
+            (r#"a\u","c""#, 3, Some("a\\u")),
+            (r#"a\u00","c""#, 5, Some("a\\u00")),
+            (r#"\ud83d\u"de00""#, 8, Some("\\ud83d\\u")),
+            (r"ab\", 3, Some("ab\\")),
+            (r"ab", 2, None),
+            ("", 0, None),
+        ] {
+            let (found, lens) = Lens::of_json(raw.as_bytes(), &mut unused);
+            let decoded = lens.as_ref().map(|lens| String::from_utf8_lossy(lens.bytes()).into_owned());
+            assert_eq!((found, decoded.as_deref()), (length, text), "{raw}");
+            unused = lens.or(unused);
+        }
     }
 
     #[test]

@@ -8,8 +8,7 @@
 //! Reads text in any language, so it reads it as none of them. A reference (`$TOKEN`, `${{ secrets.X }}`, `<token>`), a
 //! placeholder (`changeme`) and code are no secrets.
 
-use memchr::memmem;
-
+use crate::search::has;
 use crate::tables::{ENDINGS, HARMLESS, PASSWORDS, SECRETS};
 use crate::values::{has_digit, is_mark, is_mixed, is_path, is_placeholder, is_random, is_reference};
 
@@ -299,7 +298,7 @@ pub(crate) fn telling(name: &[u8]) -> Option<Telling> {
     let whole = Plain::of(name);
     let mut plain = whole.bytes();
     let is_harmless = |plain: &[u8]| HARMLESS.iter().any(|end| plain.ends_with(end.as_bytes()));
-    if is_harmless(plain) || memmem::find(plain, b"public").is_some() {
+    if is_harmless(plain) || has(plain, b"public") {
         return None;
     }
     while let [rest @ .., b'0'..=b'9'] = plain {
@@ -352,8 +351,7 @@ pub(crate) fn header_value(text: &[u8], mut at: usize) -> Option<(usize, usize)>
         None => is_random(value, true) && !value.starts_with(b"AWS4-"),
     };
     let behind = text.get(at + length).copied().unwrap_or(b' ');
-    let is_code =
-        matches!(behind, b'(' | b'{' | b'$') || memmem::find(value, b"://").is_some() || is_path(value);
+    let is_code = matches!(behind, b'(' | b'{' | b'$') || has(value, b"://") || is_path(value);
     (enough && !is_code && !is_placeholder(value) && !is_reference(value)).then_some((at, at + length))
 }
 
@@ -377,7 +375,7 @@ pub(crate) fn credentials(text: &[u8], from: usize, to: usize) -> Option<(usize,
     let value = text.get(to..to + length)?;
     let letters = value.iter().any(u8::is_ascii_alphabetic);
     let alike = value.len() >= 16 && (has_digit(value) && letters || is_mixed(value.iter().copied()));
-    let is_code = memmem::find(value, b"://").is_some() || is_path(value) || is_placeholder(value);
+    let is_code = has(value, b"://") || is_path(value) || is_placeholder(value);
     (alike && !is_code).then_some((to, to + length))
 }
 

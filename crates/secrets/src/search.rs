@@ -52,6 +52,24 @@ fn next(text: &[u8], from: usize) -> Option<(usize, u32)> {
     None
 }
 
+/// Whether a text holds a word. For names and values, which are short: a search that first looks at the word costs more than looking for
+/// it there.
+pub(crate) fn has(text: &[u8], word: &[u8]) -> bool {
+    const SHORT: usize = 64;
+    let Some((first, rest)) = word.split_first() else { return true };
+    if text.len() > SHORT {
+        return memchr::memmem::find(text, word).is_some();
+    }
+    let mut text = text;
+    while let [byte, behind @ ..] = text {
+        if byte == first && behind.starts_with(rest) {
+            return true;
+        }
+        text = behind;
+    }
+    false
+}
+
 /// Four bytes as a number.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "with a known place it is one instruction")]

@@ -1,5 +1,7 @@
 //! What `patterns/*.toml` says, as the build has written it down: numbers and one text, nothing to be set up.
 
+use crate::search::has;
+
 /// A part of [`TEXT`]: where it begins and how long it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Text(u32, u16);
@@ -135,8 +137,17 @@ pub(crate) fn shape(number: u16) -> Option<&'static Shape> {
 
 /// The patterns that the value of this name may fit, by the makers' words in it. The name has no separators and no capitals.
 pub(crate) fn near(name: &[u8]) -> impl Iterator<Item = &'static Pattern> {
-    let meant =
-        NEAR.iter().filter(|(word, _)| memchr::memmem::find(name, word.as_str().as_bytes()).is_some());
+    // Most words end or begin with a letter that the name does not have.
+    let bit = |byte: u8| 1_u32 << (byte & 31);
+    let letters = name.iter().fold(0, |letters, byte| letters | bit(*byte));
+    let is_likely = move |word: &[u8]| {
+        let mut ends = [word.first(), word.last()].into_iter().flatten();
+        ends.all(|byte| letters & bit(*byte) != 0)
+    };
+    let meant = NEAR.iter().filter(move |(word, _)| {
+        let word = word.as_str().as_bytes();
+        is_likely(word) && has(name, word)
+    });
     meant.filter_map(|(_, pattern)| PATTERNS.get(usize::from(*pattern)))
 }
 
@@ -148,8 +159,7 @@ pub(crate) fn patterns() -> &'static [Pattern] {
 /// Whether a maker prints this very text in its manual.
 pub(crate) fn is_example(text: &[u8]) -> bool {
     // AWS writes the word into all of its own.
-    EXAMPLES.iter().any(|example| example.as_str().as_bytes() == text)
-        || memchr::memmem::find(text, b"EXAMPLE").is_some()
+    EXAMPLES.iter().any(|example| example.as_str().as_bytes() == text) || has(text, b"EXAMPLE")
 }
 
 /// The literals that may have these four bytes, whose gram has this slot.

@@ -4,9 +4,8 @@
 //! names of types, hashes. What is left is a secret where the name is a variable of the environment, or where nobody
 //! would have thought such a value up.
 
-use memchr::memmem;
-
 use crate::names::{Assignment, Form, LONGEST_VALUE, Plain, Telling, header_value, telling};
+use crate::search::has;
 use crate::tables::{PLACEHOLDER_PARTS, PLACEHOLDERS, REFERENCES};
 
 /// Whether the value of an assignment is a secret.
@@ -23,14 +22,18 @@ pub(crate) fn secret_member(name: &[u8], value: &[u8], every: bool, entropy: boo
 
 fn judge(name: &[u8], value: &[u8], form: Form, every: bool, entropy: bool) -> Option<Telling> {
     let telling = telling(name)?;
-    let nothing = is_reference(value) || is_mark(value) || memmem::find(value, b"://").is_some();
+    // First what says most: the value of a member may be an output of megabytes, of which the rest would be four searches.
+    if telling == Telling::Weak && !(entropy && is_random(value, false)) {
+        return None;
+    }
+    let nothing = is_reference(value) || is_mark(value) || has(value, b"://");
     if nothing || is_path(value) || says_name(name, value) {
         return None;
     }
     let sure = matches!(form, Form::Tight | Form::TightQuoted) || !is_uuid(value) || names_access(name);
     let is_secret = match telling {
         Telling::Header => header_value(value, 0).is_some(),
-        Telling::Weak => entropy && is_random(value, false),
+        Telling::Weak => true,
         Telling::Password | Telling::Secret => {
             is_variable(name, value, form)
                 || (telling == Telling::Password && form == Form::Tight && is_pin(value))
@@ -147,14 +150,14 @@ fn names_access(name: &[u8]) -> bool {
     const WORDS: [&[u8]; 9] =
         [b"access", b"auth", b"api", b"refresh", b"bearer", b"secret", b"passw", b"client", b"session"];
     let plain = Plain::of(name);
-    WORDS.iter().any(|word| memmem::find(plain.bytes(), word).is_some())
+    WORDS.iter().any(|word| has(plain.bytes(), word))
 }
 
 /// Words that a secret does not hold, but the name of one does.
 fn holds_word(value: &[u8]) -> bool {
     const WORDS: [&[u8]; 5] = [b"token", b"secret", b"passw", b"key", b"credential"];
     let lower = value.to_ascii_lowercase();
-    WORDS.iter().any(|word| memmem::find(&lower, word).is_some())
+    WORDS.iter().any(|word| has(&lower, word))
 }
 
 /// What stands in manuals where a secret is meant.
@@ -162,7 +165,7 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.get(..value.len().min(64)).unwrap_or_default().to_ascii_lowercase();
     let trimmed = lower.trim_ascii();
     PLACEHOLDERS.iter().any(|word| trimmed == word.as_bytes())
-        || PLACEHOLDER_PARTS.iter().any(|part| memmem::find(trimmed, part.as_bytes()).is_some())
+        || PLACEHOLDER_PARTS.iter().any(|part| has(trimmed, part.as_bytes()))
         || value.iter().all(|byte| Some(byte) == value.first())
 }
 
@@ -182,7 +185,7 @@ pub(crate) fn is_reference(value: &[u8]) -> bool {
         [b'%', rest @ ..] => rest.len() < 3,
         _ => {
             REFERENCES.iter().any(|source| value.starts_with(source.as_bytes()))
-                || [&b"${"[..], b"{{", b"$("].iter().any(|open| memmem::find(value, open).is_some())
+                || [&b"${"[..], b"{{", b"$("].iter().any(|open| has(value, open))
         }
     }
 }
@@ -191,9 +194,7 @@ pub(crate) fn is_reference(value: &[u8]) -> bool {
 pub(crate) fn is_mark(value: &[u8]) -> bool {
     let Some(rest) = value.strip_prefix(b"[") else { return false };
     let near = rest.get(..rest.len().min(48)).unwrap_or_default();
-    near.starts_with(b"REDACTED")
-        || near.starts_with(b"EMAIL_REDACTED]")
-        || memmem::find(near, b" REDACTED]").is_some()
+    near.starts_with(b"REDACTED") || near.starts_with(b"EMAIL_REDACTED]") || has(near, b" REDACTED]")
 }
 
 /// Whether a value looks as if nobody had thought it up. `sure` says that the name leaves no doubt: then hexadecimal
