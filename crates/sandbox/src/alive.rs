@@ -1,44 +1,83 @@
 //! Whether anything of a contained command is alive.
 //!
-//! The supervisor holds a shared lock on each file of [`Plan::alive`]. The process that stays with background jobs has the same
-//! descriptor, so the lock ends with the last of them. No contained process has it: none could give it up.
+//! All commands share one file, and each place that a command counts for is one byte of it ([`Alive`]). The supervisor holds shared locks on
+//! these bytes. The process that stays with background jobs has the same descriptor, so the locks end with the last of them. No
+//! contained process has it: none could give it up.
 
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use crate::sys;
 
-use crate::plan::Plan;
-
-/// Locks the files of a plan, until the last copy of what comes back is closed.
-pub(crate) fn lock(plan: &Plan) -> io::Result<Vec<OwnedFd>> {
-    let locked = |path: &Path| {
-        if let Some(directory) = path.parent() {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        }
-        let file = fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
-        // Whoever asks holds it for a moment.
-        flock(&file, FlockOperation::LockShared)?;
-        Ok(file.into())
-    };
-    plan.alive.iter().map(|path| locked(path)).collect()
+/// What is locked while anything of a command is alive. The file is made where it is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alive {
+    /// The file, out of reach of every contained command.
+    pub file: PathBuf,
+    /// The bytes of it that stand for the command, below 2⁶³. None of them is ever written.
+    pub marks: Vec<u64>,
 }
 
-/// Whether a command is alive that was run by a plan with this file in [`Plan::alive`]. A file that cannot be looked at says yes.
-pub fn is_alive(file: &Path) -> bool {
-    /// Two who ask at the same time stand in each other's way for a moment.
-    const LOOKS: usize = 3;
-    let file = match fs::File::open(file) {
-        Ok(file) => file,
+impl Alive {
+    /// Locks the bytes, until the last copy of what comes back is closed.
+    pub(crate) fn lock(&self) -> io::Result<OwnedFd> {
+        let open = || {
+            let mut options = fs::OpenOptions::new();
+            options.create(true).truncate(false).read(true).write(true).mode(0o600).open(&self.file)
+        };
+        let file = match open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let directory = self.file.parent().unwrap_or(Path::new("/"));
+                fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+                open()?
+            }
+            opened => opened?,
+        };
+        let file = file.into();
+        for mark in &self.marks {
+            sys::lock_byte(&file, *mark)?;
+        }
+        Ok(file)
+    }
+}
+
+/// Whether a command is alive that was run by a plan with this file and one of these marks in [`Alive`]. A file that cannot be looked at
+/// says yes.
+pub fn is_alive(file: &Path, marks: &[u64]) -> bool {
+    let file: OwnedFd = match fs::File::open(file) {
+        Ok(file) => file.into(),
         Err(error) => return !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
     };
-    (0..LOOKS).all(|look| {
-        if look > 0 {
-            std::thread::yield_now();
-        }
-        flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
-    })
+    marks.iter().any(|mark| sys::is_byte_locked(&file, *mark).unwrap_or(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_seen_by_others_as_long_as_anybody_has_the_descriptor() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("new/alive");
+        assert!(!is_alive(&file, &[1, 2]));
+        let held = Alive { file: file.clone(), marks: vec![1, 1 << 61] }.lock().unwrap();
+        let second = Alive { file: file.clone(), marks: vec![1] }.lock().unwrap();
+        assert!(
+            is_alive(&file, &[0, 1])
+                && is_alive(&file, &[1 << 61])
+                && !is_alive(&file, &[0, 2, (1 << 61) + 1])
+        );
+        let copy = held.try_clone().unwrap();
+        drop(held);
+        assert!(is_alive(&file, &[1 << 61]));
+        drop(copy);
+        assert!(!is_alive(&file, &[1 << 61]) && is_alive(&file, &[1]));
+        drop(second);
+        assert!(!is_alive(&file, &[1]));
+        // What cannot be asked says yes: here a directory where the file should be, locked by nobody, whose marks are out of range.
+        assert!(is_alive(&file, &[u64::MAX]));
+    }
 }

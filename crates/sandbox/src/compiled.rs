@@ -5,9 +5,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
-use std::path::{Component, Path};
+use std::path::Path;
 
-use crate::path::clean;
+use crate::path::{clean, is_below, is_clean, parts};
 use crate::plan::{Grant, Plan, Rights};
 
 /// A plan whose paths are clean, and whose grants are sorted and named once each. What needs to know rights takes this, so that
@@ -70,10 +70,11 @@ struct Covering {
 
 impl CompiledPlan {
     pub(crate) fn of(mut plan: Plan) -> CompiledPlan {
-        let mut grants: Vec<Grant> = std::mem::take(&mut plan.grants)
-            .into_iter()
-            .map(|grant| Grant::new(clean(&grant.path), grant.rights))
-            .collect();
+        let mut grants: Vec<Grant> = std::mem::take(&mut plan.grants);
+        let unclean = grants.iter_mut().map(|grant| &mut grant.path).filter(|path| !is_clean(path));
+        for path in unclean.chain(&mut plan.caches).chain(&mut plan.kept).chain([&mut plan.private]) {
+            *path = clean(path);
+        }
         // Stable: of two grants for one path the later one counts, so it takes the place of the earlier one.
         // As bytes, which is quick: the paths are clean, so what is the same has the same bytes.
         grants.sort_by(|one, other| one.path.as_os_str().cmp(other.path.as_os_str()));
@@ -84,33 +85,29 @@ impl CompiledPlan {
             }
             is_same
         });
-        plan.grants = grants;
-        for cache in &mut plan.caches {
-            *cache = clean(cache);
-        }
-        for kept in &mut plan.kept {
-            *kept = clean(kept);
-        }
-        plan.private = clean(&plan.private);
         // A pin may lie behind a link, so its `..` is kept: only the file system knows where that leads.
         for pinned in &mut plan.pinned {
             *pinned = pinned.components().collect();
         }
         let mut root = Node::default();
-        for grant in &plan.grants {
-            insert(&mut root, &grant.path, grant.rights);
-        }
+        // What a path lies in comes before it. Most of what is closed lies in nothing that is open, and need not be thought of again.
+        grants.retain(|grant| {
+            let is_needed = grant.rights != Rights::None
+                || covering(&root, &grant.path).is_some()
+                || is_of_kernel(&grant.path);
+            if is_needed {
+                insert(&mut root, &grant.path, grant.rights);
+            }
+            is_needed
+        });
+        plan.grants = grants;
         CompiledPlan { plan, root }
     }
 
     /// The place of a path in the tree, where a grant names it or something below it.
     pub(crate) fn node_at(&self, path: &Path) -> Option<&Node> {
-        path.components().try_fold(&self.root, |node, part| match part {
-            Component::Normal(name) => node.below(name),
-            // Where that leads is not known here.
-            Component::ParentDir => None,
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => Some(node),
-        })
+        // Where `..` leads is not known here, and nothing has that name.
+        parts(path).try_fold(&self.root, Node::below)
     }
 
     /// The rights at a path: those of the grant that names the most of it.
@@ -143,35 +140,34 @@ impl CompiledPlan {
     }
 
     fn covering(&self, path: &Path) -> Option<Covering> {
-        let resolved;
-        let path = if path.components().any(|part| part == Component::ParentDir) {
-            resolved = clean(path);
-            &resolved
-        } else {
-            path
-        };
-        let covering = |node: &Node, is_root| node.named.map(|rights| Covering { rights, is_root });
-        let mut node = &self.root;
-        let mut nearest = covering(node, true);
-        for name in names(path) {
-            let Some(below) = node.below(name) else { break };
-            node = below;
-            nearest = covering(node, false).or(nearest);
+        if parts(path).any(|part| part == "..") {
+            return covering(&self.root, &clean(path));
         }
-        nearest
+        covering(&self.root, path)
     }
 }
 
-fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
-    path.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(name),
-        _ => None,
-    })
+/// The grant in a tree that names the most of a path without `..`.
+fn covering(root: &Node, path: &Path) -> Option<Covering> {
+    let covering = |node: &Node, is_root| node.named.map(|rights| Covering { rights, is_root });
+    let mut node = root;
+    let mut nearest = covering(node, true);
+    for name in parts(path) {
+        let Some(below) = node.below(name) else { break };
+        node = below;
+        nearest = covering(node, false).or(nearest);
+    }
+    nearest
+}
+
+/// Whether a view has places there without a grant.
+pub(crate) fn is_of_kernel(path: &Path) -> bool {
+    ["/dev", "/proc"].iter().any(|own| is_below(path, Path::new(own)))
 }
 
 fn insert(root: &mut Node, path: &Path, rights: Rights) {
     let mut node = root;
-    for name in names(path) {
+    for name in parts(path) {
         node.closes_below |= rights == Rights::None;
         let at = node.below.binary_search_by(|node| node.name.as_os_str().cmp(name));
         let at = at.unwrap_or_else(|at| {

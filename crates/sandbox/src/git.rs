@@ -30,7 +30,7 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,8 @@ use rustix::fs::{FileType, FlockOperation, flock};
 
 use crate::compiled::CompiledPlan;
 use crate::path::{
-    canonical, kind_at, kinds_in, names_in, open_directory, open_whole_directory, read_file, remove_tree,
+    canonical, kind_at, kinds_in, make_own, names_in, open_directory, open_or_make, open_whole_directory,
+    read_file, remove_tree,
 };
 use crate::pins::{Disturbed, Repair, move_away};
 use crate::plan::{Level, Plan, Repository, Rights};
@@ -195,11 +196,6 @@ fn pinned(plan: &Plan, repository: &Repository) -> Result<Vec<PathBuf>, Error> {
     Ok(pinned)
 }
 
-/// Makes a directory of ours.
-fn make(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
 /// A linked worktree is what its plan says: a part of the repository, which names it.
 fn is_linked(plan: &CompiledPlan, repository: &Repository, level: Level, own: &OwnedFd) -> Result<(), Error> {
     if repository.own.parent() != Some(&repository.common.join("worktrees")) {
@@ -261,7 +257,13 @@ pub(crate) struct Run<'p> {
     /// Locked while anything of the run is alive: by us, and by the init process that stays with background jobs.
     pub(crate) lock: OwnedFd,
     /// The worktree's own directory, locked so that supervisors of other worktrees know that a command runs in it.
-    _in_use: OwnedFd,
+    own: OwnedFd,
+    /// The directory that all worktrees share.
+    common: OwnedFd,
+    /// How its objects are named, or why nothing can be committed.
+    format: Result<Format, String>,
+    /// The directories of runs.
+    runs: OwnedFd,
     seen: Seen,
     /// What earlier runs had left.
     earlier: Taken,
@@ -296,6 +298,11 @@ fn is_left(run: &Path) -> bool {
     }
 }
 
+/// Whether there is anything in a directory of ours.
+fn has_entries(path: &Path) -> bool {
+    directory(path).is_ok_and(|directory| !names_in(directory, 1).is_ok_and(|names| names.is_empty()))
+}
+
 /// Only one supervisor of a plan at a time looks at what runs have left.
 fn exclusive(state: &Path) -> io::Result<fs::File> {
     let file = fs::File::options().create(true).truncate(false).write(true).open(state.join("lock"))?;
@@ -317,9 +324,9 @@ impl<'p> Run<'p> {
             is_linked(plan, repository, level, &own)?;
         }
         let state = plan.private.join("git");
-        make(&state.join("runs"))?;
+        let runs = open_or_make(&state.join("runs"))?;
         let lock = exclusive(&state)?;
-        let handle = directory(&repository.common)?;
+        let common = directory(&repository.common)?;
         let mut run = Run {
             plan,
             repository: repository.clone(),
@@ -327,26 +334,29 @@ impl<'p> Run<'p> {
             directory: state.join("runs/none"),
             state,
             lock: lock.into(),
-            _in_use: own,
+            own,
+            format: format_of(&common).map_err(|error| error.to_string()),
+            common,
+            runs,
             seen: Seen::default(),
             earlier: Taken::default(),
         };
         if !repository.is_plain() {
             for part in [HEADS, LOGS] {
-                refs::make_directories(&handle, Path::new(part))?;
+                refs::make_directories(&run.common, Path::new(part))?;
             }
         }
         run.earlier = run.left_behind()?;
         match (repository.is_plain(), level) {
             // What it writes there cannot be told from what was there. What must not change is pinned.
             (true, Level::Landlock) => {}
-            (true, Level::Full) => match clone::only_read(&handle) {
+            (true, Level::Full) => match clone::only_read(&run.common, &run.format) {
                 None => run.make_layer()?,
                 Some(why) => run.earlier.refuse(".git", why),
             },
             (false, Level::Landlock) => {
                 run.seen = run.look()?;
-                run.make_directories(&handle)?;
+                run.make_directories()?;
             }
             (false, Level::Full) => {
                 run.seen = run.look()?;
@@ -358,7 +368,7 @@ impl<'p> Run<'p> {
                 }
             }
         }
-        if !run.directory.is_dir() {
+        if level == Level::Landlock || !run.directory.is_dir() {
             // Nothing but objects is private, and those are shared by all runs.
             run.lock = directory(&run.state)?;
         }
@@ -366,13 +376,12 @@ impl<'p> Run<'p> {
     }
 
     /// Level `landlock`: what the command writes beside its worktree.
-    fn make_directories(&self, common: &OwnedFd) -> Result<(), Error> {
-        make(&self.objects())?;
+    fn make_directories(&self) -> Result<(), Error> {
+        open_or_make(&self.objects())?;
         self.write_launcher()?;
-        for part in self.writable_parts() {
-            let below = part.strip_prefix(&self.repository.common).unwrap_or(&part);
-            if part.starts_with(&self.repository.common) && part != self.repository.own {
-                refs::make_directories(common, below)?;
+        if self.seen.below != Path::new("") {
+            for part in [HEADS, LOGS] {
+                refs::make_directories(&self.common, &Path::new(part).join(&self.seen.below))?;
             }
         }
         Ok(())
@@ -436,11 +445,11 @@ impl<'p> Run<'p> {
             .replace("@OWN@", &quoted(&self.repository.own))
             .replace("@OBJECTS@", &quoted(&self.objects()))
             .replace("@SHARED@", &quoted(Path::new(&format!("\"{listed}\""))));
-        make(&directory)?;
         let path = directory.join("git");
         if fs::read(&path).is_ok_and(|before| before == text.as_bytes()) {
             return Ok(());
         }
+        make_own(&directory)?;
         let new = directory.join(".git.new");
         fs::write(&new, text)?;
         fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
@@ -450,14 +459,13 @@ impl<'p> Run<'p> {
     /// Takes over what runs have left whose supervisor was killed, or whose background jobs have ended since.
     fn left_behind(&mut self) -> io::Result<Taken> {
         let mut taken = Taken::default();
-        if self.objects().is_dir() {
+        if has_entries(&self.objects()) {
             let level = std::mem::replace(&mut self.level, Level::Landlock);
             taken.add(self.take_objects());
             self.level = level;
         }
         let runs = self.state.join("runs");
-        let handle = directory(&runs)?;
-        for name in names_in(&handle, usize::MAX)? {
+        for name in names_in(&self.runs, usize::MAX)? {
             let path = runs.join(&name);
             if room::is_spare(&name) || !is_left(&path) {
                 continue;
@@ -468,7 +476,7 @@ impl<'p> Run<'p> {
                 taken.add(self.take_over());
                 (self.directory, self.seen, self.level) = (directory, seen, level);
             }
-            if let Err(error) = remove_tree(&handle, &name) {
+            if let Err(error) = remove_tree(&self.runs, &name) {
                 taken
                     .refuse("layers", format!("the layers of an earlier command cannot be removed: {error}"));
             }
@@ -541,22 +549,24 @@ impl<'p> Run<'p> {
             Level::Full => Layer::of(&self.directory, common).upper.join("objects"),
             Level::Landlock => self.objects(),
         };
-        let opened = directory(&from).and_then(|from| Ok((from, directory(common)?)));
-        let (from, handle) = match opened {
-            Ok(opened) => opened,
+        let from = match directory(&from) {
+            Ok(from) => from,
             Err(error) => {
                 taken.refuse("objects", error);
                 return taken;
             }
         };
-        let to = open_directory(&handle, Path::new("objects")).map_err(io::Error::from);
-        match to.and_then(|to| Ok((to, format_of(&handle)?))) {
+        // Most commands leave none.
+        if names_in(&from, 1).is_ok_and(|names| names.is_empty()) {
+            return taken;
+        }
+        let to = open_directory(&self.common, Path::new("objects")).map_err(|error| error.to_string());
+        match to.and_then(|to| Ok((to, self.format.clone()?))) {
             Ok((to, format)) => {
                 let git = Git::of(self.plan, common);
                 let clears = self.level == Level::Landlock;
                 objects::take_over(&from, &to, format, git.as_ref(), clears, &mut taken);
             }
-            Err(error) if names_in(&from, 1).is_ok_and(|names| names.is_empty()) => drop(error),
             Err(error) => taken.refuse("objects", error),
         }
         taken
@@ -565,20 +575,17 @@ impl<'p> Run<'p> {
     /// Takes away what is neither a file nor a directory where git outside would write through it: a link at
     /// `COMMIT_EDITMSG` would have the person's next commit overwrite the file that it names.
     fn sweep(&self, taken: &mut Taken) -> io::Result<()> {
-        let quarantine = self.plan.quarantine()?;
-        todo::check(&directory(&self.repository.own)?, taken)?;
+        todo::check(&self.own, taken)?;
         if self.repository.is_plain() {
-            return clone::sweep(&self.repository, &quarantine, taken);
+            return clone::sweep(&self.repository, self.plan, taken);
         }
-        let mut places = vec![self.repository.own.clone()];
+        let own = self.repository.own.strip_prefix(&self.repository.common).unwrap_or(&self.repository.own);
+        sweep_directory(&self.own, own, self.plan, &mut MOST_OWN.clone(), taken)?;
         if self.level == Level::Landlock {
-            places.push(self.repository.common.join(LOGS).join(&self.seen.below));
-        }
-        for place in places {
-            let Ok(handle) = directory(&place) else { continue };
-            let shown = place.strip_prefix(&self.repository.common).unwrap_or(&place);
-            let mut left = MOST_OWN;
-            sweep_directory(&handle, shown, &quarantine, &mut left, taken)?;
+            let logs = Path::new(LOGS).join(&self.seen.below);
+            if let Ok(handle) = open_directory(&self.common, &logs) {
+                sweep_directory(&handle, &logs, self.plan, &mut MOST_OWN.clone(), taken)?;
+            }
         }
         Ok(())
     }
@@ -587,7 +594,7 @@ impl<'p> Run<'p> {
 fn sweep_directory(
     directory: &OwnedFd,
     shown: &Path,
-    quarantine: &OwnedFd,
+    plan: &CompiledPlan,
     left: &mut usize,
     taken: &mut Taken,
 ) -> io::Result<()> {
@@ -601,12 +608,12 @@ fn sweep_directory(
                     return Err(io::Error::other(format!("{} is too deep", path.display())));
                 }
                 let below = open_directory(directory, Path::new(&name))?;
-                sweep_directory(&below, &path, quarantine, left, taken)?;
+                sweep_directory(&below, &path, plan, left, taken)?;
             }
             _ => {
                 taken
                     .refuse(&path.to_string_lossy(), "git outside would write through it; it was moved away");
-                move_away(directory, &name, quarantine)?;
+                move_away(directory, &name, &plan.quarantine()?)?;
             }
         }
     }

@@ -48,7 +48,7 @@ mod self_test;
 mod sys;
 mod view;
 
-pub use alive::is_alive;
+pub use alive::{Alive, is_alive};
 pub use git::{Moved, Refused, Taken};
 pub use kernel::{Kernel, Missing};
 pub use limits::Limit;
@@ -57,3 +57,4 @@ pub use pins::{Disturbed, Repair};
 pub use plan::{Grant, Level, Limits, Network, Plan, Repository, Rights};
 pub use run::{CONTAINED, Ended, Error, Outcome, run, run_observed};
 pub use self_test::{Leak, Untrusted, probe, self_test};
+pub use sys::outlive_file_limit;

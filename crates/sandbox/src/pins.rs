@@ -7,7 +7,7 @@
 
 mod guard;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, fstat, mkdirat, open, openat, readlinkat,
@@ -24,7 +24,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::compiled::CompiledPlan;
-use crate::path::{kind_at, names_in, open_directory, open_file, read_to_end, remove_tree};
+use crate::path::{
+    below_root, kind_at, names_in, open_directory, open_seen, parts, read_to_end, remove_tree,
+};
 use crate::plan::{Grant, Level, Rights};
 
 pub(crate) use guard::{Guard, Patience};
@@ -179,26 +181,30 @@ impl Pin {
 struct Directories {
     root: OwnedFd,
     /// By their names as text, which are quicker to compare than paths.
-    opened: HashMap<OsString, rustix::io::Result<OwnedFd>>,
+    opened: BTreeMap<OsString, rustix::io::Result<OwnedFd>>,
+    /// Which directories they are, where somebody has asked.
+    identities: BTreeMap<OsString, (u64, u64)>,
 }
 
 impl Directories {
     fn new() -> io::Result<Directories> {
         // Who is contained already may pass through the root and not read it.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Directories { root: open("/", flags, Mode::empty())?, opened: HashMap::new() })
+        Ok(Directories {
+            root: open("/", flags, Mode::empty())?,
+            opened: BTreeMap::new(),
+            identities: BTreeMap::new(),
+        })
     }
 
     /// The directory that a path lies in, where no link is on the way.
     fn above(&mut self, path: &Path) -> Result<&OwnedFd, Errno> {
         let above = path.parent().unwrap_or(Path::new("/"));
         if !self.opened.contains_key(above.as_os_str()) {
-            let relative = above.strip_prefix("/").unwrap_or(above);
-            let relative = if relative == Path::new("") { Path::new(".") } else { relative };
             if self.opened.len() == MOST_OPEN {
-                self.opened.clear();
+                self.forget();
             }
-            self.opened.insert(above.as_os_str().to_owned(), open_directory(&self.root, relative));
+            self.opened.insert(above.as_os_str().to_owned(), open_directory(&self.root, below_root(above)));
         }
         match self.opened.get(above.as_os_str()) {
             Some(Ok(directory)) => Ok(directory),
@@ -207,9 +213,19 @@ impl Directories {
         }
     }
 
+    fn forget(&mut self) {
+        self.opened.clear();
+        self.identities.clear();
+    }
+
     /// Which directory a path is in.
     fn identity_above(&mut self, path: &Path) -> Option<(u64, u64)> {
+        let name = path.parent().unwrap_or(Path::new("/")).as_os_str();
+        if let Some(known) = self.identities.get(name) {
+            return Some(*known);
+        }
         let stat = fstat(self.above(path).ok()?).ok()?;
+        self.identities.insert(name.to_owned(), (stat.st_dev, stat.st_ino));
         Some((stat.st_dev, stat.st_ino))
     }
 
@@ -226,18 +242,19 @@ impl Directories {
         }
     }
 
-    /// Whether a path is as it is named: no link on the way, and none at its end.
-    fn is_plain(&mut self, path: &Path) -> bool {
-        let is_named = path.components().all(|part| part != Component::ParentDir);
-        let Some(name) = path.file_name().filter(|_| is_named) else { return false };
+    /// What is at a path that is as it is named: no link on the way, and none at its end. `None` where it is not, or cannot be looked at.
+    fn plain_state_at(&mut self, path: &Path) -> Option<State> {
+        let is_named = parts(path).all(|part| part != "..");
+        let name = path.file_name().filter(|_| is_named)?;
         match self.above(path) {
-            Ok(above) => match kind_at(above, Path::new(name)) {
-                Ok(kind) => kind != Some(FileType::Symlink),
-                Err(_) => false,
-            },
+            Ok(above) => {
+                let (mut entries, mut kept) = (MOST_ENTRIES, MOST_KEPT);
+                let state = read_state(above, name, 0, &mut entries, &mut kept).ok()?;
+                (!matches!(state, State::Link(_))).then_some(state)
+            }
             // A link on the way would have been another error, and it would have come first.
-            Err(Errno::NOENT) => true,
-            Err(_) => false,
+            Err(Errno::NOENT | Errno::NOTDIR) => Some(State::Nothing),
+            Err(_) => None,
         }
     }
 }
@@ -247,10 +264,17 @@ impl Pins {
     pub(crate) fn look(plan: &CompiledPlan, level: Level) -> io::Result<Pins> {
         let mut directories = Directories::new()?;
         let mut pins: Vec<Pin> = Vec::new();
-        let mut known: HashSet<OsString> = HashSet::new();
+        let mut known: BTreeSet<OsString> = BTreeSet::new();
         let kept = kept(plan, level)?;
         for path in plan.pinned.iter().chain(&kept) {
-            let path = if directories.is_plain(path) { Ok(path.clone()) } else { resolve(path, plan) };
+            if known.contains(path.as_os_str()) {
+                continue;
+            }
+            let found = directories.plain_state_at(path);
+            let path = match &found {
+                Some(_) => Ok(path.clone()),
+                None => resolve(path, plan),
+            };
             let path = match path {
                 Ok(path) => path,
                 // What we cannot reach, the command cannot reach either: it has less rights, and the same user.
@@ -258,7 +282,9 @@ impl Pins {
                 Err(error) => return Err(error),
             };
             if known.insert(path.as_os_str().to_owned()) {
-                let (before, above) = (directories.state_at(&path), directories.identity_above(&path));
+                let before = found.unwrap_or_else(|| directories.state_at(&path));
+                // Asked for at level `full` alone.
+                let above = if level == Level::Full { directories.identity_above(&path) } else { None };
                 if !before.is_known() && level == Level::Landlock && kept.contains(&path) {
                     let told = format!(
                         "level landlock cannot keep {} from being written, and it is too large to be put back; that needs level full",
@@ -298,7 +324,7 @@ impl Pins {
                 continue;
             }
             // What is put back may be a directory that others lie in.
-            directories.opened.clear();
+            directories.forget();
             let outcome = match (&pin.before, put_back(&pin.path, &pin.before, plan)) {
                 (State::Unknown, _) => Repair::Unknown,
                 (_, Err(error)) => Repair::Failed(error.to_string()),
@@ -379,11 +405,7 @@ fn resolve(path: &Path, plan: &CompiledPlan) -> io::Result<PathBuf> {
 }
 
 fn names(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
-    path.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        _ => None,
-    })
+    parts(path).map(OsStr::to_owned)
 }
 
 fn read_state(
@@ -404,17 +426,14 @@ fn read_state(
     *entries -= 1;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {
-            let file = open_file(above, Path::new(name))?;
-            let stat = fstat(&file)?;
-            // The type of this number differs between machines.
-            let file_names = file.metadata()?.nlink();
+            let (file, found) = open_seen(above, Path::new(name))?;
             let Some(content) = read_to_end(&file, LARGEST_KEPT.min(*kept))? else {
                 return Ok(State::Unknown);
             };
             *kept = kept.saturating_sub(u64::try_from(content.len()).unwrap_or(u64::MAX));
             Ok(State::File {
-                identity: (stat.st_dev, stat.st_ino, file_names),
-                mode: stat.st_mode & 0o7777,
+                identity: (found.dev(), found.ino(), found.nlink()),
+                mode: found.mode() & 0o7777,
                 content,
             })
         }

@@ -1,14 +1,14 @@
 //! What a contained command may do: data, made before it runs.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::alive::Alive;
 use crate::compiled::CompiledPlan;
+use crate::path::open_or_make;
 
 /// What may be done in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,8 +117,8 @@ pub struct Plan {
     pub cache_variables: Vec<OsString>,
     /// A directory that is ours: temporary files and private layers lie in it. No grant may open it.
     pub private: PathBuf,
-    /// Files that stay locked while anything of the command is alive. They are made where they are missing; see [`is_alive`](crate::is_alive).
-    pub alive: Vec<PathBuf>,
+    /// What stays locked while anything of the command is alive; see [`is_alive`](crate::is_alive).
+    pub alive: Option<Alive>,
     /// The repository of the worktree.
     pub repository: Option<Repository>,
     /// What may be reached over the network.
@@ -142,7 +142,7 @@ impl Plan {
             caches: Vec::new(),
             cache_variables: Vec::new(),
             private: private.into(),
-            alive: Vec::new(),
+            alive: None,
             repository: None,
             network: Network::None,
             limits: Limits::default(),
@@ -167,8 +167,6 @@ impl Plan {
 
     /// Where what a command should not have left is moved to.
     pub(crate) fn quarantine(&self) -> io::Result<OwnedFd> {
-        let path = self.private.join("quarantine");
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
-        Ok(fs::File::open(path)?.into())
+        open_or_make(&self.private.join("quarantine"))
     }
 }

@@ -14,7 +14,6 @@ use std::fmt;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -28,7 +27,7 @@ use rustix::process::{
 };
 use rustix::thread::set_no_new_privs;
 
-use crate::alive;
+use crate::alive::Alive;
 use crate::compiled::CompiledPlan;
 use crate::filter;
 use crate::git::{self, Taken};
@@ -36,13 +35,14 @@ use crate::keeper::{NOT_ALONE, stay};
 use crate::kernel::Kernel;
 use crate::limits::{self, Limit, Meter};
 use crate::observe::{self, Observer};
+use crate::path::{is_below, make_own};
 use crate::pins::{self, Disturbed, Guard, Patience, Pins};
 use crate::plan::{Grant, Level, Network, Plan, Rights};
 use crate::privileges::{drop_capabilities, map_ids};
 use crate::processes::end_children;
 use crate::rules::Rules;
 use crate::sys::{self, Fork, Signals};
-use crate::view;
+use crate::view::{self, Caches, Entered};
 
 /// How a contained command has ended.
 #[derive(Debug)]
@@ -199,13 +199,14 @@ fn run_with(
         return Err(Error::Plan(format!("{} is not an absolute path", grant.path.display())));
     }
     let plan = &CompiledPlan::of(plan);
-    prepare(plan, level)?;
-    let alive = alive::lock(plan)?;
+    let caches = prepare(plan, level)?;
+    let alive = plan.alive.as_ref().map(Alive::lock).transpose()?;
     let mut pins = Pins::look(plan, level)?;
     let guard = RefCell::new(pins.guard.take());
     let repository = plan.repository.as_ref();
     let repository = repository.map(|repository| git::Run::start(plan, repository, level)).transpose()?;
-    let kept = Kept { repository: repository.as_ref(), alive: &alive, guard: &guard };
+    let kept =
+        Kept { repository: repository.as_ref(), alive: alive.as_ref(), guard: &guard, caches: &caches };
     let (ended, is_over) = supervise(plan, level, kernel, command, &kept, observer);
     // Also where the command could not be started: what earlier ones have left is taken over anyway.
     let moved = guard.take().map(Guard::moved).unwrap_or_default();
@@ -219,9 +220,11 @@ fn run_with(
 struct Kept<'k> {
     repository: Option<&'k git::Run<'k>>,
     /// Locks that stay while anything of the command is alive.
-    alive: &'k [OwnedFd],
+    alive: Option<&'k OwnedFd>,
     /// What looks after names that must not appear.
     guard: &'k RefCell<Option<Guard>>,
+    /// What lies over caches at level `full`.
+    caches: &'k Caches,
 }
 
 /// Runs the command and waits for its end. Also says whether every process of it is gone.
@@ -309,7 +312,7 @@ fn refuse_directories() -> Result<(), Error> {
 }
 
 /// Makes what the plan has of its own. Done outside, where our directories can be written.
-fn prepare(plan: &CompiledPlan, level: Level) -> Result<(), Error> {
+fn prepare(plan: &CompiledPlan, level: Level) -> Result<Caches, Error> {
     if plan.rights_at(&plan.private) == Rights::Write {
         let told = format!("{} is ours, and may not lie in a writable place", plan.private.display());
         return Err(Error::Plan(told));
@@ -327,12 +330,11 @@ fn prepare(plan: &CompiledPlan, level: Level) -> Result<(), Error> {
     }
     let own_caches = plan.own_caches().filter(|_| level == Level::Landlock);
     for own in [plan.temporary()].into_iter().chain(own_caches) {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(own)?;
+        if !fs::symlink_metadata(&own).is_ok_and(|found| found.is_dir()) {
+            make_own(&own)?;
+        }
     }
-    if level == Level::Full {
-        view::prepare_caches(plan)?;
-    }
-    Ok(())
+    Ok(if level == Level::Full { Caches::prepare(plan)? } else { Caches::default() })
 }
 
 struct Launch<'l> {
@@ -385,22 +387,26 @@ impl Launch<'_> {
 
     /// Pid 1 of a view of its own.
     fn init(&self, tell: &OwnedFd, orders: &OwnedFd) -> Gone {
-        let made = (|| {
+        let made = (|| -> Result<Pid, Gone> {
             step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the supervisor")?;
             step(map_ids(self.ids), "naming the user")?;
             if self.plan.network == Network::None {
                 step(sys::start_loopback(), "starting the loopback")?;
             }
             let run = self.kept.repository.map(|repository| repository.directory.as_path());
-            let new_caches = view::enter(self.plan, run, self.sockets)
-                .map_err(|failed| Failed(format!("{}: {}", failed.step, failed.error)))?;
+            let entered = view::enter(self.plan, run, self.sockets, self.kept.caches).map_err(|failed| {
+                if failed.is_kernels {
+                    return Gone::NoNamespaces(failed.error);
+                }
+                Gone::Setup(Failed(format!("{}: {}", failed.step, failed.error)))
+            })?;
             step(chdir(&self.plan.directory), "entering the directory")?;
             // Before the command's process is made, which then has none either.
             step(drop_capabilities(), "dropping capabilities")?;
-            step(self.fork_command(&new_caches, tell), "starting the command's process")
+            Ok(step(self.fork_command(Some(&entered), tell), "starting the command's process")?)
         })();
         match made {
-            Err(failed) => Gone::Setup(failed),
+            Err(gone) => gone,
             Ok(command) => {
                 stay(command, self.signals, orders, tell, &self.held(), self.kept.guard.take());
                 sys::exit_at_once(0)
@@ -413,7 +419,7 @@ impl Launch<'_> {
         let made = (|| {
             let own = Some(rustix::process::getpid());
             step(rustix::process::set_child_subreaper(own), "keeping background jobs")?;
-            let command = step(self.fork_command(&[], tell), "starting the command's process")?;
+            let command = step(self.fork_command(None, tell), "starting the command's process")?;
             // Hosts end the process group of a call. A job that has left the group stays, so this process must.
             step(rustix::process::setsid(), "leaving the group")?;
             step(drop_capabilities(), "dropping capabilities")?;
@@ -433,19 +439,19 @@ impl Launch<'_> {
         self.kept.repository.map(|repository| &repository.lock).into_iter().chain(self.kept.alive).collect()
     }
 
-    fn fork_command(&self, new_caches: &[PathBuf], tell: &OwnedFd) -> io::Result<Pid> {
+    fn fork_command(&self, view: Option<&Entered>, tell: &OwnedFd) -> io::Result<Pid> {
         if self.link.is_none() {
-            return sys::fork_to_become(&mut || tell_and_end(&self.command_process(new_caches), tell));
+            return sys::fork_to_become(&mut || tell_and_end(&self.command_process(view), tell));
         }
         // Who is looked at waits for the supervisor at its next call. Init must not wait with it, or nobody could end them.
         match sys::fork(0)? {
-            Fork::Child => tell_and_end(&self.command_process(new_caches), tell),
+            Fork::Child => tell_and_end(&self.command_process(view), tell),
             Fork::Parent(command) => Ok(command),
         }
     }
 
     /// Becomes the command, with nothing but what the plan gives.
-    fn command_process(&self, new_caches: &[PathBuf]) -> Gone {
+    fn command_process(&self, view: Option<&Entered>) -> Gone {
         let made = (|| {
             let root = step(open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()), "opening the root")?;
             step(limits::set(&self.plan.limits), "setting limits")?;
@@ -458,9 +464,9 @@ impl Launch<'_> {
             }
             step(sys::keep_streams_only(), "closing descriptors")?;
             let rules = step(Rules::new(self.kernel), "making rules")?;
-            let rules = match self.level {
-                Level::Landlock => self.rules_of_landlock(rules, root.as_fd()),
-                Level::Full => self.rules_of_view(rules, root.as_fd(), new_caches),
+            let rules = match view {
+                None => self.rules_of_landlock(rules, root.as_fd()),
+                Some(view) => self.rules_of_view(rules, root.as_fd(), view),
             };
             step(step(rules, "granting places")?.restrict_self(), "restricting")?;
             if self.kernel.landlock < 3 {
@@ -474,7 +480,7 @@ impl Launch<'_> {
             return Gone::Setup(failed);
         }
         self.signals.release();
-        Gone::Start(sys::become_program(self.command, &self.environment()))
+        Gone::Start(sys::become_program(self.command, &self.environment(view)))
     }
 
     fn filter(&self) -> &'static filter::Program {
@@ -512,7 +518,7 @@ impl Launch<'_> {
         &self,
         mut rules: Rules,
         root: std::os::fd::BorrowedFd<'_>,
-        new_caches: &[PathBuf],
+        view: &Entered,
     ) -> io::Result<Rules> {
         let plan = self.plan;
         let (reads, writes) = (rules.reads(), rules.writes());
@@ -520,9 +526,12 @@ impl Launch<'_> {
         let own = ["/tmp", "/var/tmp", "/dev/shm", view::NEW_CACHES].map(PathBuf::from);
         let granted = plan.grants.iter().filter(|grant| grant.rights == Rights::Write);
         let written = granted.map(|grant| &grant.path).chain(&plan.caches).chain(&own);
+        // Where it lies in another place that is written, that is enough.
+        let temporary = Some(&view.temporary).filter(|named| own.iter().all(|own| !named.starts_with(own)));
+        let written = written.chain(temporary);
         let repository = plan.repository.iter().map(|repository| &repository.common);
         // Earlier commands may have made links in a new cache, which are not for us to follow.
-        let is_in_new_cache = |path: &Path| new_caches.iter().any(|cache| path.starts_with(cache));
+        let is_in_new_cache = |path: &Path| view.new_caches.iter().any(|cache| is_below(path, cache));
         for path in written.chain(repository).filter(|path| !is_in_new_cache(path)) {
             if let Some(place) = crate::path::find(root, path, plan)? {
                 rules = rules.allow(&place.handle, place.is_directory, writes)?;
@@ -533,11 +542,8 @@ impl Launch<'_> {
         rules.devices(root, plan)
     }
 
-    fn environment(&self) -> Vec<(OsString, OsString)> {
-        let temporary = match self.level {
-            Level::Full => PathBuf::from("/tmp"),
-            Level::Landlock => self.plan.temporary(),
-        };
+    fn environment(&self, view: Option<&Entered>) -> Vec<(OsString, OsString)> {
+        let temporary = view.map_or_else(|| self.plan.temporary(), |view| view.temporary.clone());
         let mut set: Vec<(OsString, OsString)> =
             vec![("TMPDIR".into(), temporary.into()), (CONTAINED.into(), self.level.word().into())];
         if let (Level::Landlock, Some(repository)) = (self.level, self.kept.repository) {
@@ -564,7 +570,15 @@ impl Launch<'_> {
 /// Why a child did not become the command.
 enum Gone {
     Setup(Failed),
+    /// The kernel has made namespaces, and does not let them be used.
+    NoNamespaces(io::Error),
     Start(io::Error),
+}
+
+impl From<Failed> for Gone {
+    fn from(failed: Failed) -> Gone {
+        Gone::Setup(failed)
+    }
 }
 
 /// Ends a child that did not become the command. It must not return into the program that it is a copy of, nor do what that does
@@ -572,6 +586,7 @@ enum Gone {
 fn tell_and_end(gone: &Gone, tell: &OwnedFd) -> ! {
     let (mark, text) = match gone {
         Gone::Setup(Failed(text)) => (b'!', text.clone()),
+        Gone::NoNamespaces(error) => (b'-', error.raw_os_error().unwrap_or(libc::EPERM).to_string()),
         Gone::Start(error) => (b'?', error.raw_os_error().unwrap_or(libc::EIO).to_string()),
     };
     let _ = rustix::io::write(tell, &[&[mark], text.as_bytes(), b"\n"].concat());
@@ -673,10 +688,14 @@ impl Watched {
         let has_told = self.told.is_none() && matches!(self.text.first(), Some(b'c' | b's'));
         let is_left_behind = has_told && self.text.get(5) == Some(&NOT_ALONE);
         let is_ending = self.told.is_none() || self.level == Level::Full;
-        // The next command uses the layers of caches again, so the mounts of this one are to be gone.
+        // The next command uses the layers of caches again, so the mounts of this one are to be gone. Where there are none, a keeper that has told
+        // has nothing left to do.
+        let patience = match self.level {
+            Level::Landlock if has_told => WaitOptions::NOHANG,
+            Level::Landlock | Level::Full => WaitOptions::empty(),
+        };
         if is_ending && !is_left_behind && self.status.is_none() {
-            self.status =
-                waitpid(Some(self.child), WaitOptions::empty()).ok().flatten().map(|(_, status)| status);
+            self.status = waitpid(Some(self.child), patience).ok().flatten().map(|(_, status)| status);
         }
         !is_left_behind
     }
@@ -686,6 +705,10 @@ impl Watched {
         match self.told.as_mut().map(|told| told.read(&mut piece)) {
             Some(Ok(read)) if read > 0 => self.text.extend(piece.get(..read).unwrap_or_default()),
             _ => self.told = None,
+        }
+        // How the command ended is all that is ever said then.
+        if matches!(self.text.first(), Some(b'c' | b's')) && self.text.get(5).is_some() {
+            self.told = None;
         }
     }
 
@@ -712,11 +735,11 @@ impl Watched {
         // A line. What init says behind it, how the process ended that said it, is no news.
         let line = || self.text.get(1..).unwrap_or_default().split(|byte| *byte == b'\n').next();
         let text = || String::from_utf8_lossy(line().unwrap_or_default()).into_owned();
+        let error = || io::Error::from_raw_os_error(text().parse().unwrap_or(libc::EIO));
         match (self.text.first(), self.level) {
             (Some(b'!'), _) => Err(Error::Setup(text())),
-            (Some(b'?'), _) => {
-                Err(Error::Start(io::Error::from_raw_os_error(text().parse().unwrap_or(libc::EIO))))
-            }
+            (Some(b'-'), _) => Err(Error::NoNamespaces(error())),
+            (Some(b'?'), _) => Err(Error::Start(error())),
             (Some(_), _) => Ok(Ended::from_bytes(&self.text)),
             (None, _) if self.ended_by.is_some() => Ok(Some(Ended::Signal(libc::SIGKILL))),
             (None, Level::Landlock) => Err(Error::Setup("its keeper was ended".to_owned())),

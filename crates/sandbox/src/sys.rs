@@ -45,8 +45,8 @@ fn refuse_threads() -> io::Result<()> {
     Err(io::Error::other("a process with threads cannot be forked"))
 }
 
-/// How much a child of `fork_to_become` can put on its stack: as much as a thread of Rust.
-const STACK: usize = 2 << 20;
+/// How much a child of `fork_to_become` can put on its stack. Less than a huge page, all of which the kernel would have to clear.
+const STACK: usize = 1 << 20;
 
 /// Makes a child for `body`, which becomes another program or ends. This process waits until it has.
 ///
@@ -270,6 +270,33 @@ pub(crate) fn tell_of_new_names(directory: &OwnedFd) -> io::Result<()> {
     if is_set { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// A lock on one byte, for this opening of a file.
+fn byte_lock(kind: libc::c_int, byte: u64) -> io::Result<libc::flock> {
+    // SAFETY: all zeros is a valid value of this plain structure.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::c_short::try_from(kind).map_err(io::Error::other)?;
+    lock.l_whence = libc::c_short::try_from(libc::SEEK_SET).map_err(io::Error::other)?;
+    lock.l_start = libc::off_t::try_from(byte).map_err(io::Error::other)?;
+    lock.l_len = 1;
+    Ok(lock)
+}
+
+/// Shares a lock on one byte of a file with others who do, until the last copy of the descriptor is closed.
+pub(crate) fn lock_byte(file: &OwnedFd, byte: u64) -> io::Result<()> {
+    let lock = byte_lock(libc::F_RDLCK, byte)?;
+    // SAFETY: the request reads one such structure, which outlives the call.
+    let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLKW, &raw const lock) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether somebody else has a lock on one byte of a file. Takes none.
+pub(crate) fn is_byte_locked(file: &OwnedFd, byte: u64) -> io::Result<bool> {
+    let mut lock = byte_lock(libc::F_WRLCK, byte)?;
+    // SAFETY: the request reads one such structure and writes to it; it outlives the call.
+    let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
+    if done == 0 { Ok(i32::from(lock.l_type) != libc::F_UNLCK) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Signals as a descriptor: blocked, and read one by one.
 pub(crate) struct Signals {
     before: libc::sigset_t,
@@ -341,6 +368,13 @@ impl Drop for Signals {
             libc::sigprocmask(libc::SIG_SETMASK, &raw const after, std::ptr::null_mut());
         }
     }
+}
+
+/// A write past the largest size that a file may have becomes an error, instead of ending this process and those that it
+/// starts.
+pub fn outlive_file_limit() {
+    // SAFETY: ignoring a signal installs no handler of ours and touches no memory.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 /// Ends this process by a signal, whatever was to become of it here. Comes back where the signal ends nobody.

@@ -5,16 +5,19 @@
 //! end the old root is gone, so there is no name left for what was not granted: it cannot be opened, and it cannot be
 //! looked at, watched or connected to either.
 
-use std::cell::RefCell;
+mod layers;
+mod repository;
+
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::ffi::{CStr, OsStr};
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, mkdirat, open, openat, openat2, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, open, openat, openat2, symlinkat, unlinkat};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
@@ -22,13 +25,15 @@ use rustix::mount::{
     mount, mount_change, move_mount, open_tree, unmount,
 };
 use rustix::process::{chdir, pivot_root};
-use sha2::{Digest, Sha256};
 
-use crate::compiled::CompiledPlan;
-use crate::path::{Found, STRICTLY_BELOW, find, for_each_entry, open_place, open_whole_directory};
-use crate::plan::{Repository, Rights};
+use crate::compiled::{CompiledPlan, is_of_kernel};
+use crate::path::{Found, STRICTLY_BELOW, find, is_below, is_clean, open_place};
+use crate::plan::Rights;
 use crate::rules::DEVICES;
 use crate::sys;
+
+use layers::unmark;
+pub(crate) use layers::{Caches, Layer};
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 const PLAIN: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
@@ -40,96 +45,13 @@ const SHARED: [&str; 4] = [".github", ".vscode", ".git", ".git/info"];
 const OLD: &str = "/old";
 const NEW: &str = "/new";
 const BLANK_FILE: &str = "/blank-file";
+const BLANK: &str = "/blank";
 const STAGED: &str = "/staged";
 const SHARED_GIT: &str = "/shared";
+const CACHES: &str = "/caches";
 
-/// Where caches are kept that the user does not have: in our own directory, and in the view.
-const ALONE: &str = "alone";
+/// Where caches are kept that the user does not have, in the view.
 pub(crate) const NEW_CACHES: &str = "/run/caches";
-
-/// A private layer over a directory: what is written there lies in `upper`.
-pub(crate) struct Layer {
-    pub(crate) lower: PathBuf,
-    pub(crate) upper: PathBuf,
-    pub(crate) work: PathBuf,
-    /// Stands in for the directory while it does not exist. Apart from `upper`: a command writes here directly, and must not
-    /// forge what the kernel later takes for its own notes about a layer.
-    pub(crate) alone: PathBuf,
-}
-
-impl Layer {
-    /// The layer over this directory among those in `private`.
-    pub(crate) fn of(private: &Path, lower: &Path) -> Layer {
-        let name: Vec<u8> = lower
-            .as_os_str()
-            .as_bytes()
-            .iter()
-            .map(|byte| match byte {
-                b'/' => b'%',
-                // These mean something in the options of a mount.
-                b':' | b',' | b'\\' | b'%' => b'_',
-                other => *other,
-            })
-            .collect();
-        // A name has at most 255 bytes, a path more.
-        let name =
-            if name.len() > 200 { Sha256::digest(&name).into_iter().flat_map(hex).collect() } else { name };
-        let here = private.join("layers").join(OsStr::from_bytes(&name));
-        // Programs come upon this name. A `%` means something to `make` and in URLs.
-        let plain: Vec<u8> = name.iter().map(|byte| if *byte == b'%' { b'-' } else { *byte }).collect();
-        let plain = plain.strip_prefix(b"-").unwrap_or(&plain);
-        let alone = private.join(ALONE).join(OsStr::from_bytes(plain));
-        let (upper, work) = (here.join("upper"), here.join("work"));
-        Layer { lower: lower.to_owned(), upper, work, alone }
-    }
-
-    /// Makes its directories, where they are not there yet.
-    pub(crate) fn prepare(&self) -> io::Result<()> {
-        if fs::symlink_metadata(&self.work).is_ok_and(|found| found.is_dir()) {
-            return Ok(());
-        }
-        fs::create_dir_all(&self.upper)?;
-        fs::create_dir_all(&self.work)
-    }
-}
-
-/// Takes the kernel's mark from the work directory of a layer that was not written to the disk when it ended. What was written before a
-/// crash of the machine may be lost; a cache is filled again. The kernel has closed these directories, so only who has all rights in
-/// a namespace of its own can.
-fn unmark(work: &OwnedFd) {
-    let own = Path::new("work/incompat");
-    let _ = unlinkat(work, own.join("volatile/dirty"), AtFlags::empty());
-    let _ = unlinkat(work, own.join("volatile"), AtFlags::REMOVEDIR);
-    let _ = unlinkat(work, own, AtFlags::REMOVEDIR);
-}
-
-fn hex(byte: u8) -> [u8; 2] {
-    let digit = |half: u8| b"0123456789abcdef".get(usize::from(half)).copied().unwrap_or(b'0');
-    [digit(byte >> 4), digit(byte & 15)]
-}
-
-/// Makes what lies over a plan's caches, and in place of those that do not exist. It stays from one command to the next.
-pub(crate) fn prepare_caches(plan: &CompiledPlan) -> io::Result<()> {
-    let mut has_place = false;
-    for layer in plan.caches.iter().map(|cache| Layer::of(&plan.private, cache)) {
-        match fs::metadata(&layer.lower) {
-            Ok(found) if found.is_dir() => layer.prepare()?,
-            Ok(_) => {}
-            Err(_) => {
-                if !has_place {
-                    fs::create_dir_all(plan.private.join(ALONE))?;
-                    has_place = true;
-                }
-                // An earlier command may have put a link there. Making one directory follows none.
-                match fs::create_dir(&layer.alone) {
-                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                    _ => {}
-                }
-            }
-        }
-    }
-    Ok(())
-}
 
 /// The parts of a shared git directory that a commit writes. A layer lies over them, and what is new there is taken over when the command
 /// has ended.
@@ -159,6 +81,8 @@ pub(crate) fn sockets(plan: &CompiledPlan) -> Vec<PathBuf> {
 pub(crate) struct Failed {
     pub(crate) step: String,
     pub(crate) error: io::Error,
+    /// The kernel does not let this user have such a view at all: in a container whose `/proc` is covered in parts, nobody gets a new one.
+    pub(crate) is_kernels: bool,
 }
 
 trait Step<T> {
@@ -167,24 +91,29 @@ trait Step<T> {
 
 impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
     fn step(self, step: &str, path: &Path) -> Result<T, Failed> {
-        self.map_err(|error| Failed { step: format!("{step} {}", path.display()), error: error.into() })
+        self.map_err(|error| Failed {
+            step: format!("{step} {}", path.display()),
+            error: error.into(),
+            is_kernels: false,
+        })
     }
 }
 
 /// Builds the view and makes it the root of this process. Needs all rights over a mount namespace of its own. `run`: where
-/// the layers over the repository are. Returns the caches that are links into `NEW_CACHES`, since the user does not have them.
+/// the layers over the repository are.
 pub(crate) fn enter(
     plan: &CompiledPlan,
     run: Option<&Path>,
     sockets: &[PathBuf],
-) -> Result<Vec<PathBuf>, Failed> {
+    caches: &Caches,
+) -> Result<Entered, Failed> {
     let top = Path::new("/");
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).step("closing", top)?;
     let scratch = ["/tmp", "/mnt", "/var"].into_iter().map(Path::new).find(|place| place.is_dir());
     let scratch = scratch.unwrap_or(Path::new("/tmp"));
     in_memory(scratch, c"mode=755,size=1m").step("mounting on", scratch)?;
     chdir(scratch).step("entering", scratch)?;
-    for name in ["old", "new", "staged", "shared"] {
+    for name in ["old", "new", "staged", "shared", "caches", "blank"] {
         mkdirat(CWD, name, Mode::from_raw_mode(0o755)).step("making", Path::new(name))?;
     }
     openat(CWD, "blank-file", OFlags::CREATE | OFlags::CLOEXEC, Mode::from_raw_mode(0o444))
@@ -199,11 +128,14 @@ pub(crate) fn enter(
         closed: RefCell::default(),
         run,
         sockets,
+        caches,
+        has_shared_layer: Cell::new(None),
         held: RefCell::new(BTreeSet::new()),
         new_caches: RefCell::default(),
         above_caches: RefCell::default(),
     };
     view.build()?;
+    let temporary = view.named_temporary();
     view.seal()?;
     chdir(NEW).step("entering", Path::new(NEW))?;
     pivot_root(".", ".").step("changing to", Path::new(NEW))?;
@@ -211,7 +143,15 @@ pub(crate) fn enter(
     chdir("/").step("entering", top)?;
     let root = directory("/").step("opening", top)?;
     sys::set_mount_attributes(root, READ_ONLY, false).step("closing", top)?;
-    Ok(view.new_caches.take())
+    Ok(Entered { new_caches: view.new_caches.take(), temporary })
+}
+
+/// What a view has under names that are not the plan's.
+pub(crate) struct Entered {
+    /// Caches that are links into `NEW_CACHES`, since the user does not have them.
+    pub(crate) new_caches: Vec<PathBuf>,
+    /// The directory for temporary files that the command is told.
+    pub(crate) temporary: PathBuf,
 }
 
 fn in_memory(place: &Path, options: &std::ffi::CStr) -> rustix::io::Result<()> {
@@ -231,12 +171,16 @@ struct View<'p> {
     run: Option<&'p Path>,
     /// Sockets of others that would be seen.
     sockets: &'p [PathBuf],
+    /// What lies over caches.
+    caches: &'p Caches,
+    /// Whether the layer that most of them share could be had, once that was tried.
+    has_shared_layer: Cell<Option<bool>>,
     /// Directories that were made mount points, so that they stay where they are.
     held: RefCell<BTreeSet<PathBuf>>,
     /// Caches that the user does not have.
     new_caches: RefCell<Vec<PathBuf>>,
-    /// The directory that the last of them lies in, and whether it is closed: most lie in the home.
-    above_caches: RefCell<Option<(PathBuf, bool)>>,
+    /// The directory that the last of them lies in, and its place in the view if it is closed: most lie in the home.
+    above_caches: RefCell<Option<(PathBuf, Option<OwnedFd>)>>,
 }
 
 impl View<'_> {
@@ -254,7 +198,8 @@ impl View<'_> {
             .sort_by_cached_key(|(path, is_cache)| (path.components().count(), path.as_os_str(), *is_cache));
         places.dedup();
         for (path, is_cache) in places.into_iter().filter(|(path, _)| !self.is_closed_anyway(path)) {
-            let Some(place) = self.find(path)? else {
+            let found = if self.caches.is_missing(path) { None } else { self.find(path)? };
+            let Some(place) = found else {
                 if is_cache {
                     self.new_cache(path)?;
                 }
@@ -264,7 +209,13 @@ impl View<'_> {
             match self.plan.rights_at(path) {
                 Rights::None => self.close(&place)?,
                 _ if is_ours(&place.path) => {}
-                _ if is_cache && place.is_directory => self.layer(&self.plan.private, &place.path)?,
+                _ if is_cache && place.is_directory => self.cache(&place.path)?,
+                // Its layer lies over it anyway.
+                Rights::Read if place.is_directory && self.plan.caches.iter().any(|cache| cache == path) => {
+                    self.hold(&place.path)?;
+                }
+                // A link into a place that is read as a whole (`/bin`).
+                Rights::Read if !place.links.is_empty() && self.is_within_readable(&place.path) => {}
                 // Nothing more is in it than in what it lies in.
                 Rights::Read if self.is_readable_above(path) => {}
                 Rights::Read => {
@@ -286,15 +237,21 @@ impl View<'_> {
         self.devices()?;
         let proc = self.point(Path::new("/proc"), true)?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
-        mount("proc", name_of(&proc), "proc", flags, None).step("mounting", Path::new("/proc"))?;
-        for keys in ["/proc/keys", "/proc/key-users"] {
-            self.cover(Path::new(keys))?;
+        mount("proc", name_of(&proc), "proc", flags, None).map_err(|error| Failed {
+            step: "mounting /proc".to_owned(),
+            error: error.into(),
+            is_kernels: error == Errno::PERM,
+        })?;
+        for keys in ["/proc/keys", "/proc/key-users"].map(Path::new) {
+            if let Ok(point) = open_place(&self.new, keys) {
+                cover(&point, false).step("closing", keys)?;
+            }
         }
         self.point(Path::new("/run"), true)?;
         if self.new_caches.borrow().is_empty() {
             return Ok(());
         }
-        let alone = self.plan.private.join(ALONE);
+        let alone = Caches::alone(self.plan);
         let handle = open_place(&self.old, &alone).step("opening", &alone)?;
         let point = self.point(Path::new(NEW_CACHES), true)?;
         attach(&handle, &point, PLAIN).step("binding", &alone)
@@ -312,13 +269,19 @@ impl View<'_> {
         paths.collect::<io::Result<Vec<_>>>().step("reading", root)
     }
 
-    /// Whether nothing of what a place lies in is in the view, and nothing of itself. The view has directories of its own without a
-    /// grant.
+    /// Whether nothing of what a place lies in is in the view, and nothing of itself. The view has devices and processes without a
+    /// grant, and in its own `/tmp` nothing but what the command has put there.
     fn is_closed_anyway(&self, path: &Path) -> bool {
-        let is_in_own = ["/dev", "/proc", "/run", "/tmp", "/var/tmp"].iter().any(|own| path.starts_with(own));
         self.plan.rights_at(path) == Rights::None
-            && !is_in_own
+            && !is_of_kernel(path)
             && self.plan.nearest_above(path).is_none_or(|(_, rights)| rights == Rights::None)
+    }
+
+    /// Whether a path without links lies in a place that is read as a whole.
+    fn is_within_readable(&self, path: &Path) -> bool {
+        let nearest = self.plan.nearest_above(path);
+        !self.plan.names(path)
+            && nearest.is_some_and(|(above, rights)| rights == Rights::Read && !is_ours(above))
     }
 
     /// Whether a place that is read is in the view already, since it lies in one that is read as a whole.
@@ -381,7 +344,7 @@ impl View<'_> {
         // Many pins lie in directories that are not there.
         let mut missing = PathBuf::new();
         let mut is_there = |path: &Path| {
-            if missing.as_os_str().is_empty() || !path.starts_with(&missing) {
+            if missing.as_os_str().is_empty() || !is_below(path, &missing) {
                 if open_place(&self.old, path).is_ok() {
                     return true;
                 }
@@ -421,19 +384,21 @@ impl View<'_> {
     fn close(&self, place: &Found) -> Result<(), Failed> {
         self.hold(&place.path)?;
         let Ok(point) = open_place(&self.new, &place.path) else { return Ok(()) };
-        if !place.is_directory {
-            return self.cover(&place.path);
+        if !place.is_directory || !self.holds_more(&place.path) {
+            return cover(&point, place.is_directory).step("closing", &place.path);
         }
         in_memory(Path::new(&name_of(&point)), c"mode=755,size=1m").step("closing", &place.path)?;
         self.closed.borrow_mut().push(place.path.clone());
         Ok(())
     }
 
-    /// An empty file over another one.
-    fn cover(&self, path: &Path) -> Result<(), Failed> {
-        let Ok(point) = open_place(&self.new, path) else { return Ok(()) };
-        let blank = open_place(CWD, Path::new(BLANK_FILE)).step("opening", Path::new(BLANK_FILE))?;
-        attach(&blank, &point, READ_ONLY | PLAIN).step("closing", path)
+    /// Whether the view has something below a directory that is closed, which needs a directory to be put into.
+    fn holds_more(&self, path: &Path) -> bool {
+        let plan = self.plan;
+        let repository = plan.repository.iter().flat_map(|repository| [&repository.common, &repository.own]);
+        is_ours(path)
+            || plan.node_at(path).is_some_and(|node| node.children().next().is_some())
+            || repository.chain(&plan.caches).any(|place| is_below(place, path))
     }
 
     /// Keeps the directories above a place where they are, up to the grant that they lie in. Whoever could rename one of them
@@ -477,6 +442,34 @@ impl View<'_> {
         move_mount(&made, "", &point, "", flags).step("attaching", lower)
     }
 
+    /// A private layer over a cache: a part of the one that most caches share, where the cache is among those.
+    fn cache(&self, path: &Path) -> Result<(), Failed> {
+        let Some((base, below)) = self.caches.shared_by(path).filter(|_| self.has_shared_layer()) else {
+            return self.layer(&self.plan.private, path);
+        };
+        let staged = Path::new(CACHES).join(below);
+        let Ok(part) = open_place(CWD, &staged) else { return self.layer(&self.plan.private, path) };
+        let point = self.point(path, true)?;
+        attach(&part, &point, PLAIN).step("binding a part of the layer over", base)
+    }
+
+    /// Has the layer that most caches share, once, in a place that is gone with the old root.
+    fn has_shared_layer(&self) -> bool {
+        if let Some(known) = self.has_shared_layer.get() {
+            return known;
+        }
+        let made = || -> io::Result<()> {
+            let base = self.caches.base().ok_or(Errno::NOENT)?;
+            let layer = self.made_layer(&Layer::of(&self.plan.private, base))?;
+            let staged = open_place(CWD, Path::new(CACHES))?;
+            let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+            Ok(move_mount(&layer, "", &staged, "", flags)?)
+        };
+        let is_made = made().is_ok();
+        self.has_shared_layer.set(Some(is_made));
+        is_made
+    }
+
     fn made_layer(&self, layer: &Layer) -> io::Result<OwnedFd> {
         let made = self.overlay(layer, &["userxattr", "volatile"]);
         made.or_else(|_| self.overlay(layer, &["userxattr"]))
@@ -486,23 +479,28 @@ impl View<'_> {
     /// Elsewhere the way to the cache would be made on the user's disk. A link, since a mount for each would be felt.
     fn new_cache(&self, path: &Path) -> Result<(), Failed> {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
-        let is_closed = match self.above_caches.take() {
-            Some((known, is_closed)) if known == above => is_closed,
-            _ => {
-                let nearest = above.ancestors().find(|above| open_place(&self.old, above).is_ok());
-                nearest.is_some_and(|nearest| self.plan.rights_at(nearest) == Rights::None)
-            }
-        };
-        self.above_caches.replace(Some((above.to_owned(), is_closed)));
-        let is_inside = self.new_caches.borrow().iter().any(|cache| path.starts_with(cache));
-        if !is_closed || is_inside || self.plan.rights_at(path) == Rights::None {
+        let is_inside = self.new_caches.borrow().iter().any(|cache| is_below(path, cache));
+        if is_inside || self.plan.rights_at(path) == Rights::None {
             return Ok(());
         }
+        let parent = match self.above_caches.take() {
+            Some((known, parent)) if known == above => parent,
+            _ => {
+                let nearest = above.ancestors().find(|above| open_place(&self.old, above).is_ok());
+                let is_closed = nearest.is_some_and(|nearest| self.plan.rights_at(nearest) == Rights::None);
+                if is_closed { Some(self.point(above, true)?) } else { None }
+            }
+        };
         let layer = Layer::of(&self.plan.private, path);
-        let Some(own) = layer.alone.file_name() else { return Ok(()) };
-        let parent = self.point(above, true)?;
-        symlinkat(Path::new(NEW_CACHES).join(own), &parent, name).step("linking", path)?;
-        self.new_caches.borrow_mut().push(path.to_owned());
+        if let (Some(parent), Some(own)) = (&parent, layer.alone.file_name()) {
+            match symlinkat(Path::new(NEW_CACHES).join(own), parent, name) {
+                // What it lies in may be the command's own, and then an earlier one has left it there.
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error).step("linking", path),
+            }
+            self.new_caches.borrow_mut().push(path.to_owned());
+        }
+        self.above_caches.replace(Some((above.to_owned(), parent)));
         Ok(())
     }
 
@@ -526,94 +524,6 @@ impl View<'_> {
         Ok(fsmount(&made, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
     }
 
-    /// A git directory whose own entries are the view's. Locks can be made beside files that cannot be changed, and what
-    /// is new in it (`commondir`, `config.worktree`) is gone with the view.
-    fn repository(&self, repository: &Repository, run: &Path) -> Result<(), Failed> {
-        let common = &repository.common;
-        if repository.is_plain() {
-            return self.plain_clone(common, run);
-        }
-        let point = self.point(common, true)?;
-        in_memory(Path::new(&name_of(&point)), c"mode=755,size=16m").step("mounting on", common)?;
-        drop(point);
-        let shared = open_place(CWD, Path::new(SHARED_GIT)).step("opening", Path::new(SHARED_GIT))?;
-        let handle = open_place(&self.old, common).step("opening", common)?;
-        attach(&handle, &shared, READ_ONLY | PLAIN).step("binding", common)?;
-        self.children(common)?;
-        // Git packs branches into this file and then deletes their own. It would be gone with the view, and they with it.
-        let packed = common.join("packed-refs");
-        if self.find(&packed)?.is_none() {
-            let blank = open_place(CWD, Path::new(BLANK_FILE)).step("opening", Path::new(BLANK_FILE))?;
-            let point = self.point(&packed, false)?;
-            attach(&blank, &point, READ_ONLY | PLAIN).step("closing", &packed)?;
-        }
-        if let Some(own) = self.find(&repository.own)? {
-            self.bind(&own, PLAIN)?;
-        }
-        // One layer over the whole directory, of which the parts alone are seen: making one takes longer than all other mounts.
-        if let Ok(layer) = self.made_layer(&Layer::of(run, common)) {
-            let staged = open_place(CWD, Path::new(STAGED)).step("opening", Path::new(STAGED))?;
-            let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-            move_mount(&layer, "", &staged, "", flags).step("attaching", common)?;
-            for part in PRIVATE_PARTS {
-                let (path, staged) = (common.join(part), Path::new(STAGED).join(part));
-                let found = self.find(&path)?.filter(|found| found.is_directory && found.path == path);
-                let Some(point) = found else { continue };
-                let point = self.point(&point.path, true)?;
-                let staged = open_place(CWD, &staged).step("opening", &staged)?;
-                attach(&staged, &point, PLAIN).step("binding", &path)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What is in the git directory, read-only.
-    fn children(&self, common: &Path) -> Result<(), Failed> {
-        let here = open_place(&self.new, common).step("opening", common)?;
-        let shared = open_whole_directory(Path::new(SHARED_GIT)).step("opening", common)?;
-        let mut links = Vec::new();
-        let bind = |name: &CStr, kind: FileType| -> io::Result<()> {
-            match kind {
-                FileType::Directory => mkdirat(&here, name, Mode::from_raw_mode(0o755))?,
-                FileType::RegularFile => {
-                    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-                    drop(openat(&here, name, flags, Mode::from_raw_mode(0o444))?);
-                }
-                _ => {
-                    links.push(common.join(OsStr::from_bytes(name.to_bytes())));
-                    return Ok(());
-                }
-            }
-            let flags = OpenTreeFlags::OPEN_TREE_CLONE
-                | OpenTreeFlags::OPEN_TREE_CLOEXEC
-                | OpenTreeFlags::AT_SYMLINK_NOFOLLOW
-                | OpenTreeFlags::AT_RECURSIVE;
-            // Read-only, as what it is a part of.
-            let tree = open_tree(&shared, name, flags)?;
-            Ok(move_mount(&tree, "", &here, name, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
-        };
-        for_each_entry(&shared, bind).step("binding", common)?;
-        for path in links {
-            if let Some(place) = self.find(&path)? {
-                self.bind(&place, READ_ONLY | PLAIN)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A layer over all of a plain clone. What is never taken over from it, and would be missed, cannot be written: a submodule
-    /// or a worktree that is made inside would lead nowhere afterwards.
-    fn plain_clone(&self, common: &Path, run: &Path) -> Result<(), Failed> {
-        self.layer(run, common)?;
-        for name in ["hooks", "modules", "worktrees"] {
-            let path = common.join(name);
-            // Where there is no layer, nothing can be written anyway.
-            let Ok(point) = self.point(&path, true) else { continue };
-            attach(&point, &point, READ_ONLY | PLAIN).step("closing", &path)?;
-        }
-        Ok(())
-    }
-
     /// The private directory for temporary files, under the names that programs know.
     fn temporary(&self) -> Result<(), Failed> {
         let path = self.plan.temporary();
@@ -625,17 +535,41 @@ impl View<'_> {
         Ok(())
     }
 
+    /// The directory that the person's own variable names, where the view can have it: other tools of an agent know it by that name. It is as
+    /// private as `/tmp`, unless the plan grants it.
+    fn named_temporary(&self) -> PathBuf {
+        let named = self.plan.environment.iter().find(|(name, _)| name == "TMPDIR");
+        let named = named.map(|(_, path)| PathBuf::from(path)).filter(|path| is_clean(path));
+        let has = |named: &PathBuf| {
+            let is_in_own = ["/tmp", "/var/tmp"].iter().any(|own| named.starts_with(own));
+            let is_cache = self.plan.caches.iter().any(|cache| named.starts_with(cache));
+            match self.plan.rights_at(named) {
+                Rights::Write => return true,
+                // Nothing is made in a place that others can change: what leads there must stay what it is.
+                Rights::Read => return false,
+                Rights::None if is_cache => return false,
+                // What lies below it would be hidden.
+                Rights::None if !is_in_own && self.holds_more(named) => return false,
+                Rights::None => {}
+            }
+            let Ok(point) = self.point(named, true) else { return false };
+            let private = || self.find(&self.plan.temporary()).ok().flatten();
+            is_in_own || private().is_some_and(|private| attach(&private.handle, &point, PLAIN).is_ok())
+        };
+        named.filter(has).unwrap_or_else(|| PathBuf::from("/tmp"))
+    }
+
     /// A few devices that keep nothing, shared memory and terminals of the view's own.
     fn devices(&self) -> Result<(), Failed> {
         let dev = Path::new("/dev");
-        self.point(dev, true)?;
+        let parent = self.point(dev, true)?;
         for device in DEVICES {
             let path = Path::new(device);
-            if let Some(place) = self.find(path)? {
-                let point = self.point(path, false)?;
-                attach(&place.handle, &point, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC)
-                    .step("binding", path)?;
-            }
+            let (Some(place), Some(name)) = (self.find(path)?, path.file_name()) else { continue };
+            let flags = OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            let point = openat(&parent, name, flags, Mode::from_raw_mode(0o444)).step("making", path)?;
+            attach(&place.handle, &point, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC)
+                .step("binding", path)?;
         }
         let shared = self.point(Path::new("/dev/shm"), true)?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -646,7 +580,6 @@ impl View<'_> {
         let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
         mount("devpts", name_of(&terminals), "devpts", flags, Some(options))
             .step("mounting", Path::new("/dev/pts"))?;
-        let parent = self.point(dev, true)?;
         for (name, text) in [
             ("fd", "/proc/self/fd"),
             ("stdin", "/proc/self/fd/0"),
@@ -664,8 +597,14 @@ impl View<'_> {
 /// Whether the view has something of its own there.
 fn is_ours(path: &Path) -> bool {
     ["/dev", "/proc", "/tmp", "/var/tmp", "/run"].into_iter().any(|own| path == Path::new(own))
-        || path.starts_with("/dev")
-        || path.starts_with("/proc")
+        || is_below(path, Path::new("/dev"))
+        || is_below(path, Path::new("/proc"))
+}
+
+/// An empty file over another one, or an empty directory.
+fn cover(point: &OwnedFd, is_directory: bool) -> io::Result<()> {
+    let blank = open_place(CWD, Path::new(if is_directory { BLANK } else { BLANK_FILE }))?;
+    attach(&blank, point, READ_ONLY | PLAIN)
 }
 
 /// A copy of the mounts at a place, with these attributes, at a point.

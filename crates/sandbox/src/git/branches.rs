@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::outside::Git;
 use super::refs::{self, Change, HEADS, LOGS, Listed, Refs, Value};
-use super::{MOST_OWN, Moved, Run, Taken, directory, format_of, logs};
+use super::{MOST_OWN, Moved, Run, Taken, directory, logs};
 use crate::path::{kind_at, names_in, open_directory, read_file};
 use crate::pins::move_away;
 use crate::plan::{Level, Repository};
@@ -36,14 +36,18 @@ impl Run<'_> {
     /// Takes over objects and branches. Branches are listed first: what one of them needs was written before it, so it is
     /// among the objects even where another command goes on meanwhile.
     pub(super) fn take_branches(&mut self, taken: &mut Taken) -> io::Result<()> {
-        let common = directory(&self.repository.common)?;
         let (place, below) = self.branches();
-        let listed = format_of(&common).and_then(|format| {
+        let listed = self.format.clone().map_err(io::Error::other).and_then(|format| {
             let place = directory(&place)?;
-            Ok((refs::list(&place, &below.to_string_lossy(), format), place, format))
+            let before = |name: &str| {
+                let id = self.seen.branches.get(name)?.clone()?;
+                Some((*self.seen.stamps.get(name)?, Value::Id(id)))
+            };
+            Ok((refs::list_again(&place, &below.to_string_lossy(), format, &before), place, format))
         });
         taken.add(self.take_objects());
         let (listed, place, format) = listed?;
+        let common = self.common.try_clone()?;
         let refs = Refs::of(&common, format);
         let listed = match (listed, self.level) {
             (Ok(listed), _) => listed,
@@ -62,7 +66,24 @@ impl Run<'_> {
             }
         }
         let changes = self.changes(&listed, &refs);
-        let now = refs::checked_out(&directory(&self.repository.own)?);
+        if !changes.is_empty() {
+            self.take_changes(changes, &refs, (&place, &below), taken)?;
+        }
+        if self.level == Level::Landlock {
+            logs::put_back(&common, &refs, &self.seen.logs, taken);
+        }
+        Ok(())
+    }
+
+    /// Moves branches as the command has, or has them be what they were. `place`: where the command has written them, and its name
+    /// among the branches.
+    fn take_changes(
+        &mut self,
+        changes: Vec<(String, Option<Change>)>,
+        refs: &Refs<'_>,
+        (place, below): (&OwnedFd, &Path),
+        taken: &mut Taken,
+    ) -> io::Result<()> {
         let git = Git::of(self.plan, &self.repository.common);
         let mut own = self.own_branches(self.seen.head.as_deref())?;
         let in_doubt: BTreeSet<&str> = changes.iter().map(|(name, _)| name.as_str()).collect();
@@ -70,7 +91,7 @@ impl Run<'_> {
         let is_in_doubt = |name: &str, id: &str| {
             let Some(name) = name.strip_prefix("refs/heads/") else { return false };
             let is_seen = self.seen.branches.get(name).is_some_and(|seen| seen.as_deref() == Some(id));
-            let is_writable = self.level == Level::Landlock && Path::new(name).starts_with(&below);
+            let is_writable = self.level == Level::Landlock && Path::new(name).starts_with(below);
             in_doubt.contains(name) || (is_writable && !is_seen)
         };
         // A commit upon what was there is all that most commands leave. Then nothing else needs to be asked.
@@ -89,19 +110,20 @@ impl Run<'_> {
             git,
             known,
             own: own.clone(),
-            elsewhere: checked_out(&common, &self.repository)?,
+            elsewhere: checked_out(&self.common, &self.repository)?,
             head: self.seen.head.clone(),
             seen: self.seen.branches.clone(),
-            now,
+            now: refs::checked_out(&self.own),
         };
         for (name, change) in changes {
             let what = format!("{HEADS}/{name}");
+            let asked = Asked { judge: &judge, refs, name: &name, change: change.as_ref() };
             let outcome = match self.level {
                 _ if taken.branches.len() >= MOST_BRANCHES => {
                     Err("too many branches have changed".to_owned())
                 }
-                Level::Full => self.take_branch(&judge, &refs, &name, change.as_ref()),
-                Level::Landlock => self.keep_branch(&judge, &refs, &name, change.as_ref()),
+                Level::Full => self.take_branch(&asked),
+                Level::Landlock => self.keep_branch(&asked),
             };
             match outcome {
                 Ok(Some(moved)) => {
@@ -121,15 +143,12 @@ impl Run<'_> {
                 Err(why) => {
                     taken.refuse(&what, why);
                     if self.level == Level::Landlock
-                        && let Err(error) = self.put_back(&refs, &place, &below, &name, change.as_ref())
+                        && let Err(error) = self.put_back(&asked, place, below)
                     {
                         taken.refuse(&what, format!("it cannot be put back: {error}"));
                     }
                 }
             }
-        }
-        if self.level == Level::Landlock {
-            logs::put_back(&common, &refs, &self.seen.logs, taken);
         }
         if own != judge.own {
             self.write_own_branches(&own)?;
@@ -139,9 +158,7 @@ impl Run<'_> {
 
     /// Whether the worktree's own log says that it was on a branch.
     fn was_checked_out(&self, name: &str) -> bool {
-        let log =
-            directory(&self.repository.own).and_then(|own| read_file(own, Path::new("logs/HEAD"), 64 << 20));
-        let log = log.ok().flatten().unwrap_or_default();
+        let log = read_file(&self.own, Path::new("logs/HEAD"), 64 << 20).ok().flatten().unwrap_or_default();
         let end = format!(" to {name}");
         String::from_utf8_lossy(&log)
             .lines()
@@ -192,13 +209,8 @@ impl Run<'_> {
     }
 
     /// Level `full`: moves a branch outside as the command has moved it inside.
-    fn take_branch(
-        &self,
-        judge: &Judge,
-        refs: &Refs<'_>,
-        name: &str,
-        change: Option<&Change>,
-    ) -> Result<Option<Moved>, String> {
+    fn take_branch(&self, asked: &Asked<'_>) -> Result<Option<Moved>, String> {
+        let Asked { judge, refs, name, change } = *asked;
         let outside = refs.id(name).map_err(|error| error.to_string())?;
         match change {
             // Git has only touched it, or it came from outside.
@@ -208,26 +220,15 @@ impl Run<'_> {
         }
         let to = judge.allows(name, change, outside.as_deref())?;
         let done = match &to {
-            Some(to) => refs.set(
-                name,
-                outside.as_deref(),
-                to,
-                &self.log_of(judge, refs, name, outside.as_deref(), to),
-            ),
+            Some(to) => refs.set(name, outside.as_deref(), to, &self.log_of(asked, outside.as_deref(), to)),
             None => judge.delete(name, outside.as_deref()),
         };
         done.map_err(|error| error.to_string())?;
         Ok(Some(Moved { name: name.to_owned(), from: outside, to }))
     }
 
-    fn log_of(
-        &self,
-        judge: &Judge,
-        refs: &Refs<'_>,
-        name: &str,
-        from: Option<&str>,
-        to: &str,
-    ) -> Vec<String> {
+    fn log_of(&self, asked: &Asked<'_>, from: Option<&str>, to: &str) -> Vec<String> {
+        let Asked { judge, refs, name, .. } = *asked;
         let layer = Layer::of(&self.directory, &self.repository.common).upper.join(LOGS);
         let added = directory(&layer).ok().and_then(|logs| refs.added_lines(&logs, name, from, to));
         let are_known = |lines: &Vec<String>| {
@@ -238,13 +239,8 @@ impl Run<'_> {
     }
 
     /// Level `landlock`: the branch is moved already. Says whether it may stay so.
-    fn keep_branch(
-        &self,
-        judge: &Judge,
-        refs: &Refs<'_>,
-        name: &str,
-        change: Option<&Change>,
-    ) -> Result<Option<Moved>, String> {
+    fn keep_branch(&self, asked: &Asked<'_>) -> Result<Option<Moved>, String> {
+        let Asked { judge, refs, name, change } = *asked;
         let before = self.seen.branches.get(name).cloned().flatten();
         if self.seen.others.contains_key(name) {
             return Err("a branch that is the name of another one is not changed".to_owned());
@@ -275,14 +271,8 @@ impl Run<'_> {
     }
 
     /// Level `landlock`: has a branch be what it was, unless somebody has moved it on.
-    fn put_back(
-        &self,
-        refs: &Refs<'_>,
-        place: &OwnedFd,
-        below: &Path,
-        name: &str,
-        change: Option<&Change>,
-    ) -> io::Result<()> {
+    fn put_back(&self, asked: &Asked<'_>, place: &OwnedFd, below: &Path) -> io::Result<()> {
+        let Asked { refs, name, change, .. } = *asked;
         let path = Path::new(name).strip_prefix(below).unwrap_or(Path::new(name));
         let id = self.seen.branches.get(name).cloned().flatten().map(|id| format!("{id}\n").into_bytes());
         let before = id.or_else(|| self.seen.others.get(name).cloned());
@@ -316,6 +306,16 @@ impl Run<'_> {
             taken.refuse(&format!("{HEADS}/{}", path.display()), format!("it cannot be moved away: {error}"));
         }
     }
+}
+
+/// A branch that the command has changed.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    judge: &'a Judge,
+    refs: &'a Refs<'a>,
+    name: &'a str,
+    /// `None`: into something that is no value of a branch.
+    change: Option<&'a Change>,
 }
 
 /// Whose branches are whose.

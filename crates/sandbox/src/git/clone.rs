@@ -28,6 +28,7 @@ use super::objects::{self, is_whiteout};
 use super::outside::Git;
 use super::refs::{self, Listed, Lock, Refs, Value, is_branch_name};
 use super::{Format, MOST_OWN, Moved, Run, Taken, branches, directory, format_of};
+use crate::compiled::CompiledPlan;
 use crate::path::{kind_at, names_in, open_directory, read_file};
 use crate::plan::Repository;
 use crate::view::Layer;
@@ -102,17 +103,17 @@ fn directory_names(path: &Path) -> Vec<std::ffi::OsString> {
 }
 
 /// Why a command can only read a clone, if so.
-pub(super) fn only_read(common: &OwnedFd) -> Option<String> {
+pub(super) fn only_read(common: &OwnedFd, format: &Result<Format, String>) -> Option<String> {
     if !matches!(kind_at(common, Path::new("commondir")), Ok(None)) {
         return Some(
             "its `commondir` leads to another repository; use a linked worktree of that one".to_owned(),
         );
     }
-    format_of(common).err().map(|error| error.to_string())
+    format.as_ref().err().cloned()
 }
 
 /// Takes away what is neither a file nor a directory, at level `landlock`: git outside would write through a link.
-pub(super) fn sweep(repository: &Repository, quarantine: &OwnedFd, taken: &mut Taken) -> io::Result<()> {
+pub(super) fn sweep(repository: &Repository, plan: &CompiledPlan, taken: &mut Taken) -> io::Result<()> {
     let common = directory(&repository.common)?;
     for name in names_in(&common, MOST_OWN)? {
         let path = Path::new(&name);
@@ -125,7 +126,7 @@ pub(super) fn sweep(repository: &Repository, quarantine: &OwnedFd, taken: &mut T
                 if is_swept {
                     let mut left = MOST_OWN;
                     let below = open_directory(&common, path)?;
-                    super::sweep_directory(&below, path, quarantine, &mut left, taken)?;
+                    super::sweep_directory(&below, path, plan, &mut left, taken)?;
                 }
             }
             // The daemon that watches files for git listens there.
@@ -134,7 +135,7 @@ pub(super) fn sweep(repository: &Repository, quarantine: &OwnedFd, taken: &mut T
             Some(_) => {
                 taken
                     .refuse(&name.to_string_lossy(), "git outside would write through it; it was moved away");
-                crate::pins::move_away(&common, &name, quarantine)?;
+                crate::pins::move_away(&common, &name, &plan.quarantine()?)?;
             }
         }
     }

@@ -11,15 +11,23 @@ use rustix::fs::{FileType, Mode, OFlags, openat};
 
 use super::Taken;
 use super::refs::{LOGS, Refs, is_branch_name};
-use crate::path::{kinds_in, open_directory, read_file, read_seen_file, remove_tree};
+use crate::path::{Stamp, kinds_in, open_directory, read_file, read_seen_file, remove_tree};
 
 const LARGEST: u64 = 4 << 20;
 const MOST_KEPT: u64 = 32 << 20;
 const MOST_NAMES: usize = 10_000;
 const MOST_DEPTH: usize = 32;
 
+/// A reflog as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Log {
+    text: Vec<u8>,
+    /// Which content of the file that is, where a later one must show.
+    stamp: Option<Stamp>,
+}
+
 /// Reads the reflogs below a directory of `logs/refs/heads`, but for those of some branches. What is past the bounds is left out.
-pub(super) fn read(common: &OwnedFd, below: &Path, but: &BTreeSet<String>) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn read(common: &OwnedFd, below: &Path, but: &BTreeSet<String>) -> BTreeMap<String, Log> {
     let mut logs = BTreeMap::new();
     if let Ok(directory) = open_directory(common, &Path::new(LOGS).join(below)) {
         let mut left = MOST_KEPT;
@@ -34,7 +42,7 @@ fn walk(
     but: &BTreeSet<String>,
     depth: usize,
     left: &mut u64,
-    logs: &mut BTreeMap<String, Vec<u8>>,
+    logs: &mut BTreeMap<String, Log>,
 ) -> io::Result<()> {
     for (name, kind) in kinds_in(directory, MOST_NAMES)? {
         let path = here.join(&name);
@@ -44,9 +52,11 @@ fn walk(
                 walk(&open_directory(directory, Path::new(&name))?, &path, but, depth + 1, left, logs)?;
             }
             FileType::RegularFile if !but.contains(branch) && logs.len() < MOST_NAMES => {
-                if let Ok(Some(text)) = read_seen_file(directory, Path::new(&name), LARGEST.min(*left)) {
+                if let Ok(Some((text, stamp))) =
+                    read_seen_file(directory, Path::new(&name), LARGEST.min(*left))
+                {
                     *left -= u64::try_from(text.len()).unwrap_or(*left).min(*left);
-                    logs.insert(branch.to_owned(), text);
+                    logs.insert(branch.to_owned(), Log { text, stamp: stamp.settled() });
                 }
             }
             _ => {}
@@ -56,14 +66,12 @@ fn walk(
 }
 
 /// Puts back reflogs that have lost lines, of branches that are still there.
-pub(super) fn put_back(
-    common: &OwnedFd,
-    refs: &Refs<'_>,
-    before: &BTreeMap<String, Vec<u8>>,
-    taken: &mut Taken,
-) {
-    for (branch, before) in before {
+pub(super) fn put_back(common: &OwnedFd, refs: &Refs<'_>, before: &BTreeMap<String, Log>, taken: &mut Taken) {
+    for (branch, Log { text: before, stamp }) in before {
         let path = Path::new(LOGS).join(branch);
+        if stamp.is_some() && Stamp::at(common, &path) == *stamp {
+            continue;
+        }
         let now = read_file(common, &path, LARGEST * 4).ok().flatten().unwrap_or_default();
         if has_grown(before, &now) || !matches!(refs.id(branch), Ok(Some(_))) {
             continue;

@@ -6,9 +6,10 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::Run;
+use super::logs::{self, Log};
 use super::refs::{self, HEADS, Refs, Value};
-use super::{Run, directory, format_of, logs};
-use crate::path::{is_absent, open_directory};
+use crate::path::{Stamp, is_absent, open_directory};
 use crate::plan::Level;
 
 /// What was true outside when a run began.
@@ -23,7 +24,9 @@ pub(super) struct Seen {
     /// The directory of branches, below `refs/heads`, that can be written at level `landlock`: that of the worktree's own.
     pub(super) below: PathBuf,
     /// Reflogs at level `landlock` of branches that are not the worktree's own.
-    pub(super) logs: BTreeMap<String, Vec<u8>>,
+    pub(super) logs: BTreeMap<String, Log>,
+    /// Which contents of files the branches are. Only those that cannot change without showing it.
+    pub(super) stamps: BTreeMap<String, Stamp>,
     /// Entries that were no branches already.
     pub(super) strange: BTreeSet<PathBuf>,
 }
@@ -53,21 +56,22 @@ impl Seen {
 impl Run<'_> {
     /// What is true outside now.
     pub(super) fn look(&self) -> io::Result<Seen> {
-        let common = directory(&self.repository.common)?;
-        let own = directory(&self.repository.own)?;
-        let head = refs::checked_out(&own).or_else(|| refs::rebased(&own));
+        let common = &self.common;
+        let head = refs::checked_out(&self.own).or_else(|| refs::rebased(&self.own));
         let mut seen = Seen { head, ..Seen::default() };
-        let Ok(format) = format_of(&common) else { return Ok(seen) };
-        let refs = Refs::of(&common, format);
+        let Ok(format) = self.format else { return Ok(seen) };
+        let refs = Refs::of(common, format);
         let own = self.own_branches(seen.head.as_deref())?;
         if self.level == Level::Landlock {
             // A head that the command has forged opens nothing.
             let head =
                 seen.head.as_ref().filter(|head| own.is_empty() || own.contains(*head)).or(own.first());
             let below = head.and_then(|head| Path::new(head).parent()).unwrap_or(Path::new("")).to_owned();
-            if let Ok(heads) = open_directory(&common, &Path::new(HEADS).join(&below)) {
+            if let Ok(heads) = open_directory(common, &Path::new(HEADS).join(&below)) {
                 let listed = refs::list(&heads, &below.to_string_lossy(), format)?;
                 seen.strange = listed.strange;
+                let stamps = listed.stamps.into_iter();
+                seen.stamps = stamps.filter_map(|(name, stamp)| Some((name, stamp.settled()?))).collect();
                 for (name, value) in listed.values {
                     match value {
                         Value::Id(id) => drop(seen.branches.insert(name, Some(id))),
@@ -75,11 +79,13 @@ impl Run<'_> {
                     }
                 }
             }
-            seen.logs = logs::read(&common, &below, &own);
+            seen.logs = logs::read(common, &below, &own);
             seen.below = below;
         }
         for name in own {
-            if let Ok(id) = refs.id(&name) {
+            if !seen.branches.contains_key(&name)
+                && let Ok(id) = refs.id(&name)
+            {
                 seen.branches.insert(name, id);
             }
         }

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use super::Format;
 use super::objects::{is_person, is_whiteout};
-use crate::path::{kind_at, kinds_in, names_in, open_directory, read_file, read_seen_file};
+use crate::path::{Stamp, kind_at, kinds_in, names_in, open_directory, read_file, read_seen_file};
 
 pub(super) const HEADS: &str = "refs/heads";
 pub(super) const LOGS: &str = "logs/refs/heads";
@@ -95,7 +95,12 @@ pub(super) struct Listed {
     pub(super) strange: BTreeSet<PathBuf>,
     /// Directories that an overlay says were made anew: nothing shows through them.
     pub(super) anew: BTreeSet<String>,
+    /// Of values, which content of a file each was.
+    pub(super) stamps: BTreeMap<String, Stamp>,
 }
+
+/// Values that were read before, by name, with what shows that they are still the same. Only settled ones.
+pub(super) type Before<'b> = dyn Fn(&str) -> Option<(Stamp, Value)> + 'b;
 
 impl Listed {
     pub(super) fn nothing() -> Listed {
@@ -104,6 +109,7 @@ impl Listed {
             gone: BTreeSet::new(),
             strange: BTreeSet::new(),
             anew: BTreeSet::new(),
+            stamps: BTreeMap::new(),
         }
     }
 
@@ -117,8 +123,18 @@ impl Listed {
 
 /// Lists the branches in a directory whose own name among the branches is `here`, empty for `refs/heads` itself.
 pub(super) fn list(directory: &OwnedFd, here: &str, format: Format) -> io::Result<Listed> {
+    list_again(directory, here, format, &|_| None)
+}
+
+/// The same, and reads no file that has not changed.
+pub(super) fn list_again(
+    directory: &OwnedFd,
+    here: &str,
+    format: Format,
+    before: &Before<'_>,
+) -> io::Result<Listed> {
     let mut listed = Listed::nothing();
-    walk(directory, Path::new(here), 0, format, &mut listed)?;
+    walk(directory, Path::new(here), 0, format, before, &mut listed)?;
     Ok(listed)
 }
 
@@ -127,6 +143,7 @@ fn walk(
     here: &Path,
     depth: usize,
     format: Format,
+    before: &Before<'_>,
     listed: &mut Listed,
 ) -> io::Result<()> {
     for (entry, kind) in kinds_in(directory, MOST_NAMES)? {
@@ -149,17 +166,26 @@ fn walk(
                 if is_anew(&below) {
                     listed.anew.insert(name);
                 }
-                walk(&below, &full, depth + 1, format, listed)?;
+                walk(&below, &full, depth + 1, format, before, listed)?;
             }
-            FileType::RegularFile => match read_seen_file(directory, path, LARGEST_REF) {
-                Ok(Some(text)) => {
-                    listed.values.insert(name, value(&text, format));
+            FileType::RegularFile => {
+                if let Some((stamp, value)) = before(&name)
+                    && Stamp::at(directory, path) == Some(stamp)
+                {
+                    listed.values.insert(name, value);
+                    continue;
                 }
-                Ok(None) => {}
-                Err(_) => {
-                    listed.values.insert(name, Value::Other(b"unreadable".to_vec()));
+                match read_seen_file(directory, path, LARGEST_REF) {
+                    Ok(Some((text, stamp))) => {
+                        listed.stamps.insert(name.clone(), stamp);
+                        listed.values.insert(name, value(&text, format));
+                    }
+                    Ok(None) => {}
+                    Err(_) => {
+                        listed.values.insert(name, Value::Other(b"unreadable".to_vec()));
+                    }
                 }
-            },
+            }
             kind if is_whiteout(kind) => {
                 listed.gone.insert(name);
             }
@@ -368,6 +394,10 @@ fn directory_for(common: &OwnedFd, path: &Path) -> io::Result<(OwnedFd, OsString
 
 /// Makes a directory and those above it.
 pub(super) fn make_directories(common: &OwnedFd, path: &Path) -> io::Result<()> {
+    // Nearly always they are there.
+    if matches!(kind_at(common, path), Ok(Some(FileType::Directory))) {
+        return Ok(());
+    }
     let mut made = PathBuf::new();
     for part in path.components() {
         made.push(part);

@@ -67,3 +67,38 @@ fn a_kernel_without_landlock_runs_nothing() {
         assert!(done.output.contains("no Landlock") && !done.output.contains("ran\n"), "{}", done.output);
     });
 }
+
+#[test]
+fn a_container_that_gives_no_view_is_told_from_a_failure() {
+    let bubblewrap = std::path::Path::new("/usr/bin/bwrap");
+    if !bubblewrap.exists() {
+        eprintln!("skipped: there is no bubblewrap here");
+        return;
+    }
+    at_each_level(|world| {
+        let inner = world.contained_command("echo ran");
+        let mut outer = std::process::Command::new(bubblewrap);
+        // A `/proc` that is covered in parts, as containers have it.
+        outer.args([
+            "--unshare-user",
+            "--unshare-pid",
+            "--bind",
+            "/",
+            "/",
+            "--dev",
+            "/dev",
+            "--proc",
+            "/proc",
+        ]);
+        outer
+            .args(["--ro-bind", "/dev/null", "/proc/version", "--"])
+            .arg(inner.get_program())
+            .args(inner.get_args());
+        let variables = inner.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        let output = outer.env_clear().envs(variables).output().unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        // Whoever asks for the best there is then takes the other level.
+        let expected = if world.level == "full" { "no namespaces" } else { "ran" };
+        assert!(said.contains(expected), "{}: {said}", world.level);
+    });
+}

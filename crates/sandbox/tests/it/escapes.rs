@@ -485,7 +485,9 @@ fn options(root: &Path, level: &str, network: &str) -> Vec<PathBuf> {
     add("--pin", "trees/one/.git");
     add("--pin", "trees/one/.claude/settings.json");
     add("--pin", "main/.git/worktrees/one/commondir");
+    // Two, so that they share a layer over the home.
     add("--cache", "home/.cache/pip");
+    add("--cache", "home/.npm");
     words.extend(["--repository".into(), root.join("main/.git"), root.join("main/.git/worktrees/one")]);
     words.extend(["--network".into(), network.into(), level.into()]);
     words.extend([root.join("trees/one"), root.join("state/sessions/one")]);

@@ -229,3 +229,73 @@ fn hooks_of_the_repository_run_inside() {
         assert_eq!(world.log(&format!("{} -n 1", world.branch)), ["three"]);
     });
 }
+
+#[test]
+fn other_worktrees_are_listed_and_nothing_of_them_is_seen() {
+    at_each_level(|world| {
+        let listed = world.contained("git worktree list").ok().output;
+        let other = world.path("v").display().to_string();
+        assert!(listed.contains(&other) && !listed.contains("prunable"), "{listed}");
+        if world.level == "full" {
+            assert_eq!(world.contained("ls -A $TOP/v && cat $TOP/v/.git").ok().output, ".git\n");
+            assert_ne!(world.contained("echo x > $TOP/v/.git").code, 0);
+        }
+        // One that is gone is said to be.
+        world.outside("", "rm -r v");
+        assert!(world.contained("git worktree list").ok().output.contains("prunable"));
+    });
+}
+
+#[test]
+fn temporary_files_lie_under_the_name_that_the_person_knows() {
+    for level in levels().into_iter().filter(|level| *level == "full") {
+        let world = World::new(level, "topic", "");
+        let script = r#"echo x > "$TMPDIR/a" && mktemp -p "$TMPDIR" > /dev/null && printf %s "$TMPDIR""#;
+        let (own, granted) = (world.path("own/deep"), world.path("w/tmp"));
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::create_dir(&granted).unwrap();
+        let nowhere = std::path::PathBuf::from("/nowhere/tmp");
+        for named in [&own, &nowhere, &granted] {
+            let done = world.with_variable("TMPDIR", named, script).ok();
+            assert_eq!(done.output, named.display().to_string());
+            // It stays private, unless the plan grants it, and is there for the next command.
+            assert_eq!(named.join("a").exists(), named == &granted, "{}", named.display());
+            world.with_variable("TMPDIR", named, "cat $TMPDIR/a").ok();
+        }
+        for other in ["/usr/tmp-of-mine", "relative", "/proc/self", "/"] {
+            let done = world.with_variable("TMPDIR", std::path::Path::new(other), script).ok();
+            assert_eq!(done.output, "/tmp", "{other}");
+        }
+        // Where an earlier command has put a link, nothing is made behind it.
+        std::fs::remove_dir_all(&own).unwrap();
+        let above = own.parent().unwrap().display().to_string();
+        world.contained(&format!("rm -rf {above} && ln -s $TOP/w {above}")).ok();
+        let done = world.with_variable("TMPDIR", &own, script).ok();
+        assert_eq!(done.output, "/tmp");
+        assert!(!world.path("w/deep").exists());
+    }
+}
+
+#[test]
+fn a_signal_for_the_whole_group_arrives_once() {
+    use std::os::unix::process::CommandExt;
+    use std::time::{Duration, Instant};
+    // At level landlock nothing of ours stays in the group that could tell a signal for all of it from one for the supervisor.
+    for level in levels().into_iter().filter(|level| *level == "full") {
+        let world = World::new(level, "topic", "");
+        let script = "trap 'echo got >> log' TERM; touch ready; for n in 1 2 3 4 5 6 7 8; do sleep 0.1; done";
+        let mut child = world.contained_command(script).process_group(0).spawn().unwrap();
+        let begun = Instant::now();
+        while !world.path("w/ready").exists() {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // To the group, and then to the supervisor alone.
+        for (group, expected) in [("-", "got\n"), ("", "got\ngot\n")] {
+            world.outside("", &format!("kill -TERM {group}{}", child.id()));
+            std::thread::sleep(Duration::from_millis(250));
+            assert_eq!(std::fs::read_to_string(world.path("w/log")).unwrap(), expected, "{level}");
+        }
+        child.wait().unwrap();
+    }
+}

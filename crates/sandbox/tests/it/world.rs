@@ -169,6 +169,20 @@ impl World {
         done(&output, &report)
     }
 
+    /// What runs a script contained in `w`.
+    pub(crate) fn contained_command(&self, script: &str) -> Command {
+        let mut command = self.command(&contain());
+        command.arg(self.level).args([self.path("w"), self.path("private-w")]).args(["sh", "-c", script]);
+        command
+    }
+
+    /// Runs a script contained in `w`, with this variable.
+    pub(crate) fn with_variable(&self, name: &str, value: &Path, script: &str) -> Done {
+        let mut command = self.command(&contain());
+        command.env(name, value).arg(self.level).args([self.path("w"), self.path("private-w")]);
+        done(&command.args(["sh", "-c", script]).output().unwrap(), Path::new("/nowhere"))
+    }
+
     /// Runs a script contained in `w`, under these limits.
     pub(crate) fn with_limits(&self, limits: &[&str], script: &str) -> Done {
         let report = self.path("report-w");

@@ -48,6 +48,7 @@ const FILES: &[(&str, &str)] = &[
     ("home/.cargo/config.toml", "[net]\n"),
     ("home/.cargo/bin/tool", "#!/bin/sh\n"),
     ("home/.cache/pip/wheel", "wheel\n"),
+    ("home/.npm/index", "index\n"),
     ("home/bin/toolgate", "#!/bin/sh\n"),
     ("home/.config/toolgate/toolgate.toml", "\n"),
     ("home/.config/autostart/login.desktop", "[Desktop Entry]\n"),
