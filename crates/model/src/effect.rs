@@ -31,6 +31,8 @@ pub struct Target<'a> {
     pub reach: Reach,
     /// Taken for a path by its looks alone.
     pub guess: bool,
+    /// Taken for the place that a program uses by default.
+    pub assumed: bool,
     /// What in a shell command leads to it.
     pub origin: Option<Origin>,
 }
@@ -42,6 +44,9 @@ pub enum Reach {
     Exact,
     /// Everything below it too.
     Below,
+    /// This one file, which the command does not name: it lies below a directory that the command goes through, or comes
+    /// along with a tree. A sandbox holds it.
+    Met,
 }
 
 /// What in a shell command an effect comes from.
@@ -75,6 +80,8 @@ pub struct Run {
     /// Its options by the first spelling that the spec gives (`-r` for `--recursive` and for the `r` in `-rf`), each
     /// with its value where it takes one. An option that the spec does not know is kept as it is written.
     pub options: Vec<(String, Option<String>)>,
+    /// Other spellings of these options, each with the place of its option: people who forbid `--force` mean `-f` too.
+    pub aliases: Vec<(usize, &'static str)>,
     /// What is neither option nor sub-command. A word whose text is not known is `None`.
     pub operands: Vec<Option<String>>,
     /// All words as they would be passed, the name first; those not known are shown as they are written.
@@ -162,12 +169,20 @@ pub enum Doubt {
     Terminal,
     /// git in a repository whose settings and hooks contained programs can write.
     Repository,
-    /// A program that loads settings or code of the project, whatever it is asked to do.
+    /// A program that may load settings or code of the project, whatever it is asked to do.
     Settings,
-    /// A variable of the environment leads programs to what contained programs can write.
+    /// A variable that nobody knows as harmless, or one that leads to what contained programs can write.
     Environment,
     /// A contained program of an earlier call is still running, and could exchange what was looked at.
     Background,
+    /// git writes what all worktrees of a repository share.
+    Shared,
+    /// Files of secrets may be among those that are shown: there are more than were looked at. A sandbox does not help here.
+    Secrets,
+    /// Names are used that are only known when it runs, and a link among them leads elsewhere, or they are too many to look.
+    Names,
+    /// A tree is brought in whose names and links are not known.
+    Members,
 }
 
 impl Doubt {
@@ -178,9 +193,15 @@ impl Doubt {
             Doubt::OtherShell => "is read by another shell than bash, which may take it otherwise",
             Doubt::Terminal => "takes commands from its input while it runs",
             Doubt::Repository => "heeds settings and hooks of a repository that is not the session's own",
-            Doubt::Settings => "loads settings or code of the project",
-            Doubt::Environment => "leads to what contained programs can write",
+            Doubt::Settings => "may load settings or code of the project",
+            Doubt::Environment => "may lead programs to settings, code or places that nobody has looked at",
             Doubt::Background => "may find files exchanged by a contained program that still runs",
+            Doubt::Shared => "writes what other worktrees of the repository share",
+            Doubt::Secrets => "may come upon files of secrets that were not looked for",
+            Doubt::Names => {
+                "may be led elsewhere by a link, or uses more names than are looked at one by one"
+            }
+            Doubt::Members => "brings in files whose names and links are not known",
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct Facts<'a> {
     pub expanded: Vec<ExpandedTarget>,
     /// What the host's changed settings would do to us.
     pub config: Option<ConfigChange>,
+    /// Whether secrets are taken out of what the call prints before the model sees it, also where the call fails.
+    pub redacts: bool,
 }
 
 /// One file that the call would use, looked up.
@@ -57,8 +59,14 @@ pub struct Use<'a> {
     pub alias_of_own: bool,
     /// It lies in a temporary directory that everybody shares, in something that was there before the session.
     pub foreign: bool,
-    /// The directory that it would lie in is not there, so that nothing can be read, changed or deleted by this name.
+    /// Taken for a path by its looks alone, or for the place that a program uses by default.
+    pub guess: bool,
+    /// The directory that it would lie in is not there, or it is to be deleted and is not there itself: nothing can be read,
+    /// changed or deleted by this name.
     pub nowhere: bool,
+    /// It is a lock of git's in the part of the repository that is this session's own, and it is taken away: what git itself
+    /// tells people to do with one that a process left behind.
+    pub own_lock: bool,
     /// The private things in what would be written there, or in what is read there. Looked for only where the settings
     /// ask for it: empty says nothing anywhere else.
     pub private: Vec<Private>,
@@ -98,9 +106,22 @@ impl Use<'_> {
         self.access.changes()
     }
 
-    /// Whether a shell command would fail by itself here, and say so, in a sandbox too. `rm -f` says nothing of what is not there.
+    /// Whether a shell command would come to nothing here by itself, in a sandbox too: there is nothing to read, to delete or to
+    /// write into. Whoever deletes a whole tree means one that is there, and `rm -rf` would not say that it is not.
     pub fn fails_by_itself(&self) -> bool {
-        self.nowhere && self.origin.is_some() && self.access != Access::Delete
+        let tree = self.access == Access::Delete && self.reach == Reach::Below;
+        self.nowhere && self.origin.is_some() && !tree
+    }
+
+    /// Whether a shell command is only thought to come here. In a sandbox the kernel knows.
+    pub fn is_guessed(&self) -> bool {
+        self.guess && self.origin.is_some()
+    }
+
+    /// Whether a sandbox holds it: there the command fails by itself, or does the rest without what it would only have met on
+    /// its way.
+    pub fn is_held(&self) -> bool {
+        self.fails_by_itself() || self.reach == Reach::Met
     }
 }
 

@@ -26,6 +26,10 @@ pub trait Host: Sync {
     fn is_served(&self) -> bool {
         false
     }
+    /// The directory below the person's home in which the host keeps its own things, its transcripts among them.
+    fn own_directory(&self) -> Option<&'static str> {
+        None
+    }
     /// The environment variable in which the host names the project, before any agent runs.
     fn project_variable(&self) -> Option<&'static str> {
         None
@@ -198,6 +202,8 @@ pub enum DecodeError {
     MissingField(&'static str),
     /// A field holds something else than it must.
     WrongField(&'static str),
+    /// The event is about a tool, and its name is none that we know.
+    UnknownEvent,
 }
 
 impl fmt::Display for DecodeError {
@@ -213,6 +219,9 @@ impl fmt::Display for DecodeError {
             DecodeError::MissingField(field) => write!(f, "the hook event has no `{field}`"),
             DecodeError::WrongField(field) => {
                 write!(f, "`{field}` of the hook event is not of the expected form")
+            }
+            DecodeError::UnknownEvent => {
+                f.write_str("the hook event is about a tool, and its name is none that is known")
             }
         }
     }

@@ -4,6 +4,8 @@
 //! host (`{"file_path": "ok", "file_path": "/etc/passwd"}`), so it is an error here, not a choice.
 
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -13,8 +15,14 @@ use serde::{Deserialize, Serialize, Serializer};
 /// Deeper input than this is refused; real tool inputs nest three or four levels.
 pub const MAX_DEPTH: usize = 64;
 
-/// An object with more members than this is refused; looking for doubled ones would take too long.
+/// An object with more members than this is refused.
 const MAX_MEMBERS: usize = 2048;
+
+/// More values than this in one input are refused: each takes some 50 bytes, where its text may be two.
+const MAX_VALUES: usize = 200_000;
+
+/// Up to so many members a doubled one is looked for one by one.
+const FEW: usize = 32;
 
 /// A JSON value that borrows its strings from the text that it was read from.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,32 +141,37 @@ impl Serialize for Json<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Json<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Level { left: MAX_DEPTH }.deserialize(deserializer)
+        Level { left: MAX_DEPTH, room: &Cell::new(MAX_VALUES) }.deserialize(deserializer)
     }
 }
 
-/// Reads one value and knows how many levels may still follow below it.
-struct Level {
+/// Reads one value and knows how many levels may still follow below it, and how many values there may be at all.
+struct Level<'r> {
     left: usize,
+    room: &'r Cell<usize>,
 }
 
-impl Level {
-    fn below<E: Error>(&self) -> Result<Level, E> {
-        match self.left.checked_sub(1) {
-            Some(left) => Ok(Level { left }),
-            None => Err(E::custom(format_args!("nested deeper than {MAX_DEPTH} levels"))),
-        }
+impl<'r> Level<'r> {
+    fn below<E: Error>(&self) -> Result<Level<'r>, E> {
+        let Some(left) = self.left.checked_sub(1) else {
+            return Err(E::custom(format_args!("nested deeper than {MAX_DEPTH} levels")));
+        };
+        let Some(room) = self.room.get().checked_sub(1) else {
+            return Err(E::custom(format_args!("more than {MAX_VALUES} values")));
+        };
+        self.room.set(room);
+        Ok(Level { left, room: self.room })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Level {
+impl<'de> DeserializeSeed<'de> for Level<'_> {
     type Value = Json<'de>;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Level {
+impl<'de> Visitor<'de> for Level<'_> {
     type Value = Json<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -194,11 +207,20 @@ impl<'de> Visitor<'de> for Level {
     }
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Json<'de>, A::Error> {
         let mut members: Vec<(Cow<'de, str>, Json<'de>)> = Vec::new();
+        let mut names = BTreeSet::new();
         while let Some(name) = object.next_key_seed(Name)? {
             if members.len() >= MAX_MEMBERS {
                 return Err(A::Error::custom(format_args!("more than {MAX_MEMBERS} members in one object")));
             }
-            if members.iter().any(|(known, _)| *known == name) {
+            if members.len() == FEW {
+                names.extend(members.iter().map(|(known, _)| known.clone()));
+            }
+            let doubled = if members.len() < FEW {
+                members.iter().any(|(known, _)| *known == name)
+            } else {
+                !names.insert(name.clone())
+            };
+            if doubled {
                 return Err(A::Error::custom("the same key stands twice in one object"));
             }
             let value = object.next_value_seed(self.below()?)?;
@@ -251,6 +273,12 @@ mod tests {
         assert!(read(r#"{"a":1,"a":2}"#).is_err());
         assert!(read(r#"{"x":[{"a":1,"a":2}]}"#).is_err());
         assert!(read(r#"{"a":1,"\u0061":2}"#).is_err(), "escapes do not make another key");
+        let many = |last: &str| {
+            let members: Vec<String> = (0..100).map(|n| format!("\"m{n}\":1")).collect();
+            format!("{{{},\"{last}\":2}}", members.join(","))
+        };
+        assert!(read(&many("m3")).is_err() && read(&many("m99")).is_err());
+        assert!(read(&many("m100")).is_ok());
     }
 
     #[test]
@@ -258,6 +286,15 @@ mod tests {
         let nested = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
         assert!(read(&nested(MAX_DEPTH)).is_ok());
         assert!(read(&nested(MAX_DEPTH + 1)).is_err());
+    }
+
+    #[test]
+    fn json_with_too_many_values_is_refused_wherever_they_stand() {
+        let list = |count: usize| format!("[{}0]", "0,".repeat(count - 1));
+        // Whoever asks for the next value has room for it.
+        assert!(read(&list(MAX_VALUES - 1)).is_ok());
+        assert!(read(&list(MAX_VALUES + 1)).is_err());
+        assert!(read(&format!("[{},{}]", list(MAX_VALUES / 2), list(MAX_VALUES / 2))).is_err());
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub use json::{Json, MAX_DEPTH};
 pub use patch::{added, patched};
 pub use places::{InShared, Place, Places, SHARED_MEMORY, TEMPORARY, below};
 pub use resolve::{Resolved, Resolver, Trouble, clean, has_dotdot};
-pub use secret_name::{SECRET_LOOK, SecretName, holds_secret, secret_name, secret_pattern};
+pub use secret_name::{SECRET_LOOK, SecretName, holds_secret, may_hold_secrets, secret_name, secret_pattern};
 pub use team::{COORDINATOR, History, Lockout, Member, TEAM_DIRECTORIES, Team, TeamPhase, plain_name};
 pub use terms::{RedactedOutput, Terms};
 pub use text::{shorten, visible};
@@ -39,4 +39,4 @@ pub use tool_rule::{ToolAccess, ToolRule};
 pub use verdict::{
     Decision, Finding, FindingKind, MAX_MESSAGE, Policy, Ruleset, Sandboxing, Verdict, Wording,
 };
-pub use world::{FileStamp, LookError, Node, NodeId, NodeKind, World};
+pub use world::{Entry, EntryKind, FileStamp, LookError, Node, NodeId, NodeKind, World};

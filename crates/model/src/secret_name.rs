@@ -6,6 +6,8 @@
 //!
 //! Does not see: a secret in a file of any other name.
 
+use std::borrow::Cow;
+
 /// What the name of a file says about secrets in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretName {
@@ -159,22 +161,51 @@ const PERHAPS: &[&str] = &[
 
 /// What the name of this file says; `None` for an ordinary one. Takes a path of either kind of machine.
 pub fn secret_name(path: &str) -> Option<SecretName> {
-    let mut names = path.rsplit(['/', '\\']);
-    let name = folded(names.next()?);
+    let (above, name) = last_name(path);
+    let name = folded(name);
     if name.is_empty() {
         return None;
     }
     if is_env_file(&name) || is_settings(&name) {
         return Some(SecretName::Settings);
     }
-    let directory = folded(names.next().unwrap_or_default());
-    if SETTINGS_IN.contains(&(directory.as_str(), name.as_str())) {
+    let directory = folded(last_name(above).1);
+    if SETTINGS_IN.contains(&(&*directory, &*name)) {
         return Some(SecretName::Settings);
     }
     if is_key(&name, &directory) {
         return Some(SecretName::Key);
     }
     is_perhaps(&name).then_some(SecretName::Perhaps)
+}
+
+/// Whether a file of this name could be a [`SecretName::Settings`]: cheap, for lists of a hundred thousand names. Most are told by
+/// a few letters.
+pub fn may_hold_secrets(path: &[u8]) -> bool {
+    let start = path.iter().rposition(|byte| matches!(byte, b'/' | b'\\')).map_or(0, |slash| slash + 1);
+    let name = path.get(start..).unwrap_or(path);
+    let (Some(first), Some(last)) = (name.first(), name.last()) else { return false };
+    // By the last letter, since there are a hundred thousand names and few of these.
+    let ends: &[&[u8]] = match last.to_ascii_lowercase() {
+        b'e' => &[b".tfstate"],
+        b'f' => &[b".conf"],
+        b'g' => &[b"config"],
+        b'l' => &[b"credentials.toml", b"secrets.toml"],
+        b'n' => &[b"config.json", b"credentials.json"],
+        b'p' => &[b".backup"],
+        b's' => &[b".tfvars", b"credentials"],
+        _ => &[],
+    };
+    let is_env = |at: usize| name.get(at + 1..at + 4).is_some_and(|rest| rest.eq_ignore_ascii_case(b"env"));
+    let tells = |(at, byte): (usize, &u8)| *byte == b':' || (*byte == b'.' && is_env(at));
+    let has_end = |end: &&[u8]| {
+        let start = name.len().checked_sub(end.len());
+        start.and_then(|start| name.get(start..)).is_some_and(|rest| rest.eq_ignore_ascii_case(end))
+    };
+    matches!(first, b'.' | b'_')
+        || matches!(last, b'.' | b' ')
+        || ends.iter().any(has_end)
+        || name.iter().enumerate().any(tells)
 }
 
 /// The same for a pattern of names: `.env*`, `*.env`, `**/id_rsa`. What only might match one of them is ordinary.
@@ -197,14 +228,30 @@ pub fn holds_secret(start: &[u8]) -> bool {
     is_bare_key(text.trim()) || text.split(['\n', ',', '{']).any(assigns_secret)
 }
 
-/// As a file system that folds names would take it: small letters, no blanks or dots at the end, no stream.
-fn folded(name: &str) -> String {
-    let name = name.split("::").next().unwrap_or(name);
-    name.trim_end_matches([' ', '.']).to_ascii_lowercase()
+/// A path's last name, and what stands before it.
+fn last_name(path: &str) -> (&str, &str) {
+    let Some(at) = path.bytes().rposition(|byte| matches!(byte, b'/' | b'\\')) else { return ("", path) };
+    (path.get(..at).unwrap_or_default(), path.get(at + 1..).unwrap_or_default())
+}
+
+/// As a file system that folds names would take it: small letters, no blanks or dots at the end, no stream. A large repository has
+/// a hundred thousand names, and nearly all of them are that already.
+fn folded(name: &str) -> Cow<'_, str> {
+    let is_stream = name.bytes().any(|byte| byte == b':');
+    let name = if is_stream { name.split("::").next().unwrap_or(name) } else { name };
+    let name = name.trim_end_matches([' ', '.']);
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(name.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(name)
+    }
 }
 
 /// `.env`, `.env.local`, `.envrc`, `prod.env`; not `.env.example`, `.env.md`, `env.ts`.
 fn is_env_file(name: &str) -> bool {
+    if !name.as_bytes().windows(4).any(|part| matches!(part, b".env" | b".dev")) {
+        return false;
+    }
     let ordinary = |rest: &str| {
         let last = rest.rsplit('.').next().unwrap_or(rest);
         rest.split(['.', '-', '_', '*', '…']).any(|part| EXAMPLE.contains(&part))
@@ -237,7 +284,7 @@ fn is_settings(name: &str) -> bool {
 
 fn is_key(name: &str, directory: &str) -> bool {
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
-    let public = PROSE.contains(&ending) || SEALED.contains(&ending);
+    let public = || PROSE.contains(&ending) || SEALED.contains(&ending);
     let is_ssh = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"].iter().any(|start| {
         name.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']))
     });
@@ -245,8 +292,8 @@ fn is_key(name: &str, directory: &str) -> bool {
     let beside = ["config", "known_hosts", "known_hosts.old", "authorized_keys", "allowed_signers"];
     // Android's own for debugging, whose password is in its manual.
     let debug = name == "debug.keystore";
-    (is_ssh && !public)
-        || (directory == ".ssh" && !public && !beside.contains(&name))
+    (is_ssh && !public())
+        || (directory == ".ssh" && !public() && !beside.contains(&name))
         || (KEY_STORES.contains(&ending) && !stem.is_empty() && !debug)
         || name == "master.key"
         || (directory == "credentials" && ending == "key")
@@ -305,6 +352,24 @@ fn is_written_out(value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_file_of_secrets_is_passed_over_by_its_letters() {
+        let in_directories = SETTINGS_IN.iter().map(|(directory, name)| format!("a/{directory}/{name}"));
+        let others =
+            [".env", "a/.ENV.Local", "prod.env", "web.env.staging", ".envrc", ".dev.vars", "x.kubeconfig"]
+                .into_iter()
+                .chain(["a.tfstate", "a.tfstate.backup", "KUBECONFIG", "kubeconfig.", ".env::$DATA"])
+                .map(str::to_owned);
+        let listed = SETTINGS.iter().map(|name| format!("dir/{name}"));
+        for path in listed.chain(in_directories).chain(others) {
+            assert_eq!(secret_name(&path), Some(SecretName::Settings), "{path}");
+            assert!(may_hold_secrets(path.as_bytes()), "{path}");
+        }
+        for path in ["src/main.rs", "environment.ts", "README", "", "a/b"] {
+            assert!(!may_hold_secrets(path.as_bytes()), "{path}");
+        }
+    }
 
     #[test]
     fn names_of_secret_files_are_recognized() {

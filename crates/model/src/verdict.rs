@@ -608,6 +608,7 @@ mod tests {
             changes: Vec::new(),
             expanded: Vec::new(),
             config: None,
+            redacts: false,
         }
     }
 

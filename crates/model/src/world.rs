@@ -36,6 +36,47 @@ pub trait World {
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>>;
     /// The names in a directory.
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+    /// What is in a directory, by name and kind; `None` where that is more than `most`.
+    fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
+        let names = self.list(path)?;
+        let entry = |path: PathBuf| {
+            let kind = match self.look(&path).ok()?.kind {
+                NodeKind::File => EntryKind::File,
+                NodeKind::Directory => EntryKind::Directory,
+                NodeKind::Link(_) => EntryKind::Link,
+                NodeKind::Special => EntryKind::Special,
+            };
+            Some(Entry { path, kind })
+        };
+        Ok((names.len() <= most).then(|| names.into_iter().filter_map(entry).collect()))
+    }
+    /// Whether the time for an answer is over, so that whoever looks should give up. No pure crate has a clock; whoever
+    /// stands behind the world may.
+    fn is_late(&self) -> bool {
+        false
+    }
+}
+
+/// Something in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name, behind that of the directory.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What a directory says of something in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A device, pipe or socket.
+    Special,
 }
 
 /// What stands at a path.
