@@ -52,6 +52,7 @@ struct Source {
     #[serde(default)]
     remote: bool,
     stdin: Option<String>,
+    heeds: Option<Heeds>,
     #[serde(default = "text")]
     output: String,
     #[serde(default)]
@@ -64,6 +65,15 @@ struct Source {
     sub: BTreeMap<String, Source>,
     #[serde(default)]
     examples: Vec<Example>,
+}
+
+/// What a command heeds besides its words and what these name.
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+enum Heeds {
+    Words,
+    Home,
+    Project,
 }
 
 /// What an option means.
@@ -120,6 +130,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=specs");
+    println!("cargo::rerun-if-changed=variables.toml");
     println!("cargo::rerun-if-changed=src/code/calls");
     let mut files: Vec<_> = fs::read_dir("specs")?.collect::<Result<_, _>>()?;
     files.sort_by_key(fs::DirEntry::file_name);
@@ -145,7 +156,37 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     fs::write(Path::new(&out).join("specs.rs"), tables.code()?)?;
     fs::write(Path::new(&out).join("examples.rs"), format!("&[\n{}]", tables.examples))?;
     fs::write(Path::new(&out).join("calls.rs"), calls::tables()?)?;
+    fs::write(Path::new(&out).join("variables.rs"), variables()?)?;
     Ok(())
+}
+
+/// `variables.toml`: names of variables, by what they lead programs to.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Variables {
+    harmless: Vec<String>,
+    values: BTreeMap<String, Vec<String>>,
+    everywhere: Vec<String>,
+    elsewhere: Vec<String>,
+}
+
+/// The lists of `variables.toml`, each as one text.
+fn variables() -> Result<String, Box<dyn std::error::Error>> {
+    let lists: Variables = toml::from_str(&fs::read_to_string("variables.toml")?)?;
+    let values = lists.values.iter().map(|(name, values)| format!("{name}={}", values.join(",")));
+    let mut code = String::new();
+    for (name, words) in [
+        ("HARMLESS", lists.harmless),
+        ("VALUES", values.collect()),
+        ("EVERYWHERE", lists.everywhere),
+        ("ELSEWHERE", lists.elsewhere),
+    ] {
+        if let Some(word) = words.iter().find(|word| word.is_empty() || word.contains(char::is_whitespace)) {
+            return Err(format!("variables.toml: `{word}` is no name").into());
+        }
+        writeln!(code, "static {name}: &str = {:?};", words.join(" "))?;
+    }
+    Ok(code)
 }
 
 impl Tables {
@@ -161,11 +202,19 @@ impl Tables {
         }
         self.file = self.specs.len();
         self.specs.push(String::new());
-        self.spec(self.file, stem, &source.names, &source)
+        self.spec(self.file, stem, &source.names, &source, Heeds::Project)
     }
 
-    /// Fills the place of a spec, and appends those of its sub-commands.
-    fn spec(&mut self, place: usize, path: &str, names: &[String], source: &Source) -> Result<()> {
+    /// Fills the place of a spec, and appends those of its sub-commands. `above` is what the command above heeds.
+    fn spec(
+        &mut self,
+        place: usize,
+        path: &str,
+        names: &[String],
+        source: &Source,
+        above: Heeds,
+    ) -> Result<()> {
+        let heeds = source.heeds.unwrap_or(above);
         let within = |error| format!("{path}: {error}");
         if source.about.as_ref().is_none_or(|about| about.trim().is_empty() || about.contains('\n')) {
             return Err(within("it needs a line `about`".to_owned()));
@@ -226,7 +275,7 @@ impl Tables {
         ];
         let flags = flags.iter().rev().fold(0, |flags, flag| flags << 1 | u16::from(*flag));
         self.specs[place] = format!(
-            "Spec {{ names: {listed}, options: {options}, subs: {subs}, args: {args}, args1: {args1}, effects: {effects}, default: {default}, flags: {flags}, output: {output}, stdin: {stdin} }}"
+            "Spec {{ names: {listed}, options: {options}, subs: {subs}, args: {args}, args1: {args1}, effects: {effects}, default: {default}, flags: {flags}, heeds: Heeds::{heeds:?}, output: {output}, stdin: {stdin} }}"
         );
         self.specs.extend(source.sub.keys().map(|_| String::new()));
         let mut seen = BTreeSet::new();
@@ -240,7 +289,7 @@ impl Tables {
                     return Err(within(format!("sub-command `{one}` is there twice")));
                 }
             }
-            self.spec(first + place, &format!("{path} {name}"), &sub_names, sub)?;
+            self.spec(first + place, &format!("{path} {name}"), &sub_names, sub, heeds)?;
         }
         Ok(())
     }
@@ -437,7 +486,7 @@ fn kinds(names: &str) -> Result<String> {
 
 /// The Rust name of a kind.
 fn kind(name: &str) -> Result<String> {
-    const SIMPLE: [&str; 29] = [
+    const SIMPLE: [&str; 31] = [
         "text",
         "read",
         "read-tree",
@@ -466,6 +515,8 @@ fn kind(name: &str) -> Result<String> {
         "mount",
         "filter",
         "relayed",
+        "settings",
+        "template",
         "prose",
     ];
     const LANGUAGES: [&str; 8] = ["python", "node", "perl", "ruby", "php", "lua", "shell", "other"];

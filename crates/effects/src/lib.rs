@@ -49,16 +49,22 @@
 //!
 //! Reading order: [`effects`] → [`analyse`] → [`Scene`] → [`Analysis`].
 
+mod archive;
+mod budget;
 mod code;
 mod language;
+mod powershell;
 mod recipes;
 mod search;
 mod secrets_below;
 mod shell;
 mod spec;
 mod unlisted;
+mod variables;
 
-pub use shell::{Analysis, Scene, analyse, confined, differs, in_directory};
+pub use shell::{Analysis, MAX_WORK, Scene, analyse, confined, differs, in_directory};
+pub use spec::{Heeds, heeds};
+pub use variables::{is_heeded_elsewhere, is_heeded_everywhere};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -76,7 +82,16 @@ pub fn effects<'a>(
     scene: &Scene<'_>,
 ) -> Vec<Effect<'a>> {
     let ruled = rule_for(rules, &call.tool);
-    let mut effects = match &call.action {
+    let mut effects = budget::within(|| acted(call, ruled, scene));
+    if let Some(rule) = ruled {
+        effects.extend(rule.paths.iter().filter_map(|param| ruled_effect(call, rule, param)));
+    }
+    effects
+}
+
+/// What the call's action would do.
+fn acted<'a>(call: &Call<'a>, ruled: Option<&ToolRule>, scene: &Scene<'_>) -> Vec<Effect<'a>> {
+    match &call.action {
         Action::Nothing | Action::Internal | Action::Question | Action::Configure(_) => Vec::new(),
         Action::Fetch => vec![Effect::Connect],
         Action::Run(words) => vec![Effect::Run(Run::of(words.clone()))],
@@ -90,11 +105,7 @@ pub fn effects<'a>(
         Action::Files(uses) => uses.iter().map(file_effect).chain(search::reads(call, uses, scene)).collect(),
         Action::Unlisted { .. } if ruled.is_some() => Vec::new(),
         Action::Unlisted { mcp } => unlisted::effects(&call.tool, *mcp, &call.input, scene),
-    };
-    if let Some(rule) = ruled {
-        effects.extend(rule.paths.iter().filter_map(|param| ruled_effect(call, rule, param)));
     }
-    effects
 }
 
 /// The rule with the longest name that fits.
@@ -112,7 +123,7 @@ fn rule_for<'r>(rules: &'r BTreeMap<String, ToolRule>, tool: &str) -> Option<&'r
 fn file_effect<'a>(file: &FileUse<'a>) -> Effect<'a> {
     let reach = if file.access == Access::Search { Reach::Below } else { Reach::Exact };
     let (param, path) = (file.param.clone(), file.path.clone());
-    Effect::Use(file.access, Target { param, path, reach, guess: false, origin: None })
+    Effect::Use(file.access, Target { param, path, reach, guess: false, assumed: false, origin: None })
 }
 
 fn ruled_effect<'a>(call: &Call<'a>, rule: &ToolRule, param: &str) -> Option<Effect<'a>> {
@@ -123,5 +134,8 @@ fn ruled_effect<'a>(call: &Call<'a>, rule: &ToolRule, param: &str) -> Option<Eff
         ToolAccess::None => return None,
     };
     let param = Cow::Owned(param.to_owned());
-    Some(Effect::Use(access, Target { param, path, reach: Reach::Exact, guess: false, origin: None }))
+    Some(Effect::Use(
+        access,
+        Target { param, path, reach: Reach::Exact, guess: false, assumed: false, origin: None },
+    ))
 }

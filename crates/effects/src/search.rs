@@ -26,7 +26,10 @@ pub(crate) fn reads<'a>(call: &Call<'a>, uses: &[FileUse<'a>], scene: &Scene<'_>
         without.iter().map(|glob| glob.trim_start_matches([' ', '!']).to_owned()).collect();
     let named = |text: &str| matches!(secret_pattern(text), Some(SecretName::Settings | SecretName::Key));
     let effect = |access, param: Cow<'a, str>, path| {
-        Effect::Use(access, Target { param, path, reach: Reach::Exact, guess: false, origin: None })
+        Effect::Use(
+            access,
+            Target { param, path, reach: Reach::Exact, guess: false, assumed: false, origin: None },
+        )
     };
     let sift = Sift {
         hidden: true,
@@ -53,7 +56,7 @@ pub(crate) fn reads<'a>(call: &Call<'a>, uses: &[FileUse<'a>], scene: &Scene<'_>
         if shows == Shows::Unsaid || matches!(used.path, PathArg::Pattern(_)) {
             continue;
         }
-        for found in secrets_below(scene.world, &place.physical, &sift) {
+        for found in secrets_below(scene.world, &place.physical, &sift).found {
             all.push(effect(Access::Search, param.clone(), PathArg::Text(Cow::Owned(found))));
         }
     }

@@ -4,7 +4,7 @@
 //! most of them; so those are listed that go by the name of a secret, as the options of the search and the
 //! `.gitignore` files on the way leave them.
 //!
-//! Does not see: what is beyond the bound, in directories that tools fill, behind links to directories, and ignored
+//! Does not see: what is beyond the bound, which is told; what is in directories that tools fill, behind links to directories, and ignored
 //! by a file outside of the repository.
 
 use std::path::{Path, PathBuf};
@@ -69,8 +69,17 @@ impl Sift {
     }
 }
 
+/// What was found below a directory.
+#[derive(Debug, Default)]
+pub(crate) struct Below {
+    /// Files that hold secrets by their names, and that the search would read.
+    pub(crate) found: Vec<String>,
+    /// Whether there is more than was looked at.
+    pub(crate) has_more: bool,
+}
+
 /// Files below the directory that hold secrets by their names, and that the search would read.
-pub(crate) fn secrets_below(world: &dyn World, directory: &Path, sift: &Sift) -> Vec<String> {
+pub(crate) fn secrets_below(world: &dyn World, directory: &Path, sift: &Sift) -> Below {
     let mut ignores = if sift.ignored { None } else { Ignores::above(world, directory) };
     let mut open = vec![directory.to_path_buf()];
     let mut found = Vec::new();
@@ -85,7 +94,7 @@ pub(crate) fn secrets_below(world: &dyn World, directory: &Path, sift: &Sift) ->
             }
             for path in names {
                 if left == 0 || found.len() >= MAX_FOUND {
-                    return found;
+                    return Below { found, has_more: true };
                 }
                 left -= 1;
                 let relative = path.strip_prefix(directory).ok().and_then(Path::to_str);
@@ -111,7 +120,7 @@ pub(crate) fn secrets_below(world: &dyn World, directory: &Path, sift: &Sift) ->
         }
         open = next;
     }
-    found
+    Below { found, has_more: false }
 }
 
 /// Whether a glob of a search fits a file: by its name, or by its path where the glob has a slash.
@@ -135,7 +144,7 @@ fn choices(glob: &str) -> Vec<String> {
     });
     match parts {
         Some((before, inner, after)) => {
-            inner.split(',').take(16).map(|choice| format!("{before}{choice}{after}")).collect()
+            inner.split(',').map(|choice| format!("{before}{choice}{after}")).collect()
         }
         None => vec![glob.to_owned()],
     }
@@ -164,6 +173,10 @@ impl Ignores {
     fn enter(&mut self, world: &dyn World, directory: &Path) {
         for file in [".gitignore", ".ignore"] {
             let Ok(bytes) = world.read(&directory.join(file), MAX_IGNORE) else { continue };
+            // What is not read to its end may take back what it ignores before.
+            if bytes.len() >= MAX_IGNORE {
+                continue;
+            }
             for line in String::from_utf8_lossy(&bytes).lines() {
                 let line = line.trim_end();
                 if line.is_empty() || line.starts_with('#') {

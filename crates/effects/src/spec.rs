@@ -23,8 +23,25 @@ pub(crate) struct Spec {
     effects: Span,
     default: Span,
     flags: u16,
+    heeds: Heeds,
     output: Output,
     stdin: Option<Language>,
+}
+
+/// What a program heeds besides its words and what these name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heeds {
+    /// Nothing.
+    Words,
+    /// Settings of the person's home and of the environment, and nothing of the project.
+    Home,
+    /// Settings or code of the project, or nobody has said.
+    Project,
+}
+
+/// What a program of this name heeds, where a spec describes it.
+pub fn heeds(program: &str) -> Option<Heeds> {
+    find(program).map(Spec::heeds)
 }
 
 /// What a word is to its command. The README of the specs explains each.
@@ -68,6 +85,12 @@ pub(crate) enum WordKind {
     Each,
     /// Options for another program, with commas between them; in a reading what they name.
     Relayed,
+    /// A file of settings that can have the program do anything.
+    Settings,
+    /// A file that is written, in whose name the program fills something in.
+    Template,
+    /// Only in a reading: a path that is only known when it is read.
+    OpenRead,
     /// In a reading it stands among the `prose`.
     Prose,
 }
@@ -110,6 +133,15 @@ pub(crate) struct Given {
     /// The first spelling that the spec lists.
     pub(crate) name: &'static str,
     pub(crate) value: Option<Slot>,
+    /// All spellings.
+    names: Text,
+}
+
+impl Given {
+    /// The spellings behind the first one.
+    pub(crate) fn aliases(&self) -> impl Iterator<Item = &'static str> {
+        self.names.words().skip(1)
+    }
 }
 
 /// What a command does whatever its words are.
@@ -174,6 +206,10 @@ impl Spec {
     /// The language of the code that it reads from standard input where no word gives it any.
     pub(crate) fn stdin_code(&self) -> Option<Language> {
         self.stdin
+    }
+
+    pub(crate) fn heeds(&self) -> Heeds {
+        self.heeds
     }
 
     /// Its first name.
@@ -241,6 +277,7 @@ impl WordKind {
             | WordKind::Beside
             | WordKind::At
             | WordKind::Each
+            | WordKind::Template
             | WordKind::Form => true,
             WordKind::Link | WordKind::Script(_) | WordKind::Program => false,
             WordKind::Text
@@ -256,6 +293,8 @@ impl WordKind {
             | WordKind::Mount
             | WordKind::Filter
             | WordKind::Relayed
+            | WordKind::Settings
+            | WordKind::OpenRead
             | WordKind::Prose => false,
         }
     }
@@ -263,7 +302,8 @@ impl WordKind {
     /// Whether what the word names is made, changed or taken away.
     fn changes(self) -> bool {
         let fills =
-            matches!(self, WordKind::Append | WordKind::Write | WordKind::WriteTree | WordKind::Beside);
+            matches!(self, WordKind::Append | WordKind::Write | WordKind::WriteTree | WordKind::Beside)
+                || self == WordKind::Template;
         fills || matches!(self, WordKind::Delete | WordKind::DeleteTree)
     }
 }

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 
 use toolgate_model::{Access, Effect, Json, PathArg, Reach, Target, Unknown, has_dotdot, patched, quoted};
 
+use crate::powershell::{as_shell, is_powershell};
 use crate::shell::is_named_secret;
 use crate::{Scene, analyse};
 
@@ -31,8 +32,18 @@ pub(crate) fn effects<'a>(tool: &str, mcp: bool, input: &Json<'a>, scene: &Scene
     let names: Vec<Effect<'a>> =
         effects.iter().filter(|_| !says_writes(tool)).filter_map(read_of_secret).collect();
     effects.extend(names);
-    for command in search.commands {
-        effects.extend(analyse(&command, scene).effects);
+    if is_powershell(tool) {
+        let typed = input.get("input").and_then(Json::text).map(str::to_owned);
+        for script in search.commands.into_iter().chain(typed) {
+            match as_shell(&script) {
+                Some(command) => effects.extend(analyse(&command, scene).effects),
+                None => effects.push(write("", PathArg::NotText("more code than can be judged"), false)),
+            }
+        }
+    } else {
+        for command in search.commands {
+            effects.extend(analyse(&command, scene).effects);
+        }
     }
     let name = Cow::Owned(tool.to_owned());
     effects.push(Effect::Unknown(if mcp { Unknown::McpTool(name) } else { Unknown::Tool(name) }));
@@ -138,7 +149,10 @@ impl<'a> Search<'a> {
 
 fn write<'a>(key: &str, path: PathArg<'a>, guess: bool) -> Effect<'a> {
     let param = Cow::Owned(key.to_owned());
-    Effect::Use(Access::Write, Target { param, path, reach: Reach::Exact, guess, origin: None })
+    Effect::Use(
+        Access::Write,
+        Target { param, path, reach: Reach::Exact, guess, assumed: false, origin: None },
+    )
 }
 
 /// What could be written could as well be read, which matters for a file of secrets.

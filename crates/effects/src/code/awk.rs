@@ -6,12 +6,18 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
+use crate::budget;
+
 use super::{Deed, Path, climbs, note};
 
 const MAX_STEPS: usize = 1_000_000;
 
 /// What a program would do.
 pub(crate) fn awk(program: &str) -> Vec<Deed> {
+    budget::pay_for(program.len(), budget::SCAN);
+    if budget::is_spent() {
+        return vec![Deed::Unknown("an awk program that is too long to be followed")];
+    }
     let Some(tokens) = tokens(program) else {
         return vec![Deed::Unknown("an awk program that cannot be read")];
     };
@@ -214,6 +220,7 @@ struct Awk<'t> {
 
 impl<'t> Awk<'t> {
     fn at(&self, at: usize) -> Option<&'t Token> {
+        budget::pay(4);
         self.budget.set(self.budget.get().saturating_sub(1));
         self.tokens.get(at).filter(|_| self.budget.get() > 0)
     }

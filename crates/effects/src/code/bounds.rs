@@ -4,12 +4,15 @@
 //! than anybody can follow. What lies beyond a bound is never taken for nothing: `scan` makes an unknown of it.
 
 use super::value::Value;
+use crate::budget;
 use Value::{List, Map, Part, Texts, Thing};
 
 /// Brackets inside of brackets.
 pub(super) const MAX_LEVEL: usize = 160;
 /// Bytes that may be copied, so that no program takes long.
 const FUEL: usize = 2_000_000;
+/// What one level costs, in units of the whole budget.
+const STEP: usize = 16;
 
 /// What the walk has used up so far.
 pub(super) struct Bounds {
@@ -31,7 +34,8 @@ impl Bounds {
     /// Goes one level deeper. `false` where the rest must not be walked.
     pub(super) fn enter(&mut self) -> bool {
         self.level += 1;
-        let within = self.level <= MAX_LEVEL && self.fuel > 0;
+        budget::pay(STEP);
+        let within = self.level <= MAX_LEVEL && self.fuel > 0 && !budget::is_spent();
         self.too_deep |= !within;
         within
     }
@@ -57,7 +61,9 @@ impl Bounds {
                 _ => 16,
             }
         }
-        self.fuel = self.fuel.saturating_sub(size(value));
+        let size = size(value);
+        budget::pay(size);
+        self.fuel = self.fuel.saturating_sub(size);
     }
 
     /// Whether a part of the program was not walked.

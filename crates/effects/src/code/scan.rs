@@ -17,6 +17,7 @@ use super::report::Report;
 use super::value::Value;
 use super::walk::At;
 use super::{Deed, climbs, note, operands};
+use crate::budget;
 use crate::language::Language;
 
 /// Longer programs are not looked at.
@@ -44,7 +45,8 @@ pub(super) fn look(
     names: &BTreeMap<String, Value>,
     deeds: &mut Vec<Deed>,
 ) {
-    if text.len() > MAX_CODE || nested > MAX_NESTED {
+    budget::pay_for(text.len(), budget::SCAN);
+    if text.len() > MAX_CODE || nested > MAX_NESTED || budget::is_spent() {
         return note(deeds, TOO_MUCH);
     }
     let code = if language == Language::Php { php_code(text) } else { text.to_owned() };

@@ -1,9 +1,15 @@
 //! sed programs, by GNU's grammar.
 
+use crate::budget;
+
 use super::{Deed, Path, note};
 
 /// What a program would do: every `r`, `w`, `e` and their kin, wherever they stand.
 pub(crate) fn sed(program: &str) -> Vec<Deed> {
+    budget::pay_for(program.len(), budget::SCAN);
+    if budget::is_spent() {
+        return vec![Deed::Unknown("a sed program that is too long to be followed")];
+    }
     let mut sed = Sed { rest: program, deeds: Vec::new() };
     if sed.script().is_none() {
         note(&mut sed.deeds, Deed::Unknown("a sed program that cannot be read"));

@@ -1,6 +1,6 @@
 //! A git configuration file: `git ci` may be `!rm -rf .`, and hooks may lie anywhere.
 //!
-//! Does not follow `include.path` and `includeIf.….path`: ask for these with [`values`] and [`entries`].
+//! Does not follow `include.path` and `includeIf.….path`: they are settings like others.
 
 use super::cursor::Cursor;
 
@@ -12,28 +12,9 @@ pub(crate) struct GitSetting {
     pub value: String,
 }
 
-/// What git takes: the last value. The name is `section.key` or `section.sub section.key`.
-pub(crate) fn value(text: &str, section_and_key: &str) -> Option<String> {
-    values(text, section_and_key).pop()
-}
-
-/// Every value of a name that may be set more than once, as `include.path`.
-pub(crate) fn values(text: &str, section_and_key: &str) -> Vec<String> {
-    let name = normal(section_and_key);
-    entries(text).into_iter().filter(|entry| entry.name == name).map(|entry| entry.value).collect()
-}
-
 /// Every setting with its name.
 pub(crate) fn settings(text: &str) -> Vec<(String, String)> {
     entries(text).into_iter().map(|entry| (entry.name, entry.value)).collect()
-}
-
-fn normal(name: &str) -> String {
-    let Some((section, rest)) = name.split_once('.') else { return name.to_ascii_lowercase() };
-    match rest.rsplit_once('.') {
-        Some((sub, key)) => format!("{}.{sub}.{}", section.to_ascii_lowercase(), key.to_ascii_lowercase()),
-        None => name.to_ascii_lowercase(),
-    }
 }
 
 /// All settings in the file's order. git refuses a broken file; here the rest of a broken line is passed over.
@@ -152,24 +133,28 @@ mod tests {
 
     #[test]
     fn values_are_read_as_git_reads_them() {
+        let all = |name: &str| -> Vec<String> {
+            let same = settings(FILE).into_iter().filter(|(key, _)| key == name);
+            same.map(|(_, value)| value).collect()
+        };
         for (name, expected) in [
             ("user.name", Some("A B")),
             ("alias.ci", Some("!rm -rf /")),
-            ("ALIAS.co", Some("checkout")),
+            ("alias.co", Some("checkout")),
             ("alias.wipe", Some("!f() { rm -rf \"$1\"; }; f")),
             ("alias.long", Some("!git add . && \t\tgit commit")),
             ("alias.bare", Some("true")),
             ("core.hookspath", Some("../hooks")),
-            ("Branch.Main.x.remote", Some("  spaced   end")),
+            ("branch.Main.x.remote", Some("  spaced   end")),
             ("branch.main.x.remote", None),
             ("remote.origin.url", Some("a\tb")),
             ("includeif.gitdir:~/w/.path", Some("a#b;c")),
             ("user.email", None),
             ("", None),
         ] {
-            assert_eq!(value(FILE, name).as_deref(), expected, "{name}");
+            assert_eq!(all(name).last().map(String::as_str), expected, "{name}");
         }
-        assert_eq!(values(FILE, "alias.ci"), ["commit -v", "!rm -rf /"]);
+        assert_eq!(all("alias.ci"), ["commit -v", "!rm -rf /"]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cursor::Cursor;
 use super::{Found, HOLE, MAX_STEPS, Step, TOO_MUCH, export_line, uses};
+use crate::budget;
 use value::{expression, is_name, name};
 
 const MAX_DEPTH: u32 = 32;
@@ -44,7 +45,7 @@ pub(crate) fn recipe(text: &str, name: Option<&str>, args: &[&str]) -> Found {
         next = rest.first().copied();
         rest = rest.get(1..).unwrap_or_default();
     }
-    if just.fuel == 0 || just.steps.len() > MAX_STEPS {
+    if just.fuel == 0 || budget::is_spent() || just.steps.len() > MAX_STEPS {
         Found::Opaque(TOO_MUCH)
     } else {
         Found::Steps(just.steps)
@@ -499,8 +500,9 @@ impl<'a> Just<'a> {
     }
 
     fn burn(&mut self, cost: usize) -> bool {
+        budget::pay(cost);
         self.fuel = self.fuel.saturating_sub(cost.saturating_add(1));
-        self.fuel == 0
+        self.fuel == 0 || budget::is_spent()
     }
 }
 

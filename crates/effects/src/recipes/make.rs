@@ -13,6 +13,7 @@ mod text;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Found, HOLE, MAX_STEPS, Step, TOO_MUCH, export_line, uses};
+use crate::budget;
 use expand::{Definition, Frame, Variable};
 use text::{MakeLine, continues, join_words, over_stem, stem, uncommented, without_first_word};
 
@@ -66,7 +67,7 @@ pub(crate) fn recipe(
     make.read(text);
     while make.end_condition() {}
     let found = make.goals(targets);
-    if make.fuel == 0 || make.steps.len() > MAX_STEPS {
+    if make.fuel == 0 || budget::is_spent() || make.steps.len() > MAX_STEPS {
         Found::Opaque(TOO_MUCH)
     } else if let Some(why) = make.opaque {
         Found::Opaque(why)
@@ -367,8 +368,9 @@ impl Make<'_> {
 
     /// Whether there is nothing left to spend.
     fn burn(&mut self, cost: usize) -> bool {
+        budget::pay(cost);
         self.fuel = self.fuel.saturating_sub(cost);
-        self.fuel == 0
+        self.fuel == 0 || budget::is_spent()
     }
 }
 
@@ -443,7 +445,7 @@ impl Make<'_> {
         }
         for ((id, stem), mine) in rules.iter().zip(&prerequisites) {
             let others = prerequisites.iter().filter(|names| !std::ptr::eq(*names, mine)).flatten();
-            let all: Vec<&String> = mine.iter().chain(others.take(256)).collect();
+            let all: Vec<&String> = mine.iter().chain(others).collect();
             if self.burn(all.len().saturating_mul(8)) {
                 break;
             }

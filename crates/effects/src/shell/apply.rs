@@ -1,6 +1,6 @@
 //! What the spec of a program says of its words, applied.
 
-use toolgate_model::{Access, Doubt, Effect, Gap, Reach, Run};
+use toolgate_model::{Access, Doubt, Effect, Gap, Reach, Run, Unknown};
 
 use super::run::unversioned;
 use super::text::{ANY, Flow, NAME, NUMBER, Text, is_mark, spaced_as_is};
@@ -8,7 +8,7 @@ use super::walk::Outcome;
 use super::{Interpreter, programs};
 use crate::code::{self, Deed};
 use crate::language::Language;
-use crate::spec::{self, Fixed, Output, Reading, Shown, Slot, WordKind};
+use crate::spec::{self, Fixed, Heeds, Output, Reading, Shown, Slot, WordKind};
 
 impl Interpreter<'_, '_> {
     pub(super) fn described(
@@ -26,12 +26,12 @@ impl Interpreter<'_, '_> {
         let reading = spec::read(spec, &shown);
         let run = self.run_with(name, words, outputs, &reading);
         let program = run.program.clone();
+        let is_fed = program == "kill" && run.fed_by.iter().any(|feeding| feeding == "pgrep");
         self.emit(Effect::Run(run));
-        if programs::loads_settings(unversioned(&program), arguments)
-            || programs::loads_settings(&program, arguments)
-        {
-            self.unknown(Gap::Doubt(Doubt::Settings), &program);
+        if is_fed {
+            self.killed_by_name();
         }
+        let before = self.report.effects().len();
         if self.takes_commands(&program, &reading) {
             self.unknown(Gap::Doubt(Doubt::Terminal), &program);
         }
@@ -43,7 +43,34 @@ impl Interpreter<'_, '_> {
         if let Some(cwd) = entered {
             self.state.cwd = cwd;
         }
+        if reading.spec.heeds() == Heeds::Project && !self.is_unproved_since(before) {
+            self.unknown(Gap::Doubt(Doubt::Settings), &program);
+        }
         outcome
+    }
+
+    /// Whether something was not proved since then, and not only doubted: that says more than a doubt would.
+    fn is_unproved_since(&self, before: usize) -> bool {
+        let since = self.report.effects().get(before..).unwrap_or_default();
+        since.iter().any(|effect| {
+            matches!(effect, Effect::Unknown(Unknown::Shell { gap, .. }) if !matches!(gap, Gap::Doubt(_)))
+        })
+    }
+
+    /// `kill $(pgrep x)` is `pkill x`, and the packs have rules for that.
+    fn killed_by_name(&mut self) {
+        let found = self.report.effects().iter().rev().find_map(|effect| match effect {
+            Effect::Run(run) if run.program == "pgrep" => Some(run.clone()),
+            _ => None,
+        });
+        if let Some(mut run) = found {
+            "pkill".clone_into(&mut run.program);
+            if let Some(name) = run.words.first_mut() {
+                "pkill".clone_into(name);
+            }
+            run.origin = Some(self.origin());
+            self.emit(Effect::Run(run));
+        }
     }
 
     fn run_with(&mut self, name: &str, words: &[Text], outputs: &[String], reading: &Reading) -> Run {
@@ -59,6 +86,14 @@ impl Interpreter<'_, '_> {
                 let text = arguments.get(*at)?.whole()?;
                 text.starts_with('-').then(|| (text.to_owned(), None))
             }))
+            .collect();
+        // Two letters in one entry of a spec may only be alike: one counts for the other where it stands there.
+        let stands = |alias: &str| arguments.iter().any(|argument| argument.raw() == alias);
+        let given = reading.options.iter().enumerate();
+        let aliases = given.flat_map(|(at, given)| given.aliases().map(move |alias| (at, given.name, alias)));
+        run.aliases = aliases
+            .filter(|(_, name, alias)| name.starts_with("--") || alias.starts_with("--") || stands(alias))
+            .map(|(at, _, alias)| (at, alias))
             .collect();
         let known = |at: &usize| arguments.get(*at).and_then(Text::whole).map(str::to_owned);
         run.operands = reading.operands.iter().map(known).collect();
@@ -119,6 +154,7 @@ impl Interpreter<'_, '_> {
         for fixed in &reading.effects {
             self.fixed(program, fixed);
         }
+        self.followed(program, reading, arguments);
         // Code on standard input, for programs that read it where they are given none.
         let given = reading
             .uses
@@ -155,33 +191,9 @@ impl Interpreter<'_, '_> {
             Some(out) => out,
             None => self.output_of(program, reading, words),
         };
-        if program == "patch" || (program == "git" && matches!(reading.sub.first(), Some(&"apply" | &"am"))) {
-            self.applied(reading, arguments);
-        }
+        self.brought_in(program, reading, arguments);
         self.state.cwd = outside;
         Outcome::of(out)
-    }
-
-    /// The files that a patch names, where the patch can be seen: in a here-document, or in a small file.
-    fn applied(&mut self, reading: &Reading, arguments: &[Text]) {
-        let Flow::Text(patch) = self.input_of(reading, arguments) else { return };
-        let Some(patch) = patch.whole().map(str::to_owned) else { return };
-        let value = |names: &[&str]| {
-            let given = reading.options.iter().find(|given| names.contains(&given.name));
-            given.and_then(|given| given.value).map(|slot| slot_text(arguments, &slot).raw().to_owned())
-        };
-        let below = value(&["--directory"]);
-        let more = value(&["-p", "--strip"])
-            .and_then(|count| count.parse::<usize>().ok())
-            .unwrap_or(1)
-            .saturating_sub(1);
-        for (access, name) in toolgate_model::patched(&patch) {
-            let stripped = name.splitn(more + 1, '/').last().unwrap_or(name);
-            for name in [name, stripped] {
-                let path = below.as_ref().map_or_else(|| name.to_owned(), |below| format!("{below}/{name}"));
-                self.touch(access, Reach::Exact, &Text::known(&path));
-            }
-        }
     }
 
     fn fixed(&mut self, program: &str, fixed: &Fixed) {
@@ -195,9 +207,12 @@ impl Interpreter<'_, '_> {
                     Some(rest) => Text::known(&format!("{}/{rest}", self.scene.home.unwrap_or("/home"))),
                     None => Text::known(path),
                 };
+                // Where a program keeps its things is a setting of this machine's, and by default here.
+                self.assumes = path.raw().starts_with('/');
                 if let Some((access, reach)) = access_of(*kind) {
                     self.touch(access, reach, &path);
                 }
+                self.assumes = false;
             }
             Fixed::Connect => self.emit(Effect::Connect),
             Fixed::Project => {
@@ -228,30 +243,7 @@ impl Interpreter<'_, '_> {
             return None;
         }
         if let Some((access, reach)) = access_of(kind) {
-            let spelled = self.written.argument(slot.word);
-            if let (true, Some(word)) = (access.changes() || access == Access::Link, spelled) {
-                self.note_spelling(access, text, word);
-            }
-            self.touch(access, reach, text);
-            if access == Access::Delete
-                && let Some(place) = self.one_place(text)
-            {
-                self.state.disk.remove(&place);
-            }
-            if access == Access::Write {
-                self.wrote(program, text);
-            }
-            // What comes from elsewhere can hold anything; what a compiler makes is the project's.
-            let fetches = matches!(
-                program,
-                "curl" | "wget" | "dd" | "openssl" | "gpg" | "scp" | "aria2c" | "uudecode" | "xxd" | "base64"
-            );
-            if access == Access::Write
-                && fetches
-                && let Some(place) = self.one_place(text)
-            {
-                self.state.write(&place, Flow::Any);
-            }
+            self.use_path(program, access, reach, text, slot);
             return None;
         }
         match kind {
@@ -306,6 +298,18 @@ impl Interpreter<'_, '_> {
                 self.assign_environment(text);
                 None
             }
+            WordKind::Settings => {
+                if !text.is_empty() {
+                    self.touch(Access::Read, Reach::Exact, text);
+                }
+                self.unknown(Gap::Doubt(Doubt::Settings), &format!("{program} {}", text.shown()));
+                None
+            }
+            WordKind::Template | WordKind::OpenRead => {
+                let access = if kind == WordKind::Template { Access::Write } else { Access::Read };
+                self.unknown(Gap::Path(access), &format!("{program} {}", text.shown()));
+                None
+            }
             WordKind::Host => {
                 self.emit(Effect::Connect);
                 if let Some(path) = text.head().strip_prefix("file://") {
@@ -314,6 +318,34 @@ impl Interpreter<'_, '_> {
                 None
             }
             _ => None,
+        }
+    }
+
+    /// A word that names a file or a directory.
+    fn use_path(&mut self, program: &str, access: Access, reach: Reach, text: &Text, slot: &Slot) {
+        let spelled = self.written.argument(slot.word);
+        if let (true, Some(word)) = (access.changes() || access == Access::Link, spelled) {
+            self.note_spelling(access, text, word);
+        }
+        self.touch(access, reach, text);
+        if access == Access::Delete
+            && let Some(place) = self.one_place(text)
+        {
+            self.state.disk.remove(&place);
+        }
+        if access == Access::Write {
+            self.wrote(program, text);
+        }
+        // What comes from elsewhere can hold anything; what a compiler makes is the project's.
+        let fetches = matches!(
+            program,
+            "curl" | "wget" | "dd" | "openssl" | "gpg" | "scp" | "aria2c" | "uudecode" | "xxd" | "base64"
+        );
+        if access == Access::Write
+            && fetches
+            && let Some(place) = self.one_place(text)
+        {
+            self.state.write(&place, Flow::Any);
         }
     }
 
@@ -359,6 +391,13 @@ impl Interpreter<'_, '_> {
         if rest.is_empty() {
             return Flow::Any;
         }
+        // `flock FILE -c TEXT`: the one option that stands behind an operand which ends the options.
+        if let ("flock", [option, text, ..]) = (program, rest)
+            && matches!(option.raw(), "-c" | "--command")
+        {
+            self.read_by_other_shell("sh", text);
+            return self.forked(|shell| shell.text(text, program));
+        }
         let (exported, path) = (self.state.exported.clone(), self.state.path.clone());
         let out = self.in_step(program, "", |shell| {
             shell.forked(|shell| match rest.first().and_then(Text::whole) {
@@ -394,7 +433,7 @@ fn assigns(word: &Text) -> bool {
         || raw.split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 
-/// Where toolchains of the home keep what they fetch and build.
+/// Where toolchains keep what they fetch and build: in the home, and the store that a daemon of nix's own fills.
 fn is_store(path: &str) -> bool {
     const STORES: [&str; 30] = [
         ".cache",
@@ -428,7 +467,7 @@ fn is_store(path: &str) -> bool {
         ".local",
         "go",
     ];
-    let Some(rest) = path.strip_prefix("~/") else { return false };
+    let Some(rest) = path.strip_prefix("~/") else { return path == "/nix" };
     let (first, more) = rest.split_once('/').unwrap_or((rest, ""));
     STORES.contains(&first) && !more.contains("credentials") && !more.starts_with("bin")
 }

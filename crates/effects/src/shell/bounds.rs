@@ -2,11 +2,13 @@
 //!
 //! Against whom: a command that would keep the gate busy until it is late, or that hides what it does behind more than
 //! anybody can follow. Only this file says "too much", and it always does so with an `Unknown`, which is denied: what
-//! lies beyond a bound is never taken for nothing.
+//! lies beyond a bound is never taken for nothing. Bytes and work of all kinds are counted by the [budget](crate::budget); the
+//! numbers here are of what a person would count: commands, words, effects, scripts.
 
 use toolgate_model::{Gap, Unknown};
 
 use super::Interpreter;
+use crate::budget;
 
 /// Commands that are walked at most, loops and functions counted each time.
 const MAX_STEPS: u32 = 5_000;
@@ -20,6 +22,10 @@ const MAX_SCRIPTS: u32 = 24;
 pub(super) const MAX_COMMAND: usize = 64 * 1024;
 /// Effects that are listed one by one.
 pub(super) const MAX_EFFECTS: usize = 2_000;
+/// What a command costs besides its texts, in units of the budget.
+const STEP: usize = 512;
+/// After so many commands somebody looks at the clock.
+const LOOK_AT_CLOCK: u32 = 64;
 /// Words of one command that are looked at one by one.
 pub(super) const MAX_WORDS: usize = 2_000;
 
@@ -35,6 +41,7 @@ pub(super) enum Limit {
     Links,
     Scripts,
     Words,
+    Work,
 }
 
 impl Limit {
@@ -50,6 +57,7 @@ impl Limit {
             Limit::Links => "more links than can be followed",
             Limit::Scripts => "more scripts than can be followed",
             Limit::Words => "more words than can be told apart",
+            Limit::Work => "more work than can be done in time",
         }
     }
 }
@@ -69,11 +77,11 @@ impl Bounds {
     }
 
     fn are_spent(&self) -> bool {
-        self.steps >= MAX_STEPS
+        self.steps >= MAX_STEPS || budget::is_spent()
     }
 }
 
-impl Interpreter<'_, '_> {
+impl<'t> Interpreter<'t, '_> {
     /// Gives up on a part of the command.
     pub(super) fn too_much(&mut self, limit: Limit) {
         self.unknown(Gap::Bounds, limit.reason());
@@ -95,12 +103,36 @@ impl Interpreter<'_, '_> {
     }
 
     fn spent_on(&mut self, steps: u32, limit: Limit) -> bool {
+        let before = self.bounds.steps;
         self.bounds.spend(steps);
+        budget::pay(steps as usize * STEP);
+        if before / LOOK_AT_CLOCK != self.bounds.steps / LOOK_AT_CLOCK && self.scene.world.is_late() {
+            budget::give_up();
+        }
         let spent = self.bounds.are_spent();
         if spent {
-            self.too_much(limit);
+            self.too_much(if budget::is_spent() { Limit::Work } else { limit });
         }
         spent
+    }
+
+    /// Whether nothing more is walked: all that can be said of the rest has been said.
+    pub(super) fn is_over(&self) -> bool {
+        self.bounds.are_spent() || self.report.is_full()
+    }
+
+    /// The end of the walk: whatever was cut short on the way, it is said.
+    pub(super) fn close_accounts(&mut self) {
+        if budget::is_spent() {
+            self.too_much(Limit::Work);
+        }
+    }
+
+    /// Reads a text that came up on the way, which is paid for. `None` once nothing is left.
+    pub(super) fn paid_text(&mut self, text: &str) -> Option<&'t str> {
+        budget::pay_for_tree(text);
+        let store = self.store;
+        (!budget::is_spent()).then(|| store.texts.alloc(text.to_owned()).as_str())
     }
 
     /// Whether a value that names another variable may be evaluated too, at this depth.

@@ -47,6 +47,10 @@ impl<'t> Interpreter<'t, '_> {
             "read" => self.read(arguments),
             "mapfile" | "readarray" => self.mapfile(arguments),
             "printf" => self.printf(arguments),
+            // Plain shells read escapes here, and know no `-e`.
+            "echo" if self.state.plain && arguments.iter().any(|word| word.raw().contains('\\')) => {
+                Outcome::sure(Flow::Any)
+            }
             "echo" => Outcome::sure(output::echo(arguments)),
             "let" => self.let_builtin(arguments),
             "test" | "[" => self.test_builtin(arguments),

@@ -30,6 +30,10 @@ pub(super) struct Control<'t> {
     calling: Vec<Rc<str>>,
     /// Variables of the present function, with what they were before.
     locals: Vec<(String, Option<Variable>)>,
+    /// Names that were local to some function.
+    local_names: Vec<String>,
+    /// Those that some function has set as global ones.
+    globals: Vec<String>,
     /// Texts that run when the shell ends.
     traps: Vec<Text>,
 }
@@ -51,6 +55,15 @@ impl Control<'_> {
     /// Both ways are the same from here on.
     pub(super) fn take_failure(&mut self) -> Option<Directories> {
         self.failed.take()
+    }
+
+    /// `declare -g`: whether that may be beside a local of this name. Then the one that comes back is not known.
+    pub(super) fn sets_global(&mut self, name: &str) -> bool {
+        let was_local = self.local_names.iter().any(|local| local == name);
+        if was_local {
+            self.globals.push(name.to_owned());
+        }
+        was_local
     }
 
     /// `exit`: nothing more of this list runs.
@@ -202,6 +215,8 @@ impl<'t> Interpreter<'t, '_> {
             let out = shell.landing(walk);
             let own = std::mem::replace(&mut shell.control.locals, outer);
             for (local, value) in own.into_iter().rev() {
+                let value =
+                    if shell.control.globals.contains(&local) { Some(Variable::unknown()) } else { value };
                 shell.state.restore(&local, value);
             }
             out
@@ -212,6 +227,7 @@ impl<'t> Interpreter<'t, '_> {
     pub(super) fn make_local(&mut self, name: &str) {
         let before = self.state.own(name);
         self.control.locals.push((name.to_owned(), before));
+        self.control.local_names.push(name.to_owned());
     }
 
     // ── children ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,6 +17,10 @@ const MAX_LINKS: usize = 64;
 /// Places that one path may lead to through links.
 const MAX_LED: usize = 16;
 
+/// More links than can be followed.
+#[derive(Debug)]
+pub(super) struct TooMany;
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct Disk {
     /// What was written, by absolute name; the last one counts.
@@ -32,7 +36,14 @@ pub(super) struct Disk {
 impl Disk {
     /// What a file holds that was written.
     pub(super) fn content(&self, path: &str) -> Option<&Flow> {
-        self.files.iter().rev().find(|(known, _)| **known == *path).map(|(_, flow)| flow)
+        let kept = self.files.iter().rev().find(|(known, _)| **known == *path).map(|(_, flow)| flow);
+        // INVARIANT: what was written and not kept must not be taken for what is on the disk.
+        kept.or(if self.is_full() { Some(&Flow::Any) } else { None })
+    }
+
+    /// More was written than is kept, or may have been.
+    fn is_full(&self) -> bool {
+        self.files.len() >= MAX_KEPT
     }
 
     pub(super) fn write(&mut self, path: &str, flow: Flow) {
@@ -72,6 +83,11 @@ impl Disk {
     }
 
     pub(super) fn link(&mut self, name: &str, leads: &str) {
+        // A link that takes over the name of a file: its text is the other's, or still its own where that failed.
+        if let Some(had) = self.content(name).cloned() {
+            let flow = self.content(leads).map_or(Flow::Any, |there| had.or(there));
+            self.write(name, flow);
+        }
         self.links.push((name.into(), leads.into()));
     }
 
@@ -80,25 +96,50 @@ impl Disk {
         self.links.iter().rev().find(|(link, _)| **link == *name).map(|(_, leads)| leads)
     }
 
+    /// Files and links that were made below a directory, by their paths from there.
+    pub(super) fn names_below(&self, directory: &str) -> Vec<String> {
+        let files = self.files.iter().map(|(path, _)| path);
+        let rest = |path: &Rc<str>| {
+            let rest = below(directory.as_bytes(), path.as_bytes())?;
+            Some(String::from_utf8_lossy(rest).into_owned()).filter(|rest| !rest.is_empty())
+        };
+        files.chain(self.links.iter().map(|(path, _)| path)).filter_map(rest).collect()
+    }
+
+    /// Links that were made below a directory.
+    pub(super) fn links_below(&self, directory: &str) -> Vec<String> {
+        let is_below = |name: &str| below(directory.as_bytes(), name.as_bytes()).is_some();
+        self.links.iter().map(|(name, _)| name.to_string()).filter(|name| is_below(name)).collect()
+    }
+
     /// All that is known below the old name is now below the new one, or may be.
     pub(super) fn rename(&mut self, old: &str, new: &str) {
-        let moved = |path: &Rc<str>| {
+        let moved = |path: &Rc<str>| -> Option<Rc<str>> {
             let rest = path.strip_prefix(old)?;
             rest.starts_with('/').then(|| Rc::from(format!("{new}{rest}").as_str()))
         };
-        let links: Vec<_> =
-            self.links.iter().filter_map(|(link, leads)| Some((moved(link)?, leads.clone()))).collect();
+        // A link that leads into the directory moves with it on both ends, if it was written as a relative one.
+        let led = |leads: &Rc<str>| if **leads == *old { Some(Rc::from(new)) } else { moved(leads) };
+        let mut links: Vec<(Rc<str>, Rc<str>)> = Vec::new();
+        for (link, leads) in &self.links {
+            if let Some(name) = moved(link) {
+                // One that is written as a path from where it lies leads elsewhere from its new place.
+                links.push((name.clone(), rebased(link, leads, &name).into()));
+                links.extend(led(leads).map(|leads| (name.clone(), leads)));
+                links.push((name, leads.clone()));
+            }
+        }
         let files: Vec<_> =
             self.files.iter().filter_map(|(file, flow)| Some((moved(file)?, flow.clone()))).collect();
         self.links.extend(links);
         self.files.extend(files);
     }
 
-    /// Whether something was written below the place.
+    /// Whether something was made below the place.
     pub(super) fn has_below(&self, place: &str) -> bool {
         let is_below =
             |path: &str| below(place.as_bytes(), path.as_bytes()).is_some_and(|rest| !rest.is_empty());
-        self.files.iter().any(|(path, _)| is_below(path))
+        self.files.iter().any(|(path, _)| is_below(path)) || self.links.iter().any(|(path, _)| is_below(path))
     }
 
     /// Names in a directory that were made.
@@ -114,10 +155,10 @@ impl Disk {
             .collect()
     }
 
-    /// Where a path leads through links that were made.
-    pub(super) fn through_links(&self, place: &str) -> Vec<String> {
+    /// Where a path leads through links that were made. Empty where there are none; an error where they are too many.
+    pub(super) fn through_links(&self, place: &str) -> Result<Vec<String>, TooMany> {
         if self.links.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let mut found: Vec<String> = Vec::new();
         let mut open = vec![place.to_owned()];
@@ -136,14 +177,17 @@ impl Disk {
                 for (_, target) in self.links.iter().filter(|(link, _)| **link == *at) {
                     let led = format!("{target}/{}", rest.join("/"));
                     let clean = clean(Path::new(&led)).to_string_lossy().into_owned();
-                    if found.len() < MAX_LED && clean != path && !found.contains(&clean) {
+                    if clean != path && !found.contains(&clean) {
+                        if found.len() >= MAX_LED {
+                            return Err(TooMany);
+                        }
                         found.push(clean);
                         open.push(led);
                     }
                 }
             }
         }
-        found
+        Ok(found)
     }
 
     /// What it costs to copy or join it, in entries.
@@ -161,12 +205,19 @@ impl Disk {
 
     /// A file has what it has in both, or it may have anything.
     fn join_files(&mut self, other: &Disk) {
-        if self.files == other.files {
+        // Up to where the branches parted both have the same, and there is nothing to join in what neither has written since.
+        let both = self.files.iter().zip(&other.files);
+        let shared = both.take_while(|(one, other)| Rc::ptr_eq(&one.0, &other.0) && one.1 == other.1).count();
+        let since = |disk: &Disk| -> Vec<Rc<str>> {
+            disk.files.iter().skip(shared).map(|(path, _)| path.clone()).collect()
+        };
+        let (here, there) = (since(self), since(other));
+        if here.is_empty() && there.is_empty() {
             return;
         }
         let mut paths: Vec<Rc<str>> = Vec::new();
-        for (path, _) in self.files.iter().chain(&other.files) {
-            if !paths.contains(path) {
+        for (path, _) in self.files.iter().chain(other.files.iter().skip(shared)) {
+            if (here.contains(path) || there.contains(path)) && !paths.contains(path) {
                 paths.push(path.clone());
             }
         }
@@ -196,6 +247,22 @@ impl Disk {
     pub(super) fn differs(&self, other: &Disk) -> bool {
         self.files != other.files || self.links != other.links
     }
+}
+
+/// Where a link would lead from its new name, if it is written as a path from where it lay.
+pub(super) fn rebased(old: &str, leads: &str, new: &str) -> String {
+    let parts = |path: &str| -> Vec<String> {
+        path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
+    let (mut from, to, mut at) = (parts(old), parts(leads), parts(new));
+    from.pop();
+    at.pop();
+    let common = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
+    for _ in common..from.len() {
+        at.pop();
+    }
+    at.extend(to.into_iter().skip(common));
+    format!("/{}", at.join("/"))
 }
 
 /// Adds what is not there yet.

@@ -7,6 +7,7 @@ use toolgate_model::Gap;
 
 use super::Interpreter;
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a doubt of its own")]
 #[derive(Default)]
 pub(super) struct Doubts {
     /// Something was written whose place or content is not known.
@@ -15,14 +16,22 @@ pub(super) struct Doubts {
     lost_variables: bool,
     /// The call's text quotes what arithmetic would run: `a[$(…)]`.
     quotes_subscripts: bool,
+    /// The call's text quotes what an expansion would run: `$(…)` in single quotes, or anything alike.
+    quotes_substitutions: bool,
     /// Variables that were declared as integers: bash evaluates what is assigned to them.
     integers: Vec<String>,
+    /// `PATH` was last given a value of which nothing is unknown but the old one.
+    own_path: bool,
 }
 
 impl Doubts {
     /// What the call's text alone gives reason to.
     pub(super) fn of(text: &str) -> Doubts {
-        Doubts { quotes_subscripts: text.contains("[$(") || text.contains("[`"), ..Doubts::default() }
+        Doubts {
+            quotes_subscripts: text.contains("[$(") || text.contains("[`"),
+            quotes_substitutions: text.contains("$(") || text.contains('`'),
+            ..Doubts::default()
+        }
     }
 
     /// Code that is not known may have set any variable.
@@ -46,8 +55,20 @@ impl Doubts {
         self.lost_variables
     }
 
+    pub(super) fn keep_own_path(&mut self, is_own: bool) {
+        self.own_path = is_own;
+    }
+
+    pub(super) fn keeps_own_path(&self) -> bool {
+        self.own_path
+    }
+
     pub(super) fn quotes_subscripts(&self) -> bool {
         self.quotes_subscripts
+    }
+
+    pub(super) fn quotes_substitutions(&self) -> bool {
+        self.quotes_substitutions
     }
 
     /// `declare -i`

@@ -2,12 +2,15 @@
 
 use std::rc::Rc;
 
-use toolgate_model::{Access, Gap, Reach};
+use toolgate_model::{Access, Doubt, Effect, Gap, Reach, Unknown};
+use toolgate_shell::{Operation, Part, Word};
 
+use super::git::is_harmless_program;
 use super::state::Variable;
 use super::text::{ANY, Choices, Text};
 use super::{Interpreter, programs};
 use crate::language::Language;
+use crate::variables::is_harmless;
 
 /// What a variable's value is to the programs that see it.
 enum Influence {
@@ -31,7 +34,8 @@ enum Influence {
 
 /// What a variable means to the programs that see it. Shells and terminals set some, of which nothing comes.
 fn influence(name: &str) -> Option<Influence> {
-    const HARMLESS: [&str; 24] = [
+    // What becomes of these is told elsewhere: `brings_code`, or as a doubt.
+    const TOLD: [&str; 13] = [
         "HOME",
         "PATH",
         "PWD",
@@ -40,24 +44,13 @@ fn influence(name: &str) -> Option<Influence> {
         "SHELL",
         "TERM",
         "LANG",
-        "LC_ALL",
-        "LC_CTYPE",
         "TZ",
-        "TMPDIR",
-        "TMP",
-        "TEMP",
-        "CI",
-        "NO_COLOR",
-        "FORCE_COLOR",
         "DISPLAY",
         "PYTHONPATH",
         "NODE_PATH",
-        "NODE_ENV",
-        "RUST_LOG",
-        "RUST_BACKTRACE",
         "IFS",
     ];
-    if HARMLESS.contains(&name) {
+    if TOLD.contains(&name) {
         return None;
     }
     let known = influence_of_name(name).or_else(|| influence_of_ending(&name.to_ascii_uppercase()));
@@ -115,7 +108,11 @@ fn influence_of_name(name: &str) -> Option<Influence> {
         | "DEPENDENCIES_OUTPUT"
         | "SUNPRO_DEPENDENCIES"
         | "LD_DEBUG_OUTPUT"
-        | "LLVM_PROFILE_FILE" => Influence::Writes,
+        | "LD_PROFILE_OUTPUT"
+        | "LLVM_PROFILE_FILE"
+        | "TMPDIR"
+        | "TMP"
+        | "TEMP" => Influence::Writes,
         "CARGO_HOME" | "RUSTUP_HOME" | "GOPATH" | "GOCACHE" | "GOMODCACHE" | "GOBIN" => Influence::Writes,
         _ => return None,
     })
@@ -209,12 +206,46 @@ fn brings_code(name: &str) -> bool {
     ) || ["LUA_PATH_", "LUA_CPATH_"].iter().any(|start| name.starts_with(start))
 }
 
+/// A directory of `PATH` that is only known when it runs.
+const LOST: &str = "…";
+
+/// Whether nothing in a new value of `PATH` is unknown but the old one.
+fn is_own_path(shell: &Interpreter<'_, '_>, parts: &[Part<'_>]) -> bool {
+    parts.iter().all(|part| match part {
+        Part::Double(parts) => is_own_path(shell, parts),
+        Part::Parameter(parameter) => {
+            let is_plain = parameter.operation == Operation::None && parameter.index.is_none();
+            let is_known = || shell.variable_texts(parameter.name).iter().all(Text::is_known);
+            is_plain && (parameter.name == "PATH" || is_known())
+        }
+        Part::Bare(_) | Part::Quoted(_) | Part::Arithmetic(_) => true,
+        Part::Substitution(_)
+        | Part::Backtick(_)
+        | Part::Process { .. }
+        | Part::ExtendedGlob { .. }
+        | Part::Array(_) => false,
+    })
+}
+
+impl<'t> Interpreter<'t, '_> {
+    /// Heeds how a value is spelled that a variable is about to get.
+    pub(super) fn heed_spelling(&mut self, name: &str, word: Option<&'t Word<'t>>) {
+        if name == "PATH" {
+            let is_own = word.is_some_and(|word| is_own_path(self, &word.parts));
+            self.doubts.keep_own_path(is_own);
+        }
+    }
+}
+
 impl Interpreter<'_, '_> {
     /// Passes a variable on to programs.
     pub(super) fn export(&mut self, name: &str) {
         if !self.state.is_exported(name) {
             self.state.exported.push(Rc::from(name));
-            self.environment_changed(name);
+            // `PATH` is passed on as it is, and was looked at when it was set.
+            if name != "PATH" {
+                self.environment_changed(name);
+            }
         }
     }
 
@@ -225,7 +256,7 @@ impl Interpreter<'_, '_> {
             return;
         }
         self.state.set(name, Variable::Scalar(vec![Text::marked(value.to_owned())]));
-        if self.state.is_exported(name) {
+        if self.state.is_exported(name) || name == "PATH" {
             self.environment_changed(name);
         } else {
             self.export(name);
@@ -234,6 +265,11 @@ impl Interpreter<'_, '_> {
 
     /// A variable has a new value, which may act at once.
     pub(super) fn environment_changed(&mut self, name: &str) {
+        let referred = self.state.referred(name);
+        let name = &*referred;
+        if self.doubts.is_integer(name) {
+            self.evaluated_on_assignment(name);
+        }
         if name == "PATH" {
             self.path_changed();
             return;
@@ -260,6 +296,17 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    /// bash evaluates what an integer is given, whoever gives it: `read`, `for`, a reference.
+    fn evaluated_on_assignment(&mut self, name: &str) {
+        for value in self.variable_texts(name) {
+            if value.raw().contains(['[', '$', '`']) {
+                self.evaluate(value.raw());
+            } else if value.has_any() && self.doubts.quotes_subscripts() {
+                self.unknown(Gap::Code, "a value that arithmetic evaluates");
+            }
+        }
+    }
+
     fn environment_value(&mut self, name: &str, influence: &Influence, value: &Text) {
         if value.is_empty() || matches!(value.raw(), "cat" | "less" | "true" | "false" | "0" | "1" | "2") {
             return;
@@ -274,11 +321,10 @@ impl Interpreter<'_, '_> {
                     self.unknown(Gap::ShellCode, name);
                 }
             }
-            // A pager by its plain name.
-            Influence::Shell
-                if value.whole().is_some_and(|text| {
-                    text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | ' ' | ':'))
-                }) => {}
+            Influence::Shell if matches!(name, "EDITOR" | "VISUAL") || name.ends_with("_EDITOR") => {
+                self.editor(&format!("{name}={}", value.shown()), value);
+            }
+            Influence::Shell if value.whole().is_some_and(is_harmless_program) => {}
             Influence::Shell => {
                 self.forked(|shell| shell.text(value, name));
             }
@@ -326,7 +372,7 @@ impl Interpreter<'_, '_> {
             Influence::Mentions => self.guess_paths(std::slice::from_ref(value)),
             Influence::Repository => self.touch(Access::Write, Reach::Below, value),
             Influence::Writes => {
-                if value.raw().contains('/') {
+                if value.raw().contains('/') || value.raw() == ".." {
                     self.touch(Access::Write, Reach::Below, value);
                 }
             }
@@ -335,14 +381,24 @@ impl Interpreter<'_, '_> {
 
     /// git's settings by the environment: pairs of names and values, or files.
     fn git_environment(&mut self, name: &str) {
-        if let Some(number) = name.strip_prefix("GIT_CONFIG_VALUE_") {
-            let keys = self.variable_texts(&format!("GIT_CONFIG_KEY_{number}"));
-            for value in self.variable_texts(name) {
-                for key in &keys {
-                    self.setting(&Text::marked(format!("{}={}", key.raw(), value.raw())));
+        let pair = ["GIT_CONFIG_VALUE_", "GIT_CONFIG_KEY_"].iter().find_map(|start| name.strip_prefix(start));
+        if let Some(number) = pair {
+            let key = format!("GIT_CONFIG_KEY_{number}");
+            let value = format!("GIT_CONFIG_VALUE_{number}");
+            let is_value = name == value;
+            match (self.state.get(&key).is_some(), self.state.get(&value).is_some()) {
+                (true, true) => {
+                    let keys = self.variable_texts(&key);
+                    for value in self.variable_texts(&value) {
+                        for key in &keys {
+                            self.setting(&Text::marked(format!("{}={}", key.raw(), value.raw())));
+                        }
+                    }
                 }
+                // A key that the environment may have had before.
+                (false, _) if is_value => self.unknown(Gap::Code, name),
+                _ => {}
             }
-            self.unknown(Gap::Code, name);
         } else if !matches!(name, "GIT_CONFIG_NOSYSTEM" | "GIT_CONFIG_COUNT")
             && !name.starts_with("GIT_CONFIG_KEY_")
         {
@@ -353,16 +409,49 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    /// What makes a program doubtful that gets its environment from this command: a variable that nobody knows as harmless, or a `PATH`
+    /// that may lead it, or what it starts, to another program.
+    pub(super) fn doubt_environment(&mut self) {
+        if self.doubts.has_lost_variables() {
+            self.doubt_variable("a variable that is only known when it runs");
+        }
+        if let Some(place) = self.state.path.iter().find(|place| !self.is_toolchain(place)).cloned() {
+            self.doubt_variable(&format!("PATH={place}"));
+        }
+        for name in self.state.variable_names() {
+            let is_passed_on = || self.state.is_exported(&name) || !(self.scene.unset)(&name);
+            let harmful = || {
+                let values = self.variable_texts(&name);
+                values.into_iter().find(|value| !value.is_empty() && !is_harmless(&name, value.whole()))
+            };
+            if let Some(value) = is_passed_on().then(harmful).flatten() {
+                self.doubt_variable(&format!("{name}={}", value.shown()));
+            }
+        }
+    }
+
+    /// Once for a command is enough, wherever it is heeded.
+    fn doubt_variable(&mut self, text: &str) {
+        let is_told = |effect: &Effect<'_>| {
+            matches!(effect, Effect::Unknown(Unknown::Shell { gap: Gap::Doubt(Doubt::Environment), text: told, .. })
+                if told == text)
+        };
+        if !self.report.effects().iter().any(is_told) {
+            self.unknown(Gap::Doubt(Doubt::Environment), text);
+        }
+    }
+
     /// Directories that now come before those of the system.
     fn path_changed(&mut self) {
         let values: Choices = self.variable_texts("PATH");
+        let keeps_own = self.doubts.keeps_own_path() && !self.state.path.iter().any(|place| **place == *LOST);
         let mut path = Vec::new();
         for value in &values {
             for directory in value.raw().split(':') {
                 if directory.contains(super::text::is_mark) && !directory.starts_with('/') {
                     // The rest is the environment's own, or nothing that we could look into.
-                    if directory != ANY.to_string() {
-                        path.push(Rc::from(directory));
+                    if directory != ANY.to_string() || !keeps_own {
+                        path.push(Rc::from(LOST));
                     }
                     continue;
                 }

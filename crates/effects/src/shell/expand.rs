@@ -240,6 +240,9 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 part => {
                     let expansion = self.expansion(part, false);
+                    if mode == Mode::Argument {
+                        self.split_names(&expansion);
+                    }
                     add(builders, &expansion, mode, &self.separators());
                 }
             }
@@ -360,6 +363,17 @@ impl<'t> Interpreter<'t, '_> {
             Part::Process { writes, list } => Expansion::One(vec![self.process(*writes, list)]),
             Part::Bare(text) | Part::Quoted(text) => Expansion::One(vec![Text::known(text)]),
             Part::Double(_) | Part::ExtendedGlob { .. } | Part::Array(_) => Expansion::One(vec![Text::any()]),
+        }
+    }
+
+    /// Names that are not known fall apart at blanks where they are not quoted.
+    fn split_names(&mut self, expansion: &Expansion) {
+        let texts: Vec<Text> = match expansion {
+            Expansion::One(choices) => choices.clone(),
+            Expansion::Each(all) => all.iter().flatten().cloned().collect(),
+        };
+        for text in texts.iter().filter(|text| text.raw().contains(INNER)) {
+            self.taken_apart(text);
         }
     }
 

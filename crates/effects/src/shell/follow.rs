@@ -147,7 +147,7 @@ impl<'t> Interpreter<'t, '_> {
         if let Some(flow) = self.state.written(&place) {
             return Some(flow.clone());
         }
-        let place = self.state.disk.through_links(&place).into_iter().next().unwrap_or(place);
+        let place = self.state.disk.through_links(&place).ok()?.into_iter().next().unwrap_or(place);
         if let Some(flow) = self.state.written(&place) {
             return Some(flow.clone());
         }
@@ -182,15 +182,20 @@ impl<'t> Interpreter<'t, '_> {
 
     /// Walks a script item by item, so that each effect can show the line that it comes from.
     pub(super) fn script_lines(&mut self, name: &str, whole: &str) -> Flow {
-        let text: &'t str = self.store.texts.alloc(whole.to_owned());
+        let Some(text) = self.paid_text(whole) else { return Flow::Any };
         let toolgate_shell::Parsed { list, error } = toolgate_shell::parse(text);
         let list = self.store.trees.alloc(list);
         let mut out = Flow::Nothing;
+        let (mut number, mut counted) = (1, 0);
         for item in &list.items {
+            if self.is_over() {
+                self.spent(0);
+                break;
+            }
             let start = item.first.commands.first().map_or(0, |command| command.span.start as usize);
-            let number = 1 + text.get(..start).unwrap_or_default().matches('\n').count();
-            let line =
-                text.get(start..).unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned();
+            number += text.get(counted..start).unwrap_or_default().matches('\n').count();
+            counted = start;
+            let line = first_line(text.get(start..).unwrap_or_default());
             let printed = self.in_step(&format!("{name}:{number}"), &line, |shell| shell.one_item(item));
             out = out.then(printed);
         }
@@ -289,7 +294,7 @@ impl<'t> Interpreter<'t, '_> {
         let shown = Text::marked(text.to_owned());
         let step = format!("{name}:{line}");
         if !text.contains(ANY) {
-            let line = text.lines().next().unwrap_or_default().trim().to_owned();
+            let line = first_line(text);
             return self.in_step(&step, &line, |shell| {
                 let list = shell.parsed(text);
                 shell.list(list)
@@ -298,12 +303,19 @@ impl<'t> Interpreter<'t, '_> {
         // What make fills in is the project's own: the words around it are judged, the hole itself is project code.
         let filled = text.replace(ANY, "_");
         self.unknown(Gap::Project, &shown.shown());
-        let line = shown.shown().lines().next().unwrap_or_default().trim().to_owned();
+        let line = first_line(&shown.shown());
         self.in_step(&step, &line, |shell| match shell.parsed_quietly(&filled) {
             Some(list) => shell.list(list),
             None => Flow::Any,
         })
     }
+}
+
+/// The line that a text begins with, as it is shown: each effect keeps its own, and a script may be one long line.
+fn first_line(text: &str) -> String {
+    const SHOWN: usize = 200;
+    let end = text.char_indices().find(|(at, c)| *c == '\n' || *at >= SHOWN).map(|(at, _)| at);
+    text.get(..end.unwrap_or(text.len())).unwrap_or_default().trim().to_owned()
 }
 
 enum Shebang {

@@ -1,15 +1,24 @@
 //! git: which repository, what its settings run, which hooks and aliases come along.
 
+mod hooks;
+pub(super) mod index;
+mod remotes;
+mod settings;
+mod shared;
+
 use std::path::{Path, PathBuf};
 
-use toolgate_model::{Access, Effect, Gap, NodeKind, Origin, Reach, Resolver};
+use toolgate_model::{Access, Doubt, Effect, Gap, NodeKind, Origin, Reach, Resolver};
 
 use super::Interpreter;
 use super::apply::slot_text;
-use super::text::{Flow, INNER, NAME, Text, bounded, is_mark};
+use super::text::{Flow, INNER, NAME, Text, UNBROKEN, bounded, is_mark};
 use super::walk::Outcome;
-use crate::recipes::git_config;
 use crate::spec::Reading;
+
+pub(super) use index::Index;
+use settings::last;
+pub(super) use settings::{InForce, is_harmless_program};
 
 /// So much of a git file is read.
 const MAX_CONFIG: usize = 64 * 1024;
@@ -24,6 +33,18 @@ pub(super) struct Repository {
     pub(super) own: PathBuf,
 }
 
+impl Repository {
+    /// Where a file of the git directory lies: what is not among the few things of each worktree is shared.
+    fn keeps(&self, name: &str) -> PathBuf {
+        let shared = matches!(
+            name.split('/').next(),
+            Some("config" | "hooks" | "info" | "objects" | "packed-refs" | "refs" | "shallow" | "worktrees")
+        );
+        let directory = if shared { &self.common } else { &self.own };
+        if name.is_empty() { directory.clone() } else { directory.join(name) }
+    }
+}
+
 /// A directory that may be a bare repository, or that is not known.
 struct Bare;
 
@@ -31,17 +52,14 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
     let arguments = words.get(1..).unwrap_or_default();
     shell.written_settings();
     shell.settings_of_others(reading, arguments);
-    for given in reading.options.iter().filter(|given| matches!(given.name, "-c" | "--config-env")) {
-        if let Some(slot) = given.value {
-            let setting = slot_text(arguments, &slot);
-            shell.setting(&setting);
-        }
-    }
+    shell.given_settings(reading, arguments);
     if reading.options.iter().any(|given| given.name == "--exec-path" && given.value.is_some()) {
         shell.unknown(Gap::Code, "git --exec-path");
     }
+    shell.programs_by_path();
+    let settings = shell.settings_in_force();
     let Some(sub) = reading.sub.first().copied() else {
-        return shell.alias_or_unknown(reading, words);
+        return shell.alias_or_unknown(reading, words, &settings);
     };
     let operands: Vec<Text> = reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
     let outcome = if sub == "config" {
@@ -49,9 +67,10 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
     } else {
         shell.apply("git", reading, words)
     };
-    shell.git_programs(sub, reading, &operands);
+    shell.git_programs(sub, reading, &operands, &settings);
     shell.read_without_index(sub, reading, &operands);
     shell.git_reads(reading, &operands, arguments);
+    shell.git_brings(sub, reading, &operands, arguments);
     let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
     if sub == "remote"
         && matches!(verb, Some("add" | "remove" | "rm" | "rename" | "set-url" | "set-branches"))
@@ -59,20 +78,42 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
         shell.shared_config();
     }
     shell.made_repository(sub, reading, &operands);
-    if reaches_remote(sub) {
-        for operand in &operands {
-            shell.remote(sub, operand);
-        }
-    }
-    if runs_hooks(sub) && !has(reading, &["--no-verify"]) {
-        shell.hooks(sub);
+    shell.remotes(sub, reading, &operands, arguments, &settings);
+    shell.shared_writes(sub, reading, &operands, arguments, &settings);
+    shell.index_names(sub, reading, &operands, arguments);
+    let is_unchecked = has(reading, &["--no-verify"]) || (sub != "push" && has(reading, &["-n"]));
+    shell.hooks(sub, &settings, !is_unchecked);
+    if shell.streams.has_input() && opens_editor(sub, reading) {
+        shell.unknown(Gap::Doubt(Doubt::Terminal), &format!("git {sub}"));
     }
     let line = |path: PathBuf| Flow::line(&Text::known(&path.to_string_lossy()));
     match printed(sub, reading, &operands, arguments) {
         Printed::As(flow) => Outcome::of(flow),
         Printed::Top => Outcome::of(shell.repository().map_or(Flow::Any, |found| line(found.top))),
         Printed::Common => Outcome::of(shell.repository().map_or(Flow::Any, |found| line(found.common))),
+        Printed::Tracked => Outcome::of(Flow::Lines(shell.tracked_paths(&operands))),
+        Printed::In(name) => {
+            Outcome::of(shell.repository().map_or(Flow::Any, |found| line(found.keeps(&name))))
+        }
+        Printed::Up => Outcome::of(shell.way_up().map_or(Flow::Any, |way| Flow::line(&Text::known(&way)))),
         Printed::Other => outcome,
+    }
+}
+
+/// Whether an editor may be opened, which then takes commands from what was meant for git.
+fn opens_editor(sub: &str, reading: &Reading) -> bool {
+    let has = |names: &[&str]| has(reading, names);
+    match sub {
+        "commit" => !has(&["-m", "-F", "-C", "--no-edit", "--fixup", "--dry-run"]) || has(&["-e", "-p"]),
+        "rebase" => has(&["-i", "--edit-todo", "--continue"]),
+        "add" | "stage" => has(&["-i", "-p", "-e"]),
+        "tag" => has(&["-a", "-s", "-e"]) && !has(&["-m", "-F"]),
+        "notes" => reading.sub.get(1) == Some(&"add") && !has(&["-m", "-F", "-C"]),
+        "branch" => has(&["--edit-description"]),
+        "merge" | "revert" | "cherry-pick" | "am" => has(&["-e", "--edit", "-i"]),
+        "config" => has(&["-e", "--edit"]) || reading.sub.get(1) == Some(&"edit"),
+        "replace" => has(&["--edit", "-e"]),
+        _ => false,
     }
 }
 
@@ -80,46 +121,16 @@ fn has(reading: &Reading, names: &[&str]) -> bool {
     reading.options.iter().any(|given| names.contains(&given.name))
 }
 
-/// Sub-commands that take a remote, which may be a path or run a program.
-fn reaches_remote(sub: &str) -> bool {
-    matches!(
-        sub,
-        "clone"
-            | "fetch"
-            | "pull"
-            | "push"
-            | "ls-remote"
-            | "archive"
-            | "fetch-pack"
-            | "send-pack"
-            | "remote"
-            | "submodule"
-    )
-}
-
-fn runs_hooks(sub: &str) -> bool {
-    matches!(
-        sub,
-        "commit"
-            | "merge"
-            | "checkout"
-            | "switch"
-            | "rebase"
-            | "am"
-            | "push"
-            | "cherry-pick"
-            | "revert"
-            | "pull"
-            | "worktree"
-            | "reset"
-            | "clone"
-    )
-}
-
 enum Printed {
     As(Flow),
     Top,
     Common,
+    /// Names of tracked files.
+    Tracked,
+    /// The path of a file in the git directory.
+    In(String),
+    /// The way from here to the top of the work tree.
+    Up,
     Other,
 }
 
@@ -130,6 +141,7 @@ fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) 
     };
     let name = || Printed::As(Flow::Lines(vec![Text::mark(NAME)]));
     let paths = || Printed::As(Flow::Lines(vec![Text::mark(INNER)]));
+    let refs = || Printed::As(Flow::Lines(vec![Text::marked(format!("{INNER}{UNBROKEN}"))]));
     // Options that print a text of the caller's choice.
     let worded =
         arguments.iter().filter_map(|argument| argument.raw().split_once('=')).any(|(option, text)| {
@@ -141,11 +153,12 @@ fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) 
         "rev-parse" => parsed(operands, arguments),
         "rev-list" if has(&["--objects", "--header", "--oneline", "--pretty", "--format"]) => Printed::Other,
         "merge-base" | "rev-list" | "hash-object" | "write-tree" | "commit-tree" => name(),
-        "describe" => paths(),
+        "describe" => refs(),
         // Paths are printed as seen from the directory, so those of others climb.
         "ls-files" | "grep" | "diff" if operands.iter().any(leads_out) => Printed::Other,
         "ls-files" if has(&["--format", "--full-name"]) => Printed::Other,
-        "ls-files" => paths(),
+        "ls-files" if has(&["-o", "--others", "-i", "-d", "--deleted"]) => paths(),
+        "ls-files" => Printed::Tracked,
         // The message comes with the names.
         "log" | "show" if !has_no_message(arguments) => Printed::Other,
         "diff" | "show" | "log" | "ls-tree" | "diff-tree" | "diff-index" | "diff-files"
@@ -154,8 +167,8 @@ fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) 
             paths()
         }
         "grep" if has(&["-l", "--files-with-matches", "--name-only"]) => paths(),
-        "branch" if has(&["--show-current"]) => paths(),
-        "symbolic-ref" => paths(),
+        "branch" if has(&["--show-current"]) => refs(),
+        "symbolic-ref" => refs(),
         _ => Printed::Other,
     }
 }
@@ -170,24 +183,30 @@ fn parsed(operands: &[Text], arguments: &[Text]) -> Printed {
                 && !option.starts_with("--short=")
         })
         .collect();
-    let mark = match asks.as_slice() {
+    let name = match asks.as_slice() {
         ["--show-toplevel"] if operands.is_empty() => return Printed::Top,
-        ["--git-common-dir" | "--git-dir" | "--absolute-git-dir"] if operands.is_empty() => {
-            return Printed::Common;
-        }
-        ["--show-prefix"] if operands.is_empty() => INNER,
-        ["--abbrev-ref" | "--symbolic-full-name"] => INNER,
+        ["--git-common-dir"] if operands.is_empty() => return Printed::Common,
+        ["--git-dir" | "--absolute-git-dir"] if operands.is_empty() => return Printed::In(String::new()),
+        ["--show-cdup"] if operands.is_empty() => return Printed::Up,
+        ["--git-path"] => match arguments {
+            [.., option, path] if option.raw() == "--git-path" && path.is_known() => {
+                return Printed::In(path.raw().to_owned());
+            }
+            _ => return Printed::As(Flow::Any),
+        },
+        ["--show-prefix"] if operands.is_empty() => Text::mark(INNER),
+        ["--abbrev-ref" | "--symbolic-full-name"] => Text::marked(format!("{INNER}{UNBROKEN}")),
         []
         | [
             "--is-inside-work-tree"
             | "--is-inside-git-dir"
             | "--is-bare-repository"
             | "--is-shallow-repository",
-        ] => NAME,
+        ] => Text::mark(NAME),
         _ => return Printed::As(Flow::Any),
     };
     let as_given = operands.iter().cloned().map(|text| if text.is_known() { text } else { Text::any() });
-    Printed::As(Flow::Lines(bounded(std::iter::once(Text::mark(mark)).chain(as_given).collect())))
+    Printed::As(Flow::Lines(bounded(std::iter::once(name).chain(as_given).collect())))
 }
 
 /// Whether a path or a pathspec may name something outside of the directory: `../x`, `:/`, `/x`.
@@ -197,6 +216,12 @@ fn leads_out(operand: &Text) -> bool {
         || operand.raw().split('/').any(|name| name == "..")
 }
 
+/// Whether an operand is a path that may lie outside: `/x`, `../x`. A range of revisions is none.
+fn climbs(operand: &Text) -> bool {
+    operand.is_known()
+        && (operand.raw().starts_with(['/', '~']) || operand.raw().split('/').any(|name| name == ".."))
+}
+
 /// `git log --format= --name-only`
 fn has_no_message(arguments: &[Text]) -> bool {
     arguments.iter().any(|argument| {
@@ -204,48 +229,54 @@ fn has_no_message(arguments: &[Text]) -> bool {
     })
 }
 
-/// Settings whose value git runs.
-pub(super) fn runs(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
-    let (section, last) =
-        (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
-    match section {
-        "alias" | "pager" | "man" | "browser" | "guitool" => true,
-        "core" => matches!(
-            last,
-            "pager"
-                | "editor"
-                | "sshcommand"
-                | "fsmonitor"
-                | "askpass"
-                | "gitproxy"
-                | "hookspath"
-                | "alternaterefscommand"
-        ),
-        "sequence" => last == "editor",
-        "diff" => matches!(last, "external" | "command" | "textconv"),
-        "filter" => matches!(last, "smudge" | "clean" | "process"),
-        "merge" | "mergetool" | "difftool" => matches!(last, "driver" | "cmd" | "path"),
-        "credential" => last == "helper",
-        "gpg" | "user" => last == "program" || last == "defaultkeycommand",
-        "remote" | "url" => matches!(last, "uploadpack" | "receivepack" | "vcs" | "proxy"),
-        "interactive" => last == "difffilter",
-        "sendemail" => matches!(last, "smtpserver" | "sendmailcmd" | "tocmd" | "cccmd"),
-        "uploadpack" => last == "packobjectshook",
-        "init" => last == "templatedir",
-        "include" | "includeif" => last == "path",
-        "trailer" => matches!(last, "command" | "cmd"),
-        "protocol" => true,
-        _ => false,
-    }
-}
-
 impl Interpreter<'_, '_> {
-    /// Outside of a repository, git reads files like any other program.
+    /// git starts others by their bare names: `ssh`, `gpg`, `git-remote-x`.
+    fn programs_by_path(&mut self) {
+        let root = self.scene.root.or(self.scene.cwd).unwrap_or("/");
+        let is_loose = |directory: &std::rc::Rc<str>| {
+            root == "/" || toolgate_model::below(root.as_bytes(), directory.as_bytes()).is_some()
+        };
+        if let Some(directory) = self.state.path.iter().find(|directory| is_loose(directory)) {
+            let named = format!("PATH={directory}");
+            self.unknown(Gap::Doubt(Doubt::Environment), &named);
+        }
+    }
+
+    /// Settings that the command line gives: to git itself, or to the clone that it makes.
+    fn given_settings(&mut self, reading: &Reading, arguments: &[Text]) {
+        // Behind the sub-command, `-c` is an option of that.
+        let is_value =
+            |at: usize| reading.options.iter().any(|given| given.value.is_some_and(|slot| slot.word == at));
+        let sub = arguments
+            .iter()
+            .enumerate()
+            .position(|(at, word)| !word.raw().starts_with('-') && !is_value(at))
+            .unwrap_or(arguments.len());
+        for given in &reading.options {
+            let Some(slot) = given.value else { continue };
+            let is_own = slot.word < sub || reading.sub.first() == Some(&"clone");
+            match given.name {
+                "-c" if is_own => self.setting(&slot_text(arguments, &slot)),
+                "--config-env" => self.setting_by_variable(&slot_text(arguments, &slot)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Outside of a repository, git reads files like any other program. `git diff a b` takes two files where one of them is outside.
     fn read_without_index(&mut self, sub: &str, reading: &Reading, operands: &[Text]) {
         let no_index = has(reading, &["--no-index"]);
-        if no_index || (sub == "diff" && operands.iter().any(|operand| operand.raw().starts_with('/'))) {
-            for operand in operands {
+        let is_diff = matches!(sub, "diff" | "difftool");
+        let is_pair = is_diff && operands.len() == 2;
+        for operand in operands {
+            if no_index || (is_diff && climbs(operand)) {
+                self.touch(Access::Read, Reach::Exact, operand);
+            } else if is_pair && operand.has_any() {
+                self.unknown(Gap::Doubt(Doubt::Repository), &format!("git {sub} {}", operand.shown()));
+            }
+        }
+        if is_pair && operands.iter().any(climbs) {
+            for operand in operands.iter().filter(|operand| operand.is_known()) {
                 self.touch(Access::Read, Reach::Exact, operand);
             }
         }
@@ -281,71 +312,13 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// `-c key=value`
-    pub(super) fn setting(&mut self, setting: &Text) {
-        let Some((key, value)) = setting.raw().split_once('=') else { return };
-        let value = Text::marked(value.to_owned());
-        if matches!(
-            value.raw(),
-            "" | "cat" | "less" | "true" | "false" | "always" | "never" | "less -R" | "less -FRX"
-        ) {
-            return;
-        }
-        if key.eq_ignore_ascii_case("core.hookspath")
-            || key.to_ascii_lowercase().starts_with("include")
-            || key.eq_ignore_ascii_case("init.templatedir")
-        {
-            if value.raw() != "/dev/null" {
-                self.unknown(Gap::Code, &format!("git -c {key}={}", value.shown()));
-                self.touch(Access::Read, Reach::Below, &value);
-            }
-        } else if key.eq_ignore_ascii_case("core.worktree") {
-            self.touch(Access::Write, Reach::Below, &value);
-        } else if key.to_ascii_lowercase().starts_with("protocol.") {
-            self.unknown(Gap::Code, &format!("git -c {key}={}", value.shown()));
-        } else if let (true, Some(command)) =
-            (key.to_ascii_lowercase().starts_with("alias."), value.raw().strip_prefix('!'))
-        {
-            let command = Text::marked(command.to_owned());
-            self.forked(|shell| shell.text(&command, "git alias"));
-        } else if key.to_ascii_lowercase().starts_with("alias.") {
-            self.git_words(value.raw());
-        } else if runs(key) {
-            let command = Text::marked(value.raw().trim_start_matches('!').to_owned());
-            self.forked(|shell| shell.text(&command, &format!("git -c {key}")));
-        }
-    }
-
-    /// Settings and hooks that the command has just written, wherever: git may come to read them.
-    fn written_settings(&mut self) {
-        let files = self.state.disk.files().to_vec();
-        for (path, flow) in files {
-            let name = toolgate_model::base_name(&path);
-            let is_hook = path.contains("/hooks/") || path.contains("/.husky/");
-            if !is_hook && !matches!(name, "config" | ".gitconfig" | "config.worktree") {
-                continue;
-            }
-            match flow.whole().map(str::to_owned) {
-                Some(text) if is_hook => {
-                    self.forked(|shell| shell.text(&Text::known(&text), &path));
-                }
-                Some(text) => {
-                    for (key, value) in git_config::settings(&text) {
-                        self.setting(&Text::known(&format!("{key}={value}")));
-                    }
-                }
-                None => self.unknown(Gap::Code, &path),
-            }
-        }
-    }
-
     /// Words of git without the name: an alias.
     fn git_words(&mut self, text: &str) {
         let text = Text::marked(format!("git {text}"));
         self.forked(|shell| shell.text(&text, "git alias"));
     }
 
-    fn alias_or_unknown(&mut self, reading: &Reading, words: &[Text]) -> Outcome {
+    fn alias_or_unknown(&mut self, reading: &Reading, words: &[Text], settings: &[InForce]) -> Outcome {
         let arguments = words.get(1..).unwrap_or_default();
         let first = reading
             .unlisted
@@ -357,7 +330,7 @@ impl Interpreter<'_, '_> {
             self.unknown(Gap::Name, "git");
             return Outcome::of(Flow::Any);
         };
-        if let Some(body) = self.git_alias(name) {
+        if let Some(body) = last(settings, &format!("alias.{}", name.to_ascii_lowercase())) {
             let rest = arguments.get(at + 1..).unwrap_or_default();
             let mut text = match body.strip_prefix('!') {
                 Some(command) => Text::known(command),
@@ -376,33 +349,25 @@ impl Interpreter<'_, '_> {
         Outcome::of(Flow::Any)
     }
 
-    fn git_alias(&mut self, name: &str) -> Option<String> {
-        let key = format!("alias.{name}");
-        let mut files: Vec<PathBuf> = Vec::new();
-        if let Some(repository) = self.repository() {
-            files.push(repository.common.join("config"));
-        }
-        let homes: Vec<String> =
-            self.variable_texts("HOME").iter().filter_map(|home| self.one_place(home)).collect();
-        for home in homes {
-            files.push(Path::new(&home).join(".gitconfig"));
-            files.push(Path::new(&home).join(".config/git/config"));
-        }
-        files.iter().find_map(|file| git_config::value(&self.small_file(file)?, &key))
-    }
-
     pub(super) fn small_file(&self, path: &Path) -> Option<String> {
         let place = path.to_str()?;
         if let Some(flow) = self.state.written(place) {
             return flow.whole().map(str::to_owned);
         }
         let bytes = self.scene.world.read(path, MAX_CONFIG).ok()?;
-        String::from_utf8(bytes).ok()
+        String::from_utf8(bytes).ok().filter(|text| text.len() < MAX_CONFIG)
     }
 
     /// The top of the work tree.
     pub(super) fn git_top(&self) -> Option<String> {
         Some(self.repository()?.top.to_str()?.to_owned())
+    }
+
+    /// From the working directory up to the top of the work tree: `../../`, and nothing at the top.
+    fn way_up(&self) -> Option<String> {
+        let [cwd] = self.state.cwd.as_slice() else { return None };
+        let below = Path::new(&**cwd).strip_prefix(self.repository()?.top).ok()?;
+        below.to_str()?.chars().all(|c| !is_mark(c)).then(|| "../".repeat(below.components().count()))
     }
 
     /// The directory of the index.
@@ -443,7 +408,7 @@ impl Interpreter<'_, '_> {
         let start = self.scene.root.or(self.scene.cwd);
         let ([cwd], Some(start)) = (self.state.cwd.as_slice(), start) else { return false };
         let Ok(own) = self.top_above(start) else { return false };
-        let mut ways = self.state.disk.through_links(cwd);
+        let Ok(mut ways) = self.state.disk.through_links(cwd) else { return false };
         ways.push(cwd.to_string());
         ways.iter().all(|way| self.top_above(way).is_ok_and(|top| top == own))
     }
@@ -501,7 +466,7 @@ impl Interpreter<'_, '_> {
 
     fn repository_at(&self, directory: &str) -> Option<Repository> {
         let mut top = PathBuf::from(directory);
-        for _ in 0..32 {
+        loop {
             let dot_git = top.join(".git");
             if self.state.disk.has_made(&dot_git) {
                 return Some(Repository { top, common: dot_git.clone(), own: dot_git });
@@ -534,7 +499,6 @@ impl Interpreter<'_, '_> {
                 }
             }
         }
-        None
     }
 
     /// `git config`: reading is nothing; writing is a write of the file.
@@ -590,6 +554,10 @@ impl Interpreter<'_, '_> {
         if let Some(slot) = file {
             let path = slot_text(arguments, &slot);
             self.touch(access, Reach::Exact, &path);
+            if has(&["--includes"]) {
+                // It names further files, which are shown as well.
+                self.unknown(Gap::Option, "git config --includes");
+            }
             return Outcome::of(Flow::Any);
         }
         if has(&["--global"]) {
@@ -620,63 +588,24 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    fn remote(&mut self, sub: &str, operand: &Text) {
-        let raw = operand.raw();
-        if let Some(command) = raw.strip_prefix("ext::") {
-            let command = Text::marked(command.to_owned());
-            self.forked(|shell| shell.text(&command, "git ext::"));
-            return;
+    /// Names of tracked files, as far as they matter: files of secrets, and links that lead out. All others lead down.
+    fn tracked_paths(&mut self, operands: &[Text]) -> Vec<Text> {
+        const MOST: usize = 12;
+        let mut paths = vec![Text::mark(INNER)];
+        if let (Some(index), Some(top)) = (self.git_index(), self.git_top()) {
+            let links = self.tracked_links_out(&index, &top);
+            let named = self.covered_by(&top, operands, index.secrets.iter().chain(&links));
+            // Names are printed as seen from here.
+            let here = match self.state.cwd.as_slice() {
+                [cwd] => cwd.to_string(),
+                _ => top.clone(),
+            };
+            let from_here = |name: String| {
+                let whole = format!("{top}/{name}");
+                whole.strip_prefix(&format!("{here}/")).map(Text::known)
+            };
+            paths.extend(named.into_iter().filter_map(from_here).take(MOST));
         }
-        let path = raw.strip_prefix("file://").unwrap_or(raw);
-        let is_path =
-            raw.starts_with("file://") || path.starts_with('/') || path.starts_with("../") || path == "..";
-        if is_path {
-            let access = if matches!(sub, "push" | "send-pack") { Access::Write } else { Access::Read };
-            self.touch(access, Reach::Below, &Text::marked(path.to_owned()));
-        } else if raw.contains("://") || raw.contains('@') {
-            self.connect();
-        }
-    }
-
-    /// Hooks of the repository that this command would run.
-    fn hooks(&mut self, sub: &str) {
-        let names: &[&str] = match sub {
-            "commit" => &["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"],
-            "merge" | "pull" => &["pre-merge-commit", "post-merge", "prepare-commit-msg", "commit-msg"],
-            "checkout" | "switch" | "worktree" | "clone" | "reset" => &["post-checkout"],
-            "rebase" => &["pre-rebase", "post-rewrite", "post-checkout"],
-            "push" => &["pre-push"],
-            "am" => &["applypatch-msg", "pre-applypatch", "post-applypatch"],
-            _ => &["pre-commit", "prepare-commit-msg", "post-commit"],
-        };
-        let Some(repository) = self.repository() else { return };
-        let configured = self
-            .small_file(&repository.common.join("config"))
-            .and_then(|config| git_config::value(&config, "core.hookspath"))
-            .map(|path| repository.top.join(path));
-        let directory = configured.unwrap_or_else(|| repository.common.join("hooks"));
-        for name in names {
-            let path = directory.join(name);
-            let written = path.to_str().and_then(|path| self.state.written(path)).is_some();
-            if !written && self.scene.world.look(&path).is_err() {
-                continue;
-            }
-            let path = Text::known(&path.to_string_lossy());
-            self.unknown(Gap::Project, &format!("git hook {name}"));
-            let words = [path.clone()];
-            self.in_step(&format!("git hook {name}"), "", |shell| {
-                shell.forked(|shell| shell.hook(&words));
-            });
-        }
-    }
-
-    /// A hook is the repository's own: what it does counts, that it is read does not.
-    fn hook(&mut self, words: &[Text]) {
-        let before = self.report.effects().len();
-        let Some(path) = words.first() else { return };
-        self.run_file(path.raw(), words, &[]);
-        let name = path.raw().to_owned();
-        let own = |effect: &toolgate_model::Effect<'_>| matches!(effect, toolgate_model::Effect::Use(Access::Read, target) if target.path.text() == name);
-        self.report.retain_after(before, |effect| !own(effect));
+        paths
     }
 }

@@ -8,24 +8,26 @@ use std::path::{Path, PathBuf};
 use toolgate_model::{Doubt, Effect, Gap, NodeKind};
 
 use super::Interpreter;
-use super::git::runs;
+use super::git::InForce;
 use super::text::Text;
-use crate::recipes::git_config;
 use crate::spec::Reading;
-
-/// So much of an index is looked through for other repositories: some thirty thousand files.
-const MAX_INDEX: usize = 4 * 1024 * 1024;
 
 impl Interpreter<'_, '_> {
     /// Doubts a sub-command that would start such a program.
-    pub(super) fn git_programs(&mut self, sub: &str, reading: &Reading, operands: &[Text]) {
+    pub(super) fn git_programs(
+        &mut self,
+        sub: &str,
+        reading: &Reading,
+        operands: &[Text],
+        settings: &[InForce],
+    ) {
         let why = if does_written_steps(sub, reading) {
             Some("steps that were written down")
         } else if self.reaches_local_repository(sub, reading, operands) {
             Some("a repository on this machine")
         } else if looks_into_worktree(sub) && self.has_repository_inside(sub) {
             Some("a repository inside of the worktree")
-        } else if self.settings_lead_to_worktree() {
+        } else if self.settings_lead_to_worktree(settings) {
             Some("a program of the worktree")
         } else {
             None
@@ -55,7 +57,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// Whether the index names a repository inside of the worktree, or the command may have put one there.
-    fn has_repository_inside(&self, sub: &str) -> bool {
+    fn has_repository_inside(&mut self, sub: &str) -> bool {
         let adds = |effect: &Effect<'_>| {
             matches!(effect, Effect::Run(run) if run.program == "git"
                 && run.sub.first().is_some_and(|sub| sub == "add" || sub == "submodule")
@@ -66,46 +68,12 @@ impl Interpreter<'_, '_> {
         {
             return true;
         }
-        let Some(index) = self.repository().map(|found| found.own.join("index")) else { return false };
-        let Ok(bytes) = self.scene.world.read(&index, MAX_INDEX) else { return false };
-        bytes.len() >= MAX_INDEX || names_repository(&bytes)
+        self.git_index().is_some_and(|index| index.has_repository || index.has_more)
     }
 
     fn is_file(&self, name: &str) -> bool {
         let place = self.one_place(&Text::known(name)).map(PathBuf::from);
         place.is_some_and(|place| self.scene.world.look(&place).is_ok_and(|node| node.kind == NodeKind::File))
-    }
-
-    /// Whether a setting has git run something by a name that leads into the worktree.
-    fn settings_lead_to_worktree(&self) -> bool {
-        let mut files: Vec<PathBuf> = Vec::new();
-        if let Some(repository) = self.repository() {
-            files.extend([repository.common.join("config"), repository.own.join("config.worktree")]);
-        }
-        let home = self.scene.home.map(PathBuf::from);
-        files.extend(
-            home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]),
-        );
-        let leads = |value: &str| {
-            value.split([' ', '!', '\'', '"', '=', ';']).any(|word| self.leads_to_worktree(word))
-        };
-        files.iter().filter_map(|file| self.small_file(file)).any(|text| {
-            let settings = git_config::settings(&text);
-            // Aliases and hooks are read where they run.
-            let is_read = |key: &str| key.starts_with("alias.") || key == "core.hookspath";
-            settings.iter().any(|(key, value)| {
-                let key = key.to_ascii_lowercase();
-                runs(&key) && !is_read(&key) && leads(value)
-            })
-        })
-    }
-
-    /// A relative name, or one below the session's root.
-    fn leads_to_worktree(&self, word: &str) -> bool {
-        let is_relative =
-            !word.starts_with(['/', '~', '-', '%']) && word.contains('/') && !word.contains("://");
-        let root = self.scene.root.or(self.scene.cwd).unwrap_or("/");
-        is_relative || (root != "/" && toolgate_model::below(root.as_bytes(), word.as_bytes()).is_some())
     }
 }
 
@@ -153,26 +121,4 @@ fn looks_into_worktree(sub: &str) -> bool {
             | "rm"
             | "mv"
     )
-}
-
-/// Whether an index has an entry of the mode that git gives to another repository, or a place that looks like one.
-fn names_repository(index: &[u8]) -> bool {
-    const MODE: [u8; 4] = 0o160_000_u32.to_be_bytes();
-    index.windows(MODE.len()).any(|bytes| bytes == MODE)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::names_repository;
-
-    #[test]
-    fn an_entry_that_is_a_repository_is_found() {
-        let entry = |mode: u32| {
-            [&b"DIRC\0\0\0\x02\0\0\0\x01"[..], &[7; 24], &mode.to_be_bytes()[..], &[7; 34], b"sub\0"].concat()
-        };
-        assert!(names_repository(&entry(0o160_000)));
-        assert!(!names_repository(&entry(0o100_644)));
-        assert!(!names_repository(&entry(0o120_000)));
-        assert!(!names_repository(b""));
-    }
 }

@@ -5,14 +5,12 @@
 
 use std::path::Path;
 
-use toolgate_model::{Access, Reach, SecretName, clean, secret_name, secret_pattern};
+use toolgate_model::{Access, Doubt, Gap, Reach, SecretName, clean, secret_name, secret_pattern};
 
 use super::text::Text;
 use super::{Interpreter, matches_name};
 use crate::spec::Reading;
 
-/// So much of an index is read: some thirty thousand files.
-const MAX_INDEX: usize = 4 * 1024 * 1024;
 /// So many files of secrets are listed.
 const MAX_TOLD: usize = 16;
 
@@ -107,29 +105,59 @@ impl Interpreter<'_, '_> {
     }
 
     fn shown_in_passing(&mut self, top: &str, paths: &Paths) {
-        let Some(index) = self.git_directory().map(|directory| directory.join("index")) else { return };
-        let Ok(bytes) = self.scene.world.read(&index, MAX_INDEX) else { return };
+        let Some(index) = self.git_index() else { return };
+        let Some(covers) = self.coverage(top) else { return };
+        let shown = index.secrets.iter().filter(|name| {
+            (paths.only.is_empty() || paths.only.iter().any(|pattern| covers(pattern, name)))
+                && !paths.without.iter().any(|pattern| covers(pattern, name))
+        });
+        let shown: Vec<&String> = shown.collect();
+        for name in shown.iter().take(MAX_TOLD) {
+            self.touch_place(Access::Search, Reach::Exact, format!("{top}/{name}"));
+        }
+        if index.has_more && index.secrets.is_empty() {
+            self.unknown(Gap::Doubt(Doubt::Secrets), "more tracked files than are looked at");
+        }
+    }
+
+    /// Those of the tracked files that the operands of `git ls-files` leave.
+    pub(super) fn covered_by<'n>(
+        &self,
+        top: &str,
+        operands: &[Text],
+        names: impl Iterator<Item = &'n String>,
+    ) -> Vec<String> {
+        let Some(covers) = self.coverage(top) else { return Vec::new() };
+        let (without, only): (Vec<&str>, Vec<&str>) = operands
+            .iter()
+            .map(Text::raw)
+            .partition(|raw| [":!", ":^", ":(exclude)"].iter().any(|start| raw.starts_with(start)));
+        let without: Vec<String> = without
+            .iter()
+            .map(|raw| raw.trim_start_matches([':', '!', '^']).trim_start_matches("(exclude)").to_owned())
+            .collect();
+        let covered = |name: &&String| {
+            (only.is_empty() || only.iter().any(|pattern| covers(&(*pattern).to_owned(), name)))
+                && !without.iter().any(|pattern| covers(pattern, name))
+        };
+        names.filter(covered).cloned().collect()
+    }
+
+    /// Whether a pathspec covers a name that is seen from the top; `None` where it is not known from where pathspecs are seen.
+    fn coverage(&self, top: &str) -> Option<impl Fn(&String, &str) -> bool + use<>> {
         let here = match self.state.cwd.as_slice() {
             [cwd] => cwd.to_string(),
-            _ => return,
+            _ => return None,
         };
-        let covers = |pattern: &String, name: &str| {
+        let top = top.to_owned();
+        Some(move |pattern: &String, name: &str| {
             let from = clean(Path::new(&format!("{here}/{pattern}"))).to_string_lossy().into_owned();
             let whole = format!("{top}/{name}");
             let last = name.rsplit('/').next().unwrap_or(name);
             toolgate_model::below(from.as_bytes(), whole.as_bytes()).is_some()
                 || matches_name(&from, &whole)
                 || matches_name(pattern.trim_start_matches("**/"), last)
-        };
-        let tracked = tracked(&bytes);
-        let secrets = tracked.iter().filter(|name| secret_name(name) == Some(SecretName::Settings));
-        let shown = secrets.filter(|name| {
-            (paths.only.is_empty() || paths.only.iter().any(|pattern| covers(pattern, name)))
-                && !paths.without.iter().any(|pattern| covers(pattern, name))
-        });
-        for name in shown.take(MAX_TOLD) {
-            self.touch_place(Access::Search, Reach::Exact, format!("{top}/{name}"));
-        }
+        })
     }
 }
 
@@ -171,7 +199,8 @@ fn shows(reading: &Reading) -> Option<GitShows> {
         ["stash", "show" | "list", ..] => has(&["-p", "--patch", "-U"]).then_some(GitShows::Changes),
         ["grep", ..] => (!has(&["-l", "-L", "-c", "-q", "--name-only"])).then_some(GitShows::Changes),
         ["cat-file", ..] => (!has(&["-e", "-s", "-t"])).then_some(GitShows::Named),
-        ["blame" | "archive" | "mv", ..] => Some(GitShows::Named),
+        // The name of an object is as good as what is in it, for who asks by it.
+        ["blame" | "archive" | "mv" | "rev-parse", ..] => Some(GitShows::Named),
         ["checkout-index", ..] => has(&["--temp", "--prefix"]).then_some(GitShows::Named),
         _ => None,
     }
@@ -186,101 +215,4 @@ fn of_revision(operand: &str) -> Option<&str> {
         return Some(rest.split_once(':').map_or(rest, |(_, path)| path));
     }
     operand.split_once(':').map(|(_, path)| path)
-}
-
-/// The names in an index, of any of its versions; as far as it can be read.
-fn tracked(index: &[u8]) -> Vec<String> {
-    const FIXED: usize = 62;
-    const EXTENDED: u8 = 0x40;
-    let number =
-        |at: usize| index.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
-    let (true, Some(version), Some(count)) = (index.starts_with(b"DIRC"), number(4), number(8)) else {
-        return Vec::new();
-    };
-    let mut names = Vec::new();
-    let mut at = 12;
-    let mut before: Vec<u8> = Vec::new();
-    for _ in 0..count {
-        let Some(flags) = index.get(at + FIXED - 2) else { break };
-        let mut from = at + FIXED + if flags & EXTENDED == 0 { 0 } else { 2 };
-        if version >= 4 {
-            let Some((dropped, length)) = index.get(from..).and_then(offset) else { break };
-            before.truncate(before.len().saturating_sub(dropped));
-            from += length;
-        } else {
-            before.clear();
-        }
-        let Some(length) = index.get(from..).and_then(|rest| rest.iter().position(|byte| *byte == 0)) else {
-            break;
-        };
-        before.extend(index.get(from..from + length).unwrap_or_default());
-        names.push(String::from_utf8_lossy(&before).into_owned());
-        // Up to version 3 an entry is filled up to eight bytes, with one NUL at least.
-        at = if version >= 4 { from + length + 1 } else { at + (from + length - at) / 8 * 8 + 8 };
-    }
-    names
-}
-
-/// A number as version 4 writes it, and how many bytes it takes.
-fn offset(bytes: &[u8]) -> Option<(usize, usize)> {
-    let mut value = 0_usize;
-    for (at, byte) in bytes.iter().enumerate().take(5) {
-        value = (value << 7) + usize::from(byte & 0x7f);
-        if byte & 0x80 == 0 {
-            return Some((value, at + 1));
-        }
-        value += 1;
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn index(version: u32, names: &[&str]) -> Vec<u8> {
-        let mut bytes = b"DIRC".to_vec();
-        bytes.extend(version.to_be_bytes());
-        bytes.extend(u32::try_from(names.len()).unwrap().to_be_bytes());
-        let mut before = "";
-        for name in names {
-            let start = bytes.len();
-            bytes.extend([0; 62]);
-            if version == 4 {
-                let common = before.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
-                bytes.push(u8::try_from(before.len() - common).unwrap());
-                bytes.extend(&name.as_bytes()[common..]);
-                bytes.push(0);
-            } else {
-                bytes.extend(name.as_bytes());
-                bytes.push(0);
-                while !(bytes.len() - start).is_multiple_of(8) {
-                    bytes.push(0);
-                }
-            }
-            before = name;
-        }
-        bytes
-    }
-
-    #[test]
-    fn an_index_of_any_version_is_read() {
-        let names = [".env", "src/a.rs", "src/ab.rs", "web/.env.local"];
-        for version in [2, 3, 4] {
-            let bytes = index(version, &names);
-            assert_eq!(tracked(&bytes), names, "{version}");
-            // What is cut off or mangled ends the list and nothing else.
-            for end in 0..bytes.len() {
-                let _ = tracked(&bytes[..end]);
-            }
-        }
-        assert!(tracked(b"DIRC\xff\xff\xff\xff\xff\xff\xff\xff").is_empty());
-    }
-
-    #[test]
-    fn offsets_are_decoded_as_git_encodes_them() {
-        assert_eq!(offset(&[5]), Some((5, 1)));
-        assert_eq!(offset(&[0x80, 0]), Some((128, 2)));
-        assert_eq!(offset(&[0x80]), None);
-    }
 }

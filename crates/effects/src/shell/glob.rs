@@ -3,6 +3,8 @@
 use toolgate_declaration::wildcard_fits;
 use toolgate_model::World;
 
+use crate::budget;
+
 use super::text::{ANY, CLASS, INNER, NAME, ONE, PIECE, STAR, Text, is_mark};
 
 /// More matches than this are not told apart.
@@ -16,13 +18,12 @@ pub(crate) fn marked(text: &str) -> Text {
         return Text::known(text);
     }
     let mut out = String::with_capacity(text.len() + 4);
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+    let last_end = text.rfind(']').unwrap_or(0);
+    for (at, c) in text.char_indices() {
         out.push(match c {
             '*' => STAR,
             '?' => ONE,
-            '[' if rest.contains(']') => CLASS,
+            '[' if at < last_end => CLASS,
             c if is_mark(c) => ANY,
             c => c,
         });
@@ -37,9 +38,14 @@ pub(crate) fn fits(pattern: &str, text: &str) -> Option<bool> {
     if odd || pattern.contains([ANY, NAME, PIECE, INNER, super::text::NUMBER]) || text.contains(is_mark) {
         return None;
     }
+    budget::pay(32 + pattern.len() + text.len());
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     // A pattern with many stars over a long text is quadratic; nobody writes one.
-    (pattern.len() * text.len() <= 1 << 14).then(|| fit(&pattern, &text))
+    let work = pattern.len() * text.len();
+    (work <= 1 << 14).then(|| {
+        budget::pay(work / 2);
+        fit(&pattern, &text)
+    })
 }
 
 fn fit(pattern: &[char], text: &[char]) -> bool {

@@ -86,7 +86,14 @@ impl Interpreter<'_, '_> {
     fn guess(&mut self, place: String, reach: Reach) {
         let origin = Some(self.origin());
         let path = toolgate_model::PathArg::Text(place.into());
-        let target = toolgate_model::Target { param: "command".into(), path, reach, guess: true, origin };
+        let target = toolgate_model::Target {
+            param: "command".into(),
+            path,
+            reach,
+            guess: true,
+            assumed: false,
+            origin,
+        };
         self.emit(Effect::Use(Access::Write, target));
     }
 }

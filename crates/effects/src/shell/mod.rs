@@ -11,7 +11,7 @@
 //! An [`Interpreter`] is made of parts, each in a file of its own, and no other file touches its fields: [`bounds`] is
 //! how much may still be walked, [`trace`] where in the call's text we are, [`streams`] what the present command reads,
 //! [`control`] the ways that lead elsewhere than to the next command, [`spelling`] the present command as it is
-//! written, [`scripts`] the code that runs, [`doubts`] what was lost sight of, [`report`] what was found. [`state`] is
+//! written, [`scripts`] the code that runs, [`doubts`] what was lost sight of, [`links`] where names that are not known may lead, [`report`] what was found. [`state`] is
 //! the shell at this moment, with what it has changed on the [`disk`]. It alone is copied where the shell forks and
 //! joined where ways meet; its plain values are open, as bash has them.
 
@@ -26,11 +26,14 @@ mod doubts;
 mod environment;
 mod expand;
 mod follow;
+mod followers;
 mod git;
 mod git_programs;
 mod git_reads;
+mod git_trees;
 mod glob;
 mod guess;
+mod links;
 mod lists;
 mod modules;
 mod output;
@@ -47,6 +50,7 @@ mod state;
 mod streams;
 mod text;
 mod trace;
+mod trees;
 mod walk;
 
 use toolgate_model::{
@@ -58,9 +62,13 @@ use typed_arena::Arena;
 pub use dialects::differs;
 pub(crate) use places::is_named_secret;
 
+pub use budget::MAX_WORK;
+
+use crate::budget::{self, PaidWorld};
 use bounds::{Bounds, MAX_COMMAND};
 use control::Control;
 use doubts::Doubts;
+use links::Links;
 use report::Report;
 use scripts::Scripts;
 use spelling::Written;
@@ -94,14 +102,21 @@ pub struct Analysis {
     pub changes: Vec<DirectoryChange>,
     /// Written targets whose spelling holds an expansion.
     pub expanded: Vec<ExpandedTarget>,
+    /// What it took, in units of about a byte that is copied. Never more than [`MAX_WORK`].
+    pub work: u64,
 }
 
 /// Says what the command would do.
 pub fn analyse(command: &str, scene: &Scene<'_>) -> Analysis {
-    let store = Store::default();
-    let mut shell = Interpreter::new(&store, scene);
-    shell.script(command);
-    shell.report.into_analysis()
+    let world = PaidWorld::new(scene.world);
+    let scene = Scene { world: &world, ..*scene };
+    budget::within(|| {
+        let store = Store::default();
+        let mut shell = Interpreter::new(&store, &scene);
+        shell.script(command);
+        shell.close_accounts();
+        Analysis { work: budget::spent(), ..shell.report.into_analysis() }
+    })
 }
 
 /// Says what the command would do in a directory that the call names, which is entered first.
@@ -111,7 +126,14 @@ pub fn in_directory(directory: Option<&str>, command: &str, scene: &Scene<'_>) -
     let place = Resolver::new(scene.world, scene.cwd, None).resolve(&path).ok();
     let cwd = place.as_ref().and_then(|place| place.physical.to_str());
     let mut analysis = analyse(command, &Scene { cwd, ..*scene });
-    let target = Target { param: "directory".into(), path, reach: Reach::Exact, guess: false, origin: None };
+    let target = Target {
+        param: "directory".into(),
+        path,
+        reach: Reach::Exact,
+        guess: false,
+        assumed: false,
+        origin: None,
+    };
     analysis.effects.insert(0, Effect::Use(Access::Enter, target));
     analysis
 }
@@ -164,7 +186,12 @@ struct Interpreter<'t, 'w> {
     written: Written<'t>,
     scripts: Scripts,
     doubts: Doubts,
+    links: Links,
     report: Report,
+    /// The last index of a repository that was read, and the directory that it lies in.
+    git_index: Option<(std::path::PathBuf, std::rc::Rc<git::Index>)>,
+    /// What is touched now is where a program keeps things by default; it may be elsewhere.
+    assumes: bool,
 }
 
 impl<'t, 'w> Interpreter<'t, 'w> {
@@ -180,7 +207,10 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             written: Written::default(),
             scripts: Scripts::default(),
             doubts: Doubts::default(),
+            links: Links::default(),
             report: Report::default(),
+            git_index: None,
+            assumes: false,
         }
     }
 
@@ -206,7 +236,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
 
     /// A text that came up on the way, parsed. What cannot be read is an effect.
     fn parsed(&mut self, text: &str) -> &'t List<'t> {
-        let text: &'t str = self.store.texts.alloc(text.to_owned());
+        let Some(text) = self.paid_text(text) else { return self.store.trees.alloc(List::default()) };
         let Parsed { list, error } = parse(text);
         if let Some(error) = error {
             let rest = text.get(error.at as usize..).unwrap_or_default();
@@ -244,7 +274,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
     }
 
     fn parsed_quietly(&mut self, text: &str) -> Option<&'t List<'t>> {
-        let text: &'t str = self.store.texts.alloc(text.to_owned());
+        let text = self.paid_text(text)?;
         let Parsed { list, error } = parse(text);
         error.is_none().then(|| &*self.store.trees.alloc(list))
     }

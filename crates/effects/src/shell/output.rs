@@ -18,7 +18,9 @@ impl Interpreter<'_, '_> {
             "cat" => self.input_of(reading, arguments),
             "tee" => self.tee_output(reading, arguments),
             "grep" | "egrep" | "fgrep" if has(reading, "--label") => Flow::Any,
-            "grep" | "egrep" | "fgrep" if lists_files(reading) => Self::paths_of(reading, arguments),
+            "grep" | "egrep" | "fgrep" if lists_files(reading) => {
+                self.paths_of(reading, arguments, has(reading, "-r") && !has(reading, "-R"))
+            }
             "grep" | "egrep" | "fgrep" if rewrites(reading) => Flow::Any,
             // Some of the lines, in some order.
             "tac" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "shuf" | "less"
@@ -64,9 +66,9 @@ impl Interpreter<'_, '_> {
                 _ => Flow::Any,
             },
             "go" if reading.sub.first() == Some(&"env") => self.go_setting(operand(0)),
-            "ls" => Self::listing(reading, arguments),
+            "ls" => self.listing(reading, arguments),
             _ => match reading.output {
-                Output::Paths => Self::paths_of(reading, arguments),
+                Output::Paths => self.paths_of(reading, arguments, program == "rg" && !has(reading, "-L")),
                 Output::Input => {
                     let flow = self.input_of(reading, arguments);
                     flow.lines().map_or(Flow::Any, Flow::Lines)
@@ -101,7 +103,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// `ls` prints names of a directory, or the operands themselves.
-    fn listing(reading: &Reading, arguments: &[Text]) -> Flow {
+    fn listing(&mut self, reading: &Reading, arguments: &[Text]) -> Flow {
         let shows_more = arguments.iter().map(Text::raw).any(|word| {
             word.starts_with('-')
                 && !word.starts_with("--")
@@ -111,7 +113,7 @@ impl Interpreter<'_, '_> {
         if shows_more {
             return Flow::Any;
         }
-        match Self::paths_of(reading, arguments) {
+        match self.paths_of(reading, arguments, false) {
             Flow::Lines(mut lines) if !reading.operands.is_empty() => {
                 lines.push(Text::mark(NAME));
                 Flow::Lines(bounded(lines))
@@ -155,8 +157,9 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// `find . -name x`, `ls dir`, `grep -l`: paths at or below the operands.
-    fn paths_of(reading: &Reading, arguments: &[Text]) -> Flow {
+    /// `find . -name x`, `ls dir`, `grep -l`: paths at or below the operands. Where no links are followed below these, and only
+    /// regular files are printed, they are `solid`.
+    fn paths_of(&mut self, reading: &Reading, arguments: &[Text], solid: bool) -> Flow {
         let mut lines: Choices = Vec::new();
         for (kind, slot) in &reading.uses {
             if access_of(*kind).is_none() {
@@ -172,10 +175,14 @@ impl Interpreter<'_, '_> {
             }
             below.push_raw("/");
             below.push_mark(INNER);
+            if let Some(mark) = self.solid_below(&text).filter(|_| solid) {
+                below.push_mark(mark);
+            }
             lines.push(below);
         }
         if lines.is_empty() {
-            lines.push(Text::mark(INNER));
+            let mark = self.solid_below(&Text::known(".")).filter(|_| solid);
+            lines.push(Text::marked(std::iter::once(INNER).chain(mark).collect()));
         }
         Flow::Lines(bounded(lines))
     }
@@ -388,6 +395,11 @@ pub(super) fn printf(arguments: &[Text]) -> Flow {
                 continue;
             }
             let argument = match rest.split_first() {
+                // Names that a pattern matches are printed one by one.
+                Some((first, behind)) if plain && conversion == Some('s') => {
+                    rest = behind;
+                    first.clone()
+                }
                 Some((first, behind)) => {
                     rest = behind;
                     first.unglobbed()

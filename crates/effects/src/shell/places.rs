@@ -1,12 +1,41 @@
 //! Places: the files and directories that a text of which not all is known may name.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use toolgate_model::{Access, Effect, Gap, NodeKind, PathArg, Reach, SecretName, Target, clean, secret_name};
+use toolgate_model::{
+    Access, Effect, Gap, NodeKind, PathArg, Reach, Resolver, SecretName, Target, clean, secret_name,
+};
 
-use super::text::{ANY, CLASS, INNER, NAME, NUMBER, ONE, PIECE, STAR, Text, is_mark};
+use super::bounds::Limit;
+use super::disk::TooMany;
+use super::links::Among;
+use super::text::{ANY, CLASS, INNER, NAME, NUMBER, ONE, PIECE, STAR, Text, UNBROKEN, is_mark, solid_number};
 use super::{Interpreter, glob};
+
+/// Where a path may lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Located {
+    /// To this very place.
+    Exact(String),
+    /// To something in a directory, of whose name not all is known; `shown` for people. Without `among` there is nothing of that
+    /// name.
+    Child { shown: String, among: Option<Among> },
+    /// Somewhere below a directory.
+    Below { above: String, among: Option<Among> },
+    /// Nobody can tell.
+    Unknown,
+}
+
+impl Located {
+    fn place(self) -> Option<(String, Reach)> {
+        match self {
+            Located::Exact(place) | Located::Child { shown: place, .. } => Some((place, Reach::Exact)),
+            Located::Below { above, .. } => Some((above, Reach::Below)),
+            Located::Unknown => None,
+        }
+    }
+}
 
 impl Interpreter<'_, '_> {
     /// A file or directory is used.
@@ -30,14 +59,22 @@ impl Interpreter<'_, '_> {
             }
         }
         self.named_secret(access, reach, path);
-        for place in self.places(path) {
-            match place {
+        for located in self.located(path) {
+            let among = match &located {
+                Located::Child { among, .. } | Located::Below { among, .. } => among.clone(),
+                Located::Exact(_) | Located::Unknown => None,
+            };
+            if let Some(among) = among {
+                self.named_unknown(access, &among);
+                self.met(access, &among);
+            }
+            match located.place() {
                 // Some of what lies below, not all of it.
                 Some((place, Reach::Below)) if access.changes() => {
                     self.touch_place(access, reach, format!("{}/…", place.trim_end_matches('/')));
                 }
                 Some((place, Reach::Below)) => self.touch_place(access, Reach::Below, place),
-                Some((place, Reach::Exact)) => self.touch_place(access, reach, place),
+                Some((place, Reach::Exact | Reach::Met)) => self.touch_place(access, reach, place),
                 None => {
                     if access.changes() {
                         self.doubts.lose_file();
@@ -71,33 +108,47 @@ impl Interpreter<'_, '_> {
 
     pub(super) fn touch_place(&mut self, access: Access, reach: Reach, place: String) {
         // A link that the command has made leads on; the place itself counts too.
-        let leads = self.state.disk.through_links(&place);
+        let leads = self.state.disk.through_links(&place).unwrap_or_else(|TooMany| {
+            self.too_much(Limit::Links);
+            Vec::new()
+        });
         for place in std::iter::once(place).chain(leads) {
-            if self.report.has_use(access, reach, &place) {
+            if self.report.has_use(access, reach, &place, self.assumes) {
                 continue;
             }
             let origin = Some(self.origin());
             let path = PathArg::Text(Cow::Owned(place));
-            let target = Target { param: Cow::Borrowed("command"), path, reach, guess: false, origin };
+            let target = Target {
+                param: Cow::Borrowed("command"),
+                path,
+                reach,
+                guess: false,
+                assumed: self.assumes,
+                origin,
+            };
             self.emit(Effect::Use(access, target));
         }
     }
 
     /// The absolute places that a path may name, and how far from there; `None` is one that cannot be told.
     pub(super) fn places(&self, path: &Text) -> Vec<Option<(String, Reach)>> {
+        self.located(path).into_iter().map(Located::place).collect()
+    }
+
+    /// The same, with what is not known of them.
+    pub(super) fn located(&self, path: &Text) -> Vec<Located> {
         let raw = path.raw();
+        let spelled = |absolute: &str| -> Vec<Located> {
+            self.dotted(absolute).iter().flat_map(|absolute| self.located_below(absolute)).collect()
+        };
         if raw.starts_with('/') {
-            return self.located(raw);
+            return spelled(raw);
         }
         // A tilde that was not expanded is one for programs that expand it themselves.
         if self.state.cwd.is_empty() {
-            return vec![None];
+            return vec![Located::Unknown];
         }
-        self.state.cwd.iter().flat_map(|cwd| self.located(&format!("{cwd}/{raw}"))).collect()
-    }
-
-    fn located(&self, absolute: &str) -> Vec<Option<(String, Reach)>> {
-        self.dotted(absolute).iter().flat_map(|absolute| self.located_below(absolute)).collect()
+        self.state.cwd.iter().flat_map(|cwd| spelled(&format!("{cwd}/{raw}"))).collect()
     }
 
     /// The spellings of a path in which a pattern is `..`: `.*` matches it in a plain shell, in a bash before 5.2, and
@@ -132,12 +183,15 @@ impl Interpreter<'_, '_> {
         spellings
     }
 
-    fn located_below(&self, absolute: &str) -> Vec<Option<(String, Reach)>> {
+    fn located_below(&self, absolute: &str) -> Vec<Located> {
+        if leads_through_process(absolute) {
+            return vec![Located::Unknown];
+        }
         if !absolute.contains(is_mark) {
-            return vec![Some((absolute.to_owned(), Reach::Exact))];
+            return vec![Located::Exact(absolute.to_owned())];
         }
         if absolute.contains(ANY) {
-            return vec![None];
+            return vec![Located::Unknown];
         }
         let blank = absolute.find(is_mark).unwrap_or(absolute.len());
         let (known, rest) = absolute.split_at_checked(blank).unwrap_or((absolute, ""));
@@ -149,27 +203,28 @@ impl Interpreter<'_, '_> {
                     && name.chars().all(|c| c == '.' || is_blank(c)))
         };
         if absolute.split('/').skip_while(|name| !name.contains(is_mark)).any(may_climb) {
-            return vec![None];
+            return vec![Located::Unknown];
         }
+        let mut is_past = false;
+        let mut is_nothing = false;
         if !absolute.contains(is_blank) {
             let made = |directory: &str| self.state.disk.names_in(directory);
             let clean_dots = clean(Path::new(absolute));
             let pattern = clean_dots.to_str().unwrap_or(absolute);
-            if let Some(found) = glob::expand(self.scene.world, pattern, &made)
-                && !found.is_empty()
-            {
-                return found.into_iter().map(|path| Some((path, Reach::Exact))).collect();
+            match glob::expand(self.scene.world, pattern, &made) {
+                Some(found) if !found.is_empty() => return found.into_iter().map(Located::Exact).collect(),
+                found => (is_past, is_nothing) = (found.is_none(), found.is_some()),
             }
         }
-        let above = known.rsplit_once('/').map_or("", |(above, _)| above);
+        let (above, last) = known.rsplit_once('/').unwrap_or(("", known));
         let above = if above.is_empty() { "/" } else { above };
+        let among = Among { directory: above.to_owned(), rest: format!("{last}{rest}"), is_past };
+        let among = (!is_nothing).then_some(among);
         // A name that is not known in a directory that is: some child of it.
-        let child = !rest.contains(['/', INNER]);
-        if child {
-            let child = Text::marked(absolute.to_owned()).shown();
-            return vec![Some((child, Reach::Exact))];
+        if !rest.contains(['/', INNER]) {
+            return vec![Located::Child { shown: Text::marked(absolute.to_owned()).shown(), among }];
         }
-        vec![Some((above.to_owned(), Reach::Below))]
+        vec![Located::Below { above: above.to_owned(), among }]
     }
 
     /// The one absolute place that a known path names.
@@ -204,22 +259,8 @@ impl Interpreter<'_, '_> {
     }
 
     pub(super) fn is_directory(&self, place: &str) -> bool {
-        let mut at = place.to_owned();
-        for _ in 0..8 {
-            match self.scene.world.look(std::path::Path::new(&at)).map(|node| node.kind) {
-                Ok(NodeKind::Directory) => return true,
-                Ok(NodeKind::Link(target)) => {
-                    let base = at.rsplit_once('/').map_or("", |(above, _)| above);
-                    at = match target.to_str() {
-                        Some(target) if target.starts_with('/') => target.to_owned(),
-                        Some(target) => format!("{base}/{target}"),
-                        None => return false,
-                    };
-                }
-                _ => return false,
-            }
-        }
-        false
+        let found = Resolver::new(self.scene.world, None, None).walk(PathBuf::from(place));
+        found.is_ok_and(|found| found.node.is_some_and(|node| node.kind == NodeKind::Directory))
     }
 
     /// The directories that a path may name.
@@ -227,7 +268,7 @@ impl Interpreter<'_, '_> {
         let mut all = Vec::new();
         for place in self.places(target) {
             match place {
-                Some((place, Reach::Exact)) => {
+                Some((place, Reach::Exact | Reach::Met)) => {
                     let clean = toolgate_model::clean(std::path::Path::new(&place));
                     all.push(std::rc::Rc::from(clean.to_string_lossy().as_ref()));
                 }
@@ -242,6 +283,25 @@ impl Interpreter<'_, '_> {
     }
 }
 
+/// Whether a path goes on behind a descriptor, or behind the directory or the root of a process: what is there is only known when it runs.
+fn leads_through_process(absolute: &str) -> bool {
+    if !absolute.contains("/proc") && !absolute.contains("/dev") {
+        return false;
+    }
+    let names: Vec<&str> = absolute.split('/').skip(1).filter(|name| *name != ".").collect();
+    let goes_on = |rest: &[&str]| matches!(rest, ["fd", _, _, ..] | ["cwd" | "root", _, ..]);
+    let is_door = |window: &[&str]| match window {
+        ["dev", "fd", _, _, ..] | ["dev", "stdin" | "stdout" | "stderr", _, ..] => true,
+        ["proc", _, "task", _, rest @ ..] | ["proc", _, rest @ ..] => goes_on(rest),
+        _ => false,
+    };
+    // Further in only where the way there may have climbed back.
+    (0..names.len()).any(|at| {
+        let before = names.get(..at).unwrap_or_default();
+        (at == 0 || before.contains(&"..")) && names.get(at..).is_some_and(is_door)
+    })
+}
+
 /// Whether a file of this name holds secrets, whatever stands in it.
 pub(crate) fn is_named_secret(name: &str) -> bool {
     matches!(secret_name(name), Some(SecretName::Settings | SecretName::Key))
@@ -249,5 +309,5 @@ pub(crate) fn is_named_secret(name: &str) -> bool {
 
 /// A mark that is no pattern.
 fn is_blank(c: char) -> bool {
-    matches!(c, NAME | PIECE | INNER | ANY | NUMBER)
+    matches!(c, NAME | PIECE | INNER | ANY | NUMBER | UNBROKEN) || solid_number(c).is_some()
 }

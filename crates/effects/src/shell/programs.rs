@@ -4,10 +4,8 @@ mod copies;
 mod find;
 mod input;
 mod recipes;
-mod settings;
 mod shells;
 mod terminal;
-pub(super) use settings::loads_settings;
 pub(super) use shells::is_shell;
 
 use std::path::Path;
@@ -45,7 +43,8 @@ pub(super) fn handler(
             let name = arguments.first()?.whole()?.to_owned();
             shell.invoke_program(&name, arguments, None, &[])
         }
-        "cp" | "mv" | "install" | "gcp" => shell.copy(program, reading, words),
+        "cp" | "mv" | "install" | "gcp" | "gmv" | "ginstall" => shell.copy(program, reading, words),
+        "rsync" => shell.synced(reading, words),
         "apply_patch" | "applypatch" => shell.apply_patch(program, arguments),
         "make" | "gmake" => shell.make(reading, words),
         "just" => shell.just(reading, words),

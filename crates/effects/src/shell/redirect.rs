@@ -1,12 +1,14 @@
 //! Redirections: where the input of a command comes from, and where its output goes.
 
-use toolgate_model::{Access, Reach};
+use std::path::Path;
+
+use toolgate_model::{Access, LookError, Reach};
 use toolgate_shell::{Descriptor, Redirect, RedirectOperator, RedirectTarget, Word};
 
 use super::Interpreter;
 use super::state::Variable;
 use super::text::{Choices, Flow, NAME, Text};
-use super::walk::Outcome;
+use super::walk::{Outcome, Status};
 
 /// What the redirections of a command lead to.
 #[expect(clippy::struct_excessive_bools, reason = "each is a thing that a redirection does")]
@@ -22,6 +24,8 @@ pub(super) struct Redirected {
     odd: bool,
     /// `2>&1`
     merges: bool,
+    /// What is to be read may not be there: then the command does not run.
+    may_fail: bool,
     pub(super) outputs: Vec<String>,
 }
 
@@ -34,7 +38,12 @@ impl<'t> Interpreter<'t, '_> {
     ) -> Outcome {
         let stdin = redirected.stdin.map(|flow| self.streams.replace_stdin(flow));
         let waiting = self.streams.replace_waiting(Vec::new());
+        let before = redirected.may_fail.then(|| self.state.clone());
         let mut outcome = self.merging(redirected.merges, run);
+        if let Some(before) = before {
+            self.state.join(&before);
+            outcome.status = Status::Either;
+        }
         if redirected.odd {
             outcome.out = Flow::Any;
         } else if redirected.elsewhere {
@@ -107,26 +116,77 @@ impl<'t> Interpreter<'t, '_> {
             let is_descriptor =
                 target.raw().trim_end_matches('-').chars().all(|c| c.is_ascii_digit() || c == NAME);
             if duplicates && is_descriptor {
-                if redirect.operator == RedirectOperator::DuplicateInput
-                    && descriptor.unwrap_or(0) == 0
-                    && let Some(number) = target.whole().and_then(|text| text.parse::<u32>().ok())
-                {
-                    let found = self.state.descriptor(number);
-                    all.stdin = Some(found.cloned().unwrap_or(Flow::Any));
-                }
-                if redirect.operator == RedirectOperator::DuplicateOutput {
-                    match (descriptor.unwrap_or(1), target.raw()) {
-                        (1, "1") => {}
-                        // To standard error, which is somewhere else unless the two are one.
-                        (1, "2") if !self.streams.is_merged() => all.elsewhere = true,
-                        (1, _) => all.odd = true,
-                        (2, "1") => all.merges = true,
-                        _ => all.odd |= true,
-                    }
-                }
+                self.duplicate(redirect.operator, descriptor, &target, all);
                 continue;
             }
             self.redirect_file(redirect, word, &target, descriptor, all);
+        }
+    }
+
+    /// Whether there is nothing of this name to read.
+    fn is_absent(&self, place: &str) -> bool {
+        !self.streams.is_pipe(place)
+            && self.state.written(place).is_none()
+            && matches!(self.scene.world.look(Path::new(place)), Err(LookError::Absent))
+    }
+
+    /// `3> file`: what is written through the descriptor later is the file's text.
+    fn open_for_writing(&mut self, descriptor: Option<u32>, operator: RedirectOperator, place: &str) {
+        let emptied = matches!(operator, RedirectOperator::Write | RedirectOperator::Clobber);
+        match descriptor.filter(|number| *number > 2) {
+            Some(number) => {
+                if emptied {
+                    self.state.write(place, Flow::Nothing);
+                }
+                self.state.open_output(number, vec![place.into()]);
+            }
+            None => self.state.write(place, Flow::Any),
+        }
+    }
+
+    /// `<&3`, `2>&1`, `4<&3-`: a descriptor becomes a copy of another one, whichever way the sign points.
+    fn duplicate(
+        &mut self,
+        operator: RedirectOperator,
+        descriptor: Option<u32>,
+        target: &Text,
+        all: &mut Redirected,
+    ) {
+        let reads = operator == RedirectOperator::DuplicateInput;
+        let source = target.raw().trim_end_matches('-').parse::<u32>().ok();
+        let behind = match source {
+            Some(0) => all.stdin.clone().unwrap_or_else(|| self.streams.stdin().clone()),
+            Some(number) => self.state.descriptor(number).cloned().unwrap_or(Flow::Any),
+            // Closed, or one that is not known.
+            None if target.raw() == "-" => Flow::Nothing,
+            None => Flow::Any,
+        };
+        match (descriptor.unwrap_or(u32::from(!reads)), target.raw()) {
+            (0, _) => all.stdin = Some(behind),
+            (1, "1") => {}
+            // To standard error, which is somewhere else unless the two are one.
+            (1, "2") if !self.streams.is_merged() => all.elsewhere = true,
+            (1, _) => match self.state.outputs_of(source).as_slice() {
+                [only] if source.is_some() => {
+                    all.stdout = Some(vec![only.to_string()]);
+                    all.append = true;
+                    all.outputs.push(only.to_string());
+                }
+                several => {
+                    for file in several {
+                        self.state.write(file, Flow::Any);
+                    }
+                    all.odd = true;
+                }
+            },
+            (2, "1") => all.merges = true,
+            (2, _) => all.odd = true,
+            (number, _) => {
+                let files = self.state.outputs_of(source);
+                self.state.open_descriptor(number, behind);
+                self.state.open_output(number, files);
+                all.odd |= !reads;
+            }
         }
     }
 
@@ -165,6 +225,7 @@ impl<'t> Interpreter<'t, '_> {
         let place = self.one_place(target);
         if reads {
             let flow = self.content(target);
+            all.may_fail |= !writes && place.as_deref().is_some_and(|place| self.is_absent(place));
             match descriptor.unwrap_or(0) {
                 0 => all.stdin = Some(flow),
                 number => self.state.open_descriptor(number, flow),
@@ -187,7 +248,7 @@ impl<'t> Interpreter<'t, '_> {
                 // What is opened for both is not emptied.
                 all.append |= redirect.operator == Op::ReadWrite;
             } else {
-                self.state.write(&place, Flow::Any);
+                self.open_for_writing(descriptor, redirect.operator, &place);
             }
             all.outputs.push(place);
         } else if writes && matches!(descriptor, None | Some(1)) {

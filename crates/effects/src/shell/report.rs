@@ -31,10 +31,10 @@ impl Report {
     }
 
     /// Whether this use of a place is among the last effects.
-    pub(super) fn has_use(&self, access: Access, reach: Reach, place: &str) -> bool {
+    pub(super) fn has_use(&self, access: Access, reach: Reach, place: &str, assumes: bool) -> bool {
         let same = |found: &Effect<'_>| {
-            matches!(found, Effect::Use(had, Target { path: PathArg::Text(text), reach: reached, .. })
-                if *had == access && *reached == reach && *text == place)
+            matches!(found, Effect::Use(had, Target { path: PathArg::Text(text), reach: reached, assumed, .. })
+                if (assumes || !assumed) && *had == access && *reached == reach && *text == place)
         };
         self.found.effects.iter().rev().take(MAX_LOOKED_BACK).any(same)
     }
@@ -63,7 +63,7 @@ impl Interpreter<'_, '_> {
         self.doubts.heed(gap);
         let unknown = Unknown::Shell { gap, text: shorten(text, 120), origin: self.origin() };
         let known = |found: &Effect<'_>| matches!(found, Effect::Unknown(other) if *other == unknown);
-        if !self.report.effects().iter().any(known) {
+        if !self.report.effects().iter().rev().take(MAX_LOOKED_BACK).any(known) {
             self.emit(Effect::Unknown(unknown));
         }
     }

@@ -4,11 +4,14 @@ use toolgate_model::{Effect, Gap, PathArg, Run, Target, base_name, shorten};
 use toolgate_shell::{CommandKind, Part, Word};
 
 use super::bounds::{Limit, MAX_WORDS};
+use super::places::Located;
 use super::text::{ANY, CLASS, Flow, INNER, NAME, ONE, PIECE, STAR, Text, is_mark};
 use super::walk::{Outcome, Status};
 use super::{Interpreter, glob, programs};
-use crate::spec;
+use crate::{budget, spec};
 
+/// Files that a program takes for options, told one by one.
+const MAX_DASHED: usize = 64;
 /// Directories whose programs are those of the system, known by their names.
 const SYSTEM: [&str; 14] = [
     "/bin",
@@ -128,6 +131,15 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn matches_nothing(&self, pattern: &Text) -> bool {
+        let is_past = |located: &Located| match located {
+            Located::Child { among, .. } | Located::Below { among, .. } => {
+                among.as_ref().is_some_and(|among| among.is_past)
+            }
+            Located::Exact(_) | Located::Unknown => false,
+        };
+        if self.located(pattern).iter().any(is_past) {
+            return false;
+        }
         let places = self.places(pattern);
         let there = |place: &str| self.scene.world.look(std::path::Path::new(place)).is_ok();
         !places.iter().flatten().any(|(place, _)| there(place) || self.state.written(place).is_some())
@@ -171,7 +183,7 @@ impl<'t> Interpreter<'t, '_> {
 
     /// `tar cf x.tar *` in a directory that holds a file called `--checkpoint-action=exec=sh f`: a program takes a file
     /// for an option by its name. Files whose names begin with no dash need not be told apart.
-    fn with_files_as_options<'w>(&self, words: &'w [Text]) -> std::borrow::Cow<'w, [Text]> {
+    fn with_files_as_options<'w>(&mut self, words: &'w [Text]) -> std::borrow::Cow<'w, [Text]> {
         let end = words.iter().position(|word| word.raw() == "--").unwrap_or(words.len());
         let is_open = |word: &Text| {
             let raw = word.raw().strip_prefix('-').unwrap_or(word.raw());
@@ -180,8 +192,12 @@ impl<'t> Interpreter<'t, '_> {
         let mut all = std::borrow::Cow::Borrowed(words);
         for (at, word) in words.iter().enumerate().take(end).skip(1).rev().filter(|(_, word)| is_open(word)) {
             let fits = |name: &String| glob::fits(word.raw(), name) != Some(false);
+            let names = self.dashed_names();
+            if names.len() > MAX_DASHED {
+                self.unknown(Gap::Option, "more files than can be told apart, whose names begin with a dash");
+            }
             let found: Vec<Text> =
-                self.dashed_names().iter().filter(|name| fits(name)).map(|name| Text::known(name)).collect();
+                names.iter().filter(|name| fits(name)).map(|name| Text::known(name)).collect();
             if !found.is_empty() {
                 all.to_mut().splice(at + 1..=at, found);
             }
@@ -191,10 +207,11 @@ impl<'t> Interpreter<'t, '_> {
 
     /// Names that begin with a dash in the directory where the command runs: on the disk, or of files that it writes.
     fn dashed_names(&self) -> Vec<String> {
-        const MAX_NAMES: usize = 64;
+        budget::pay_for(self.report.effects().len(), 16);
         let listed = |cwd: &str| {
             let there = self.scene.world.list(std::path::Path::new(cwd)).unwrap_or_default();
-            let there = there.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+            let names = there.iter().filter_map(|path| path.file_name()?.to_str());
+            let there = names.filter(|name| name.starts_with('-')).map(str::to_owned);
             let written = self.report.effects().iter().filter_map(|effect| match effect {
                 Effect::Use(access, Target { path: PathArg::Text(path), .. }) if access.changes() => {
                     let (directory, name) = path.rsplit_once('/')?;
@@ -206,7 +223,7 @@ impl<'t> Interpreter<'t, '_> {
         };
         let known = self.state.cwd.iter().filter(|cwd| !cwd.contains(is_mark));
         let names = known.flat_map(|cwd| listed(cwd));
-        names.filter(|name| name.starts_with('-')).take(MAX_NAMES).collect()
+        names.filter(|name| name.starts_with('-')).take(MAX_DASHED + 1).collect()
     }
 
     fn call(
@@ -263,6 +280,7 @@ impl<'t> Interpreter<'t, '_> {
 
     /// A program by its name or its path.
     pub(super) fn program(&mut self, name: &str, words: &[Text], outputs: &[String]) -> Outcome {
+        self.doubt_environment();
         let mut name = name;
         if name.contains('/') {
             let place = self.one_place(&Text::known(name));
@@ -314,7 +332,7 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     /// Toolchains of the home keep programs that are known by their names too.
-    fn is_toolchain(&self, directory: &str) -> bool {
+    pub(super) fn is_toolchain(&self, directory: &str) -> bool {
         let Some(rest) = self.scene.home.and_then(|home| directory.strip_prefix(home)) else { return false };
         matches!(rest, "/.cargo/bin" | "/.local/bin" | "/go/bin" | "/.bun/bin" | "/.deno/bin" | "/bin")
             || [
@@ -336,7 +354,7 @@ impl<'t> Interpreter<'t, '_> {
         if let Some((_, path)) = self.state.hashed.iter().rev().find(|(known, _)| **known == *name) {
             return Some(path.to_string());
         }
-        self.state.path.iter().take(16).find_map(|directory| {
+        self.state.path.iter().find_map(|directory| {
             let place = format!("{directory}/{name}");
             let there = self.state.written(&place).is_some()
                 || self.scene.world.look(std::path::Path::new(&place)).is_ok();

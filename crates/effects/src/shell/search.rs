@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use toolgate_model::{Access, Reach};
+use toolgate_model::{Access, Doubt, Gap, Reach};
 
 use super::Interpreter;
 use super::apply::slot_text;
 use super::text::Text;
-use crate::secrets_below::{Sift, secrets_below};
+use crate::secrets_below::{Below, Sift, secrets_below};
 use crate::spec::{Fixed, Reading, WordKind};
 
 /// Options with which a search prints names or numbers only.
@@ -18,11 +18,7 @@ impl Interpreter<'_, '_> {
     /// Tells the files of secrets below these directories, all of which are printed.
     pub(super) fn secrets_printed(&mut self, places: &[Text]) {
         let sift = Sift { hidden: true, ignored: true, ..Sift::default() };
-        for place in places.iter().filter_map(|place| self.one_place(place)).collect::<Vec<_>>() {
-            for found in secrets_below(self.scene.world, Path::new(&place), &sift) {
-                self.touch_place(Access::Search, Reach::Exact, found);
-            }
-        }
+        self.tell_secrets(places, &sift);
     }
 
     /// Tells the files of secrets that a search below directories would read.
@@ -110,8 +106,16 @@ impl Interpreter<'_, '_> {
         if reading.effects.iter().any(|fixed| matches!(fixed, Fixed::Use(WordKind::ReadTree, "."))) {
             places.push(Text::known("."));
         }
+        self.tell_secrets(&places, &sift);
+    }
+
+    fn tell_secrets(&mut self, places: &[Text], sift: &Sift) {
         for place in places.iter().filter_map(|place| self.one_place(place)).collect::<Vec<_>>() {
-            for found in secrets_below(self.scene.world, Path::new(&place), &sift) {
+            let Below { found, has_more } = secrets_below(self.scene.world, Path::new(&place), sift);
+            if has_more && found.is_empty() {
+                self.unknown(Gap::Doubt(Doubt::Secrets), "more files than are looked at");
+            }
+            for found in found {
                 self.touch_place(Access::Search, Reach::Exact, found);
             }
         }

@@ -5,7 +5,7 @@ use toolgate_shell::{Assignment, Command, Value, Word};
 
 use super::Interpreter;
 use super::state::Variable;
-use super::text::{Choices, Flow, Text, bounded};
+use super::text::{Choices, Flow, Text, bounded, either};
 use super::walk::{Outcome, Status};
 
 impl<'t> Interpreter<'t, '_> {
@@ -100,8 +100,15 @@ impl<'t> Interpreter<'t, '_> {
                 let texts = self.single(word);
                 match (index, self.state.get(assignment.name).cloned()) {
                     (Some(index), had) => set_element(had, &index, texts),
+                    // Plain shells know no `+=`: then nothing is set.
+                    (None, Some(Variable::Scalar(had))) if assignment.append && self.state.plain => {
+                        Variable::Scalar(either(&had, &appended(&had, &texts)))
+                    }
                     (None, Some(Variable::Scalar(had))) if assignment.append => {
                         Variable::Scalar(appended(&had, &texts))
+                    }
+                    (None, None) if assignment.append => {
+                        Variable::Scalar(appended(&self.variable_texts(assignment.name), &texts))
                     }
                     (None, _) if assignment.append => Variable::unknown(),
                     (None, Some(Variable::Array(mut elements))) => {
@@ -144,8 +151,16 @@ impl<'t> Interpreter<'t, '_> {
         if assignment.name == "OLDPWD" {
             self.state.previous = None;
         }
+        self.heed_spelling(
+            assignment.name,
+            match &assignment.value {
+                Value::Word(word) => Some(word),
+                Value::Array(_) => None,
+            },
+        );
         self.state.set(assignment.name, value);
         self.environment_changed(assignment.name);
+        self.doubts.keep_own_path(false);
     }
 }
 

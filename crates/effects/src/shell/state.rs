@@ -4,6 +4,8 @@ use std::rc::Rc;
 
 use toolgate_shell::Command;
 
+use crate::budget::{self, Toll};
+
 use super::disk::{Disk, MAX_KEPT, extend};
 use super::text::{ANY, Choices, Flow, Text, either};
 
@@ -64,6 +66,10 @@ pub(crate) struct State<'t> {
     pub(crate) exported_functions: Vec<Rc<str>>,
     /// `readonly`
     pub(crate) readonly: Vec<Rc<str>>,
+    /// `readonly -f`
+    readonly_functions: Vec<Rc<str>>,
+    /// `declare -l`, `-u`: what these are given is changed on the way.
+    cased: Vec<Rc<str>>,
     /// `hash -p`
     pub(crate) hashed: Vec<(Rc<str>, Rc<str>)>,
     /// `set -a`
@@ -90,6 +96,11 @@ pub(crate) struct State<'t> {
     pub(crate) plain: bool,
     /// Descriptors above 2 and the flow behind them.
     descriptors: Vec<(u32, Flow)>,
+    /// What a copy of all this costs, whatever it holds.
+    #[expect(dead_code, reason = "it pays by being copied")]
+    toll: Toll,
+    /// Files that descriptors above 2 may write.
+    outputs: Vec<(u32, Rc<str>)>,
 }
 
 impl<'t> State<'t> {
@@ -103,6 +114,8 @@ impl<'t> State<'t> {
             functions: Vec::new(),
             exported_functions: Vec::new(),
             readonly: Vec::new(),
+            readonly_functions: Vec::new(),
+            cased: Vec::new(),
             hashed: Vec::new(),
             all_exported: false,
             aliases: Vec::new(),
@@ -116,6 +129,8 @@ impl<'t> State<'t> {
             dots_match: false,
             plain: false,
             descriptors: Vec::new(),
+            toll: Toll,
+            outputs: Vec::new(),
         }
     }
 
@@ -131,13 +146,24 @@ impl<'t> State<'t> {
         None
     }
 
-    pub(crate) fn set(&mut self, name: &str, value: Variable) {
+    /// The variable that a name stands for, behind all references.
+    pub(crate) fn referred(&self, name: &str) -> Rc<str> {
         let mut name: Rc<str> = Rc::from(name);
         for _ in 0..8 {
             match self.variables.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value) {
                 Some(Variable::Reference(target)) => name = target.clone(),
                 _ => break,
             }
+        }
+        name
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Variable) {
+        let name = self.referred(name);
+        let value = if self.cased.contains(&name) { Variable::unknown() } else { value };
+        // Whoever sets this one sets `$0`.
+        if &*name == "BASH_ARGV0" {
+            self.zero = vec![Text::any()];
         }
         if self.readonly.contains(&name) {
             // It stays what it was, unless the word came later than we think.
@@ -176,8 +202,14 @@ impl<'t> State<'t> {
         Some((found.bodies.clone(), found.may_lack))
     }
 
-    /// Whether there was room for it.
+    /// Whether there was room for it. A function that is read-only stays what it was, unless the word for that came later
+    /// than we think.
     pub(crate) fn define(&mut self, name: &str, body: &'t Command<'t>) -> bool {
+        let is_kept = self.is_kept(name);
+        if let Some(kept) = self.functions.iter_mut().find(|function| is_kept && *function.name == *name) {
+            kept.bodies.push(body);
+            return kept.bodies.len() < MAX_KEPT;
+        }
         self.functions.retain(|function| *function.name != *name);
         if self.functions.len() >= MAX_KEPT {
             return false;
@@ -187,7 +219,35 @@ impl<'t> State<'t> {
     }
 
     pub(crate) fn undefine(&mut self, name: &str) {
+        if self.is_kept(name) {
+            return self.may_undefine(name);
+        }
         self.functions.retain(|function| *function.name != *name);
+    }
+
+    /// The function may be gone from now on.
+    pub(crate) fn may_undefine(&mut self, name: &str) {
+        for function in self.functions.iter_mut().filter(|function| *function.name == *name) {
+            function.may_lack = true;
+        }
+    }
+
+    /// `readonly -f`
+    pub(crate) fn keep_function(&mut self, name: &str) {
+        self.readonly_functions.push(Rc::from(name));
+    }
+
+    fn is_kept(&self, name: &str) -> bool {
+        self.readonly_functions.iter().any(|known| **known == *name)
+    }
+
+    /// `declare -l`, `declare -u`
+    pub(crate) fn change_case(&mut self, name: &str) {
+        let name = self.referred(name);
+        if self.own(&name).is_some() {
+            self.put(&name, Variable::unknown());
+        }
+        self.cased.push(name);
     }
 
     /// What another shell inherits.
@@ -199,8 +259,14 @@ impl<'t> State<'t> {
         self.variables.retain(|(name, _)| all || &**name != "IFS");
         let functions = &self.exported_functions;
         self.functions.retain(|function| keeps_functions && functions.contains(&function.name));
+        // Whatever stands between the two shells may have taken it away: `env -i`, `sudo`.
+        for function in &mut self.functions {
+            function.may_lack = true;
+        }
         self.aliases.clear();
         self.readonly.clear();
+        self.readonly_functions.clear();
+        self.cased.clear();
         self.hashed.clear();
     }
 
@@ -227,17 +293,37 @@ impl<'t> State<'t> {
     }
 
     pub(super) fn open_descriptor(&mut self, number: u32, flow: Flow) {
+        self.descriptors.retain(|(known, _)| *known != number);
         self.descriptors.push((number, flow));
+    }
+
+    /// From now on a descriptor writes these files.
+    pub(super) fn open_output(&mut self, number: u32, files: Vec<Rc<str>>) {
+        self.outputs.retain(|(known, _)| *known != number);
+        self.outputs.extend(files.into_iter().map(|file| (number, file)));
+    }
+
+    /// The files that a descriptor may write; of one whose number is not known, all that any does.
+    pub(super) fn outputs_of(&self, number: Option<u32>) -> Vec<Rc<str>> {
+        let is_it = |known: u32| number.is_none_or(|number| number == known);
+        self.outputs.iter().filter(|(known, _)| is_it(*known)).map(|(_, file)| file.clone()).collect()
     }
 
     /// Whether a variable is passed on to programs.
     pub(super) fn is_exported(&self, name: &str) -> bool {
-        self.exported.iter().any(|known| **known == *name)
+        self.all_exported || self.exported.iter().any(|known| **known == *name)
+    }
+
+    /// The variables that the command has said something of.
+    pub(super) fn variable_names(&self) -> Vec<Rc<str>> {
+        self.variables.iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// What it costs to clone or join it, in commands.
     pub(crate) fn weight(&self) -> u32 {
-        u32::try_from((self.variables.len() + self.disk.weight()) / 8).unwrap_or(u32::MAX)
+        let listed = self.variables.len() + self.functions.len() + self.exported.len() + self.aliases.len();
+        let others = self.stack.len() + self.path.len() + self.descriptors.len() + self.readonly.len();
+        u32::try_from((listed + others + self.disk.weight()) / 8).unwrap_or(u32::MAX)
     }
 
     /// Either of two states: what both agree on, and the choices where they do not.
@@ -276,6 +362,7 @@ impl<'t> State<'t> {
         for function in &mut self.functions {
             match other.functions.iter().find(|there| there.name == function.name) {
                 Some(there) => {
+                    budget::pay_for(there.bodies.len() * function.bodies.len(), 2);
                     for body in &there.bodies {
                         if !function.bodies.iter().any(|known| std::ptr::eq(*known, *body)) {
                             function.bodies.push(body);
@@ -293,12 +380,30 @@ impl<'t> State<'t> {
         }
         extend(&mut self.exported_functions, &other.exported_functions);
         extend(&mut self.readonly, &other.readonly);
+        extend(&mut self.readonly_functions, &other.readonly_functions);
+        extend(&mut self.cased, &other.cased);
+        extend(&mut self.outputs, &other.outputs);
+        self.join_descriptors(other);
         extend(&mut self.hashed, &other.hashed);
         self.all_exported |= other.all_exported;
         extend(&mut self.exported, &other.exported);
         extend(&mut self.aliases, &other.aliases);
         extend(&mut self.path, &other.path);
         self.disk.join(&other.disk);
+    }
+
+    fn join_descriptors(&mut self, other: &State<'t>) {
+        if self.descriptors == other.descriptors {
+            return;
+        }
+        for (number, flow) in &mut self.descriptors {
+            if other.descriptor(*number) != Some(flow) {
+                *flow = Flow::Any;
+            }
+        }
+        let more = other.descriptors.iter().filter(|(number, _)| self.descriptor(*number).is_none());
+        let more: Vec<_> = more.map(|(number, _)| (*number, Flow::Any)).collect();
+        self.descriptors.extend(more);
     }
 
     fn join_cwd(&mut self, other: &[Rc<str>]) {
@@ -325,6 +430,7 @@ impl<'t> State<'t> {
             || self.disk.differs(&other.disk)
             || self.aliases != other.aliases
             || self.path != other.path
+            || self.descriptors != other.descriptors
             || self.functions.len() != other.functions.len()
     }
 

@@ -6,11 +6,12 @@
 use toolgate_shell::{Command, List};
 
 use super::Interpreter;
+use super::bounds::Limit;
 use super::text::{Choices, Flow, Text};
 
 /// Programs that are remembered, over the whole command.
 const MAX_PROGRAMS: usize = 4096;
-/// Programs of one pipeline that are remembered; of more, the first are forgotten.
+/// Programs of one pipeline that are told apart.
 const MAX_FEEDING: usize = 32;
 
 /// `>( … )` with the file that stands for it.
@@ -141,6 +142,16 @@ impl<'t> Streams<'t> {
         }
     }
 
+    /// Of programs that feed more than once, the nearest counts.
+    fn forget_repeated(&mut self) {
+        let all = std::mem::take(&mut self.fed_by);
+        for (at, program) in all.iter().enumerate() {
+            if !all.iter().skip(at + 1).any(|later| later == program) {
+                self.fed_by.push(program.clone());
+            }
+        }
+    }
+
     /// The programs whose output reaches a command with these words.
     pub(super) fn feeding(&self, words: &[Text]) -> Vec<String> {
         let mut fed_by = self.fed_by.clone();
@@ -206,7 +217,11 @@ impl<'t> Interpreter<'t, '_> {
             (out, ran) = self.noting(|shell| shell.forked(|shell| shell.command(command).out));
             self.streams.fed_by.extend(ran);
             if self.streams.fed_by.len() > MAX_FEEDING {
-                self.streams.fed_by.drain(..MAX_FEEDING / 2);
+                self.streams.forget_repeated();
+            }
+            if self.streams.fed_by.len() > MAX_FEEDING {
+                self.too_much(Limit::Commands);
+                break;
             }
         }
         (self.streams.stdin, self.streams.fed_by) = (stdin, fed_by);

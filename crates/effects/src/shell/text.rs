@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use crate::budget;
+
 /// A part of one name: no slash, not empty, and not the whole of `.` or `..`. A number, a hash, a date.
 pub(crate) const NAME: char = '\u{fdd0}';
 /// Digits: a number that is not known. A name that holds no code either.
@@ -22,12 +24,50 @@ pub(crate) const ONE: char = '\u{fdd4}';
 /// An unquoted `[` that begins a class; the class follows as it is written.
 pub(crate) const CLASS: char = '\u{fdd5}';
 
-/// Longer texts are not followed.
-const MAX_TEXT: usize = 128 * 1024;
+/// Behind [`INNER`]: what stands there holds no blank, so that nothing takes it apart. The name of a branch.
+pub(crate) const UNBROKEN: char = '\u{fde8}';
+/// The first of the marks behind [`INNER`] that say: what stands there is a regular file, and no link leads to it. Each belongs to
+/// one directory, below which it was found; see `links`.
+const FIRST_SOLID: u32 = 0xfdd8;
+/// So many directories have a mark.
+pub(crate) const MAX_SOLID: usize = 16;
 
-/// A text of which not all is known.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// The mark of the directory with this number.
+pub(crate) fn solid_mark(number: usize) -> Option<char> {
+    let number = u32::try_from(number).ok().filter(|_| number < MAX_SOLID)?;
+    char::from_u32(FIRST_SOLID + number)
+}
+
+/// The number of the directory that a mark belongs to.
+pub(crate) fn solid_number(mark: char) -> Option<usize> {
+    let number = usize::try_from(u32::from(mark).checked_sub(FIRST_SOLID)?).ok()?;
+    (number < MAX_SOLID).then_some(number)
+}
+
+/// Longer texts are not put together.
+const MAX_TEXT: usize = 128 * 1024;
+/// Longer ones are not even read.
+const MAX_READ: usize = 256 * 1024;
+
+/// A text of which not all is known. Whoever makes, copies, compares or looks through one pays for it; once nothing is left,
+/// every new text is anything.
+#[derive(Debug, Default, Eq, PartialOrd, Ord)]
 pub(crate) struct Text(String);
+
+impl Clone for Text {
+    fn clone(&self) -> Text {
+        if Text::paid(self.0.len()) { Text(self.0.clone()) } else { Text::any() }
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Text) -> bool {
+        if self.0.len() == other.0.len() {
+            budget::pay(self.0.len() / 16);
+        }
+        self.0 == other.0
+    }
+}
 
 /// Whether a character is one of the marks.
 pub(crate) fn is_mark(c: char) -> bool {
@@ -37,6 +77,9 @@ pub(crate) fn is_mark(c: char) -> bool {
 impl Text {
     /// A text that is known. What looks like a mark in it counts as anything, so that nobody can write a mark.
     pub(crate) fn known(text: &str) -> Text {
+        if !Text::paid(text.len()) {
+            return Text::any();
+        }
         Text(if text.contains(is_mark) { text.replace(is_mark, "\u{fdd2}") } else { text.to_owned() })
     }
 
@@ -52,16 +95,24 @@ impl Text {
 
     /// A text that may hold marks on purpose.
     pub(crate) fn marked(text: String) -> Text {
-        Text(text)
+        if Text::paid(text.len()) { Text(text) } else { Text::any() }
     }
 
-    /// With its marks.
+    /// Pays for a new text. `false` where it is too long, or nothing is left to pay with.
+    fn paid(length: usize) -> bool {
+        budget::pay(budget::COPY + length);
+        length <= MAX_READ && !budget::is_spent()
+    }
+
+    /// With its marks. Whoever asks looks through it.
     pub(crate) fn raw(&self) -> &str {
+        budget::pay(self.0.len() / 4);
         &self.0
     }
 
     /// All of it, if all of it is known.
     pub(crate) fn whole(&self) -> Option<&str> {
+        budget::pay(self.0.len() / 4);
         (!self.0.contains(is_mark)).then_some(self.0.as_str())
     }
 
@@ -89,7 +140,8 @@ impl Text {
     }
 
     pub(crate) fn push_raw(&mut self, other: &str) {
-        if self.0.len() + other.len() > MAX_TEXT {
+        budget::pay(other.len());
+        if self.0.len() + other.len() > MAX_TEXT || budget::is_spent() {
             self.0.clear();
             self.0.push(ANY);
         } else {
@@ -103,17 +155,19 @@ impl Text {
 
     /// What is left behind the first `skip` bytes.
     pub(crate) fn skip(&self, skip: usize) -> Text {
-        Text(self.0.get(skip..).unwrap_or_default().to_owned())
+        Text::marked(self.0.get(skip..).unwrap_or_default().to_owned())
     }
 
     /// For people: what is not known is `…`.
     pub(crate) fn shown(&self) -> String {
+        budget::pay(budget::COPY + self.0.len());
         let mut shown = String::with_capacity(self.0.len());
         for c in self.0.chars() {
             match c {
                 STAR => shown.push('*'),
                 ONE => shown.push('?'),
                 CLASS => shown.push('['),
+                c if c == UNBROKEN || solid_number(c).is_some() => {}
                 c if is_mark(c) => shown.push('…'),
                 c => {
                     let _ = shown.write_char(c);
@@ -128,8 +182,17 @@ impl Text {
         if !self.0.contains([STAR, ONE, CLASS]) {
             return self.clone();
         }
-        Text(self.0.replace(STAR, "*").replace(ONE, "?").replace(CLASS, "["))
+        Text::marked(self.0.replace(STAR, "*").replace(ONE, "?").replace(CLASS, "["))
     }
+}
+
+/// A text with a piece exchanged for another, the first time or each time that it stands there. `None`: longer than any text
+/// that is followed, and so never made.
+pub(crate) fn replaced(text: &str, piece: &str, with: &str, all: bool) -> Option<String> {
+    let count = text.matches(piece).take(if all { usize::MAX } else { 1 }).count();
+    budget::pay(text.len());
+    let length = count.checked_mul(with.len())?.checked_add(text.len())?;
+    (length <= MAX_READ).then(|| text.replacen(piece, with, count))
 }
 
 /// The texts that a word may have, one of them at a time.
@@ -219,7 +282,12 @@ impl Flow {
             Flow::Lines(lines) => Some(lines.clone()),
             Flow::Text(text) if text.has_any() => None,
             Flow::Text(text) => {
-                let lines: Choices = text.raw().lines().map(|line| Text(line.to_owned())).collect();
+                let lines: Choices = text
+                    .raw()
+                    .lines()
+                    .take(MAX_CHOICES * 4 + 1)
+                    .map(|line| Text::marked(line.to_owned()))
+                    .collect();
                 (lines.len() <= MAX_CHOICES * 4).then_some(lines)
             }
         }
@@ -238,7 +306,7 @@ impl Flow {
     pub(crate) fn substituted(&self) -> Choices {
         match self {
             Flow::Nothing => vec![Text::default()],
-            Flow::Text(text) => vec![Text(text.0.trim_end_matches('\n').to_owned())],
+            Flow::Text(text) => vec![Text::marked(text.0.trim_end_matches('\n').to_owned())],
             Flow::Lines(lines) if lines.is_empty() => vec![Text::default()],
             // Any number of lines may be none.
             Flow::Lines(lines) => either(&bounded(lines.clone()), &vec![Text::default()]),

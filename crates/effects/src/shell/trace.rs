@@ -5,6 +5,7 @@ use std::rc::Rc;
 use toolgate_model::{Origin, Via};
 
 use super::Interpreter;
+use crate::budget;
 
 /// Where the walk is.
 pub(super) struct Trace {
@@ -45,6 +46,7 @@ impl Interpreter<'_, '_> {
         line: &str,
         walk: impl FnOnce(&mut Self) -> T,
     ) -> T {
+        budget::pay(budget::COPY + step.len() + line.len());
         let before = self.trace.via.clone();
         let via = Via { step: step.to_owned(), line: line.to_owned(), before };
         let via = self.trace.via.replace(Rc::new(via));

@@ -1,5 +1,6 @@
 //! Lists, pipelines and compound commands.
 
+use toolgate_model::Gap;
 use toolgate_shell::{ArmEnd, Command, CommandKind, Connector, Item, List, Pipeline, Word};
 
 use super::bounds::Limit;
@@ -39,6 +40,11 @@ impl<'t> Interpreter<'t, '_> {
         let mut out = Flow::Nothing;
         let left = self.control.begin_list();
         for (at, item) in list.items.iter().enumerate() {
+            if self.is_over() {
+                self.spent(0);
+                out = Flow::Any;
+                break;
+            }
             let printed = self.one_item(item);
             out = if self.control.has_left() && at + 1 < list.items.len() {
                 Flow::Any
@@ -373,6 +379,9 @@ impl<'t> Interpreter<'t, '_> {
             let after = texts.get(place + 1).filter(|_| numeric || unary);
             for text in before.into_iter().chain(after).flatten() {
                 let text = text.unglobbed();
+                if numeric && text.has_any() && self.doubts.quotes_subscripts() {
+                    self.unknown(Gap::Code, "a value that arithmetic evaluates");
+                }
                 if text.raw().contains(['[', '$', '`']) || numeric {
                     self.evaluate(text.raw());
                 }

@@ -202,8 +202,11 @@ impl SpecReader<'_, '_> {
     }
 
     fn unlisted_at(&mut self, place: usize) {
+        // What may name a place is no switch.
+        let names_place = self.words.get(place).is_some_and(|word| !word.known || word.head.contains('/'));
         let reading = &mut self.reading;
-        let list = if reading.spec.is(Spec::PLAIN) { &mut reading.plain } else { &mut reading.unlisted };
+        let is_plain = reading.spec.is(Spec::PLAIN) && !names_place;
+        let list = if is_plain { &mut reading.plain } else { &mut reading.unlisted };
         if list.last() != Some(&place) {
             list.push(place);
         }
@@ -234,7 +237,7 @@ impl SpecReader<'_, '_> {
             (Some(slot), kinds) => self.values.push((name, kinds, slot)),
             (None, _) => {}
         }
-        self.reading.options.push(Given { name, value });
+        self.reading.options.push(Given { name, value, names: option.names });
         if let (Some(more), true) = (MORES.get(usize::from(option.more)), option.more > 0) {
             self.reading.effects.extend(fixed(more.effects));
             self.reading.output = more.output.unwrap_or(self.reading.output);
@@ -466,7 +469,6 @@ impl SpecReader<'_, '_> {
             WordKind::At => value::at(text, known).into_iter().map(within).collect(),
             WordKind::Form => value::form(text, known).into_iter().map(within).collect(),
             WordKind::Mount => value::mount(text, known).into_iter().map(within).collect(),
-            WordKind::Filter => value::filter(text).into_iter().map(within).collect(),
             WordKind::Each => value::each(text).into_iter().map(within).collect(),
             WordKind::Relayed => {
                 let before = slot.word.checked_sub(2).and_then(|at| self.words.get(at));
@@ -476,8 +478,20 @@ impl SpecReader<'_, '_> {
             WordKind::Sql if known && value::is_plain_sql(text) => Vec::new(),
             WordKind::Debug if known && value::is_plain_debugging(text) => Vec::new(),
             WordKind::Sql | WordKind::Debug => vec![(WordKind::Code(Language::Other), slot)],
+            WordKind::Filter if value::loads_module(text, known) => value::filter(text)
+                .into_iter()
+                .map(within)
+                .chain([(WordKind::Settings, Slot { end: Some(slot.skip), ..slot })])
+                .collect(),
+            WordKind::Filter => value::filter(text).into_iter().map(within).collect(),
+            WordKind::Template if !value::is_template(text) => vec![(WordKind::Write, slot)],
+            WordKind::Host if value::is_open_url(text) => vec![(WordKind::OpenRead, slot)],
             WordKind::Host if value::begins(text, "file:") => {
-                vec![within((WordKind::Read, value::of_file_url(text)))]
+                // `curl -T` sends to a file as it sends to a server.
+                let sends = self.reading.options.iter().any(|given| given.name == "-T");
+                let kinds: &[WordKind] =
+                    if sends { &[WordKind::Read, WordKind::Write] } else { &[WordKind::Read] };
+                kinds.iter().map(|kind| within((*kind, value::of_file_url(text)))).collect()
             }
             kind if kind.is_path() && self.reading.spec.is(Spec::REMOTE) && value::is_remote(text) => {
                 vec![(WordKind::Host, slot)]

@@ -94,7 +94,7 @@ pub(super) enum What {
 mod generated {
     use super::{Arg, More, Opt, Span, Stored, Takes, Text, Times, Turn, What};
     use crate::language::Language;
-    use crate::spec::{Output, Spec, WordKind};
+    use crate::spec::{Heeds, Output, Spec, WordKind};
 
     include!(concat!(env!("OUT_DIR"), "/specs.rs"));
 }
@@ -103,7 +103,9 @@ use generated::{EFFECTS, KINDS, TEXT};
 
 impl Opt {
     pub(super) fn is_spelled(&self, spelling: &str) -> bool {
-        self.names.words().any(|name| name == spelling)
+        // Every word of a command is held against every option: bytes, and mostly only their number.
+        let (names, spelling) = (self.names.str().as_bytes(), spelling.as_bytes());
+        names.split(|byte| *byte == b' ').any(|name| name == spelling)
     }
 
     /// Its value's place in `word` where one of its spellings ends in `*` and the word begins like it.

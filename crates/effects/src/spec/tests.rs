@@ -62,11 +62,12 @@ fn does(words: &[String], follow: bool) -> Vec<String> {
             WordKind::Sed | WordKind::Awk => {}
             WordKind::Assign if follow => {}
             WordKind::Host => all.push("connect".to_owned()),
+            WordKind::Settings if text.is_empty() => all.push("settings".to_owned()),
             WordKind::Shell if follow && reading.operands.contains(&slot.word) && !texts.is_empty() => {
                 texts.last_mut().unwrap().extend([" ", text]);
             }
             WordKind::Shell if follow => texts.push(text.to_owned()),
-            kind => all.push(format!("{} {text}", kind_name(*kind))),
+            kind => all.push(format!("{} {text}", kind_name(*kind)).trim_end().to_owned()),
         }
     }
     all.extend(texts.iter().flat_map(|text| does(&split(text), true)));

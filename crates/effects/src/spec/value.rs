@@ -127,6 +127,32 @@ pub(super) fn filter(text: &str) -> Vec<(WordKind, ValuePart)> {
     parts
 }
 
+/// Whether a program for `jq` or `yq` loads others, or may. `jq` takes `import` only at the beginning.
+pub(super) fn loads_module(text: &str, known: bool) -> bool {
+    // Each is followed by the name of what is loaded; `.import` is a member of what is filtered.
+    let loads = |(at, word): (usize, &str)| {
+        let rest = text.get(at + word.len()..).unwrap_or_default();
+        let rest = rest.trim_start_matches(|letter: char| letter == '_' || letter.is_alphanumeric());
+        rest.trim_start().starts_with(['"', '(', '#']) || (!known && rest.trim().is_empty())
+    };
+    (!known && text.trim().is_empty())
+        || ["import", "include", "load"].into_iter().any(|word| text.match_indices(word).any(loads))
+}
+
+/// `#1` in a name: what a pattern in the URL has matched.
+pub(super) fn is_template(text: &str) -> bool {
+    text.match_indices('#').any(|(at, _)| {
+        text.get(at + 1..).is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()))
+    })
+}
+
+/// Whether a URL names a file, or may, by patterns or codes that the program itself takes apart.
+pub(super) fn is_open_url(text: &str) -> bool {
+    let scheme = text.find("://").and_then(|at| text.get(..at)).unwrap_or_default();
+    let has_pattern = |text: &str| text.contains(['{', '[']);
+    has_pattern(scheme) || (begins(text, "file:") && (has_pattern(text) || text.contains(['%', '\\'])))
+}
+
 /// Whether SQL has a command of the client or a function that runs programs or uses other files.
 pub(super) fn leaves_database(text: &str) -> bool {
     const DOTS: [&str; 42] = [

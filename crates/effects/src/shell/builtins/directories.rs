@@ -37,7 +37,9 @@ impl<'t> Interpreter<'t, '_> {
         let word = place.and_then(|at| spelled.and_then(|words| words.get(at + 1)));
         self.note_change(place.is_none(), &target, word);
         if target.raw() == "-" {
-            let previous = self.state.previous.clone();
+            // What somebody has assigned counts; who that was and when is not followed.
+            let assigned = self.state.own("OLDPWD").is_some();
+            let previous = self.state.previous.clone().filter(|_| !assigned);
             return match previous {
                 Some(cwd) => {
                     for directory in &cwd {
@@ -95,6 +97,8 @@ impl<'t> Interpreter<'t, '_> {
         let earlier = self.state.previous.clone();
         self.moved(before.clone(), cwd);
         if sure {
+            self.state.restore("PWD", None);
+            self.state.restore("OLDPWD", None);
             return Outcome::sure(Flow::Nothing);
         }
         self.control.fails_in((before, earlier));
@@ -116,10 +120,24 @@ impl<'t> Interpreter<'t, '_> {
     fn moved(&mut self, before: Vec<Rc<str>>, cwd: Vec<Rc<str>>) {
         self.state.previous = Some(before);
         self.state.cwd = cwd;
+        // The shell sets both anew, if it could move: what was assigned by hand is gone, or not.
+        for name in ["PWD", "OLDPWD"] {
+            if self.state.own(name).is_some() {
+                self.state.put(name, Variable::unknown());
+            }
+        }
     }
 
     pub(super) fn pushd(&mut self, arguments: &[Text], spelled: Option<&'t [Word<'t>]>) -> Outcome {
         let target = arguments.iter().find(|argument| !argument.raw().starts_with('-'));
+        // It only puts the directory where `popd` finds it.
+        if let (true, Some(target)) = (arguments.iter().any(|argument| argument.raw() == "-n"), target)
+            && !target.raw().starts_with('+')
+        {
+            let directories = self.directories(target);
+            self.state.stack.push((directories, false));
+            return Outcome::of(Flow::Any);
+        }
         let rotates = target.is_none_or(|target| target.raw().starts_with('+'));
         if rotates {
             if arguments.iter().any(|argument| argument.raw().contains(|c: char| c.is_ascii_digit())) {
@@ -147,6 +165,11 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     pub(super) fn popd(&mut self, arguments: &[Text]) -> Outcome {
+        // Forgets a directory, and stays.
+        if matches!(arguments, [only] if only.whole() == Some("-n")) {
+            self.state.stack.pop();
+            return Outcome::of(Flow::Any);
+        }
         if !arguments.is_empty() {
             self.unknown(Gap::Path(Access::Enter), "popd");
             self.state.cwd.clear();

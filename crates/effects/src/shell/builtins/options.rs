@@ -24,7 +24,10 @@ impl Interpreter<'_, '_> {
         self.state.nullglob |= names("nullglob");
         self.state.globstar |= names("globstar");
         self.state.dots_match |= names("globskipdots");
-        if arguments.iter().any(|argument| CHANGE.contains(&argument.raw()) || !argument.is_known()) {
+        // They are off to begin with: taking one back, or asking for it, changes nothing.
+        let turns_on =
+            |name: &Text| !names("-u") && !names("-q") && !names("-p") && CHANGE.contains(&name.raw());
+        if arguments.iter().any(|argument| turns_on(argument) || !argument.is_known()) {
             self.unknown(Gap::ShellCode, "shopt");
         }
         Outcome::of(Flow::Nothing)
@@ -42,10 +45,12 @@ impl Interpreter<'_, '_> {
     }
 
     pub(super) fn history(&mut self, arguments: &[Text]) -> Outcome {
-        for flag in ["-w", "-a", "-r", "-n"] {
-            if let Some(at) = arguments.iter().position(|argument| argument.raw() == flag) {
-                let path = arguments.get(at + 1).cloned().unwrap_or_else(|| self.tilde("~/.bash_history"));
-                let access = if matches!(flag, "-w" | "-a") { Access::Write } else { Access::Read };
+        let is_option = |argument: &&Text| argument.raw().starts_with('-');
+        let given: String = arguments.iter().filter(is_option).map(Text::raw).collect();
+        let file = arguments.iter().find(|argument| !is_option(argument)).cloned();
+        let path = file.unwrap_or_else(|| self.tilde("~/.bash_history"));
+        for (letters, access) in [(['w', 'a'], Access::Write), (['r', 'n'], Access::Read)] {
+            if given.contains(letters) {
                 self.touch(access, Reach::Exact, &path);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use toolgate_model::Gap;
+use toolgate_model::{Access, Doubt, Gap, Reach};
 
 use crate::shell::Interpreter;
 use crate::shell::text::{ANY, Flow, Text, is_mark};
@@ -24,7 +24,11 @@ impl Interpreter<'_, '_> {
         let mut rest = arguments;
         while let Some((first, behind)) = rest.split_first() {
             match first.raw() {
-                "-a" => rest = behind.get(1..).unwrap_or_default(),
+                // Some programs are another one by another name.
+                "-a" => {
+                    self.unknown(Gap::Option, "exec -a");
+                    rest = behind.get(1..).unwrap_or_default();
+                }
                 option if option.starts_with('-') => rest = behind,
                 _ => break,
             }
@@ -121,7 +125,7 @@ impl Interpreter<'_, '_> {
     pub(super) fn unalias(&mut self, arguments: &[Text]) -> Outcome {
         let aliases = &mut self.state.aliases;
         aliases.retain(|(name, _)| !arguments.iter().any(|argument| argument.raw() == &**name));
-        Outcome::sure(Flow::Nothing)
+        Outcome::of(Flow::Nothing)
     }
 
     /// `hash -p /path name`: the name is another program from now on.
@@ -145,6 +149,10 @@ impl Interpreter<'_, '_> {
     pub(super) fn complete(&mut self, name: &str, arguments: &[Text]) -> Outcome {
         for argument in arguments {
             self.expand_again(argument.raw());
+            // `compgen -f ../` lists.
+            if name == "compgen" && argument.raw().contains('/') {
+                self.touch(Access::List, Reach::Exact, argument);
+            }
         }
         for flag in ["-C", "-F"] {
             if let Some(at) = arguments.iter().position(|argument| argument.raw() == flag)
@@ -156,8 +164,18 @@ impl Interpreter<'_, '_> {
         Outcome::of(Flow::Any)
     }
 
-    /// `bind -x '"key": command'`
+    /// `bind -x '"key": command'`, `bind -f file`: what it cannot read of the file it prints.
     pub(super) fn bind(&mut self, arguments: &[Text]) -> Outcome {
+        for (at, argument) in arguments.iter().enumerate() {
+            let Some((_, attached)) = argument.raw().strip_prefix('-').and_then(|raw| raw.split_once('f'))
+            else {
+                continue;
+            };
+            let next = || arguments.get(at + 1).cloned().unwrap_or_default();
+            let file = if attached.is_empty() { next() } else { Text::marked(attached.to_owned()) };
+            self.touch(Access::Read, Reach::Exact, &file);
+            self.unknown(Gap::Doubt(Doubt::Settings), &format!("bind -f {}", file.shown()));
+        }
         for argument in arguments {
             if let Some((_, text)) = argument.raw().split_once(':') {
                 let text = Text::marked(text.trim().trim_matches('"').to_owned());

@@ -30,6 +30,11 @@ impl<'t> Interpreter<'t, '_> {
                     .map(Rc::from);
                 self.state.exported_functions.extend(names);
             }
+            if asked.functions && asked.readonly {
+                for name in arguments.iter().filter(|name| !name.raw().starts_with('-')) {
+                    self.state.keep_function(name.raw());
+                }
+            }
             return Outcome::of(Flow::Any);
         }
         for (at, argument) in arguments.iter().enumerate() {
@@ -63,6 +68,9 @@ impl<'t> Interpreter<'t, '_> {
         if asked.integer {
             self.doubts.add_integer(target);
         }
+        if asked.cased {
+            self.state.change_case(target);
+        }
         if let Some(value) = value.as_ref().filter(|value| value.raw().starts_with('(')) {
             self.expand_again(value.raw());
         }
@@ -83,7 +91,12 @@ impl<'t> Interpreter<'t, '_> {
             (None, Some(value)) => Some(self.declared_value(asked, target, value, append || index.is_some())),
             (None, None) => (asked.unsets && self.state.own(target).is_none()).then_some(Variable::Unset),
         };
+        self.heed_spelling(target, word);
         match value {
+            // Beside a local of the same name it is another variable.
+            Some(_) if asked.global && self.control.sets_global(target) => {
+                self.state.set(target, Variable::unknown());
+            }
             Some(value) if asked.reference => self.state.put(target, value),
             Some(value) => self.state.set(target, value),
             None => {}
@@ -95,6 +108,7 @@ impl<'t> Interpreter<'t, '_> {
             self.export(target);
         }
         self.environment_changed(target);
+        self.doubts.keep_own_path(false);
     }
 
     fn declared_array(&mut self, elements: &'t [Element<'t>]) -> Variable {
@@ -145,11 +159,16 @@ impl<'t> Interpreter<'t, '_> {
                         self.state.set(name, Variable::unknown());
                     } else {
                         let has = |flag: &str| arguments.iter().any(|argument| argument.raw() == flag);
+                        // A variable comes first; only where there is none, it is a function.
+                        match self.state.get(name) {
+                            _ if has("-v") => {}
+                            _ if has("-f") => self.state.undefine(name),
+                            Some(Variable::Unset) => self.state.undefine(name),
+                            Some(Variable::Scalar(_) | Variable::Array(_) | Variable::Reference(_)) => {}
+                            None => self.state.may_undefine(name),
+                        }
                         if !has("-f") {
                             self.state.set(name, Variable::Unset);
-                        }
-                        if !has("-v") {
-                            self.state.undefine(name);
                         }
                     }
                 }
@@ -253,13 +272,19 @@ impl<'t> Interpreter<'t, '_> {
                             let had = self.variable_texts(target);
                             self.state.set(target, Variable::Scalar(either(&had, &text)));
                         } else {
+                            // Plain shells know no `-v`: then nothing is set.
+                            let text = if self.state.plain {
+                                either(&self.variable_texts(target), &text)
+                            } else {
+                                text
+                            };
                             self.state.set(target, Variable::Scalar(text));
                             self.environment_changed(target);
                         }
                     }
                     None => self.unknown(Gap::Name, "printf -v"),
                 }
-                Outcome::sure(Flow::Nothing)
+                if self.state.plain { Outcome::of(Flow::Any) } else { Outcome::sure(Flow::Nothing) }
             }
             None => Outcome::of(out),
         }
@@ -276,6 +301,10 @@ struct Declared {
     reference: bool,
     /// `-i`
     integer: bool,
+    /// `-l`, `-u`, `-c`
+    cased: bool,
+    /// `-g`
+    global: bool,
     exports: bool,
     readonly: bool,
     /// `local`
@@ -299,6 +328,8 @@ impl Declared {
             functions,
             reference: has('n') && name != "export",
             integer: has('i'),
+            cased: has('l') || has('u') || has('c'),
+            global: has('g'),
             exports: name == "export" || has('x'),
             readonly: name == "readonly" || has('r'),
             always_local: name == "local",

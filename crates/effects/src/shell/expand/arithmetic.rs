@@ -42,7 +42,7 @@ impl<'t> Interpreter<'t, '_> {
         if self.spent_on_arithmetic() {
             return;
         }
-        let text: &'t str = self.store.texts.alloc(text.to_owned());
+        let Some(text) = self.paid_text(text) else { return };
         match parse_arithmetic(text) {
             Ok(arithmetic)
                 if arithmetic.parts.iter().any(|part| !matches!(part, Part::Bare(_) | Part::Quoted(_))) =>
@@ -78,7 +78,9 @@ impl<'t> Interpreter<'t, '_> {
                     .any(|op| behind.starts_with(op))
                 || before.ends_with("++")
                 || before.ends_with("--");
-            self.bounds.spend(1);
+            if self.spent_on_arithmetic() {
+                return;
+            }
             for value in self.variable_texts(name) {
                 if value.raw().contains(['[', '$', '`']) {
                     self.evaluate(value.raw());
@@ -103,7 +105,7 @@ impl<'t> Interpreter<'t, '_> {
         if !text.contains(['$', '`']) {
             return;
         }
-        let text = self.store.texts.alloc(text.to_owned());
+        let Some(text) = self.paid_text(text) else { return };
         match parse_word(text) {
             Ok(word) => {
                 let word = self.store.words.alloc(word);

@@ -1,6 +1,6 @@
 //! What an operator makes of a text of which not all is known: `${x#y}`, `${x/y/z}`, `${x^^}`, `${x:1:2}`.
 
-use crate::shell::text::{ANY, CLASS, INNER, NAME, NUMBER, ONE, PIECE, STAR, Text};
+use crate::shell::text::{ANY, CLASS, INNER, NAME, NUMBER, ONE, PIECE, STAR, Text, replaced};
 use crate::shell::{glob, output};
 
 /// Where the bytes of a text may be cut.
@@ -79,14 +79,15 @@ pub(super) fn replace(text: &Text, pattern: &Text, with: &Text, all: bool, ancho
         if pattern.is_empty() {
             return text.clone();
         }
-        return Text::known(&match anchor {
-            Some(b'#') => {
-                whole.strip_prefix(pattern).map_or(whole.to_owned(), |rest| format!("{with}{rest}"))
-            }
-            Some(_) => whole.strip_suffix(pattern).map_or(whole.to_owned(), |rest| format!("{rest}{with}")),
-            None if all => whole.replace(pattern, with),
-            None => whole.replacen(pattern, with, 1),
-        });
+        return match anchor {
+            Some(b'#') => Text::known(
+                &whole.strip_prefix(pattern).map_or(whole.to_owned(), |rest| format!("{with}{rest}")),
+            ),
+            Some(_) => Text::known(
+                &whole.strip_suffix(pattern).map_or(whole.to_owned(), |rest| format!("{rest}{with}")),
+            ),
+            None => replaced(whole, pattern, with, all).map_or_else(Text::any, |text| Text::known(&text)),
+        };
     }
     if whole.len() > 96 || pattern.raw().matches(STAR).count() > 2 {
         return Text::any();

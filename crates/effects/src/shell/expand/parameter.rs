@@ -1,5 +1,6 @@
 //! Parameters: what `$x`, `${x:-y}`, `${x%y}` and their kin stand for.
 
+use toolgate_model::Gap;
 use toolgate_shell::{Index, Operation, Parameter, Word};
 
 use super::Expansion;
@@ -128,7 +129,8 @@ impl<'t> Interpreter<'t, '_> {
                 (Operation::Slice { offset, length }, Some(elements)) => {
                     let from = self.arithmetic(offset);
                     let count = length.as_ref().map(|length| self.arithmetic(length));
-                    slice_fields(name, elements, &from, count.as_ref())
+                    let zero = matches!(name, "@" | "*").then(|| self.state.zero.clone());
+                    slice_fields(elements, zero, &from, count.as_ref())
                 }
                 (Operation::Length, _) => Expansion::One(vec![Text::mark(NUMBER)]),
                 (Operation::Keys | Operation::Names, _) => Expansion::One(vec![Text::any()]),
@@ -187,14 +189,25 @@ impl<'t> Interpreter<'t, '_> {
                     return vec![Text::any()];
                 }
                 let mut all = Vec::new();
-                for target in targets {
+                for target in &targets {
                     // `${!x}` also takes `x='a[$(cmd)]'`, which runs it.
                     if let Some((array, index)) = target.split_once('[') {
                         self.evaluate(index.trim_end_matches(']'));
                         all.extend(self.indexed(array, &Text::mark(NAME)));
                     } else {
-                        all.extend(self.variable_texts(&target));
+                        all.extend(self.variable_texts(target));
                     }
+                }
+                // Which variable the default is for is known here alone.
+                if let Operation::Default { operator, word, .. } = &**inner {
+                    let word = self.single(word);
+                    let other = if *operator == b'+' { vec![Text::default()] } else { bounded(all) };
+                    let value = either(&other, &word);
+                    for target in targets.iter().filter(|_| *operator == b'=') {
+                        self.state.set(target, Variable::Scalar(value.clone()));
+                        self.environment_changed(target);
+                    }
+                    return value;
                 }
                 self.operate(name, bounded(all), inner)
             }
@@ -227,6 +240,9 @@ impl<'t> Interpreter<'t, '_> {
             Operation::Transform(b'P') => {
                 // A prompt: what stands in the value is expanded, substitutions too.
                 for text in &texts {
+                    if text.has_any() && self.doubts.quotes_substitutions() {
+                        self.unknown(Gap::ShellCode, "a value that is expanded as a prompt");
+                    }
                     self.expand_again(text.raw());
                 }
                 vec![Text::any()]
@@ -252,10 +268,17 @@ impl<'t> Interpreter<'t, '_> {
             let number: usize = digits.parse().unwrap_or(0);
             number > 0 && self.state.positional.as_ref().is_some_and(|fields| number > fields.len())
         };
-        let unset = matches!(self.state.get(name), Some(Variable::Unset)) || beyond(name);
+        // An array without its first element is unset by its bare name; of one with gaps that is not known.
+        let (is_array, is_bare) = match self.state.get(name) {
+            Some(Variable::Array(elements)) => (true, elements.is_empty()),
+            _ => (false, false),
+        };
+        let unset = matches!(self.state.get(name), Some(Variable::Unset)) || beyond(name) || is_bare;
         let empty = |text: &Text| text.is_empty();
-        let surely_set =
-            assigned && !unset && (!or_empty || texts.iter().all(|text| !text.head().is_empty()));
+        let surely_set = assigned
+            && !is_array
+            && !unset
+            && (!or_empty || texts.iter().all(|text| !text.head().is_empty()));
         let surely_not = unset || (assigned && or_empty && texts.iter().all(empty));
         match operator {
             b'+' => {
@@ -304,19 +327,25 @@ fn join_fields(fields: &[Choices]) -> Text {
     joined
 }
 
-fn slice_fields(name: &str, elements: Vec<Choices>, from: &Text, count: Option<&Text>) -> Expansion {
-    let number = |text: &Text| text.whole().and_then(|text| text.trim().parse::<usize>().ok());
-    // `${@:1}` counts from 1, an array from 0.
-    let shift = usize::from(matches!(name, "@" | "*"));
-    match (number(from).filter(|from| shift == 0 || *from > 0), count.map(number)) {
-        (Some(from), None) => {
-            Expansion::Each(elements.into_iter().skip(from.saturating_sub(shift)).collect())
-        }
-        (Some(from), Some(Some(count))) => {
-            Expansion::Each(elements.into_iter().skip(from.saturating_sub(shift)).take(count).collect())
-        }
-        _ => Expansion::Each(vec![bounded(elements.into_iter().flatten().collect())]),
-    }
+/// `${@:from:count}`. `${@:1}` counts from 1 and `${@:0}` begins with the shell's own name; an array counts from 0.
+fn slice_fields(
+    elements: Vec<Choices>,
+    zero: Option<Choices>,
+    from: &Text,
+    count: Option<&Text>,
+) -> Expansion {
+    let number = |text: &Text| text.whole().and_then(|text| text.trim().parse::<i64>().ok());
+    let elements: Vec<Choices> = zero.into_iter().chain(elements).collect();
+    let length = i64::try_from(elements.len()).unwrap_or(i64::MAX);
+    // How many there are then is not known either.
+    let (Some(from), Some(count)) = (number(from), count.map_or(Some(length), number)) else {
+        return Expansion::Each(vec![vec![Text::any()]]);
+    };
+    let from = if from < 0 { from.saturating_add(length) } else { from };
+    let (Ok(from), Ok(count)) = (usize::try_from(from), usize::try_from(count)) else {
+        return Expansion::Each(Vec::new());
+    };
+    Expansion::Each(elements.into_iter().skip(from).take(count).collect())
 }
 
 fn each(texts: &Choices, patterns: &Choices, change: impl Fn(&Text, &Text) -> Text) -> Choices {

@@ -1,13 +1,16 @@
 //! Links, copies and backups: what later parts of the command rely on.
 
+use std::path::Path;
 use std::rc::Rc;
 
-use toolgate_model::{Access, Gap, Reach};
+use toolgate_model::{Access, Doubt, Gap, Reach, clean};
 
 use super::has;
 use crate::shell::Interpreter;
 use crate::shell::apply::slot_text;
 use crate::shell::bounds::Limit;
+use crate::shell::disk::rebased;
+use crate::shell::places::Located;
 use crate::shell::text::{Flow, INNER, Text, is_mark};
 use crate::shell::walk::Outcome;
 use crate::spec::{Reading, WordKind};
@@ -22,7 +25,7 @@ impl Interpreter<'_, '_> {
             .map(|source| self.content(source))
             .collect();
         let outcome = self.apply(program, reading, words);
-        self.copied(reading, arguments, &contents);
+        self.copied(program, reading, arguments, &contents);
         outcome
     }
 
@@ -60,23 +63,28 @@ impl Interpreter<'_, '_> {
             let base = name.rsplit_once('/').map_or("", |(above, _)| above);
             let leads = if whole.starts_with('/') {
                 whole.to_owned()
-            } else if symbolic {
+            } else if symbolic && !has(reading, &["-r", "--relative"]) {
                 format!("{base}/{whole}")
             } else {
                 self.one_place(target).unwrap_or_else(|| whole.to_owned())
             };
             self.touch(Access::Link, Reach::Exact, &Text::known(&leads));
+            self.touch_place(Access::Write, Reach::Met, name.clone());
             let leads = toolgate_model::clean(std::path::Path::new(&leads)).to_string_lossy().into_owned();
             if !self.state.disk.takes_link() {
                 self.too_much(Limit::Links);
                 return;
+            }
+            // What lies there has another name from now on.
+            if symbolic && self.may_be_directory(&leads) {
+                self.brought_tree("ln", &leads, &name);
             }
             self.state.disk.link(&name, &leads);
         }
     }
 
     /// What `cp` and `mv` bring along: the file in the directory, its content, and links.
-    fn copied(&mut self, reading: &Reading, arguments: &[Text], contents: &[Flow]) {
+    fn copied(&mut self, program: &str, reading: &Reading, arguments: &[Text], contents: &[Flow]) {
         let operands: Vec<Text> =
             reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
         let into = reading
@@ -92,8 +100,15 @@ impl Interpreter<'_, '_> {
         let place = self.one_place(&destination);
         let is_directory = into.is_some()
             || sources.len() > 1
-            || place.as_deref().is_none_or(|place| self.may_be_directory(place));
+            || (!has(reading, &["-T", "--no-target-directory"])
+                && (destination.raw().ends_with('/')
+                    || place.as_deref().is_none_or(|place| self.may_be_directory(place))));
         for (at, source) in sources.iter().enumerate() {
+            // `cp --parents a/../../b d` makes `d/a/../../b`.
+            if has(reading, &["--parents", "--path"]) {
+                let path = format!("{}/{}", destination.raw(), source.raw().trim_start_matches('/'));
+                self.touch(Access::Write, Reach::Below, &Text::marked(path));
+            }
             if is_directory {
                 for name in self.names_of(source) {
                     let path = Text::marked(format!("{}/{name}", destination.raw()));
@@ -101,32 +116,84 @@ impl Interpreter<'_, '_> {
                 }
             }
             let Some(destination) = &place else { continue };
-            let name = match source.whole() {
-                _ if !is_directory => destination.clone(),
-                Some(source) => {
-                    format!("{destination}/{}", toolgate_model::base_name(source.trim_end_matches('/')))
-                }
-                None => continue,
-            };
-            if self.one_place(source).is_some_and(|place| self.may_be_directory(&place)) {
-                // All that is known below the old name is now below the new one, or may be.
-                self.doubts.lose_file();
-                if let Some(place) = self.one_place(source) {
-                    let inside =
-                        |cwd: &Rc<str>| toolgate_model::below(place.as_bytes(), cwd.as_bytes()).is_some();
-                    if self.state.cwd.iter().any(inside) {
-                        self.state.cwd.clear();
+            for located in self.located(source) {
+                let from = match located {
+                    Located::Exact(from) => from,
+                    Located::Child { among: None, .. } | Located::Below { among: None, .. } => continue,
+                    // Whatever is there comes along under its own name.
+                    Located::Child { .. } | Located::Below { .. } | Located::Unknown if is_directory => {
+                        self.unknown(Gap::Doubt(Doubt::Members), program);
+                        continue;
                     }
-                    self.state.disk.rename(&place, &name);
-                }
-            }
-            let content = contents.get(at).cloned().unwrap_or(Flow::Any);
-            self.state.write(&name, content);
-            let leads = self.one_place(source).and_then(|place| self.link_target(&place));
-            if let Some(leads) = leads {
-                self.state.disk.link(&name, &leads);
+                    Located::Child { .. } | Located::Below { .. } | Located::Unknown => continue,
+                };
+                let name = if is_directory {
+                    format!("{destination}/{}", toolgate_model::base_name(from.trim_end_matches('/')))
+                } else {
+                    destination.clone()
+                };
+                let cleaned = |path: &str| clean(Path::new(path)).to_string_lossy().into_owned();
+                let (from, name) = (cleaned(&from), cleaned(&name));
+                let content = if source.is_known() { contents.get(at).cloned() } else { None };
+                self.copied_one(program, reading, &from, &name, content.unwrap_or(Flow::Any));
             }
         }
+    }
+
+    /// One file or directory comes to its new name.
+    fn copied_one(&mut self, program: &str, reading: &Reading, from: &str, name: &str, content: Flow) {
+        let moves = matches!(program, "mv" | "gmv");
+        if self.may_be_directory(from) {
+            // All that is known below the old name is now below the new one, or may be.
+            self.doubts.lose_file();
+            let inside = |cwd: &Rc<str>| toolgate_model::below(from.as_bytes(), cwd.as_bytes()).is_some();
+            if self.state.cwd.iter().any(inside) {
+                self.state.cwd.clear();
+            }
+            if moves || has(reading, &["-r", "-a", "--recursive", "--archive"]) {
+                self.brought_tree(program, from, name);
+            }
+            self.state.disk.rename(from, name);
+        }
+        self.state.write(name, content);
+        let leads = self.link_target(from);
+        if let Some(leads) = leads {
+            self.state.disk.link(name, &leads);
+            let rebased = rebased(from, &leads, name);
+            if *rebased != *leads && !has(reading, &["-L", "--dereference"]) {
+                self.touch_place(Access::Link, Reach::Met, rebased.clone());
+                self.state.disk.link(name, &rebased);
+            }
+        }
+    }
+
+    /// `rsync`: what lies in a directory whose name ends in a slash comes without its name.
+    pub(super) fn synced(&mut self, reading: &Reading, words: &[Text]) -> Outcome {
+        let arguments = words.get(1..).unwrap_or_default();
+        let outcome = self.apply("rsync", reading, words);
+        let operands: Vec<&Text> = reading.operands.iter().filter_map(|at| arguments.get(*at)).collect();
+        let [sources @ .., destination] = operands.as_slice() else { return outcome };
+        let is_remote = |path: &Text| path.raw().split('/').next().is_some_and(|host| host.contains(':'));
+        if has(reading, &["-n", "--list-only"]) || is_remote(destination) || sources.is_empty() {
+            return outcome;
+        }
+        let into = self.one_place(destination);
+        for source in sources {
+            let from = self.one_place(source).filter(|_| !is_remote(source));
+            let (Some(into), Some(from)) = (&into, from) else {
+                self.unknown(Gap::Doubt(Doubt::Members), "rsync");
+                continue;
+            };
+            let name = if source.raw().ends_with('/') || matches!(source.raw(), "." | "..") {
+                into.clone()
+            } else {
+                format!("{}/{}", into.trim_end_matches('/'), toolgate_model::base_name(&from))
+            };
+            self.touch_place(Access::Write, Reach::Met, name.clone());
+            self.brought_tree("rsync", &from, &name);
+            self.state.disk.rename(&from, &name);
+        }
+        outcome
     }
 
     /// The last names of a path, pattern by pattern as they are on the disk.
@@ -192,6 +259,7 @@ impl Interpreter<'_, '_> {
     /// A directory on the disk, one that the command has made, or a link that may lead to one.
     fn may_be_directory(&self, place: &str) -> bool {
         self.is_directory(place)
+            || self.state.disk.has_made(Path::new(place))
             || self.state.written(place) == Some(&Flow::Nothing)
             || self.state.disk.link_target(place).is_some()
             || self.state.disk.has_below(place)

@@ -1,6 +1,6 @@
 //! `find`, `xargs`, `parallel`: programs that run others on what they find or read.
 
-use toolgate_model::{Access, Gap, Reach};
+use toolgate_model::{Access, Effect, Gap, Reach};
 
 use super::input::prints_files;
 use crate::shell::Interpreter;
@@ -14,9 +14,11 @@ impl Interpreter<'_, '_> {
     pub(super) fn find(&mut self, arguments: &[Text]) -> Outcome {
         let mut roots: Vec<Text> = Vec::new();
         let mut at = 0;
+        let mut follows = false;
         while let Some(word) = arguments.get(at) {
             match word.raw() {
-                "-H" | "-L" | "-P" => {}
+                "-L" => follows = true,
+                "-H" | "-P" => {}
                 "-D" => at += 1,
                 raw if raw.starts_with("-O") => {}
                 raw if raw.starts_with(['-', '(', ')', ',', '!']) => break,
@@ -32,23 +34,8 @@ impl Interpreter<'_, '_> {
         for root in &roots {
             self.touch(Access::List, Reach::Exact, root);
         }
-        let secrets = secret_names(&expression);
-        let below: Vec<Text> = roots
-            .iter()
-            .flat_map(|root| {
-                let mut below = Text::marked(root.raw().trim_end_matches('/').to_owned());
-                below.push_raw("/");
-                below.push_mark(INNER);
-                let named = |name: &String| {
-                    let mut named = below.clone();
-                    named.push_raw("/");
-                    named.push_raw(name);
-                    named
-                };
-                let named: Vec<Text> = secrets.iter().map(named).collect();
-                std::iter::once(below).chain(named)
-            })
-            .collect();
+        follows |= expression.iter().any(|word| word.raw() == "-follow");
+        let below = self.found_below(&roots, &expression, follows);
         let mut out = Flow::Lines(below.clone());
         let mut at = 0;
         while let Some(word) = expression.get(at) {
@@ -57,34 +44,15 @@ impl Interpreter<'_, '_> {
                 "-delete" => {
                     for root in &roots {
                         self.touch(Access::Delete, Reach::Below, root);
+                        if follows {
+                            self.followed_below(Access::Delete, root, INNER);
+                        }
                     }
                 }
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                    let rest = expression.get(at..).unwrap_or_default();
-                    let length = rest
-                        .iter()
-                        .enumerate()
-                        .position(|(place, word)| {
-                            word.raw() == ";"
-                                || (word.raw() == "+"
-                                    && place > 0
-                                    && rest.get(place - 1).is_some_and(|word| word.raw() == "{}"))
-                        })
-                        .unwrap_or(rest.len());
-                    let command = rest.get(..length).unwrap_or_default().to_vec();
+                    let (length, printed) = self.run_on_found(word.raw(), &roots, &below, (&expression, at));
                     at += length + 1;
-                    if !is_sifted(&expression) && command.first().is_some_and(prints_files) {
-                        self.secrets_printed(&roots);
-                    }
-                    for found in &below {
-                        let words: Vec<Text> = command
-                            .iter()
-                            .map(|word| Text::marked(word.raw().replace("{}", found.raw())))
-                            .collect();
-                        let printed = self
-                            .in_step("find -exec", "", |shell| shell.forked(|shell| shell.run_words(&words)));
-                        out = out.then(printed);
-                    }
+                    out = out.then(printed);
                 }
                 "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                     if let Some(file) = expression.get(at).cloned() {
@@ -114,6 +82,135 @@ impl Interpreter<'_, '_> {
         Outcome::of(out)
     }
 
+    /// `-exec` and its kin: runs a command on what is found. Says how many words the command has, and what it prints.
+    fn run_on_found(
+        &mut self,
+        action: &str,
+        roots: &[Text],
+        below: &[Text],
+        (expression, at): (&[Text], usize),
+    ) -> (usize, Flow) {
+        let rest = expression.get(at..).unwrap_or_default();
+        let ends = |place: usize, word: &Text| {
+            word.raw() == ";"
+                || (word.raw() == "+"
+                    && place > 0
+                    && rest.get(place - 1).is_some_and(|word| word.raw() == "{}"))
+        };
+        let length =
+            rest.iter().enumerate().position(|(place, word)| ends(place, word)).unwrap_or(rest.len());
+        let command = rest.get(..length).unwrap_or_default();
+        if !is_sifted(expression) && command.first().is_some_and(prints_files) {
+            self.secrets_printed(roots);
+        }
+        if !is_sifted(expression) && deletes(command) {
+            self.all_deleted("find -exec", roots);
+        }
+        let standing = self.state.cwd.clone();
+        if action.ends_with("dir") {
+            self.state.cwd = self.directories_of_matches(roots, expression);
+        }
+        let mut out = Flow::Nothing;
+        for found in below {
+            let words: Vec<Text> =
+                command.iter().map(|word| Text::marked(word.raw().replace("{}", found.raw()))).collect();
+            let printed =
+                self.in_step("find -exec", "", |shell| shell.forked(|shell| shell.run_words(&words)));
+            out = out.then(printed);
+        }
+        self.state.cwd = standing;
+        (length, out)
+    }
+
+    /// Where `-execdir` runs its command: in the directories of what is found.
+    fn directories_of_matches(&self, roots: &[Text], expression: &[Text]) -> Vec<std::rc::Rc<str>> {
+        let mut all = Vec::new();
+        for root in roots {
+            for place in self.directories(root) {
+                if self.can_match(root, &place, expression)
+                    && let Some((above, _)) = place.rsplit_once('/')
+                {
+                    all.push(std::rc::Rc::from(if above.is_empty() { "/" } else { above }));
+                }
+                all.push(std::rc::Rc::from(format!("{place}/{INNER}")));
+                all.push(place);
+            }
+        }
+        all
+    }
+
+    /// The paths that find prints, or puts in the place of `{}`.
+    fn found_below(&mut self, roots: &[Text], expression: &[Text], follows: bool) -> Vec<Text> {
+        let secrets = secret_names(expression);
+        let is_solid = !follows && finds_no_link(expression);
+        let mut all = Vec::new();
+        for root in roots {
+            let mut below = Text::marked(root.raw().trim_end_matches('/').to_owned());
+            // What it prints is never `/x` because the place was empty: then it searches here, or not at all.
+            if root.raw() != ANY.to_string() {
+                below.push_raw("/");
+                below.push_mark(INNER);
+            }
+            let named = |name: &String| Text::marked(format!("{}/{name}", below.raw()));
+            let named: Vec<Text> = secrets.iter().map(named).collect();
+            if let Some(mark) = self.solid_below(root).filter(|_| is_solid) {
+                below.push_mark(mark);
+            }
+            all.push(below);
+            all.extend(named);
+        }
+        all
+    }
+
+    /// Whether a search may come upon its own beginning, which lies in the directory above. `.` lies in itself.
+    fn can_match(&self, root: &Text, place: &str, expression: &[Text]) -> bool {
+        let value = |names: &[&str]| {
+            let at = expression.iter().position(|word| names.contains(&word.raw()))?;
+            let is_negated =
+                at > 0 && expression.get(at - 1).is_some_and(|word| matches!(word.raw(), "!" | "-not"));
+            expression.get(at + 1).filter(|_| !is_negated).map(Text::raw)
+        };
+        let has_or = expression.iter().any(|word| matches!(word.raw(), "-o" | "-or" | ","));
+        let name = place.rsplit('/').next().unwrap_or_default();
+        let is_too_deep = value(&["-mindepth"]).is_some_and(|depth| depth != "0");
+        let has_other_name = value(&["-name"]).is_some_and(|glob| !crate::shell::matches_name(glob, name));
+        let is_other_kind =
+            value(&["-type"]).is_some_and(|kinds| !kinds.contains('d')) && self.is_directory(place);
+        root.raw() != "."
+            && !root.raw().ends_with("/.")
+            && (has_or || !(is_too_deep || has_other_name || is_other_kind))
+    }
+
+    /// All that is below these directories is deleted, one by one.
+    fn all_deleted(&mut self, step: &str, roots: &[Text]) {
+        self.in_step(step, "", |shell| {
+            for root in roots {
+                shell.touch(Access::Delete, Reach::Below, root);
+            }
+        });
+    }
+
+    /// The directories of which everything is listed on standard input, by a search that leaves out nothing.
+    fn all_listed(&self) -> Vec<Text> {
+        // Nothing else stands between the two, which could leave something out.
+        let [feeding]: [String; 1] = self.streams.feeding(&[]).try_into().unwrap_or_default();
+        let found = self.report.effects().iter().rev().find_map(|effect| match effect {
+            Effect::Run(run) if run.program == feeding => Some(run),
+            _ => None,
+        });
+        let Some(run) = found.filter(|_| matches!(feeding.as_str(), "find" | "gfind" | "ls")) else {
+            return Vec::new();
+        };
+        let words: Vec<Text> = run.words.iter().skip(1).map(|word| Text::known(word)).collect();
+        if feeding != "ls" && is_sifted(&words) {
+            return Vec::new();
+        }
+        let roots: Vec<Text> =
+            words.into_iter().take_while(|word| feeding == "ls" || !word.raw().starts_with('-')).collect();
+        let roots: Vec<Text> = roots.into_iter().filter(|word| !word.raw().starts_with('-')).collect();
+        if roots.is_empty() { vec![Text::known(".")] } else { roots }
+    }
+
     /// Words that something else runs: a program, not a function.
     pub(super) fn run_words(&mut self, words: &[Text]) -> Flow {
         match words.first().and_then(Text::whole).map(str::to_owned) {
@@ -131,6 +228,10 @@ impl Interpreter<'_, '_> {
             }
         }
         let option = |names: &[&str]| reading.options.iter().find(|given| names.contains(&given.name));
+        // A number becomes the value of any variable, of `PATH` too.
+        if option(&["--process-slot-var"]).is_some() {
+            self.unknown(Gap::Option, "xargs --process-slot-var");
+        }
         let input = match option(&["-a", "--arg-file"]).and_then(|given| given.value) {
             Some(slot) => {
                 let file = slot_text(arguments, &slot);
@@ -147,6 +248,10 @@ impl Interpreter<'_, '_> {
             Some(at) => arguments.get(at..).unwrap_or_default().to_vec(),
             None => vec![Text::known("echo")],
         };
+        if deletes(&command) {
+            let roots = self.all_listed();
+            self.all_deleted("xargs", &roots);
+        }
         let whole_lines = replace.is_some() || option(&["-d", "--delimiter", "-0", "--null"]).is_some();
         let odd = |line: &Text| {
             line.raw().contains('\\') || line.raw().chars().filter(|c| matches!(c, '"' | '\'')).count() > 0
@@ -165,6 +270,11 @@ impl Interpreter<'_, '_> {
             None => vec![Text::any()],
         };
         let items = if items.len() > 64 { vec![Text::any()] } else { items };
+        if !whole_lines {
+            for item in &items {
+                self.taken_apart(item);
+            }
+        }
         let mut out = Flow::Nothing;
         let mut run = |shell: &mut Self, words: &[Text]| {
             let printed = shell.in_step("xargs", "", |shell| shell.forked(|shell| shell.run_words(words)));
@@ -199,7 +309,8 @@ impl Interpreter<'_, '_> {
         if items.is_empty() {
             items = self.streams.stdin().lines().unwrap_or_else(|| vec![Text::any()]);
         }
-        for item in items.into_iter().take(64) {
+        let items = if items.len() > 64 { vec![Text::any()] } else { items };
+        for item in items {
             let text = if command.is_empty() {
                 item
             } else if command.raw().contains("{}") {
@@ -226,9 +337,36 @@ fn secret_names(expression: &[Text]) -> Vec<String> {
     plain.filter(|name| is_named_secret(name)).collect()
 }
 
+/// Whether a command deletes what it is given.
+fn deletes(command: &[Text]) -> bool {
+    command.first().is_some_and(|name| {
+        matches!(toolgate_model::base_name(name.raw()), "rm" | "grm" | "unlink" | "shred" | "trash")
+    })
+}
+
+/// Whether an expression of find lets no link pass: `-type f` or `-type d`, and nothing that could take that back.
+fn finds_no_link(expression: &[Text]) -> bool {
+    let is_plain = |word: &Text| {
+        word.is_known()
+            && !matches!(word.raw(), "!" | "-not" | "-o" | "-or" | "," | "(" | ")" | "-files0-from")
+    };
+    let asks = |pair: &[Text]| matches!(pair, [test, kind] if test.raw() == "-type" && matches!(kind.raw(), "f" | "d" | "f,d" | "d,f"));
+    // What stands before the test is done to all kinds.
+    let acts = |word: &Text| {
+        matches!(word.raw(), "-print" | "-print0" | "-printf" | "-ls" | "-delete")
+            || word.raw().starts_with("-exec")
+            || word.raw().starts_with("-ok")
+            || word.raw().starts_with("-fprint")
+            || word.raw() == "-fls"
+    };
+    let test = expression.windows(2).position(asks);
+    test.is_some_and(|at| !expression.iter().take(at).any(acts)) && expression.iter().all(is_plain)
+}
+
 /// Whether an expression of find chooses files by their names, or not all that are there.
 fn is_sifted(expression: &[Text]) -> bool {
-    const TESTS: [&str; 11] = [
+    const TESTS: [&str; 12] = [
+        "-empty",
         "-name",
         "-iname",
         "-path",

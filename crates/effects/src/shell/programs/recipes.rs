@@ -4,6 +4,7 @@ use toolgate_model::Gap;
 
 use super::known_operands;
 use super::shells::is_shell;
+use crate::budget;
 use crate::recipes::{self, Found};
 use crate::shell::Interpreter;
 use crate::shell::apply::slot_text;
@@ -23,13 +24,18 @@ impl Interpreter<'_, '_> {
     }
 
     fn project_text(&self, path: &Text) -> Flow {
+        /// Its readers go through all of it.
+        const READ: usize = 16;
         const LARGE: usize = 256 * 1024;
         let Some(place) = self.one_place(path) else { return Flow::Any };
         if let Some(flow) = self.state.written(&place) {
             return flow.clone();
         }
         match self.scene.world.read(std::path::Path::new(&place), LARGE) {
-            Ok(bytes) if bytes.len() < LARGE => Flow::Text(Text::known(&String::from_utf8_lossy(&bytes))),
+            Ok(bytes) if bytes.len() < LARGE => {
+                budget::pay_for(bytes.len(), READ);
+                Flow::Text(Text::known(&String::from_utf8_lossy(&bytes)))
+            }
             _ => Flow::Any,
         }
     }

@@ -1,0 +1,317 @@
+//! The index: which names git has tracked, as far as they matter here.
+//!
+//! A repository may have a hundred thousand files, and a call waits while we look. So an entry is passed over by its length, a name is only
+//! looked at where its letters could be those of a secret, and nothing is kept of all others.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use toolgate_model::{SecretName, may_hold_secrets, secret_name};
+
+use super::super::Interpreter;
+
+/// So much of an index is read: half a million files. What is behind is not known.
+pub(in super::super) const MAX_INDEX: usize = 64 * 1024 * 1024;
+/// So many names are kept of a kind.
+const MAX_KEPT: usize = 64;
+
+const LINK: u32 = 0o120_000;
+const REPOSITORY: u32 = 0o160_000;
+
+/// What matters of an index.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Index {
+    /// Files that hold secrets by their names, from the top of the work tree.
+    pub(in super::super) secrets: Vec<String>,
+    /// Symbolic links.
+    pub(in super::super) links: Vec<String>,
+    /// Whether it has another repository.
+    pub(in super::super) has_repository: bool,
+    /// Whether there may be more than was read or kept.
+    pub(in super::super) has_more: bool,
+}
+
+impl Interpreter<'_, '_> {
+    /// The index of the repository here, read once for a call; `None` where there is none.
+    pub(in super::super) fn git_index(&mut self) -> Option<Rc<Index>> {
+        let directory = self.git_directory()?;
+        if let Some((known, index)) = &self.git_index
+            && *known == directory
+        {
+            return Some(Rc::clone(index));
+        }
+        let bytes = self.scene.world.read(&directory.join("index"), MAX_INDEX).ok()?;
+        let mut index = Index::default();
+        let shared = index.take(&bytes);
+        if let Some(name) = shared {
+            match self.scene.world.read(&directory.join(name), MAX_INDEX) {
+                Ok(bytes) => drop(index.take(&bytes)),
+                Err(_) => index.has_more = true,
+            }
+        }
+        let index = Rc::new(index);
+        self.git_index = Some((directory, Rc::clone(&index)));
+        Some(index)
+    }
+
+    /// The tracked links that lead out of the directory, from the top.
+    pub(in super::super) fn tracked_links_out(&self, index: &Index, top: &str) -> Vec<String> {
+        let leads_out = |name: &&String| {
+            let walk = toolgate_model::Resolver::new(self.scene.world, None, None);
+            let place: PathBuf = Path::new(top).join(name.as_str());
+            walk.walk(place).is_ok_and(|found| {
+                toolgate_model::below(top.as_bytes(), found.physical.as_os_str().as_encoded_bytes()).is_none()
+            })
+        };
+        index.links.iter().filter(leads_out).cloned().collect()
+    }
+}
+
+impl Index {
+    /// Takes in the entries of one file. Returns the name of the file that holds the others, where the index is split.
+    fn take(&mut self, bytes: &[u8]) -> Option<String> {
+        if bytes.len() >= MAX_INDEX {
+            self.has_more = true;
+        }
+        // An entry holds the id of an object, which is longer in repositories that use SHA-256.
+        let read = [20, 32].into_iter().find_map(|length| Entries::new(bytes, length)?.collect());
+        let Some(Found { index, end, id }) = read else {
+            // Nothing that git would read, or a version that came later.
+            self.has_more |= !bytes.is_empty();
+            return None;
+        };
+        self.secrets.extend(index.secrets);
+        self.links.extend(index.links);
+        self.has_repository |= index.has_repository;
+        self.has_more |= index.has_more;
+        let extension = bytes.get(end..)?;
+        let name = extension.strip_prefix(b"link")?.get(4..4 + id)?;
+        let mut file = "sharedindex.".to_owned();
+        for byte in name {
+            let _ = write!(file, "{byte:02x}");
+        }
+        Some(file)
+    }
+}
+
+/// All names of an index; `None` where it is split, cut off or not to be read.
+pub(in super::super) fn names(bytes: &[u8]) -> Option<Vec<String>> {
+    if bytes.len() >= MAX_INDEX {
+        return None;
+    }
+    [20, 32].into_iter().find_map(|length| {
+        let entries = Entries::new(bytes, length)?;
+        let Found { end, .. } = entries.collect()?;
+        if bytes.get(end..)?.starts_with(b"link") {
+            return None;
+        }
+        let (mut names, mut at, mut name) = (Vec::new(), Entries::HEAD, Vec::new());
+        for _ in 0..entries.count {
+            let (next, name) = entries.entry(at, &mut name)?;
+            names.push(String::from_utf8_lossy(name).into_owned());
+            at = next;
+        }
+        Some(names)
+    })
+}
+
+struct Found {
+    index: Index,
+    /// Where the entries end.
+    end: usize,
+    /// How long an object's id is.
+    id: usize,
+}
+
+/// The entries of an index.
+struct Entries<'b> {
+    bytes: &'b [u8],
+    version: u32,
+    count: u32,
+    /// How long an object's id is.
+    id: usize,
+}
+
+impl<'b> Entries<'b> {
+    /// Where the entries begin.
+    const HEAD: usize = 12;
+    /// What stands before the id, and where in it the mode does.
+    const FACTS: usize = 40;
+    const MODE: usize = 24;
+    const EXTENDED: u16 = 0x4000;
+    const LENGTH: u16 = 0x0fff;
+
+    fn new(bytes: &'b [u8], id: usize) -> Option<Entries<'b>> {
+        let entries = Entries { bytes, version: number(bytes, 4)?, count: number(bytes, 8)?, id };
+        (bytes.starts_with(b"DIRC") && (2..=4).contains(&entries.version)).then_some(entries)
+    }
+
+    /// `None` where they are not laid out so. One that was cut off at our bound ends there.
+    fn collect(&self) -> Option<Found> {
+        let mut index = Index::default();
+        let mut at = Self::HEAD;
+        let mut name: Vec<u8> = Vec::new();
+        for _ in 0..self.count {
+            let Some((next, name)) = self.entry(at, &mut name) else {
+                let is_cut = self.bytes.len() >= MAX_INDEX && at + 8192 > self.bytes.len();
+                return is_cut.then_some(Found { index, end: self.bytes.len(), id: self.id });
+            };
+            // Not one of git's modes: the ids are of another length.
+            let mode = number(self.bytes, at + Self::MODE)?;
+            match mode & 0o170_000 {
+                0o100_000 | 0o040_000 => {}
+                LINK => keep(&mut index.links, &mut index.has_more, name),
+                REPOSITORY => index.has_repository = true,
+                _ => return None,
+            }
+            if may_hold_secrets(name) {
+                let text = String::from_utf8_lossy(name);
+                if secret_name(&text) == Some(SecretName::Settings) {
+                    keep(&mut index.secrets, &mut index.has_more, name);
+                }
+            }
+            at = next;
+        }
+        Some(Found { index, end: at, id: self.id })
+    }
+
+    /// Where the next entry begins, and the name of this one.
+    fn entry<'n>(&self, at: usize, name: &'n mut Vec<u8>) -> Option<(usize, &'n [u8])>
+    where
+        'b: 'n,
+    {
+        let fixed = at + Self::FACTS + self.id;
+        let flags = u16::from_be_bytes(self.bytes.get(fixed..fixed + 2)?.try_into().ok()?);
+        let from = fixed + 2 + if flags & Self::EXTENDED == 0 { 0 } else { 2 };
+        let end_of = |from: usize| Some(from + self.bytes.get(from..)?.iter().position(|byte| *byte == 0)?);
+        if self.version >= 4 {
+            let (dropped, length) = offset(self.bytes.get(from..)?)?;
+            let from = from + length;
+            let end = end_of(from)?;
+            name.truncate(name.len().saturating_sub(dropped));
+            name.extend_from_slice(self.bytes.get(from..end)?);
+            return Some((end + 1, name.as_slice()));
+        }
+        let length = flags & Self::LENGTH;
+        let end = if length == Self::LENGTH { end_of(from)? } else { from + usize::from(length) };
+        if self.bytes.get(end) != Some(&0) {
+            return None;
+        }
+        // An entry is filled up to eight bytes, with one NUL at least.
+        Some((at + (end - at) / 8 * 8 + 8, self.bytes.get(from..end)?))
+    }
+}
+
+fn keep(kept: &mut Vec<String>, has_more: &mut bool, name: &[u8]) {
+    if kept.len() < MAX_KEPT {
+        kept.push(String::from_utf8_lossy(name).into_owned());
+    } else {
+        *has_more = true;
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// A number as version 4 writes it, and how many bytes it takes.
+fn offset(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut value = 0_usize;
+    for (at, byte) in bytes.iter().enumerate().take(5) {
+        value = (value << 7) + usize::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some((value, at + 1));
+        }
+        value += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(version: u32, id: usize, entries: &[(u32, &str)]) -> Vec<u8> {
+        let mut bytes = b"DIRC".to_vec();
+        bytes.extend(version.to_be_bytes());
+        bytes.extend(u32::try_from(entries.len()).unwrap().to_be_bytes());
+        let mut before = "";
+        for (mode, name) in entries {
+            let start = bytes.len();
+            bytes.extend([7; 24]);
+            bytes.extend(mode.to_be_bytes());
+            bytes.extend([7; 12]);
+            bytes.extend(vec![7; id]);
+            bytes.extend(u16::try_from(name.len().min(0xfff)).unwrap().to_be_bytes());
+            if version == 4 {
+                let common = before.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+                bytes.push(u8::try_from(before.len() - common).unwrap());
+                bytes.extend(&name.as_bytes()[common..]);
+                bytes.push(0);
+            } else {
+                bytes.extend(name.as_bytes());
+                bytes.push(0);
+                while !(bytes.len() - start).is_multiple_of(8) {
+                    bytes.push(0);
+                }
+            }
+            before = name;
+        }
+        bytes
+    }
+
+    fn taken(bytes: &[u8]) -> (Index, Option<String>) {
+        let mut index = Index::default();
+        let shared = index.take(bytes);
+        (index, shared)
+    }
+
+    #[test]
+    fn an_index_of_any_version_is_read() {
+        let entries = [
+            (0o100_644, ".env"),
+            (0o100_644, "src/a.rs"),
+            (0o100_644, "src/ab.rs"),
+            (LINK, "way"),
+            (0o100_755, "web/.env.local"),
+        ];
+        for version in [2, 3, 4] {
+            for id in [20, 32] {
+                let bytes = index(version, id, &entries);
+                let (found, _) = taken(&bytes);
+                assert_eq!(found.secrets, [".env", "web/.env.local"], "{version}, {id}");
+                assert_eq!(found.links, ["way"]);
+                assert!(!found.has_repository && !found.has_more);
+                // What is cut off or mangled is not taken for all there is.
+                for end in 1..bytes.len() - 8 {
+                    assert!(taken(&bytes[..end]).0.has_more, "{version}, {id}, {end}");
+                }
+            }
+        }
+        assert!(taken(b"DIRC\xff\xff\xff\xff\xff\xff\xff\xff").0.has_more);
+        assert_eq!(taken(b"").0, Index::default());
+    }
+
+    #[test]
+    fn an_entry_that_is_a_repository_is_found() {
+        assert!(taken(&index(2, 20, &[(REPOSITORY, "sub")])).0.has_repository);
+        assert!(!taken(&index(2, 20, &[(0o100_644, "sub")])).0.has_repository);
+    }
+
+    #[test]
+    fn a_split_index_names_the_file_with_the_others() {
+        let mut bytes = index(2, 20, &[(0o100_644, "a")]);
+        bytes.extend(b"link");
+        bytes.extend(28_u32.to_be_bytes());
+        bytes.extend([0xab; 20]);
+        assert_eq!(taken(&bytes).1, Some(format!("sharedindex.{}", "ab".repeat(20))));
+    }
+
+    #[test]
+    fn offsets_are_decoded_as_git_encodes_them() {
+        assert_eq!(offset(&[5]), Some((5, 1)));
+        assert_eq!(offset(&[0x80, 0]), Some((128, 2)));
+        assert_eq!(offset(&[0x80]), None);
+    }
+}

@@ -1,0 +1,337 @@
+//! What git brings into the worktree: the files of a commit, a stash, the index.
+//!
+//! Against whom: a contained program, or a remote. Either can make a commit with a host's settings in it, and a checkout would put them
+//! there. The tree of a commit is not read here, so such a command is doubted, and contained: in a sandbox those names are pinned. The
+//! index is read. What is pulled comes by the person's keys, which no sandbox has: that is left to them.
+
+use std::path::Path;
+
+use toolgate_model::{Access, Doubt, Effect, Gap, Reach, clean};
+
+use super::Interpreter;
+use super::git::index::{MAX_INDEX, names};
+use super::text::{Text, is_mark};
+use super::trees::MAX_MEMBERS;
+use crate::spec::Reading;
+
+/// Where the files of a sub-command come from.
+#[derive(Debug, PartialEq, Eq)]
+enum Source {
+    /// It changes none of the worktree's.
+    Nowhere,
+    /// From the index.
+    Index,
+    /// From a commit.
+    Commit,
+    /// From the index, what is not there any more.
+    Lost,
+}
+
+/// Sub-commands behind which the index is what it was before, or what the worktree's files are.
+const KEEP_INDEX: &[&str] = &[
+    "add",
+    "archive",
+    "blame",
+    "branch",
+    "cat-file",
+    "commit",
+    "config",
+    "describe",
+    "diff",
+    "fetch",
+    "for-each-ref",
+    "grep",
+    "hash-object",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge-base",
+    "push",
+    "reflog",
+    "remote",
+    "rev-list",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "show-ref",
+    "stash",
+    "status",
+    "symbolic-ref",
+    "tag",
+    "version",
+    "write-tree",
+];
+
+impl Interpreter<'_, '_> {
+    /// Tells what a sub-command brings in.
+    pub(super) fn git_brings(&mut self, sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) {
+        let separator = arguments.iter().position(|word| word.raw() == "--");
+        let behind: Vec<Text> =
+            separator.map(|at| arguments.iter().skip(at + 1).cloned().collect()).unwrap_or_default();
+        let (source, paths) = match sub {
+            "checkout" => self.checked_out(reading, operands, &behind),
+            "restore" => restored(reading, operands),
+            "update-index" => {
+                self.put_into_index(reading, arguments);
+                return;
+            }
+            "mv" => {
+                self.git_moved(operands);
+                return;
+            }
+            _ => (self.source_of(sub, reading, operands), operands.to_vec()),
+        };
+        match source {
+            Source::Nowhere => {}
+            Source::Commit if !paths.is_empty() && paths.iter().all(|path| self.is_plain_file(path)) => {
+                for path in paths {
+                    self.brought_by_git(&path);
+                }
+            }
+            // As good as a pull.
+            Source::Commit
+                if !operands.is_empty() && operands.iter().all(|operand| self.is_fetched(operand)) => {}
+            Source::Commit => self.unknown(Gap::Doubt(Doubt::Members), &format!("git {sub}")),
+            Source::Index => self.brought_from_index(sub, &paths, false),
+            Source::Lost => self.brought_from_index(sub, &[], true),
+        }
+    }
+
+    fn source_of(&self, sub: &str, reading: &Reading, operands: &[Text]) -> Source {
+        let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
+        let when = |is: bool, source: Source| if is { source } else { Source::Nowhere };
+        match sub {
+            "switch" => when(!operands.is_empty() || !has(&["-c", "-C", "--create"]), Source::Commit),
+            "merge" | "cherry-pick" | "revert" => when(!has(&["--abort", "--quit"]), Source::Commit),
+            "reset" => when(has(&["--hard", "--merge", "--keep"]), Source::Commit),
+            "read-tree" => when(has(&["-u"]), Source::Commit),
+            "checkout-index" if has(&["--stdin", "-z"]) => Source::Commit,
+            "checkout-index" => when(!has(&["--prefix", "--temp"]), Source::Index),
+            "sparse-checkout" => Source::Index,
+            "stash" => self.stashed(reading, operands),
+            _ => Source::Nowhere,
+        }
+    }
+
+    /// `git checkout` with a branch, with paths, or with both.
+    fn checked_out(&self, reading: &Reading, operands: &[Text], behind: &[Text]) -> (Source, Vec<Text>) {
+        let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
+        let before: Vec<&Text> = operands.iter().filter(|operand| !behind.contains(operand)).collect();
+        let there = |path: &Text| {
+            self.one_place(path).is_some_and(|place| self.scene.world.look(Path::new(&place)).is_ok())
+        };
+        if has(&["--pathspec-from-file"]) {
+            return (Source::Commit, Vec::new());
+        }
+        match before.as_slice() {
+            [] if behind.is_empty() => (Source::Nowhere, Vec::new()),
+            [] => (Source::Index, behind.to_vec()),
+            // git refuses a word that is a file and a commit.
+            all if behind.is_empty() && all.iter().all(|path| there(path)) => {
+                (Source::Index, operands.to_vec())
+            }
+            [_, paths @ ..] => {
+                (Source::Commit, paths.iter().map(|path| (*path).clone()).chain(behind.to_vec()).collect())
+            }
+        }
+    }
+
+    /// What is in a stash was in the worktree, unless somebody else may have made it.
+    fn stashed(&self, reading: &Reading, operands: &[Text]) -> Source {
+        let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
+        let named = operands.iter().filter_map(Text::whole).filter(|word| !matches!(*word, "pop" | "apply"));
+        let is_stash =
+            |word: &str| word.starts_with("stash@{") || word.bytes().all(|byte| byte.is_ascii_digit());
+        match verb {
+            // In a plain clone contained programs make stashes too.
+            Some("pop" | "apply") => {
+                let is_shared = self.repository().is_some_and(|found| found.own != found.common);
+                let is_own = is_shared
+                    && self.names_in_index("stash").is_some()
+                    && operands.iter().all(Text::is_known)
+                    && named.clone().all(is_stash);
+                if is_own { Source::Nowhere } else { Source::Commit }
+            }
+            Some("branch" | "store") => Source::Commit,
+            Some("list" | "show" | "drop" | "clear" | "create") => Source::Nowhere,
+            // What was put aside is taken back to the last commit.
+            _ => Source::Lost,
+        }
+    }
+
+    /// Whether a commit is one of a remote, which this call has fetched: `git fetch origin && git merge origin/main`. No contained
+    /// program moves the refs of a remote; a branch of the same name would count before them.
+    fn is_fetched(&self, operand: &Text) -> bool {
+        let Some(name) = operand.whole() else { return false };
+        let remote = name.split_once('/').map(|(remote, _)| remote);
+        let fetches = |effect: &Effect<'_>| {
+            matches!(effect, Effect::Run(run) if run.program == "git" && run.sub.first().is_some_and(|sub| sub == "fetch")
+                && run.operands.first().is_none_or(|from| from.as_deref() == remote.or(Some("origin"))))
+        };
+        if !self.report.effects().iter().any(fetches) || name.contains([':', '~', '^', '@', '*']) {
+            return false;
+        }
+        if name == "FETCH_HEAD" {
+            return true;
+        }
+        let Some(repository) = self.repository() else { return false };
+        let Some(remote) = remote.filter(|remote| *remote != "refs" && !remote.is_empty()) else {
+            return false;
+        };
+        let is_there = |path: String| self.scene.world.look(&repository.common.join(path)).is_ok();
+        let packed =
+            self.scene.world.read(&repository.common.join("packed-refs"), MAX_INDEX).unwrap_or_default();
+        let packed = String::from_utf8_lossy(&packed);
+        let is_packed = |name: String| packed.lines().any(|line| line.ends_with(&name));
+        let shadows = ["", "refs/", "refs/heads/", "refs/tags/"];
+        let is_shadowed = shadows
+            .iter()
+            .any(|start| is_there(format!("{start}{name}")) || is_packed(format!(" {start}{name}")));
+        let is_remote = is_there(format!("refs/remotes/{remote}"))
+            || packed.contains(&format!(" refs/remotes/{remote}/"));
+        is_remote && !is_shadowed && packed.len() < MAX_INDEX
+    }
+
+    fn brought_from_index(&mut self, sub: &str, paths: &[Text], lost: bool) {
+        if !paths.is_empty() && paths.iter().all(|path| self.is_plain_file(path)) {
+            for path in paths {
+                self.brought_by_git(path);
+            }
+            return;
+        }
+        let Some(names) = self.names_in_index(sub) else {
+            self.unknown(Gap::Doubt(Doubt::Members), &format!("git {sub}"));
+            return;
+        };
+        // What is hidden nowhere, and goes by none of these names, is no host's settings.
+        let may_decide = |name: &&String| {
+            name.split('/').any(|part| part.starts_with('.'))
+                || matches!(
+                    name.rsplit('/').next(),
+                    Some("toolgate.toml" | "opencode.json" | "opencode.jsonc")
+                )
+        };
+        let told: Vec<String> = names.iter().filter(may_decide).cloned().collect();
+        let top = self.git_top();
+        let (Some(top), true) = (top, told.len() <= MAX_MEMBERS) else {
+            if !told.is_empty() {
+                self.unknown(Gap::Doubt(Doubt::Members), &format!("git {sub}"));
+            }
+            return;
+        };
+        let within: Vec<String> = paths.iter().filter_map(|path| self.one_place(path)).collect();
+        let is_meant = |place: &str| {
+            within.len() < paths.len()
+                || within.is_empty()
+                || within
+                    .iter()
+                    .any(|within| toolgate_model::below(within.as_bytes(), place.as_bytes()).is_some())
+        };
+        for name in told {
+            let place = format!("{top}/{name}");
+            let is_there = self.scene.world.look(Path::new(&place)).is_ok();
+            if is_meant(&place) && !(lost && is_there) {
+                self.touch_place(Access::Write, Reach::Met, place);
+            }
+        }
+    }
+
+    /// The names in the index; `None` where the command itself may have put others there, or it is too long.
+    fn names_in_index(&self, sub: &str) -> Option<Vec<String>> {
+        let changes = |effect: &&Effect<'_>| {
+            matches!(effect, Effect::Run(run) if run.program == "git"
+                && !run.sub.first().is_some_and(|sub| KEEP_INDEX.contains(&sub.as_str())))
+        };
+        // One of them is this command.
+        if self.report.effects().iter().filter(changes).count() > usize::from(sub != "stash") {
+            return None;
+        }
+        let index = self.repository()?.own.join("index");
+        match self.scene.world.read(&index, MAX_INDEX) {
+            Ok(bytes) => names(&bytes),
+            Err(_) => Some(Vec::new()),
+        }
+    }
+
+    /// Whether a path is one file, and no pattern or directory.
+    fn is_plain_file(&self, path: &Text) -> bool {
+        let plain = |raw: &str| !raw.starts_with(':') && !raw.contains(['*', '?', '[']);
+        let place = path.whole().filter(|raw| plain(raw)).and_then(|_| self.one_place(path));
+        place.is_some_and(|place| {
+            let found = self.scene.world.look(Path::new(&place));
+            found.is_ok_and(|node| node.kind != toolgate_model::NodeKind::Directory)
+        })
+    }
+
+    fn brought_by_git(&mut self, path: &Text) {
+        if let Some(place) = self.one_place(path) {
+            self.touch_place(Access::Write, Reach::Met, place);
+        }
+    }
+
+    /// `git update-index --cacheinfo 100644,HASH,PATH`: a name in the index that no file of the worktree has.
+    fn put_into_index(&mut self, reading: &Reading, arguments: &[Text]) {
+        if reading.options.iter().any(|given| matches!(given.name, "--index-info" | "--stdin")) {
+            self.unknown(Gap::Doubt(Doubt::Members), "git update-index");
+        }
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let raw = word.raw();
+            let joined = raw.strip_prefix("--cacheinfo=").map(str::to_owned);
+            let Some(info) = joined.or_else(|| (raw == "--cacheinfo").then(String::new)) else { continue };
+            let info = if info.is_empty() {
+                words.next().map(|word| word.raw().to_owned()).unwrap_or_default()
+            } else {
+                info
+            };
+            let name = match info.splitn(3, ',').nth(2) {
+                Some(name) => name.to_owned(),
+                // The old form: a word each.
+                None => words.nth(1).map(|word| word.raw().to_owned()).unwrap_or_default(),
+            };
+            if name.is_empty() || name.contains(is_mark) {
+                self.unknown(Gap::Doubt(Doubt::Members), "git update-index --cacheinfo");
+                continue;
+            }
+            let top = self.git_top().unwrap_or_default();
+            self.touch(Access::Write, Reach::Exact, &Text::known(&name));
+            if !top.is_empty() {
+                self.touch(Access::Write, Reach::Exact, &Text::known(&format!("{top}/{name}")));
+            }
+        }
+    }
+
+    /// `git mv`
+    fn git_moved(&mut self, operands: &[Text]) {
+        let [sources @ .., destination] = operands else { return };
+        let Some(into) = self.one_place(destination) else { return };
+        for source in sources {
+            let Some(from) = self.one_place(source) else {
+                self.unknown(Gap::Doubt(Doubt::Members), "git mv");
+                continue;
+            };
+            let name = if self.is_directory(&into) {
+                format!("{into}/{}", toolgate_model::base_name(&from))
+            } else {
+                into.clone()
+            };
+            let name = clean(Path::new(&name)).to_string_lossy().into_owned();
+            self.touch_place(Access::Write, Reach::Met, name.clone());
+            self.brought_tree("git mv", &from, &name);
+        }
+    }
+}
+
+/// `git restore`
+fn restored(reading: &Reading, operands: &[Text]) -> (Source, Vec<Text>) {
+    let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
+    let source = if has(&["-S", "--staged"]) && !has(&["-W", "--worktree"]) {
+        Source::Nowhere
+    } else if has(&["-s", "--source", "-S", "--staged", "--pathspec-from-file"]) {
+        Source::Commit
+    } else {
+        Source::Index
+    };
+    (source, operands.to_vec())
+}

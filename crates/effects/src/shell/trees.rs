@@ -1,0 +1,363 @@
+//! Trees that are brought in: patches, archives, copies.
+//!
+//! Against whom: whoever puts a file that decides over the gate, or a link that leads out, among many others. Names and links
+//! are looked at where that can be done, and count as written each; where it cannot, the command is doubted, and contained:
+//! in a sandbox such names are pinned.
+
+use std::path::Path;
+
+use toolgate_model::{Access, Doubt, EntryKind, Gap, NodeKind, Reach, clean};
+
+use super::Interpreter;
+use super::apply::slot_text;
+use super::text::{Flow, Text};
+use crate::archive::{Member, members};
+use crate::spec::{Fixed, Reading, WordKind};
+
+/// So much of an archive or a patch is read.
+const MAX_ARCHIVE: usize = 256 * 1024;
+/// Members that are told one by one.
+pub(super) const MAX_MEMBERS: usize = 256;
+
+/// Options of `tar` with which members go where their names say.
+const TAR_PLAIN: &[&str] = &[
+    "-x",
+    "-f",
+    "-v",
+    "-C",
+    "-k",
+    "-m",
+    "-p",
+    "-o",
+    "--overwrite",
+    "--exclude",
+    "--no-same-owner",
+    "--no-same-permissions",
+    "--skip-old-files",
+    "--wildcards",
+];
+/// The same for `unzip`.
+const UNZIP_PLAIN: &[&str] = &["-o", "-n", "-q", "-qq", "-u", "-f", "-d", "-x"];
+/// Options with which an archive is looked at, or printed, and nothing is unpacked.
+const SHOWS: &[&str] = &["-l", "-p", "-t", "-v", "-z", "-Z", "-c", "-O", "--to-command", "--help"];
+/// Other programs that unpack: nobody reads their archives here.
+const UNPACKERS: &[&str] = &[
+    "7z",
+    "7za",
+    "7zr",
+    "7zz",
+    "p7zip",
+    "jar",
+    "rar",
+    "unrar",
+    "unar",
+    "ar",
+    "cpio",
+    "bsdcpio",
+    "pax",
+    "ditto",
+    "dpkg",
+    "aunpack",
+    "dtrx",
+    "cabextract",
+    "unsquashfs",
+    "rpm2archive",
+    "lha",
+    "arj",
+    "unarj",
+    "xar",
+    "zipinfo",
+    "bsdunzip",
+];
+
+impl Interpreter<'_, '_> {
+    /// What a program brings in besides what its words say.
+    pub(super) fn brought_in(&mut self, program: &str, reading: &Reading, arguments: &[Text]) {
+        let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
+        match program {
+            // A file that is named is the only one.
+            "patch" | "gpatch" if reading.operands.is_empty() && !has(&["--dry-run", "-o"]) => {
+                self.applied(reading, arguments);
+            }
+            "git" if reading.sub.first() == Some(&"apply") => {
+                let shows = has(&["--check", "--stat", "--numstat", "--summary"]) && !has(&["--apply"]);
+                if !shows {
+                    self.applied(reading, arguments);
+                }
+            }
+            "git" if reading.sub.first() == Some(&"am") => self.applied(reading, arguments),
+            "tar" | "gtar" | "bsdtar" if has(&["-x"]) && !has(&["-O", "--to-command"]) => {
+                let is_plain = reading.unlisted.is_empty() && all_in(reading, TAR_PLAIN);
+                let archive = value(reading, arguments, "-f");
+                self.unpacked(program, archive.as_ref(), None, is_plain);
+            }
+            "unzip" if !has(SHOWS) => {
+                let is_plain = reading.unlisted.is_empty() && all_in(reading, UNZIP_PLAIN);
+                let archive = reading.operands.first().and_then(|at| arguments.get(*at)).cloned();
+                let into = value(reading, arguments, "-d");
+                self.unpacked(program, Some(&archive.unwrap_or_default()), into.as_ref(), is_plain);
+            }
+            _ if UNPACKERS.contains(&program) => {
+                let fills = |kind: &WordKind| matches!(kind, WordKind::WriteTree);
+                let unpacks = reading.uses.iter().any(|(kind, _)| fills(kind))
+                    || reading
+                        .effects
+                        .iter()
+                        .any(|fixed| matches!(fixed, Fixed::Use(kind, _) if fills(kind)));
+                if unpacks {
+                    self.unknown(Gap::Doubt(Doubt::Members), program);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// An archive is unpacked here, or into a directory.
+    fn unpacked(&mut self, program: &str, archive: Option<&Text>, into: Option<&Text>, is_plain: bool) {
+        let found = archive_of(self.bytes(archive)).filter(|_| is_plain);
+        let Some(found) = found.filter(|found| found.len() <= MAX_MEMBERS) else {
+            self.unknown(Gap::Doubt(Doubt::Members), program);
+            return;
+        };
+        let place = |shell: &Self, name: &str| {
+            let name = name.trim_start_matches('/');
+            match into {
+                Some(into) => shell.one_place(&Text::marked(format!("{}/{name}", into.raw()))),
+                None => shell.one_place(&Text::known(name)),
+            }
+        };
+        for member in found {
+            let (Member::File(name) | Member::Link(name, _) | Member::Alias(name, _)) = &member;
+            let Some(at) = place(self, name) else {
+                self.unknown(Gap::Doubt(Doubt::Members), program);
+                return;
+            };
+            self.touch_place(Access::Write, Reach::Met, at.clone());
+            match &member {
+                Member::File(_) => self.state.write(&at, Flow::Any),
+                Member::Link(_, leads) => self.brought_link(&at, leads),
+                Member::Alias(_, of) => {
+                    if let Some(of) = place(self, of) {
+                        self.touch_place(Access::Write, Reach::Met, of);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A link that comes along, from where it will lie.
+    pub(super) fn brought_link(&mut self, at: &str, leads: &str) {
+        let above = Path::new(at).parent().unwrap_or(Path::new("/"));
+        let leads = clean(&above.join(leads)).to_string_lossy().into_owned();
+        self.touch_place(Access::Link, Reach::Met, leads.clone());
+        if self.state.disk.takes_link() {
+            self.state.disk.link(at, &leads);
+        } else {
+            self.unknown(Gap::Doubt(Doubt::Members), at);
+        }
+    }
+
+    /// What a file holds, or standard input where there is none; `None` where that is not known, or too long.
+    fn bytes(&self, file: Option<&Text>) -> Option<Vec<u8>> {
+        let of_flow = |flow: &Flow| flow.whole().map(|text| text.as_bytes().to_vec());
+        let Some(file) = file.filter(|file| !matches!(file.raw(), "-" | "/dev/stdin")) else {
+            return of_flow(self.streams.stdin());
+        };
+        let place = self.one_place(file)?;
+        if let Some(flow) = self.state.written(&place) {
+            return of_flow(flow);
+        }
+        let bytes = self.scene.world.read(Path::new(&place), MAX_ARCHIVE).ok()?;
+        (bytes.len() < MAX_ARCHIVE).then_some(bytes)
+    }
+
+    /// The files and links that a patch names, where the patch can be seen: in a here-document, or in a file.
+    fn applied(&mut self, reading: &Reading, arguments: &[Text]) {
+        let files: Vec<Text> = reading
+            .uses
+            .iter()
+            .filter(|(kind, _)| *kind == WordKind::Read)
+            .map(|(_, slot)| slot_text(arguments, slot))
+            .collect();
+        let patch = if files.is_empty() {
+            self.bytes(None)
+        } else {
+            files
+                .iter()
+                .map(|file| self.bytes(Some(file)))
+                .collect::<Option<Vec<_>>>()
+                .map(|all| all.concat())
+        };
+        let patch = patch.map(|patch| String::from_utf8_lossy(&patch).into_owned());
+        let Some(patch) = patch.filter(|patch| !is_obscure(patch)) else {
+            self.unknown(Gap::Doubt(Doubt::Members), reading.spec.name());
+            return;
+        };
+        let below = value(reading, arguments, "--directory").map(|below| below.raw().to_owned());
+        let more = ["-p", "--strip"]
+            .iter()
+            .find_map(|name| value(reading, arguments, name))
+            .and_then(|count| count.raw().parse::<usize>().ok())
+            .unwrap_or(1)
+            .saturating_sub(1);
+        let spelled = |name: &str| -> Vec<Text> {
+            let stripped = name.splitn(more + 1, '/').last().unwrap_or(name);
+            let within = |name: &str| {
+                below.as_ref().map_or_else(|| name.to_owned(), |below| format!("{below}/{name}"))
+            };
+            [name, stripped].iter().map(|name| Text::known(&within(name))).collect()
+        };
+        let headed = patch.lines().filter_map(of_git_header).map(|name| (Access::Write, name));
+        for (access, name) in toolgate_model::patched(&patch).into_iter().chain(headed) {
+            for path in spelled(name) {
+                self.touch(access, Reach::Exact, &path);
+            }
+        }
+        for (name, leads) in patched_links(&patch) {
+            let Some(leads) = leads else {
+                self.unknown(Gap::Doubt(Doubt::Members), reading.spec.name());
+                continue;
+            };
+            for at in spelled(name).iter().filter_map(|path| self.one_place(path)).collect::<Vec<_>>() {
+                self.brought_link(&at, leads);
+            }
+        }
+        // A link that is renamed leads elsewhere from there.
+        let moved = patch
+            .lines()
+            .filter_map(|line| line.strip_prefix("rename from ").or_else(|| line.strip_prefix("copy from ")));
+        for path in moved.flat_map(spelled) {
+            let place = self.one_place(&path);
+            let is_link = |place: &String| {
+                let found = self.scene.world.look(Path::new(place));
+                found.is_ok_and(|node| matches!(node.kind, NodeKind::Link(_)))
+            };
+            if place.is_none_or(|place| is_link(&place)) {
+                self.unknown(Gap::Doubt(Doubt::Members), reading.spec.name());
+            }
+        }
+    }
+
+    /// A tree that is copied or moved to a new name: each file counts as written there, and a link as leading from there.
+    pub(super) fn brought_tree(&mut self, program: &str, source: &str, destination: &str) {
+        let Some(tree) = self.tree(source, MAX_MEMBERS) else {
+            self.unknown(Gap::Doubt(Doubt::Members), program);
+            return;
+        };
+        let made = self.state.disk.names_below(source);
+        let made = made.into_iter().map(|rest| (rest, EntryKind::File));
+        for (rest, kind) in tree.into_iter().chain(made) {
+            let at = format!("{destination}/{rest}");
+            // A repository that comes along whole is its own; one that is there already is not.
+            let of_git = rest.split('/').position(|name| name == ".git");
+            if let Some(depth) = of_git {
+                let own: Vec<&str> = rest.split('/').take(depth + 1).collect();
+                let there = Path::new(destination).join(own.join("/"));
+                if self.scene.world.look(&there).is_err() {
+                    continue;
+                }
+            }
+            self.touch_place(Access::Write, Reach::Met, at.clone());
+            if kind == EntryKind::Link
+                && let Ok(NodeKind::Link(leads)) =
+                    self.scene.world.look(&Path::new(source).join(&rest)).map(|node| node.kind)
+            {
+                let from = |at: &str| {
+                    clean(&Path::new(at).parent().unwrap_or(Path::new("/")).join(&leads))
+                        .to_string_lossy()
+                        .into_owned()
+                };
+                let (old, new) = (from(&format!("{source}/{rest}")), from(&at));
+                match leads.to_str() {
+                    // It leads where it led before.
+                    Some(_) if old == new && self.state.disk.takes_link() => self.state.disk.link(&at, &new),
+                    Some(leads) => self.brought_link(&at, leads),
+                    None => self.unknown(Gap::Doubt(Doubt::Members), program),
+                }
+            }
+        }
+    }
+}
+
+fn archive_of(bytes: Option<Vec<u8>>) -> Option<Vec<Member>> {
+    members(&bytes?)
+}
+
+fn all_in(reading: &Reading, plain: &[&str]) -> bool {
+    reading.options.iter().all(|given| plain.contains(&given.name))
+}
+
+fn value(reading: &Reading, arguments: &[Text], name: &str) -> Option<Text> {
+    let given = reading.options.iter().rev().find(|given| given.name == name);
+    given.and_then(|given| given.value).map(|slot| slot_text(arguments, &slot))
+}
+
+/// The name that `diff --git a/x b/x` gives: a file that is only made, or only gets another mode, has no other.
+fn of_git_header(line: &str) -> Option<&str> {
+    let (_, name) = line.strip_prefix("diff --git ")?.rsplit_once(" b/")?;
+    Some(name)
+}
+
+/// Whether a name in a patch is written in a way that is not read here.
+fn is_obscure(patch: &str) -> bool {
+    const HEADS: [&str; 7] =
+        ["--- ", "+++ ", "diff --git ", "rename from ", "rename to ", "copy from ", "copy to "];
+    patch.split(['\n', '\r']).any(|line| {
+        HEADS
+            .iter()
+            .any(|head| line.strip_prefix(head).is_some_and(|name| name.trim_start().starts_with('"')))
+    })
+}
+
+/// The links that a patch makes or changes, and where each would lead; `None` where it does not say.
+fn patched_links(patch: &str) -> Vec<(&str, Option<&str>)> {
+    let mut links: Vec<(&str, Option<&str>)> = Vec::new();
+    let mut name = None;
+    let mut is_link = false;
+    for line in patch.lines() {
+        if let Some(own) = of_git_header(line) {
+            (name, is_link) = (Some(own), false);
+        } else if ["new file mode ", "new mode ", "index "].iter().any(|head| line.starts_with(head))
+            && line.trim_end().ends_with("120000")
+        {
+            is_link = true;
+            links.extend(name.map(|name| (name, None)));
+        } else if is_link
+            && let Some(leads) = line.strip_prefix('+').filter(|_| !line.starts_with("+++ "))
+            && let Some((_, of_last)) = links.last_mut()
+        {
+            *of_last = Some(leads);
+        }
+    }
+    links
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_links_of_a_patch_are_read() {
+        let link = "diff --git a/d b/d\nnew file mode 120000\nindex 0..1\n--- /dev/null\n+++ b/d\n@@ -0,0 +1 @@\n+/etc\n\\ No newline\n";
+        let file =
+            "diff --git a/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+120000\n";
+        assert_eq!(patched_links(&format!("{file}{link}{file}")), [("d", Some("/etc"))]);
+        assert_eq!(patched_links(file), []);
+        let packed = "diff --git a/d b/d\nnew file mode 120000\nGIT binary patch\nliteral 4\n";
+        assert_eq!(patched_links(packed), [("d", None)]);
+        let changed = "diff --git a/d b/d\nindex 1..2 120000\n--- a/d\n+++ b/d\n@@ -1 +1 @@\n-a\n+/etc\n";
+        assert_eq!(patched_links(changed), [("d", Some("/etc"))]);
+    }
+
+    #[test]
+    fn a_quoted_name_is_not_read() {
+        assert!(is_obscure("--- /dev/null\n+++ \"b/.claude\\057settings.json\"\n"));
+        assert!(!is_obscure("--- a/x\n+++ b/x\n+said \"so\"\n"));
+    }
+
+    #[test]
+    fn a_file_that_is_only_made_has_a_name() {
+        assert_eq!(of_git_header("diff --git a/toolgate.toml b/toolgate.toml"), Some("toolgate.toml"));
+        assert_eq!(of_git_header("diff a b"), None);
+    }
+}

@@ -1,0 +1,4 @@
+//! The analysis from outside, held to its budget.
+
+mod support;
+mod worst;
