@@ -5,6 +5,7 @@
 //! begins with a dash is an option, letters behind one dash are a bundle.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use toolgate_declaration::wildcard_fits;
 use toolgate_model::Run;
@@ -199,12 +200,16 @@ impl<'r> Words<'r> {
     fn of(run: &'r Run) -> Words<'r> {
         let mut words: Vec<_> = run.sub.iter().map(|sub| (Some(sub.as_str()), false)).collect();
         let (mut ended, mut maybe_value) = (read_by_spec(run), false);
+        let behind_options = behind_options(run);
         for operand in run.operands.iter().map(Option::as_deref) {
             match operand {
                 Some("--") => (ended, maybe_value) = (true, false),
                 Some(option) if !ended && is_option(option) => maybe_value = !option.contains('='),
                 other => {
-                    words.push((other, maybe_value || is_behind_option(run, other)));
+                    words.push((
+                        other,
+                        maybe_value || other.is_some_and(|word| behind_options.contains(word)),
+                    ));
                     maybe_value = false;
                 }
             }
@@ -234,11 +239,16 @@ impl<'r> Words<'r> {
     }
 }
 
-/// Whether an operand stands behind an option whose value it could be, as no spec says otherwise.
-fn is_behind_option(run: &Run, operand: Option<&str>) -> bool {
-    let mut pairs = run.words.iter().zip(run.words.iter().skip(1));
-    let bare = |word: &String| run.options.iter().any(|(known, given)| known == word && given.is_none());
-    run.sub.is_empty() && pairs.any(|(word, next)| Some(next.as_str()) == operand && bare(word))
+/// The words that stand behind an option whose value they could be, as no spec says otherwise. All at once: a command may have
+/// thousands of each.
+fn behind_options(run: &Run) -> BTreeSet<&str> {
+    if !run.sub.is_empty() || run.options.is_empty() {
+        return BTreeSet::new();
+    }
+    let options = run.options.iter().filter(|(_, given)| given.is_none());
+    let bare: BTreeSet<&str> = options.map(|(known, _)| known.as_str()).collect();
+    let pairs = run.words.iter().zip(run.words.iter().skip(1));
+    pairs.filter(|(word, _)| bare.contains(word.as_str())).map(|(_, next)| next.as_str()).collect()
 }
 
 /// Whether a spec has told options and operands apart. Where none has, the operands are all words.
@@ -269,13 +279,16 @@ fn is_given(run: &Run, option: &str) -> bool {
             let known_name = known.trim_end_matches('=');
             (known_name == name && fits(given.as_deref())) || is_written(known, given.as_deref(), name, &fits)
         });
+        let by_alias = run.aliases.iter().any(|(at, alias)| {
+            *alias == name && run.options.get(*at).is_some_and(|(_, given)| fits(given.as_deref()))
+        });
         // A spec that knows no options keeps the value as an operand, and one that is not known is shown.
         let plain = || {
             let mut pairs = run.words.iter().zip(run.words.iter().skip(1)).skip(1);
             run.options.iter().any(|(known, given)| known == name && given.is_none())
                 && pairs.any(|(word, next)| word == name && fits(Some(next)))
         };
-        return by_spec || (value.is_some() && plain());
+        return by_spec || by_alias || (value.is_some() && plain());
     }
     let words = run.words.iter().skip(1).map(String::as_str).take_while(|word| *word != "--");
     let mut words = words.peekable();
@@ -390,7 +403,7 @@ pub(crate) fn glob(pattern: &str, text: &str) -> bool {
 }
 
 /// Whether a word holds one of the texts, blanks counted once. A text holds at most a few words and `*`.
-fn says_one<S: AsRef<str>>(word: &str, texts: &[S]) -> bool {
+pub(crate) fn says_one<S: AsRef<str>>(word: &str, texts: &[S]) -> bool {
     let word = word.split_whitespace().collect::<Vec<_>>().join(" ");
     texts.iter().any(|text| glob(&format!("*{}*", text.as_ref()), &word))
 }

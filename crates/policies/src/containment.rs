@@ -102,7 +102,9 @@ impl ContainmentSettings {
     /// What these settings say about running a call in a sandbox. `grants`: a contained call is granted.
     pub(crate) fn sandboxing(&self, facts: &Facts<'_>, containable: Containable, grants: bool) -> Sandboxing {
         // What a program in the background could exchange does not matter to who looks at no file.
-        let matters = |unknown: &&Unknown<'_>| !(is_in_background(unknown) && only_talks(facts));
+        let matters = |unknown: &&Unknown<'_>| {
+            !(is_about_secrets(unknown) || (is_in_background(unknown) && only_talks(facts)))
+        };
         let is_unproved =
             || !facts.unknown.iter().filter(matters).all(is_own_command) || rests_on_files(facts);
         let is_own = || !facts.unknown.is_empty() && facts.unknown.iter().all(is_own_command);
@@ -157,6 +159,11 @@ fn is_doubt(unknown: &Unknown<'_>) -> bool {
 /// Whether it is doubted only because a contained program of an earlier call is still running.
 fn is_in_background(unknown: &Unknown<'_>) -> bool {
     matches!(unknown, Unknown::Shell { gap: Gap::Doubt(Doubt::Background), .. })
+}
+
+/// Whether it is doubted only because of what it may show, which no sandbox changes.
+fn is_about_secrets(unknown: &Unknown<'_>) -> bool {
+    matches!(unknown, Unknown::Shell { gap: Gap::Doubt(Doubt::Secrets), .. })
 }
 
 /// Whether it is a command of ours: `own-command` knows what each of them does, and none would find our state in a sandbox.

@@ -6,7 +6,8 @@
 //! Settings: `packs` = the packs that hold (`git`, `disk`, `system`, `database`, `container`, `cloud`, `kubernetes`,
 //! `publish`, `package` where left out; `core` and `email` hold only where they are named);
 //! `allow-force-with-lease` = whether `git push --force-with-lease` passes (default `true`); `block` = commands of
-//! your own that are denied, by their words (`"rm -rf"`, `"git push --force"`). `[[command]]` entries are whole rules
+//! your own that are denied, by their words (`"rm -rf"`, `"git push --force"`); words of SQL (`"DROP TABLE"`) are looked for
+//! in what the clients of databases are given. `[[command]]` entries are whole rules
 //! of your own, each with an `id` if you like. `[rules]` sets single rules by the id at the end of their messages:
 //! `git-checkout-paths = "ask"`, or `"allow"` for a rule that does not hold here. Where two rules find the same command, the
 //! stricter one speaks. Rules against destroying a disk, and fork bombs, are the floor: no setting takes them back.
@@ -23,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{Decision, Facts, Finding, FindingKind, Gap, Policy, Run, Unknown, Via, shorten};
 
-use crate::command::{Shape, canonical, glob};
+use crate::command::{Shape, canonical, glob, says_one};
 use crate::packs::{self, PackRule};
 use crate::response::Response;
 use crate::rules::{OwnRule, RuleSwitches};
@@ -354,12 +355,43 @@ fn is_blocked(run: &Run, words: &str) -> bool {
     rule.shape().fits(run) || as_written.shape().fits(run)
 }
 
+/// What a client of a database is given: its words, and the text of the call, as a statement may come through a pipe or a
+/// here-document. Nothing for any other program: there, words in quotes are no commands.
+fn statements<'f>(facts: &'f Facts<'_>, run: &'f Run) -> impl Iterator<Item = &'f str> {
+    let is_client = packs::rules_for(run).any(|rule| rule.pack == "database" && !rule.shape.text.is_empty());
+    let words = run.words.iter().skip(1).map(String::as_str);
+    words.chain(facts.command).filter(move |_| is_client)
+}
+
+/// Whether a statement begins with this word.
+fn is_sql(word: &str) -> bool {
+    const VERBS: [&str; 14] = [
+        "alter", "attach", "call", "copy", "create", "delete", "drop", "grant", "insert", "merge", "rename",
+        "revoke", "truncate", "update",
+    ];
+    VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb))
+}
+
+/// Whether a pattern about statements fits what a client of a database is given. The case of letters says nothing in SQL.
+fn is_in_statement(facts: &Facts<'_>, pattern: &str) -> bool {
+    if !pattern.split(|c: char| !c.is_ascii_alphabetic()).any(is_sql) {
+        return false;
+    }
+    let mut texts = facts.runs.iter().flat_map(|run| statements(facts, run)).peekable();
+    texts.peek().is_some()
+        && Regex::new(&format!("(?i){pattern}")).is_ok_and(|pattern| texts.any(|text| pattern.is_match(text)))
+}
+
 impl CommandRules<'_> {
     /// The commands that `block` names.
     fn judge_blocked(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         for run in &facts.runs {
             let mut blocked = self.settings.block.iter().enumerate();
-            if let Some((index, words)) = blocked.find(|(_, words)| is_blocked(run, words)) {
+            let said = |words: &str| {
+                is_sql(words.split(' ').next().unwrap_or_default())
+                    && statements(facts, run).any(|text| says_one(text, &[words]))
+            };
+            if let Some((index, words)) = blocked.find(|(_, words)| is_blocked(run, words) || said(words)) {
                 let finding = Finding::new("destructive", Decision::Deny, FindingKind::Rule)
                     .rule(format!("block-{}", index + 1))
                     .because(format!("Shell command blocked: {} is `{}`", shown(run), shorten(words, 80)))
@@ -377,6 +409,7 @@ impl CommandRules<'_> {
                     let runs = facts.runs.iter().map(|run| run.words.join(" "));
                     facts.command.is_some_and(|text| pattern.is_match(text))
                         || runs.into_iter().any(|text| pattern.is_match(&text))
+                        || is_in_statement(facts, &rule.pattern)
                 }
                 // It was checked when it was written; one that cannot be read now forbids.
                 Err(_) => !facts.runs.is_empty(),

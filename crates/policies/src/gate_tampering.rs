@@ -5,18 +5,20 @@
 //!
 //! Settings: none. This is the floor; no file opens it.
 //!
-//! Sees through: links, `..`, other letter case, characters that show as nothing, and another name (hard
-//! link) of one of our own files.
+//! Sees through: links, `..`, other letter case, characters that show as nothing, another name (hard
+//! link) of one of our own files, and names that come with a patch, a plain archive or a copied tree.
 //! Does not see: what a started program writes. That is the sandbox's job.
 
-use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, shorten};
+use std::path::Path;
 
-use crate::pattern::Probe;
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, Reach, Run, shorten};
+
+use crate::pattern::{Patterns, Probe};
 
 pub(crate) struct GateTampering;
 
 /// What no agent writes: the hosts' own settings, where our hooks are registered and can be switched off.
-const DENIED: &[&str] = &[
+static DENIED: Patterns = Patterns::new(&[
     "{project}/toolgate.toml",
     "{main}/toolgate.toml",
     "/etc/toolgate",
@@ -65,10 +67,10 @@ const DENIED: &[&str] = &[
     "**/.squad/security-audit.log",
     "**/.ai-team/lockout.json",
     "**/.ai-team/security-audit.log",
-];
+]);
 
 /// What hosts load and run by themselves, and people do have agents write now and then.
-const ASKED: &[&str] = &[
+static ASKED: Patterns = Patterns::new(&[
     "**/.claude/skills",
     "**/.claude/commands",
     "**/.claude/agents",
@@ -113,19 +115,19 @@ const ASKED: &[&str] = &[
     "**/.lsp.json",
     "**/.mcp.json",
     "**/.vscode/mcp.json",
-];
+]);
 
 /// The names, below a project or a home, of what no agent writes.
 pub fn denied_names() -> impl Iterator<Item = &'static str> {
-    names(DENIED)
+    names(&DENIED)
 }
 
 /// The names, below a project or a home, of what is asked about.
 pub fn asked_names() -> impl Iterator<Item = &'static str> {
-    names(ASKED)
+    names(&ASKED)
 }
 
-fn names(patterns: &'static [&'static str]) -> impl Iterator<Item = &'static str> {
+fn names(patterns: &'static Patterns) -> impl Iterator<Item = &'static str> {
     let starts = ["**/", "~/", "{project}/"];
     patterns.iter().filter_map(move |pattern| starts.iter().find_map(|start| pattern.strip_prefix(start)))
 }
@@ -135,20 +137,25 @@ impl Policy for GateTampering {
         for used in facts.uses.iter().filter(|used| used.writes()) {
             let Ok(place) = &used.place else { continue };
             let probes: Vec<Probe<'_>> = place.paths().map(|path| Probe::new(path, facts.places)).collect();
-            let covered = |patterns: &[&str]| {
-                patterns.iter().any(|pattern| probes.iter().any(|probe| probe.forbidden_by(pattern)))
-            };
+            let covered = |patterns| probes.iter().any(|probe| probe.forbidden_by_any(patterns));
             let own = facts.places.own.iter().any(|own| probes.iter().any(|probe| probe.is_in(own)));
             let named = shorten(&place.lexical.to_string_lossy(), 120);
+            let is_link = || facts.runs.iter().any(|run| run.origin == used.origin && makes_links(run));
             let (decision, reason) = if own || used.alias_of_own {
                 (Decision::Deny, format!("`{named}` belongs to toolgate itself"))
-            } else if covered(DENIED) {
+            } else if covered(&DENIED) {
                 (
                     Decision::Deny,
                     format!("`{named}` decides what agents may do, or whether they are asked at all"),
                 )
-            } else if covered(ASKED) {
+            } else if covered(&ASKED) {
                 (Decision::Ask, format!("`{named}` is code or configuration that agents load by themselves"))
+            } else if place.paths().zip(&probes).any(|(path, probe)| holds_settings(path, probe)) && is_link()
+            {
+                (
+                    Decision::Ask,
+                    format!("`{named}` would be a link, and what it leads to decides what agents may do"),
+                )
             } else {
                 continue;
             };
@@ -156,10 +163,28 @@ impl Policy for GateTampering {
                 Finding::new("gate-tampering", decision, FindingKind::Tampering)
                     .at(&used.param, place.lexical.to_string_lossy().into_owned())
                     .because(reason)
-                    .instead("a person has to change it, outside of the agent"),
+                    .instead("a person has to change it, outside of the agent")
+                    // Such files are pinned inside of a sandbox.
+                    .held(used.reach == Reach::Met),
             );
         }
     }
+}
+
+/// Whether a path is that of a directory in which a host looks for its settings.
+fn holds_settings(path: &Path, probe: &Probe<'_>) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let above =
+        DENIED.iter().chain(ASKED.iter()).filter_map(|pattern| pattern.strip_prefix("**/")?.rsplit_once('/'));
+    let mut above = above.map(|(above, _)| above);
+    above.any(|above| {
+        above.rsplit('/').next() == Some(name.as_str()) && probe.forbidden_by(&format!("**/{above}"))
+    })
+}
+
+/// `ln -s`, `cp -s`
+fn makes_links(run: &Run) -> bool {
+    matches!(run.program.as_str(), "ln" | "gln" | "cp" | "gcp") && run.has("-s")
 }
 
 #[cfg(test)]
@@ -173,7 +198,7 @@ mod tests {
         for directory in TEAM_DIRECTORIES {
             for file in ["lockout.json", "security-audit.log"] {
                 let pattern = format!("**/{directory}/{file}");
-                assert!(DENIED.contains(&pattern.as_str()), "{pattern}");
+                assert!(DENIED.iter().any(|known| known == pattern), "{pattern}");
             }
         }
     }

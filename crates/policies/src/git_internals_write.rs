@@ -5,8 +5,10 @@
 //!
 //! Settings: `enabled`.
 //!
+//! A lock that a dead process left in the session's own part of the repository may be deleted (`rm .git/index.lock`).
+//!
 //! Sees through: links, `..`, `.GIT` and characters that show as nothing.
-//! Does not see: `core.hooksPath` that points to a directory of the work tree.
+//! Does not see: `core.hooksPath` that points to a directory of the work tree. What lies there is walked when git would run it.
 
 use std::path::Path;
 
@@ -44,7 +46,7 @@ impl Policy for GitInternalsWrite {
             probe.forbidden_by("**/.git")
                 && !HARMLESS.iter().any(|harmless| probe.covered_by(harmless).is_some())
         };
-        for used in facts.uses.iter().filter(|used| used.writes()) {
+        for used in facts.uses.iter().filter(|used| used.writes() && !used.own_lock) {
             let Ok(place) = &used.place else { continue };
             if place.paths().any(internal) {
                 findings.push(
@@ -56,7 +58,7 @@ impl Policy for GitInternalsWrite {
                         ))
                         .instead("change it through git, or have a person do it")
                         // A repository that the command itself makes is its own.
-                        .held(used.fails_by_itself()),
+                        .held(used.is_held()),
                 );
             }
         }

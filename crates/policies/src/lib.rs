@@ -31,6 +31,7 @@
 //!     changes: Vec::new(),
 //!     expanded: Vec::new(),
 //!     config: None,
+//!     redacts: false,
 //! };
 //!
 //! // Every policy is asked.
@@ -130,6 +131,7 @@ pub use reviewer_lockout::locked_out;
 #[cfg(feature = "files")]
 pub use rules::rules;
 pub use rules::{RulePage, RuleSwitches};
+pub use secret_file::shows_secrets_in_passing;
 pub use settings::{Boundary, ContentSearch, Notices, Relative, Settings};
 pub use team::{FileRule, Limit, LimitKind, Role, Roles, RosterEntry, TeamSettings};
 
@@ -160,6 +162,7 @@ pub(crate) mod tests {
             changes: Vec::new(),
             expanded: Vec::new(),
             config: None,
+            redacts: false,
         }
     }
 
@@ -176,6 +179,8 @@ pub(crate) mod tests {
             nowhere: false,
             private: Vec::new(),
             holds_secret: false,
+            own_lock: false,
+            guess: false,
             change: None,
             origin: None,
         }

@@ -12,7 +12,8 @@
 //! (`true`: what is then used there is judged by its own name).
 //!
 //! Sees through: `..`, symbolic links in any part of the path, a missing directory that would be made on the
-//! way, a repository that is named like the beginning of another (`/repo2`), globs, searches from above.
+//! way, a repository that is named like the beginning of another (`/repo2`), globs, searches from above, links that a shell command
+//! meets below a directory that it goes through.
 //! Does not see: hard links, and what changes between the look and the use. That is the sandbox's job.
 
 use std::path::Path;
@@ -93,7 +94,7 @@ impl Policy for OutsideScope<'_> {
                 Access::Link => self.needs.links,
                 Access::Append | Access::Write | Access::Delete => Rights::Write,
             };
-            if needed == Rights::None {
+            if needed == Rights::None || used.own_lock {
                 continue;
             }
             if used.access == Access::Enter && self.needs.above && is_above_root(place, facts.places) {
@@ -146,7 +147,8 @@ impl<'s> OutsideScope<'s> {
 
     fn finding(&self, used: &Use<'_>, place: &Resolved, path: &Path, facts: &Facts<'_>) -> Finding {
         let entry = self.entry(path, facts.places).map(|entry| entry.id.clone());
-        finding(used, place, path, facts).rule(entry.unwrap_or_default()).held(used.fails_by_itself())
+        let held = used.is_held() || used.is_guessed();
+        finding(used, place, path, facts).rule(entry.unwrap_or_default()).held(held)
     }
 
     /// A search from above reaches closed places too. One inside the worktree does not count: what is

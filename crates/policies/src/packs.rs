@@ -31,8 +31,9 @@ include!(concat!(env!("OUT_DIR"), "/packs.rs"));
 pub(crate) fn rules_for(run: &Run) -> impl Iterator<Item = &'static PackRule> {
     let of_program = |name: &str| {
         let start = BY_COMMAND.partition_point(|(program, ..)| *program < name);
-        let end = BY_COMMAND.partition_point(|(program, ..)| *program <= name);
-        BY_COMMAND.get(start..end).unwrap_or_default()
+        let rest = BY_COMMAND.get(start..).unwrap_or_default();
+        let count = rest.iter().take_while(|(program, ..)| *program == name).count();
+        rest.get(..count).unwrap_or_default()
     };
     let named = |first: &str| {
         first.is_empty()

@@ -6,6 +6,7 @@
 //! A pattern covers the place that it names and everything below.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::path::Path;
 
 use toolgate_declaration::wildcard_fits;
@@ -17,13 +18,15 @@ pub(crate) struct Probe<'p> {
     path: &'p [u8],
     /// The path in small letters, byte for byte as long.
     lower: Cow<'p, [u8]>,
-    /// Holds names that some file systems take for other ones by more than the case of letters.
+    /// Holds names that some file systems may take for other ones by more than the case of letters.
     odd: bool,
+    /// What such a file system makes of them, where that is not `lower`. Made when it is first asked for.
+    folded: OnceCell<Option<Folded>>,
     /// Where the part below the home begins, and how many components stand before it. Found once: half of all
     /// patterns begin there.
     home: Option<(usize, usize)>,
     /// Where each name begins.
-    starts: Vec<usize>,
+    starts: Cow<'p, [usize]>,
     places: &'p Places,
 }
 
@@ -39,7 +42,7 @@ impl<'p> Probe<'p> {
         let ends_oddly = |name: &[u8]| name.ends_with(b".") || name.ends_with(b" ");
         let odd = !path.is_ascii() || path.split(|byte| *byte == b'/').any(ends_oddly);
         let home = places.home.as_ref().and_then(|home| start_below(home, path));
-        Probe { path, lower, odd, home, starts: starts(path), places }
+        Probe { path, lower, odd, folded: OnceCell::new(), home, starts: Cow::Owned(starts(path)), places }
     }
 
     /// How many components of the path the pattern names, if it covers the path. The deeper, the more specific.
@@ -51,7 +54,34 @@ impl<'p> Probe<'p> {
     /// by characters that show as nothing, count as the same. On a file system that folds them they are.
     /// The names of the pattern are written in small letters.
     pub(crate) fn forbidden_by(&self, pattern: &str) -> bool {
-        self.covers(pattern, &self.lower).is_some() || (self.odd && self.folded_by(pattern))
+        self.covers(pattern, &self.lower).is_some()
+            || self.folded().is_some_and(|folded| self.folded_by(pattern, folded))
+    }
+
+    /// Whether one of these patterns forbids the path.
+    pub(crate) fn forbidden_by_any(&self, patterns: &Patterns) -> bool {
+        self.may_be_among(patterns) && patterns.list.iter().any(|pattern| self.forbidden_by(pattern))
+    }
+
+    /// False where none of the patterns can cover the path, for lack of a name.
+    fn may_be_among(&self, patterns: &Patterns) -> bool {
+        let holds =
+            |path: &[u8], starts: &[usize]| starts.iter().any(|start| patterns.has(key(path, *start)));
+        patterns.anything
+            || holds(&self.lower, &self.starts)
+            || self.folded().is_some_and(|folded| holds(&folded.path, &folded.starts))
+    }
+
+    /// The path as a file system that folds names takes it, where that is another one than `lower`.
+    fn folded(&self) -> Option<&Folded> {
+        if !self.odd {
+            return None;
+        }
+        let folded = self.folded.get_or_init(|| {
+            let path = fold(self.path);
+            (path != *self.lower).then(|| Folded { starts: starts(&path), path })
+        });
+        folded.as_ref()
     }
 
     /// `names` is the path as the pattern's names are compared with it, byte for byte as long.
@@ -101,6 +131,13 @@ impl<'p> Probe<'p> {
     pub(crate) fn is_above(&self, pattern: &str) -> bool {
         let above = |base: &[u8], wanted: &str| {
             let Some(rest) = below(base, self.path) else { return false };
+            // As above: most are settled by the first letter.
+            if let (Some(first), Some(wanted)) = (rest.first(), wanted.as_bytes().first())
+                && *wanted != b'*'
+                && wanted != first
+            {
+                return false;
+            }
             let mut names = wanted.split('/').filter(|name| !name.is_empty());
             let mut parts = rest.split(|byte| *byte == b'/').filter(|part| !part.is_empty());
             parts.all(|part| names.next().is_some_and(|name| wildcard(name.as_bytes(), part)))
@@ -114,26 +151,131 @@ impl<'p> Probe<'p> {
         bases.into_iter().any(|base| above(base.as_os_str().as_encoded_bytes(), wanted))
     }
 
-    fn folded_by(&self, pattern: &str) -> bool {
+    fn folded_by(&self, pattern: &str, folded: &Folded) -> bool {
         // Before a place of the session the path is taken as it is; what is below it is folded.
         let (bases, wanted) = bases_of(pattern, self.places);
         if bases.is_empty() {
-            let folded = fold(self.path);
             let path = Probe {
-                path: &folded,
-                lower: Cow::Borrowed(&folded),
+                path: &folded.path,
+                lower: Cow::Borrowed(&folded.path),
                 odd: false,
+                folded: OnceCell::new(),
                 home: None,
-                starts: starts(&folded),
+                starts: Cow::Borrowed(&folded.starts),
                 places: self.places,
             };
-            return path.covers(pattern, &folded).is_some();
+            return path.covers(pattern, &folded.path).is_some();
         }
-        bases.iter().filter_map(|base| start_below(base, self.path)).any(|(start, _)| {
-            let rest = self.path.get(start..).unwrap_or_default();
-            names_match(wanted.as_bytes(), &fold(rest)).is_some()
-        })
+        // Names are folded one by one, so that each is still in its turn.
+        let rest = |start: usize| {
+            let turn = self.starts.iter().position(|known| *known == start)?;
+            folded.path.get(*folded.starts.get(turn)?..)
+        };
+        bases
+            .iter()
+            .filter_map(|base| start_below(base, self.path))
+            .any(|(start, _)| names_match(wanted.as_bytes(), rest(start).unwrap_or_default()).is_some())
     }
+}
+
+/// A path in small letters, without characters that show as nothing, name by name.
+struct Folded {
+    path: Vec<u8>,
+    /// Where each name begins.
+    starts: Vec<usize>,
+}
+
+/// Patterns that forbid, and by what names they could cover a path at all: nearly every path is none of theirs, and that is seen
+/// without looking at a pattern.
+pub(crate) struct Patterns {
+    list: &'static [&'static str],
+    /// A bit for the key of one name of each pattern.
+    keys: [u64; KEYS / 64],
+    /// Some pattern has no name with a key.
+    anything: bool,
+}
+
+/// How many keys there are.
+const KEYS: usize = 2048;
+
+impl Patterns {
+    /// Of each pattern the last name that has a key counts: what it is about stands there, before it `.config`.
+    pub(crate) const fn new(list: &'static [&'static str]) -> Patterns {
+        let mut patterns = Patterns { list, keys: [0; KEYS / 64], anything: false };
+        let mut rest = list;
+        while let [pattern, others @ ..] = rest {
+            match last_key(pattern.as_bytes()) {
+                #[expect(clippy::indexing_slicing, reason = "a key is less than the number of keys")]
+                Some(key) => patterns.keys[key / 64] |= 1 << (key % 64),
+                None => patterns.anything = true,
+            }
+            rest = others;
+        }
+        patterns
+    }
+
+    /// Every one of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.list.iter().copied()
+    }
+
+    fn has(&self, key: usize) -> bool {
+        self.keys.get(key / 64).is_some_and(|keys| keys & (1 << (key % 64)) != 0)
+    }
+}
+
+/// The key of the last name of a pattern that begins with letters. None of a place of the session, whose names are not known.
+const fn last_key(pattern: &[u8]) -> Option<usize> {
+    let (mut found, mut at, mut is_start) = (None, 0, true);
+    let mut rest = pattern;
+    while let [byte, others @ ..] = rest {
+        let is_place = at == 0 && matches!(byte, b'~' | b'{');
+        if is_start && !is_place && *byte != b'/' && is_spelled_out(rest) {
+            found = Some(key(pattern, at));
+        }
+        is_start = *byte == b'/';
+        rest = others;
+        at += 1;
+    }
+    found
+}
+
+/// Whether the part of a name that its key is made of has no `*`.
+const fn is_spelled_out(mut name: &[u8]) -> bool {
+    let mut left = KEY_LETTERS;
+    while let [byte, rest @ ..] = name {
+        if left == 0 || *byte == b'/' {
+            return true;
+        }
+        if *byte == b'*' {
+            return false;
+        }
+        name = rest;
+        left -= 1;
+    }
+    true
+}
+
+/// So many letters of a name make its key.
+const KEY_LETTERS: u32 = 4;
+
+/// The key of the name that begins here.
+const fn key(path: &[u8], start: usize) -> usize {
+    let mut key: u32 = 0;
+    let (_, mut rest) = if start <= path.len() { path.split_at(start) } else { (path, [].as_slice()) };
+    let mut left = KEY_LETTERS;
+    while left > 0 {
+        key <<= 8;
+        if let [byte, others @ ..] = rest
+            && *byte != b'/'
+        {
+            key |= *byte as u32;
+            rest = others;
+        }
+        left -= 1;
+    }
+    // The golden ratio spreads them.
+    (key.wrapping_mul(0x9e37_79b9) >> (u32::BITS - KEYS.ilog2())) as usize
 }
 
 fn starts(path: &[u8]) -> Vec<usize> {
@@ -252,10 +394,23 @@ fn fold(path: &[u8]) -> Vec<u8> {
         '\u{212a}' => 'k',
         other => other,
     };
-    let shown =
-        text.chars().filter(|c| !hidden(c)).map(plain).flat_map(char::to_lowercase).collect::<String>();
-    let names: Vec<&str> = shown.split('/').map(|name| name.trim_end_matches([' ', '.'])).collect();
-    names.join("/").into_bytes()
+    let mut folded = String::with_capacity(path.len());
+    for (turn, name) in text.split('/').enumerate() {
+        if turn > 0 {
+            folded.push('/');
+        }
+        let start = folded.len();
+        for c in name.chars().filter(|c| !hidden(c)).map(plain) {
+            if c.is_ascii() {
+                folded.push(c.to_ascii_lowercase());
+            } else {
+                folded.extend(c.to_lowercase());
+            }
+        }
+        let shown = folded.get(start..).unwrap_or_default().trim_end_matches([' ', '.']).len();
+        folded.truncate(start + shown);
+    }
+    folded.into_bytes()
 }
 
 #[cfg(test)]
@@ -303,6 +458,85 @@ mod tests {
                     "{path:?}"
                 );
             }
+        }
+    }
+
+    /// The first look must never pass over a pattern that covers the path.
+    #[test]
+    fn what_one_pattern_forbids_the_list_of_them_does() {
+        const LIST: &[&str] = &[
+            "~/.ssh",
+            "~/.config/gcloud",
+            "/etc/ssh/ssh_host_*",
+            "/proc/*/mem",
+            "/x",
+            "**/.pi",
+            "**/.claude/settings*.json",
+            "{worktree}/toolgate.toml",
+            "{siblings}/ab",
+        ];
+        const ANYTHING: Patterns = Patterns::new(&["**/mcp*.json"]);
+        let list = Patterns::new(LIST);
+        assert!(!list.anything && ANYTHING.anything);
+        let covered = [
+            "/home/u/.ssh",
+            "/data/u/.SSH/id",
+            "/data/u/.s\u{200b}sh./id",
+            "/data/u/.config/gcloud/x",
+            "/data/u/.config/gCloud. /x",
+            "/etc/ssh/ssh_host_key",
+            "/proc/1/mem",
+            "/x",
+            "/X/y",
+            "/r/.pi",
+            "/r/.pi/x",
+            "/r/.claude/settings.json",
+            "/ж/.CLAUDE/Settings.local.json",
+            "/work/tree/toolgate.toml",
+            "/work/a/a\u{feff}B",
+            "/work/b/ab/c",
+        ];
+        for path in covered {
+            assert!(Probe::new(Path::new(path), &places()).forbidden_by_any(&list), "{path}");
+        }
+        assert!(Probe::new(Path::new("/r/mcp.json"), &places()).forbidden_by_any(&ANYTHING));
+        let others = [
+            "/",
+            "/home/u",
+            "/home/u/.config",
+            "/etc/ssh/sshd_config",
+            "/proc/mem",
+            "/r/.pixi",
+            "/r/settings.json",
+            "/r/документы/отчёт.md",
+            "/work/tree/toolgate.tom",
+            "/work/ab",
+        ];
+        for path in others {
+            let (path, places) = (Path::new(path), places());
+            let probe = Probe::new(path, &places);
+            assert!(!probe.forbidden_by_any(&list), "{}", path.display());
+            assert!(!LIST.iter().any(|pattern| probe.forbidden_by(pattern)), "{}", path.display());
+        }
+    }
+
+    /// What is folded name by name, once for all patterns, is what each name folds to.
+    #[test]
+    fn a_place_of_the_session_is_taken_as_it_is_and_folded_below() {
+        for (path, forbidden) in [
+            ("/work/tree/Ж/keys", false),
+            ("/work/tree/\u{212a}eys", true),
+            ("/work/tree/keys.", true),
+            ("/work/tree/\u{200b}/keys", false),
+            ("/work/tree\u{200b}/keys", false),
+            ("/work/tree", false),
+        ] {
+            let places = places();
+            assert_eq!(
+                Probe::new(Path::new(path), &places).forbidden_by("{worktree}/keys"),
+                forbidden,
+                "{path:?}"
+            );
         }
     }
 

@@ -101,13 +101,18 @@ pub(crate) fn is_device(used: &Use<'_>) -> bool {
 /// The part of the path below the team's directory, in small letters: some file systems take `Decisions.md` for
 /// `decisions.md`. Empty for the directory itself.
 pub(crate) fn team_path(path: &Path, places: &Places) -> Option<String> {
+    // Every path is held against every team's directory: bytes, as both are absolute and clean.
+    let path = named(path).as_os_str().as_encoded_bytes();
     let tops = places.team.iter().flat_map(|team| [&team.physical, &team.lexical]);
     let rest = tops.into_iter().find_map(|top| {
         // On a file system that folds letters, `.Squad` is the same directory.
-        let (parent, name) = (top.parent()?, top.file_name()?);
-        let mut rest = named(path).strip_prefix(parent).ok()?.components();
-        let first = rest.next()?.as_os_str();
-        first.eq_ignore_ascii_case(name).then_some(rest.as_path())
+        let top = top.as_os_str().as_encoded_bytes();
+        let (start, rest) = path.split_at_checked(top.len())?;
+        let ends = rest.is_empty() || rest.starts_with(b"/");
+        // The name alone: what is above it is compared as it is written.
+        let name = top.iter().rposition(|byte| *byte == b'/')? + 1;
+        let same = ends && start.get(..name) == top.get(..name) && start.eq_ignore_ascii_case(top);
+        same.then(|| rest.strip_prefix(b"/").unwrap_or_default())
     })?;
-    Some(rest.to_string_lossy().to_lowercase())
+    Some(String::from_utf8_lossy(rest).to_lowercase())
 }

@@ -26,6 +26,10 @@
 //! Making, changing and deleting a `.env` is not reading it, nor is looking at names: `ls -la .env`, `find -name .env`,
 //! `git add .env`, `cp .env.example .env` are fine.
 //!
+//! A search or a diff that only comes upon such a file (`git diff`, `git log -p`, `git grep TODO`, `grep -rn TODO .`) runs where the
+//! host lets us take secrets out of what is shown, and is denied where not, or where it asks for what such files hold
+//! (`git grep PASSWORD`, `grep -r . .`).
+//!
 //! Sees through: links, `..`, other letter case, Windows paths, a search that starts in the home or among processes above
 //! such a place; whatever reads the file or takes its content along (`source`, `cp`, `mv`, `ln`, `tar`, `base64`,
 //! redirections, `--env-file` of docker, code that opens it); a search that would come upon it (`grep -r`, `rg --hidden`,
@@ -37,6 +41,8 @@
 //! whose secrets only the administrator can read, or from above the home, which `outside-scope` closes in all profiles
 //! but those that open everything.
 
+mod passing;
+
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -46,7 +52,10 @@ use toolgate_model::{
     base_name, secret_name, shorten,
 };
 
-use crate::pattern::{self, Probe};
+use crate::pattern::{self, Patterns, Probe};
+
+use passing::is_in_passing;
+pub use passing::shows_secrets_in_passing;
 
 /// `[policy.secret-file]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +66,7 @@ pub(crate) struct SecretFile {
 }
 
 /// Places of keys and credentials. Names are in small letters.
-const PLACES: &[&str] = &[
+static PLACES: Patterns = Patterns::new(&[
     "~/.ssh",
     "~/.gnupg",
     // Clouds.
@@ -204,10 +213,10 @@ const PLACES: &[&str] = &[
     "/proc/kcore",
     "/proc/keys",
     "/root/.ssh",
-];
+]);
 
 /// Public halves and lists that hold no secret.
-const PUBLIC: &[&str] = &["~/.ssh/known_hosts", "~/.ssh/*.pub", "/etc/ssh/ssh_host_*.pub"];
+static PUBLIC: Patterns = Patterns::new(&["~/.ssh/known_hosts", "~/.ssh/*.pub", "/etc/ssh/ssh_host_*.pub"]);
 
 impl Policy for SecretFile {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
@@ -218,7 +227,9 @@ impl Policy for SecretFile {
                     let found = place
                         .paths()
                         .find_map(|path| Some((path, self.secret(used, path, directory, facts)?)));
-                    if let Some((path, secret)) = found {
+                    if let Some((path, secret)) =
+                        found.filter(|_| !(facts.redacts && is_in_passing(used, facts)))
+                    {
                         let named = place.lexical.to_string_lossy();
                         findings.push(finding(used, &named, &path.to_string_lossy(), secret, facts));
                     }
@@ -247,7 +258,7 @@ enum Secret {
 impl SecretFile {
     fn secret(&self, used: &Use<'_>, path: &Path, directory: bool, facts: &Facts<'_>) -> Option<Secret> {
         let probe = Probe::new(path, facts.places);
-        let covered = |patterns: &[&str]| patterns.iter().any(|pattern| probe.forbidden_by(pattern));
+        let covered = |patterns: &Patterns| probe.forbidden_by_any(patterns);
         // Opening is for reading; nobody has to write a credential store by way of an agent.
         let opened = || {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -259,7 +270,7 @@ impl SecretFile {
         let from_above = || PLACES.iter().any(|pattern| counts(pattern) && probe.is_above(pattern));
         let secret = if used.reach == Reach::Below && from_above() {
             Secret::Below
-        } else if covered(PLACES) && (used.writes() || !covered(PUBLIC)) {
+        } else if covered(&PLACES) && (used.writes() || !covered(&PUBLIC)) {
             Secret::Resolved
         } else if reads(used) && !directory && is_secret_name(used, &path.to_string_lossy()) {
             Secret::Name
@@ -294,7 +305,7 @@ impl SecretFile {
 
 /// The places of keys and credentials that a session knows by name, and what is public among them: each has rights of its own.
 pub(crate) fn secret_places(places: &Places) -> Vec<PathBuf> {
-    let named = PLACES.iter().chain(PUBLIC).flat_map(|place| pattern::literal_places(place, places));
+    let named = PLACES.iter().chain(PUBLIC.iter()).flat_map(|place| pattern::literal_places(place, places));
     named.map(|place| place.physical).collect()
 }
 
@@ -302,9 +313,9 @@ impl SecretFile {
     /// Whether a program may not read what is at a path, by where that lies.
     pub(crate) fn closes(&self, path: &Path, places: &Places) -> bool {
         let probe = Probe::new(path, places);
-        let covered = |patterns: &[&str]| patterns.iter().any(|pattern| probe.forbidden_by(pattern));
+        let covered = |patterns: &Patterns| probe.forbidden_by_any(patterns);
         let opened = || self.places().any(|open| probe.covered_by(open).is_some());
-        covered(PLACES) && !covered(PUBLIC) && !opened()
+        covered(&PLACES) && !covered(&PUBLIC) && !opened()
     }
 
     /// The places that the settings open, as far as they can be named.
@@ -327,8 +338,8 @@ fn is_bare(open: &str) -> bool {
 /// names a file that it reads exactly; all else that it is given it lists.
 fn reads(used: &Use<'_>) -> bool {
     match used.access {
-        Access::Read => used.reach == Reach::Exact,
-        Access::Search => used.reach == Reach::Exact || used.origin.is_some(),
+        Access::Read => used.reach != Reach::Below,
+        Access::Search => used.reach != Reach::Below || used.origin.is_some(),
         Access::Link => true,
         Access::Enter | Access::List | Access::Append | Access::Write | Access::Delete => false,
     }
@@ -362,6 +373,8 @@ fn finding(used: &Use<'_>, named: &str, path: &str, secret: Secret, facts: &Fact
         .at(&used.param, named.to_owned())
         .because(reason)
         .instead(instead(used, path, secret, facts))
+        // The places of keys are closed inside of a sandbox; what only goes by the name of a secret is not.
+        .held(used.reach == Reach::Met && matches!(secret, Secret::Resolved))
 }
 
 /// A form that passes.

@@ -11,7 +11,9 @@
 //! followed: `deny`). `shell` = one word for all of these. `doubt` (read and found harmless, by a reading that is no
 //! proof: inline Python, git in a nested repository: `allow`, and contained) counts apart. `tool` for tools that the host's page does not list
 //! (`ask`), `mcp` for tools of MCP servers (which the user has added himself, and which the host asks about by its own
-//! rules: `allow`, which is no grant).
+//! rules: `allow`, which is no grant), `mcp-changing` for those among them whose name does not say that they only look
+//! (`get_issue`, `list-files` and `searchCode` do; `delete_branch`, `execute_sql` and `deploy` do not: `allow`; of the two words the stricter
+//! one counts). `list` = a dynamic path whose names are listed (`allow`, or what `read` says where that is no question).
 //!
 //! Sees through: a parameter named `command` of any tool counts as a shell command.
 //! Does not see: what a compiled program does once it runs. That is the sandbox's job.
@@ -34,8 +36,11 @@ pub(crate) struct UnprovedEffect {
     syntax: Response,
     /// A program whose name is only known when it runs.
     name: Response,
-    /// A path that is only known when it runs, and is read, listed or searched.
+    /// A path that is only known when it runs, and is read or searched.
     read: Response,
+    /// A path that is only known when it runs, and whose names are listed; left out: nothing, or what `read` says where that
+    /// is no question.
+    list: Option<Response>,
     /// A path that is only known when it runs, and is written, deleted or linked to.
     write: Response,
     /// A directory that is only known when it runs.
@@ -58,6 +63,8 @@ pub(crate) struct UnprovedEffect {
     tool: Response,
     /// Tools of MCP servers without a parameter that looks like a path.
     mcp: Response,
+    /// Tools of MCP servers whose name does not say that they only look. The stricter of this and `mcp` counts.
+    mcp_changing: Response,
 }
 
 impl Default for UnprovedEffect {
@@ -69,6 +76,7 @@ impl Default for UnprovedEffect {
             syntax: Ask,
             name: Ask,
             read: Ask,
+            list: None,
             write: Ask,
             enter: Ask,
             program: Allow,
@@ -80,6 +88,7 @@ impl Default for UnprovedEffect {
             doubt: Allow,
             tool: Ask,
             mcp: Allow,
+            mcp_changing: Allow,
         }
     }
 }
@@ -92,7 +101,13 @@ impl UnprovedEffect {
             Gap::Syntax => self.syntax,
             Gap::Name => self.name,
             Gap::Path(Access::Enter) => self.enter,
-            Gap::Path(Access::List | Access::Read | Access::Search) => self.read,
+            Gap::Path(Access::List) => match (self.list, self.read) {
+                (Some(list), _) => list,
+                // Names are no contents.
+                (None, Response::Ask) => Response::Allow,
+                (None, read) => read,
+            },
+            Gap::Path(Access::Read | Access::Search) => self.read,
             Gap::Path(Access::Link | Access::Append | Access::Write | Access::Delete) => self.write,
             Gap::Program => self.program,
             Gap::Option => self.option,
@@ -167,6 +182,7 @@ impl Policy for UnprovedEffect {
             let response = match unknown {
                 Unknown::Shell { gap, .. } => self.response(*gap),
                 Unknown::Tool(_) => self.tool,
+                Unknown::McpTool(name) if changes(name) => self.mcp.max(self.mcp_changing),
                 Unknown::McpTool(_) => self.mcp,
             };
             // Most gaps are allowed ones, and need no words.
@@ -187,6 +203,72 @@ fn is_containable(unknown: &Unknown<'_>) -> bool {
         Unknown::Shell { gap, .. } => !matches!(gap, Gap::Missing | Gap::Bounds | Gap::Syntax),
         Unknown::Tool(_) | Unknown::McpTool(_) => false,
     }
+}
+
+/// Whether the name of a tool says that it changes something, or does not say that it only looks. What it begins with counts
+/// (`get_commit` looks, `commit_files` does not), and a word that is never a thing counts anywhere (`search_and_replace`).
+fn changes(tool: &str) -> bool {
+    const LOOKS: &[&str] = &[
+        "get", "list", "read", "search", "find", "fetch", "view", "show", "describe", "count", "check",
+        "lookup", "query", "status", "info", "inspect", "browse", "preview", "explain", "compare", "diff",
+        "ls", "validate", "whoami", "ping", "help", "echo",
+    ];
+    const ACTS: &[&str] = &[
+        "delete",
+        "remove",
+        "drop",
+        "destroy",
+        "purge",
+        "erase",
+        "truncate",
+        "execute",
+        "exec",
+        "write",
+        "update",
+        "create",
+        "insert",
+        "replace",
+        "rename",
+        "overwrite",
+        "modify",
+        "edit",
+        "append",
+        "upload",
+        "send",
+        "publish",
+        "install",
+        "uninstall",
+        "kill",
+        "reset",
+        "revoke",
+        "approve",
+        "merge",
+        "push",
+        "set",
+        "put",
+        "patch",
+        "add",
+    ];
+    // `mcp__server__tool`: the server's name says nothing about the tool.
+    let name = tool.rsplit("__").next().unwrap_or(tool);
+    let mut words = Vec::new();
+    let mut lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && lower) || words.is_empty() {
+            words.push(String::new());
+        }
+        lower = c.is_lowercase();
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    let is = |list: &[&str], word: &String| list.contains(&word.as_str());
+    words.retain(|word| !word.is_empty());
+    // Nouns as well: a request to merge, a set of rules.
+    let noun =
+        |word: &String| matches!(word.as_str(), "merge" | "push" | "set" | "patch" | "update" | "edit");
+    !words.first().is_some_and(|first| is(LOOKS, first))
+        || words.iter().skip(1).any(|word| is(ACTS, word) && !noun(word))
 }
 
 /// What is not known, where, and what passes.
@@ -224,6 +306,7 @@ mod tests {
             (Gap::Name, Ask),
             (Gap::Path(Access::Enter), Ask),
             (Gap::Path(Access::Read), Ask),
+            (Gap::Path(Access::List), Allow),
             (Gap::Path(Access::Delete), Ask),
             (Gap::Program, Allow),
             (Gap::Option, Allow),
@@ -239,6 +322,46 @@ mod tests {
         assert_eq!(strict.response(Gap::Doubt(Doubt::Code)), Allow, "a doubt counts apart");
         let careful = UnprovedEffect { doubt: Ask, ..strict };
         assert_eq!(careful.response(Gap::Doubt(Doubt::Terminal)), Ask);
+    }
+
+    #[test]
+    fn listing_follows_reading_where_that_is_no_question() {
+        use Response::{Allow, Ask, Deny};
+        let list = |read, list| {
+            UnprovedEffect { read, list, ..UnprovedEffect::default() }.response(Gap::Path(Access::List))
+        };
+        assert_eq!(list(Ask, None), Allow);
+        assert_eq!(list(Deny, None), Deny);
+        assert_eq!(list(Allow, Some(Ask)), Ask);
+    }
+
+    #[test]
+    fn a_tool_that_only_looks_says_so_by_its_name() {
+        for looks in [
+            "mcp__gh__get_commit",
+            "list_merge_requests",
+            "searchCode",
+            "mcp__db__query",
+            "get-pull-request",
+            "describeTable",
+        ] {
+            assert!(!changes(looks), "{looks}");
+        }
+        for tool in [
+            "mcp__gh__delete_branch",
+            "execute_sql",
+            "search_and_replace",
+            "mcp__x__deploy",
+            "readAndWrite",
+            "get_or_create",
+            "merge_pull_request",
+            "push_files",
+            "dropTable",
+            "mcp__get__run",
+            "",
+        ] {
+            assert!(changes(tool), "{tool}");
+        }
     }
 
     #[test]

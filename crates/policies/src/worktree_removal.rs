@@ -5,7 +5,8 @@
 //!
 //! Settings: `enabled`.
 //!
-//! Sees through: `.`, `..`, `$PWD`, links, absolute names, `mv` to elsewhere; globs that name everything (`*`, `./*`).
+//! Sees through: `.`, `..`, `$PWD`, links, absolute names, `mv` to elsewhere; globs that name everything (`*`, `./*`); a search or a
+//! list of everything that is given to `rm` (`find . -exec rm`, `ls -A | xargs rm`), which is asked about.
 //! Does not see: everything deleted one by one, and a search that deletes (`find . -delete`), which `destructive` asks
 //! about.
 

@@ -263,6 +263,7 @@ impl Asked<'_> {
             changes: Vec::new(),
             expanded: Vec::new(),
             config: None,
+            redacts: false,
         }
     }
 
@@ -466,6 +467,8 @@ fn asked_use(path: &Path, access: Access, tree: bool) -> Use<'static> {
         nowhere: false,
         private: Vec::new(),
         holds_secret: false,
+        own_lock: false,
+        guess: false,
         change: None,
         origin: Some(Origin { span: (0, 0), via: None }),
     }

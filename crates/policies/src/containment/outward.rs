@@ -45,6 +45,8 @@ pub(super) fn is_outward(facts: &Facts<'_>) -> bool {
 
 /// Of git: what talks to another machine and takes nothing from the worktree's files.
 const TALKS: &[&str] = &["push", "fetch", "ls-remote"];
+/// Of gh, as the second word (`gh pr view`): what asks another machine and shows the answer. What makes something reads templates of the worktree.
+const ASKS: &[&str] = &["checks", "list", "status", "view", "watch"];
 /// What shortens such an output.
 const FILTERS: &[&str] = &["cat", "head", "tail", "grep", "wc", "sort", "uniq"];
 
@@ -54,6 +56,12 @@ const FILTERS: &[&str] = &["cat", "head", "tail", "grep", "wc", "sort", "uniq"];
 /// these are all that such a command heeds.
 pub(super) fn only_talks(facts: &Facts<'_>) -> bool {
     let talks = |run: &Run| of_git(run).is_some_and(|sub| TALKS.contains(&sub)) && needs_person(run);
+    let asks = |run: &Run| {
+        let is_asked = matches!(run.sub.as_slice(), [_, verb, ..] if ASKS.contains(&verb.as_str()));
+        // A browser is a program of the person's, with settings of its own.
+        run.program == "gh" && is_asked && !run.has("--web") && !run.has("-w")
+    };
+    let talks = |run: &Run| talks(run) || asks(run);
     let is_filter = |run: &Run| FILTERS.contains(&run.program.as_str()) && run.operands.len() <= 1;
     let root = facts.places.root.as_ref().map(|root| &root.physical);
     let is_root = |used: &Use<'_>| used.place.as_ref().is_ok_and(|place| Some(&place.physical) == root);
@@ -131,6 +139,11 @@ mod tests {
                 .map(|name| (name, None))
                 .collect();
         }
+        if run.program == "gh" {
+            run.sub = words.iter().skip(1).take(2).cloned().collect();
+            let options = words.iter().filter(|word| word.starts_with('-')).cloned();
+            run.options = options.map(|name| (name, None)).collect();
+        }
         run
     }
 
@@ -143,7 +156,12 @@ mod tests {
             ("git push 2>&1 | tail -3", &["git push", "tail -3"], true),
             ("git pull", &["git pull"], false),
             ("git stash", &["git stash"], false),
-            ("gh pr view", &["gh pr view"], false),
+            ("gh pr view 7 | head -40", &["gh pr view 7", "head -40"], true),
+            ("gh run watch 7 && git push", &["gh run watch 7", "git push"], true),
+            ("gh pr view --web", &["gh pr view --web"], false),
+            ("gh pr create --fill", &["gh pr create --fill"], false),
+            ("gh api x", &["gh api x"], false),
+            ("./gh pr view", &["./gh pr view"], false),
             ("git push ../other", &["git push ../other"], false),
             ("git -c a.b=c push", &["git -c a.b=c push"], false),
             ("GIT_SSH=x git push", &["git push"], false),
