@@ -28,10 +28,12 @@ impl Digest {
 
     /// 64 hexadecimal digits.
     pub fn hex(&self) -> String {
-        let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
-        let digits = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]);
+        let digit = |value: u8| char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 });
         let mut hex = String::with_capacity(64);
-        hex.extend(digits);
+        for byte in self.0 {
+            hex.push(digit(byte >> 4));
+            hex.push(digit(byte & 0xf));
+        }
         hex
     }
 }

@@ -517,6 +517,7 @@ mod tests {
             changes: Vec::new(),
             expanded: Vec::new(),
             config: None,
+            redacts: false,
         };
         let layer = Ruleset {
             policies: vec![&Objects],

@@ -4,6 +4,10 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// `EMFILE` and `ENFILE`, of the process and of the machine.
+const NO_DESCRIPTORS: i32 = 24;
+const NO_FILES: i32 = 23;
+
 /// Why the ledger could not be written or read.
 #[derive(Debug)]
 pub enum LedgerError {
@@ -80,7 +84,12 @@ impl fmt::Display for LedgerError {
                 write!(f, "line {line} of `{}` is no record", path.display())
             }
             LedgerError::Failed { path, source } => {
-                write!(f, "cannot use `{}`: {}", path.display(), source.kind())
+                write!(f, "cannot use `{}`: ", path.display())?;
+                // The standard library has no kind for these.
+                match source.raw_os_error() {
+                    Some(NO_DESCRIPTORS | NO_FILES) => f.write_str("too many open files"),
+                    _ => write!(f, "{}", source.kind()),
+                }
             }
         }
     }

@@ -13,7 +13,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::draft::Draft;
 use crate::files::{self, ChainEnd, Snapshot};
@@ -31,6 +31,9 @@ pub struct Ledger {
 
 /// A file is full at this size.
 const FULL_AT: u64 = 64 * 1024 * 1024;
+
+/// So long a lock that others hold may be a writer's.
+const PATIENCE_WITH_READERS: Duration = Duration::from_millis(50);
 
 /// How often the file may be found renamed before we give up. Once is normal, after a rotation.
 pub(crate) const ATTEMPTS: usize = 32;
@@ -70,7 +73,7 @@ impl Ledger {
 
     /// The record as it will be written.
     pub(crate) fn fitted(&self, draft: Draft) -> Result<Record, LedgerError> {
-        draft.fitted().map_err(|error| self.failed(error.into()))
+        draft.fitted().map_err(|error| self.failed(io::Error::other(error)))
     }
 
     /// Writes a record that fits, and returns its number. `announce` is called before, with the line and its offset in
@@ -83,7 +86,7 @@ impl Ledger {
     ) -> Result<Option<u64>, LedgerError> {
         for _ in 0..ATTEMPTS {
             let file = self.open()?;
-            lock::wait(&self.path, deadline, || file.try_lock())?;
+            let _beside = self.lock(&file, deadline)?;
             // INVARIANT: from here on the file is locked, so nobody else changes or renames it.
             let Some(metadata) = lock::still_at(&self.path, &file)? else {
                 continue;
@@ -96,6 +99,28 @@ impl Ledger {
             return self.write(&file, length, end, record, announce);
         }
         Err(LedgerError::Busy { path: self.path.clone() })
+    }
+
+    /// Locks the file against other writers.
+    ///
+    /// Against whom: somebody who only reads may hold a lock on it too, and for as long as they like. Then no writer can have it
+    /// for itself, and writers agree by the lock of another file, which no reader has a reason to open. What is returned has
+    /// to be kept as long as the file is used.
+    fn lock(&self, file: &File, deadline: Instant) -> Result<Option<File>, LedgerError> {
+        // Writers hold it for some 20 µs.
+        let soon = deadline.min(Instant::now() + PATIENCE_WITH_READERS);
+        match lock::wait(&self.path, soon, || file.try_lock()) {
+            Err(LedgerError::Busy { .. }) => {}
+            locked => return locked.map(|()| None),
+        }
+        // INVARIANT: whoever shares the lock keeps out those who want it for themselves, and the other one keeps out those who
+        // share it.
+        lock::wait(&self.path, deadline, || file.try_lock_shared())?;
+        let path = self.state_dir.join("ledger.lock");
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let beside = opened.map_err(|error| LedgerError::about(&path, error))?;
+        lock::wait(&path, deadline, || beside.try_lock())?;
+        Ok(Some(beside))
     }
 
     /// The record whose whole line has this digest and is at this offset of one of the files; the growing one
@@ -162,7 +187,7 @@ impl Ledger {
             None => self.last_of_older()?,
         };
         let mut chain = Chain { seq, digest, lines: Vec::with_capacity(1024) };
-        let failed = |error: serde_json::Error| self.failed(error.into());
+        let failed = |error: serde_json::Error| self.failed(io::Error::other(error));
         if end.good < length {
             let torn = Torn { from: end.good, to: length, seq: seq.saturating_add(1) };
             let mut repair = self.put_aside(file, &torn, &record.time)?;

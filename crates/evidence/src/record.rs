@@ -234,7 +234,7 @@ impl Record {
 
     /// The line, with its newline.
     pub(crate) fn append_to(&self, lines: &mut Vec<u8>) -> serde_json::Result<()> {
-        serde_json::to_writer(&mut *lines, self)?;
+        lines.extend(serde_json::to_vec(self)?);
         lines.push(b'\n');
         Ok(())
     }

@@ -103,6 +103,10 @@ impl Host for ClaudeCode {
         "claude-code"
     }
 
+    fn own_directory(&self) -> Option<&'static str> {
+        Some(".claude")
+    }
+
     fn project_variable(&self) -> Option<&'static str> {
         Some("CLAUDE_PROJECT_DIR")
     }

@@ -70,6 +70,10 @@ impl Host for Codex {
         "codex"
     }
 
+    fn own_directory(&self) -> Option<&'static str> {
+        Some(".codex")
+    }
+
     fn changes_output(&self, _: &str) -> bool {
         true
     }

@@ -28,7 +28,7 @@ use crate::reply::{
 };
 use crate::tools::Tool::{Fetch, Internal, Patch, Question, Read, Search, Shell, Write};
 use crate::tools::Toolset;
-use crate::wire::{NO_TOOL, event_name, input_of, turn_if_by_user};
+use crate::wire::{NO_TOOL, asks_for_a_tool, event_name, input_of, turn_if_by_user};
 
 pub(crate) struct Copilot;
 
@@ -53,14 +53,17 @@ pub(crate) const TOOLS: Toolset = Toolset {
         ("grep", Search("paths", Some("glob"))),
         ("list_agents", Internal),
         ("list_bash", Internal),
+        ("list_powershell", Internal),
         ("read_agent", Internal),
         ("read_bash", Internal),
+        ("read_powershell", Internal),
         ("report_intent", Internal),
         ("rg", Search("paths", Some("glob"))),
         ("session_store_sql", Internal),
         ("skill", Internal),
         ("sql", Internal),
         ("stop_bash", Internal),
+        ("stop_powershell", Internal),
         ("task", Internal),
         ("update_todo", Internal),
         ("view", Read("path")),
@@ -73,6 +76,10 @@ pub(crate) const TOOLS: Toolset = Toolset {
 impl Host for Copilot {
     fn id(&self) -> &'static str {
         "copilot"
+    }
+
+    fn own_directory(&self) -> Option<&'static str> {
+        Some(".copilot")
     }
 
     fn project_variable(&self) -> Option<&'static str> {
@@ -123,6 +130,14 @@ impl Host for Copilot {
                 let tools = if phase == Phase::Permission { PERMISSIONS } else { TOOLS };
                 let action = tools.action(&tool, &input);
                 (tool, input, action)
+            }
+            Phase::Other
+                if asks_for_a_tool(
+                    members.first(&["toolArgs", "toolInput", "tool_input"])?.is_some(),
+                    members.first(&["toolResult", "tool_result", "tool_response"])?.is_some(),
+                ) =>
+            {
+                return Err(DecodeError::UnknownEvent);
             }
             Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other => {
                 NO_TOOL

@@ -15,7 +15,7 @@ use toolgate_model::{
 use crate::members::Members;
 use crate::tools::Tool::{Fetch, Internal, Read, Shell, Write};
 use crate::tools::{Tool, Toolset};
-use crate::wire::{NO_TOOL, input_of, turn_if_by_user};
+use crate::wire::{NO_TOOL, asks_for_a_tool, input_of, turn_if_by_user};
 use crate::{copilot, plain};
 
 pub(crate) struct CopilotSdk;
@@ -93,6 +93,14 @@ impl Host for CopilotSdk {
                 (tool, input, action)
             }
             Phase::Permission => permission_request(members)?,
+            Phase::Other
+                if asks_for_a_tool(
+                    members.take("toolArgs")?.is_some(),
+                    members.raw("toolResult").is_some(),
+                ) =>
+            {
+                return Err(DecodeError::UnknownEvent);
+            }
             Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Other => NO_TOOL,
         };
         Ok(Call {

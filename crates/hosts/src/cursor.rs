@@ -22,7 +22,7 @@ use crate::reply::{
 };
 use crate::tools::Tool::{Delete, Fetch, Internal, Read, Search, Shell, ShellIn, Write};
 use crate::tools::Toolset;
-use crate::wire::{NO_TOOL, event_name, input_of};
+use crate::wire::{NO_TOOL, asks_for_a_tool, event_name, input_of};
 
 pub(crate) struct Cursor;
 
@@ -44,6 +44,10 @@ pub(crate) const TOOLS: Toolset = Toolset {
 impl Host for Cursor {
     fn id(&self) -> &'static str {
         "cursor"
+    }
+
+    fn own_directory(&self) -> Option<&'static str> {
+        Some(".cursor")
     }
 
     fn project_variable(&self) -> Option<&'static str> {
@@ -125,6 +129,14 @@ impl Host for Cursor {
                 (Cow::Borrowed("Read"), input, action)
             }
             "subagentStart" => (Cow::Borrowed("Task"), Json::Null, Action::Internal),
+            _ if phase == Phase::Other
+                && asks_for_a_tool(
+                    members.first(&["tool_input", "command", "file_path"])?.is_some(),
+                    members.first(&["tool_output", "result_json", "output", "edits"])?.is_some(),
+                ) =>
+            {
+                return Err(DecodeError::UnknownEvent);
+            }
             _ => NO_TOOL,
         };
         Ok(Call {

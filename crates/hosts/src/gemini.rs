@@ -62,6 +62,10 @@ impl Host for Gemini {
         "gemini"
     }
 
+    fn own_directory(&self) -> Option<&'static str> {
+        Some(".gemini")
+    }
+
     fn project_variable(&self) -> Option<&'static str> {
         Some("GEMINI_PROJECT_DIR")
     }

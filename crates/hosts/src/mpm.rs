@@ -22,6 +22,10 @@ impl Host for Mpm {
         "mpm"
     }
 
+    fn own_directory(&self) -> Option<&'static str> {
+        Some(".claude")
+    }
+
     fn profile(&self) -> &'static str {
         "write-guard"
     }

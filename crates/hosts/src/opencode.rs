@@ -15,7 +15,7 @@ use crate::members::Members;
 use crate::plain;
 use crate::tools::Tool::{Fetch, Internal, Patch, Question, Read, Search, ShellIn, Write};
 use crate::tools::Toolset;
-use crate::wire::{NO_TOOL, input_of};
+use crate::wire::{NO_TOOL, asks_for_a_tool, input_of};
 
 pub(crate) struct OpenCode;
 
@@ -97,6 +97,14 @@ impl Host for OpenCode {
                 let input = input_of(arguments, false, "args")?;
                 let action = TOOLS.action(&tool, &input);
                 (tool, input, action)
+            }
+            Phase::Other
+                if asks_for_a_tool(
+                    members.text("tool")?.is_some(),
+                    payload.object("output")?.raw("output").is_some(),
+                ) =>
+            {
+                return Err(DecodeError::UnknownEvent);
             }
             Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other => {
                 NO_TOOL

@@ -14,7 +14,7 @@ use crate::members::Members;
 use crate::plain;
 use crate::tools::Tool::{Internal, Read, Search, Shell, Write};
 use crate::tools::{Toolset, is_mcp_name};
-use crate::wire::{NO_TOOL, event_name, input_of, turn_if_by_user};
+use crate::wire::{NO_TOOL, asks_for_a_tool, event_name, input_of, turn_if_by_user};
 
 pub(crate) struct Pi;
 
@@ -37,6 +37,10 @@ pub(crate) const TOOLS: Toolset = Toolset {
 impl Host for Pi {
     fn id(&self) -> &'static str {
         "pi"
+    }
+
+    fn own_directory(&self) -> Option<&'static str> {
+        Some(".pi")
     }
 
     fn is_served(&self) -> bool {
@@ -81,6 +85,15 @@ impl Host for Pi {
                     None => TOOLS.action(&tool, &input),
                 };
                 (tool, input, action)
+            }
+            Phase::Other
+                if members.text("toolName")?.is_some()
+                    && asks_for_a_tool(
+                        members.take("input")?.is_some(),
+                        members.raw("content").is_some(),
+                    ) =>
+            {
+                return Err(DecodeError::UnknownEvent);
             }
             Phase::Config | Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other => {
                 NO_TOOL

@@ -50,6 +50,10 @@ impl Host for Qwen {
         "qwen"
     }
 
+    fn own_directory(&self) -> Option<&'static str> {
+        Some(".qwen")
+    }
+
     fn project_variable(&self) -> Option<&'static str> {
         Some("QWEN_PROJECT_DIR")
     }

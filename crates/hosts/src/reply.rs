@@ -17,14 +17,17 @@ macro_rules! answer_object {
 }
 pub(crate) use answer_object;
 
-const LINE_BREAKS: [char; 2] = ['\n', '\r'];
+const LINE_BREAKS: [u8; 2] = *b"\n\r";
 
 /// One line of JSON, and what the client makes of it. Our own types hold no map with a key that is no string: the only
 /// way that writing them could fail. Should it fail all the same, exit 2 blocks.
 pub(crate) fn print(answer: Answer, body: &impl Serialize) -> Reply {
     match serde_json::to_string(body) {
-        // What came in many lines is taken over as it came; no text in JSON has a line break of its own.
-        Ok(json) if json.contains(LINE_BREAKS) => Reply::json(answer, json.replace(LINE_BREAKS, " ")),
+        // What came in many lines is taken over as it came; no text in JSON has a line break of its own. Bytes are looked at, as an
+        // output of megabytes may be among it.
+        Ok(json) if LINE_BREAKS.iter().any(|byte| json.as_bytes().contains(byte)) => {
+            Reply::json(answer, json.replace(LINE_BREAKS.map(char::from), " "))
+        }
         Ok(json) => Reply::json(answer, json),
         Err(_) => Reply::blocking("toolgate could not write its answer"),
     }

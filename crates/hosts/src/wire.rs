@@ -75,6 +75,13 @@ impl Dialect {
                 (tool, input, action)
             }
             Phase::Config => (Cow::Borrowed(""), Json::Null, Action::Configure(event.file_path)),
+            // A client that calls its events otherwise than we know must not run its tools unjudged.
+            Phase::Other
+                if !TELLING.contains(&&*name)
+                    && asks_for_a_tool(event.tool_input.is_some(), event.tool_response.is_some()) =>
+            {
+                return Err(DecodeError::UnknownEvent);
+            }
             Phase::Start | Phase::Prompt | Phase::End | Phase::Error | Phase::Other => NO_TOOL,
         };
         let response = event.tool_response.filter(|_| phase == Phase::After);
@@ -96,6 +103,24 @@ impl Dialect {
             ..Call::event(self.host, name, phase)
         })
     }
+}
+
+/// Events that are known to come when there is no tool to stop.
+const TELLING: [&str; 9] = [
+    "Stop",
+    "StopFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "Notification",
+    "PreCompact",
+    "PostCompact",
+    "PostToolBatch",
+    "UserPromptSubmit",
+];
+
+/// Whether an event whose name says nothing to us has what a tool is given, and not yet what it gave back.
+pub(crate) fn asks_for_a_tool(has_input: bool, has_output: bool) -> bool {
+    has_input && !has_output
 }
 
 /// What an event asks a tool to do, where it is about none.
@@ -215,9 +240,11 @@ fn has_doubled_member(text: &[u8]) -> bool {
             Ok(found)
         }
         fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<bool, A::Error> {
+            /// The names are kept while they are compared, and an event may be nothing but names.
+            const MAX_NAMES: usize = 4096;
             let (mut found, mut names) = (false, BTreeSet::new());
             while let Some(name) = object.next_key::<String>()? {
-                found |= !names.insert(name);
+                found |= names.contains(&name) || (names.len() < MAX_NAMES && !names.insert(name));
                 found |= object.next_value_seed(Search)?;
             }
             Ok(found)

@@ -159,7 +159,8 @@ impl Agents {
     fn save(self, path: &Path) -> Result<(), AgentsError> {
         let failed = |error| FileError::about(path, error);
         let registry = RegistryFile { agents: self.agents };
-        let mut text = serde_json::to_vec_pretty(&registry).map_err(|error| failed(error.into()))?;
+        let mut text =
+            serde_json::to_vec_pretty(&registry).map_err(|error| failed(std::io::Error::other(error)))?;
         text.push(b'\n');
         if text.len() > MAX_FILE {
             return Err(FileError::TooLarge { path: path.to_path_buf(), bytes: MAX_FILE }.into());

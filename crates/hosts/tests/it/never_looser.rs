@@ -317,6 +317,7 @@ fn verdict(objects: &Objects<'_>, granted: bool) -> Verdict {
         changes: Vec::new(),
         expanded: Vec::new(),
         config: None,
+        redacts: false,
     };
     let ruleset = Ruleset {
         policies: vec![objects],

@@ -61,6 +61,32 @@ fn every_event_keeps_its_session_tool_and_input() {
     }
 }
 
+/// A client that calls its events otherwise than we know must not run its tools unjudged.
+#[test]
+fn a_call_under_an_unknown_event_name_is_refused() {
+    let mut refused = BTreeSet::new();
+    for (directory, id, _) in CAPTURED {
+        let host = host(id).unwrap();
+        for Payload { place, event, bytes } in &payloads(directory) {
+            let call = host.decode(Some(event), bytes).unwrap();
+            let value: Value = serde_json::from_slice(bytes).unwrap();
+            if call.phase != Phase::Before || tool_of(&value).is_none() {
+                continue;
+            }
+            let text = std::str::from_utf8(bytes).unwrap();
+            let quoted = |name: &str| format!("\"{name}\"");
+            let renamed = text.replace(&quoted(event), &quoted("BeforeToolRuns"));
+            let named = renamed.replace(&quoted(&call.event), &quoted("BeforeToolRuns"));
+            match host.decode(Some("BeforeToolRuns"), named.as_bytes()) {
+                Err(DecodeError::UnknownEvent | DecodeError::WrongField(_)) => refused.insert(*id),
+                other => panic!("{place}: {:?}", other.map(|call| call.phase)),
+            };
+        }
+    }
+    let all: BTreeSet<_> = CAPTURED.iter().map(|(_, id, _)| *id).collect();
+    assert_eq!(refused, all);
+}
+
 #[test]
 fn a_doubled_member_is_passed_over_or_named_as_the_reason() {
     let mut refused = BTreeSet::new();
