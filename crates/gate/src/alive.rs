@@ -6,31 +6,42 @@
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use toolgate_sandbox::Alive;
 
 use crate::dirs::Dirs;
 use crate::machine::Machine;
-use crate::store::hex;
 
-/// The files that are locked while a contained program of this root is alive.
-pub(crate) fn locked_for(dirs: &Dirs, root: &Path) -> Vec<PathBuf> {
-    let below = root.ancestors().map(|above| file(dirs, above, "below"));
-    std::iter::once(file(dirs, root, "at")).chain(below).collect()
+/// What is locked while a contained program of this root is alive.
+pub(crate) fn locked_for(dirs: &Dirs, root: &Path) -> Alive {
+    let below = root.ancestors().map(|above| mark(above, BELOW));
+    Alive { file: file(dirs), marks: std::iter::once(mark(root, AT)).chain(below).collect() }
 }
 
 /// Whether one is alive: of this root, of one below it, or of one above it. Some microseconds, and one where nothing was ever contained.
 pub(crate) fn is_any_alive(machine: &dyn Machine, dirs: &Dirs, root: &Path) -> bool {
-    machine.world().look(&directory(dirs)).is_ok()
-        && (machine.is_locked(&file(dirs, root, "below"))
-            || root.ancestors().skip(1).any(|above| machine.is_locked(&file(dirs, above, "at"))))
+    machine.is_alive(&file(dirs), &asked_for(root))
 }
 
-fn directory(dirs: &Dirs) -> PathBuf {
-    dirs.state.join("alive")
+fn asked_for(root: &Path) -> Vec<u64> {
+    let above = root.ancestors().skip(1).map(|above| mark(above, AT));
+    std::iter::once(mark(root, BELOW)).chain(above).collect()
 }
 
-fn file(dirs: &Dirs, place: &Path, word: &str) -> PathBuf {
-    let name = hex(&Sha256::digest(place.as_os_str().as_encoded_bytes()));
-    directory(dirs).join(format!("{}-{word}", name.get(..16).unwrap_or_default()))
+fn file(dirs: &Dirs) -> PathBuf {
+    dirs.state.join("alive").join("commands")
+}
+
+/// A program runs in this very root.
+const AT: u8 = 0;
+/// A program runs in this root or in one below it.
+const BELOW: u8 = 1;
+
+/// A number for a place. Should two places ever have the same, more is contained than need be.
+fn mark(place: &Path, word: u8) -> u64 {
+    let digest = Sha256::new().chain_update([word]).chain_update(place.as_os_str().as_encoded_bytes());
+    let number = digest.finalize().into_iter().take(8).fold(0, |number, byte| number << 8 | u64::from(byte));
+    // The last byte of a file is 2⁶³ - 2.
+    number >> 2
 }
 
 #[cfg(test)]
@@ -40,13 +51,8 @@ mod tests {
     #[test]
     fn roots_above_and_below_are_asked_for_and_neighbours_are_not() {
         let dirs = Dirs::of_home(Path::new("/home/u"));
-        let asked = |root: &str| {
-            let root = Path::new(root);
-            let above = root.ancestors().skip(1).map(|above| file(&dirs, above, "at"));
-            std::iter::once(file(&dirs, root, "below")).chain(above).collect::<Vec<_>>()
-        };
         let running = locked_for(&dirs, Path::new("/src/main/trees/a"));
-        let meets = |root: &str| asked(root).iter().any(|file| running.contains(file));
+        let meets = |root: &str| asked_for(Path::new(root)).iter().any(|mark| running.marks.contains(mark));
         for root in ["/src/main/trees/a", "/src/main", "/src", "/", "/src/main/trees/a/b"] {
             assert!(meets(root), "{root}");
         }

@@ -1,11 +1,11 @@
 //! The terms of a containment as a plan for this machine: what the policies say about places, our own files, and the repository.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use toolgate_model::{
     Action, Agent, Call, Host, LookError, NodeKind, Phase, Places, Resolver, TEMPORARY, World,
 };
@@ -13,16 +13,17 @@ use toolgate_policies::{
     Containable, Containment, ContainmentLevel, ContainmentNetwork, DeniedInside, FoundOutside, Look,
     Narrowed, Rights, denied_in_output,
 };
-use toolgate_sandbox::{Grant, Level, Limits, Network, Plan, Repository};
+use toolgate_sandbox::{Alive, Grant, Level, Limits, Network, Plan, Repository};
 
 use crate::alive::locked_for;
 use crate::dirs::Dirs;
 use crate::gather::Surroundings;
 use crate::git;
-use crate::launch::{take_end, terms};
+use crate::launch::take_end;
 use crate::machine::Machine;
 use crate::observe::command_member;
-use crate::store::{hex, read_checked};
+use crate::settings::BUILD;
+use crate::store::{name_for, read_checked, write_checked};
 
 /// Programs that fail when they cannot write their cache, by the variable that names it. Others go on without one, and find in the user's
 /// what they have put there before.
@@ -55,8 +56,8 @@ pub struct ContainedTerms {
     programs: Vec<PathBuf>,
     /// The directory that all worktrees share, and this one's own in it.
     repository: Option<(PathBuf, PathBuf)>,
-    /// Files by which later calls know that something is still running.
-    alive: Vec<PathBuf>,
+    /// The file by which later calls know that something is still running, and the marks of this root in it.
+    alive: (PathBuf, Vec<u64>),
 }
 
 impl ContainedTerms {
@@ -94,6 +95,7 @@ impl ContainedTerms {
             }
             _ => None,
         };
+        let alive = locked_for(dirs, &root.physical);
         Ok(ContainedTerms {
             terms,
             root: root.physical.clone(),
@@ -101,7 +103,7 @@ impl ContainedTerms {
             own: vec![dirs.state.clone(), dirs.config.clone()],
             programs: programs.into_iter().flatten().collect(),
             repository,
-            alive: locked_for(dirs, &root.physical),
+            alive: (alive.file, alive.marks),
         })
     }
 
@@ -115,6 +117,10 @@ impl ContainedTerms {
         terms.ok_or_else(|| "the terms of its sandbox are gone; have the agent send it again".to_owned())
     }
 
+    fn keep(&self, file: &Path) -> io::Result<()> {
+        write_checked(file, postcard::to_allocvec(self).map_err(io::Error::other)?)
+    }
+
     /// The plan for a command that is started in `directory` with these variables.
     pub fn plan(
         self,
@@ -124,11 +130,11 @@ impl ContainedTerms {
         let ContainedTerms { terms, root, private, own, programs, repository, alive } = self;
         let mut plan = Plan::new(&root, private);
         plan.directory = directory;
-        let is_own = |path: &Path| own.iter().any(|own| path.starts_with(own));
-        let is_kept = |path: &PathBuf| terms.kept.contains(path);
+        let is_own = |path: &Path| own.iter().any(|own| is_below(path, own));
+        let is_kept = |path: &Path| terms.kept.iter().any(|kept| is_same(kept, path));
         // What is read of a plain clone is what the sandbox protects by itself: an agent commits there.
-        let is_clone =
-            |path: &Path| repository.as_ref().is_some_and(|(common, own)| common == own && path == common);
+        let clone = repository.as_ref().filter(|(common, own)| common == own).map(|(common, _)| common);
+        let is_clone = |path: &Path| clone.is_some_and(|clone| is_same(clone, path));
         let is_other = |path: &PathBuf| is_private(path) || is_own(path) || is_kept(path) || is_clone(path);
         let grants = terms.places.iter().filter(|(path, _)| !is_other(path));
         plan.grants = grants.map(|(path, rights)| Grant::new(path, rights_of(*rights))).collect();
@@ -151,7 +157,7 @@ impl ContainedTerms {
         plan.environment = environment
             .filter(|(name, _)| name.to_str().is_some_and(|name| terms.keeps_variable(name)))
             .collect();
-        plan.alive = alive;
+        plan.alive = Some(Alive { file: alive.0, marks: alive.1 });
         plan.repository = repository.map(|(common, own)| Repository { common, own });
         let require = level_of(terms.require);
         plan.pinned.clone_from(&terms.pinned);
@@ -163,6 +169,15 @@ impl ContainedTerms {
     }
 }
 
+/// Whether terms that were kept may be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Nobody but us can write them. Deriving them takes longer than starting a command.
+    Read,
+    /// Others can write what is kept, so nothing of it counts.
+    Ignore,
+}
+
 /// The plan for a command that is started in `directory` with these variables. An error says what keeps it from being
 /// contained at all.
 pub fn contained(
@@ -170,24 +185,57 @@ pub fn contained(
     dirs: &Dirs,
     surroundings: &Surroundings,
     agent: &Agent<'_>,
+    kept: Kept,
     directory: PathBuf,
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<Contained, String> {
     let narrowed = narrowed(machine, surroundings, agent)?;
-    Ok(terms(machine, dirs, surroundings, &narrowed)?.plan(directory, environment))
+    let file = terms_file(machine, dirs, surroundings, &narrowed).ok().filter(|_| kept == Kept::Read);
+    let read = file.as_ref().and_then(|file| ContainedTerms::read(machine.world(), file).ok());
+    let terms = match read {
+        Some(terms) => terms,
+        None => {
+            let terms = ContainedTerms::of(machine, dirs, surroundings, &narrowed)?;
+            if let Some(file) = file {
+                // Best effort: without it the next command derives them again.
+                let _ = terms.keep(&file);
+            }
+            terms
+        }
+    };
+    Ok(terms.plan(directory, environment))
 }
 
-/// The same, and nothing that was kept is read: for a place in which others can write what is kept.
-pub fn derived(
+/// The terms of a call's sandbox as a file of our state, written where there is none. The same throughout a session, for one agent: it is
+/// named after all that the terms are derived from.
+pub(crate) fn kept_terms(
     machine: &dyn Machine,
     dirs: &Dirs,
     surroundings: &Surroundings,
     agent: &Agent<'_>,
-    directory: PathBuf,
-    environment: impl Iterator<Item = (OsString, OsString)>,
-) -> Result<Contained, String> {
-    let narrowed = narrowed(machine, surroundings, agent)?;
-    Ok(ContainedTerms::of(machine, dirs, surroundings, &narrowed)?.plan(directory, environment))
+) -> io::Result<PathBuf> {
+    let narrowed = narrowed(machine, surroundings, agent).map_err(io::Error::other)?;
+    let file = terms_file(machine, dirs, surroundings, &narrowed)?;
+    if machine.world().stamp(&file).is_err() {
+        ContainedTerms::of(machine, dirs, surroundings, &narrowed).map_err(io::Error::other)?.keep(&file)?;
+    }
+    Ok(file)
+}
+
+/// Where terms are kept: a name for all that they are derived from.
+fn terms_file(
+    machine: &dyn Machine,
+    dirs: &Dirs,
+    surroundings: &Surroundings,
+    narrowed: &Narrowed,
+) -> io::Result<PathBuf> {
+    let places: Vec<&Places> = surroundings.layers().map(|(_, places)| places).collect();
+    let root = surroundings.session.places.root.as_ref();
+    let own = root.and_then(|root| git::git_dir_of(machine.world(), &root.physical));
+    let of_machine = (machine.program(), &dirs.state, &dirs.config, own);
+    let derived = (places, narrowed, of_machine, &surroundings.rules.digest, BUILD);
+    let name = name_for(&postcard::to_allocvec(&derived).map_err(io::Error::other)?, 32);
+    Ok(dirs.state.join("contained").join("terms").join(name))
 }
 
 /// What the rules about the calling agent leave to what it runs. An error says why a sandbox cannot hold them.
@@ -293,16 +341,30 @@ fn printed(output: &str) -> String {
 /// Places that a contained command has of its own: devices, processes, and directories for temporary files. Everybody's are closed,
 /// since other programs keep sockets there.
 fn is_private(path: &Path) -> bool {
-    let below = |top: &str| path != Path::new(top) && path.starts_with(top);
-    path.starts_with("/dev")
-        || below("/proc")
-        || TEMPORARY.iter().any(|directory| path == Path::new(directory))
+    is_below(path, Path::new("/dev"))
+        || (is_below(path, Path::new("/proc")) && !is_same(path, Path::new("/proc")))
+        || TEMPORARY.iter().any(|directory| is_same(path, Path::new(directory)))
+}
+
+/// Whether two paths without `.` and `..` are the same. As text, which is much quicker to compare. Settings may name a directory with a
+/// slash at its end.
+fn is_same(path: &Path, other: &Path) -> bool {
+    fn plain(path: &Path) -> &[u8] {
+        let bytes = path.as_os_str().as_encoded_bytes();
+        bytes.strip_suffix(b"/").unwrap_or(bytes)
+    }
+    plain(path) == plain(other)
+}
+
+/// Whether such a path is another one or lies below it.
+fn is_below(path: &Path, top: &Path) -> bool {
+    let rest = path.as_os_str().as_encoded_bytes().strip_prefix(top.as_os_str().as_encoded_bytes());
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
 }
 
 /// Where the temporary files and the private layers of a worktree lie.
 fn private(dirs: &Dirs, root: &Path) -> PathBuf {
-    let name = hex(&Sha256::digest(root.as_os_str().as_encoded_bytes()));
-    dirs.state.join("contained").join(name.get(..16).unwrap_or_default())
+    dirs.state.join("contained").join(name_for(root.as_os_str().as_encoded_bytes(), 16))
 }
 
 fn rights_of(rights: Rights) -> toolgate_sandbox::Rights {

@@ -79,12 +79,12 @@ pub fn user_name(machine: &dyn Machine) -> String {
 
 fn of_person(machine: &dyn Machine, of: impl Fn(Person<'_>) -> &str) -> Option<String> {
     let list = machine.world().read(Path::new("/etc/passwd"), MAX_PASSWD).ok()?;
-    let list = String::from_utf8_lossy(&list);
+    let (list, own) = (String::from_utf8_lossy(&list), machine.user_id());
     list.lines().find_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?;
         let id = fields.nth(1)?;
         let home = fields.nth(2)?;
-        (id.parse() == Ok(machine.user_id())).then(|| of(Person { name, home }).to_owned())
+        (id.parse() == Ok(own)).then(|| of(Person { name, home }).to_owned())
     })
 }

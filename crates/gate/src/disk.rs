@@ -6,16 +6,17 @@
 #![expect(clippy::disallowed_methods, reason = "this is what stands behind `World`")]
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, ResolveFlags, accessat, openat2};
 use rustix::io::Errno;
-use toolgate_model::{FileStamp, LookError, Node, NodeId, NodeKind, World};
+use toolgate_model::{Entry, EntryKind, FileStamp, LookError, Node, NodeId, NodeKind, World};
 
 /// The machine's own file system, as seen while one call is judged.
 ///
@@ -27,10 +28,18 @@ pub struct Disk {
     /// Directories that were reached without a link on the way.
     straight: RefCell<BTreeMap<OsString, Node>>,
     /// By their bytes: comparing paths part by part would cost more than a look.
-    absent: RefCell<HashSet<OsString>>,
+    absent: RefCell<BTreeSet<OsString>>,
+    /// When the time for an answer is over.
+    deadline: Option<Instant>,
 }
 
 impl Disk {
+    /// The same disk, for somebody who has to answer by then.
+    #[must_use]
+    pub fn until(self, deadline: Instant) -> Disk {
+        Disk { deadline: Some(deadline), ..self }
+    }
+
     /// Whether this path, or the one above it, was not there.
     fn is_absent(&self, path: &Path) -> bool {
         let absent = self.absent.borrow();
@@ -126,6 +135,29 @@ impl World for Disk {
 
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
+    }
+
+    /// The directory itself says what kind its entries are of, so that none of them has to be looked at.
+    fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            if all.len() == most {
+                return Ok(None);
+            }
+            let kind = match entry.file_type()? {
+                kind if kind.is_symlink() => EntryKind::Link,
+                kind if kind.is_dir() => EntryKind::Directory,
+                kind if kind.is_file() => EntryKind::File,
+                _ => EntryKind::Special,
+            };
+            all.push(Entry { path: entry.path(), kind });
+        }
+        Ok(Some(all))
+    }
+
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() > deadline)
     }
 }
 

@@ -6,172 +6,12 @@
 
 use std::path::Path;
 
-use toolgate_effects::{Analysis, differs};
+use toolgate_effects::{Analysis, Heeds, differs, heeds, is_heeded_elsewhere, is_heeded_everywhere};
 use toolgate_model::{Call, Doubt, Effect, Gap, Json, Origin, Resolver, Run, Unknown, base_name, shorten};
 use toolgate_policies::Containable;
 
 use crate::gather::Surroundings;
 use crate::machine::Machine;
-
-/// Variables that every program heeds, or every shell.
-const EVERYWHERE: &[&str] = &[
-    "LD_PRELOAD",
-    "LD_AUDIT",
-    "LD_LIBRARY_PATH",
-    "GCONV_PATH",
-    "LOCPATH",
-    "BASH_ENV",
-    "ENV",
-    "ZDOTDIR",
-    "XDG_CONFIG_HOME",
-];
-
-/// Variables that lead git and its kin to programs, settings and repositories.
-const OF_GIT: &[&str] = &[
-    "GIT_DIR",
-    "GIT_COMMON_DIR",
-    "GIT_WORK_TREE",
-    "GIT_EXEC_PATH",
-    "GIT_TEMPLATE_DIR",
-    "GIT_CONFIG",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_PROXY_COMMAND",
-    "GIT_ASKPASS",
-    "SSH_ASKPASS",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_PAGER",
-    "PAGER",
-    "MANPAGER",
-    "EDITOR",
-    "VISUAL",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "LESSKEY",
-    "LESSKEYIN",
-];
-
-/// Variables that lead interpreters and compilers to code.
-const OF_LANGUAGES: &[&str] = &[
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "PYTHONSTARTUP",
-    "PYTHONUSERBASE",
-    "PYTHONPLATLIBDIR",
-    "NODE_PATH",
-    "NODE_OPTIONS",
-    "PERL5LIB",
-    "PERLLIB",
-    "PERL5OPT",
-    "RUBYLIB",
-    "RUBYOPT",
-    "GEM_HOME",
-    "GEM_PATH",
-    "BUNDLE_GEMFILE",
-    "LUA_PATH",
-    "LUA_CPATH",
-    "LUA_INIT",
-    "PHP_INI_SCAN_DIR",
-    "PHPRC",
-    "AWKPATH",
-    "AWKLIBPATH",
-    "OPENSSL_CONF",
-    "OPENSSL_MODULES",
-    "OPENSSL_ENGINES",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "CLASSPATH",
-    "RUSTC_WRAPPER",
-    "RUSTC",
-    "RUSTFLAGS",
-    "RUSTUP_HOME",
-    "CARGO_HOME",
-    "GCC_EXEC_PREFIX",
-    "COMPILER_PATH",
-    "RIPGREP_CONFIG_PATH",
-    "CURL_HOME",
-    "WGETRC",
-    "INPUTRC",
-    "npm_config_userconfig",
-    "npm_config_globalconfig",
-];
-
-/// Programs that are neither interpreters nor start one.
-const NATIVE: &[&str] = &[
-    "[",
-    "basename",
-    "cat",
-    "cd",
-    "chmod",
-    "cmp",
-    "comm",
-    "cp",
-    "cut",
-    "date",
-    "df",
-    "diff",
-    "dirname",
-    "du",
-    "echo",
-    "env",
-    "expr",
-    "false",
-    "file",
-    "find",
-    "grep",
-    "head",
-    "hostname",
-    "id",
-    "join",
-    "kill",
-    "ln",
-    "ls",
-    "md5sum",
-    "mkdir",
-    "mktemp",
-    "mv",
-    "nl",
-    "od",
-    "paste",
-    "printf",
-    "ps",
-    "pwd",
-    "readlink",
-    "realpath",
-    "rm",
-    "rmdir",
-    "sed",
-    "seq",
-    "sha1sum",
-    "sha256sum",
-    "sleep",
-    "sort",
-    "stat",
-    "tac",
-    "tail",
-    "tee",
-    "test",
-    "touch",
-    "tr",
-    "true",
-    "tree",
-    "uname",
-    "uniq",
-    "uptime",
-    "wc",
-    "which",
-    "whoami",
-    "xxd",
-];
-
-/// Programs that load no code by the variables of languages.
-const NO_LANGUAGE: &[&str] = &["git", "gh", "ssh", "scp", "jq", "tar", "gzip", "less"];
 
 /// Directories of the system, which no contained program writes.
 const SYSTEM: &[&str] =
@@ -202,20 +42,12 @@ pub(crate) fn add_doubts(
     }
     let look = Look { machine, surroundings };
     let runs: Vec<&Run> = analysis.effects.iter().filter_map(run_of).collect();
-    if let Some((name, place)) = look.first_loose(EVERYWHERE) {
-        doubts.push((Doubt::Environment, format!("{name}={place}"), whole()));
-    }
-    let others = || runs.iter().filter(|run| !NATIVE.contains(&run.program.as_str()));
-    for (names, run) in [
-        (OF_GIT, others().next()),
-        (OF_LANGUAGES, others().find(|run| !NO_LANGUAGE.contains(&run.program.as_str()))),
-    ] {
-        if let Some(run) = run
-            && let Some((name, place)) = look.first_loose(names)
-        {
-            let origin = run.origin.clone().unwrap_or_else(whole);
-            doubts.push((Doubt::Environment, format!("{name}={place}"), origin));
-        }
+    // What nobody marked is a doubt already, whatever the environment says.
+    let heeding = runs.iter().find(|run| heeds(&run.program) == Some(Heeds::Home));
+    if let Some((name, place)) = look.first_loose(heeding.is_some()) {
+        let origin = heeding.filter(|_| !is_heeded_everywhere(&name));
+        let origin = origin.and_then(|run| run.origin.clone()).unwrap_or_else(whole);
+        doubts.push((Doubt::Environment, format!("{name}={place}"), origin));
     }
     if let Some((run, place)) = look.found_in_loose_path(&runs) {
         let origin = run.origin.clone().unwrap_or_else(whole);
@@ -267,16 +99,31 @@ struct Look<'l> {
 }
 
 impl Look<'_> {
-    /// The first of these variables that leads to a place which contained programs can write, and that place.
-    fn first_loose(&self, names: &[&'static str]) -> Option<(&'static str, String)> {
-        names.iter().find_map(|name| {
-            let value = self.machine.variable(name)?;
-            let Some(value) = value.to_str() else { return Some((*name, String::new())) };
+    /// The first variable that leads to a place which contained programs can write, and that place: of those that every program heeds, and
+    /// `for_settings` of all that may lead a program to settings.
+    fn first_loose(&self, for_settings: bool) -> Option<(String, String)> {
+        let variables = self.machine.variables();
+        variables.into_iter().find_map(|(name, value)| {
+            // What holds no slash leads nowhere, but for lists of directories.
+            let (Some(name), value) = (name.to_str(), value.to_str()) else { return None };
+            let Some(value) = value else { return Some((name.to_owned(), String::new())) };
+            let is_elsewhere = value.contains("://") && !value.contains("file:");
+            let may_lead = !value.is_empty() && !is_elsewhere && (value.contains('/') || is_list(name));
+            let counts = || {
+                is_heeded_everywhere(name) || (for_settings && name != "PATH" && !is_heeded_elsewhere(name))
+            };
+            if !may_lead || !counts() {
+                return None;
+            }
             let is_end = |letter: char| {
                 matches!(letter, ':' | ';' | ',' | '=' | '"' | '\'' | '|') || letter.is_whitespace()
             };
-            let place = value.split(is_end).find(|place| self.is_loose(place, is_list(name)))?;
-            Some((*name, place.to_owned()))
+            // A word with a slash in it is a path only where its variable is known to hold one: `linux/amd64`.
+            let is_word =
+                |place: &str| !place.starts_with(['/', '.']) && !is_list(name) && !is_heeded_everywhere(name);
+            let mut places = value.split(is_end).filter(|place| !is_word(place));
+            let place = places.find(|place| self.is_loose(place, is_list(name)))?;
+            Some((name.to_owned(), place.to_owned()))
         })
     }
 

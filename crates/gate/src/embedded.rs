@@ -75,7 +75,7 @@ impl Gate {
 
     /// What the disk looks like is remembered by it, so each event has its own.
     fn machine(&self) -> ThisMachine {
-        ThisMachine::new(self.setup.map(|setup| setup as &dyn Setup))
+        ThisMachine::new(self.setup.map(|setup| setup as &dyn Setup)).for_one_call()
     }
 }
 

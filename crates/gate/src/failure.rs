@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use toolgate_evidence::LedgerError;
 use toolgate_model::DecodeError;
 
@@ -28,6 +29,12 @@ pub enum Failure {
     TooLarge,
     /// stdin failed.
     Input(io::Error),
+    /// stdout is closed: nobody would hear an answer.
+    Output,
+    /// The registered root is no directory.
+    Root(PathBuf),
+    /// There is no memory left.
+    Memory,
     /// A line for `toolgate serve` is no request.
     Request,
     /// The event cannot be read.
@@ -60,6 +67,17 @@ impl fmt::Display for Failure {
                 write!(f, "the hook event is larger than {} MiB; split the call", MAX_EVENT / 1024 / 1024)
             }
             Failure::Input(error) => write!(f, "stdin cannot be read ({}); try again", error.kind()),
+            Failure::Output => f.write_str(
+                "its standard output is closed, so that no answer can be heard; a person has to fix how the host starts its hooks",
+            ),
+            Failure::Root(root) => write!(
+                f,
+                "the registered root `{}` is no directory; a person has to make it, or run `toolgate init` again",
+                root.display()
+            ),
+            Failure::Memory => f.write_str(
+                "there is no memory left to judge it in; split the call, or have a person raise the limit (`ulimit -v`)",
+            ),
             Failure::Request => f.write_str(
                 "the request is not `{\"id\", \"event\", \"payload\"}`; a person has to fix the program that asks",
             ),
@@ -75,17 +93,18 @@ impl fmt::Display for Failure {
             ),
             Failure::Pin(path, error) => write!(
                 f,
-                "the session cannot be noted in `{}` ({}); a person has to make room or fix its permissions",
+                "the session cannot be noted in `{}` ({}); {}",
                 path.display(),
-                error.kind()
+                error.kind(),
+                remedy(error)
             ),
             Failure::Registry(what) => write!(f, "{what}; a person has to fix the registry of agents"),
             Failure::Launch(error) => write!(
                 f,
-                "the command cannot be sent into its sandbox ({error}); a person has to make room in toolgate's state directory or fix \
-                 its permissions"
+                "the command cannot be sent into its sandbox, by way of toolgate's state directory ({error}); {}",
+                remedy(error)
             ),
-            Failure::Ledger(error) => write!(f, "{error}; a person has to make room or fix its permissions"),
+            Failure::Ledger(error) => write!(f, "{error}; {}", ledger_remedy(error)),
             Failure::Deadline => write!(f, "it took more than {} s; try again", DEADLINE.as_secs()),
             Failure::NeedsSetup => {
                 f.write_str("`toolgate-cli` cannot be started; install it beside `toolgate`")
@@ -95,3 +114,66 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// What a person has to do about the system's answer.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "a person has to make room",
+        io::ErrorKind::FileTooLarge => "a person has to raise the largest size of a file (`ulimit -f`)",
+        io::ErrorKind::PermissionDenied => "a person has to fix its permissions",
+        io::ErrorKind::ReadOnlyFilesystem => "a person has to make its file system writable",
+        io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory | io::ErrorKind::NotFound => {
+            "a person has to put back what was there"
+        }
+        _ if is_out_of_descriptors(error) => "a person has to let the host open more files (`ulimit -n`)",
+        _ => "a person has to look what is wrong with it",
+    }
+}
+
+/// The same for the ledger.
+fn ledger_remedy(error: &LedgerError) -> &'static str {
+    match error {
+        LedgerError::Busy { .. } => {
+            "try again; if it stays so, a person has to end the process that holds its lock"
+        }
+        LedgerError::Full { .. } => {
+            "a person has to make room, or raise the largest size of a file (`ulimit -f`)"
+        }
+        LedgerError::Refused { .. } => "a person has to fix its permissions",
+        LedgerError::NotAFile { .. } | LedgerError::NoRecord { .. } | LedgerError::Malformed { .. } => {
+            "a person has to move it away"
+        }
+        LedgerError::Failed { source, .. } => remedy(source),
+    }
+}
+
+/// `EMFILE` and `ENFILE`, for which the standard library has no kind.
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error().map(Errno::from_raw_os_error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_is_wrong_and_not_what_is_not() {
+        let told = |error: Errno| Failure::Pin("/s".into(), error.into()).to_string();
+        for (error, remedy) in [
+            (Errno::NOSPC, "make room"),
+            (Errno::DQUOT, "make room"),
+            (Errno::FBIG, "ulimit -f"),
+            (Errno::ACCESS, "permissions"),
+            (Errno::ROFS, "writable"),
+            (Errno::MFILE, "ulimit -n"),
+            (Errno::NFILE, "ulimit -n"),
+            (Errno::NOTDIR, "put back"),
+        ] {
+            let told = told(error);
+            assert!(told.contains(remedy), "{error}: {told}");
+            assert_eq!(told.contains("room"), remedy == "make room", "{error}: {told}");
+        }
+        let busy = Failure::Ledger(LedgerError::Busy { path: "/s/ledger.jsonl".into() }).to_string();
+        assert!(busy.contains("holds its lock") && !busy.contains("room"), "{busy}");
+    }
+}

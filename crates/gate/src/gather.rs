@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use toolgate_model::{
-    Action, ActivationState, Call, ConfigChange, HooksStart, Host, PathArg, Place, Places, Resolver, Team,
+    Action, ActivationState, Call, ConfigChange, HooksStart, Host, NodeKind, PathArg, Place, Places,
+    Resolver, Team,
 };
 use toolgate_policies::{Boundary, Containable, Relative, Settings};
 
@@ -176,6 +177,12 @@ fn session_of(
     call: &Call<'_>,
 ) -> Result<Session, Failure> {
     let dirs = &options.dirs;
+    if let Some(root) = &options.session.root {
+        let found = Resolver::new(machine.world(), None, None).walk(root.clone()).ok();
+        if found.and_then(|place| place.node).is_none_or(|node| node.kind != NodeKind::Directory) {
+            return Err(Failure::Root(root.clone()));
+        }
+    }
     let named = host.project_variable().and_then(|name| machine.variable(name)).map(PathBuf::from);
     let in_place = host.hooks_start() == HooksStart::WithTheSession;
     let start = named.or_else(|| machine.directory().filter(|_| in_place));

@@ -76,6 +76,16 @@ fn linked(world: &dyn World, top: &Path, dot_git: &Path) -> Option<Layout> {
     Some(Layout { top: top.to_path_buf(), main, git: Some(git) })
 }
 
+/// The part of the git directory that is this linked worktree's own, if git's directory confirms it.
+pub(crate) fn own_git_dir(world: &dyn World, top: &Path) -> Option<PathBuf> {
+    let dot_git = top.join(".git");
+    linked(world, top, &dot_git)?;
+    Resolver::new(world, None, None)
+        .walk(pointer(world, &dot_git, "gitdir: ")?)
+        .ok()
+        .map(|place| place.physical)
+}
+
 /// The git directory that a `.git` file or link in this directory leads to, whoever wrote it.
 pub fn git_dir_of(world: &dyn World, top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");

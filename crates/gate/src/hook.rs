@@ -9,14 +9,17 @@
 #![expect(clippy::disallowed_methods, reason = "this is the process")]
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::Write;
+use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::panic;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, stat};
 use rustix::io::Errno;
@@ -41,8 +44,14 @@ static PRINTED: AtomicBool = AtomicBool::new(false);
 static HANDED_TO: AtomicI32 = AtomicI32::new(0);
 /// It is the call's own thread.
 static OURS: AtomicBool = AtomicBool::new(false);
+/// Who asked, and in which phase, where the line says so.
+static ASKED_BY: OnceLock<(&'static dyn Host, Option<Phase>)> = OnceLock::new();
+/// What a hook may take of the system: the largest event, what it is made into, and its answer. No analysis comes near it.
+pub const MAX_MEMORY: usize = 256 * 1024 * 1024;
 /// Most events fit into this.
 const FIRST_READ: usize = 4 * 1024;
+/// So much comes at a time where more does, from a pipe that is full.
+const NEXT_READ: usize = 64 * 1024;
 
 /// What follows `toolgate hook`, where this process was started as one and is not asked for help.
 pub fn arguments() -> Option<impl Iterator<Item = OsString>> {
@@ -69,7 +78,9 @@ pub fn run(args: impl Iterator<Item = OsString>, setup: Option<&'static dyn Setu
     let named = named.next().and_then(|event| event.to_str()).map(str::to_owned);
     let phase = named.as_deref().map(|event| host.phase(event));
     refuse_on_panic(host, phase);
-    let machine = ThisMachine::new(setup).claiming_answers_by(claim_answer);
+    // A write past the largest size of a file is then an error, which is answered, and no death without a word.
+    toolgate_sandbox::outlive_file_limit();
+    let machine = ThisMachine::new(setup).claiming_answers_by(claim_answer).for_one_call();
     let reply = match HookOptions::parse(&machine, args) {
         Ok(options) => {
             if host.runs_what_is_late() {
@@ -92,6 +103,7 @@ fn claim_answer() -> bool {
 /// With `panic = "abort"` there is no unwinding to catch: the hook speaks before the process ends. It says nothing of
 /// the panic itself, which may quote the input.
 pub fn refuse_on_panic(host: &'static dyn Host, phase: Option<Phase>) {
+    let _ = ASKED_BY.set((host, phase));
     panic::set_hook(Box::new(move |_| {
         if PRINTED.swap(true, Ordering::AcqRel) {
             return;
@@ -100,6 +112,20 @@ pub fn refuse_on_panic(host: &'static dyn Host, phase: Option<Phase>) {
         #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
         std::process::exit(code.into());
     }));
+}
+
+/// The last words of a hook that has no memory left: a denial in the host's form, or exit 2, which blocks in every host whose
+/// hooks are commands. For the allocator, which has set some memory aside for it. Says nothing once somebody has answered.
+pub fn refuse_without_memory() {
+    if PRINTED.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let code = match ASKED_BY.get() {
+        Some((host, phase)) => say(&line::refusal(*host, *phase, &Failure::Memory)),
+        None => say(&Reply::blocking("toolgate hook: there is no memory left")),
+    };
+    #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
+    std::process::exit(code.into());
 }
 
 /// Refuses should we hang, in a file system that does not answer for one: this host would run the call. An answer that is
@@ -139,24 +165,47 @@ fn print(reply: &Reply) -> ExitCode {
 
 /// Prints an answer, and gives the exit code that goes with it.
 fn say(reply: &Reply) -> u8 {
-    // What is empty is not printed: even that would make a buffer first.
-    let tell = |text: &str| io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
-    let out = reply.stdout.is_empty() || (!is_stdout_closed() && tell(&reply.stdout).is_ok());
-    let err = reply.stderr.is_empty() || io::stderr().write_all(reply.stderr.as_bytes()).is_ok();
+    let out = reply.stdout.is_empty()
+        || (!is_stdout_closed() && write_all(rustix::stdio::stdout(), reply.stdout.as_bytes()));
+    let err = reply.stderr.is_empty() || write_all(rustix::stdio::stderr(), reply.stderr.as_bytes());
     // A host that has stopped listening gets an exit code that blocks.
     if out && err { reply.code } else { 2 }
+}
+
+/// Straight to the descriptor: the standard library passes over the error of one that is not open for writing, wants a buffer
+/// and a lock, and this also runs where there is no memory left.
+fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> bool {
+    while !bytes.is_empty() {
+        match rustix::io::write(to, bytes) {
+            Ok(0) => return false,
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                let wait = Timespec { tv_sec: 1, tv_nsec: 0 };
+                if !matches!(poll(&mut [PollFd::new(&to, PollFlags::OUT)], Some(&wait)), Ok(1..)) {
+                    return false;
+                }
+            }
+            Err(_) => return false,
+        }
+    }
+    true
 }
 
 /// Whether nobody reads what we print. The standard library opens `/dev/null` in place of a descriptor that was closed, for
 /// reading and writing, and passes over the error of one that is closed later.
 fn is_stdout_closed() -> bool {
     let stdout = rustix::stdio::stdout();
-    let (Ok(out), Ok(mode)) = (fstat(stdout), fcntl_getfl(stdout)) else { return true };
+    let Ok(mode) = fcntl_getfl(stdout) else { return true };
+    // A pipe, as hosts give one. What can only be read is as good as closed.
+    let access = mode & OFlags::RWMODE;
+    if access != OFlags::RDWR {
+        return access != OFlags::WRONLY;
+    }
+    let Ok(out) = fstat(stdout) else { return true };
     let is_null =
         || stat("/dev/null").is_ok_and(|null| null.st_rdev == out.st_rdev && null.st_mode == out.st_mode);
-    mode.contains(OFlags::RDWR)
-        && FileType::from_raw_mode(out.st_mode) == FileType::CharacterDevice
-        && is_null()
+    FileType::from_raw_mode(out.st_mode) == FileType::CharacterDevice && is_null()
 }
 
 /// Refuses where the line itself cannot be used. Which form a refusal takes depends on the event, so that is read all the same
@@ -181,6 +230,13 @@ fn answer_stdin(machine: &dyn Machine, host: &dyn Host, options: &HookOptions, s
         Ok(event) => event,
         Err(failure) => return line::refuse(machine, host, options, None, &failure, deadline),
     };
+    if is_stdout_closed() {
+        let call = line::decode(machine, host, options, &event).ok();
+        // What only tells stops nobody.
+        if call.as_ref().is_none_or(|call| call.phase.stops()) {
+            return line::refuse(machine, host, options, call.as_ref(), &Failure::Output, deadline);
+        }
+    }
     match line::answer(machine, host, options, &event, started) {
         Ok(reply) => reply,
         Err(NeedsSetup) => hand_over(machine, &event).unwrap_or_else(|failure| {
@@ -222,8 +278,7 @@ fn hand_over(machine: &dyn Machine, event: &[u8]) -> Result<Reply, Failure> {
 /// library's buffered stdin would be one more buffer to make.
 fn read_event(deadline: Instant) -> Result<Vec<u8>, Failure> {
     let stdin = rustix::stdio::stdin();
-    let mut event = vec![0; FIRST_READ];
-    let mut length = 0;
+    let mut event = Vec::with_capacity(FIRST_READ);
     loop {
         let left = deadline.checked_duration_since(Instant::now()).ok_or(Failure::Silence)?;
         let wait = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
@@ -233,20 +288,17 @@ fn read_event(deadline: Instant) -> Result<Vec<u8>, Failure> {
             Err(Errno::INTR) => continue,
             Err(error) => return Err(Failure::Input(error.into())),
         }
-        match rustix::io::read(stdin, event.get_mut(length..).unwrap_or_default()) {
-            Ok(0) => {
-                event.truncate(length);
-                return Ok(event);
-            }
-            Ok(n) => length += n,
-            Err(Errno::INTR | Errno::AGAIN) => {}
+        match rustix::io::read(stdin, spare_capacity(&mut event)) {
+            Ok(0) => return Ok(event),
+            Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
             Err(error) => return Err(Failure::Input(error.into())),
         }
-        if length > MAX_EVENT {
+        if event.len() > MAX_EVENT {
             return Err(Failure::TooLarge);
         }
-        if length == event.len() {
-            event.resize(length * 2, 0);
+        if event.len() == event.capacity() {
+            // No further than what is read at most: the last doubling would be the largest of all.
+            event.reserve_exact(event.len().max(NEXT_READ).min((MAX_EVENT + 1).saturating_sub(event.len())));
         }
     }
 }

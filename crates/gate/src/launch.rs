@@ -24,20 +24,16 @@ use std::path::{Path, PathBuf};
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use toolgate_evidence::Record;
-use toolgate_model::{Action, Agent, Call, Facts, InShared, Phase, Places};
-use toolgate_policies::{Narrowed, Redaction};
+use toolgate_model::{Action, Call, Facts, InShared, Phase};
+use toolgate_policies::Redaction;
 use toolgate_sandbox::Level;
 
-use crate::contain::{ContainedTerms, narrowed};
-use crate::dirs::Dirs;
-use crate::gather::Surroundings;
-use crate::git::git_dir_of;
+use crate::contain::ContainedTerms;
 use crate::machine::Machine;
 use crate::observe::command_member;
 use crate::settings::BUILD;
-use crate::store::{hex, remove, write_checked, write_private};
+use crate::store::{hex, name_for, remove, write_private};
 
 /// Where the files are, in our state.
 const CALLS: &str = "calls";
@@ -144,14 +140,17 @@ impl Launch {
     /// throughout a session, so it is written once.
     pub fn line(&self, machine: &dyn Machine, state: &Path) -> io::Result<LaunchLine> {
         let program = program(machine).ok_or(io::ErrorKind::NotFound)?;
-        let data = serde_json::to_string(self)?;
+        let data = serde_json::to_string(self).map_err(io::Error::other)?;
         let name = match &self.contained {
             Some(_) => {
                 let mut random = [0; DIGITS / 2];
                 getrandom(&mut random, GetRandomFlags::empty())?;
                 hex(&random)
             }
-            None => digest(&[data.as_bytes(), program.as_os_str().as_encoded_bytes(), BUILD.as_bytes()]),
+            None => {
+                let all = (data.as_bytes(), program.as_os_str().as_encoded_bytes(), BUILD);
+                name_for(&postcard::to_allocvec(&all).map_err(io::Error::other)?, DIGITS)
+            }
         };
         let file = state.join(CALLS).join(&name);
         let line = LaunchLine::to(&file).ok_or(io::ErrorKind::InvalidInput)?;
@@ -188,69 +187,6 @@ fn script(program: &Path, file: &Path) -> Option<String> {
 {program} shell --call {file} --process $$
 exit"#
     ))
-}
-
-/// The terms of a call's sandbox as a file of our state, written where there is none. The same throughout a session, for one agent: it is
-/// named after all that the terms are derived from.
-pub(crate) fn kept_terms(
-    machine: &dyn Machine,
-    dirs: &Dirs,
-    surroundings: &Surroundings,
-    agent: &Agent<'_>,
-) -> io::Result<PathBuf> {
-    let narrowed = narrowed(machine, surroundings, agent).map_err(io::Error::other)?;
-    let file = terms_file(machine, dirs, surroundings, &narrowed)?;
-    if machine.world().stamp(&file).is_err() {
-        let terms = ContainedTerms::of(machine, dirs, surroundings, &narrowed).map_err(io::Error::other)?;
-        write_checked(&file, postcard::to_allocvec(&terms).map_err(io::Error::other)?)?;
-    }
-    Ok(file)
-}
-
-/// The terms in these surroundings, from the file where there is one: deriving them takes longer than starting a command. What cannot be
-/// read is derived again.
-pub(crate) fn terms(
-    machine: &dyn Machine,
-    dirs: &Dirs,
-    surroundings: &Surroundings,
-    narrowed: &Narrowed,
-) -> Result<ContainedTerms, String> {
-    let file = terms_file(machine, dirs, surroundings, narrowed).ok();
-    let kept = file.as_ref().and_then(|file| ContainedTerms::read(machine.world(), file).ok());
-    if let Some(kept) = kept {
-        return Ok(kept);
-    }
-    let terms = ContainedTerms::of(machine, dirs, surroundings, narrowed)?;
-    if let (Some(file), Ok(bytes)) = (file, postcard::to_allocvec(&terms)) {
-        // Best effort: without it the next command derives them again.
-        let _ = write_checked(&file, bytes);
-    }
-    Ok(terms)
-}
-
-/// Where terms are kept: a name for all that they are derived from.
-fn terms_file(
-    machine: &dyn Machine,
-    dirs: &Dirs,
-    surroundings: &Surroundings,
-    narrowed: &Narrowed,
-) -> io::Result<PathBuf> {
-    let places: Vec<&Places> = surroundings.layers().map(|(_, places)| places).collect();
-    let root = surroundings.session.places.root.as_ref();
-    let own = root.and_then(|root| git_dir_of(machine.world(), &root.physical));
-    let of_machine = (machine.program(), &dirs.state, &dirs.config, own);
-    let derived = (places, narrowed, of_machine, &surroundings.rules.digest, BUILD);
-    let name = digest(&[&postcard::to_allocvec(&derived).map_err(io::Error::other)?]);
-    Ok(dirs.state.join("contained").join("terms").join(name))
-}
-
-fn digest(parts: &[&[u8]]) -> String {
-    let mut whole = Sha256::new();
-    for part in parts {
-        whole.update(part.len().to_le_bytes());
-        whole.update(part);
-    }
-    hex(&whole.finalize()).chars().take(DIGITS).collect()
 }
 
 /// Notes that a contained command has ended, at this level and under these terms, and that nobody has looked through its output: its

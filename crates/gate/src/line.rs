@@ -11,7 +11,9 @@
 use std::time::Instant;
 
 use toolgate_evidence::LedgerError;
-use toolgate_model::{Call, Facts, HooksStart, Host, MAX_MESSAGE, Phase, Reply, Terms, Verdict, shorten};
+use toolgate_model::{
+    Call, DecodeError, Facts, HooksStart, Host, MAX_MESSAGE, Phase, Reply, Terms, Verdict, shorten,
+};
 
 use crate::counter::SessionCounter;
 use crate::decide::decide;
@@ -143,7 +145,10 @@ pub fn refuse(
             (host.tell(call, &terms), terms.output.map_or(0, |output| output.count))
         }
         None => {
-            let named = || options.event.as_deref().map(|event| host.phase(event));
+            // An event that is about a tool under a name that we do not know may be the one that stops it.
+            let is_strange = matches!(failure, Failure::Decode(DecodeError::UnknownEvent));
+            let named = options.event.as_deref().filter(|_| !is_strange);
+            let named = || named.map(|event| host.phase(event));
             (refusal(host, call.map(|call| call.phase).or_else(named), failure), 0)
         }
     };

@@ -13,6 +13,7 @@ use toolgate_policies::{Containable, Settings};
 use toolgate_sandbox::Kernel;
 
 use crate::disk::Disk;
+use crate::failure::DEADLINE;
 use crate::self_test;
 use crate::settings::{SettingsError, SettingsSources};
 
@@ -22,6 +23,8 @@ pub trait Machine {
     fn world(&self) -> &dyn World;
     /// A variable of the environment.
     fn variable(&self, name: &str) -> Option<OsString>;
+    /// All variables of the environment.
+    fn variables(&self) -> Vec<(OsString, OsString)>;
     /// The directory that the process was started in.
     fn directory(&self) -> Option<PathBuf>;
     /// The program's own file.
@@ -43,8 +46,8 @@ pub trait Machine {
     fn start_self_test(&self, state: &Path) {
         let _ = state;
     }
-    /// Whether a contained program holds this file of our state; see [`toolgate_sandbox::is_alive`].
-    fn is_locked(&self, file: &Path) -> bool;
+    /// Whether a contained program holds one of these marks in a file of our state; see [`toolgate_sandbox::is_alive`].
+    fn is_alive(&self, file: &Path, marks: &[u64]) -> bool;
     /// What only the whole program can do; `None` in the small one.
     fn setup(&self) -> Option<&dyn Setup>;
     /// Takes the right to answer. `false` once somebody else has answered, because we were late: then nothing that this
@@ -87,6 +90,13 @@ impl ThisMachine {
         ThisMachine { claim_answer: claim, ..self }
     }
 
+    /// The same machine for one call from now on: when the time for its answer is over, whoever looks at the disk is told so.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that asks the process")]
+    pub fn for_one_call(self) -> ThisMachine {
+        ThisMachine { disk: self.disk.until(Instant::now() + DEADLINE), ..self }
+    }
+
     /// The same machine, as if these variables of the environment were not set.
     #[must_use]
     pub fn without_variables(self, names: &'static [&'static str]) -> ThisMachine {
@@ -102,6 +112,11 @@ impl Machine for ThisMachine {
 
     fn variable(&self, name: &str) -> Option<OsString> {
         std::env::var_os(name).filter(|_| !self.hidden_variables.contains(&name))
+    }
+
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        let is_shown = |name: &OsString| !self.hidden_variables.iter().any(|hidden| name == hidden);
+        std::env::vars_os().filter(|(name, _)| is_shown(name)).collect()
     }
 
     fn directory(&self) -> Option<PathBuf> {
@@ -144,8 +159,8 @@ impl Machine for ThisMachine {
         let _ = test.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 
-    fn is_locked(&self, file: &Path) -> bool {
-        toolgate_sandbox::is_alive(file)
+    fn is_alive(&self, file: &Path, marks: &[u64]) -> bool {
+        toolgate_sandbox::is_alive(file, marks)
     }
 
     fn setup(&self) -> Option<&dyn Setup> {

@@ -9,13 +9,15 @@ use toolgate_model::{
     Access, Action, Call, Effect, Facts, InShared, Json, LookError, NodeId, NodeKind, PathArg, Places, Reach,
     Resolved, Resolver, SECRET_LOOK, SecretName, Target, Trouble, Use, World, holds_secret, secret_name,
 };
-use toolgate_policies::{ContentSearch, Settings, denied_names};
+use toolgate_policies::{ContentSearch, Secrets, Settings, denied_names};
 
 use crate::change::change;
 use crate::content::Content;
 use crate::doubts::add_doubts;
 use crate::gather::Surroundings;
+use crate::git::{own_git_dir, worktree_notes};
 use crate::machine::Machine;
+use crate::redaction::wanted;
 
 /// What is known of the call under each layer of settings.
 pub fn observe<'a>(
@@ -107,6 +109,7 @@ impl<'a> View<'a> {
             connects: false,
             unknown: Vec::new(),
             config: surroundings.config.clone(),
+            redacts: redacts(call, surroundings),
             changes: command.map(|command| command.changes.clone()).unwrap_or_default(),
             expanded: command.map(|command| command.expanded.clone()).unwrap_or_default(),
         };
@@ -154,7 +157,11 @@ impl<'a> View<'a> {
         let alias_of_own =
             access.changes() && place.as_ref().is_ok_and(|place| is_alias_of_own(world, places, place));
         let foreign = place.as_ref().is_ok_and(|place| self.is_foreign(access, target.reach, place));
-        let nowhere = place.as_ref().is_ok_and(|place| is_nowhere(world, place));
+        let one_file = access == Access::Delete && target.reach == Reach::Exact;
+        let nothing = |place: &Resolved| one_file && place.node.is_none();
+        let nowhere = place.as_ref().is_ok_and(|place| nothing(place) || is_nowhere(world, place));
+        let own_lock =
+            access == Access::Delete && place.as_ref().is_ok_and(|place| is_own_lock(world, places, place));
         let holds_secret = !access.changes() && place.as_ref().is_ok_and(|place| has_secret(world, place));
         let text = match target.path {
             PathArg::Text(text) | PathArg::Pattern(text) => text,
@@ -169,6 +176,8 @@ impl<'a> View<'a> {
             alias_of_own,
             foreign,
             nowhere,
+            own_lock,
+            guess: target.guess || target.assumed,
             private: Vec::new(),
             change: None,
             holds_secret,
@@ -198,6 +207,16 @@ impl<'a> View<'a> {
         }
         world.born(&top).is_some_and(|born| places.since.is_none_or(|since| born < since))
     }
+}
+
+/// Whether secrets are taken out of what a call prints, also where it fails: after the call, or on the way where the host does not let
+/// a failing command's output be changed.
+fn redacts(call: &Call<'_>, surroundings: &Surroundings) -> bool {
+    let Some(host) = host(call.host) else { return false };
+    let on_the_way = || host.launches(&call.tool) && command_member(call).is_some();
+    host.changes_output(&call.tool)
+        && (!host.keeps_failed_output(&call.tool) || on_the_way())
+        && wanted(&surroundings.rules.layers).secrets == Secrets::All
 }
 
 /// Where paths of a call lead: as it runs, or from the root where it is bound to that.
@@ -256,6 +275,24 @@ fn begins_on_disk(world: &dyn World, text: &str) -> bool {
 fn is_nowhere(world: &dyn World, place: &Resolved) -> bool {
     let is_absent = |path: &Path| matches!(world.look(path), Err(LookError::Absent));
     place.node.is_none() && place.physical.parent().is_some_and(is_absent)
+}
+
+/// Whether this is one of git's locks, and this session's own: in the git directory of a plain clone, or in the part of it that
+/// is this linked worktree's. What others hold in a directory that they share is theirs.
+fn is_own_lock(world: &dyn World, places: &Places, place: &Resolved) -> bool {
+    let is_lock = place.physical.extension().is_some_and(|ending| ending == "lock");
+    let is_file = place.node.as_ref().is_none_or(|node| node.kind == NodeKind::File);
+    let Some(root) = places.root.as_ref().filter(|_| is_lock && is_file) else { return false };
+    let dot_git = root.physical.join(".git");
+    let is_clone = || world.look(&dot_git).is_ok_and(|node| node.kind == NodeKind::Directory);
+    let own = match own_git_dir(world, &root.physical) {
+        Some(own) => own,
+        // A clone of its own: all of it, but for the worktrees that hang on it.
+        None if is_clone() && !place.physical.starts_with(worktree_notes(&dot_git)) => dot_git.clone(),
+        None => return false,
+    };
+    // Below a `.git` that is a file there is nothing: `rm` says so.
+    place.physical.starts_with(own) || place.physical.starts_with(dot_git)
 }
 
 /// Whether a file whose name leaves that open holds a secret: a certificate's `.pem`, or a key's.

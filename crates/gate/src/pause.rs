@@ -8,19 +8,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use sha2::{Digest, Sha256};
 use toolgate_model::Places;
 
 use crate::dirs::Dirs;
 use crate::machine::Machine;
-use crate::store::{hex, remove};
+use crate::store::{name_for, remove};
 use crate::timed_note;
 
 /// Nobody switches it off for longer and remembers it.
 pub const LONGEST: Duration = Duration::from_hours(8);
 
 fn note(dirs: &Dirs, root: &Path) -> PathBuf {
-    dirs.state.join("paused").join(hex(&Sha256::digest(root.as_os_str().as_encoded_bytes())))
+    dirs.state.join("paused").join(name_for(root.as_os_str().as_encoded_bytes(), 64))
 }
 
 /// Until when the gate of this session's worktree is switched off. What cannot be read switches nothing off.

@@ -9,7 +9,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use toolgate_model::{Call, LookError, NodeKind, Place, Places, Resolver, TEAM_DIRECTORIES, World};
 use toolgate_policies::{asked_names, denied_names};
 
@@ -18,7 +17,7 @@ use crate::git::{self, Layout};
 use crate::machine::Machine;
 use crate::options::SessionOptions;
 use crate::settings::BUILD;
-use crate::store::{checksum, hex, read_checked, write_checked};
+use crate::store::{checksum, name_for, read_checked, write_checked};
 
 /// A session as a call finds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,8 +80,9 @@ pub fn session(
     let transcripts = call.transcript.as_deref().and_then(|path| Path::new(path).parent());
     if let Some(path) = transcripts.filter(|path| path.is_absolute())
         && pin.places.transcripts.as_ref().is_none_or(|known| known.lexical.as_os_str() != path.as_os_str())
+        && let Some(place) = finder.transcripts_at(path, call.host, &pin.places)
     {
-        pin.places.transcripts = Some(finder.place_at(path));
+        pin.places.transcripts = Some(place);
         changed = true;
     }
     if let (Some(entered), Some(root)) = (call.entered.as_deref(), &pin.places.root) {
@@ -145,6 +145,22 @@ impl Finder<'_> {
         let place = Resolver::new(self.world, None, None).walk(path.to_path_buf());
         let lexical = toolgate_model::clean(path);
         Place { physical: place.map_or_else(|_| lexical.clone(), |place| place.physical), lexical }
+    }
+
+    /// A directory of transcripts, if it lies where this host keeps its own things: in its directory of the home, or beside
+    /// the settings that we are registered in. Anywhere else an event's word would open what is nobody's transcript.
+    fn transcripts_at(&self, path: &Path, host: &str, places: &Places) -> Option<Place> {
+        let place = self.place_at(path);
+        let usual = toolgate_hosts::host(host)?.own_directory()?;
+        let usual = self.place_at(&self.dirs.home.join(usual));
+        let registered = places.own.iter().filter(|own| own.lexical.ends_with("settings.json"));
+        let beside = registered.filter_map(|own| Some((own.lexical.parent()?, own.physical.parent()?)));
+        let homes = [(usual.lexical.as_path(), usual.physical.as_path())];
+        let is_inside = |(lexical, physical): (&Path, &Path)| {
+            let below = |path: &Path, top: &Path| path != top && path.starts_with(top);
+            below(&place.lexical, lexical) && below(&place.physical, physical)
+        };
+        homes.into_iter().chain(beside).any(is_inside).then_some(place)
     }
 
     /// The places of a call that comes from nowhere.
@@ -319,7 +335,7 @@ fn pin_file(dirs: &Dirs, session: &str, registration: &str) -> PathBuf {
     let plain = !session.is_empty()
         && session.len() <= 64
         && session.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    let name = if plain { session.to_owned() } else { hex(&Sha256::digest(session.as_bytes())) };
+    let name = if plain { session.to_owned() } else { name_for(session.as_bytes(), 64) };
     // Two registrations of one session (a person's and an administrator's) have two pins, and so have two versions
     // of toolgate. The pin holds the registration too, so a hash that happens to be the same does no harm.
     let hash = checksum(registration.as_bytes()) ^ checksum(BUILD.as_bytes());

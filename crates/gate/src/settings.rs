@@ -27,7 +27,7 @@ use toolgate_policies::Settings;
 
 use crate::dirs::Dirs;
 use crate::machine::{Machine, Setup};
-use crate::store::{hex, read_checked, write_checked};
+use crate::store::{hex, name_for, read_checked, write_checked};
 
 /// The name of a settings file, in each of its places.
 pub const FILE: &str = "toolgate.toml";
@@ -160,7 +160,7 @@ impl SettingsSources<'_> {
         }
         stamps.push(stamp(world, &self.trust_note())?);
         let key = self.key();
-        let cache = self.dirs.state.join("compiled").join(hex(&Sha256::digest(key.as_bytes())));
+        let cache = self.dirs.state.join("compiled").join(name_for(key.as_bytes(), 64));
         if let Some(compiled) = cached(world, &cache, &key, &stamps)
             && (compiled.team.is_empty() || compiled.team == self.team_stamps(world)?)
         {
@@ -264,7 +264,7 @@ impl SettingsSources<'_> {
     /// Where it is noted which bytes of the project's file a person has trusted.
     pub fn trust_note(&self) -> PathBuf {
         let repository = self.repository.or(self.root).unwrap_or(Path::new("/"));
-        self.dirs.state.join("trusted").join(hex(&Sha256::digest(repository.as_os_str().as_encoded_bytes())))
+        self.dirs.state.join("trusted").join(name_for(repository.as_os_str().as_encoded_bytes(), 64))
     }
 
     /// Whether a person has trusted these bytes of the project's file.
@@ -277,7 +277,7 @@ impl SettingsSources<'_> {
 
 /// The digest that trust is given to.
 pub fn digest(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
+    name_for(bytes, 64)
 }
 
 /// The team's own rules, in its product's words.

@@ -11,6 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
 use toolgate_model::World;
 
 use crate::machine::Machine;
@@ -43,6 +44,13 @@ pub fn hex(bytes: &[u8]) -> String {
         .flat_map(|byte| [byte >> 4, byte & 15])
         .filter_map(|digit| char::from_digit(digit.into(), 16))
         .collect()
+}
+
+/// A name for what these bytes say: so many digits of their SHA-256.
+pub(crate) fn name_for(bytes: &[u8], digits: usize) -> String {
+    let mut name = hex(&Sha256::digest(bytes));
+    name.truncate(digits);
+    name
 }
 
 /// Writes a file of ours as a whole or not at all, for our eyes only.

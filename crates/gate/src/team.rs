@@ -4,7 +4,6 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
 use toolgate_evidence::SessionCounts;
 use toolgate_model::{
     COORDINATOR, Call, History, Member, NodeKind, Phase, Place, Places, Resolver, Team, TeamPhase, World,
@@ -17,7 +16,7 @@ use toolgate_team::{Agents, LockoutFiles, Lockouts, RegisteredAgent};
 use crate::dirs::Dirs;
 use crate::machine::Machine;
 use crate::options::SessionOptions;
-use crate::store::hex;
+use crate::store::name_for;
 
 /// A phase is one word.
 const MAX_PHASE: usize = 64;
@@ -217,7 +216,7 @@ pub(crate) enum TeamError<E> {
 fn key_of(places: &Places) -> String {
     let place = places.git.as_ref().or(places.root.as_ref());
     let path = place.map_or(Path::new("/"), |place: &Place| place.physical.as_path());
-    hex(&Sha256::digest(path.as_os_str().as_encoded_bytes())).chars().take(32).collect()
+    name_for(path.as_os_str().as_encoded_bytes(), 32)
 }
 
 /// Where lockouts of this repository are kept.

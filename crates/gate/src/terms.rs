@@ -9,14 +9,14 @@ use std::io;
 use toolgate_effects::confined;
 use toolgate_evidence::Draft;
 use toolgate_model::{Action, Call, Facts, Host, Phase, Reach, Terms, Use, Verdict};
-use toolgate_policies::explain_denied;
+use toolgate_policies::{explain_denied, shows_secrets_in_passing};
 use toolgate_secrets::redact;
 
-use crate::contain::denied_inside;
+use crate::contain::{denied_inside, kept_terms};
 use crate::counter::SessionCounter;
 use crate::failure::Failure;
 use crate::gather::{Surroundings, rules_in_force};
-use crate::launch::{Caller, Launch, kept_terms, shared};
+use crate::launch::{Caller, Launch, shared};
 use crate::line::Decided;
 use crate::machine::Machine;
 use crate::notices;
@@ -117,7 +117,9 @@ fn launched(
         None
     };
     let wanted = redaction::wanted(&surroundings.rules.layers);
-    let redaction = (wanted.wrap && host.keeps_failed_output(&call.tool)).then_some(wanted);
+    // It was let run because its output is looked through, so it is, whatever the settings say of other commands.
+    let shows = facts.iter().any(|facts| facts.redacts && shows_secrets_in_passing(facts));
+    let redaction = ((wanted.wrap || shows) && host.keeps_failed_output(&call.tool)).then_some(wanted);
     let Some((param, command)) = command_member(call) else { return Ok(None) };
     if contained.is_none() && redaction.is_none() {
         return Ok(None);
@@ -130,7 +132,7 @@ fn launched(
     let shared = facts.first().filter(|_| contained.is_some()).map(shared).unwrap_or_default();
     let line = match (Launch { contained, shared, redaction, caller }).line(machine, state) {
         // Without it the command runs as it stands, its output redacted where its host lets that be done.
-        Err(_) if !verdict.decision().contains() => return Ok(None),
+        Err(_) if !verdict.decision().contains() && !shows => return Ok(None),
         line => line?,
     };
     Ok(Some((param.to_owned(), line.put_before(command))))

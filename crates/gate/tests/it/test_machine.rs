@@ -60,6 +60,9 @@ impl Machine for TestMachine {
     fn variable(&self, name: &str) -> Option<OsString> {
         self.variables.get(name).cloned()
     }
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        self.variables.iter().map(|(name, value)| (OsString::from(*name), value.clone())).collect()
+    }
     fn directory(&self) -> Option<PathBuf> {
         self.directory.clone()
     }
@@ -87,8 +90,8 @@ impl Machine for TestMachine {
     fn containable(&self, _: &Path) -> Containable {
         self.containable
     }
-    fn is_locked(&self, file: &Path) -> bool {
-        toolgate_sandbox::is_alive(file)
+    fn is_alive(&self, file: &Path, marks: &[u64]) -> bool {
+        toolgate_sandbox::is_alive(file, marks)
     }
     fn setup(&self) -> Option<&dyn Setup> {
         self.setup
