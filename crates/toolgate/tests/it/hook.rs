@@ -457,11 +457,13 @@ fn the_mpm_write_guard_answers_in_the_words_of_the_handler_it_replaces() {
     ] {
         assert_eq!(answer(tool, input), go_on, "{tool}");
     }
-    for name in ["PostToolUse", "Stop", "UserPromptSubmit", "SubagentStop", "SomethingNew"] {
-        let more = json!({"tool_name": "Write", "tool_input": {"file_path": "/etc/passwd"}});
+    let more = json!({"tool_name": "Write", "tool_input": {"file_path": "/etc/passwd"}});
+    for name in ["PostToolUse", "Stop", "UserPromptSubmit", "SubagentStop"] {
         let event = event(name, "s", &project, &more);
         assert_eq!(machine.hook("mpm").event(&event).json(), Some(go_on.clone()), "{name}");
     }
+    let strange = machine.hook("mpm").event(&event("SomethingNew", "s", &project, &more));
+    assert_eq!(strange.json().unwrap()["action"], "block", "a tool under an unknown name of its event");
 }
 
 // --- Paths on the real disk ---------------------------------------------------------------------------------

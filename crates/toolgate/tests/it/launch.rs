@@ -636,6 +636,34 @@ fn later_events_are_judged_by_the_wrapped_command() {
     assert_eq!(desk.session.shell(&text), "deny");
 }
 
+/// No setting asks for it: the call was let run because its output is looked through.
+#[test]
+fn a_search_that_comes_upon_secrets_is_wrapped_and_its_output_redacted_also_where_it_fails() {
+    let machine = Machine::new();
+    let top = machine.repository("home/src/main");
+    write(&top.join("desk/.env"), "DB_PASSWORD=summer\nGREETING=hello\n");
+    let session = machine.session("s-1", &top);
+    let desk = Desk { machine, session };
+    let says = |command: &str| desk.session.call("Bash", &json!({ "command": command }));
+    let wrapped = desk.rewritten("grep -rn DB_ desk; false");
+    // The call starts in a directory that the test makes anew.
+    let line = wrapped.strip_suffix("grep -rn DB_ desk; false").unwrap();
+    let ran = desk.run(
+        BASH,
+        &format!(
+            "{line}cd .. && mkdir -p desk && echo DB_PASSWORD=summer > desk/.env && grep -rn DB_ desk; false"
+        ),
+    );
+    assert!(ran.output.contains("DB_PASSWORD=[PASSWORD REDACTED]"), "{}", ran.output);
+    assert!(!ran.output.contains("summer"), "{}", ran.output);
+    assert_eq!(ran.status.code(), Some(1));
+    write(&top.join("desk/.env"), "DB_PASSWORD=summer\n");
+    for denied in ["grep -rn PASSWORD desk", "grep -rn DB_ desk | cut -d= -f2", "grep -rn DB_ desk > x"] {
+        assert!(matches!(says(denied), Said::Deny(_)), "{denied}: {:?}", says(denied));
+    }
+    assert!(matches!(says("grep -rn DB_ src"), Said::Nothing), "{:?}", says("grep -rn DB_ src"));
+}
+
 #[test]
 fn only_allowed_shell_calls_are_wrapped_and_only_by_setting() {
     let desk = Desk::new();

@@ -7,6 +7,7 @@
 #![expect(clippy::string_slice, reason = "a helper of a test may fail the test")]
 
 mod check;
+#[cfg(target_os = "linux")]
 mod contained;
 mod counts;
 mod coverage;
@@ -30,6 +31,8 @@ mod register;
 mod register_hosts;
 mod requirements;
 mod scan;
+#[cfg(target_os = "linux")]
+mod scenarios;
 mod scrub;
 mod settings;
 #[cfg(target_os = "linux")]

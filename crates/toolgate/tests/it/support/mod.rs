@@ -4,6 +4,8 @@
 #[cfg(target_os = "linux")]
 pub(crate) mod commands;
 #[cfg(target_os = "linux")]
+pub(crate) mod outside;
+#[cfg(target_os = "linux")]
 pub(crate) mod said;
 pub(crate) mod squad;
 #[cfg(target_os = "linux")]
