@@ -157,6 +157,36 @@ fn shell() {
     }
 }
 
+#[path = "../../effects/tests/it/support/commands.rs"]
+#[expect(dead_code, reason = "what lies on the disk of a test is not needed here")]
+mod worst_commands;
+
+/// Interprets each command that is made to take long, once, and shows those that take longest.
+fn worst() {
+    const SHOWN: usize = 8;
+    let disk = Disk::default();
+    let cwd = YARD.top.display().to_string();
+    let scene = Scene {
+        world: &disk,
+        cwd: Some(&cwd),
+        root: None,
+        home: Some("/home/nobody"),
+        tmp: Some("/tmp"),
+        unset: &|_| true,
+    };
+    let timed = worst_commands::commands().into_iter().map(|(name, command)| {
+        let started = Instant::now();
+        divan::black_box(analyse(&command, &scene));
+        (started.elapsed(), name)
+    });
+    let mut times: Vec<_> = timed.collect();
+    times.sort_by(|one, two| two.cmp(one));
+    println!("commands that are made to take long, the longest of {}, in milliseconds:", times.len());
+    for (took, name) in times.iter().take(SHOWN) {
+        println!("{name:<32} {:>8.1}", took.as_secs_f64() * 1e3);
+    }
+}
+
 #[divan::bench(name = "allowed write check")]
 fn bench_allowed_write(bencher: divan::Bencher<'_, '_>) {
     bencher.bench_local(allowed_write());
@@ -184,5 +214,6 @@ fn main() {
     table("read check", Decision::Allow, read());
     table("path resolution", Decision::Allow, resolution());
     shell();
+    worst();
     divan::main();
 }

@@ -2,7 +2,8 @@
 //!
 //! Spawns are interleaved, so that a busy moment of the machine meets all programs alike; the minimum says what
 //! the work costs, the median what a user gets on this machine now. Run it through `scripts/bench`, which
-//! builds the fast binary and the static `true` first.
+//! builds the fast binary and the static `true` first. With `TOOLGATE_OLD` another binary is measured in the same turns,
+//! and with `ROWS` only the rows whose names hold that text.
 
 #![expect(
     clippy::expect_used,
@@ -11,91 +12,102 @@
     reason = "a benchmark stops when anything is odd"
 )]
 
+mod events;
 mod runner;
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use runner::{Runner, lay_out, run_in_turns};
 
 fn main() {
-    let (rounds, toolgate) = (runner::rounds(), runner::toolgate());
+    let rounds = runner::rounds();
     let scratch = tempfile::tempdir().expect("a scratch directory");
-    let home = scratch.path().canonicalize().expect("its real path");
-    lay_out(&home);
-    let event = |name: &str, tool: &str, path: &str| {
-        let file = home.join(format!("{name}.json"));
-        let content = "fn main() {}\\\\n".repeat(8);
-        let text = format!(
-            r#"{{"session_id":"bench","transcript_path":"{0}/t/t.jsonl","cwd":"{0}/alpha","permission_mode":"default","hook_event_name":"PreToolUse","tool_name":"{tool}","tool_input":{{"file_path":"{path}","content":"{content}"}},"tool_use_id":"toolu_1"}}"#,
-            home.display()
-        );
-        File::create(&file).expect("an event").write_all(text.as_bytes()).expect("written");
-        file
-    };
-    let inside = home.join("alpha/src/main.rs").display().to_string();
-    let outside = home.join("main/src/main.rs").display().to_string();
-    let hook = |name: &str, stdin: PathBuf| Runner {
-        name: format!("toolgate hook: {name}"),
-        args: vec!["hook".into(), "claude-code".into()],
-        stdin,
-        ..Runner::plain("", &toolgate, &home)
-    };
-    let shell = |name: &str, command: &str| {
-        let file = home.join(format!("{name}.json"));
-        let event = serde_json::json!({
-            "session_id": "bench", "transcript_path": format!("{}/t/t.jsonl", home.display()),
-            "cwd": format!("{}/alpha", home.display()), "permission_mode": "default",
-            "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "toolu_1",
-            "tool_input": { "command": command },
-        });
-        fs::write(&file, event.to_string()).expect("an event");
-        file
-    };
-    let script = "set -e\nfor f in src/*.rs; do\n  grep -n main \"$f\" | head -3\ndone\ncat > notes.txt <<'EOF'\nplain text\nEOF\nwc -l notes.txt\n";
-    let mut runners = vec![
-        hook("a Bash call", shell("bash", "cd src && grep -rn \"fn main\" . | head -20")),
-        hook("a Bash script of 8 lines", shell("script", script)),
-        hook("a denied Bash call", shell("bash-denied", "cargo test 2>&1 | tee ../../out.log")),
-        hook("an allowed Read", event("read", "Read", &inside)),
-        hook("an allowed Write", event("write", "Write", &inside)),
-        hook("a denied Write", event("denied", "Write", &outside)),
-    ];
+    let scratch = scratch.path().canonicalize().expect("its real path");
+    let new = runner::toolgate();
+    let old = std::env::var_os("TOOLGATE_OLD").map(PathBuf::from);
+    let idle = scratch.join("idle");
+    lay_out(&idle);
+    let wanted = std::env::var("ROWS").unwrap_or_default();
+    let mut runners = hooks(&scratch.join("new"), &new, "");
+    runners.retain(|runner| runner.name.contains(&wanted));
     for runner in &runners {
         runner.run();
     }
+    if let Some(directory) = std::env::var_os("CALLS_TO") {
+        return calls(runners, Path::new(&directory));
+    }
     let memory = getrusage(UsageWho::RUSAGE_CHILDREN).expect("resource usage").max_rss();
-    runners.splice(0..0, Runner::idle(&home));
+    if let Some(old) = &old {
+        let mut before = hooks(&scratch.join("old"), old, ", before");
+        before.retain(|runner| runner.name.contains(&wanted));
+        for runner in &before {
+            runner.run();
+        }
+        runners = runners.into_iter().zip(before).flat_map(|(new, old)| [old, new]).collect();
+    }
+    runners.splice(0..0, Runner::idle(&idle));
     run_in_turns(&mut runners, rounds);
     report(&runners, rounds);
-    let size = fs::metadata(&toolgate).expect("the binary").len();
+    let size = fs::metadata(&new).expect("the binary").len();
     println!("peak memory of a hook {memory} KB, binary {} KB", size / 1024);
+}
+
+/// Writes down which functions each row calls, for `scripts/hot-functions`.
+fn calls(runners: Vec<Runner>, directory: &Path) {
+    for (number, runner) in runners.into_iter().enumerate().filter(|(_, runner)| runner.every == 1) {
+        let out = format!("--callgrind-out-file={}/{number:02}", directory.display());
+        let mut args = vec!["--tool=callgrind".into(), "--demangle=no".into(), "-q".into(), out];
+        args.push(runner.program.display().to_string());
+        args.extend(runner.args.iter().cloned());
+        Runner { program: "/usr/bin/valgrind".into(), args, ..runner }.run();
+    }
+}
+
+/// Every row, with a home of its own.
+fn hooks(home: &Path, toolgate: &Path, suffix: &str) -> Vec<Runner> {
+    lay_out(home);
+    let events = events::all(home);
+    let hook = |(name, event, every): (&str, serde_json::Value, usize)| {
+        let stdin = home.join(format!("{name}.json").replace('/', "-"));
+        fs::write(&stdin, event.to_string()).expect("an event");
+        Runner {
+            name: format!("{name}{suffix}"),
+            args: vec!["hook".into(), "claude-code".into()],
+            stdin,
+            every,
+            project: if name.contains("100,000") { "large".into() } else { "alpha".into() },
+            ..Runner::plain("", toolgate, home)
+        }
+    };
+    events.into_iter().map(hook).collect()
 }
 
 fn report(runners: &[Runner], rounds: usize) {
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     let at = |runner: &Runner, part: usize| micros(runner.times[(runner.times.len() - 1) * part / 100]);
     let base = at(&runners[0], 0);
+    let base_median = at(&runners[0], 50);
     let fixed = runners.iter().find(|runner| runner.name.starts_with("static")).map(|runner| at(runner, 0));
-    println!("{rounds} interleaved spawns each, microseconds");
+    println!("{rounds} interleaved spawns each, large outputs fewer; microseconds");
     println!(
-        "{:<34} {:>8} {:>8} {:>8} {:>8}  {:>11} {:>8}",
-        "", "min", "p10", "median", "p90", "x /bin/true", "x static"
+        "{:<40} {:>8} {:>8} {:>8} {:>8}  {:>11} {:>8} {:>8}",
+        "", "min", "p10", "median", "p90", "x /bin/true", "(median)", "x static"
     );
     for runner in runners {
         let min = at(runner, 0);
         let ratio = fixed.map_or_else(|| "-".into(), |fixed| format!("{:.2}", min / fixed));
         println!(
-            "{:<34} {:>8.0} {:>8.0} {:>8.0} {:>8.0}  {:>11.2} {:>8}",
+            "{:<40} {:>8.0} {:>8.0} {:>8.0} {:>8.0}  {:>11.2} {:>8.2} {:>8}",
             runner.name,
             min,
             at(runner, 10),
             at(runner, 50),
             at(runner, 90),
             min / base,
+            at(runner, 50) / base_median,
             ratio
         );
     }

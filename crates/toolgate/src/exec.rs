@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-use toolgate_gate::contain::{Contained, contained, derived};
+use toolgate_gate::contain::{Contained, Kept, contained};
 use toolgate_gate::counter::SessionCounter;
 use toolgate_gate::failure::Failure;
 use toolgate_gate::gather::gather;
@@ -18,7 +18,7 @@ use toolgate_model::{Call, Json};
 use toolgate_policies::ContainmentNetwork;
 use toolgate_sandbox::{CONTAINED, Ended, Level, Network, Outcome, run};
 
-use crate::launcher::{complain, contain, ended, refused};
+use crate::launcher::{advise_on_git, complain, contain, ended, refused};
 
 /// What `toolgate exec` was asked for.
 #[derive(Debug)]
@@ -85,6 +85,9 @@ impl Exec {
         };
         let outcome =
             contain(made.require, self.level, |level, kernel| run(&made.plan, level, &kernel, &self.command));
+        if let Ok(outcome) = &outcome {
+            advise_on_git(&made.plan, outcome, &self.command);
+        }
         advise(outcome.as_ref().ok());
         Ok(ended(&made.plan, outcome, &self.command))
     }
@@ -122,11 +125,10 @@ pub(crate) fn planned(
             failure => NoPlan::Because(failure.to_string()),
         })?;
     // INVARIANT: inside, what is kept between commands can be written by all of them, so nothing kept is read.
-    let mut made = if is_inside {
-        derived(&machine, &options.dirs, &surroundings, &call.agent, directory, std::env::vars_os())?
-    } else {
-        contained(&machine, &options.dirs, &surroundings, &call.agent, directory, std::env::vars_os())?
-    };
+    let kept = if is_inside { Kept::Ignore } else { Kept::Read };
+    let variables = std::env::vars_os();
+    let mut made =
+        contained(&machine, &options.dirs, &surroundings, &call.agent, kept, directory, variables)?;
     if is_inside {
         // Whoever contains us looks after both. Here they may not even be seen.
         made.plan.repository = None;

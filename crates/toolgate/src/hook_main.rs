@@ -20,6 +20,7 @@ static MEMORY: Arena = Arena::new();
 
 fn main() -> ExitCode {
     if let Some(args) = hook::arguments() {
+        MEMORY.end_with(hook::MAX_MEMORY, hook::refuse_without_memory);
         return hook::run(args, None);
     }
     if let Some(launched) = Launched::of_arguments() {

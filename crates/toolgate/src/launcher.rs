@@ -127,7 +127,9 @@ impl Launched {
                 }
             };
             record(state, &caller, network, outcome, &denied);
-            if !denied.is_empty() {
+            if denied.is_empty() {
+                advise_on_git(&plan, outcome, &command);
+            } else {
                 complain(&explain_denied(&denied));
             }
         }
@@ -375,6 +377,42 @@ pub(crate) fn ended(plan: &Plan, outcome: Result<Outcome, Error>, command: &[OsS
     }
 }
 
+/// Says what git does not, where a command has failed that may have failed at it: the kernel's words (`Read-only file system`) do not tell why.
+pub(crate) fn advise_on_git(plan: &Plan, outcome: &Outcome, command: &[OsString]) {
+    let is_linked = plan.repository.as_ref().is_some_and(|repository| !repository.is_plain());
+    if !is_linked || outcome.status == Ended::Code(0) {
+        return;
+    }
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    if let Some(name) = shared_by_worktrees(&words.join(" ")) {
+        complain(&format!(
+            "`git {name}` writes what all worktrees of the repository share, which stays as it is in the sandbox; commit on a branch of your \
+             own instead, or have a person run it outside of the agent"
+        ));
+    }
+}
+
+/// The command of git in a text that writes references of all worktrees.
+fn shared_by_worktrees(text: &str) -> Option<&'static str> {
+    const SHARED: [&str; 5] = ["fetch", "notes", "pull", "stash", "tag"];
+    let mut words = text.split(|end: char| end.is_whitespace() || ";|&()'\"".contains(end)).peekable();
+    while let Some(word) = words.next() {
+        if word == "git" || word.ends_with("/git") {
+            // Options before the name of the command, and their values.
+            while let Some(option) = words.next_if(|word| word.starts_with('-')) {
+                if matches!(option, "-C" | "-c") {
+                    words.next();
+                }
+            }
+            let found = words.peek().and_then(|word| SHARED.into_iter().find(|name| name == word));
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+    None
+}
+
 /// Which limit has ended a command, with its value and its setting.
 fn ended_by_limit(limits: &Limits, outcome: &Outcome) -> Option<String> {
     const TOO_LARGE: i32 = 25;
@@ -453,6 +491,22 @@ mod tests {
         let (none, of_disk) = (Limits::default(), Limits { file_size: None, ..limits.clone() });
         assert_eq!(said(&none, Ended::Signal(25), None), "");
         assert!(said(&of_disk, Ended::Signal(25), None).contains("[containment] disk"));
+    }
+
+    #[test]
+    fn what_all_worktrees_share_is_found_by_its_command() {
+        for (text, expected) in [
+            ("git stash", Some("stash")),
+            ("cd a && git -C .. -c x=y tag v1; true", Some("tag")),
+            ("eval 'git fetch origin' && pwd", Some("fetch")),
+            ("/usr/bin/git pull", Some("pull")),
+            ("git commit -m stash && git push", None),
+            ("git log --grep tag", None),
+            ("echo stash", None),
+            ("git", None),
+        ] {
+            assert_eq!(shared_by_worktrees(text), expected, "{text}");
+        }
     }
 
     #[test]

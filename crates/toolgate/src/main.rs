@@ -13,7 +13,10 @@ static MEMORY: Arena = Arena::new();
 fn main() -> ExitCode {
     // The hook comes first: what it does not need, an argument parser for one, it does not touch.
     match hook::arguments() {
-        Some(args) => hook::run(args, Some(&WholeProgram)),
+        Some(args) => {
+            MEMORY.end_with(hook::MAX_MEMORY, hook::refuse_without_memory);
+            hook::run(args, Some(&WholeProgram))
+        }
         None => toolgate::self_test::of_arguments().unwrap_or_else(toolgate::cli::run),
     }
 }

@@ -14,6 +14,10 @@ pub(crate) struct Runner {
     pub(crate) home: PathBuf,
     /// Where it is started.
     pub(crate) directory: PathBuf,
+    /// The directory of the session, below the home.
+    pub(crate) project: String,
+    /// It runs in one round of so many.
+    pub(crate) every: usize,
     pub(crate) times: Vec<Duration>,
 }
 
@@ -27,6 +31,8 @@ impl Runner {
             stdin: "/dev/null".into(),
             home: home.into(),
             directory: "/".into(),
+            project: "alpha".into(),
+            every: 1,
             times: Vec::new(),
         }
     }
@@ -46,7 +52,7 @@ impl Runner {
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
         command.current_dir(&self.directory);
-        command.env_clear().env("HOME", &self.home).env("CLAUDE_PROJECT_DIR", self.home.join("alpha"));
+        command.env_clear().env("HOME", &self.home).env("CLAUDE_PROJECT_DIR", self.home.join(&self.project));
         let started = Instant::now();
         let status = command.status().expect("the program starts");
         let took = started.elapsed();
@@ -57,8 +63,8 @@ impl Runner {
 
 /// Runs all of them in turns, so that a busy moment of the machine meets all alike, and sorts what each took.
 pub(crate) fn run_in_turns(runners: &mut [Runner], rounds: usize) {
-    for _ in 0..rounds {
-        for runner in runners.iter_mut() {
+    for round in 0..rounds {
+        for runner in runners.iter_mut().filter(|runner| round % runner.every == 0) {
             let took = runner.run();
             runner.times.push(took);
         }
@@ -71,6 +77,12 @@ pub(crate) fn run_in_turns(runners: &mut [Runner], rounds: usize) {
 /// The binary to measure.
 pub(crate) fn toolgate() -> PathBuf {
     std::env::var_os("TOOLGATE_BIN").map_or_else(|| env!("CARGO_BIN_EXE_toolgate").into(), PathBuf::from)
+}
+
+/// How many there are to a second.
+#[allow(dead_code, reason = "each benchmark is a program of its own, and not all need it")]
+pub(crate) fn ratio(count: usize, seconds: f64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX)) / seconds.max(1e-9)
 }
 
 /// How often each is spawned.

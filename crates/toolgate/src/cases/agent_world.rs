@@ -151,10 +151,10 @@ pub(super) fn build() -> Map {
     repository(&mut map, &format!("{main}/.git"));
     for (name, top) in [("alpha", ROOT), ("beta", beta)] {
         let own = format!("{main}/.git/worktrees/{name}");
-        map.file(format!("{top}/.git"), &format!("gitdir: {own}\n"));
-        map.file(format!("{own}/gitdir"), &format!("{top}/.git\n"));
+        map.file(format!("{top}/.git"), format!("gitdir: {own}\n"));
+        map.file(format!("{own}/gitdir"), format!("{top}/.git\n"));
         map.file(format!("{own}/commondir"), "../..\n");
-        map.file(format!("{own}/HEAD"), &format!("ref: refs/heads/{name}\n"));
+        map.file(format!("{own}/HEAD"), format!("ref: refs/heads/{name}\n"));
         map.file(format!("{own}/index"), "");
         map.file(format!("{own}/logs/HEAD"), "");
     }

@@ -27,22 +27,22 @@ struct MapNode {
 impl Map {
     /// A directory, and all above it.
     pub(super) fn dir(&mut self, path: impl AsRef<Path>) {
-        self.add(path.as_ref(), NodeKind::Directory, "");
+        self.add(path.as_ref(), NodeKind::Directory, b"");
     }
 
-    /// A file that holds this text.
-    pub(super) fn file(&mut self, path: impl AsRef<Path>, text: &str) {
-        self.add(path.as_ref(), NodeKind::File, text);
+    /// A file that holds this.
+    pub(super) fn file(&mut self, path: impl AsRef<Path>, holds: impl AsRef<[u8]>) {
+        self.add(path.as_ref(), NodeKind::File, holds.as_ref());
     }
 
     /// A link that leads there.
     pub(super) fn link(&mut self, path: impl AsRef<Path>, target: impl Into<PathBuf>) {
-        self.add(path.as_ref(), NodeKind::Link(target.into()), "");
+        self.add(path.as_ref(), NodeKind::Link(target.into()), b"");
     }
 
     /// A device.
     pub(super) fn special(&mut self, path: impl AsRef<Path>) {
-        self.add(path.as_ref(), NodeKind::Special, "");
+        self.add(path.as_ref(), NodeKind::Special, b"");
     }
 
     /// What stands at the end of all links, as the real disk opens a file.
@@ -53,18 +53,18 @@ impl Map {
         Ok((real, entry))
     }
 
-    fn add(&mut self, path: &Path, kind: NodeKind, text: &str) {
+    fn add(&mut self, path: &Path, kind: NodeKind, holds: &[u8]) {
         for above in path.ancestors().skip(1) {
             if !self.nodes.contains_key(above) {
-                self.put(above, NodeKind::Directory, "");
+                self.put(above, NodeKind::Directory, b"");
             }
         }
-        self.put(path, kind, text);
+        self.put(path, kind, holds);
     }
 
-    fn put(&mut self, path: &Path, kind: NodeKind, text: &str) {
+    fn put(&mut self, path: &Path, kind: NodeKind, holds: &[u8]) {
         let inode = self.nodes.len() as u64;
-        self.nodes.insert(path.to_path_buf(), MapNode { kind, inode, holds: text.into() });
+        self.nodes.insert(path.to_path_buf(), MapNode { kind, inode, holds: holds.to_vec() });
     }
 }
 
@@ -112,6 +112,9 @@ impl Machine for MapMachine {
     fn variable(&self, name: &str) -> Option<OsString> {
         self.1.get(name).map(OsString::from)
     }
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        self.1.iter().map(|(name, value)| (name.into(), value.into())).collect()
+    }
     fn directory(&self) -> Option<PathBuf> {
         None
     }
@@ -136,7 +139,7 @@ impl Machine for MapMachine {
     fn containable(&self, _: &Path) -> Containable {
         Containable::NotConsidered
     }
-    fn is_locked(&self, _: &Path) -> bool {
+    fn is_alive(&self, _: &Path, _: &[u64]) -> bool {
         false
     }
     fn setup(&self) -> Option<&dyn Setup> {

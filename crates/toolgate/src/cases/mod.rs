@@ -459,19 +459,24 @@ fn world(case: &Case<'_>) -> Map {
     }
     context.symlinks.iter().for_each(|(path, target)| map.link(path, target));
     if !context.tracked.is_empty() {
-        map.file(Path::new(&case.root).join(".git/index"), &index(&context.tracked));
+        let is_link = |name: &str| context.symlinks.contains_key(Path::new(&case.root).join(name).as_path());
+        map.file(Path::new(&case.root).join(".git/index"), index(&context.tracked, is_link));
     }
     map
 }
 
-/// The names as an index of git has them, with nothing else in it.
-fn index(names: &[String]) -> String {
-    let mut index =
-        format!("DIRC\0\0\0\u{2}\0\0\0{}", char::from(u8::try_from(names.len()).unwrap_or(u8::MAX)));
+/// The names as an index of git has them, with nothing else in it. Those that are links are links there.
+fn index(names: &[String], is_link: impl Fn(&str) -> bool) -> Vec<u8> {
+    let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
+    let mut index = [&b"DIRC\0\0\0\x02"[..], &count.to_be_bytes()].concat();
     for name in names {
-        let entry = format!("{}{name}", "\0".repeat(62));
-        index.push_str(&entry);
-        index.push_str(&"\0".repeat(8 - entry.len() % 8));
+        let mode: u32 = if is_link(name) { 0o120_000 } else { 0o100_644 };
+        let length = u16::try_from(name.len().min(0xfff)).unwrap_or_default();
+        let entry =
+            [&[0; 24][..], &mode.to_be_bytes(), &[0; 32], &length.to_be_bytes(), name.as_bytes()].concat();
+        let fill = 8 - entry.len() % 8;
+        index.extend(entry);
+        index.extend(vec![0; fill]);
     }
     index
 }

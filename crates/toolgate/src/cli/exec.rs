@@ -13,7 +13,7 @@ use toolgate_setup::WholeProgram;
 use super::LineArgs;
 use super::explained::{self, Tried};
 use crate::exec::{NoPlan, advise, planned};
-use crate::launcher::{complain, contain, ended, refused};
+use crate::launcher::{advise_on_git, complain, contain, ended, refused};
 
 /// Run a command in a kernel sandbox, with the rules that a call in this place would get
 #[derive(Debug, Args)]
@@ -65,8 +65,9 @@ impl Exec {
         if self.is_observed() {
             // Also where the program was not started: it may be the sandbox that hides it.
             self.tell(&tried, &made);
-        } else {
-            advise(outcome.as_ref().ok());
+        } else if let Ok(outcome) = &outcome {
+            advise_on_git(&made.plan, outcome, &self.command);
+            advise(Some(outcome));
         }
         ended(&made.plan, outcome, &self.command)
     }

@@ -45,6 +45,7 @@ pub(super) fn label(effect: &Effect<'_>, hiding: &Discretion) -> String {
         Effect::Use(access, target) => {
             let below = match (target.reach, access) {
                 (Reach::Exact, _) | (_, Access::Search) => "",
+                (Reach::Met, _) => " on its way",
                 (Reach::Below, _) => " and all below",
             };
             format!("{} {}{below}", access.verb(), short(&path(&target.path)))
@@ -218,6 +219,7 @@ fn row(effect: &Effect<'_>, hiding: &Discretion) -> EffectRow {
             reach: Some(match target.reach {
                 Reach::Exact => "exact",
                 Reach::Below => "below",
+                Reach::Met => "met",
             }),
             ..EffectRow::default()
         },
