@@ -1,15 +1,17 @@
-//! What lies beyond the block: the system's allocator, and what is said when there is no more.
+//! What lies beyond the block: large memory, the system's allocator, and what is said when there is no more.
 //!
 //! Against whom: a process that decides something must not end without a word because the machine, or a limit of the process, has no
 //! memory left. Rust would abort, and many hosts take that for consent. So whoever answers may leave last words, which are said before
 //! that, from memory that was set aside for them.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::Layout;
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use crate::large;
 
 /// The kernel's pages are aligned to this.
 const PAGE: usize = 4096;
@@ -94,17 +96,17 @@ impl Beyond {
     }
 
     /// # Safety
-    /// As for [`GlobalAlloc::alloc`].
+    /// As for [`std::alloc::GlobalAlloc::alloc`].
     pub(crate) unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are the same.
-        self.asked(layout, || unsafe { System.alloc(layout) })
+        self.asked(layout, || unsafe { large::alloc(layout) })
     }
 
     /// # Safety
-    /// As for [`GlobalAlloc::alloc_zeroed`]. The reserve is handed out once, so it is zero too.
+    /// As for [`std::alloc::GlobalAlloc::alloc_zeroed`]. The reserve is handed out once, so it is zero too.
     pub(crate) unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are the same.
-        self.asked(layout, || unsafe { System.alloc_zeroed(layout) })
+        self.asked(layout, || unsafe { large::alloc_zeroed(layout) })
     }
 
     fn asked(&self, layout: Layout, ask: impl FnOnce() -> *mut u8) -> *mut u8 {
@@ -119,23 +121,23 @@ impl Beyond {
     }
 
     /// # Safety
-    /// As for [`GlobalAlloc::dealloc`], of a pointer that came from here.
+    /// As for [`std::alloc::GlobalAlloc::dealloc`], of a pointer that came from here.
     pub(crate) unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         if !self.is_last(pointer) {
             self.given.fetch_sub(layout.size(), Relaxed);
-            // SAFETY: what is not of the reserve came from the system's allocator, with this layout.
-            unsafe { System.dealloc(pointer, layout) };
+            // SAFETY: what is not of the reserve came from there, with this layout.
+            unsafe { large::dealloc(pointer, layout) };
         }
     }
 
     /// # Safety
-    /// As for [`GlobalAlloc::realloc`], of a pointer that came from here.
+    /// As for [`std::alloc::GlobalAlloc::realloc`], of a pointer that came from here.
     pub(crate) unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if !self.is_last(pointer) {
             let more = size.saturating_sub(layout.size());
             if self.may_ask(more) {
-                // SAFETY: what is not of the reserve came from the system's allocator, with this layout.
-                let moved = unsafe { System.realloc(pointer, layout, size) };
+                // SAFETY: what is not of the reserve came from there, with this layout.
+                let moved = unsafe { large::realloc(pointer, layout, size) };
                 if !moved.is_null() {
                     self.given.fetch_sub(layout.size().saturating_sub(size), Relaxed);
                     return moved;

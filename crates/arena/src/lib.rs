@@ -7,9 +7,11 @@
 //!
 //! What is given back goes into a list of its size, and the next request of that size takes it from there: so a long script touches no
 //! more pages than it has in use at once, and a process that serves a whole session stays as large as its largest call.
-//! What is large goes to the system's allocator. `scripts/bench` measures what it is for.
+//! What is large goes to the system, in large pages where it has them. `scripts/bench` measures what it is for.
 //!
 //! It also knows when there is no more, and lets whoever answers have [last words](Arena::end_with).
+//!
+//! A program that has it for its allocator ends with a word where its stack is over.
 //!
 //! A program for x86-64 and musl that is built with optimization has `memcpy`, `memmove`, `memcmp` and `bcmp` from here too.
 
@@ -17,6 +19,10 @@ mod beyond;
 #[cfg(all(target_arch = "x86_64", any(all(target_env = "musl", not(debug_assertions)), test)))]
 mod copy;
 mod counting;
+mod large;
+#[cfg(target_os = "linux")]
+mod overflow;
+pub mod start;
 
 pub use counting::{Counting, Taken};
 
@@ -32,6 +38,8 @@ use crate::beyond::Beyond;
 
 /// More than any call has in use. A page that nobody touches costs nothing.
 const SIZE: usize = 64 * 1024 * 1024;
+/// So much lies in small pages.
+const SMALL: usize = 1024 * 1024;
 /// What an ordinary call needs, twice over: these pages are there before they are touched.
 const READY: usize = 32 * 1024;
 /// What is larger goes to the system's allocator, which gives such memory back to the kernel.
@@ -118,13 +126,17 @@ impl Arena {
         }
         let (rights, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a new mapping at a place of the kernel's choice touches nothing that is there.
-        let made = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, rights, flags) };
+        let made = unsafe { mmap_anonymous(ptr::null_mut(), SIZE + large::PAGE, rights, flags) };
         let Ok(made) = made.map(<*mut _>::cast::<u8>) else { return false };
-        // Neither is a kernel bound to: one that does not know how makes each page when it is touched, or a huge one, two megabytes of which
-        // it has to clear before we have the first.
+        // The first bytes lie in small pages, and end where a large one can begin: clearing two megabytes would cost more than all of a short
+        // call. What needs more than that has large ones, each of which costs as much as eighty small ones.
+        let first = (made.addr() + SMALL).next_multiple_of(large::PAGE) - SMALL - made.addr();
+        // SAFETY: that is less than a large page, by which the mapping is longer.
+        let made = unsafe { made.add(first) };
+        // Neither is a kernel bound to: one that does not know how makes each page when it is touched.
         // SAFETY: the mapping is ours alone, at least this long, and holds nothing yet.
         unsafe {
-            let _ = madvise(made.cast(), SIZE, Advice::LinuxNoHugepage);
+            let _ = madvise(made.add(SMALL).cast(), SIZE - SMALL, Advice::LinuxHugepage);
             let _ = madvise(made.cast(), READY, Advice::LinuxPopulateWrite);
         }
         self.block.store(made, Release);
