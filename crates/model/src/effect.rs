@@ -183,6 +183,10 @@ pub enum Doubt {
     Names,
     /// A tree is brought in whose names and links are not known.
     Members,
+    /// A word that is described as plain text and looks like a place, or may be one.
+    Words,
+    /// A path leads through something that the same call has taken away, moved or replaced.
+    Changed,
 }
 
 impl Doubt {
@@ -202,6 +206,8 @@ impl Doubt {
                 "may be led elsewhere by a link, or uses more names than are looked at one by one"
             }
             Doubt::Members => "brings in files whose names and links are not known",
+            Doubt::Words => "has a word that may name a place where plain text is expected",
+            Doubt::Changed => "leads through something that this very call exchanges",
         }
     }
 }

@@ -34,8 +34,23 @@ pub trait World {
     }
     /// The first `limit` bytes of a regular file. Never blocks on a pipe or a device.
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>>;
+    /// What an earlier call has [noted](World::note) about this file, unless the file has changed since.
+    fn noted(&self, path: &Path, about: &str) -> Option<Vec<u8>> {
+        let _ = (path, about);
+        None
+    }
+    /// Notes for later calls what follows from the content of this file alone. For somebody who has asked for what was noted, got nothing, and
+    /// has read the file since.
+    fn note(&self, path: &Path, about: &str, what: &[u8]) {
+        let _ = (path, about, what);
+    }
     /// The names in a directory.
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+    /// The names in a directory; `None` where there are more than `most`.
+    fn names(&self, path: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
+        let names = self.list(path)?;
+        Ok((names.len() <= most).then_some(names))
+    }
     /// What is in a directory, by name and kind; `None` where that is more than `most`.
     fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
         let names = self.list(path)?;
