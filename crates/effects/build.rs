@@ -486,7 +486,7 @@ fn kinds(names: &str) -> Result<String> {
 
 /// The Rust name of a kind.
 fn kind(name: &str) -> Result<String> {
-    const SIMPLE: [&str; 31] = [
+    const SIMPLE: [&str; 32] = [
         "text",
         "read",
         "read-tree",
@@ -518,6 +518,7 @@ fn kind(name: &str) -> Result<String> {
         "settings",
         "template",
         "prose",
+        "suffix",
     ];
     const LANGUAGES: [&str; 8] = ["python", "node", "perl", "ruby", "php", "lua", "shell", "other"];
     match name.split_once(':') {

@@ -12,10 +12,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use toolgate_model::{FileStamp, LookError, Node, World};
+use toolgate_model::{Entry, FileStamp, LookError, Node, World};
 
 /// What one analysis may cost. The longest real scripts take a tenth of it; the processor is through with it in less than 100
 /// ms, and no memory that was not paid for is held.
@@ -31,6 +32,12 @@ const NAME: usize = 320;
 const NAME_AGAIN: usize = 32;
 /// So many directories are kept.
 const MAX_KEPT: usize = 8;
+/// So many other answers of the disk are kept.
+const MAX_ANSWERS: usize = 256;
+/// So long may a file be that is kept: a pointer, a note, settings.
+const SHORT: usize = 8 * 1024;
+/// From here on a byte that is read costs little: no script or recipe is so long.
+const LONG: usize = 1024 * 1024;
 
 thread_local! {
     /// What is left. Outside of an analysis there is no end to it.
@@ -62,6 +69,11 @@ pub(crate) fn pay_for_tree(text: &str) {
 /// Whether nothing is left.
 pub(crate) fn is_spent() -> bool {
     LEFT.with(|left| left.get() == 0)
+}
+
+/// So many names of a directory can be paid, and something is left then.
+fn affordable() -> usize {
+    LEFT.with(|left| usize::try_from(left.get() / (2 * NAME as u64)).unwrap_or(usize::MAX))
 }
 
 /// Spends all that is left: it is too late for more.
@@ -102,16 +114,25 @@ impl Clone for Toll {
     }
 }
 
+/// The beginning of a file: how much of it was asked for, and what that is; `None` where there was none.
+type Beginning = (usize, Option<Vec<u8>>);
+
 /// The disk, each look of which is paid for. When nothing is left, or it is too late, nothing can be seen any more.
 pub(crate) struct PaidWorld<'w> {
     world: &'w dyn World,
-    /// Directories that were listed: one pattern in a loop asks for the same one again and again.
-    listed: RefCell<BTreeMap<PathBuf, Vec<PathBuf>>>,
+    /// Directories that were listed: one pattern in a loop asks for the same one again and again. Of a large one it is known
+    /// how many names it has at least.
+    listed: RefCell<BTreeMap<PathBuf, Result<Vec<PathBuf>, usize>>>,
+    /// What stood where somebody looked. Each command of git goes by the same pointers, again for each of its questions. By their bytes: comparing
+    /// paths part by part would cost more than a look.
+    looked: RefCell<BTreeMap<OsString, Result<Node, LookError>>>,
+    /// Short files that were read.
+    read: RefCell<BTreeMap<OsString, Beginning>>,
 }
 
 impl<'w> PaidWorld<'w> {
     pub(crate) fn new(world: &'w dyn World) -> PaidWorld<'w> {
-        PaidWorld { world, listed: RefCell::default() }
+        PaidWorld { world, listed: RefCell::default(), looked: RefCell::default(), read: RefCell::default() }
     }
 
     fn may_look(&self) -> bool {
@@ -125,7 +146,18 @@ impl<'w> PaidWorld<'w> {
 
 impl World for PaidWorld<'_> {
     fn look(&self, path: &Path) -> Result<Node, LookError> {
-        if self.may_look() { self.world.look(path) } else { Err(LookError::Failed) }
+        if !self.may_look() {
+            return Err(LookError::Failed);
+        }
+        let mut looked = self.looked.borrow_mut();
+        if let Some(found) = looked.get(path.as_os_str()) {
+            return found.clone();
+        }
+        let found = self.world.look(path);
+        if looked.len() < MAX_ANSWERS && matches!(found, Ok(_) | Err(LookError::Absent)) {
+            looked.insert(path.as_os_str().to_owned(), found.clone());
+        }
+        found
     }
 
     fn look_straight(&self, path: &Path) -> Option<Result<Node, LookError>> {
@@ -148,26 +180,81 @@ impl World for PaidWorld<'_> {
         if !self.may_look() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        let bytes = self.world.read(path, limit)?;
-        pay_for(bytes.len(), 2);
+        let mut known = self.read.borrow_mut();
+        if let Some((asked, content)) = known.get(path.as_os_str())
+            && *asked >= limit
+        {
+            let content = content.as_ref().ok_or(io::ErrorKind::NotFound)?;
+            let content = content.get(..limit).unwrap_or(content).to_owned();
+            pay_for(content.len(), 2);
+            return Ok(content);
+        }
+        let bytes = self.world.read(path, limit);
+        let content = match &bytes {
+            Ok(bytes) => (bytes.len() <= SHORT).then(|| Some(bytes.clone())),
+            Err(error) => (error.kind() == io::ErrorKind::NotFound).then_some(None),
+        };
+        if let Some(content) = content.filter(|_| known.len() < MAX_ANSWERS) {
+            known.insert(path.as_os_str().to_owned(), (limit, content));
+        }
+        let bytes = bytes?;
+        pay_for(bytes.len().min(LONG), 2);
+        // What is longer is no text that is parsed but an index of git, which is passed over.
+        pay(bytes.len().saturating_sub(LONG) / 8);
         Ok(bytes)
     }
 
+    fn noted(&self, path: &Path, about: &str) -> Option<Vec<u8>> {
+        self.may_look().then(|| self.world.noted(path, about)).flatten()
+    }
+
+    fn note(&self, path: &Path, about: &str, what: &[u8]) {
+        // What was not gone through to its end is no finding.
+        if self.may_look() {
+            self.world.note(path, about, what);
+        }
+    }
+
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        if let Some(names) = self.names(path, usize::MAX)? {
+            return Ok(names);
+        }
+        give_up();
+        Err(io::ErrorKind::TimedOut.into())
+    }
+
+    /// No more names are asked for than can be paid. A directory that has more costs what was read of it.
+    fn names(&self, path: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
         if !self.may_look() {
             return Err(io::ErrorKind::TimedOut.into());
         }
+        let most = most.min(affordable());
         let mut listed = self.listed.borrow_mut();
-        if let Some(names) = listed.get(path) {
-            pay_for(names.len(), NAME_AGAIN);
-            return Ok(names.clone());
+        match listed.get(path) {
+            Some(Ok(names)) if names.len() <= most => {
+                pay_for(names.len(), NAME_AGAIN);
+                return Ok(Some(names.clone()));
+            }
+            Some(Ok(_)) => return Ok(None),
+            Some(Err(least)) if *least >= most => return Ok(None),
+            Some(Err(_)) | None => {}
         }
-        let names = self.world.list(path)?;
-        pay_for(names.len(), NAME);
-        if listed.len() < MAX_KEPT {
-            listed.insert(path.to_path_buf(), names.clone());
+        let found = self.world.names(path, most)?;
+        pay_for(found.as_ref().map_or(most, Vec::len), NAME);
+        if listed.len() < MAX_KEPT || listed.contains_key(path) {
+            listed.insert(path.to_path_buf(), found.clone().ok_or(most));
         }
-        Ok(names)
+        Ok(found)
+    }
+
+    fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
+        if !self.may_look() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let most = most.min(affordable());
+        let found = self.world.entries(path, most)?;
+        pay_for(found.as_ref().map_or(most, Vec::len), NAME);
+        Ok(found)
     }
 
     fn is_late(&self) -> bool {
@@ -178,6 +265,102 @@ impl World for PaidWorld<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A disk that counts the questions it is asked.
+    struct Asked(Cell<usize>);
+
+    impl World for Asked {
+        fn look(&self, _: &Path) -> Result<Node, LookError> {
+            self.0.set(self.0.get() + 1);
+            Err(LookError::Absent)
+        }
+        fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+            self.0.set(self.0.get() + 1);
+            match path.to_str() {
+                Some("/short") => Ok(b"0123456789".iter().copied().take(limit).collect()),
+                Some("/long") => Ok(vec![b'x'; limit]),
+                _ => Err(io::ErrorKind::NotFound.into()),
+            }
+        }
+        fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+
+    #[test]
+    fn the_disk_is_asked_once_and_paid_for_each_time() {
+        let asked = Asked(Cell::new(0));
+        let world = PaidWorld::new(&asked);
+        let text =
+            |path: &str, limit: usize| world.read(Path::new(path), limit).map(|bytes| bytes.len()).ok();
+        within(|| {
+            assert_eq!(
+                [world.look(Path::new("/a")), world.look(Path::new("/a"))],
+                [const { Err(LookError::Absent) }; 2]
+            );
+            assert_eq!((text("/b", 9), text("/b", 5), asked.0.get()), (None, None, 2));
+            let before = spent();
+            assert_eq!(
+                (text("/short", 64), text("/short", 64), text("/short", 4)),
+                (Some(10), Some(10), Some(4))
+            );
+            assert_eq!(asked.0.get(), 3);
+            assert!(spent() - before > 3 * LOOK as u64);
+            // An index of half a million files leaves something for the command.
+            let before = spent();
+            assert_eq!(text("/long", 64 * LONG), Some(64 * LONG));
+            assert!(spent() - before < MAX_WORK * 3 / 4 && !is_spent());
+            let asked_before = asked.0.replace(3);
+            assert_eq!(asked_before, 4);
+            // What was cut off is not all there is.
+            assert_eq!((text("/long", 4), text("/long", 8), asked.0.get()), (Some(4), Some(8), 5));
+            assert_eq!(
+                (text("/long", SHORT + 1), text("/long", SHORT + 1), asked.0.get()),
+                (Some(SHORT + 1), Some(SHORT + 1), 7)
+            );
+            give_up();
+            assert_eq!((world.look(Path::new("/a")), text("/short", 4)), (Err(LookError::Failed), None));
+        });
+    }
+
+    /// A directory of a million names, and how many of them were asked for.
+    struct Endless(Cell<usize>);
+
+    impl World for Endless {
+        fn look(&self, _: &Path) -> Result<Node, LookError> {
+            Err(LookError::Absent)
+        }
+        fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+        fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
+            panic!("nobody asks for all of them")
+        }
+        fn names(&self, _: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
+            self.0.set(self.0.get() + most);
+            Ok(None)
+        }
+        fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
+            Ok(self.names(path, most)?.map(|_| Vec::new()))
+        }
+    }
+
+    #[test]
+    fn a_large_directory_is_read_once_and_no_further_than_it_is_paid_for() {
+        let endless = Endless(Cell::new(0));
+        within(|| {
+            let paid = PaidWorld::new(&endless);
+            for _ in 0..100 {
+                assert_eq!(paid.names(Path::new("/d"), 1_000).unwrap(), None);
+            }
+            assert_eq!(endless.0.get(), 1_000, "what is known is not asked again");
+            for number in 0..10_000 {
+                let _ = paid.entries(Path::new(&format!("/{number}")), 1_000_000);
+            }
+            assert!(endless.0.get() < 60_000, "{} names", endless.0.get());
+            assert!(paid.list(Path::new("/e")).is_err() && is_spent());
+        });
+    }
 
     #[test]
     fn a_budget_is_for_all_that_happens_within_it() {

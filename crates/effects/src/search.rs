@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use toolgate_model::{
-    Access, Call, Effect, FileUse, Json, PathArg, Reach, Resolver, SecretName, Target, secret_pattern,
+    Access, Call, Doubt, Effect, FileUse, Gap, Json, Origin, PathArg, Reach, Resolver, SecretName, Target,
+    Unknown, secret_pattern,
 };
 
 use crate::Scene;
@@ -56,11 +57,24 @@ pub(crate) fn reads<'a>(call: &Call<'a>, uses: &[FileUse<'a>], scene: &Scene<'_>
         if shows == Shows::Unsaid || matches!(used.path, PathArg::Pattern(_)) {
             continue;
         }
-        for found in secrets_below(scene.world, &place.physical, &sift).found {
+        let below = secrets_below(scene.world, &place.physical, &sift);
+        if below.has_more {
+            all.push(more_files());
+        }
+        for found in below.found {
             all.push(effect(Access::Search, param.clone(), PathArg::Text(Cow::Owned(found))));
         }
     }
     all
+}
+
+/// More files than are looked at, and secrets may be among them.
+fn more_files<'a>() -> Effect<'a> {
+    Effect::Unknown(Unknown::Shell {
+        gap: Gap::Doubt(Doubt::Secrets),
+        text: "more files than are looked at".to_owned(),
+        origin: Origin { span: (0, 0), via: None },
+    })
 }
 
 /// What a search shows.

@@ -84,11 +84,19 @@ pub(crate) fn secrets_below(world: &dyn World, directory: &Path, sift: &Sift) ->
     let mut open = vec![directory.to_path_buf()];
     let mut found = Vec::new();
     let mut left = MAX_NAMES;
+    let mut has_more = false;
     // Level by level: what lies near counts first.
     while !open.is_empty() {
         let mut next = Vec::new();
         for directory_here in open {
-            let Ok(names) = world.list(&directory_here) else { continue };
+            let names = match world.names(&directory_here, left) {
+                Ok(Some(names)) => names,
+                Ok(None) => {
+                    has_more = true;
+                    continue;
+                }
+                Err(_) => continue,
+            };
             if let Some(ignores) = &mut ignores {
                 ignores.enter(world, &directory_here);
             }
@@ -120,7 +128,7 @@ pub(crate) fn secrets_below(world: &dyn World, directory: &Path, sift: &Sift) ->
         }
         open = next;
     }
-    Below { found, has_more: false }
+    Below { found, has_more }
 }
 
 /// Whether a glob of a search fits a file: by its name, or by its path where the glob has a slash.

@@ -93,6 +93,8 @@ pub(crate) enum WordKind {
     OpenRead,
     /// In a reading it stands among the `prose`.
     Prose,
+    /// An ending that names get which are written: those of its operands, or others beside them.
+    Suffix,
 }
 
 /// What a command's standard output holds.
@@ -181,6 +183,8 @@ pub(crate) struct Reading {
     pub(crate) output: Output,
     /// Words that name no place of this machine, whatever they look like.
     pub(crate) prose: Vec<usize>,
+    /// Values and operands that are described as text, and nothing more.
+    pub(crate) texts: Vec<Slot>,
     /// The first word of a command that this one runs.
     pub(crate) rest: Option<usize>,
 }
@@ -210,6 +214,11 @@ impl Spec {
 
     pub(crate) fn heeds(&self) -> Heeds {
         self.heeds
+    }
+
+    /// Whether no option of it, listed or not, writes, runs or connects.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is(Spec::PLAIN)
     }
 
     /// Its first name.
@@ -295,7 +304,8 @@ impl WordKind {
             | WordKind::Relayed
             | WordKind::Settings
             | WordKind::OpenRead
-            | WordKind::Prose => false,
+            | WordKind::Prose
+            | WordKind::Suffix => false,
         }
     }
 

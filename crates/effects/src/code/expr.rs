@@ -66,6 +66,7 @@ impl Scan {
         let begun = match &left {
             Texts(texts) => texts.iter().all(|text| !text.is_empty()),
             Part(start, _) => !start.is_empty(),
+            Scratch => !right.only().is_none_or(super::climbs),
             other => other.foreign(),
         };
         if begun {

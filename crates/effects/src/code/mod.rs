@@ -46,6 +46,8 @@ pub(crate) enum Deed {
     Shell(String),
     /// A program and its arguments.
     Run(Vec<String>),
+    /// A text that looks like an absolute path, and that no call is seen to open: `'/sheets/1/cells'`.
+    Mention(String),
     Connect,
     /// Runs code of the project, or of a library that is not the language's own.
     Project,

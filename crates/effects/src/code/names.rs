@@ -7,6 +7,8 @@ use Value::{Any, List, Map, Nothing, Number, Part, Scratch, Texts, Thing};
 
 /// Lists inside of lists that are followed.
 const MAX_DEPTH: usize = 3;
+/// Rows that are bound one by one.
+const MAX_ROWS: usize = 64;
 /// Longer names are of nothing that we know.
 const MAX_NAME: usize = 128;
 
@@ -155,13 +157,19 @@ impl Scan {
     pub(super) fn bind_items(&mut self, targets: &[Target], value: &Value) {
         match value {
             List(rows) if targets.len() > 1 => {
-                for row in rows.iter().take(64) {
+                for row in rows.iter().take(MAX_ROWS) {
                     self.bind_all(targets, row);
+                }
+                if rows.len() > MAX_ROWS {
+                    self.bind_all(targets, &Any(value.foreign()));
                 }
             }
             Map(pairs) if targets.len() > 1 => {
-                for (key, value) in pairs.iter().take(64) {
+                for (key, value) in pairs.iter().take(MAX_ROWS) {
                     self.bind_all(targets, &List(vec![key.clone(), value.clone()]));
+                }
+                if pairs.len() > MAX_ROWS {
+                    self.bind_all(targets, &Any(value.foreign()));
                 }
             }
             _ => {

@@ -81,13 +81,19 @@ impl Report {
                 Deed::Read(path) | Deed::List(path) => !doubts.writes_loosely() && path.begins(plain),
                 Deed::Shell(command) => command.contains(plain),
                 Deed::Run(words) => words.iter().any(|word| word.contains(plain)),
-                Deed::Connect | Deed::Project | Deed::Unknown(_) => false,
+                Deed::Mention(_) | Deed::Connect | Deed::Project | Deed::Unknown(_) => false,
             });
             // `'/users'` behind an address.
             let route = connects && !is_root(plain);
             if !explained && used < count && !route {
                 let path = Path::Known(plain.to_owned());
-                self.add(if doubts.may_write() { Deed::Write(path) } else { Deed::Read(path) });
+                self.add(if doubts.may_write() {
+                    Deed::Write(path)
+                } else if is_root(plain) || !plain.starts_with('/') {
+                    Deed::Read(path)
+                } else {
+                    Deed::Mention(plain.to_owned())
+                });
             }
         }
     }

@@ -182,12 +182,8 @@ impl Scan {
         let (one, other) = (parts.next(), parts.next());
         let (text, sign) = if call.object.is_some() { (one, other) } else { (other, one) };
         match (text, sign) {
-            (Some(text), Some(sign)) if !sign.is_empty() => {
-                List(text.split(sign).take(MAX_PIECES).map(Value::text).collect())
-            }
-            (Some(text), None) if call.args.is_empty() => {
-                List(text.split_whitespace().take(MAX_PIECES).map(Value::text).collect())
-            }
+            (Some(text), Some(sign)) if !sign.is_empty() => pieces(text.split(sign)),
+            (Some(text), None) if call.args.is_empty() => pieces(text.split_whitespace()),
             (text, _) => {
                 self.doubts.unknown_texts(text.is_some_and(|text| text.contains('/')));
                 Any(call.foreign)
@@ -527,10 +523,19 @@ fn environment(call: SpecialCall<'_>) -> Value {
     if value == Any(true) { value } else { call.second.map_or(value.clone(), |other| value.or(other)) }
 }
 
+/// The pieces of a text. Any text, where they are too many to tell apart: a list that is cut would hide what comes later.
+fn pieces<'p>(all: impl Iterator<Item = &'p str>) -> Value {
+    let all: Vec<Value> = all.take(MAX_PIECES + 1).map(Value::text).collect();
+    if all.len() > MAX_PIECES { Any(false) } else { List(all) }
+}
+
 /// `map.items()`, `zip(a, b)`
 fn items(call: &SpecialCall<'_>) -> Value {
     if call.own == "zip" {
-        let rows = call.parts().map(|column| column.items().len()).max().unwrap_or(0).min(MAX_ROWS);
+        let rows = call.parts().map(|column| column.items().len()).max().unwrap_or(0);
+        if rows > MAX_ROWS {
+            return Any(call.parts().any(Value::foreign));
+        }
         let cell = |column: &Value, row: usize| match column {
             List(items) => items.get(row).cloned().unwrap_or(Nothing),
             other => other.item(),

@@ -480,8 +480,12 @@ impl Scan {
 
 /// A list or a map of what stands in brackets.
 pub(super) fn collection(args: Vec<Arg>) -> Value {
-    if args.iter().any(|arg| arg.key.is_some()) {
-        return Map(args.into_iter().take(128).map(|arg| (arg.key.unwrap_or(Nothing), arg.value)).collect());
+    const MOST: usize = 128;
+    if args.len() > MOST {
+        return Any(args.iter().any(|arg| arg.value.foreign()));
     }
-    List(args.into_iter().map(|arg| arg.value).filter(|value| *value != Nothing).take(128).collect())
+    if args.iter().any(|arg| arg.key.is_some()) {
+        return Map(args.into_iter().map(|arg| (arg.key.unwrap_or(Nothing), arg.value)).collect());
+    }
+    List(args.into_iter().map(|arg| arg.value).filter(|value| *value != Nothing).collect())
 }

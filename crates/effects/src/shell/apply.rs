@@ -43,8 +43,11 @@ impl Interpreter<'_, '_> {
         if let Some(cwd) = entered {
             self.state.cwd = cwd;
         }
-        if reading.spec.heeds() == Heeds::Project && !self.is_unproved_since(before) {
-            self.unknown(Gap::Doubt(Doubt::Settings), &program);
+        if !self.is_unproved_since(before) {
+            if reading.spec.heeds() == Heeds::Project {
+                self.unknown(Gap::Doubt(Doubt::Settings), &program);
+            }
+            self.doubt_words(&program, &reading, arguments);
         }
         outcome
     }
@@ -192,6 +195,7 @@ impl Interpreter<'_, '_> {
             None => self.output_of(program, reading, words),
         };
         self.brought_in(program, reading, arguments);
+        self.suffixed(program, reading, arguments);
         self.state.cwd = outside;
         Outcome::of(out)
     }
@@ -333,7 +337,7 @@ impl Interpreter<'_, '_> {
         {
             self.state.disk.remove(&place);
         }
-        if access == Access::Write {
+        if access == Access::Write && !self.edits_nothing(program, text) {
             self.wrote(program, text);
         }
         // What comes from elsewhere can hold anything; what a compiler makes is the project's.
@@ -347,6 +351,16 @@ impl Interpreter<'_, '_> {
         {
             self.state.write(&place, Flow::Any);
         }
+    }
+
+    /// Whether a program that only changes what is there comes upon nothing: `sed -i` makes no file.
+    fn edits_nothing(&self, program: &str, path: &Text) -> bool {
+        const EDITS: [&str; 6] = ["sed", "gsed", "black", "isort", "gofmt", "rustfmt"];
+        let is_absent = |place: String| {
+            self.state.written(&place).is_none()
+                && self.scene.world.look(std::path::Path::new(&place)).is_err()
+        };
+        EDITS.contains(&program) && self.one_place(path).is_some_and(is_absent)
     }
 
     /// What a file holds after a program has written it.
@@ -398,7 +412,7 @@ impl Interpreter<'_, '_> {
             self.read_by_other_shell("sh", text);
             return self.forked(|shell| shell.text(text, program));
         }
-        let (exported, path) = (self.state.exported.clone(), self.state.path.clone());
+        let (exported, path) = (self.state.variables.exported(), self.state.path.clone());
         let out = self.in_step(program, "", |shell| {
             shell.forked(|shell| match rest.first().and_then(Text::whole) {
                 Some(name) => {
@@ -415,7 +429,8 @@ impl Interpreter<'_, '_> {
                 None => shell.unknown_name(rest, &[]).out,
             })
         });
-        (self.state.exported, self.state.path) = (exported, path);
+        self.state.variables.bring_back_exported(exported);
+        self.state.path = path;
         out
     }
 }

@@ -8,8 +8,9 @@ use std::rc::Rc;
 
 use super::Interpreter;
 use super::bounds::Limit;
-use super::state::{State, Variable};
+use super::state::State;
 use super::text::Text;
+use super::variables::Kept;
 use super::walk::Status;
 
 /// States at jumps that are kept, until they are joined where the jumps lead.
@@ -29,7 +30,7 @@ pub(super) struct Control<'t> {
     /// Functions and aliases that are being called, for those that call themselves.
     calling: Vec<Rc<str>>,
     /// Variables of the present function, with what they were before.
-    locals: Vec<(String, Option<Variable>)>,
+    locals: Vec<Kept>,
     /// Names that were local to some function.
     local_names: Vec<String>,
     /// Those that some function has set as global ones.
@@ -214,20 +215,23 @@ impl<'t> Interpreter<'t, '_> {
             let outer = std::mem::take(&mut shell.control.locals);
             let out = shell.landing(walk);
             let own = std::mem::replace(&mut shell.control.locals, outer);
-            for (local, value) in own.into_iter().rev() {
-                let value =
-                    if shell.control.globals.contains(&local) { Some(Variable::unknown()) } else { value };
-                shell.state.restore(&local, value);
+            for kept in own.into_iter().rev() {
+                let is_known = !shell.control.globals.iter().any(|global| **global == *kept.name);
+                shell.bring_back(kept, is_known);
             }
             out
         })
     }
 
-    /// `local x`: what it is now comes back when the function ends.
+    /// `local x`: what it is now comes back when the function ends. Said twice, it stays what it is.
     pub(super) fn make_local(&mut self, name: &str) {
-        let before = self.state.own(name);
-        self.control.locals.push((name.to_owned(), before));
+        if self.control.locals.iter().any(|kept| *kept.name == *name) {
+            return;
+        }
+        let kept = self.keep_variable(name);
+        self.control.locals.push(kept);
         self.control.local_names.push(name.to_owned());
+        self.renew(name);
     }
 
     // ── children ────────────────────────────────────────────────────────────────────────────────────────────────────

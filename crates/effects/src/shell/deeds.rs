@@ -1,6 +1,8 @@
 //! Code of other languages: what a scan of it found becomes effects.
 
-use toolgate_model::{Access, Doubt, Effect, Gap, Reach, shorten};
+use std::path::Path;
+
+use toolgate_model::{Access, Doubt, Effect, Gap, LookError, Reach, shorten};
 
 use super::text::Text;
 use super::{Interpreter, blanked};
@@ -57,6 +59,8 @@ impl Interpreter<'_, '_> {
                     });
                     continue;
                 }
+                Deed::Mention(text) if !self.begins_on_disk(&text) => continue,
+                Deed::Mention(text) => (Access::Read, code::Path::Known(text)),
                 Deed::Connect => {
                     self.emit(Effect::Connect);
                     continue;
@@ -89,5 +93,14 @@ impl Interpreter<'_, '_> {
             }
         }
         self.state.cwd = before;
+    }
+
+    /// Whether the first directory of an absolute path is there, or may be by now. Where it is not, the text is the path of an
+    /// address (`/sheets/1/cells`), and there is nothing to read.
+    fn begins_on_disk(&self, text: &str) -> bool {
+        let first = text.trim_start_matches('/').split('/').next().unwrap_or_default();
+        let top = format!("/{first}");
+        let is_missing = matches!(self.scene.world.look(Path::new(&top)), Err(LookError::Absent));
+        !is_missing || self.may_have_filled(Path::new(&top)) || self.state.disk.has_made(Path::new(&top))
     }
 }

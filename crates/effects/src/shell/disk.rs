@@ -77,6 +77,15 @@ impl Disk {
         self.made.iter().any(|made| Path::new(&**made) == place)
     }
 
+    /// The names of all links that were made.
+    pub(super) fn link_names(&self) -> Vec<String> {
+        self.links.iter().map(|(name, _)| name.to_string()).collect()
+    }
+
+    pub(super) fn has_links(&self) -> bool {
+        !self.links.is_empty()
+    }
+
     /// Whether there is room for one more link.
     pub(super) fn takes_link(&self) -> bool {
         self.links.len() < MAX_LINKS
@@ -196,11 +205,13 @@ impl Disk {
     }
 
     /// Either of two: what both agree on, and what is in doubt where they do not.
-    pub(super) fn join(&mut self, other: &Disk) {
+    /// Whether all of it was kept.
+    pub(super) fn join(&mut self, other: &Disk) -> bool {
         self.made.retain(|path| other.made.contains(path));
-        extend(&mut self.gone, &other.gone);
-        extend(&mut self.links, &other.links);
+        let mut is_whole = extend(&mut self.gone, &other.gone);
+        is_whole &= extend(&mut self.links, &other.links);
         self.join_files(other);
+        is_whole
     }
 
     /// A file has what it has in both, or it may have anything.
@@ -265,11 +276,15 @@ pub(super) fn rebased(old: &str, leads: &str, new: &str) -> String {
     format!("/{}", at.join("/"))
 }
 
-/// Adds what is not there yet.
-pub(super) fn extend<T: Clone + PartialEq>(to: &mut Vec<T>, from: &[T]) {
+/// Adds what is not there yet. Whether there was room for all of it.
+pub(super) fn extend<T: Clone + PartialEq>(to: &mut Vec<T>, from: &[T]) -> bool {
     for item in from {
-        if to.len() < MAX_KEPT && !to.contains(item) {
+        if !to.contains(item) {
+            if to.len() >= MAX_KEPT {
+                return false;
+            }
             to.push(item.clone());
         }
     }
+    true
 }

@@ -3,9 +3,11 @@
 //! A doubt that came up in one branch or child counts until the end, wherever the walk goes: it is not known when the
 //! parts of a command really run.
 
+use std::collections::BTreeSet;
+
 use toolgate_model::Gap;
 
-use super::Interpreter;
+use super::variables::Stamp;
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a doubt of its own")]
 #[derive(Default)]
@@ -20,6 +22,9 @@ pub(super) struct Doubts {
     quotes_substitutions: bool,
     /// Variables that were declared as integers: bash evaluates what is assigned to them.
     integers: Vec<String>,
+    /// Variables that were called doubtful, and the set of them that was looked at last.
+    told: BTreeSet<String>,
+    heeded: Option<Stamp>,
     /// `PATH` was last given a value of which nothing is unknown but the old one.
     own_path: bool,
 }
@@ -63,6 +68,24 @@ impl Doubts {
         self.own_path
     }
 
+    /// Whether this is told for the first time.
+    pub(super) fn tell(&mut self, text: &str) -> bool {
+        !self.told.contains(text) && self.told.insert(text.to_owned())
+    }
+
+    /// Whether these variables are others than those that were looked at last.
+    pub(super) fn heeds_anew(&mut self, stamp: Stamp) -> bool {
+        let is_new = self.heeded.as_ref() != Some(&stamp);
+        self.heeded = Some(stamp);
+        is_new
+    }
+
+    /// Effects were taken back, and what they told is told again.
+    pub(super) fn forget_told(&mut self) {
+        self.told.clear();
+        self.heeded = None;
+    }
+
     pub(super) fn quotes_subscripts(&self) -> bool {
         self.quotes_subscripts
     }
@@ -83,13 +106,5 @@ impl Doubts {
                 name,
                 "RANDOM" | "SECONDS" | "OPTIND" | "LINENO" | "HISTCMD" | "BASHPID" | "EPOCHSECONDS"
             )
-    }
-}
-
-impl Interpreter<'_, '_> {
-    /// Something was set, and which variable it is cannot be told: any of them.
-    pub(super) fn forget_variables(&mut self) {
-        self.state.forget_variables();
-        self.doubts.lose_variables();
     }
 }

@@ -2,11 +2,10 @@
 
 use std::rc::Rc;
 
-use toolgate_model::{Access, Doubt, Effect, Gap, Reach, Unknown};
+use toolgate_model::{Access, Doubt, Gap, Reach};
 use toolgate_shell::{Operation, Part, Word};
 
 use super::git::is_harmless_program;
-use super::state::Variable;
 use super::text::{ANY, Choices, Text};
 use super::{Interpreter, programs};
 use crate::language::Language;
@@ -238,38 +237,17 @@ impl<'t> Interpreter<'t, '_> {
 }
 
 impl Interpreter<'_, '_> {
-    /// Passes a variable on to programs.
-    pub(super) fn export(&mut self, name: &str) {
-        if !self.state.is_exported(name) {
-            self.state.exported.push(Rc::from(name));
-            // `PATH` is passed on as it is, and was looked at when it was set.
-            if name != "PATH" {
-                self.environment_changed(name);
-            }
-        }
-    }
-
     /// `env A=1 command`
     pub(super) fn assign_environment(&mut self, text: &Text) {
         let Some((name, value)) = text.raw().split_once('=') else { return };
         if name.contains(super::text::is_mark) {
             return;
         }
-        self.state.set(name, Variable::Scalar(vec![Text::marked(value.to_owned())]));
-        if self.state.is_exported(name) || name == "PATH" {
-            self.environment_changed(name);
-        } else {
-            self.export(name);
-        }
+        self.set_for_program(name, Text::marked(value.to_owned()));
     }
 
     /// A variable has a new value, which may act at once.
     pub(super) fn environment_changed(&mut self, name: &str) {
-        let referred = self.state.referred(name);
-        let name = &*referred;
-        if self.doubts.is_integer(name) {
-            self.evaluated_on_assignment(name);
-        }
         if name == "PATH" {
             self.path_changed();
             return;
@@ -277,7 +255,7 @@ impl Interpreter<'_, '_> {
         if name.starts_with("GIT_CONFIG") {
             self.git_environment(name);
         }
-        if brings_code(name) && self.state.get(name).is_some() {
+        if brings_code(name) && self.state.variables.get(name).is_some() {
             for value in self.variable_texts(name) {
                 let own = name == "HOME" && value.whole().is_some_and(|home| self.scene.home == Some(home));
                 if !value.is_empty() && !own {
@@ -288,22 +266,11 @@ impl Interpreter<'_, '_> {
         let Some(influence) = influence(name) else { return };
         // Prompts and hooks of the shell need not be exported; all others act on programs only.
         let own = matches!(name, "PROMPT_COMMAND" | "PS0" | "PS1" | "PS2" | "PS4" | "HISTFILE");
-        if !own && !self.state.is_exported(name) {
+        if !own && !self.state.variables.is_exported(name) {
             return;
         }
-        for value in self.variable_texts(name) {
+        for value in self.held_texts(name) {
             self.environment_value(name, &influence, &value);
-        }
-    }
-
-    /// bash evaluates what an integer is given, whoever gives it: `read`, `for`, a reference.
-    fn evaluated_on_assignment(&mut self, name: &str) {
-        for value in self.variable_texts(name) {
-            if value.raw().contains(['[', '$', '`']) {
-                self.evaluate(value.raw());
-            } else if value.has_any() && self.doubts.quotes_subscripts() {
-                self.unknown(Gap::Code, "a value that arithmetic evaluates");
-            }
         }
     }
 
@@ -314,7 +281,7 @@ impl Interpreter<'_, '_> {
         match influence {
             Influence::Shell if name.starts_with("PS") => {
                 self.expand_again(value.raw());
-                if value.has_any() && self.state.get(name).is_some()
+                if value.has_any() && self.state.variables.get(name).is_some()
                     || value.raw().contains("\\0")
                     || value.raw().contains("\\1")
                 {
@@ -386,7 +353,7 @@ impl Interpreter<'_, '_> {
             let key = format!("GIT_CONFIG_KEY_{number}");
             let value = format!("GIT_CONFIG_VALUE_{number}");
             let is_value = name == value;
-            match (self.state.get(&key).is_some(), self.state.get(&value).is_some()) {
+            match (self.state.variables.get(&key).is_some(), self.state.variables.get(&value).is_some()) {
                 (true, true) => {
                     let keys = self.variable_texts(&key);
                     for value in self.variable_texts(&value) {
@@ -418,8 +385,13 @@ impl Interpreter<'_, '_> {
         if let Some(place) = self.state.path.iter().find(|place| !self.is_toolchain(place)).cloned() {
             self.doubt_variable(&format!("PATH={place}"));
         }
-        for name in self.state.variable_names() {
-            let is_passed_on = || self.state.is_exported(&name) || !(self.scene.unset)(&name);
+        // Once for each change of them is enough.
+        let stamp = self.state.variables.stamp().clone();
+        if !self.doubts.heeds_anew(stamp) {
+            return;
+        }
+        for name in self.state.variables.names() {
+            let is_passed_on = || self.state.variables.is_exported(&name) || !(self.scene.unset)(&name);
             let harmful = || {
                 let values = self.variable_texts(&name);
                 values.into_iter().find(|value| !value.is_empty() && !is_harmless(&name, value.whole()))
@@ -431,12 +403,8 @@ impl Interpreter<'_, '_> {
     }
 
     /// Once for a command is enough, wherever it is heeded.
-    fn doubt_variable(&mut self, text: &str) {
-        let is_told = |effect: &Effect<'_>| {
-            matches!(effect, Effect::Unknown(Unknown::Shell { gap: Gap::Doubt(Doubt::Environment), text: told, .. })
-                if told == text)
-        };
-        if !self.report.effects().iter().any(is_told) {
+    pub(super) fn doubt_variable(&mut self, text: &str) {
+        if self.doubts.tell(text) {
             self.unknown(Gap::Doubt(Doubt::Environment), text);
         }
     }

@@ -5,13 +5,11 @@ mod braces;
 mod change;
 mod parameter;
 
-use std::rc::Rc;
-
 use toolgate_shell::{Element, List, Part, Word};
 
 use super::bounds::{Limit, MAX_WORDS};
-use super::state::Variable;
-use super::text::{CLASS, Choices, Flow, INNER, MAX_CHOICES, NAME, ONE, PIECE, STAR, Text};
+use super::text::{BLANKS, CLASS, Choices, Flow, INNER, MAX_CHOICES, NAME, ONE, PIECE, STAR, Text, one_of};
+use super::variables::Variable;
 use super::{Interpreter, glob};
 use braces::{Braces, Spelled, braces};
 
@@ -38,7 +36,13 @@ impl Fields {
     }
 
     /// Splits at the separators, as the shell does with what an unquoted expansion gives.
-    fn split(&mut self, text: &Text, separators: &str) {
+    fn split(&mut self, text: &Text, separators: Option<&str>) {
+        let Some(separators) = separators else {
+            if !text.is_empty() {
+                self.quoted(&Text::any());
+            }
+            return;
+        };
         if separators.is_empty() {
             self.open |= !text.is_empty();
             self.current.push(text);
@@ -112,12 +116,12 @@ impl<'t> Interpreter<'t, '_> {
     /// The fields that one word may become.
     pub(super) fn fields(&mut self, word: &'t Word<'t>) -> Vec<Vec<Text>> {
         if let [Part::Quoted(text)] = word.parts.as_slice() {
-            return vec![vec![Text::known(text)]];
+            return vec![vec![self.literal(text)]];
         }
         if let [Part::Bare(text)] = word.parts.as_slice()
             && !text.contains(['~', '*', '?', '[', '{'])
         {
-            return vec![vec![Text::known(text)]];
+            return vec![vec![self.literal(text)]];
         }
         let spellings = match braces(&word.parts) {
             Braces::None => return self.field_choices(&word.parts.iter().collect::<Vec<_>>()),
@@ -183,7 +187,7 @@ impl<'t> Interpreter<'t, '_> {
     fn joined(&mut self, parts: &'t [Part<'t>], mode: Mode) -> Choices {
         match parts {
             [] => return vec![Text::default()],
-            [Part::Quoted(text)] => return vec![Text::known(text)],
+            [Part::Quoted(text)] => return vec![self.literal(text)],
             _ => {}
         }
         let mut builders = vec![Fields::default()];
@@ -201,7 +205,7 @@ impl<'t> Interpreter<'t, '_> {
                     }
                 }
                 Part::Quoted(text) => {
-                    let text = Text::known(text);
+                    let text = self.literal(text);
                     for fields in builders.iter_mut() {
                         fields.quoted(&text);
                     }
@@ -243,7 +247,7 @@ impl<'t> Interpreter<'t, '_> {
                     if mode == Mode::Argument {
                         self.split_names(&expansion);
                     }
-                    add(builders, &expansion, mode, &self.separators());
+                    add(builders, &expansion, mode, self.separators().as_deref());
                 }
             }
         }
@@ -253,7 +257,7 @@ impl<'t> Interpreter<'t, '_> {
         for part in parts {
             match part {
                 Part::Quoted(text) | Part::Bare(text) => {
-                    let text = Text::known(text);
+                    let text = self.literal(text);
                     for fields in builders.iter_mut() {
                         fields.quoted(&text);
                     }
@@ -313,7 +317,8 @@ impl<'t> Interpreter<'t, '_> {
             out.push_raw(&text.replace(":~", &format!(":{}", home.raw())));
             return out;
         }
-        let marked = if mode == Mode::Single { Text::known(rest) } else { glob::marked(rest) };
+        let is_plain = mode == Mode::Single || !rest.contains(['*', '?', '[']);
+        let marked = if is_plain { self.literal(rest) } else { glob::marked(rest) };
         if mode == Mode::Argument && self.state.globstar {
             out.push_raw(&marked.raw().replace(&format!("{STAR}{STAR}"), &INNER.to_string()));
         } else {
@@ -324,33 +329,28 @@ impl<'t> Interpreter<'t, '_> {
 
     pub(super) fn home_of(&self, user: &str) -> Text {
         match user {
-            "" => match self.variable_texts("HOME").as_slice() {
-                [home] => home.clone(),
-                _ => Text::any(),
+            "" => match self.state.variables.get("HOME") {
+                // The shell asks the system for it then.
+                Some(Variable::Unset) => self.scene.home.map_or_else(Text::any, Text::known),
+                _ => one_of(self.variable_texts("HOME")),
             },
-            "+" => Self::one_directory(&self.state.cwd),
-            "-" => self.state.previous.as_ref().map_or_else(Text::any, |cwd| Self::one_directory(cwd)),
+            "+" => one_of(self.variable_texts("PWD")),
+            "-" => one_of(self.variable_texts("OLDPWD")),
+            // Directories of the stack: `~1`, `~+1`.
+            place if place.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-')) => Text::any(),
             "root" => Text::known("/root"),
             user => Text::known(&format!("/home/{user}")),
         }
     }
 
-    fn one_directory(cwd: &[Rc<str>]) -> Text {
-        match cwd {
-            [only] => Text::marked(only.to_string()),
-            _ => Text::any(),
+    /// What is between fields, where that is known.
+    pub(super) fn separators(&self) -> Option<String> {
+        if let Some(Variable::Unset) = self.state.variables.get("IFS") {
+            return Some(BLANKS.to_owned());
         }
-    }
-
-    /// What is between fields.
-    pub(super) fn separators(&self) -> String {
-        match self.state.get("IFS") {
-            None | Some(Variable::Unset) => " \t\n".to_owned(),
-            Some(Variable::Scalar(texts)) => match texts.as_slice() {
-                [text] => text.whole().unwrap_or(" \t\n").to_owned(),
-                _ => " \t\n".to_owned(),
-            },
-            Some(_) => " \t\n".to_owned(),
+        match self.variable_texts("IFS").as_slice() {
+            [text] => text.whole().map(str::to_owned),
+            _ => None,
         }
     }
 
@@ -361,7 +361,7 @@ impl<'t> Interpreter<'t, '_> {
             Part::Backtick(text) => Expansion::One(self.backtick(text).substituted()),
             Part::Arithmetic(arithmetic) => Expansion::One(vec![self.arithmetic(arithmetic)]),
             Part::Process { writes, list } => Expansion::One(vec![self.process(*writes, list)]),
-            Part::Bare(text) | Part::Quoted(text) => Expansion::One(vec![Text::known(text)]),
+            Part::Bare(text) | Part::Quoted(text) => Expansion::One(vec![self.literal(text)]),
             Part::Double(_) | Part::ExtendedGlob { .. } | Part::Array(_) => Expansion::One(vec![Text::any()]),
         }
     }
@@ -414,7 +414,7 @@ impl<'t> Interpreter<'t, '_> {
     }
 }
 
-fn add(builders: &mut Vec<Fields>, expansion: &Expansion, mode: Mode, separators: &str) {
+fn add(builders: &mut Vec<Fields>, expansion: &Expansion, mode: Mode, separators: Option<&str>) {
     let put = |fields: &mut Fields, text: &Text| match mode {
         Mode::Single => fields.quoted(text),
         Mode::Pattern => fields.quoted(&reglob(text)),

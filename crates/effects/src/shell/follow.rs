@@ -152,6 +152,7 @@ impl<'t> Interpreter<'t, '_> {
             return Some(flow.clone());
         }
         let bytes = self.scene.world.read(Path::new(&place), MAX_SCRIPT).ok()?;
+        self.believe_disk(&place);
         if bytes.len() >= MAX_SCRIPT || bytes.contains(&0) {
             return None;
         }

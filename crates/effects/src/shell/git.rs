@@ -1,8 +1,10 @@
 //! git: which repository, what its settings run, which hooks and aliases come along.
 
+mod call;
 mod hooks;
 pub(super) mod index;
 mod remotes;
+mod scratch;
 mod settings;
 mod shared;
 
@@ -16,9 +18,10 @@ use super::text::{Flow, INNER, NAME, Text, UNBROKEN, bounded, is_mark};
 use super::walk::Outcome;
 use crate::spec::Reading;
 
+pub(super) use call::GitCall;
 pub(super) use index::Index;
-use settings::last;
-pub(super) use settings::{InForce, is_harmless_program};
+pub(super) use settings::is_harmless_program;
+use settings::{InForce, last};
 
 /// So much of a git file is read.
 const MAX_CONFIG: usize = 64 * 1024;
@@ -67,10 +70,12 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
     } else {
         shell.apply("git", reading, words)
     };
-    shell.git_programs(sub, reading, &operands, &settings);
+    let call = GitCall { sub, reading, operands: &operands, arguments, settings: &settings };
+    shell.git_programs(&call);
     shell.read_without_index(sub, reading, &operands);
     shell.git_reads(reading, &operands, arguments);
     shell.git_brings(sub, reading, &operands, arguments);
+    shell.git_exchanges(sub, &operands);
     let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
     if sub == "remote"
         && matches!(verb, Some("add" | "remove" | "rm" | "rename" | "set-url" | "set-branches"))
@@ -78,8 +83,8 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
         shell.shared_config();
     }
     shell.made_repository(sub, reading, &operands);
-    shell.remotes(sub, reading, &operands, arguments, &settings);
-    shell.shared_writes(sub, reading, &operands, arguments, &settings);
+    shell.remotes(&call);
+    shell.shared_writes(&call);
     shell.index_names(sub, reading, &operands, arguments);
     let is_unchecked = has(reading, &["--no-verify"]) || (sub != "push" && has(reading, &["-n"]));
     shell.hooks(sub, &settings, !is_unchecked);
@@ -565,6 +570,8 @@ impl Interpreter<'_, '_> {
             self.touch(access, Reach::Exact, &path);
         } else if has(&["--system"]) {
             self.touch(access, Reach::Exact, &Text::known("/etc/gitconfig"));
+        } else if changes && self.is_in_new_directory() && scratch::sets_harmless(reading, operands) {
+            self.touch(Access::Write, Reach::Exact, &Text::known("."));
         } else if changes {
             self.shared_config();
         } else {
@@ -604,6 +611,9 @@ impl Interpreter<'_, '_> {
                 let whole = format!("{top}/{name}");
                 whole.strip_prefix(&format!("{here}/")).map(Text::known)
             };
+            if named.len() > MOST {
+                self.unknown(Gap::Doubt(Doubt::Names), "more tracked files than are told one by one");
+            }
             paths.extend(named.into_iter().filter_map(from_here).take(MOST));
         }
         paths

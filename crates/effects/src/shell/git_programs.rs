@@ -8,19 +8,14 @@ use std::path::{Path, PathBuf};
 use toolgate_model::{Doubt, Effect, Gap, NodeKind};
 
 use super::Interpreter;
-use super::git::InForce;
+use super::git::GitCall;
 use super::text::Text;
 use crate::spec::Reading;
 
 impl Interpreter<'_, '_> {
     /// Doubts a sub-command that would start such a program.
-    pub(super) fn git_programs(
-        &mut self,
-        sub: &str,
-        reading: &Reading,
-        operands: &[Text],
-        settings: &[InForce],
-    ) {
+    pub(super) fn git_programs(&mut self, call: &GitCall<'_>) {
+        let GitCall { sub, reading, operands, settings, .. } = *call;
         let why = if does_written_steps(sub, reading) {
             Some("steps that were written down")
         } else if self.reaches_local_repository(sub, reading, operands) {

@@ -115,7 +115,7 @@ impl Interpreter<'_, '_> {
         for name in shown.iter().take(MAX_TOLD) {
             self.touch_place(Access::Search, Reach::Exact, format!("{top}/{name}"));
         }
-        if index.has_more && index.secrets.is_empty() {
+        if index.has_more || shown.len() > MAX_TOLD {
             self.unknown(Gap::Doubt(Doubt::Secrets), "more tracked files than are looked at");
         }
     }

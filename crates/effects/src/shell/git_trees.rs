@@ -9,9 +9,8 @@ use std::path::Path;
 use toolgate_model::{Access, Doubt, Effect, Gap, Reach, clean};
 
 use super::Interpreter;
-use super::git::index::{MAX_INDEX, names};
+use super::git::index::MAX_INDEX;
 use super::text::{Text, is_mark};
-use super::trees::MAX_MEMBERS;
 use crate::spec::Reading;
 
 /// Where the files of a sub-command come from.
@@ -98,12 +97,17 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    fn source_of(&self, sub: &str, reading: &Reading, operands: &[Text]) -> Source {
+    fn source_of(&mut self, sub: &str, reading: &Reading, operands: &[Text]) -> Source {
         let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
         let when = |is: bool, source: Source| if is { source } else { Source::Nowhere };
         match sub {
             "switch" => when(!operands.is_empty() || !has(&["-c", "-C", "--create"]), Source::Commit),
             "merge" | "cherry-pick" | "revert" => when(!has(&["--abort", "--quit"]), Source::Commit),
+            // Without a branch of its own it takes the one that is called like the directory, if there is one.
+            "worktree" if reading.sub.contains(&"add") => {
+                let is_own = operands.len() == 1 && has(&["-b", "-B"]);
+                when(!is_own && !has(&["--no-checkout", "--orphan"]), Source::Commit)
+            }
             "reset" => when(has(&["--hard", "--merge", "--keep"]), Source::Commit),
             "read-tree" => when(has(&["-u"]), Source::Commit),
             "checkout-index" if has(&["--stdin", "-z"]) => Source::Commit,
@@ -138,7 +142,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// What is in a stash was in the worktree, unless somebody else may have made it.
-    fn stashed(&self, reading: &Reading, operands: &[Text]) -> Source {
+    fn stashed(&mut self, reading: &Reading, operands: &[Text]) -> Source {
         let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
         let named = operands.iter().filter_map(Text::whole).filter(|word| !matches!(*word, "pop" | "apply"));
         let is_stash =
@@ -148,7 +152,7 @@ impl Interpreter<'_, '_> {
             Some("pop" | "apply") => {
                 let is_shared = self.repository().is_some_and(|found| found.own != found.common);
                 let is_own = is_shared
-                    && self.names_in_index("stash").is_some()
+                    && self.deciding_names("stash").is_some()
                     && operands.iter().all(Text::is_known)
                     && named.clone().all(is_stash);
                 if is_own { Source::Nowhere } else { Source::Commit }
@@ -200,21 +204,11 @@ impl Interpreter<'_, '_> {
             }
             return;
         }
-        let Some(names) = self.names_in_index(sub) else {
+        let Some(told) = self.deciding_names(sub) else {
             self.unknown(Gap::Doubt(Doubt::Members), &format!("git {sub}"));
             return;
         };
-        // What is hidden nowhere, and goes by none of these names, is no host's settings.
-        let may_decide = |name: &&String| {
-            name.split('/').any(|part| part.starts_with('.'))
-                || matches!(
-                    name.rsplit('/').next(),
-                    Some("toolgate.toml" | "opencode.json" | "opencode.jsonc")
-                )
-        };
-        let told: Vec<String> = names.iter().filter(may_decide).cloned().collect();
-        let top = self.git_top();
-        let (Some(top), true) = (top, told.len() <= MAX_MEMBERS) else {
+        let Some(top) = self.git_top() else {
             if !told.is_empty() {
                 self.unknown(Gap::Doubt(Doubt::Members), &format!("git {sub}"));
             }
@@ -237,8 +231,9 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The names in the index; `None` where the command itself may have put others there, or it is too long.
-    fn names_in_index(&self, sub: &str) -> Option<Vec<String>> {
+    /// The names in the index that may decide something; `None` where the command itself may have put others there, or
+    /// there are too many.
+    fn deciding_names(&mut self, sub: &str) -> Option<Vec<String>> {
         let changes = |effect: &&Effect<'_>| {
             matches!(effect, Effect::Run(run) if run.program == "git"
                 && !run.sub.first().is_some_and(|sub| KEEP_INDEX.contains(&sub.as_str())))
@@ -247,10 +242,10 @@ impl Interpreter<'_, '_> {
         if self.report.effects().iter().filter(changes).count() > usize::from(sub != "stash") {
             return None;
         }
-        let index = self.repository()?.own.join("index");
-        match self.scene.world.read(&index, MAX_INDEX) {
-            Ok(bytes) => names(&bytes),
-            Err(_) => Some(Vec::new()),
+        self.repository()?;
+        match self.git_index() {
+            Some(index) => (!index.lacks_names).then(|| index.deciding.clone()),
+            None => Some(Vec::new()),
         }
     }
 

@@ -9,6 +9,8 @@ use super::text::{ANY, CLASS, INNER, NAME, ONE, PIECE, STAR, Text, is_mark};
 
 /// More matches than this are not told apart.
 const MAX_MATCHES: usize = 256;
+/// Names of one directory that a pattern is held against. Where there are more, the matches are some of them, and not told apart.
+pub(super) const MAX_NAMES: usize = 8_192;
 /// So many directories are looked into for one pattern.
 const MAX_LISTED: usize = 64;
 
@@ -116,8 +118,9 @@ pub(crate) fn expand(
                 return None;
             }
             let directory = if place.is_empty() { "/" } else { place.as_str() };
-            let mut names: Vec<String> = match world.list(std::path::Path::new(directory)) {
-                Ok(paths) => {
+            let mut names: Vec<String> = match world.names(std::path::Path::new(directory), MAX_NAMES) {
+                Ok(None) => return None,
+                Ok(Some(paths)) => {
                     paths.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()
                 }
                 Err(_) => Vec::new(),

@@ -15,6 +15,7 @@ use toolgate_model::{Access, Doubt, EntryKind, Gap, NodeKind, Resolved, Resolver
 use super::text::{
     ANY, INNER, MAX_SOLID, NAME, NUMBER, PIECE, STAR, Text, UNBROKEN, is_mark, solid_mark, solid_number,
 };
+use super::words::may_make_settings;
 use super::{Interpreter, glob};
 use crate::shell::places::{Located, is_named_secret};
 
@@ -24,6 +25,28 @@ const MAX_LOOKED_AT: usize = 2_048;
 const DIRECTORY: usize = 8;
 /// Links whose targets are looked at.
 const MAX_TOLD: usize = 32;
+/// Directories of hosts and teams, in lower case.
+pub(super) const SETTINGS_DIRECTORIES: &[&str] = &[
+    ".agents",
+    ".ai-team",
+    ".claude",
+    ".claude-plugin",
+    ".codex",
+    ".codex-plugin",
+    ".copilot",
+    ".cursor",
+    ".gemini",
+    ".git",
+    ".github",
+    ".opencode",
+    ".pi",
+    ".qwen",
+    ".squad",
+    ".vscode",
+];
+/// Files of settings that lie anywhere.
+pub(super) const SETTINGS_FILES: &[&str] =
+    &[".claude.json", ".lsp.json", ".mcp.json", "opencode.json", "opencode.jsonc", "toolgate.toml"];
 
 /// Names of which not all is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +68,8 @@ pub(super) struct Found {
     settings: Vec<String>,
     /// Whether a name is there that a shell or `xargs` would take apart.
     is_odd: bool,
+    /// Whether a name is there that means something to a shell which takes it for code.
+    is_code: bool,
     /// Whether something was left out.
     is_cut: bool,
 }
@@ -116,9 +141,9 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// A name of which nothing is known may be that of a host's settings.
+    /// A name of which not all is known may be that of a host's settings.
     pub(super) fn named_unknown(&mut self, access: Access, among: &Among) {
-        if access.fills() && among.rest.chars().all(|c| c == NAME) {
+        if access.fills() && may_make_settings(&among.rest) {
             self.unknown(Gap::Doubt(Doubt::Members), &shown(among));
         }
     }
@@ -155,6 +180,12 @@ impl Interpreter<'_, '_> {
                 self.unknown(Gap::Doubt(Doubt::Names), &shown(&among));
             }
         }
+    }
+
+    /// Whether a shell that takes these names for code finds none in them.
+    pub(super) fn has_no_code(&mut self, among: &Among) -> bool {
+        let found = self.look_among(among);
+        !among.is_past && !found.is_cut && !found.is_code
     }
 
     fn tell_links(&mut self, access: Access, among: &Among, found: &Found) {
@@ -305,6 +336,7 @@ impl Look<'_> {
             for entry in entries {
                 let Some(own) = entry.path.file_name().and_then(|name| name.to_str()) else {
                     self.found.is_odd = true;
+                    self.found.is_code = true;
                     self.found.is_cut |= entry.kind == EntryKind::Link;
                     continue;
                 };
@@ -313,6 +345,8 @@ impl Look<'_> {
                 }
                 self.found.is_odd |=
                     own.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\'));
+                let is_plain = |c: char| c.is_alphanumeric() || "_.-+,:@%".contains(c);
+                self.found.is_code |= !own.chars().all(is_plain);
                 if matches!(entry.kind, EntryKind::File | EntryKind::Special)
                     && may_be_settings(self.within_root(&entry.path))
                 {
@@ -320,7 +354,10 @@ impl Look<'_> {
                 }
                 match entry.kind {
                     EntryKind::Link => self.add(&entry.path),
-                    EntryKind::Directory if self.own_git.as_ref() == Some(&entry.path) => {}
+                    // A branch may be called anything.
+                    EntryKind::Directory if self.own_git.as_ref() == Some(&entry.path) => {
+                        self.found.is_code = true;
+                    }
                     EntryKind::Directory if is_deep => open.push((entry.path, at)),
                     EntryKind::Directory if !is_last => open.push((entry.path, at + 1)),
                     EntryKind::Directory | EntryKind::File | EntryKind::Special => {}
@@ -345,34 +382,14 @@ impl Look<'_> {
 /// Whether a file may decide what agents do: it lies in a directory of a host or a team, or goes by the name of such settings.
 /// Only those that a look comes upon, so that a doubt can be told; which of them are closed is the policies' business.
 fn may_be_settings(file: &Path) -> bool {
-    const DIRECTORIES: &[&str] = &[
-        ".agents",
-        ".ai-team",
-        ".claude",
-        ".claude-plugin",
-        ".codex",
-        ".codex-plugin",
-        ".copilot",
-        ".cursor",
-        ".gemini",
-        ".git",
-        ".github",
-        ".opencode",
-        ".pi",
-        ".qwen",
-        ".squad",
-        ".vscode",
-    ];
-    const FILES: &[&str] =
-        &[".claude.json", ".lsp.json", ".mcp.json", "opencode.json", "opencode.jsonc", "toolgate.toml"];
     file.iter().any(|name| {
         let name = name.to_string_lossy().to_lowercase();
-        DIRECTORIES.contains(&name.as_str()) || FILES.contains(&name.as_str())
+        SETTINGS_DIRECTORIES.contains(&name.as_str()) || SETTINGS_FILES.contains(&name.as_str())
     })
 }
 
 /// A name with what is not known as anything that it may be.
-fn loose(name: &str) -> String {
+pub(super) fn loose(name: &str) -> String {
     let is_blank =
         |c: char| matches!(c, NAME | NUMBER | PIECE | INNER | ANY | UNBROKEN) || solid_number(c).is_some();
     name.chars().map(|c| if is_blank(c) { STAR } else { c }).collect()

@@ -18,6 +18,7 @@
 mod apply;
 mod bounds;
 mod builtins;
+mod changed;
 mod control;
 mod deeds;
 mod dialects;
@@ -36,6 +37,7 @@ mod guess;
 mod links;
 mod lists;
 mod modules;
+mod named_code;
 mod output;
 mod places;
 mod programs;
@@ -51,7 +53,9 @@ mod streams;
 mod text;
 mod trace;
 mod trees;
+mod variables;
 mod walk;
+mod words;
 
 use toolgate_model::{
     Access, DirectoryChange, Effect, ExpandedTarget, Gap, PathArg, Reach, Resolver, Target, World, shorten,
@@ -66,6 +70,7 @@ pub use budget::MAX_WORK;
 
 use crate::budget::{self, PaidWorld};
 use bounds::{Bounds, MAX_COMMAND};
+use changed::Changed;
 use control::Control;
 use doubts::Doubts;
 use links::Links;
@@ -114,6 +119,7 @@ pub fn analyse(command: &str, scene: &Scene<'_>) -> Analysis {
         let store = Store::default();
         let mut shell = Interpreter::new(&store, &scene);
         shell.script(command);
+        shell.tell_changed();
         shell.close_accounts();
         Analysis { work: budget::spent(), ..shell.report.into_analysis() }
     })
@@ -187,9 +193,12 @@ struct Interpreter<'t, 'w> {
     scripts: Scripts,
     doubts: Doubts,
     links: Links,
+    changed: Changed,
     report: Report,
     /// The last index of a repository that was read, and the directory that it lies in.
     git_index: Option<(std::path::PathBuf, std::rc::Rc<git::Index>)>,
+    /// Texts in which marks of ours stand; see `named_code`.
+    kept: Vec<&'t str>,
     /// What is touched now is where a program keeps things by default; it may be elsewhere.
     assumes: bool,
 }
@@ -208,8 +217,10 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             scripts: Scripts::default(),
             doubts: Doubts::default(),
             links: Links::default(),
+            changed: Changed::default(),
             report: Report::default(),
             git_index: None,
+            kept: Vec::new(),
             assumes: false,
         }
     }
@@ -238,6 +249,9 @@ impl<'t, 'w> Interpreter<'t, 'w> {
     fn parsed(&mut self, text: &str) -> &'t List<'t> {
         let Some(text) = self.paid_text(text) else { return self.store.trees.alloc(List::default()) };
         let Parsed { list, error } = parse(text);
+        if list.items.is_empty() && begins_with_operator(text) {
+            return self.store.trees.alloc(list);
+        }
         if let Some(error) = error {
             let rest = text.get(error.at as usize..).unwrap_or_default();
             let shown = format!("{}: {}", error.what, shorten(rest.lines().next().unwrap_or_default(), 60));
@@ -252,6 +266,9 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             return Flow::Any;
         }
         let Some(whole) = text.whole() else {
+            if self.has_plain_names(text) {
+                return self.in_step(step, "", |shell| shell.text_with_names(text));
+            }
             // The parts that are known may hold commands of their own: `bash -c "$x; rm -rf /"`.
             if text.raw().contains(is_mark) && text.raw().chars().any(|c| !is_mark(c)) {
                 let readable = blanked(text);
@@ -278,6 +295,12 @@ impl<'t, 'w> Interpreter<'t, 'w> {
         let Parsed { list, error } = parse(text);
         error.is_none().then(|| &*self.store.trees.alloc(list))
     }
+}
+
+/// No shell reads a text that begins so, and none of it runs: the backticks of `rg "a`|b`"`. Operators alone name no command.
+fn begins_with_operator(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with(['|', '&', ')']) || text.chars().all(|c| "()|&;<> \t\n".contains(c))
 }
 
 /// Whether a glob, as programs take one, fits a name. One that cannot be worked out fits nothing.

@@ -8,6 +8,7 @@ use std::path::Path;
 use toolgate_model::Effect;
 
 use super::Interpreter;
+use super::glob::MAX_NAMES;
 
 /// The modules that come with Python.
 const PYTHON: &str = "__future__ _abc _aix_support _ast _asyncio _bisect _blake2 _bootsubprocess _bz2 _codecs _codecs_cn \
@@ -43,7 +44,11 @@ impl Interpreter<'_, '_> {
     }
 
     fn shadows_python_in(&self, directory: &str) -> bool {
-        let listed = self.scene.world.list(Path::new(directory)).unwrap_or_default();
+        let listed = self.scene.world.names(Path::new(directory), MAX_NAMES);
+        // In a large directory there may be any module.
+        let Some(listed) = listed.unwrap_or(Some(Vec::new())) else {
+            return true;
+        };
         let there = listed.iter().filter_map(|path| path.file_name()?.to_str()).any(|name| {
             if name.contains('.') {
                 return is_module(name);

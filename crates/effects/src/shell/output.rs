@@ -2,11 +2,13 @@
 //!
 //! Against whom: `$(printf 'r\x6d')`, `echo cm0gLXJmIC8= | base64 -d | sh`, `rev <<< 'mr'`.
 
-use toolgate_model::Reach;
+use toolgate_model::{NodeKind, Reach, Resolver};
 
 use super::Interpreter;
 use super::apply::{access_of, slot_text};
-use super::text::{ANY, Choices, Flow, INNER, NAME, PIECE, Text, bounded, is_mark, spaced_as_is};
+use super::text::{
+    ANY, Choices, Flow, INNER, NAME, NUMBER, PIECE, Text, bounded, is_mark, solid_number, spaced_as_is,
+};
 use crate::spec::{Output, Reading, WordKind};
 
 impl Interpreter<'_, '_> {
@@ -38,19 +40,20 @@ impl Interpreter<'_, '_> {
                 _ => reading.output.flow(),
             },
             "dirname" => match operand(0) {
-                Some(path) if !path.has_any() => Flow::line(&directory(path)),
+                Some(path) if !path.has_any() && operand(1).is_none() => Flow::line(&directory(path)),
                 _ => Flow::Any,
             },
-            "realpath"
-                if !reading.options.iter().all(|given| matches!(given.name, "-e" | "-m" | "-q" | "-s")) =>
-            {
-                Flow::Any
-            }
-            "realpath" | "readlink" => match operand(0).and_then(|path| self.one_place(path)) {
-                Some(place) => Flow::line(&Text::known(&place)),
-                None => Flow::Any,
+            "realpath" | "readlink" => match operand(0) {
+                Some(path) if operand(1).is_none() => self.led_to(program, reading, arguments, path),
+                _ => Flow::Any,
             },
             "mktemp" => self.made_temporary(reading, arguments),
+            "tempfile" if !has(reading, "-d") && !has(reading, "-n") => {
+                let base = self.scene.tmp.unwrap_or("/tmp");
+                let path = Text::marked(format!("{base}/file{NAME}"));
+                self.touch(toolgate_model::Access::Write, Reach::Exact, &path);
+                Flow::line(&path)
+            }
             "rev" => computed(&self.input_of(reading, arguments), |text| {
                 Some(text.lines().map(|line| line.chars().rev().collect::<String>() + "\n").collect())
             }),
@@ -58,7 +61,9 @@ impl Interpreter<'_, '_> {
                 computed(&self.input_of(reading, arguments), decode_base64)
             }
             "xxd" if has(reading, "-r") => computed(&self.input_of(reading, arguments), decode_hex),
-            "tr" => computed(self.streams.stdin(), |text| translated(text, reading, operand(0), operand(1))),
+            "tr" => renamed(self.streams.stdin(), reading, operand(0), operand(1)).unwrap_or_else(|| {
+                computed(self.streams.stdin(), |text| translated(text, reading, operand(0), operand(1)))
+            }),
             "sed" => self.sed_output(reading, arguments),
             "cut" | "awk" | "gawk" | "mawk" | "jq" | "column" | "fmt" | "fold" | "nl" => Flow::Any,
             "which" => match operand(0).and_then(Text::whole) {
@@ -75,6 +80,48 @@ impl Interpreter<'_, '_> {
                 }
                 other => other.flow(),
             },
+        }
+    }
+
+    /// What `realpath` and `readlink` print of one path: where it really leads, or what is written in the link.
+    fn led_to(&self, program: &str, reading: &Reading, arguments: &[Text], path: &Text) -> Flow {
+        let has_only = |letters: &[&str]| {
+            reading.options.iter().all(|given| letters.contains(&given.name))
+                && reading
+                    .plain
+                    .iter()
+                    .all(|at| arguments.get(*at).is_some_and(|word| letters.contains(&word.raw())))
+        };
+        let Some(whole) = path.whole() else { return Flow::Any };
+        let place = match self.state.cwd.as_slice() {
+            _ if whole.starts_with('/') => whole.to_owned(),
+            [cwd] if !cwd.contains(is_mark) => format!("{cwd}/{whole}"),
+            _ => return Flow::Any,
+        };
+        self.believe_disk(&place);
+        let is_asked = !(reading.options.is_empty() && reading.plain.is_empty());
+        if program == "readlink" && !is_asked {
+            return match self.scene.world.look(std::path::Path::new(&place)).map(|node| node.kind) {
+                Ok(NodeKind::Link(target)) if self.state.disk.link_target(&place).is_none() => {
+                    target.to_str().map_or(Flow::Any, |target| Flow::line(&Text::known(target)))
+                }
+                Ok(NodeKind::File | NodeKind::Directory | NodeKind::Special)
+                    if self.state.disk.link_target(&place).is_none() =>
+                {
+                    Flow::Nothing
+                }
+                _ => Flow::Any,
+            };
+        }
+        if !has_only(&["-e", "-f", "-m", "-q", "--canonicalize", "--canonicalize-existing"]) {
+            return Flow::Any;
+        }
+        let leads = !self.state.disk.through_links(&place).is_ok_and(|leads| leads.is_empty());
+        match Resolver::new(self.scene.world, None, None).walk(std::path::PathBuf::from(&place)) {
+            Ok(found) if !leads => {
+                found.physical.to_str().map_or(Flow::Any, |place| Flow::line(&Text::known(place)))
+            }
+            _ => Flow::Any,
         }
     }
 
@@ -152,7 +199,10 @@ impl Interpreter<'_, '_> {
         }
         let bytes = self.scene.world.read(std::path::Path::new(&place), SMALL);
         match bytes.ok().filter(|bytes| bytes.len() < SMALL).and_then(|bytes| String::from_utf8(bytes).ok()) {
-            Some(text) => Flow::Text(Text::known(&text)),
+            Some(text) => {
+                self.believe_disk(&place);
+                Flow::Text(Text::known(&text))
+            }
             None => Flow::Any,
         }
     }
@@ -212,6 +262,10 @@ impl Interpreter<'_, '_> {
             path.raw().replace("XXX", &NAME.to_string()).replace(&format!("{NAME}X"), &NAME.to_string()),
         );
         self.touch(toolgate_model::Access::Write, Reach::Exact, &path);
+        if has(reading, "-d") && !has(reading, "-u") {
+            // As the directory is called once somebody works in it.
+            self.state.disk.make_directory(&path.shown());
+        }
         Flow::line(&path)
     }
 
@@ -316,6 +370,36 @@ fn translated(text: &str, reading: &Reading, from: Option<&Text>, to: Option<&Te
         None => c,
     };
     Some(text.chars().map(swap).collect())
+}
+
+/// `tr` over names of which not all is known: a name stays one, and a path that leads down does, as long as no dot and no slash
+/// comes of it.
+fn renamed(input: &Flow, reading: &Reading, from: Option<&Text>, to: Option<&Text>) -> Option<Flow> {
+    let made = set_of(to?.unglobbed().whole()?)?;
+    if has(reading, "-d") || made.is_empty() || made.contains(&'/') || made.contains(&'.') {
+        return None;
+    }
+    let one = |text: &Text| {
+        let (mut out, mut known) = (String::new(), String::new());
+        for c in text.raw().chars().filter(|c| solid_number(*c).is_none()) {
+            match c {
+                NAME | NUMBER | INNER => {
+                    out.push_str(&translated(&known, reading, from, to)?);
+                    known.clear();
+                    out.push(if c == INNER { INNER } else { NAME });
+                }
+                c if is_mark(c) => return None,
+                c => known.push(c),
+            }
+        }
+        out.push_str(&translated(&known, reading, from, to)?);
+        Some(Text::marked(out))
+    };
+    match input {
+        Flow::Text(text) if text.raw().contains(is_mark) => one(text).map(Flow::Text),
+        Flow::Lines(lines) => lines.iter().map(one).collect::<Option<Vec<Text>>>().map(Flow::Lines),
+        _ => None,
+    }
 }
 
 fn directory(path: &Text) -> Text {

@@ -113,6 +113,9 @@ impl Interpreter<'_, '_> {
             Vec::new()
         });
         for place in std::iter::once(place).chain(leads) {
+            if access == Access::Delete {
+                self.changed.take_away(&place);
+            }
             if self.report.has_use(access, reach, &place, self.assumes) {
                 continue;
             }

@@ -12,8 +12,9 @@ use std::path::Path;
 
 use toolgate_model::{Access, Effect, Gap, Reach, patched};
 
+use super::apply::slot_text;
 use super::follow::language_of;
-use super::text::{Flow, Text, spaced_as_is};
+use super::text::{Flow, NAME, Text, spaced_as_is};
 use super::walk::Outcome;
 use super::{Interpreter, git, lists};
 use crate::language::Language;
@@ -99,7 +100,7 @@ impl Extra {
             "sed" | "gsed" => Extra::SedFile,
             "ssh" if host_of(reading, arguments).is_some_and(is_this_machine) => Extra::RunsHere,
             _ if lists::takes_list(program) => Extra::TakesList,
-            "split" | "csplit" => Extra::Splits,
+            "split" | "csplit" | "gsplit" | "gcsplit" => Extra::Splits,
             "mkdir" => Extra::MakesDirectories,
             "mise" | "deno" | "composer" => Extra::Tasks,
             "ed" | "red" | "ex" | "vi" | "vim" | "nvim" | "view" | "vimdiff" => Extra::Edits,
@@ -148,9 +149,22 @@ impl Interpreter<'_, '_> {
             }
             Extra::TakesList => self.listed(program, reading, arguments),
             Extra::Splits => {
-                if let Some(prefix) = reading.operands.get(1).and_then(|at| arguments.get(*at)) {
-                    self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}…", prefix.raw())));
-                }
+                let value = |name: &str| {
+                    let given = reading.options.iter().rev().find(|given| given.name == name)?;
+                    Some(slot_text(arguments, &given.value?).raw().to_owned())
+                };
+                let own = |at: usize| reading.operands.get(at).and_then(|at| arguments.get(*at));
+                let prefix = match program {
+                    "split" | "gsplit" => own(1).map_or("x".to_owned(), |prefix| prefix.raw().to_owned()),
+                    _ => value("-f").unwrap_or("xx".to_owned()),
+                };
+                // A format is whatever it says, with a number in it.
+                let format = value("-b").filter(|_| program.ends_with("csplit"));
+                let suffix = format.map_or_else(
+                    || format!("{NAME}{}", value("--additional-suffix").unwrap_or_default()),
+                    |format| without_conversion(&format),
+                );
+                self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{prefix}{suffix}")));
             }
             Extra::MakesDirectories => self.made_directories(reading, arguments),
             Extra::Tasks => self.task(program, reading, arguments),
@@ -229,6 +243,15 @@ impl Interpreter<'_, '_> {
             self.forked(|shell| shell.shell_input(&stdin, program));
         }
     }
+}
+
+/// A format of `csplit` with a name in place of its number.
+fn without_conversion(format: &str) -> String {
+    let Some((before, rest)) = format.split_once('%') else { return format.to_owned() };
+    let after = rest.trim_start_matches(|letter: char| !letter.is_ascii_alphabetic());
+    let mut letters = after.chars();
+    letters.next();
+    format!("{before}{NAME}{}", letters.as_str())
 }
 
 /// The operands that are known.

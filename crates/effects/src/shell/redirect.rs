@@ -6,8 +6,8 @@ use toolgate_model::{Access, LookError, Reach};
 use toolgate_shell::{Descriptor, Redirect, RedirectOperator, RedirectTarget, Word};
 
 use super::Interpreter;
-use super::state::Variable;
-use super::text::{Choices, Flow, NAME, Text};
+use super::text::{Flow, NAME, NUMBER, Text, one_of};
+use super::variables::Given;
 use super::walk::{Outcome, Status};
 
 /// What the redirections of a command lead to.
@@ -85,7 +85,7 @@ impl<'t> Interpreter<'t, '_> {
         let descriptor = match redirect.descriptor {
             Some(Descriptor::Number(number)) => Some(number),
             Some(Descriptor::Variable(name)) => {
-                self.state.set(name, Variable::Scalar(vec![Text::mark(NAME)]));
+                self.set_variable(&Text::known(name), Given::Number);
                 Some(10)
             }
             None => None,
@@ -113,8 +113,11 @@ impl<'t> Interpreter<'t, '_> {
         let duplicates =
             matches!(redirect.operator, RedirectOperator::DuplicateInput | RedirectOperator::DuplicateOutput);
         for target in targets {
-            let is_descriptor =
-                target.raw().trim_end_matches('-').chars().all(|c| c.is_ascii_digit() || c == NAME);
+            let is_descriptor = target
+                .raw()
+                .trim_end_matches('-')
+                .chars()
+                .all(|c| c.is_ascii_digit() || matches!(c, NAME | NUMBER));
             if duplicates && is_descriptor {
                 self.duplicate(redirect.operator, descriptor, &target, all);
                 continue;
@@ -255,13 +258,5 @@ impl<'t> Interpreter<'t, '_> {
             all.stdout = Some(Vec::new());
             all.outputs.push(target.shown());
         }
-    }
-}
-
-fn one_of(choices: Choices) -> Text {
-    let mut choices = choices.into_iter();
-    match (choices.next(), choices.next()) {
-        (Some(only), None) => only,
-        _ => Text::any(),
     }
 }

@@ -1,9 +1,10 @@
 //! Which program a command is: an alias, a function, a builtin, a file, or a program that a spec describes.
 
-use toolgate_model::{Effect, Gap, PathArg, Run, Target, base_name, shorten};
+use toolgate_model::{Doubt, Effect, Gap, PathArg, Run, Target, base_name, shorten};
 use toolgate_shell::{CommandKind, Part, Word};
 
 use super::bounds::{Limit, MAX_WORDS};
+use super::glob::MAX_NAMES;
 use super::places::Located;
 use super::text::{ANY, CLASS, Flow, INNER, NAME, ONE, PIECE, STAR, Text, is_mark};
 use super::walk::{Outcome, Status};
@@ -39,6 +40,9 @@ impl<'t> Interpreter<'t, '_> {
         outputs: &[String],
     ) -> Outcome {
         let Some(first) = words.first() else { return Outcome::of(Flow::Nothing) };
+        if self.state.is_cut {
+            self.doubt_variable("more aliases, programs or directories than are kept");
+        }
         let few = words.get(..MAX_WORDS);
         if few.is_some() {
             self.too_much(Limit::Words);
@@ -159,7 +163,7 @@ impl<'t> Interpreter<'t, '_> {
                 name,
                 "REPLY" | "COPROC" | "MAPFILE" | "OPTARG" | "PIPESTATUS" | "FUNCNAME" | "DIRSTACK"
             )
-            && self.state.get(name).is_none()
+            && self.state.variables.get(name).is_none()
             && !self.doubts.has_lost_variables()
     }
 
@@ -193,6 +197,9 @@ impl<'t> Interpreter<'t, '_> {
         for (at, word) in words.iter().enumerate().take(end).skip(1).rev().filter(|(_, word)| is_open(word)) {
             let fits = |name: &String| glob::fits(word.raw(), name) != Some(false);
             let names = self.dashed_names();
+            if self.is_large_directory() {
+                self.unknown(Gap::Doubt(Doubt::Names), "a directory of many files");
+            }
             if names.len() > MAX_DASHED {
                 self.unknown(Gap::Option, "more files than can be told apart, whose names begin with a dash");
             }
@@ -205,11 +212,21 @@ impl<'t> Interpreter<'t, '_> {
         all
     }
 
+    /// Whether there are more names where the command runs than are looked through.
+    fn is_large_directory(&self) -> bool {
+        let known = self.state.cwd.iter().filter(|cwd| !cwd.contains(is_mark));
+        let is_large = |cwd: &std::rc::Rc<str>| {
+            matches!(self.scene.world.names(std::path::Path::new(&**cwd), MAX_NAMES), Ok(None))
+        };
+        known.into_iter().any(is_large)
+    }
+
     /// Names that begin with a dash in the directory where the command runs: on the disk, or of files that it writes.
     fn dashed_names(&self) -> Vec<String> {
         budget::pay_for(self.report.effects().len(), 16);
         let listed = |cwd: &str| {
-            let there = self.scene.world.list(std::path::Path::new(cwd)).unwrap_or_default();
+            let there = self.scene.world.names(std::path::Path::new(cwd), MAX_NAMES);
+            let there = there.unwrap_or_default().unwrap_or_default();
             let names = there.iter().filter_map(|path| path.file_name()?.to_str());
             let there = names.filter(|name| name.starts_with('-')).map(str::to_owned);
             let written = self.report.effects().iter().filter_map(|effect| match effect {

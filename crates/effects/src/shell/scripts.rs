@@ -1,6 +1,6 @@
 //! Scripts: the code that runs at present, and what has run.
 
-use toolgate_model::Gap;
+use toolgate_model::{Doubt, Gap};
 
 use super::Interpreter;
 use super::text::Flow;
@@ -12,6 +12,8 @@ const MAX_EXECUTED: usize = 64;
 pub(super) struct Scripts {
     /// Places that were run as code.
     executed: Vec<String>,
+    /// More than are remembered.
+    is_cut: bool,
     /// Files that are being followed.
     following: Vec<String>,
     /// Files that the command has written are being looked at as code.
@@ -24,8 +26,13 @@ impl Scripts {
     }
 
     pub(super) fn add_executed(&mut self, place: &str) {
-        if self.executed.len() < MAX_EXECUTED && !self.executed.iter().any(|known| known == place) {
+        if self.executed.iter().any(|known| known == place) {
+            return;
+        }
+        if self.executed.len() < MAX_EXECUTED {
             self.executed.push(place.to_owned());
+        } else {
+            self.is_cut = true;
         }
     }
 }
@@ -49,6 +56,9 @@ impl Interpreter<'_, '_> {
 
     /// What was run as code may have been written before or after, by a part that runs beside: all that it ever held counts.
     pub(super) fn run_again(&mut self) {
+        if self.scripts.is_cut && !self.state.disk.files().is_empty() {
+            self.unknown(Gap::Doubt(Doubt::Changed), "more scripts than are looked at again");
+        }
         for place in std::mem::take(&mut self.scripts.executed) {
             let files = self.state.disk.files().iter();
             let contents: Vec<Flow> =

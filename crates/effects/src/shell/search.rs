@@ -112,7 +112,7 @@ impl Interpreter<'_, '_> {
     fn tell_secrets(&mut self, places: &[Text], sift: &Sift) {
         for place in places.iter().filter_map(|place| self.one_place(place)).collect::<Vec<_>>() {
             let Below { found, has_more } = secrets_below(self.scene.world, Path::new(&place), sift);
-            if has_more && found.is_empty() {
+            if has_more {
                 self.unknown(Gap::Doubt(Doubt::Secrets), "more files than are looked at");
             }
             for found in found {

@@ -1,11 +1,10 @@
 //! Simple commands: assignments, words, and redirections around them.
 
-use toolgate_model::Gap;
-use toolgate_shell::{Assignment, Command, Value, Word};
+use toolgate_shell::{Assignment, Command, Element, Value, Word};
 
 use super::Interpreter;
-use super::state::Variable;
-use super::text::{Choices, Flow, Text, bounded, either};
+use super::text::{Choices, Flow, Text};
+use super::variables::Given;
 use super::walk::{Outcome, Status};
 
 impl<'t> Interpreter<'t, '_> {
@@ -34,9 +33,10 @@ impl<'t> Interpreter<'t, '_> {
             })
         } else {
             let outputs = redirected.outputs.clone();
+            let stays = self.state.plain && lists.iter().any(|words| words.first().is_some_and(is_special));
             self.redirected(redirected, |shell| {
                 shell.streams.replace_waiting(own_waiting);
-                shell.with_prefix(assignments, |shell| shell.any_of(lists, words, &outputs))
+                shell.with_prefix(assignments, stays, |shell| shell.any_of(lists, words, &outputs))
             })
         };
         self.streams.replace_substituted(substituted);
@@ -69,137 +69,77 @@ impl<'t> Interpreter<'t, '_> {
         outcome
     }
 
-    /// `A=1 command`: for this command only.
+    /// `A=1 command`: for this command only, unless it `stays`.
     fn with_prefix(
         &mut self,
         assignments: &'t [Assignment<'t>],
+        stays: bool,
         run: impl FnOnce(&mut Self) -> Outcome,
     ) -> Outcome {
         if assignments.is_empty() {
             return run(self);
         }
         let before: Vec<_> =
-            assignments.iter().map(|assignment| (assignment.name, self.state.own(assignment.name))).collect();
-        let (path, exported) = (self.state.path.clone(), self.state.exported.clone());
+            assignments.iter().map(|assignment| self.keep_assigned(assignment.name)).collect();
+        let exported = self.state.variables.exported();
         for assignment in assignments {
             self.assign(assignment);
             self.export(assignment.name);
         }
         let outcome = run(self);
-        for (name, value) in before.into_iter().rev() {
-            self.state.restore(name, value);
+        if stays {
+            return outcome;
         }
-        (self.state.path, self.state.exported) = (path, exported);
+        for kept in before.into_iter().rev() {
+            self.bring_back(kept, true);
+        }
+        self.state.variables.bring_back_exported(exported);
         outcome
     }
 
     pub(super) fn assign(&mut self, assignment: &'t Assignment<'t>) {
         let index = assignment.index.as_ref().map(|index| self.arithmetic(index));
-        let value = match &assignment.value {
+        let (given, word) = match &assignment.value {
             Value::Word(word) => {
                 let texts = self.single(word);
-                match (index, self.state.get(assignment.name).cloned()) {
-                    (Some(index), had) => set_element(had, &index, texts),
-                    // Plain shells know no `+=`: then nothing is set.
-                    (None, Some(Variable::Scalar(had))) if assignment.append && self.state.plain => {
-                        Variable::Scalar(either(&had, &appended(&had, &texts)))
-                    }
-                    (None, Some(Variable::Scalar(had))) if assignment.append => {
-                        Variable::Scalar(appended(&had, &texts))
-                    }
-                    (None, None) if assignment.append => {
-                        Variable::Scalar(appended(&self.variable_texts(assignment.name), &texts))
-                    }
-                    (None, _) if assignment.append => Variable::unknown(),
-                    (None, Some(Variable::Array(mut elements))) => {
-                        match elements.first_mut() {
-                            Some(first) => *first = texts,
-                            None => elements.push(texts),
-                        }
-                        Variable::Array(elements)
-                    }
-                    (None, _) => Variable::Scalar(texts),
-                }
+                (if assignment.append { Given::More(texts) } else { Given::Text(texts) }, Some(word))
             }
-            Value::Array(elements) => {
-                let mut values: Vec<Choices> = match self.state.get(assignment.name) {
-                    Some(Variable::Array(had)) if assignment.append => had.clone(),
-                    Some(Variable::Scalar(had)) if assignment.append => vec![had.clone()],
-                    _ => Vec::new(),
-                };
-                let mut in_order = true;
-                for element in elements {
-                    in_order &= element.index.is_none();
-                    match self.element(element).as_slice() {
-                        [fields] => values.extend(fields.iter().map(|text| vec![text.clone()])),
-                        _ => values.push(vec![Text::any()]),
-                    }
-                }
-                if in_order { Variable::Array(values) } else { any_order(values) }
-            }
+            Value::Array(elements) => (self.given_elements(elements, assignment.append), None),
         };
-        if let Variable::Scalar(texts) = &value
-            && self.doubts.is_integer(assignment.name)
-        {
-            for text in texts.clone() {
-                self.evaluate(text.raw());
+        self.set_named(assignment.name, index.as_ref(), given, word);
+    }
+
+    /// `(a b [i]=c)`
+    pub(super) fn given_elements(&mut self, elements: &'t [Element<'t>], adds: bool) -> Given {
+        let mut values: Vec<Choices> = Vec::new();
+        for element in elements {
+            match self.element(element).as_slice() {
+                [fields] => values.extend(fields.iter().map(|text| vec![text.clone()])),
+                _ => values.push(vec![Text::any()]),
             }
         }
-        if matches!(assignment.name, "BASH_CMDS" | "BASH_ALIASES") {
-            self.unknown(Gap::ShellCode, assignment.name);
-        }
-        if assignment.name == "OLDPWD" {
-            self.state.previous = None;
-        }
-        self.heed_spelling(
-            assignment.name,
-            match &assignment.value {
-                Value::Word(word) => Some(word),
-                Value::Array(_) => None,
-            },
-        );
-        self.state.set(assignment.name, value);
-        self.environment_changed(assignment.name);
-        self.doubts.keep_own_path(false);
+        let in_order = elements.iter().all(|element| element.index.is_none());
+        Given::Elements { values, in_order, adds }
     }
 }
 
-fn appended(had: &Choices, more: &Choices) -> Choices {
-    let mut all = Vec::new();
-    for had in had {
-        for more in more {
-            let mut text = had.clone();
-            text.push(more);
-            all.push(text);
-        }
-    }
-    bounded(all)
-}
-
-fn set_element(had: Option<Variable>, index: &Text, texts: Choices) -> Variable {
-    let mut elements = match had {
-        Some(Variable::Array(elements)) => elements,
-        Some(Variable::Scalar(texts)) => vec![texts],
-        _ => Vec::new(),
-    };
-    match index.whole().and_then(|index| index.parse::<usize>().ok()) {
-        Some(at) if at == elements.len() => elements.push(texts),
-        Some(at) if at < elements.len() => {
-            if let Some(element) = elements.get_mut(at) {
-                *element = texts;
-            }
-        }
-        _ => {
-            elements.push(texts);
-            return any_order(elements);
-        }
-    }
-    Variable::Array(elements)
-}
-
-/// Elements by keys: each place may hold any of them.
-fn any_order(values: Vec<Choices>) -> Variable {
-    let count = values.len();
-    let all = bounded(values.into_iter().flatten().collect());
-    Variable::Array(vec![all; count.min(64)])
+/// Whether what stands before this command stays when it has run, as plain shells have it.
+fn is_special(name: &Text) -> bool {
+    matches!(
+        name.raw(),
+        ":" | "."
+            | "break"
+            | "continue"
+            | "eval"
+            | "exec"
+            | "exit"
+            | "export"
+            | "readonly"
+            | "return"
+            | "set"
+            | "shift"
+            | "times"
+            | "trap"
+            | "unset"
+    )
 }

@@ -7,37 +7,11 @@ use toolgate_shell::Command;
 use crate::budget::{self, Toll};
 
 use super::disk::{Disk, MAX_KEPT, extend};
-use super::text::{ANY, Choices, Flow, Text, either};
+use super::text::{Choices, Flow, Text};
+use super::variables::Variables;
 
 /// More directories than this at once are none that we know.
 const MAX_DIRECTORIES: usize = 4;
-
-/// A variable.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Variable {
-    /// Known to be unset.
-    Unset,
-    /// One of these texts.
-    Scalar(Choices),
-    /// Elements in order.
-    Array(Vec<Choices>),
-    /// `declare -n`: another name for this one.
-    Reference(Rc<str>),
-}
-
-impl Variable {
-    pub(crate) fn unknown() -> Variable {
-        Variable::Scalar(vec![Text::any()])
-    }
-
-    fn or(&self, other: &Variable) -> Variable {
-        match (self, other) {
-            (one, two) if one == two => one.clone(),
-            (Variable::Scalar(one), Variable::Scalar(two)) => Variable::Scalar(either(one, two)),
-            _ => Variable::unknown(),
-        }
-    }
-}
 
 /// A function: one of these bodies.
 #[derive(Debug, Clone)]
@@ -58,22 +32,16 @@ pub(crate) struct State<'t> {
     pub(crate) previous: Option<Vec<Rc<str>>>,
     /// `pushd`, each with whether it surely succeeded.
     pub(crate) stack: Vec<(Vec<Rc<str>>, bool)>,
-    variables: Vec<(Rc<str>, Rc<Variable>)>,
-    /// Names that are passed on to programs.
-    pub(crate) exported: Vec<Rc<str>>,
+    pub(super) variables: Variables,
     functions: Vec<Function<'t>>,
     /// Functions that are passed on to other shells.
     pub(crate) exported_functions: Vec<Rc<str>>,
-    /// `readonly`
-    pub(crate) readonly: Vec<Rc<str>>,
     /// `readonly -f`
     readonly_functions: Vec<Rc<str>>,
-    /// `declare -l`, `-u`: what these are given is changed on the way.
-    cased: Vec<Rc<str>>,
     /// `hash -p`
     pub(crate) hashed: Vec<(Rc<str>, Rc<str>)>,
-    /// `set -a`
-    pub(crate) all_exported: bool,
+    /// Where ways met, more aliases, programs or directories were there than are kept: any command may be one of them.
+    pub(super) is_cut: bool,
     /// Aliases with their texts.
     pub(crate) aliases: Vec<(Rc<str>, Rc<str>)>,
     /// `$1` and so on.
@@ -109,15 +77,12 @@ impl<'t> State<'t> {
             cwd: cwd.map(Rc::from).into_iter().collect(),
             previous: None,
             stack: Vec::new(),
-            variables: Vec::new(),
-            exported: Vec::new(),
+            variables: Variables::default(),
             functions: Vec::new(),
             exported_functions: Vec::new(),
-            readonly: Vec::new(),
             readonly_functions: Vec::new(),
-            cased: Vec::new(),
             hashed: Vec::new(),
-            all_exported: false,
+            is_cut: false,
             aliases: Vec::new(),
             positional: Some(Rc::new(Vec::new())),
             zero: vec![Text::known("bash")],
@@ -132,68 +97,6 @@ impl<'t> State<'t> {
             toll: Toll,
             outputs: Vec::new(),
         }
-    }
-
-    pub(crate) fn get(&self, name: &str) -> Option<&Variable> {
-        let mut name = name;
-        // References that lead in a circle end somewhere; bash complains, we do not care where.
-        for _ in 0..8 {
-            match self.variables.iter().find(|(known, _)| **known == *name).map(|(_, value)| &**value) {
-                Some(Variable::Reference(target)) => name = target,
-                found => return found,
-            }
-        }
-        None
-    }
-
-    /// The variable that a name stands for, behind all references.
-    pub(crate) fn referred(&self, name: &str) -> Rc<str> {
-        let mut name: Rc<str> = Rc::from(name);
-        for _ in 0..8 {
-            match self.variables.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value) {
-                Some(Variable::Reference(target)) => name = target.clone(),
-                _ => break,
-            }
-        }
-        name
-    }
-
-    pub(crate) fn set(&mut self, name: &str, value: Variable) {
-        let name = self.referred(name);
-        let value = if self.cased.contains(&name) { Variable::unknown() } else { value };
-        // Whoever sets this one sets `$0`.
-        if &*name == "BASH_ARGV0" {
-            self.zero = vec![Text::any()];
-        }
-        if self.readonly.contains(&name) {
-            // It stays what it was, unless the word came later than we think.
-            let old = self.own(&name).unwrap_or_else(Variable::unknown);
-            self.put(&name, old.or(&value));
-            return;
-        }
-        self.put(&name, value);
-    }
-
-    /// Sets the variable itself, also where it is a reference.
-    pub(crate) fn put(&mut self, name: &str, value: Variable) {
-        if let Some((_, old)) = self.variables.iter_mut().find(|(known, _)| **known == *name) {
-            *old = Rc::new(value);
-        } else if self.variables.len() < MAX_KEPT {
-            // INVARIANT: what is not kept must not be taken for unset; the environment's answer is "anything".
-            self.variables.push((Rc::from(name), Rc::new(value)));
-        }
-    }
-
-    /// Takes a variable back to what an earlier state knew of it, at the end of a function or a prefix.
-    pub(crate) fn restore(&mut self, name: &str, earlier: Option<Variable>) {
-        match earlier {
-            Some(value) => self.put(name, value),
-            None => self.variables.retain(|(known, _)| **known != *name),
-        }
-    }
-
-    pub(crate) fn own(&self, name: &str) -> Option<Variable> {
-        self.variables.iter().find(|(known, _)| **known == *name).map(|(_, value)| (**value).clone())
     }
 
     /// The bodies that a name may call, and whether it may call none of them.
@@ -241,22 +144,9 @@ impl<'t> State<'t> {
         self.readonly_functions.iter().any(|known| **known == *name)
     }
 
-    /// `declare -l`, `declare -u`
-    pub(crate) fn change_case(&mut self, name: &str) {
-        let name = self.referred(name);
-        if self.own(&name).is_some() {
-            self.put(&name, Variable::unknown());
-        }
-        self.cased.push(name);
-    }
-
     /// What another shell inherits.
     pub(crate) fn inherit(&mut self, keeps_functions: bool) {
-        let (exported, all) = (&self.exported, self.all_exported);
-        self.variables.retain(|(name, _)| {
-            all || exported.contains(name) || matches!(&**name, "HOME" | "PATH" | "PWD" | "CDPATH" | "IFS")
-        });
-        self.variables.retain(|(name, _)| all || &**name != "IFS");
+        self.variables.inherit();
         let functions = &self.exported_functions;
         self.functions.retain(|function| keeps_functions && functions.contains(&function.name));
         // Whatever stands between the two shells may have taken it away: `env -i`, `sudo`.
@@ -264,18 +154,8 @@ impl<'t> State<'t> {
             function.may_lack = true;
         }
         self.aliases.clear();
-        self.readonly.clear();
         self.readonly_functions.clear();
-        self.cased.clear();
         self.hashed.clear();
-    }
-
-    /// Any variable may have changed.
-    pub(crate) fn forget_variables(&mut self) {
-        for (_, value) in &mut self.variables {
-            *value = Rc::new(Variable::unknown());
-        }
-        self.positional = None;
     }
 
     /// What a file holds that the command itself has written.
@@ -309,20 +189,10 @@ impl<'t> State<'t> {
         self.outputs.iter().filter(|(known, _)| is_it(*known)).map(|(_, file)| file.clone()).collect()
     }
 
-    /// Whether a variable is passed on to programs.
-    pub(super) fn is_exported(&self, name: &str) -> bool {
-        self.all_exported || self.exported.iter().any(|known| **known == *name)
-    }
-
-    /// The variables that the command has said something of.
-    pub(super) fn variable_names(&self) -> Vec<Rc<str>> {
-        self.variables.iter().map(|(name, _)| name.clone()).collect()
-    }
-
     /// What it costs to clone or join it, in commands.
     pub(crate) fn weight(&self) -> u32 {
-        let listed = self.variables.len() + self.functions.len() + self.exported.len() + self.aliases.len();
-        let others = self.stack.len() + self.path.len() + self.descriptors.len() + self.readonly.len();
+        let listed = self.variables.weight() + self.functions.len() + self.aliases.len();
+        let others = self.stack.len() + self.path.len() + self.descriptors.len();
         u32::try_from((listed + others + self.disk.weight()) / 8).unwrap_or(u32::MAX)
     }
 
@@ -343,19 +213,7 @@ impl<'t> State<'t> {
         if self.stack != other.stack {
             self.stack.clear();
         }
-        for (name, value) in &mut self.variables {
-            match other.variables.iter().find(|(known, _)| known == name) {
-                Some((_, there)) if Rc::ptr_eq(there, value) => {}
-                Some((_, there)) => *value = Rc::new(value.or(there)),
-                // In the other branch it is what the environment says, which we do not know.
-                None => *value = Rc::new(value.or(&Variable::unknown())),
-            }
-        }
-        for (name, value) in &other.variables {
-            if !self.variables.iter().any(|(known, _)| known == name) && self.variables.len() < MAX_KEPT {
-                self.variables.push((name.clone(), Rc::new(value.or(&Variable::unknown()))));
-            }
-        }
+        let mut is_whole = self.variables.join(&other.variables);
         if self.positional != other.positional {
             self.positional = None;
         }
@@ -378,18 +236,15 @@ impl<'t> State<'t> {
                 self.functions.push(Function { may_lack: true, ..there.clone() });
             }
         }
-        extend(&mut self.exported_functions, &other.exported_functions);
-        extend(&mut self.readonly, &other.readonly);
-        extend(&mut self.readonly_functions, &other.readonly_functions);
-        extend(&mut self.cased, &other.cased);
-        extend(&mut self.outputs, &other.outputs);
+        is_whole &= extend(&mut self.exported_functions, &other.exported_functions);
+        is_whole &= extend(&mut self.readonly_functions, &other.readonly_functions);
+        is_whole &= extend(&mut self.outputs, &other.outputs);
         self.join_descriptors(other);
-        extend(&mut self.hashed, &other.hashed);
-        self.all_exported |= other.all_exported;
-        extend(&mut self.exported, &other.exported);
-        extend(&mut self.aliases, &other.aliases);
-        extend(&mut self.path, &other.path);
-        self.disk.join(&other.disk);
+        is_whole &= extend(&mut self.hashed, &other.hashed);
+        is_whole &= extend(&mut self.aliases, &other.aliases);
+        is_whole &= extend(&mut self.path, &other.path);
+        is_whole &= self.disk.join(&other.disk);
+        self.is_cut |= other.is_cut || !is_whole;
     }
 
     fn join_descriptors(&mut self, other: &State<'t>) {
@@ -425,7 +280,7 @@ impl<'t> State<'t> {
     /// Whether something that later commands go by differs.
     pub(crate) fn differs(&self, other: &State<'t>) -> bool {
         self.cwd != other.cwd
-            || self.variables != other.variables
+            || self.variables.differ(&other.variables)
             || self.positional != other.positional
             || self.disk.differs(&other.disk)
             || self.aliases != other.aliases
@@ -439,31 +294,9 @@ impl<'t> State<'t> {
         if self.cwd != earlier.cwd {
             self.cwd.clear();
         }
-        for (name, value) in &mut self.variables {
-            let same = earlier.variables.iter().any(|(known, there)| known == name && there == value);
-            if !same {
-                *value = Rc::new(widened(value));
-            }
-        }
+        self.variables.widen(&earlier.variables);
         if self.positional != earlier.positional {
             self.positional = None;
         }
-    }
-}
-
-/// A counter stays a plain name whatever it counts to; anything else can become anything.
-fn widened(value: &Variable) -> Variable {
-    let is_plain = |text: &Text| {
-        !text.is_empty()
-            && text
-                .raw()
-                .chars()
-                .all(|c| c.is_ascii_digit() || matches!(c, super::text::NAME | super::text::NUMBER))
-    };
-    match value {
-        Variable::Scalar(texts) if texts.iter().all(is_plain) => {
-            Variable::Scalar(vec![Text::mark(super::text::NAME)])
-        }
-        _ => Variable::Scalar(vec![Text::mark(ANY)]),
     }
 }

@@ -44,6 +44,9 @@ pub(crate) fn solid_number(mark: char) -> Option<usize> {
     (number < MAX_SOLID).then_some(number)
 }
 
+/// What stands between fields, unless somebody says otherwise.
+pub(crate) const BLANKS: &str = " \t\n";
+
 /// Longer texts are not put together.
 const MAX_TEXT: usize = 128 * 1024;
 /// Longer ones are not even read.
@@ -206,6 +209,15 @@ pub(crate) fn either(one: &Choices, other: &Choices) -> Choices {
     let mut all = one.clone();
     all.extend(other.iter().filter(|text| !one.contains(text)).cloned());
     bounded(all)
+}
+
+/// The text, where there is but one.
+pub(crate) fn one_of(choices: Choices) -> Text {
+    let mut choices = choices.into_iter();
+    match (choices.next(), choices.next()) {
+        (Some(only), None) => only,
+        _ => Text::any(),
+    }
 }
 
 /// Collapses what has become too many.

@@ -75,6 +75,16 @@ impl Interpreter<'_, '_> {
     pub(super) fn brought_in(&mut self, program: &str, reading: &Reading, arguments: &[Text]) {
         let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
         match program {
+            // The name that an archive has is whatever somebody has put there.
+            "gzip" | "ggzip" | "gunzip" | "ggunzip" | "pigz" | "unpigz"
+                if has(&["-N"]) && (program.contains("un") || has(&["-d"])) =>
+            {
+                self.unknown(Gap::Doubt(Doubt::Members), program);
+            }
+            "patch" | "gpatch" if has(&["-B", "-Y"]) => {
+                self.backed_up_before(reading, arguments);
+                self.applied(reading, arguments);
+            }
             // A file that is named is the only one.
             "patch" | "gpatch" if reading.operands.is_empty() && !has(&["--dry-run", "-o"]) => {
                 self.applied(reading, arguments);
@@ -97,18 +107,46 @@ impl Interpreter<'_, '_> {
                 let into = value(reading, arguments, "-d");
                 self.unpacked(program, Some(&archive.unwrap_or_default()), into.as_ref(), is_plain);
             }
-            _ if UNPACKERS.contains(&program) => {
-                let fills = |kind: &WordKind| matches!(kind, WordKind::WriteTree);
-                let unpacks = reading.uses.iter().any(|(kind, _)| fills(kind))
-                    || reading
-                        .effects
-                        .iter()
-                        .any(|fixed| matches!(fixed, Fixed::Use(kind, _) if fills(kind)));
-                if unpacks {
-                    self.unknown(Gap::Doubt(Doubt::Members), program);
-                }
+            "wget" | "wget2" | "curl" | "gh" if fills_tree(reading) => {
+                self.unknown(Gap::Doubt(Doubt::Members), program);
+                self.fetched(reading, arguments);
+            }
+            _ if UNPACKERS.contains(&program) && fills_tree(reading) => {
+                self.unknown(Gap::Doubt(Doubt::Members), program);
             }
             _ => {}
+        }
+    }
+
+    /// Files that are called like the last name of their address, as far as the words say.
+    fn fetched(&mut self, reading: &Reading, arguments: &[Text]) {
+        let of = |wanted: WordKind| {
+            let uses = reading.uses.iter().filter(move |(kind, _)| *kind == wanted);
+            uses.map(|(_, slot)| slot_text(arguments, slot)).collect::<Vec<Text>>()
+        };
+        let into = of(WordKind::WriteTree).pop().unwrap_or(Text::known("."));
+        for address in of(WordKind::Host) {
+            let path = address.raw().split(['?', '#']).next().unwrap_or_default();
+            let name = path.rsplit(['/', ':']).next().unwrap_or_default();
+            if !name.is_empty() {
+                self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}/{name}", into.raw())));
+            }
+        }
+    }
+
+    /// `patch -B`, `patch -Y`: backups whose names begin so, before the path or before the name.
+    fn backed_up_before(&mut self, reading: &Reading, arguments: &[Text]) {
+        self.unknown(Gap::Doubt(Doubt::Members), "patch");
+        if let Some(file) = reading.operands.first().and_then(|at| arguments.get(*at)) {
+            let (above, name) = file.raw().rsplit_once('/').unwrap_or((".", file.raw()));
+            for (option, before) in [("-B", ""), ("-Y", above)] {
+                let Some(prefix) = value(reading, arguments, option) else { continue };
+                let path = match before {
+                    "" => format!("{}{}", prefix.raw(), file.raw()),
+                    above => format!("{above}/{}{name}", prefix.raw()),
+                };
+                self.touch(Access::Write, Reach::Exact, &Text::marked(path));
+            }
         }
     }
 
@@ -133,6 +171,11 @@ impl Interpreter<'_, '_> {
                 return;
             };
             self.touch_place(Access::Write, Reach::Met, at.clone());
+            // A directory takes the place of a link that lies there.
+            let first = name.trim_start_matches('/').split('/').find(|name| !matches!(*name, "" | "."));
+            if let Some(top) = first.and_then(|first| place(self, first)) {
+                self.changed.take_away(&top);
+            }
             match &member {
                 Member::File(_) => self.state.write(&at, Flow::Any),
                 Member::Link(_, leads) => self.brought_link(&at, leads),
@@ -168,6 +211,7 @@ impl Interpreter<'_, '_> {
             return of_flow(flow);
         }
         let bytes = self.scene.world.read(Path::new(&place), MAX_ARCHIVE).ok()?;
+        self.believe_disk(&place);
         (bytes.len() < MAX_ARCHIVE).then_some(bytes)
     }
 
@@ -277,6 +321,16 @@ impl Interpreter<'_, '_> {
             }
         }
     }
+}
+
+/// Whether it puts files into a directory of the project under names of their own.
+fn fills_tree(reading: &Reading) -> bool {
+    let is_ours = |path: &str| !path.starts_with(['~', '/']);
+    reading.uses.iter().any(|(kind, _)| *kind == WordKind::WriteTree)
+        || reading
+            .effects
+            .iter()
+            .any(|fixed| matches!(fixed, Fixed::Use(WordKind::WriteTree, path) if is_ours(path)))
 }
 
 fn archive_of(bytes: Option<Vec<u8>>) -> Option<Vec<Member>> {

@@ -4,8 +4,9 @@ use toolgate_model::Gap;
 use toolgate_shell::{ArmEnd, Command, CommandKind, Connector, Item, List, Pipeline, Word};
 
 use super::bounds::Limit;
-use super::state::{State, Variable};
-use super::text::{Choices, Flow, Text, bounded};
+use super::state::State;
+use super::text::{Choices, Flow, NUMBER, Text, bounded};
+use super::variables::Given;
 use super::{Interpreter, glob};
 
 /// How a command ends.
@@ -203,7 +204,12 @@ impl<'t> Interpreter<'t, '_> {
                 self.arithmetic(arithmetic);
                 Outcome::of(Flow::Nothing)
             }
-            CommandKind::Coproc { body, .. } => {
+            CommandKind::Coproc { name, body } => {
+                let name = name.unwrap_or("COPROC");
+                let numbers = vec![vec![Text::mark(NUMBER)]; 2];
+                let ends = Given::Elements { values: numbers, in_order: true, adds: false };
+                self.set_named(name, None, ends, None);
+                self.set_named(&format!("{name}_PID"), None, Given::Number, None);
                 self.unfed(|shell| shell.forked(|shell| shell.deeper_command(body)));
                 Outcome::sure(Flow::Nothing)
             }
@@ -297,14 +303,14 @@ impl<'t> Interpreter<'t, '_> {
         rounds.extend(lists.into_iter().flatten());
         if select {
             rounds.push(Text::default());
+            self.set_named("REPLY", None, Given::Unknown, None);
         }
         if rounds.is_empty() {
             return Flow::Nothing;
         }
         if rounds.len() > MAX_ROUNDS {
             rounds.dedup();
-            self.state.set(name, Variable::Scalar(bounded(rounds)));
-            self.environment_changed(name);
+            self.set_for_round(name, bounded(rounds));
             return self.repeat(|shell| shell.list(body));
         }
         // `break` may leave any round early.
@@ -312,8 +318,7 @@ impl<'t> Interpreter<'t, '_> {
             let mut out = Flow::Nothing;
             for text in rounds {
                 let many = !text.is_known();
-                shell.state.set(name, Variable::Scalar(vec![text]));
-                shell.environment_changed(name);
+                shell.set_for_round(name, vec![text]);
                 let printed = if many { shell.repeat(|shell| shell.list(body)) } else { shell.list(body) };
                 out = out.then(printed);
                 shell.settle();

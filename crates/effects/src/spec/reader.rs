@@ -17,6 +17,7 @@ pub(crate) fn read(spec: &'static Spec, words: &[Shown<'_>]) -> Reading {
         effects: fixed(spec.effects).collect(),
         output: spec.output,
         prose: Vec::new(),
+        texts: Vec::new(),
         rest: None,
     };
     let reader = SpecReader {
@@ -426,6 +427,12 @@ impl SpecReader<'_, '_> {
                 let turned = |kind| if kind == turn.from { kinds(turn.to).to_vec() } else { vec![kind] };
                 all = all.into_iter().flat_map(turned).collect();
             }
+        }
+        let word = self.words.get(slot.word).map_or("", |word| slot.of(word.head));
+        // Some programs read codes in the address of a file, and others take them for what they are.
+        let is_coded = value::begins(word, "file:") && word.contains('%');
+        if is_coded || all.iter().all(|kind| *kind == WordKind::Text) {
+            self.reading.texts.push(slot);
         }
         for kind in &all {
             // `strace -o '|command'`.

@@ -104,8 +104,16 @@ use generated::{EFFECTS, KINDS, TEXT};
 impl Opt {
     pub(super) fn is_spelled(&self, spelling: &str) -> bool {
         // Every word of a command is held against every option: bytes, and mostly only their number.
-        let (names, spelling) = (self.names.str().as_bytes(), spelling.as_bytes());
-        names.split(|byte| *byte == b' ').any(|name| name == spelling)
+        let (mut names, spelling) = (self.names.str().as_bytes(), spelling.as_bytes());
+        loop {
+            // From here on none is long enough.
+            let Some((name, behind)) = names.split_at_checked(spelling.len()) else { return false };
+            if matches!(behind.first(), None | Some(b' ')) && name == spelling {
+                return true;
+            }
+            let Some(blank) = names.iter().position(|byte| *byte == b' ') else { return false };
+            names = names.get(blank + 1..).unwrap_or_default();
+        }
     }
 
     /// Its value's place in `word` where one of its spellings ends in `*` and the word begins like it.

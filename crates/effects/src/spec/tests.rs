@@ -213,7 +213,7 @@ fn prose_outputs_and_code_on_stdin_are_recognized() {
         let words = split(run);
         read(find(&words[0]).unwrap(), &shown(&words[1..])).prose
     };
-    assert_eq!(prose("docker exec x cat /etc/hosts"), [2, 3]);
+    assert_eq!(prose("docker exec x cat /etc/hosts"), [1, 2, 3]);
     assert_eq!(prose("jest -t 'reads /etc/passwd' /etc"), [1]);
     let output = |run: &str| {
         let words = split(run);

@@ -3,10 +3,10 @@
 
 use toolgate_arena::Counting;
 use toolgate_effects::{Analysis, MAX_WORK, Scene, analyse};
-use toolgate_model::{Effect, Gap, Unknown};
+use toolgate_model::{Effect, Gap, Unknown, World};
 
-use crate::support::LongDisk;
-use crate::support::commands::commands;
+use crate::support::commands::{commands, numbered};
+use crate::support::{LargeDisk, LongDisk};
 
 #[global_allocator]
 static MEMORY: Counting = Counting::new();
@@ -20,7 +20,7 @@ const MAX_HELD: usize = 48 * 1024 * 1024;
 /// How often it may ask the disk.
 const MAX_LOOKS: usize = 30_000;
 
-fn scene(disk: &LongDisk) -> Scene<'_> {
+fn scene(disk: &dyn World) -> Scene<'_> {
     Scene {
         world: disk,
         cwd: Some("/work"),
@@ -63,6 +63,32 @@ fn stays_within_its_budget() {
     assert!(over.is_empty(), "{}", over.join("\n"));
     late();
     plain();
+    large_directories();
+}
+
+/// A directory of 200,000 names is read no further than it is looked through, and nobody is kept from working in one.
+fn large_directories() {
+    const MAX_NAMES: usize = 60_000;
+    for (command, may_give_up) in [
+        ("cat *", false),
+        ("rm file*9", false),
+        ("for f in *; do cat \"$f\"; done", false),
+        ("find . -name '*.rs' | xargs cat", false),
+        ("grep -rn x .", false),
+        ("cp -rL . /work/copy", false),
+        ("tar cf x.tar *", false),
+        ("python3 -c 'import json; print(json.dumps(1))'", false),
+        ("find . -type f -exec sh -c 'wc -l {} | sort' \\;", false),
+        ("cat */*/*/*", false),
+        (&"cat *a* b*; ".repeat(500), true),
+        (&numbered("cat d@/*; ", 500), true),
+    ] {
+        let disk = LargeDisk::default();
+        let (analysis, taken) = MEMORY.measure(|| analyse(command, &scene(&disk)));
+        let named = disk.named.get();
+        assert!(taken.peak <= MAX_HELD / 4 && named <= MAX_NAMES, "{command}: {taken:?}, {named} names");
+        assert!(may_give_up || !gave_up(&analysis), "{command}: {:?}", analysis.effects);
+    }
 }
 
 /// When the time is over, the rest is not looked at, and that is said.
@@ -76,7 +102,7 @@ fn late() {
         assert!(is_short || gave_up(&analysis), "{what}: nobody was told");
     }
     let disk = LongDisk { late_after: Some(3), ..LongDisk::default() };
-    let analysis = analyse(&"rm *a*; ".repeat(100), &scene(&disk));
+    let analysis = analyse(&numbered("rm d@/*a*; ", 100), &scene(&disk));
     assert!(disk.asked.get() < 10 && gave_up(&analysis), "{} looks", disk.asked.get());
 }
 

@@ -8,8 +8,8 @@ use toolgate_shell::Word;
 
 use crate::shell::Interpreter;
 use crate::shell::spelling::Spelling;
-use crate::shell::state::Variable;
 use crate::shell::text::{Flow, Text, is_mark};
+use crate::shell::variables::Variable;
 use crate::shell::walk::{Outcome, Status};
 
 impl<'t> Interpreter<'t, '_> {
@@ -38,7 +38,7 @@ impl<'t> Interpreter<'t, '_> {
         self.note_change(place.is_none(), &target, word);
         if target.raw() == "-" {
             // What somebody has assigned counts; who that was and when is not followed.
-            let assigned = self.state.own("OLDPWD").is_some();
+            let assigned = self.state.variables.has_own("OLDPWD");
             let previous = self.state.previous.clone().filter(|_| !assigned);
             return match previous {
                 Some(cwd) => {
@@ -66,10 +66,12 @@ impl<'t> Interpreter<'t, '_> {
         // `CDPATH` sends a plain name somewhere else.
         let plain = !["/", "./", "../"].iter().any(|start| target.raw().starts_with(start))
             && !matches!(target.raw(), "." | "..");
-        if plain && matches!(self.state.get("CDPATH"), Some(Variable::Array(_) | Variable::Reference(_))) {
+        if plain
+            && matches!(self.state.variables.get("CDPATH"), Some(Variable::Array(_) | Variable::Reference(_)))
+        {
             self.unknown(Gap::Path(Access::Enter), "CDPATH");
         }
-        if plain && let Some(Variable::Scalar(paths)) = self.state.get("CDPATH").cloned() {
+        if plain && let Some(Variable::Scalar(paths)) = self.state.variables.get("CDPATH").cloned() {
             let mut cwd: Vec<Rc<str>> = self.directories(&target);
             for base in
                 paths.iter().flat_map(|paths| paths.raw().split(':').map(str::to_owned).collect::<Vec<_>>())
@@ -97,8 +99,7 @@ impl<'t> Interpreter<'t, '_> {
         let earlier = self.state.previous.clone();
         self.moved(before.clone(), cwd);
         if sure {
-            self.state.restore("PWD", None);
-            self.state.restore("OLDPWD", None);
+            self.set_directories(true);
             return Outcome::sure(Flow::Nothing);
         }
         self.control.fails_in((before, earlier));
@@ -121,11 +122,7 @@ impl<'t> Interpreter<'t, '_> {
         self.state.previous = Some(before);
         self.state.cwd = cwd;
         // The shell sets both anew, if it could move: what was assigned by hand is gone, or not.
-        for name in ["PWD", "OLDPWD"] {
-            if self.state.own(name).is_some() {
-                self.state.put(name, Variable::unknown());
-            }
-        }
+        self.set_directories(false);
     }
 
     pub(super) fn pushd(&mut self, arguments: &[Text], spelled: Option<&'t [Word<'t>]>) -> Outcome {
@@ -158,8 +155,9 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     pub(super) fn pwd(&self) -> Outcome {
-        Outcome::sure(match self.variable_texts("PWD").as_slice() {
-            [cwd] => Flow::line(cwd),
+        // Whatever somebody has assigned to `PWD`.
+        Outcome::sure(match self.state.cwd.as_slice() {
+            [cwd] => Flow::line(&Text::marked(cwd.to_string())),
             _ => Flow::Any,
         })
     }

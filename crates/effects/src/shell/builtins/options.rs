@@ -3,13 +3,15 @@
 use toolgate_model::{Access, Gap, Reach};
 
 use crate::shell::Interpreter;
-use crate::shell::state::Variable;
-use crate::shell::text::{Flow, Text};
+use crate::shell::text::{Flow, Text, is_mark};
+use crate::shell::variables::Given;
 use crate::shell::walk::Outcome;
 
 impl Interpreter<'_, '_> {
     pub(super) fn shopt(&mut self, arguments: &[Text]) -> Outcome {
-        const CHANGE: [&str; 9] = [
+        const CHANGE: [&str; 11] = [
+            "localvar_inherit",
+            "localvar_unset",
             "lastpipe",
             "cdable_vars",
             "execfail",
@@ -58,9 +60,10 @@ impl Interpreter<'_, '_> {
     }
 
     pub(super) fn getopts(&mut self, arguments: &[Text]) -> Outcome {
-        for name in arguments.get(1).and_then(Text::whole).into_iter().chain(["OPTARG", "OPTIND"]) {
-            self.state.set(name, Variable::unknown());
+        for name in arguments.get(1).cloned().into_iter().chain([Text::known("OPTARG")]) {
+            self.set_variable(&name, Given::Unknown);
         }
+        self.set_named("OPTIND", None, Given::Number, None);
         Outcome::of(Flow::Nothing)
     }
 
@@ -71,12 +74,13 @@ impl Interpreter<'_, '_> {
         Outcome::of(Flow::Nothing)
     }
 
-    /// `wait -p 'a[$(cmd)]'` evaluates the subscript.
+    /// `wait -p x`
     pub(super) fn wait(&mut self, arguments: &[Text]) -> Outcome {
-        for argument in arguments {
-            if let Some((_, index)) = argument.raw().split_once('[') {
-                self.evaluate(index.trim_end_matches(']'));
-            }
+        let (options, _) = options_of(arguments, "p");
+        for target in
+            options.into_iter().filter(|(letter, _)| *letter == 'p').filter_map(|(_, target)| target)
+        {
+            self.set_variable(&target, Given::Number);
         }
         Outcome::of(Flow::Nothing)
     }
@@ -96,4 +100,41 @@ impl Interpreter<'_, '_> {
         }
         Outcome::of(Flow::Nothing)
     }
+}
+
+/// An option, by its letter, with its value.
+pub(super) type Letter = (char, Option<Text>);
+
+/// The options of a builtin, and the words behind them. `takes` are the letters that have a value, which may be in the same word.
+pub(super) fn options_of<'a>(arguments: &'a [Text], takes: &str) -> (Vec<Letter>, &'a [Text]) {
+    let mut options = Vec::new();
+    let mut rest = arguments;
+    while let Some((first, behind)) = rest.split_first() {
+        let Some(letters) = first.raw().strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            break;
+        };
+        rest = behind;
+        if letters == "-" {
+            break;
+        }
+        for (at, letter) in letters.char_indices() {
+            if !takes.contains(letter) {
+                options.push((letter, None));
+                // What is not known may be any of the others, and have a value or none: so it may be a name.
+                if is_mark(letter) {
+                    options.extend(takes.chars().map(|letter| (letter, Some(Text::any()))));
+                }
+                continue;
+            }
+            let attached = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+            if attached.is_empty() {
+                options.push((letter, rest.first().cloned()));
+                rest = rest.get(1..).unwrap_or_default();
+            } else {
+                options.push((letter, Some(Text::marked(attached.to_owned()))));
+            }
+            break;
+        }
+    }
+    (options, rest)
 }

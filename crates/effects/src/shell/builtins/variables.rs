@@ -3,13 +3,15 @@
 use std::rc::Rc;
 
 use toolgate_model::Gap;
-use toolgate_shell::{Element, Part, Word};
+use toolgate_shell::{Part, Word};
 
 use crate::shell::bounds::MAX_WORDS;
-use crate::shell::state::Variable;
-use crate::shell::text::{Choices, Flow, NAME, Text, bounded, either, is_mark};
+use crate::shell::text::{Flow, Text, either, is_mark};
+use crate::shell::variables::{Given, Variable, is_shells_own};
 use crate::shell::walk::Outcome;
 use crate::shell::{Interpreter, output};
+
+use super::options::options_of;
 
 impl<'t> Interpreter<'t, '_> {
     /// `declare`, and the words that are it with options: `export`, `local`, `readonly`, `typeset`.
@@ -51,130 +53,90 @@ impl<'t> Interpreter<'t, '_> {
             None => (argument.raw(), None),
         };
         let append = target.ends_with('+');
-        let target = target.trim_end_matches('+');
-        let (target, index) = match target.split_once('[') {
-            Some((target, index)) => (target, Some(index.trim_end_matches(']'))),
-            None => (target, None),
+        let target = Text::marked(target.trim_end_matches('+').to_owned()).unglobbed();
+        let (name, index) = match target.raw().split_once('[') {
+            Some((name, index)) => (name, Some(Text::marked(index.trim_end_matches(']').to_owned()))),
+            None => (target.raw(), None),
         };
-        let is_open = asked.reference && value.as_ref().is_none_or(|value| value.raw().contains('['));
-        if target.contains(is_mark) || target.is_empty() || is_open {
-            // Which variable it is cannot be told: any of them.
-            if let Some((_, index)) = value.as_ref().and_then(|value| value.raw().split_once('[')) {
-                self.evaluate(index.trim_end_matches(']'));
-            }
-            self.forget_variables();
-            return;
+        if let Some(index) = &index {
+            self.evaluate(index.raw());
         }
-        if asked.integer {
-            self.doubts.add_integer(target);
-        }
-        if asked.cased {
-            self.state.change_case(target);
-        }
-        if let Some(value) = value.as_ref().filter(|value| value.raw().starts_with('(')) {
-            self.expand_again(value.raw());
-        }
-        if let Some(index) = index {
-            self.evaluate(index);
+        if name.contains(is_mark) || name.is_empty() {
+            return self.set_variable(&target, Given::Unknown);
         }
         if asked.always_local || (asked.local_in_function && self.control.is_in_function()) {
-            self.make_local(target);
+            self.make_local(name);
         }
+        // What the shell sets itself is led elsewhere, or evaluated, by every command.
+        if (asked.reference || asked.integer) && is_shells_own(name) {
+            self.doubt_variable(name);
+        }
+        if asked.reference {
+            return self.refer(name, value.as_ref());
+        }
+        if asked.integer {
+            self.make_integer(name);
+        }
+        if asked.cased {
+            self.change_case(name);
+        }
+        match self.declared(word, value, append) {
+            // Beside a local of the same name it is another variable.
+            Some(_) if asked.global && self.control.sets_global(name) => {
+                self.set_named(name, None, Given::Unknown, word);
+            }
+            Some(given) => self.set_named(name, index.as_ref(), given, word),
+            None if asked.unsets => self.make_unset(name),
+            None => {}
+        }
+        if asked.readonly {
+            self.make_readonly(name);
+        }
+        if asked.exports {
+            self.export(name);
+        }
+    }
+
+    /// What `declare` gives a variable, if anything.
+    fn declared(&mut self, word: Option<&'t Word<'t>>, value: Option<Text>, adds: bool) -> Option<Given> {
         let array = word.and_then(|word| {
             word.parts.iter().find_map(|part| match part {
                 Part::Array(elements) => Some(elements.as_slice()),
                 _ => None,
             })
         });
-        let value = match (array, value) {
-            (Some(elements), _) => Some(self.declared_array(elements)),
-            (None, Some(value)) => Some(self.declared_value(asked, target, value, append || index.is_some())),
-            (None, None) => (asked.unsets && self.state.own(target).is_none()).then_some(Variable::Unset),
-        };
-        self.heed_spelling(target, word);
-        match value {
-            // Beside a local of the same name it is another variable.
-            Some(_) if asked.global && self.control.sets_global(target) => {
-                self.state.set(target, Variable::unknown());
-            }
-            Some(value) if asked.reference => self.state.put(target, value),
-            Some(value) => self.state.set(target, value),
-            None => {}
+        if let Some(elements) = array {
+            return Some(self.given_elements(elements, adds));
         }
-        if asked.readonly {
-            self.state.readonly.push(Rc::from(target));
-        }
-        if asked.exports {
-            self.export(target);
-        }
-        self.environment_changed(target);
-        self.doubts.keep_own_path(false);
-    }
-
-    fn declared_array(&mut self, elements: &'t [Element<'t>]) -> Variable {
-        let mut values: Vec<Choices> = Vec::new();
-        for element in elements {
-            match self.element(element).as_slice() {
-                [fields] => values.extend(fields.iter().map(|text| vec![text.clone()])),
-                _ => values.push(vec![Text::any()]),
-            }
-        }
-        Variable::Array(values)
-    }
-
-    /// What `x=value` makes of a variable; `adds` where the old value stays a part of it.
-    fn declared_value(&mut self, asked: &Declared, target: &str, value: Text, adds: bool) -> Variable {
+        let value = value?;
+        // A text that is an array, if the variable is one.
         if value.raw().starts_with('(') {
-            return Variable::unknown();
+            self.expand_again(value.raw());
+            return Some(Given::Unknown);
         }
-        if asked.reference {
-            return match value.whole() {
-                Some(name) => Variable::Reference(Rc::from(name)),
-                None => Variable::unknown(),
-            };
-        }
-        if asked.integer {
-            self.evaluate(value.raw());
-            return Variable::Scalar(vec![Text::mark(NAME)]);
-        }
-        if !adds {
-            return Variable::Scalar(vec![value]);
-        }
-        let longer = |mut text: Text| {
-            text.push(&value);
-            text
-        };
-        let mut texts: Choices = self.variable_texts(target).into_iter().map(longer).collect();
-        texts.push(value);
-        Variable::Scalar(bounded(texts))
+        Some(if adds { Given::More(vec![value]) } else { Given::Text(vec![value]) })
     }
 
     pub(super) fn unset(&mut self, arguments: &[Text]) -> Outcome {
-        for argument in arguments.iter().filter(|argument| !argument.raw().starts_with('-')) {
-            match argument.whole() {
-                Some(name) => {
-                    // `unset 'a[$(cmd)]'` evaluates the subscript.
-                    if let Some((name, index)) = name.split_once('[') {
-                        self.evaluate(index.trim_end_matches(']'));
-                        self.state.set(name, Variable::unknown());
-                    } else {
-                        let has = |flag: &str| arguments.iter().any(|argument| argument.raw() == flag);
-                        // A variable comes first; only where there is none, it is a function.
-                        match self.state.get(name) {
-                            _ if has("-v") => {}
-                            _ if has("-f") => self.state.undefine(name),
-                            Some(Variable::Unset) => self.state.undefine(name),
-                            Some(Variable::Scalar(_) | Variable::Array(_) | Variable::Reference(_)) => {}
-                            None => self.state.may_undefine(name),
-                        }
-                        if !has("-f") {
-                            self.state.set(name, Variable::Unset);
-                        }
-                    }
-                }
-                None => {
-                    self.forget_variables();
-                }
+        let (options, names) = options_of(arguments, "");
+        let has = |letter: char| options.iter().any(|(known, _)| *known == letter);
+        for target in names {
+            let Some(name) = target.whole().filter(|name| !name.contains('[')) else {
+                self.set_variable(target, Given::Unset);
+                continue;
+            };
+            // A variable comes first; only where there is none, it is a function.
+            match self.state.variables.get(name) {
+                _ if has('v') || has('n') => {}
+                _ if has('f') => self.state.undefine(name),
+                Some(Variable::Unset) => self.state.undefine(name),
+                Some(Variable::Scalar(_) | Variable::Array(_) | Variable::Reference(_)) => {}
+                None => self.state.may_undefine(name),
+            }
+            if has('n') {
+                self.unset_reference(name);
+            } else if !has('f') {
+                self.set_variable(target, Given::Unset);
             }
         }
         Outcome::of(Flow::Nothing)
@@ -215,8 +177,9 @@ impl<'t> Interpreter<'t, '_> {
         {
             self.unknown(Gap::ShellCode, "set");
         }
-        self.state.all_exported |=
-            flag('a') || arguments.iter().any(|argument| argument.raw() == "allexport");
+        if flag('a') || arguments.iter().any(|argument| argument.raw() == "allexport") {
+            self.state.variables.export_all();
+        }
         // A word that may be several moves all that come after it.
         let moved =
             start.is_some_and(|start| arguments.iter().skip(start).any(|argument| !argument.is_known()));
@@ -245,49 +208,26 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     pub(super) fn printf(&mut self, arguments: &[Text]) -> Outcome {
-        let (into, rest) = match arguments {
-            [flag, name, dashes, rest @ ..] if flag.raw() == "-v" && dashes.raw() == "--" => {
-                (Some(name), rest)
-            }
-            [flag, name, rest @ ..] if flag.raw() == "-v" => (Some(name), rest),
-            [flag, ..] if flag.raw().starts_with("-v") => {
-                self.forget_variables();
-                return Outcome::of(Flow::Nothing);
-            }
-            [flag, rest @ ..] if flag.raw() == "--" => (None, rest),
-            rest => (None, rest),
+        let (options, rest) = options_of(arguments, "v");
+        let is_plain = options.iter().all(|(letter, _)| *letter == 'v');
+        let out = if is_plain { output::printf(rest) } else { Flow::Any };
+        let Some(target) = options.into_iter().find_map(|(letter, value)| value.filter(|_| letter == 'v'))
+        else {
+            return Outcome::of(out);
         };
-        let out = output::printf(rest);
-        match into {
-            Some(name) => {
-                let text = match &out {
-                    Flow::Text(text) => vec![text.clone()],
-                    Flow::Nothing => vec![Text::default()],
-                    Flow::Lines(_) | Flow::Any | Flow::Built => vec![Text::any()],
-                };
-                match name.whole() {
-                    Some(target) => {
-                        if let Some((target, index)) = target.split_once('[') {
-                            self.evaluate(index.trim_end_matches(']'));
-                            let had = self.variable_texts(target);
-                            self.state.set(target, Variable::Scalar(either(&had, &text)));
-                        } else {
-                            // Plain shells know no `-v`: then nothing is set.
-                            let text = if self.state.plain {
-                                either(&self.variable_texts(target), &text)
-                            } else {
-                                text
-                            };
-                            self.state.set(target, Variable::Scalar(text));
-                            self.environment_changed(target);
-                        }
-                    }
-                    None => self.unknown(Gap::Name, "printf -v"),
-                }
-                if self.state.plain { Outcome::of(Flow::Any) } else { Outcome::sure(Flow::Nothing) }
-            }
-            None => Outcome::of(out),
+        let text = match &out {
+            Flow::Text(text) => vec![text.clone()],
+            Flow::Nothing => vec![Text::default()],
+            Flow::Lines(_) | Flow::Any | Flow::Built => vec![Text::any()],
+        };
+        if !self.state.plain {
+            self.set_variable(&target, Given::Text(text));
+            return Outcome::sure(Flow::Nothing);
         }
+        // Plain shells know no `-v`: then nothing is set.
+        let had = target.whole().map_or_else(|| vec![Text::any()], |name| self.variable_texts(name));
+        self.set_variable(&target, Given::Text(either(&had, &text)));
+        Outcome::of(Flow::Any)
     }
 }
 

@@ -5,8 +5,8 @@ use toolgate_shell::{Arithmetic, Part, parse_arithmetic, parse_word};
 
 use super::Mode;
 use crate::shell::Interpreter;
-use crate::shell::state::Variable;
 use crate::shell::text::{NUMBER, Text};
+use crate::shell::variables::Given;
 
 impl<'t> Interpreter<'t, '_> {
     /// Walks an expression for what it runs. Its value is a number; which one is known only for a plain numeral.
@@ -70,7 +70,7 @@ impl<'t> Interpreter<'t, '_> {
                 continue;
             }
             let Some(name) = text.get(start..at).filter(|name| is_name(name)) else { continue };
-            let behind = text.get(at..).unwrap_or_default().trim_start();
+            let (behind, is_element) = behind_subscript(text.get(at..).unwrap_or_default().trim_start());
             let before = text.get(..start).unwrap_or_default().trim_end();
             let assigned = (behind.starts_with('=') && !behind.starts_with("=="))
                 || ["++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="]
@@ -84,7 +84,9 @@ impl<'t> Interpreter<'t, '_> {
             for value in self.variable_texts(name) {
                 if value.raw().contains(['[', '$', '`']) {
                     self.evaluate(value.raw());
-                } else if value.has_any() && self.doubts.quotes_subscripts() && self.state.get(name).is_some()
+                } else if value.has_any()
+                    && self.doubts.quotes_subscripts()
+                    && self.state.variables.get(name).is_some()
                 {
                     self.unknown(Gap::Code, "a value that arithmetic evaluates");
                 } else if value.raw().contains(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -94,8 +96,8 @@ impl<'t> Interpreter<'t, '_> {
                 }
             }
             if assigned {
-                self.state.set(name, Variable::Scalar(vec![Text::mark(NUMBER)]));
-                self.environment_changed(name);
+                let index = is_element.then(|| Text::mark(NUMBER));
+                self.set_named(name, index.as_ref(), Given::Number, None);
             }
         }
     }
@@ -114,6 +116,21 @@ impl<'t> Interpreter<'t, '_> {
             Err(_) => self.unknown(Gap::Syntax, "a value that is expanded again"),
         }
     }
+}
+
+/// What stands behind the subscript of a name, and whether there is one.
+fn behind_subscript(text: &str) -> (&str, bool) {
+    let mut depth = 0_u32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' if depth == 1 => return (text.get(at + 1..).unwrap_or_default().trim_start(), true),
+            ']' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => break,
+            _ => {}
+        }
+    }
+    (text, false)
 }
 
 fn is_name(text: &str) -> bool {

@@ -6,8 +6,8 @@ use toolgate_shell::{Index, Operation, Parameter, Word};
 use super::Expansion;
 use super::change::{change_case, replace, slice, strip};
 use crate::shell::Interpreter;
-use crate::shell::state::Variable;
-use crate::shell::text::{ANY, Choices, NAME, NUMBER, Text, bounded, either};
+use crate::shell::text::{ANY, BLANKS, Choices, NAME, NUMBER, Text, bounded, either};
+use crate::shell::variables::{Given, Variable};
 
 impl<'t> Interpreter<'t, '_> {
     /// What a variable holds: set in the command, or known of every shell, or whatever the environment says.
@@ -26,7 +26,7 @@ impl<'t> Interpreter<'t, '_> {
         ) {
             return vec![Text::any()];
         }
-        match self.state.get(name) {
+        match self.state.variables.get(name) {
             Some(Variable::Unset) => return vec![Text::default()],
             Some(Variable::Scalar(texts)) => return texts.clone(),
             Some(Variable::Array(elements)) => {
@@ -34,6 +34,10 @@ impl<'t> Interpreter<'t, '_> {
             }
             Some(Variable::Reference(_)) => return vec![Text::any()],
             None => {}
+        }
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic());
+        if is_name && self.state.variables.are_lost() {
+            return vec![Text::any()];
         }
         let known = |text: Option<&str>| vec![text.map_or_else(Text::any, Text::known)];
         match name {
@@ -45,7 +49,7 @@ impl<'t> Interpreter<'t, '_> {
                 _ => vec![Text::any()],
             },
             "TMPDIR" | "TMP" | "TEMP" => vec![Text::known(self.scene.tmp.unwrap_or("/tmp"))],
-            "IFS" => vec![Text::known(" \t\n")],
+            "IFS" => vec![Text::known(BLANKS)],
             "BASH" => vec![Text::known("/bin/bash")],
             "SHELL" => vec![Text::known("/bin/bash")],
             "UID" | "EUID" | "PPID" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "SHLVL" | "BASHPID" => {
@@ -78,7 +82,7 @@ impl<'t> Interpreter<'t, '_> {
 
     /// Whether the command itself has said what this variable is.
     fn is_assigned(&self, name: &str) -> bool {
-        self.state.get(name).is_some()
+        self.state.variables.get(name).is_some()
             || matches!(name, "HOME" | "PWD" | "0" | "#" | "?" | "$" | "@" | "*")
             || (name.bytes().all(|byte| byte.is_ascii_digit()) && self.state.positional.is_some())
     }
@@ -87,7 +91,7 @@ impl<'t> Interpreter<'t, '_> {
         if matches!(name, "@" | "*") {
             return self.state.positional.as_ref().map(|fields| fields.to_vec());
         }
-        match self.state.get(name) {
+        match self.state.variables.get(name) {
             Some(Variable::Array(elements)) => Some(elements.clone()),
             Some(Variable::Unset) => Some(Vec::new()),
             Some(Variable::Scalar(texts)) => Some(vec![texts.clone()]),
@@ -101,7 +105,7 @@ impl<'t> Interpreter<'t, '_> {
         if let Some(Index::At(index)) = &parameter.index {
             let at = self.arithmetic(index);
             let texts = self.indexed(name, &at);
-            return Expansion::One(self.operate(name, texts, &parameter.operation));
+            return Expansion::One(self.operate(name, Some(&at), texts, &parameter.operation));
         }
         if all {
             let elements = self.elements(name);
@@ -110,7 +114,7 @@ impl<'t> Interpreter<'t, '_> {
                 (Operation::None, Some(elements)) if separate => Expansion::Each(elements),
                 (Operation::None, Some(_))
                     if (!quoted || name == "*" || matches!(parameter.index, Some(Index::Joined)))
-                        && self.separators() != " \t\n" =>
+                        && self.separators().as_deref() != Some(BLANKS) =>
                 {
                     Expansion::One(vec![Text::any()])
                 }
@@ -136,9 +140,10 @@ impl<'t> Interpreter<'t, '_> {
                 (Operation::Keys | Operation::Names, _) => Expansion::One(vec![Text::any()]),
                 (operation, elements) => {
                     let texts = elements.unwrap_or_else(|| vec![vec![Text::any()]]);
+                    let place = Text::mark(NUMBER);
                     let changed = texts
                         .into_iter()
-                        .map(|choices| self.operate(name, choices, operation))
+                        .map(|choices| self.operate(name, Some(&place), choices, operation))
                         .collect::<Vec<_>>();
                     if separate {
                         Expansion::Each(changed)
@@ -151,7 +156,7 @@ impl<'t> Interpreter<'t, '_> {
         let texts = self.variable_texts(name);
         Expansion::One(match &parameter.operation {
             Operation::None => texts,
-            operation => self.operate(name, texts, operation),
+            operation => self.operate(name, None, texts, operation),
         })
     }
 
@@ -159,7 +164,7 @@ impl<'t> Interpreter<'t, '_> {
         if name.starts_with("BASH_") || matches!(name, "FUNCNAME" | "PIPESTATUS" | "DIRSTACK") {
             return vec![Text::any()];
         }
-        match self.state.get(name) {
+        match self.state.variables.get(name) {
             Some(Variable::Array(elements)) => {
                 // A leading zero counts by eights.
                 let decimal = at.whole().map(str::trim).filter(|at| *at == "0" || !at.starts_with('0'));
@@ -178,7 +183,13 @@ impl<'t> Interpreter<'t, '_> {
         }
     }
 
-    fn operate(&mut self, name: &'t str, texts: Choices, operation: &'t Operation<'t>) -> Choices {
+    fn operate(
+        &mut self,
+        name: &'t str,
+        at: Option<&Text>,
+        texts: Choices,
+        operation: &'t Operation<'t>,
+    ) -> Choices {
         match operation {
             Operation::None => texts,
             Operation::Length => vec![Text::mark(NUMBER)],
@@ -204,15 +215,14 @@ impl<'t> Interpreter<'t, '_> {
                     let other = if *operator == b'+' { vec![Text::default()] } else { bounded(all) };
                     let value = either(&other, &word);
                     for target in targets.iter().filter(|_| *operator == b'=') {
-                        self.state.set(target, Variable::Scalar(value.clone()));
-                        self.environment_changed(target);
+                        self.set_variable(&Text::known(target), Given::Text(value.clone()));
                     }
                     return value;
                 }
-                self.operate(name, bounded(all), inner)
+                self.operate(name, at, bounded(all), inner)
             }
             Operation::Default { operator, or_empty, word } => {
-                self.default(name, texts, *operator, *or_empty, word)
+                self.default(name, at, texts, (*operator, *or_empty), word)
             }
             Operation::Strip { suffix, longest, pattern } => {
                 let patterns = self.pattern(pattern);
@@ -258,9 +268,9 @@ impl<'t> Interpreter<'t, '_> {
     fn default(
         &mut self,
         name: &'t str,
+        at: Option<&Text>,
         texts: Choices,
-        operator: u8,
-        or_empty: bool,
+        (operator, or_empty): (u8, bool),
         word: &'t Word<'t>,
     ) -> Choices {
         let assigned = self.is_assigned(name);
@@ -269,11 +279,12 @@ impl<'t> Interpreter<'t, '_> {
             number > 0 && self.state.positional.as_ref().is_some_and(|fields| number > fields.len())
         };
         // An array without its first element is unset by its bare name; of one with gaps that is not known.
-        let (is_array, is_bare) = match self.state.get(name) {
+        let (is_array, is_bare) = match self.state.variables.get(name) {
             Some(Variable::Array(elements)) => (true, elements.is_empty()),
             _ => (false, false),
         };
-        let unset = matches!(self.state.get(name), Some(Variable::Unset)) || beyond(name) || is_bare;
+        let unset =
+            matches!(self.state.variables.get(name), Some(Variable::Unset)) || beyond(name) || is_bare;
         let empty = |text: &Text| text.is_empty();
         let surely_set = assigned
             && !is_array
@@ -305,7 +316,7 @@ impl<'t> Interpreter<'t, '_> {
                     either(&texts, &word)
                 };
                 if operator == b'=' {
-                    self.state.set(name, Variable::Scalar(value.clone()));
+                    self.set_named(name, at, Given::Text(value.clone()), None);
                 }
                 value
             }

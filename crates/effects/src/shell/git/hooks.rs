@@ -101,5 +101,6 @@ impl Interpreter<'_, '_> {
         let name = path.raw().to_owned();
         let own = |effect: &Effect<'_>| matches!(effect, Effect::Use(Access::Read, target) if target.path.text() == name);
         self.report.retain_after(before, |effect| !own(effect));
+        self.doubts.forget_told();
     }
 }

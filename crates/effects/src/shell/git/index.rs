@@ -10,9 +10,12 @@ use std::rc::Rc;
 use toolgate_model::{SecretName, may_hold_secrets, secret_name};
 
 use super::super::Interpreter;
+use super::super::trees::MAX_MEMBERS;
 
 /// So much of an index is read: half a million files. What is behind is not known.
 pub(in super::super) const MAX_INDEX: usize = 64 * 1024 * 1024;
+/// What notes about an index are called, so that the next call need not read it. Another layout has another name.
+const ABOUT: &str = "index 1";
 /// So many names are kept of a kind.
 const MAX_KEPT: usize = 64;
 
@@ -26,6 +29,10 @@ pub(in super::super) struct Index {
     pub(in super::super) secrets: Vec<String>,
     /// Symbolic links.
     pub(in super::super) links: Vec<String>,
+    /// Names that may decide for a host or for us, if all of them were read and there are not too many.
+    pub(in super::super) deciding: Vec<String>,
+    /// Whether names may be missing among these.
+    pub(in super::super) lacks_names: bool,
     /// Whether it has another repository.
     pub(in super::super) has_repository: bool,
     /// Whether there may be more than was read or kept.
@@ -41,10 +48,21 @@ impl Interpreter<'_, '_> {
         {
             return Some(Rc::clone(index));
         }
-        let bytes = self.scene.world.read(&directory.join("index"), MAX_INDEX).ok()?;
+        let file = directory.join("index");
+        let noted = self.scene.world.noted(&file, ABOUT).and_then(|note| Index::of_note(&note));
+        if let Some(index) = noted.map(Rc::new) {
+            self.git_index = Some((directory, Rc::clone(&index)));
+            return Some(index);
+        }
+        let bytes = self.scene.world.read(&file, MAX_INDEX).ok()?;
         let mut index = Index::default();
         let shared = index.take(&bytes);
+        if shared.is_none() {
+            self.scene.world.note(&file, ABOUT, &index.to_note());
+        }
         if let Some(name) = shared {
+            // Names in one may be those that the other takes away.
+            index.lacks_names = true;
             match self.scene.world.read(&directory.join(name), MAX_INDEX) {
                 Ok(bytes) => drop(index.take(&bytes)),
                 Err(_) => index.has_more = true,
@@ -73,16 +91,20 @@ impl Index {
     fn take(&mut self, bytes: &[u8]) -> Option<String> {
         if bytes.len() >= MAX_INDEX {
             self.has_more = true;
+            self.lacks_names = true;
         }
         // An entry holds the id of an object, which is longer in repositories that use SHA-256.
         let read = [20, 32].into_iter().find_map(|length| Entries::new(bytes, length)?.collect());
         let Some(Found { index, end, id }) = read else {
             // Nothing that git would read, or a version that came later.
             self.has_more |= !bytes.is_empty();
+            self.lacks_names |= !bytes.is_empty();
             return None;
         };
         self.secrets.extend(index.secrets);
         self.links.extend(index.links);
+        self.deciding.extend(index.deciding);
+        self.lacks_names |= index.lacks_names;
         self.has_repository |= index.has_repository;
         self.has_more |= index.has_more;
         let extension = bytes.get(end..)?;
@@ -95,25 +117,53 @@ impl Index {
     }
 }
 
-/// All names of an index; `None` where it is split, cut off or not to be read.
-pub(in super::super) fn names(bytes: &[u8]) -> Option<Vec<String>> {
-    if bytes.len() >= MAX_INDEX {
-        return None;
+impl Index {
+    const HAS_REPOSITORY: u8 = 1;
+    const HAS_MORE: u8 = 2;
+    const LACKS_NAMES: u8 = 4;
+    const SECRET: u8 = b's';
+    const DECIDING: u8 = b'd';
+    const A_LINK: u8 = b'l';
+
+    /// What matters of it, for a note. No name holds a NUL.
+    fn to_note(&self) -> Vec<u8> {
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        let flags = flag(self.has_repository, Self::HAS_REPOSITORY)
+            | flag(self.has_more, Self::HAS_MORE)
+            | flag(self.lacks_names, Self::LACKS_NAMES);
+        let mut note = vec![flags];
+        let secrets = self.secrets.iter().map(|name| (Self::SECRET, name));
+        let links = self.links.iter().map(|name| (Self::A_LINK, name));
+        let deciding = self.deciding.iter().map(|name| (Self::DECIDING, name));
+        for (kind, name) in secrets.chain(links).chain(deciding) {
+            note.push(kind);
+            note.extend_from_slice(name.as_bytes());
+            note.push(0);
+        }
+        note
     }
-    [20, 32].into_iter().find_map(|length| {
-        let entries = Entries::new(bytes, length)?;
-        let Found { end, .. } = entries.collect()?;
-        if bytes.get(end..)?.starts_with(b"link") {
-            return None;
+
+    /// `None` where it is no such note.
+    fn of_note(note: &[u8]) -> Option<Index> {
+        let (flags, names) = note.split_first()?;
+        let mut index = Index {
+            has_repository: flags & Self::HAS_REPOSITORY != 0,
+            has_more: flags & Self::HAS_MORE != 0,
+            lacks_names: flags & Self::LACKS_NAMES != 0,
+            ..Index::default()
+        };
+        for name in names.split_inclusive(|byte| *byte == 0) {
+            let (kind, name) = name.strip_suffix(&[0])?.split_first()?;
+            let name = std::str::from_utf8(name).ok()?.to_owned();
+            match *kind {
+                Self::SECRET => index.secrets.push(name),
+                Self::A_LINK => index.links.push(name),
+                Self::DECIDING => index.deciding.push(name),
+                _ => return None,
+            }
         }
-        let (mut names, mut at, mut name) = (Vec::new(), Entries::HEAD, Vec::new());
-        for _ in 0..entries.count {
-            let (next, name) = entries.entry(at, &mut name)?;
-            names.push(String::from_utf8_lossy(name).into_owned());
-            at = next;
-        }
-        Some(names)
-    })
+        Some(index)
+    }
 }
 
 struct Found {
@@ -165,6 +215,13 @@ impl<'b> Entries<'b> {
                 REPOSITORY => index.has_repository = true,
                 _ => return None,
             }
+            if may_decide(name) {
+                if index.deciding.len() < MAX_MEMBERS {
+                    index.deciding.push(String::from_utf8_lossy(name).into_owned());
+                } else {
+                    index.lacks_names = true;
+                }
+            }
             if may_hold_secrets(name) {
                 let text = String::from_utf8_lossy(name);
                 if secret_name(&text) == Some(SecretName::Settings) {
@@ -201,6 +258,14 @@ impl<'b> Entries<'b> {
         // An entry is filled up to eight bytes, with one NUL at least.
         Some((at + (end - at) / 8 * 8 + 8, self.bytes.get(from..end)?))
     }
+}
+
+/// What is hidden nowhere, and goes by none of these names, is no host's settings.
+fn may_decide(name: &[u8]) -> bool {
+    let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    name.starts_with(b".")
+        || name.windows(2).any(|pair| pair == b"/.")
+        || matches!(last, b"toolgate.toml" | b"opencode.json" | b"opencode.jsonc")
 }
 
 fn keep(kept: &mut Vec<String>, has_more: &mut bool, name: &[u8]) {
@@ -291,6 +356,27 @@ mod tests {
         }
         assert!(taken(b"DIRC\xff\xff\xff\xff\xff\xff\xff\xff").0.has_more);
         assert_eq!(taken(b"").0, Index::default());
+    }
+
+    #[test]
+    fn a_note_says_all_that_matters_of_an_index() {
+        let whole = Index {
+            deciding: vec![".mcp.json".to_owned()],
+            lacks_names: true,
+            secrets: vec![".env".into(), "a b/.env".into()],
+            links: vec!["way".into()],
+            has_repository: true,
+            has_more: false,
+        };
+        let more = Index { has_more: true, ..Index::default() };
+        for index in [Index::default(), whole, more] {
+            let note = index.to_note();
+            assert_eq!(Index::of_note(&note).as_ref(), Some(&index));
+            for end in 0..note.len() {
+                assert_ne!(Index::of_note(&note[..end]).as_ref(), Some(&index));
+            }
+        }
+        assert_eq!(Index::of_note(b"\0xname\0"), None);
     }
 
     #[test]

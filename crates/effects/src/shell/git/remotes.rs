@@ -7,8 +7,8 @@ use toolgate_model::{Access, Doubt, Gap, Reach};
 use super::super::Interpreter;
 use super::super::apply::slot_text;
 use super::super::text::Text;
+use super::call::GitCall;
 use super::settings::InForce;
-use crate::spec::Reading;
 
 /// Addresses that git itself speaks, or talks by its own helpers.
 const SCHEMES: [&str; 9] = ["http", "https", "ssh", "git", "git+ssh", "ssh+git", "git+https", "ftp", "ftps"];
@@ -17,7 +17,8 @@ const SCHEMES: [&str; 9] = ["http", "https", "ssh", "git", "git+ssh", "ssh+git",
 const STRATEGIES: [&str; 6] = ["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
 
 /// The words of a command that may each be another repository.
-fn repositories(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) -> Vec<Text> {
+fn repositories(call: &GitCall<'_>) -> Vec<Text> {
+    let GitCall { sub, reading, operands, arguments, .. } = *call;
     let values = |name: &str| -> Vec<Text> {
         let given = reading.options.iter().filter(|given| given.name == name);
         given.filter_map(|given| Some(slot_text(arguments, &given.value?))).collect()
@@ -43,15 +44,9 @@ fn repositories(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Te
 
 impl Interpreter<'_, '_> {
     /// Tells the repositories that a command names, and the merge strategies, which may be programs.
-    pub(super) fn remotes(
-        &mut self,
-        sub: &str,
-        reading: &Reading,
-        operands: &[Text],
-        arguments: &[Text],
-        settings: &[InForce],
-    ) {
-        for place in repositories(sub, reading, operands, arguments) {
+    pub(super) fn remotes(&mut self, call: &GitCall<'_>) {
+        let GitCall { sub, reading, arguments, settings, .. } = *call;
+        for place in repositories(call) {
             if !place.whole().is_some_and(|name| is_remote(settings, name)) {
                 self.remote_address(sub, &place);
             }

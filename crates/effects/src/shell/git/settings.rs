@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use toolgate_declaration::wildcard_fits;
 use toolgate_model::{Access, Doubt, Gap, Reach, below};
 
 use super::super::Interpreter;
@@ -134,12 +135,8 @@ pub(in super::super) struct InForce {
 }
 
 fn fits(pattern: &str, key: &str) -> bool {
-    match pattern.split_once('*') {
-        Some((start, end)) => {
-            key.len() >= start.len() + end.len() && key.starts_with(start) && key.ends_with(end)
-        }
-        None => pattern == key,
-    }
+    let is_same = |rest: &[u8], byte: &u8| (rest.first() == Some(byte)).then_some(1);
+    wildcard_fits(pattern.as_bytes(), key.as_bytes(), |byte| *byte == b'*', is_same)
 }
 
 fn is_among(patterns: &[&str], key: &str) -> bool {

@@ -10,6 +10,7 @@ use toolgate_model::{Access, Doubt, Gap, Reach};
 use super::super::Interpreter;
 use super::super::apply::slot_text;
 use super::super::text::{Flow, Text};
+use super::call::GitCall;
 use super::remotes::is_remote;
 use super::settings::InForce;
 use crate::spec::Reading;
@@ -30,14 +31,8 @@ const FILES: [&str; 3] = ["100644", "100755", "644"];
 
 impl Interpreter<'_, '_> {
     /// Doubts a command that writes what other worktrees share.
-    pub(super) fn shared_writes(
-        &mut self,
-        sub: &str,
-        reading: &Reading,
-        operands: &[Text],
-        arguments: &[Text],
-        settings: &[InForce],
-    ) {
+    pub(super) fn shared_writes(&mut self, call: &GitCall<'_>) {
+        let GitCall { sub, reading, operands, arguments, settings } = *call;
         // One that the command has made itself, and a plain clone, are its own.
         let Some(repository) = self.repository().filter(|found| found.common != found.own) else { return };
         // `same` sub-commands go by the first of them, so the word itself counts.
@@ -48,7 +43,7 @@ impl Interpreter<'_, '_> {
         let is_dry = reading.options.iter().any(|given| given.name == "-n");
         let is_shared = match sub {
             _ if is_listed => !is_dry,
-            "branch" => self.changes_other_branch(&repository.own, reading, operands, arguments, settings),
+            "branch" => self.changes_other_branch(&repository.own, call),
             "checkout" | "switch" | "worktree" => follows_local(reading, operands, settings),
             _ => false,
         };
@@ -59,14 +54,8 @@ impl Interpreter<'_, '_> {
     }
 
     /// `git branch -m other new`, `git branch -u main`
-    fn changes_other_branch(
-        &self,
-        own: &Path,
-        reading: &Reading,
-        operands: &[Text],
-        arguments: &[Text],
-        settings: &[InForce],
-    ) -> bool {
+    fn changes_other_branch(&self, own: &Path, call: &GitCall<'_>) -> bool {
+        let GitCall { reading, operands, arguments, settings, .. } = *call;
         let given = |names: &[&str]| reading.options.iter().find(|given| names.contains(&given.name));
         let head = self.small_file(&own.join("HEAD"));
         let head = head.as_deref().and_then(|head| head.trim().strip_prefix("ref: refs/heads/"));

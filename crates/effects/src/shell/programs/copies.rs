@@ -80,6 +80,12 @@ impl Interpreter<'_, '_> {
                 self.brought_tree("ln", &leads, &name);
             }
             self.state.disk.link(&name, &leads);
+            // The same link under another name leads from there, if it is written as a path from where it lay.
+            if let Some(inner) = self.link_target(&leads).filter(|_| !symbolic) {
+                let rebased = rebased(&leads, &inner, &name);
+                self.touch_place(Access::Link, Reach::Met, rebased.clone());
+                self.state.disk.link(&name, &rebased);
+            }
         }
     }
 
@@ -146,6 +152,9 @@ impl Interpreter<'_, '_> {
         if self.may_be_directory(from) {
             // All that is known below the old name is now below the new one, or may be.
             self.doubts.lose_file();
+            if moves {
+                self.changed.rename(from, name);
+            }
             let inside = |cwd: &Rc<str>| toolgate_model::below(from.as_bytes(), cwd.as_bytes()).is_some();
             if self.state.cwd.iter().any(inside) {
                 self.state.cwd.clear();
@@ -190,6 +199,8 @@ impl Interpreter<'_, '_> {
                 format!("{}/{}", into.trim_end_matches('/'), toolgate_model::base_name(&from))
             };
             self.touch_place(Access::Write, Reach::Met, name.clone());
+            // A directory takes the place of a link that lies there.
+            self.changed.take_away(&name);
             self.brought_tree("rsync", &from, &name);
             self.state.disk.rename(&from, &name);
         }
@@ -216,15 +227,14 @@ impl Interpreter<'_, '_> {
 
     /// `sed -i.bak` leaves the old file beside the new one, or where the suffix says.
     pub(super) fn backed_up(&mut self, reading: &Reading, arguments: &[Text]) {
-        let Some(slot) = reading
-            .options
-            .iter()
-            .find(|given| matches!(given.name, "-i" | "--in-place"))
-            .and_then(|given| given.value)
-        else {
-            return;
-        };
-        let suffix = slot_text(arguments, &slot);
+        let given = reading.options.iter().filter(|given| matches!(given.name, "-i" | "--in-place"));
+        // The last one counts, and the first could be taken for it.
+        for slot in given.filter_map(|given| given.value) {
+            self.backed_up_as(&slot_text(arguments, &slot), reading, arguments);
+        }
+    }
+
+    fn backed_up_as(&mut self, suffix: &Text, reading: &Reading, arguments: &[Text]) {
         for (kind, slot) in reading
             .uses
             .iter()
@@ -232,13 +242,15 @@ impl Interpreter<'_, '_> {
         {
             let _ = kind;
             let file = slot_text(arguments, slot);
-            let (above, name) = file.raw().rsplit_once('/').unwrap_or((".", file.raw()));
-            let backup = match (suffix.raw().contains('*'), suffix.raw().contains('/')) {
-                (false, _) => format!("{}{}", file.raw(), suffix.raw()),
-                (true, true) => suffix.raw().replace('*', name),
-                (true, false) => format!("{above}/{}", suffix.raw().replace('*', name)),
-            };
-            self.touch(Access::Write, Reach::Exact, &Text::marked(backup));
+            let above = file.raw().rsplit_once('/').map_or(".", |(above, _)| above);
+            for name in self.names_of(&file) {
+                let backup = match (suffix.raw().contains('*'), suffix.raw().contains('/')) {
+                    (false, _) => format!("{above}/{name}{}", suffix.raw()),
+                    (true, true) => suffix.raw().replace('*', &name),
+                    (true, false) => format!("{above}/{}", suffix.raw().replace('*', &name)),
+                };
+                self.touch(Access::Write, Reach::Exact, &Text::marked(backup));
+            }
         }
     }
 

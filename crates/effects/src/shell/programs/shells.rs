@@ -66,7 +66,7 @@ impl Interpreter<'_, '_> {
             self.unknown(Gap::ShellCode, "a restricted shell");
         }
         for name in ["BASH_ENV", "ENV"] {
-            if self.state.get(name).is_some() {
+            if self.state.variables.get(name).is_some() {
                 for value in self.variable_texts(name) {
                     self.expand_again(value.raw());
                     self.forked(|shell| shell.run_script(&value, &[]));

@@ -11,7 +11,7 @@ fn again(command: &str, times: usize) -> String {
 }
 
 /// Each with a number in place of `@`.
-fn numbered(command: &str, times: usize) -> String {
+pub(crate) fn numbered(command: &str, times: usize) -> String {
     (0..times).map(|n| command.replace('@', &n.to_string()).replace('%', &(n + 1).to_string())).collect()
 }
 

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use toolgate_model::{LookError, Node, NodeId, NodeKind, World};
+use toolgate_model::{Entry, EntryKind, LookError, Node, NodeId, NodeKind, World};
 
 /// A disk on which every directory holds a thousand names and every file a long text, and which counts the questions.
 #[derive(Default)]
@@ -55,5 +55,49 @@ impl World for LongDisk {
 
     fn is_late(&self) -> bool {
         self.late_after.is_some_and(|after| self.asked.get() > after)
+    }
+}
+
+/// A disk on which every directory holds 200,000 files, and which counts the names that it tells.
+#[derive(Default)]
+pub(crate) struct LargeDisk {
+    /// Names so far.
+    pub(crate) named: Cell<usize>,
+}
+
+impl LargeDisk {
+    /// So many names of a directory, as a kernel would tell them one by one; `None` where there are more.
+    fn told(&self, path: &Path, most: usize) -> Option<Vec<PathBuf>> {
+        const ALL: usize = 200_000;
+        self.named.set(self.named.get() + most.min(ALL));
+        (most >= ALL).then(|| (0..ALL).map(|n| path.join(format!("file-{n}"))).collect())
+    }
+}
+
+impl World for LargeDisk {
+    fn look(&self, path: &Path) -> Result<Node, LookError> {
+        let is_file = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("file-"));
+        let kind = if is_file { NodeKind::File } else { NodeKind::Directory };
+        if !path.starts_with("/work") || path.ends_with(".git") || path.ends_with("HEAD") {
+            return Err(LookError::Absent);
+        }
+        Ok(Node { kind, id: NodeId { device: 1, inode: 1 }, names: 1, changed: (0, 0) })
+    }
+
+    fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        Ok(self.told(path, usize::MAX).unwrap_or_default())
+    }
+
+    fn names(&self, path: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
+        Ok(self.told(path, most))
+    }
+
+    fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
+        let entry = |path| Entry { path, kind: EntryKind::File };
+        Ok(self.told(path, most).map(|paths| paths.into_iter().map(entry).collect()))
     }
 }
