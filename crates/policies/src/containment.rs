@@ -16,9 +16,10 @@ use toolgate_model::{
     Doubt, Facts, Finding, FindingKind, Gap, Origin, Place, Places, Run, Sandboxing, Unknown,
 };
 
-use crate::gate_tampering::{asked_names, denied_names};
+use crate::gate_tampering::{asked_names, denied_names, nested_names};
 use crate::outside_scope::{OutsideScope, Rights};
 use crate::pattern;
+use crate::project::BUILT;
 use crate::response::Response;
 use crate::secret_file::secret_places;
 use crate::settings::Settings;
@@ -327,6 +328,8 @@ pub struct Containment {
     pub places: Vec<(PathBuf, Rights)>,
     /// Files in writable places that must neither change nor appear.
     pub pinned: Vec<PathBuf>,
+    /// Names that must neither change nor appear in any directory of the worktree.
+    pub nested: Vec<PathBuf>,
     /// Those of the places that the calling agent may read and not write, though they lie in a writable one.
     pub kept: Vec<PathBuf>,
     /// Directories that are made first, since only what is there can be opened.
@@ -428,6 +431,7 @@ impl Containment {
                 ContainmentNetwork::All
             },
             pinned: layers().flat_map(|(_, places)| pinned(places)).collect(),
+            nested: nested(),
             limits: [
                 least(|settings| settings.seconds),
                 least(|settings| settings.processes),
@@ -510,6 +514,20 @@ fn pinned(places: &Places) -> Vec<PathBuf> {
     // A directory that is pinned has all of it pinned.
     pinned.dedup_by(|later, earlier| later.starts_with(&*earlier));
     pinned
+}
+
+/// What agents may not write in any directory of a worktree, as the policy says of a path that a call names.
+fn nested() -> Vec<PathBuf> {
+    let mut names: Vec<PathBuf> = nested_names().map(PathBuf::from).collect();
+    names.sort();
+    // A directory that is pinned has all of it pinned.
+    names.dedup_by(|later, earlier| later.starts_with(&*earlier));
+    names
+}
+
+/// Directories that are not looked into for such names: compilers and package managers fill them, and nobody starts an agent there.
+pub fn passed_over() -> &'static [&'static str] {
+    BUILT
 }
 
 #[cfg(test)]
@@ -603,6 +621,13 @@ mod tests {
         }
         assert!(!pinned.contains(&PathBuf::from("/repo/wt/.codex/config.toml")));
         assert!(pinned.iter().all(|path| path.starts_with("/repo/wt")));
+        let nested = nested();
+        for name in [".claude/settings.json", ".codex", ".mcp.json", ".cursor/mcp.json", "opencode.json"] {
+            assert!(nested.contains(&PathBuf::from(name)), "{name}: {nested:?}");
+        }
+        for name in ["toolgate.toml", ".codex/config.toml", ".copilot/hooks", ".git"] {
+            assert!(!nested.contains(&PathBuf::from(name)), "{name}: {nested:?}");
+        }
     }
 
     #[test]

@@ -127,6 +127,12 @@ pub fn asked_names() -> impl Iterator<Item = &'static str> {
     names(&ASKED)
 }
 
+/// Those of both that count in any directory, and not in a project's top or a home alone.
+pub(crate) fn nested_names() -> impl Iterator<Item = &'static str> {
+    let patterns = DENIED.iter().chain(ASKED.iter());
+    patterns.filter_map(|pattern| pattern.strip_prefix("**/")).filter(|name| !name.contains('*'))
+}
+
 fn names(patterns: &'static Patterns) -> impl Iterator<Item = &'static str> {
     let starts = ["**/", "~/", "{project}/"];
     patterns.iter().filter_map(move |pattern| starts.iter().find_map(|start| pattern.strip_prefix(start)))
@@ -140,7 +146,7 @@ impl Policy for GateTampering {
             let covered = |patterns| probes.iter().any(|probe| probe.forbidden_by_any(patterns));
             let own = facts.places.own.iter().any(|own| probes.iter().any(|probe| probe.is_in(own)));
             let named = shorten(&place.lexical.to_string_lossy(), 120);
-            let is_link = || facts.runs.iter().any(|run| run.origin == used.origin && makes_links(run));
+            let is_link = || facts.runs.iter().any(|run| makes_links(run) && run.origin == used.origin);
             let (decision, reason) = if own || used.alias_of_own {
                 (Decision::Deny, format!("`{named}` belongs to toolgate itself"))
             } else if covered(&DENIED) {
@@ -150,7 +156,8 @@ impl Policy for GateTampering {
                 )
             } else if covered(&ASKED) {
                 (Decision::Ask, format!("`{named}` is code or configuration that agents load by themselves"))
-            } else if place.paths().zip(&probes).any(|(path, probe)| holds_settings(path, probe)) && is_link()
+            // Few commands make links, and all the patterns are looked at for each path.
+            } else if is_link() && place.paths().zip(&probes).any(|(path, probe)| holds_settings(path, probe))
             {
                 (
                     Decision::Ask,

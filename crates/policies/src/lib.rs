@@ -113,7 +113,7 @@ pub use activation::{Activation, Inactive};
 pub use containment::{
     ContainWhen, Containable, Containment, ContainmentLevel, ContainmentNetwork, ContainmentSettings,
     DeniedInside, FoundOutside, Look, MAKE_FIRST, Narrowed, Outside, Wanted, denied_in_output,
-    explain_denied, scope_entry,
+    explain_denied, passed_over, scope_entry,
 };
 pub use custom_rule::Rule;
 pub use destructive::CommandRule;

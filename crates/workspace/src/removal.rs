@@ -105,11 +105,11 @@ fn take_away(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<bool> {
 /// change.
 fn open(parent: BorrowedFd<'_>, name: impl rustix::path::Arg + Copy) -> rustix::io::Result<OwnedFd> {
     let open = |flags| {
-        // The kernel asks to be called again where somebody moves directories about.
+        // Where somebody moves directories about, the kernel asks to be called again, or finds this one elsewhere.
         let mut attempts = 0..ATTEMPTS;
         loop {
             match fs::openat2(parent, name, flags | OFlags::NOFOLLOW, Mode::empty(), BENEATH) {
-                Err(Errno::AGAIN) if attempts.next().is_some() => {}
+                Err(Errno::AGAIN | Errno::XDEV) if attempts.next().is_some() => {}
                 opened => return opened,
             }
         }

@@ -399,8 +399,19 @@ impl Containment {
         if path == root || !path.starts_with(root) {
             return None;
         }
-        let pinned = self.pinned.iter().find(|pinned| path.starts_with(pinned))?;
-        let in_root = pinned.strip_prefix(root).unwrap_or(pinned);
+        let below = path.strip_prefix(root).unwrap_or(path);
+        let nested = || {
+            let (mut left, names) = (below.components(), &self.nested);
+            while !left.as_path().as_os_str().is_empty() {
+                if names.iter().any(|name| left.as_path().starts_with(name)) {
+                    return Some(below);
+                }
+                left.next();
+            }
+            None
+        };
+        let pinned = self.pinned.iter().find(|pinned| path.starts_with(pinned));
+        let in_root = pinned.map(|pinned| pinned.strip_prefix(root).unwrap_or(pinned)).or_else(nested)?;
         Some(if in_root.starts_with(".git") {
             pinned_by_git("it decides what git runs, and where the repository is")
         } else {
