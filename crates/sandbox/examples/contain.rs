@@ -4,7 +4,7 @@
 //! cargo run -p toolgate-sandbox --example contain -- full /path/to/worktree /path/to/private make test
 //! ```
 //!
-//! Options come first: `--read`, `--write`, `--close`, `--pin`, `--keep` and `--cache` each take a path and may be repeated,
+//! Options come first: `--read`, `--write`, `--close`, `--pin`, `--keep` and `--cache` each take a path and may be repeated, `--nested` a name,
 //! `--repository` takes the shared git directory and the worktree's own directory in it, `--network` takes `none` or `all`.
 //! `--seconds` and `--disk` (bytes) are limits.
 //! `--report` takes a file for what became of the repository and the pins, one line each. `--landlock` takes a number, and has the rules made as for a kernel that knows no more than that.
@@ -15,7 +15,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use toolgate_sandbox::{Ended, Grant, Kernel, Level, Network, Outcome, Plan, Repository, Rights, run};
+use toolgate_sandbox::{
+    Ended, Grant, Kernel, Level, Nested, Network, Outcome, Plan, Repository, Rights, run,
+};
 
 const SYSTEM: [&str; 9] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/proc", "/sys"];
 
@@ -47,6 +49,7 @@ fn understand(
     kernel: &mut Kernel,
 ) -> Option<(Plan, Level, Vec<OsString>, Option<PathBuf>)> {
     let mut report = None;
+    let mut nested: Vec<PathBuf> = Vec::new();
     let mut options = Plan::new("/", "/");
     options.grants = SYSTEM.map(|path| Grant::new(path, Rights::Read)).into();
     let level = loop {
@@ -59,6 +62,7 @@ fn understand(
             "--close" => options.grants.push(Grant::new(words.next()?, Rights::None)),
             "--report" => report = Some(words.next()?.into()),
             "--pin" => options.pinned.push(words.next()?.into()),
+            "--nested" => nested.push(words.next()?.into()),
             "--keep" => options.kept.push(words.next()?.into()),
             "--cache" => options.caches.push(words.next()?.into()),
             "--repository" => {
@@ -82,6 +86,10 @@ fn understand(
     let Plan { pinned, kept, caches, repository, network, limits, .. } = options;
     let environment = std::env::vars_os().collect();
     plan = Plan { pinned, kept, caches, repository, network, limits, environment, ..plan };
+    if !nested.is_empty() {
+        let passed_over = vec!["node_modules".into()];
+        plan.nested = Some(Nested { top: plan.directory.clone(), names: nested, passed_over });
+    }
     Some((plan, level, words.collect(), report))
 }
 

@@ -50,6 +50,9 @@ const SOCKET_TYPE: u32 = 0xf;
 const PRIO_PROCESS: u32 = 0;
 const IOPRIO_WHO_PROCESS: u32 = 1;
 
+/// Linux 6.15; the same number on every machine. The C library's table does not have it yet.
+const OPEN_TREE_ATTR: libc::c_long = 467;
+
 impl Program {
     const MOST: usize = 448;
     /// How many numbers are compared one after the other at the end of the search.
@@ -294,6 +297,7 @@ impl Program {
             libc::SYS_chroot,
             libc::SYS_setns,
             libc::SYS_open_tree,
+            OPEN_TREE_ATTR,
             libc::SYS_move_mount,
             libc::SYS_fsopen,
             libc::SYS_fsconfig,

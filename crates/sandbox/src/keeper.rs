@@ -11,11 +11,21 @@ use rustix::process::{Pid, WaitOptions, set_parent_process_death_signal, wait};
 use crate::pins::{Guard, Patience};
 use crate::processes::{end_children, send};
 use crate::run::ended;
-use crate::sys::{self, Signals};
+use crate::sys::{self, Signals, Witness};
+
+/// What a process needs that stays outside of the command's group.
+pub(crate) struct Apart<'a> {
+    /// Who is in the group.
+    pub(crate) witness: Witness,
+    /// What is done when the command has ended and its supervisor is gone before it has looked after what must be as before: a host that ends a
+    /// call kills both.
+    pub(crate) lost: &'a dyn Fn(),
+}
 
 /// What keeper and init do: wait for the command and say how it ended, then for whatever the command has left behind. Signals for the
 /// command come as numbers, one byte each. Descriptors are closed behind their owners' backs: this process only ever exits.
 /// `held` stays open as long as anything of the command is alive. `guard` is the supervisor's until the command has ended, and then ours.
+/// `apart` is for a keeper, which is in another group than the command.
 pub(crate) fn stay(
     command: Pid,
     signals: &Signals,
@@ -23,20 +33,24 @@ pub(crate) fn stay(
     tell: &OwnedFd,
     held: &[&OwnedFd],
     mut guard: Option<Guard>,
+    apart: Option<Apart<'_>>,
 ) {
     let kept = |others: &[&OwnedFd], guard: Option<&Guard>| {
         let guarded: Vec<&OwnedFd> = guard.into_iter().flat_map(Guard::held).collect();
         let kept = others.iter().copied().chain([signals.descriptor()]).chain(held.iter().copied());
         sys::keep_only(&kept.chain(guarded).collect::<Vec<_>>());
     };
-    kept(&[orders, tell], guard.as_ref());
-    let mut arrived = Arrived::default();
+    let (witness, mut lost) = apart.map(|apart| (apart.witness, apart.lost)).unzip();
+    let mut others = vec![orders, tell];
+    others.extend(witness.iter().flat_map(Witness::held));
+    kept(&others, guard.as_ref());
+    let mut arrived = Arrived { witness, ..Arrived::default() };
     let mut has_ended = None;
     let mut has_told = false;
     let mut is_alone_here = false;
     loop {
         let mut polled = vec![PollFd::new(signals.descriptor(), PollFlags::IN)];
-        let listens = !has_told && !is_alone_here;
+        let listens = !is_alone_here && (!has_told || lost.is_some());
         polled.extend(listens.then(|| PollFd::new(orders, PollFlags::IN)));
         match poll(&mut polled, None) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -45,16 +59,19 @@ pub(crate) fn stay(
         if polled.get(1).is_some_and(|orders| !orders.revents().is_empty()) {
             let mut order = [0];
             match rustix::io::read(orders, &mut order) {
+                Ok(1) if order == [DONE] => lost = None,
                 Ok(1) => {
                     let number = i32::from(u8::from_ne_bytes(order));
-                    if !arrived.take(number, signals) {
+                    if !has_told && !arrived.take(number, signals) {
                         send(command, number);
                     }
                 }
                 // The supervisor is gone, and the command goes with it.
                 Ok(_) => {
                     is_alone_here = true;
-                    send(command, libc::SIGKILL);
+                    if has_ended.is_none() {
+                        send(command, libc::SIGKILL);
+                    }
                 }
                 Err(_) => {}
             }
@@ -68,9 +85,15 @@ pub(crate) fn stay(
             end_children(rustix::process::getpid());
             return;
         }
+        if arrived.witness.as_ref().is_some_and(Witness::has_ended) {
+            arrived.witness = None;
+        }
         let is_alone = loop {
             match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == command => has_ended = Some(ended(status)),
+                // One that has itself traced is told of when it stops, too.
+                Ok(Some((pid, status))) if pid == command && (status.exited() || status.signaled()) => {
+                    has_ended = Some(ended(status));
+                }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => break false,
                 Err(_) => break true,
@@ -81,8 +104,8 @@ pub(crate) fn stay(
             let _ = set_parent_process_death_signal(None);
             let left = if is_alone { ALONE } else { NOT_ALONE };
             if is_alone {
-                // Whoever has been told finds no lock of ours any more, and need not wait for our end.
-                sys::keep_only(&[tell]);
+                // Whoever has been told finds no lock of ours any more, and need not wait for our end. The witness ends with its questions.
+                sys::keep_only(&[tell, orders]);
             } else {
                 // Some hosts end the whole process group with a call. A job that has left the group stays, so init must.
                 let _ = rustix::process::setsid();
@@ -93,13 +116,34 @@ pub(crate) fn stay(
             }
             let _ = rustix::io::write(tell, &[status.to_bytes().as_slice(), &[left]].concat());
             if is_alone {
-                return;
+                // Whoever could not be started has said so, and the supervisor reads to the end.
+                sys::keep_only(&[orders]);
+            } else {
+                arrived.witness = None;
+                kept(&[orders], guard.as_ref());
             }
-            kept(&[], guard.as_ref());
             has_told = true;
         }
+        let is_lost = is_alone_here || (is_alone && has_told && lost.is_some() && !is_done(orders));
+        if let Some(look) = lost.filter(|_| has_told && is_lost) {
+            look();
+            lost = None;
+        }
         if is_alone {
-            return;
+            // What is closed already is not to be closed again by its owners.
+            sys::exit_at_once(0);
+        }
+    }
+}
+
+/// Waits for the supervisor to say that all is looked after. `false`: it has gone without a word.
+fn is_done(orders: &OwnedFd) -> bool {
+    loop {
+        let mut order = [0];
+        match rustix::io::read(orders, &mut order) {
+            Ok(1) if order == [DONE] => return true,
+            Ok(1) | Err(Errno::INTR) => {}
+            Ok(_) | Err(_) => return false,
         }
     }
 }
@@ -111,6 +155,8 @@ struct Arrived {
     has_appeared: bool,
     /// What processes have sent, and when it was read.
     sent: Vec<(i32, Instant)>,
+    /// Who is sent what the group is sent, where this process is in another one.
+    witness: Option<Witness>,
 }
 
 impl Arrived {
@@ -134,6 +180,10 @@ impl Arrived {
             // Whoever sends to a group comes to one process after the other.
             std::thread::sleep(Duration::from_millis(look));
             self.read(signals);
+            if self.witness.as_ref().is_some_and(|witness| witness.has_seen(number)) {
+                self.sent.retain(|(sent, _)| *sent != number);
+                return true;
+            }
             if let Some(at) = self.sent.iter().position(|(sent, _)| *sent == number) {
                 self.sent.swap_remove(at);
                 return true;
@@ -142,6 +192,9 @@ impl Arrived {
         false
     }
 }
+
+/// What the supervisor says when it has looked after everything. No signal has this number.
+pub(crate) const DONE: u8 = 0;
 
 /// What init says after the status: whether the command has left processes behind.
 pub(crate) const ALONE: u8 = b'.';

@@ -6,6 +6,7 @@
 //! away, and both are reported. What appears is moved away while the command runs, too (`pins/guard.rs`).
 
 mod guard;
+mod nested;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -30,6 +31,7 @@ use crate::path::{
 use crate::plan::{Grant, Level, Rights};
 
 pub(crate) use guard::{Guard, Patience};
+pub(crate) use nested::Tree;
 
 /// A file up to this size is kept, and can be put back.
 const LARGEST_KEPT: u64 = 1 << 20;
@@ -61,6 +63,8 @@ pub enum Repair {
     Renewed,
     /// It is too large to be compared, so it may have changed.
     Unknown,
+    /// A tree with more directories than are looked after.
+    TooMany,
     /// It has changed and could not be put back.
     Failed(String),
 }
@@ -73,6 +77,10 @@ impl fmt::Display for Disturbed {
             Repair::MovedAway => write!(f, "{path} must not appear; it was moved away"),
             Repair::Renewed => write!(f, "{path} must not be replaced; it was written anew"),
             Repair::Unknown => write!(f, "{path} must not change, and is too large to be compared"),
+            Repair::TooMany => write!(
+                f,
+                "{path} has too many directories; settings of agents in some of those below it are not looked after"
+            ),
             Repair::Failed(why) => write!(f, "{path} has changed and cannot be put back: {why}"),
         }
     }

@@ -96,6 +96,18 @@ pub struct Limits {
     pub disk: Option<u64>,
 }
 
+/// Names that must neither change nor appear in any directory of a tree. What is there is pinned; what appears is moved away when the command
+/// has ended. A tree with several thousand directories is not looked after to its end, which is said once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nested {
+    /// The tree. In its top itself such names are for [`Plan::pinned`].
+    pub top: PathBuf,
+    /// The names, relative to any directory: `.agent/settings.json`.
+    pub names: Vec<PathBuf>,
+    /// Directories of these names are not looked into.
+    pub passed_over: Vec<OsString>,
+}
+
 /// What a contained command may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
@@ -105,6 +117,8 @@ pub struct Plan {
     pub grants: Vec<Grant>,
     /// Paths in writable places that must neither change nor appear.
     pub pinned: Vec<PathBuf>,
+    /// The same for names in all directories of a tree.
+    pub nested: Option<Nested>,
     /// Places in writable ones that are only read, but for grants of writing below them. At level `landlock` no kernel holds that, so they are
     /// compared when the command has ended, and put back. What is too large for that is not run.
     pub kept: Vec<PathBuf>,
@@ -137,6 +151,7 @@ impl Plan {
             grants: vec![Grant::new(&worktree, Rights::Write)],
             directory: worktree,
             pinned: Vec::new(),
+            nested: None,
             kept: Vec::new(),
             made: Vec::new(),
             caches: Vec::new(),

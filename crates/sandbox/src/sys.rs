@@ -79,6 +79,145 @@ pub(crate) fn fork_to_become<F: FnMut()>(body: &mut F) -> io::Result<Pid> {
     if made > 0 { Pid::from_raw(made).ok_or(error) } else { Err(error) }
 }
 
+/// How much the witness can put on its stack.
+const WITNESS_STACK: usize = 64 << 10;
+/// One more than the largest number of a signal.
+const SIGNALS: usize = 65;
+
+/// A process that stays in the group of a command, so that somebody of ours is sent what the whole group is sent. It does nothing but
+/// answer whether a signal has come to it.
+pub(crate) struct Witness {
+    process: libc::pid_t,
+    asks: OwnedFd,
+    answers: OwnedFd,
+}
+
+impl Witness {
+    /// Makes one in the group of this process. `signals` are held here, and so they are there.
+    pub(crate) fn start(signals: &Signals) -> io::Result<Witness> {
+        extern "C" fn start(streams: *mut libc::c_void) -> libc::c_int {
+            // SAFETY: `clone` below passes a pointer to three numbers in a mapping that nobody else uses, and that is never removed.
+            bear_witness(unsafe { *streams.cast::<[i32; 3]>() })
+        }
+        let (asked, asks) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (answers, answer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let streams = [signals.descriptor.as_raw_fd(), asked.as_raw_fd(), answer.as_raw_fd()];
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
+        // SAFETY: a new mapping at a place of the kernel's choice touches nothing that is there.
+        let stack = unsafe { libc::mmap(std::ptr::null_mut(), WITNESS_STACK, protection, kind, -1, 0) };
+        if stack == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the first bytes of a new mapping are aligned for anything, and its stack grows from the other end. The child has that
+        // stack and descriptors of its own. It uses memory of this process besides, which is quicker than a copy of it, but touches nothing
+        // there but code and its own frames: no allocation, no thread-local value, no call of the C library that could fail and set `errno`.
+        // Without a signal for its end it is no child that `wait` knows of, so a keeper that has no others is alone.
+        let made = unsafe {
+            stack.cast::<[i32; 3]>().write(streams);
+            libc::clone(start, stack.byte_add(WITNESS_STACK), libc::CLONE_VM, stack)
+        };
+        // INVARIANT: a failure is no child. `-1` as a process means every process of the user.
+        if made <= 0 {
+            return Err(io::Error::last_os_error());
+        }
+        drop((asked, answer));
+        let witness = Witness { process: made, asks, answers };
+        // Once it says so it has no copy of a lock any more, nor of a stream of the command.
+        match rustix::io::read(&witness.answers, &mut [0]) {
+            Ok(1) => Ok(witness),
+            Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a process has sent this signal to the group. Asked once for each time.
+    pub(crate) fn has_seen(&self, number: i32) -> bool {
+        let mut answer = [0];
+        let asked = rustix::io::write(&self.asks, number.to_ne_bytes().get(..1).unwrap_or_default());
+        matches!((asked, rustix::io::read(&self.answers, &mut answer)), (Ok(1), Ok(1))) && answer == [1]
+    }
+
+    /// The descriptors that it needs.
+    pub(crate) fn held(&self) -> [&OwnedFd; 2] {
+        [&self.asks, &self.answers]
+    }
+
+    /// Whether it has ended. Nobody else is told of that.
+    pub(crate) fn has_ended(&self) -> bool {
+        // SAFETY: a child of ours, by its number; nothing is written anywhere.
+        unsafe { libc::waitpid(self.process, std::ptr::null_mut(), libc::WNOHANG | libc::__WALL) != 0 }
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            // SAFETY: it has not been waited for, so the number is still its own.
+            unsafe {
+                libc::kill(self.process, libc::SIGKILL);
+                libc::waitpid(self.process, std::ptr::null_mut(), libc::__WALL);
+            }
+        }
+    }
+}
+
+/// What a witness does until nobody can ask it any more. `streams`: its signals, questions and answers.
+fn bear_witness([signals, asked, answers]: [i32; 3]) -> ! {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let mut kept = [signals, asked, answers].map(i32::cast_unsigned);
+    kept.sort_unstable();
+    let [low, middle, high] = kept;
+    // No stream of the command: whoever reads its output waits until nobody has it.
+    for (first, last) in [(0, low), (low + 1, middle), (middle + 1, high), (high + 1, u32::MAX)] {
+        let last = if last == u32::MAX { Some(last) } else { last.checked_sub(1) };
+        if let Some(last) = last.filter(|last| *last >= first) {
+            // SAFETY: the descriptors are a copy for this process, and it uses no other from here on.
+            unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        }
+    }
+    // SAFETY: the three are open in this process as long as it lives, and the call before them has no pointers.
+    let (signals, asked, answers) = unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        let borrow = |handle| std::os::fd::BorrowedFd::borrow_raw(handle);
+        (borrow(signals), borrow(asked), borrow(answers))
+    };
+    let mut seen = [false; SIGNALS];
+    let _ = rustix::io::write(answers, &[0]);
+    loop {
+        let mut polled = [
+            PollFd::from_borrowed_fd(signals, PollFlags::IN),
+            PollFd::from_borrowed_fd(asked, PollFlags::IN),
+        ];
+        if !matches!(poll(&mut polled, None), Ok(_) | Err(rustix::io::Errno::INTR)) {
+            exit_at_once(1);
+        }
+        let [_, question] = polled;
+        // What has come by now, and then the question.
+        let mut told = [0; size_of::<libc::signalfd_siginfo>()];
+        while let Ok(read) = rustix::io::read(signals, &mut told)
+            && read == told.len()
+        {
+            // SAFETY: the kernel has filled in a whole structure, and any bytes are a valid value of it.
+            let told: libc::signalfd_siginfo = unsafe { std::ptr::read_unaligned(told.as_ptr().cast()) };
+            let number = usize::try_from(told.ssi_signo).unwrap_or(usize::MAX);
+            if let Some(seen) = seen.get_mut(number).filter(|_| told.ssi_code <= 0) {
+                *seen = true;
+            }
+        }
+        if question.revents().is_empty() {
+            continue;
+        }
+        let mut number = [0];
+        if rustix::io::read(asked, &mut number) != Ok(1) {
+            exit_at_once(0);
+        }
+        let [number] = number;
+        let was_seen = seen.get_mut(usize::from(number)).is_some_and(std::mem::take);
+        let _ = rustix::io::write(answers, &[u8::from(was_seen)]);
+    }
+}
+
 /// A rule of Landlock: these rights at what is behind a handle, and below it.
 pub(crate) fn add_landlock_rule(ruleset: &OwnedFd, place: impl AsFd, rights: u64) -> io::Result<()> {
     #[repr(C, packed)]
@@ -375,6 +514,12 @@ impl Drop for Signals {
 pub fn outlive_file_limit() {
     // SAFETY: ignoring a signal installs no handler of ours and touches no memory.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// From now on a write to a pipe that nobody reads is an error, and not the end.
+pub fn outlive_closed_pipes() {
+    // SAFETY: ignoring a signal installs no handler of ours and touches no memory.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
 
 /// Ends this process by a signal, whatever was to become of it here. Comes back where the signal ends nobody.

@@ -65,7 +65,7 @@ fn walk(
     Ok(())
 }
 
-/// Puts back reflogs that have lost lines, of branches that are still there.
+/// Puts back reflogs that have lost lines, of branches that are still there, and those that tell of a move that was taken back.
 pub(super) fn put_back(common: &OwnedFd, refs: &Refs<'_>, before: &BTreeMap<String, Log>, taken: &mut Taken) {
     for (branch, Log { text: before, stamp }) in before {
         let path = Path::new(LOGS).join(branch);
@@ -73,15 +73,26 @@ pub(super) fn put_back(common: &OwnedFd, refs: &Refs<'_>, before: &BTreeMap<Stri
             continue;
         }
         let now = read_file(common, &path, LARGEST * 4).ok().flatten().unwrap_or_default();
-        if has_grown(before, &now) || !matches!(refs.id(branch), Ok(Some(_))) {
-            continue;
-        }
+        let Ok(Some(id)) = refs.id(branch) else { continue };
+        // Whoever moves a branch outside meanwhile has it be what the last line says.
+        let tells_otherwise = last_id(&now) != Some(id.as_bytes()) && last_id(before) == Some(id.as_bytes());
+        let why = match (has_grown(before, &now), tells_otherwise) {
+            (true, false) => continue,
+            (true, true) => "it told of a move that was not taken over; it was put back",
+            (false, _) => "lines of it were gone; it was put back",
+        };
         let what = format!("{LOGS}/{branch}");
-        taken.refuse(&what, "lines of it were gone; it was put back");
+        taken.refuse(&what, why);
         if let Err(error) = write(common, &path, before) {
             taken.refuse(&what, format!("it cannot be put back: {error}"));
         }
     }
+}
+
+/// What the branch was moved to by the last line.
+fn last_id(log: &[u8]) -> Option<&[u8]> {
+    let line = log.strip_suffix(b"\n").unwrap_or(log).rsplit(|byte| *byte == b'\n').next()?;
+    line.split(|byte| *byte == b' ').nth(1)
 }
 
 /// Whether lines were only added, after some old ones may have expired.
@@ -107,6 +118,13 @@ fn write(common: &OwnedFd, path: &Path, text: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_line_says_where_a_branch_is() {
+        assert_eq!(last_id(b"0 1 A <a> 1 +0\tx\n1 2 A <a> 2 +0\ty z\n"), Some(&b"2"[..]));
+        assert_eq!(last_id(b"0 1 A"), Some(&b"1"[..]));
+        assert_eq!((last_id(b""), last_id(b"x\n")), (None, None));
+    }
 
     #[test]
     fn a_reflog_grows_and_expires() {

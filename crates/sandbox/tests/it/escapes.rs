@@ -36,6 +36,7 @@ const TOPICS: &[(&str, &str)] = &[
     ("descriptors", include_str!("escapes/descriptors.toml")),
     ("terminals", include_str!("escapes/terminals.toml")),
     ("launcher", include_str!("escapes/launcher.toml")),
+    ("clone", include_str!("escapes/clone.toml")),
 ];
 
 /// Attempts that have to be there, at least.
@@ -56,6 +57,7 @@ struct Topic {
 /// One way out, as it is tried.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "a row of a table, each with its own mark")]
 struct Attempt {
     id: String,
     /// What it tries.
@@ -81,6 +83,9 @@ struct Attempt {
     uncontrolled: Option<String>,
     /// What a shell does outside before it is started: opens descriptors, most of all.
     outside: Option<String>,
+    /// It runs in a plain clone, and not in a linked worktree.
+    #[serde(default)]
+    clone: bool,
     /// It runs in the group of the other process.
     #[serde(default)]
     in_group: bool,
@@ -323,7 +328,18 @@ impl Attempt {
             Needed::Terminals => Need::Terminals,
             Needed::Privileged => Need::Privileged,
         });
-        needs.collect()
+        needs.chain(self.clone.then_some(Need::Clone)).collect()
+    }
+
+    /// Where it runs.
+    fn worktree(&self) -> &'static str {
+        if self.clone { "clone" } else { "trees/one" }
+    }
+
+    fn place_script(&self, world: &World, name: &str, head: &str, text: &str) -> PathBuf {
+        let path = world.root.join(self.worktree()).join(name);
+        fs::write(&path, format!("{head}\n{text}")).unwrap();
+        path
     }
 
     fn has_worked(&self, evidence: &Evidence) -> bool {
@@ -387,13 +403,16 @@ impl Bench<'_> {
         let out = world.root.with_extension("out");
         fs::write(&out, "").unwrap();
         if let Some(first) = &attempt.first {
-            let script = place_script(&world, "first", "#!/bin/sh\n", first);
+            let script = attempt.place_script(&world, "first", "#!/bin/sh\n", first);
             self.run(attempt, &world, how, &["sh".into(), script], &out);
         }
         let command = match (&attempt.sh, &attempt.python) {
-            (Some(text), _) => vec!["sh".into(), place_script(&world, "attempt", "echo started\n", text)],
+            (Some(text), _) => {
+                vec!["sh".into(), attempt.place_script(&world, "attempt", "echo started\n", text)]
+            }
             (None, Some(text)) => {
-                let script = place_script(&world, "attempt", include_str!("escapes/prelude.py"), text);
+                let script =
+                    attempt.place_script(&world, "attempt", include_str!("escapes/prelude.py"), text);
                 vec!["/usr/bin/python3".into(), "-IS".into(), script]
             }
             (None, None) => Vec::new(),
@@ -443,13 +462,14 @@ impl Bench<'_> {
                 words.extend(
                     self.landlock.iter().flat_map(|abi| ["--landlock".into(), abi.to_string().into()]),
                 );
+                let options = if attempt.clone { options_in_clone } else { options };
                 words.extend(options(&world.root, level, network));
             }
         }
         words.extend(command.iter().cloned());
         let mut process = world.user.command(&words[0]);
         process.args(&words[1..]).env_clear().envs(world.variables().unwrap());
-        process.current_dir(world.root.join("trees/one"));
+        process.current_dir(world.root.join(attempt.worktree()));
         process.process_group(world.victim_group().filter(|_| attempt.in_group).unwrap_or(0));
         let output = fs::OpenOptions::new().append(true).open(out).unwrap();
         process.stdout(output.try_clone().unwrap()).stderr(output);
@@ -461,10 +481,13 @@ impl Bench<'_> {
     }
 }
 
-fn place_script(world: &World, name: &str, head: &str, text: &str) -> PathBuf {
-    let path = world.root.join("trees/one").join(name);
-    fs::write(&path, format!("{head}\n{text}")).unwrap();
-    path
+/// What a plan for a plain clone would hold.
+fn options_in_clone(root: &Path, level: &str, network: &str) -> Vec<PathBuf> {
+    let git = root.join("clone/.git");
+    let mut words: Vec<PathBuf> = vec!["--repository".into(), git.clone(), git];
+    words.extend(["--network".into(), network.into(), level.into()]);
+    words.extend([root.join("clone"), root.join("state/sessions/one")]);
+    words
 }
 
 /// What a plan for a linked worktree would hold.

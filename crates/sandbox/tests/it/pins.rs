@@ -148,3 +148,188 @@ fn a_background_job_makes_no_pinned_name() {
         std::thread::sleep(std::time::Duration::from_millis(1500));
     });
 }
+
+/// What must not appear in any directory.
+const NESTED: [&str; 4] = [".agent/settings.json", ".agent/skills", ".mcp.json", ".tool"];
+
+fn nested(world: &World, script: &str) -> crate::world::Done {
+    let options: Vec<_> = NESTED.iter().map(|name| ("--nested", name.into())).collect();
+    world.with_options(&options, script)
+}
+
+#[test]
+fn pinned_names_in_directories_below_are_as_before_whatever_a_command_does() {
+    at_each_level(|world| {
+        for directory in ["a/b/.agent", "c/node_modules/p", "d"] {
+            fs::create_dir_all(world.path("w").join(directory)).unwrap();
+        }
+        world.write("w/a/b/.agent/settings.json", "settings");
+        world.write("w/a/.mcp.json", "server");
+        let quiet = nested(world, "cat a/.mcp.json a/b/.agent/settings.json; touch d/x").ok();
+        assert!(quiet.output.ends_with("serversettings") && !quiet.report.contains("pin:"), "{quiet:?}");
+        for script in [
+            "echo evil > a/.mcp.json",
+            "rm -f a/.mcp.json a/b/.agent/settings.json",
+            "rm -rf a/b",
+            "mv a e; cp -r e a; echo evil > a/.mcp.json; rm -rf e",
+            "mkdir -p a/b/.agent/skills; echo evil > a/b/.agent/skills/x",
+            "echo evil > d/.mcp.json",
+            "mkdir -p new/deep/.agent; echo evil > new/deep/.agent/settings.json",
+            "ln -s ../a d/.agent",
+            "ln -s ../a/.mcp.json d/.mcp.json",
+            "mkdir d/.tool",
+            "mkdir -p c/node_modules/q/.agent; echo evil > c/node_modules/q/.agent/settings.json; mv c/node_modules/q d/q",
+            "mkdir -p d/.agent/skills",
+        ] {
+            let done = nested(world, script);
+            let read = |path: &str| fs::read_to_string(world.path("w").join(path)).unwrap_or_default();
+            assert_eq!(read("a/.mcp.json"), "server", "{}: {script}: {done:?}", world.level);
+            assert_eq!(read("a/b/.agent/settings.json"), "settings", "{}: {script}: {done:?}", world.level);
+            let found = world.outside(
+                "w",
+                "find . -path '*/node_modules/*' -prune -o -name .mcp.json -print -o -path '*/.agent/*' -print -o -name .tool -print | sort",
+            );
+            assert_eq!(
+                found, "./a/.mcp.json\n./a/b/.agent/settings.json\n",
+                "{}: {script}: {done:?}",
+                world.level
+            );
+            let is_told = done.report.contains("pin:") || done.code != 0 || !done.output.is_empty();
+            assert!(is_told, "{}: {script}: {done:?}", world.level);
+            world.outside("w", "rm -rf new d/q d/.agent e");
+        }
+    });
+}
+
+#[test]
+fn a_name_that_moved_from_an_old_place_has_appeared() {
+    at_each_level(|world| {
+        fs::create_dir_all(world.path("w/node_modules/p/.agent")).unwrap();
+        world.write("w/node_modules/p/.agent/settings.json", "old");
+        nested(world, "true").ok();
+        let done = nested(world, "mv node_modules/p p");
+        assert!(!world.path("w/p/.agent/settings.json").exists(), "{}: {done:?}", world.level);
+        assert!(done.report.contains("moved away"), "{}: {done:?}", world.level);
+    });
+}
+
+#[test]
+fn what_a_person_makes_below_between_two_commands_stays() {
+    at_each_level(|world| {
+        fs::create_dir_all(world.path("w/a")).unwrap();
+        nested(world, "true").ok();
+        world.write("w/a/.mcp.json", "mine");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let done = nested(world, "touch a/x").ok();
+        assert!(!done.report.contains("pin:"), "{}: {done:?}", world.level);
+        // From now on it is known, and pinned.
+        nested(world, "echo evil > a/.mcp.json");
+        assert_eq!(fs::read_to_string(world.path("w/a/.mcp.json")).unwrap(), "mine", "{}", world.level);
+        // What was removed outside is not missed.
+        fs::remove_file(world.path("w/a/.mcp.json")).unwrap();
+        let done = nested(world, "touch a/y").ok();
+        assert!(!done.report.contains("pin:"), "{}: {done:?}", world.level);
+    });
+}
+
+#[test]
+fn what_a_background_job_leaves_below_is_moved_away_before_the_next_command() {
+    at_each_level(|world| {
+        fs::create_dir_all(world.path("w/a")).unwrap();
+        nested(world, "true").ok();
+        nested(world, "(sleep 0.5; echo evil > a/.mcp.json) > /dev/null 2>&1 &").ok();
+        std::thread::sleep(std::time::Duration::from_millis(1200));
+        assert!(world.path("w/a/.mcp.json").exists(), "the control: {}", world.level);
+        let done = nested(world, "test ! -e a/.mcp.json").ok();
+        assert!(done.report.contains("a/.mcp.json must not appear"), "{}: {done:?}", world.level);
+    });
+}
+
+#[test]
+fn another_worktree_below_has_files_of_its_own() {
+    at_each_level(|world| {
+        nested(world, "mkdir inner").ok();
+        world.outside("r", "git worktree add -q -b inner ../w/inner/tree");
+        world.write("w/inner/tree/.mcp.json", "mine");
+        let done = nested(world, "touch inner/x").ok();
+        assert!(world.path("w/inner/tree/.mcp.json").exists() && !done.report.contains("pin:"), "{done:?}");
+        // One that only looks so is not another worktree.
+        let fake = "mkdir -p fake; echo gitdir: $COMMON/worktrees/w > fake/.git; echo evil > fake/.mcp.json";
+        nested(world, fake);
+        assert!(!world.path("w/fake/.mcp.json").exists(), "{}", world.level);
+    });
+}
+
+#[test]
+fn a_tree_that_is_too_large_is_said_once() {
+    at_each_level(|world| {
+        world.outside(
+            "w",
+            "for a in $(seq 70); do for b in $(seq 70); do echo big/$a/$b; done; done | xargs mkdir -p",
+        );
+        let first = nested(world, "true").ok();
+        assert!(first.report.contains("too many directories"), "{}: {first:?}", world.level);
+        let second = nested(world, "true").ok();
+        assert!(!second.report.contains("pin:"), "{}: {second:?}", world.level);
+        // What lies near the top is looked after all the same.
+        nested(world, "echo evil > big/1/.mcp.json");
+        assert!(!world.path("w/big/1/.mcp.json").exists(), "{}", world.level);
+    });
+}
+
+#[test]
+fn what_a_command_whose_supervisor_was_killed_has_made_below_is_found_by_the_next() {
+    use std::os::unix::process::CommandExt;
+    at_each_level(|world| {
+        fs::create_dir_all(world.path("w/a")).unwrap();
+        fs::create_dir_all(world.path("w/b")).unwrap();
+        world.write("w/b/.mcp.json", "mine");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let script = "echo evil > a/.mcp.json; touch ready; sleep 20";
+        let mut command = world.contained_command_with(&[("--nested", ".mcp.json".into())], script);
+        let mut child = command.process_group(0).spawn().unwrap();
+        let begun = std::time::Instant::now();
+        while !world.path("w/ready").exists() {
+            assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        world.outside("", &format!("/bin/kill -KILL -- -{}", child.id()));
+        child.wait().unwrap();
+        assert!(world.path("w/a/.mcp.json").exists(), "the control: {}", world.level);
+        let done = nested(world, "test ! -e a/.mcp.json").ok();
+        assert!(done.report.contains("a/.mcp.json must not appear"), "{}: {done:?}", world.level);
+        assert_eq!(fs::read_to_string(world.path("w/b/.mcp.json")).unwrap(), "mine", "{}", world.level);
+    });
+}
+
+#[test]
+fn pins_are_as_before_also_where_a_host_kills_the_whole_group() {
+    use std::os::unix::process::CommandExt;
+    use std::time::{Duration, Instant};
+    at_each_level(|world| {
+        prepare(world);
+        for script in ["touch ready; sleep 20", "(setsid sleep 3 > /dev/null 2>&1 &); touch ready; sleep 20"]
+        {
+            let script = format!("echo evil > .agent/settings.json; rm -f .husky/_/hook; {script}");
+            let pins = PINS.iter().map(|pin| ("--pin", world.path("w").join(pin).into())).collect::<Vec<_>>();
+            let mut child = world.contained_command_with(&pins, &script).process_group(0).spawn().unwrap();
+            let begun = Instant::now();
+            while !world.path("w/ready").exists() {
+                assert!(begun.elapsed() < Duration::from_secs(20));
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            world.outside("", &format!("/bin/kill -KILL -- -{}", child.id()));
+            child.wait().unwrap();
+            let killed = Instant::now();
+            let is_back = || {
+                let text = fs::read_to_string(world.path("w/.agent/settings.json"));
+                text.is_ok_and(|text| text == "settings") && world.path("w/.husky/_/hook").exists()
+            };
+            while !is_back() && killed.elapsed() < Duration::from_secs(5) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            is_as_before(world, &script);
+            fs::remove_file(world.path("w/ready")).unwrap();
+        }
+    });
+}

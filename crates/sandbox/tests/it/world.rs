@@ -171,7 +171,15 @@ impl World {
 
     /// What runs a script contained in `w`.
     pub(crate) fn contained_command(&self, script: &str) -> Command {
+        self.contained_command_with(&[], script)
+    }
+
+    /// The same, with these options of the example.
+    pub(crate) fn contained_command_with(&self, options: &[(&str, OsString)], script: &str) -> Command {
         let mut command = self.command(&contain());
+        for (option, value) in options {
+            command.arg(option).arg(value);
+        }
         command.arg(self.level).args([self.path("w"), self.path("private-w")]).args(["sh", "-c", script]);
         command
     }

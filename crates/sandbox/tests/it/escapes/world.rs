@@ -106,6 +106,7 @@ const ITS_OWN: &[&str] = &[
     "main/.git/worktrees/one",
     "main/.git/objects",
     "main/.git/logs",
+    "clone",
 ];
 /// What is made new between two attempts.
 const RESTORED: &[&str] =
@@ -117,6 +118,18 @@ const KEPT: &[&str] = &[
     "main/.git/worktrees/one/commondir",
     "main/.git/objects/info/packs",
     "main/.git/objects/info/alternates",
+];
+/// What it may not change in a plain clone, but for times: level `landlock` puts it back.
+const KEPT_IN_CLONE: &[&str] = &[
+    "hooks",
+    "config",
+    "config.worktree",
+    "commondir",
+    "info/attributes",
+    "objects/info/alternates",
+    "worktrees",
+    "modules",
+    "refs/heads/other",
 ];
 /// Directories in which the launcher makes something itself.
 const MADE_IN: &[&str] = &["state/sessions/one"];
@@ -151,6 +164,8 @@ pub(crate) enum Need {
     Terminals,
     /// Programs that run with more rights than who starts them. Only root can make them.
     Privileged,
+    /// A plain clone of git with a hook, a submodule's repository and a linked worktree.
+    Clone,
 }
 
 pub(crate) struct World {
@@ -218,6 +233,9 @@ impl World {
         if needs.contains(&Need::Privileged) {
             privileged(&self.root, &self.secret)?;
         }
+        if needs.contains(&Need::Clone) {
+            make_clone(self.user, &self.root)?;
+        }
         if needs.contains(&Need::Terminals) {
             self.terminal = Some(Terminal::new(self.user)?);
             self.other_terminal = Some(Terminal::new(self.user)?);
@@ -234,6 +252,11 @@ impl World {
     /// Makes everything new that an attempt may have changed, where nothing else was changed.
     pub(crate) fn clean(&mut self) -> io::Result<()> {
         (self.victim, self.terminal, self.other_terminal) = (None, None, None);
+        for made in ["clone", "clone-tree"].map(|made| self.root.join(made)) {
+            if made.exists() {
+                fs::remove_dir_all(made)?;
+            }
+        }
         for own in RESTORED {
             let path = self.root.join(own);
             // A link in its place would have us clean something else.
@@ -331,6 +354,10 @@ impl World {
         for kept in KEPT {
             found.insert(PathBuf::from(kept), print_of(&self.root.join(kept), false));
         }
+        for kept in KEPT_IN_CLONE.iter().map(|kept| Path::new("clone/.git").join(kept)) {
+            let content = content_of(&self.root.join(&kept));
+            found.insert(kept, content);
+        }
         found.insert(PathBuf::from("trees/one"), inode(&self.root.join("trees/one")));
         Ok(found)
     }
@@ -381,6 +408,39 @@ fn fill(root: &Path, secret: &str, wanted: impl Fn(&str) -> bool) -> io::Result<
         fs::write(path, text)?;
     }
     Ok(())
+}
+
+fn make_clone(user: User, root: &Path) -> io::Result<()> {
+    const SCRIPT: &str = "git init -q -b main clone && cd clone && echo one > file && git add file && git commit -qm one \
+        && git worktree add -q -b other ../clone-tree && mv .git/worktrees/clone-tree .git/worktrees/tree \
+        && echo \"gitdir: $PWD/.git/worktrees/tree\" > ../clone-tree/.git && rm -f .git/hooks/* && printf '#!/bin/sh\\nexit 0\\n' > .git/hooks/pre-commit \
+        && chmod +x .git/hooks/pre-commit && git init -q --bare .git/modules/sub && rm -f .git/modules/sub/hooks/*";
+    let mut command = user.command("sh");
+    command.args(["-ec", SCRIPT]).current_dir(root).env_clear();
+    command.envs([
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("HOME", "/nowhere"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+    ]);
+    for name in ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"] {
+        command.env(name, "me@example.com");
+    }
+    let made = command.output()?;
+    let told = || io::Error::other(String::from_utf8_lossy(&made.stderr).into_owned());
+    if made.status.success() { Ok(()) } else { Err(told()) }
+}
+
+/// What is at a path and below it: texts, and whether they can be run.
+fn content_of(path: &Path) -> String {
+    let Ok(data) = fs::symlink_metadata(path) else { return "nothing".to_owned() };
+    if data.is_dir() {
+        let names = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let all: BTreeMap<PathBuf, String> = names.map(|path| (path.clone(), content_of(&path))).collect();
+        return format!("{all:?}");
+    }
+    let link = fs::read_link(path).ok();
+    let text = if link.is_none() { fs::read(path).ok() } else { None };
+    format!("{link:?} {text:?} {}", data.mode() & 0o111)
 }
 
 fn inode(path: &Path) -> String {

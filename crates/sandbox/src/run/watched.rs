@@ -1,0 +1,235 @@
+//! The process that was made for a command, as the supervisor sees it.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
+
+use crate::compiled::CompiledPlan;
+use crate::git::Taken;
+use crate::keeper::NOT_ALONE;
+use crate::limits::{self, Limit, Meter};
+use crate::observe::Observer;
+use crate::pins::{Guard, Patience};
+use crate::plan::Level;
+use crate::processes::end_children;
+use crate::sys::{self, Signals};
+
+use super::{Ended, Error, Outcome};
+
+/// The process that was made, as the supervisor sees it.
+pub(super) struct Watched {
+    child: Pid,
+    level: Level,
+    /// What the child says: nothing once it is the command, why it is not, or how the command ended.
+    told: Option<fs::File>,
+    text: Vec<u8>,
+    /// Where init takes signals for the command.
+    orders: Option<fs::File>,
+    status: Option<WaitStatus>,
+    ended_by: Option<Limit>,
+    guard: Option<Guard>,
+    meter: Option<Meter>,
+}
+
+impl Watched {
+    pub(super) fn of(
+        child: Pid,
+        plan: &CompiledPlan,
+        level: Level,
+        told: OwnedFd,
+        orders: OwnedFd,
+        guard: Option<Guard>,
+    ) -> Watched {
+        let (told, orders, meter) = (Some(told.into()), Some(orders.into()), Meter::of(plan));
+        let (text, status, ended_by) = (Vec::new(), None, None);
+        Watched { child, level, told, text, orders, status, ended_by, guard, meter }
+    }
+
+    /// What looks after names, for whoever looks last.
+    pub(super) fn take_guard(&mut self) -> Option<Guard> {
+        self.guard.take()
+    }
+
+    /// Where keeper or init listens, for whoever has the last word.
+    pub(super) fn take_orders(&mut self) -> Option<fs::File> {
+        self.orders.take()
+    }
+
+    /// Ends init, if it is there, and with it all processes of level `full`.
+    pub(super) fn end_init(&self) {
+        if self.status.is_none() {
+            let _ = kill_process(self.child, Signal::KILL);
+        }
+    }
+
+    pub(super) fn until_end(
+        &mut self,
+        signals: &Signals,
+        deadline: Option<Instant>,
+        mut observer: Option<&mut Observer<'_>>,
+    ) -> Result<Outcome, Error> {
+        let mut looked = Instant::now();
+        loop {
+            if let Some(status) = self.ended()? {
+                let (repository, pins) = (Taken::default(), Vec::new());
+                let ended_by = self.ended_by;
+                return Ok(Outcome { status, level: self.level, ended_by, repository, pins });
+            }
+            let left = deadline.filter(|_| self.ended_by.is_none());
+            let left = left.map(|at| at.saturating_duration_since(Instant::now()));
+            let next_look = self.meter.as_ref().filter(|_| self.ended_by.is_none()).map(|_| limits::INTERVAL);
+            let left = left.into_iter().chain(next_look).min();
+            let left = left.map(|left| Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(left.subsec_nanos()),
+            });
+            let mut polled = vec![PollFd::new(signals.descriptor(), PollFlags::IN)];
+            polled.extend(self.told.iter().map(|told| PollFd::new(told, PollFlags::IN)));
+            let listener = observer.as_deref().and_then(Observer::descriptor);
+            let at = polled.len();
+            polled.extend(listener.map(|listener| PollFd::from_borrowed_fd(listener, PollFlags::IN)));
+            match poll(&mut polled, left.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let has_told =
+                self.told.is_some() && polled.get(1).is_some_and(|told| !told.revents().is_empty());
+            let ready = polled.get(at).map(PollFd::revents);
+            drop(polled);
+            // A command that is looked at is never quiet for long, so the time may be up without a pause.
+            if deadline.is_some_and(|at| Instant::now() >= at) {
+                self.end_by(Limit::WallTime);
+            }
+            if looked.elapsed() >= limits::INTERVAL {
+                looked = Instant::now();
+                if self.meter.as_mut().is_some_and(Meter::is_over) {
+                    self.end_by(Limit::Disk);
+                }
+            }
+            if let (Some(observer), Some(ready)) = (observer.as_deref_mut(), ready) {
+                observer.serve(ready);
+            }
+            if has_told {
+                self.listen();
+            }
+            while let Some(signal) = signals.next() {
+                self.heed(&signal);
+            }
+        }
+    }
+
+    /// Ends the command, once.
+    fn end_by(&mut self, limit: Limit) {
+        if self.ended_by.is_none() {
+            self.ended_by = Some(limit);
+            self.end_all();
+        }
+    }
+
+    /// Ends the command and all that it has started. At level `full` its processes end with init.
+    fn end_all(&self) {
+        match self.level {
+            Level::Full => {
+                let _ = kill_process(self.child, Signal::KILL);
+            }
+            Level::Landlock => end_children(self.child),
+        }
+    }
+
+    /// What is left of the command, now that it has ended.
+    pub(super) fn left(&mut self) -> Left {
+        let has_told = self.told.is_none() && matches!(self.text.first(), Some(b'c' | b's'));
+        let is_left_behind = has_told && self.text.get(5) == Some(&NOT_ALONE);
+        let is_ending = self.told.is_none() || self.level == Level::Full;
+        if !is_ending || is_left_behind || self.status.is_some() {
+            return Left { is_over: !is_left_behind, ending: None };
+        }
+        // Who has told that nothing is left has nothing left to do but to end.
+        let patience = if has_told { WaitOptions::NOHANG } else { WaitOptions::empty() };
+        self.status = waitpid(Some(self.child), patience).ok().flatten().map(|(_, status)| status);
+        let is_view_left = has_told && self.level == Level::Full && self.status.is_none();
+        Left { is_over: true, ending: is_view_left.then_some(Ending(self.child)) }
+    }
+
+    fn listen(&mut self) {
+        let mut piece = [0; 4096];
+        match self.told.as_mut().map(|told| told.read(&mut piece)) {
+            Some(Ok(read)) if read > 0 => self.text.extend(piece.get(..read).unwrap_or_default()),
+            _ => self.told = None,
+        }
+        // How the command ended is all that is ever said then.
+        if matches!(self.text.first(), Some(b'c' | b's')) && self.text.get(5).is_some() {
+            self.told = None;
+        }
+    }
+
+    fn heed(&mut self, signal: &sys::Signal) {
+        if signal.number == libc::SIGCHLD {
+            if let Ok(Some((_, status))) = waitpid(Some(self.child), WaitOptions::NOHANG) {
+                self.status = Some(status);
+            }
+        } else if signal.number == libc::SIGIO {
+            if self.guard.as_mut().is_some_and(|guard| guard.look() == Patience::Spent) {
+                self.end_by(Limit::Names);
+            }
+        } else if signal.from_process {
+            // Sent to us, and meant for the command. What a terminal sends goes to its whole group anyway.
+            let order = signal.number.to_ne_bytes();
+            if let Some(orders) = &mut self.orders {
+                let _ = orders.write_all(order.get(..1).unwrap_or_default());
+            }
+        }
+    }
+
+    /// How the command has ended, if it has.
+    fn ended(&self) -> Result<Option<Ended>, Error> {
+        if self.told.is_some() {
+            return Ok(None);
+        }
+        // A line. What init says behind it, how the process ended that said it, is no news.
+        let line = || self.text.get(1..).unwrap_or_default().split(|byte| *byte == b'\n').next();
+        let text = || String::from_utf8_lossy(line().unwrap_or_default()).into_owned();
+        let error = || io::Error::from_raw_os_error(text().parse().unwrap_or(libc::EIO));
+        match (self.text.first(), self.level) {
+            (Some(b'!'), _) => Err(Error::Setup(text())),
+            (Some(b'-'), _) => Err(Error::NoNamespaces(error())),
+            (Some(b'?'), _) => Err(Error::Start(error())),
+            (Some(_), _) => Ok(Ended::from_bytes(&self.text)),
+            (None, _) if self.ended_by.is_some() => Ok(Some(Ended::Signal(libc::SIGKILL))),
+            (None, Level::Landlock) => Err(Error::Setup("its keeper was ended".to_owned())),
+            (None, Level::Full) => Err(Error::Setup("its init process was ended".to_owned())),
+        }
+    }
+}
+
+/// What is left of a command that has ended.
+pub(super) struct Left {
+    /// Whether every process of it is gone, but for one that is ending.
+    pub(super) is_over: bool,
+    /// The init process of its view, where that is still ending.
+    pub(super) ending: Option<Ending>,
+}
+
+/// An init process that has nothing left to do. The kernel takes down its view for as long as it takes a command to start, and there is other work
+/// meanwhile.
+pub(super) struct Ending(Pid);
+
+impl Ending {
+    /// Waits for its end. The next command uses the layers of caches again, so the mounts of this one are to be gone.
+    pub(super) fn wait(self) {
+        let _ = waitpid(Some(self.0), WaitOptions::empty());
+    }
+}
+
+pub(crate) fn ended(status: WaitStatus) -> Ended {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Ended::Code(code),
+        (None, Some(signal)) => Ended::Signal(signal),
+        (None, None) => Ended::Code(1),
+    }
+}
