@@ -11,9 +11,9 @@ use toolgate_model::{
 };
 use toolgate_policies::{
     Containable, Containment, ContainmentLevel, ContainmentNetwork, DeniedInside, FoundOutside, Look,
-    Narrowed, Rights, denied_in_output,
+    Narrowed, Rights, denied_in_output, passed_over,
 };
-use toolgate_sandbox::{Alive, Grant, Level, Limits, Network, Plan, Repository};
+use toolgate_sandbox::{Alive, Grant, Level, Limits, Nested, Network, Plan, Repository};
 
 use crate::alive::locked_for;
 use crate::dirs::Dirs;
@@ -78,7 +78,7 @@ impl ContainedTerms {
             .program()
             .map(|program| ["toolgate", "toolgate-cli"].map(|name| program.with_file_name(name)));
         let own = git::git_dir_of(machine.world(), &root.physical);
-        let terms = Containment::of(&surroundings.layers().collect::<Vec<_>>(), narrowed);
+        let terms = cleaned(Containment::of(&surroundings.layers().collect::<Vec<_>>(), narrowed));
         let repository = match (&places.git, own, &places.main) {
             (Some(common), Some(own), Some(_))
                 if terms.commits && own.starts_with(common.physical.join("worktrees")) =>
@@ -161,6 +161,11 @@ impl ContainedTerms {
         plan.repository = repository.map(|(common, own)| Repository { common, own });
         let require = level_of(terms.require);
         plan.pinned.clone_from(&terms.pinned);
+        plan.nested = Some(Nested {
+            top: root,
+            names: terms.nested.clone(),
+            passed_over: passed_over().iter().map(OsString::from).collect(),
+        });
         plan.kept.clone_from(&terms.kept);
         plan.made.clone_from(&terms.made);
         plan.caches.clone_from(&terms.caches);
@@ -346,14 +351,21 @@ fn is_private(path: &Path) -> bool {
         || TEMPORARY.iter().any(|directory| is_same(path, Path::new(directory)))
 }
 
-/// Whether two paths without `.` and `..` are the same. As text, which is much quicker to compare. Settings may name a directory with a
-/// slash at its end.
-fn is_same(path: &Path, other: &Path) -> bool {
-    fn plain(path: &Path) -> &[u8] {
-        let bytes = path.as_os_str().as_encoded_bytes();
-        bytes.strip_suffix(b"/").unwrap_or(bytes)
+/// Terms whose places end in no slash, as settings may name a directory: from here on places are compared as text.
+fn cleaned(mut terms: Containment) -> Containment {
+    let places = terms.places.iter_mut().map(|(path, _)| path);
+    let others = [&mut terms.pinned, &mut terms.kept, &mut terms.made, &mut terms.caches];
+    for path in places.chain(others.into_iter().flatten()) {
+        if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            *path = path.components().collect();
+        }
     }
-    plain(path) == plain(other)
+    terms
+}
+
+/// Whether two clean paths are the same. As text, which is much quicker to compare.
+fn is_same(path: &Path, other: &Path) -> bool {
+    path.as_os_str() == other.as_os_str()
 }
 
 /// Whether such a path is another one or lies below it.

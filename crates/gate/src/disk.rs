@@ -9,14 +9,22 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, ResolveFlags, accessat, openat2};
 use rustix::io::Errno;
 use toolgate_model::{Entry, EntryKind, FileStamp, LookError, Node, NodeId, NodeKind, World};
+
+use crate::noted::Notes;
+
+/// So much of a file that says it is empty is asked for at first.
+const MADE_UP: u64 = 1024;
+/// So much more is asked for where a file turns out to be longer than it said.
+const MORE: usize = 64 * 1024;
 
 /// The machine's own file system, as seen while one call is judged.
 ///
@@ -31,6 +39,7 @@ pub struct Disk {
     absent: RefCell<BTreeSet<OsString>>,
     /// When the time for an answer is over.
     deadline: Option<Instant>,
+    notes: Notes,
 }
 
 impl Disk {
@@ -38,6 +47,13 @@ impl Disk {
     #[must_use]
     pub fn until(self, deadline: Instant) -> Disk {
         Disk { deadline: Some(deadline), ..self }
+    }
+
+    /// The same disk, with notes about large files in our state.
+    #[must_use]
+    pub fn noting_in(mut self, state: &Path) -> Disk {
+        self.notes.state = Some(state.to_path_buf());
+        self
     }
 
     /// Whether this path, or the one above it, was not there.
@@ -122,6 +138,14 @@ impl World for Disk {
         })
     }
 
+    fn noted(&self, path: &Path, about: &str) -> Option<Vec<u8>> {
+        self.notes.find(self, path, about)
+    }
+
+    fn note(&self, path: &Path, about: &str, what: &[u8]) {
+        self.notes.add(self, path, about, what, SystemTime::now());
+    }
+
     fn born(&self, path: &Path) -> Option<(i64, i64)> {
         use rustix::fs::{StatxFlags, statx};
         let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
@@ -135,6 +159,18 @@ impl World for Disk {
 
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
+    }
+
+    /// Whoever asks for few names is not kept waiting for all of them.
+    fn names(&self, path: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(path)? {
+            if all.len() == most {
+                return Ok(None);
+            }
+            all.push(entry?.path());
+        }
+        Ok(Some(all))
     }
 
     /// The directory itself says what kind its entries are of, so that none of them has to be looked at.
@@ -187,9 +223,22 @@ fn node(found: &Metadata, kind: NodeKind) -> Node {
 /// The first `limit` bytes of a regular file.
 pub fn read_regular(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let (file, size) = open_regular(path)?;
-    // Room for all of it and one byte more, so that one read brings it and the next one finds the end.
-    let mut bytes = Vec::with_capacity(limit.min(usize::try_from(size).unwrap_or(limit)) + 1);
-    file.take(limit as u64).read_to_end(&mut bytes)?;
+    // Room for all of it and one byte more: a read that brings all of it and not that byte has come to the end. What the kernel makes up as it
+    // is read says that it is empty.
+    let most = if size == 0 { MADE_UP } else { size.saturating_add(1) };
+    let mut bytes = Vec::with_capacity(limit.min(usize::try_from(most).unwrap_or(limit)));
+    while bytes.len() < limit {
+        if bytes.len() == bytes.capacity() {
+            bytes.reserve(MORE.min(limit - bytes.len()));
+        }
+        match rustix::io::read(&file, spare_capacity(&mut bytes)) {
+            Ok(0) => break,
+            Ok(_) if bytes.len() as u64 == size => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    bytes.truncate(limit);
     Ok(bytes)
 }
 

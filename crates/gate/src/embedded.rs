@@ -51,7 +51,7 @@ impl Gate {
             line::refuse(machine, host, options, call, failure, started + DEADLINE)
         };
         if event.len() > MAX_EVENT {
-            return refuse(None, &Failure::TooLarge);
+            return refuse(None, &Failure::TooLarge(MAX_EVENT));
         }
         line::answer(machine, host, options, event, started).unwrap_or_else(|NeedsSetup| {
             let call = line::decode(machine, host, options, event).ok();
@@ -64,7 +64,7 @@ impl Gate {
     /// Not to act on: limits that count calls do not count this one.
     pub fn consider(&self, event: &[u8]) -> Result<Considered, Failure> {
         if event.len() > MAX_EVENT {
-            return Err(Failure::TooLarge);
+            return Err(Failure::TooLarge(MAX_EVENT));
         }
         let (machine, Gate { host, options, .. }) = (self.machine(), self);
         let call = line::decode(&machine, *host, options, event)?;
@@ -75,7 +75,9 @@ impl Gate {
 
     /// What the disk looks like is remembered by it, so each event has its own.
     fn machine(&self) -> ThisMachine {
-        ThisMachine::new(self.setup.map(|setup| setup as &dyn Setup)).for_one_call()
+        ThisMachine::new(self.setup.map(|setup| setup as &dyn Setup))
+            .for_one_call()
+            .noting_in(&self.options.dirs.state)
     }
 }
 
@@ -140,6 +142,6 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let event = vec![b' '; MAX_EVENT + 1];
         assert_eq!(gate(home.path()).answer(&event).answer, Answer::Deny);
-        assert!(matches!(gate(home.path()).consider(&event), Err(Failure::TooLarge)));
+        assert!(matches!(gate(home.path()).consider(&event), Err(Failure::TooLarge(MAX_EVENT))));
     }
 }

@@ -15,6 +15,8 @@ use crate::settings::SettingsError;
 pub const DEADLINE: Duration = Duration::from_secs(5);
 /// A larger event is denied. Hosts send whole files in one event, but not files of this size.
 pub const MAX_EVENT: usize = 32 * 1024 * 1024;
+/// A larger event before a call is denied, so that whatever it holds is looked through in time: no model writes so much at once.
+pub const MAX_CALL: usize = 4 * 1024 * 1024;
 
 /// Why no verdict could be reached.
 #[derive(Debug)]
@@ -25,8 +27,8 @@ pub enum Failure {
     NoHome,
     /// The event did not come.
     Silence,
-    /// The event is too large.
-    TooLarge,
+    /// The event is larger than this.
+    TooLarge(usize),
     /// stdin failed.
     Input(io::Error),
     /// stdout is closed: nobody would hear an answer.
@@ -63,8 +65,8 @@ impl fmt::Display for Failure {
             Failure::Silence => {
                 write!(f, "no whole hook event within {} s; is the host waiting?", DEADLINE.as_secs())
             }
-            Failure::TooLarge => {
-                write!(f, "the hook event is larger than {} MiB; split the call", MAX_EVENT / 1024 / 1024)
+            Failure::TooLarge(most) => {
+                write!(f, "the hook event is larger than {} MiB; split the call", most / 1024 / 1024)
             }
             Failure::Input(error) => write!(f, "stdin cannot be read ({}); try again", error.kind()),
             Failure::Output => f.write_str(

@@ -27,10 +27,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{Answer, Host, Phase, Reply};
 
-use crate::failure::{DEADLINE, Failure, MAX_EVENT};
+use crate::failure::{DEADLINE, Failure, MAX_CALL, MAX_EVENT};
 use crate::line::{self, NeedsSetup};
 use crate::machine::{Machine, Setup, ThisMachine};
 use crate::options::HookOptions;
+use crate::process::words;
 
 /// After the deadline we are late in earnest.
 const GRACE: Duration = Duration::from_secs(1);
@@ -55,9 +56,9 @@ const NEXT_READ: usize = 64 * 1024;
 
 /// What follows `toolgate hook`, where this process was started as one and is not asked for help.
 pub fn arguments() -> Option<impl Iterator<Item = OsString>> {
-    let mut args = std::env::args_os().skip(1);
+    let mut args = words().skip(1);
     let is_hook = args.next().is_some_and(|command| command == "hook");
-    let asks_for_help = || std::env::args_os().skip(2).take(2).any(|arg| arg == "--help" || arg == "-h");
+    let asks_for_help = || words().skip(2).take(2).any(|arg| arg == "--help" || arg == "-h");
     (is_hook && !asks_for_help()).then_some(args)
 }
 
@@ -86,7 +87,7 @@ pub fn run(args: impl Iterator<Item = OsString>, setup: Option<&'static dyn Setu
             if host.runs_what_is_late() {
                 answer_for_us_when_late(host, options.event.clone());
             }
-            answer_stdin(&machine, host, &options, started)
+            answer_stdin(&machine.noting_in(&options.dirs.state), host, &options, started)
         }
         Err(failure) => refuse_without_options(host, named.as_deref(), phase, &failure, started),
     };
@@ -220,13 +221,14 @@ fn refuse_without_options(
     if phase.is_some_and(|phase| phase != Phase::After) {
         return line::refusal(host, phase, failure);
     }
-    let event = read_event(started + DEADLINE).unwrap_or_default();
+    let event = read_event(host, phase, started + DEADLINE).unwrap_or_default();
     line::refuse_unrecorded(host, named, &event, failure)
 }
 
 fn answer_stdin(machine: &dyn Machine, host: &dyn Host, options: &HookOptions, started: Instant) -> Reply {
     let deadline = started + DEADLINE;
-    let event = match read_event(deadline) {
+    let phase = options.event.as_deref().map(|event| host.phase(event));
+    let event = match read_event(host, phase, deadline) {
         Ok(event) => event,
         Err(failure) => return line::refuse(machine, host, options, None, &failure, deadline),
     };
@@ -253,7 +255,7 @@ fn hand_over(machine: &dyn Machine, event: &[u8]) -> Result<Reply, Failure> {
     // By our own name: the session is pinned for the line that started it.
     let mut child = Command::new(whole)
         .arg0(machine.started_as())
-        .args(std::env::args_os().skip(1))
+        .args(words().skip(1))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -276,7 +278,11 @@ fn hand_over(machine: &dyn Machine, event: &[u8]) -> Result<Reply, Failure> {
 
 /// Reads the event, but not for ever and not without bound. Straight from the descriptor: the standard
 /// library's buffered stdin would be one more buffer to make.
-fn read_event(deadline: Instant) -> Result<Vec<u8>, Failure> {
+///
+/// What comes before a call is read as far as it is judged. The rest is passed over: a host that cannot say all it has to say may
+/// take that for a failure of the hook.
+fn read_event(host: &dyn Host, phase: Option<Phase>, deadline: Instant) -> Result<Vec<u8>, Failure> {
+    let mut is_call = false;
     let stdin = rustix::stdio::stdin();
     let mut event = Vec::with_capacity(FIRST_READ);
     loop {
@@ -289,16 +295,38 @@ fn read_event(deadline: Instant) -> Result<Vec<u8>, Failure> {
             Err(error) => return Err(Failure::Input(error.into())),
         }
         match rustix::io::read(stdin, spare_capacity(&mut event)) {
+            Ok(0) if is_call => return Err(Failure::TooLarge(MAX_CALL)),
             Ok(0) => return Ok(event),
             Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
             Err(error) => return Err(Failure::Input(error.into())),
         }
+        if is_call {
+            event.clear();
+            continue;
+        }
+        if event.len() > MAX_CALL && is_before_call(host, phase, &event) {
+            is_call = true;
+            event = Vec::with_capacity(NEXT_READ);
+            continue;
+        }
         if event.len() > MAX_EVENT {
-            return Err(Failure::TooLarge);
+            return Err(Failure::TooLarge(MAX_EVENT));
         }
         if event.len() == event.capacity() {
             // No further than what is read at most: the last doubling would be the largest of all.
             event.reserve_exact(event.len().max(NEXT_READ).min((MAX_EVENT + 1).saturating_sub(event.len())));
         }
     }
+}
+
+/// Whether an event says in its beginning that it comes before a call: hosts put its name before what is long. Any other one that
+/// can be stopped is refused when it has been read.
+fn is_before_call(host: &dyn Host, phase: Option<Phase>, event: &[u8]) -> bool {
+    if let Some(phase) = phase {
+        return phase.stops();
+    }
+    let start = String::from_utf8_lossy(event.get(..FIRST_READ).unwrap_or(event));
+    let phases = || start.split('"').map(|word| host.phase(word));
+    let is_later = |phase: Phase| !phase.stops() && phase != Phase::Other;
+    phases().any(Phase::stops) && !phases().any(is_later)
 }

@@ -12,15 +12,17 @@ use std::time::Instant;
 
 use toolgate_evidence::LedgerError;
 use toolgate_model::{
-    Call, DecodeError, Facts, HooksStart, Host, MAX_MESSAGE, Phase, Reply, Terms, Verdict, shorten,
+    Action, Call, DecodeError, Facts, HooksStart, Host, Json, MAX_MESSAGE, Phase, Reply, Terms, Verdict,
+    shorten,
 };
 
 use crate::counter::SessionCounter;
 use crate::decide::decide;
-use crate::failure::{DEADLINE, Failure};
+use crate::failure::{DEADLINE, Failure, MAX_CALL};
 use crate::gather::{Surroundings, gather};
 use crate::launch::LaunchLine;
 use crate::machine::Machine;
+use crate::noted::NOTES;
 use crate::observe::observe;
 use crate::options::HookOptions;
 use crate::record;
@@ -58,6 +60,12 @@ pub fn answer(
         Ok(call) => call,
         Err(failure) => return Ok(refuse(machine, host, options, None, &failure, started + DEADLINE)),
     };
+    if call.phase.stops() && event.len() > MAX_CALL {
+        let failure = Failure::TooLarge(MAX_CALL);
+        // Its texts are not kept: looking through them is what would take too long.
+        let call = Call { action: Action::Nothing, input: Json::Null, ..call };
+        return Ok(refuse(machine, host, options, Some(&call), &failure, started + DEADLINE));
+    }
     match judge(machine, host, options, &call, started) {
         Ok(reply) => Ok(reply),
         Err(Failure::NeedsSetup) => Err(NeedsSetup),
@@ -83,7 +91,7 @@ fn judge(
     let terms = terms(machine, options, &decided, &draft, &mut counter)?;
     let reply = encode(&decided, &terms);
     if call.phase == Phase::Start {
-        for name in ["sessions", "compiled", "tallies", "calls", "contained/terms"] {
+        for name in ["sessions", "compiled", "tallies", "calls", "contained/terms", NOTES] {
             forget_old(machine, &options.dirs.state.join(name));
         }
     }

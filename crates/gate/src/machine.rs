@@ -14,6 +14,7 @@ use toolgate_sandbox::Kernel;
 
 use crate::disk::Disk;
 use crate::failure::DEADLINE;
+use crate::process::words;
 use crate::self_test;
 use crate::settings::{SettingsError, SettingsSources};
 
@@ -75,13 +76,20 @@ pub struct ThisMachine {
     setup: Option<&'static dyn Setup>,
     claim_answer: fn() -> bool,
     hidden_variables: &'static [&'static str],
+    is_unjudged: bool,
 }
 
 impl ThisMachine {
     /// With what only the whole program can do, where this is it. What the disk looks like is remembered: make one for each
     /// call.
     pub fn new(setup: Option<&'static dyn Setup>) -> ThisMachine {
-        ThisMachine { disk: Disk::default(), setup, claim_answer: || true, hidden_variables: &[] }
+        ThisMachine {
+            disk: Disk::default(),
+            setup,
+            claim_answer: || true,
+            hidden_variables: &[],
+            is_unjudged: false,
+        }
     }
 
     /// The same machine in a process that may be late: `claim` takes the right to answer, see [`Machine::claim_answer`].
@@ -97,10 +105,22 @@ impl ThisMachine {
         ThisMachine { disk: self.disk.until(Instant::now() + DEADLINE), ..self }
     }
 
+    /// The same machine, with notes about large files in our state.
+    #[must_use]
+    pub fn noting_in(self, state: &Path) -> ThisMachine {
+        ThisMachine { disk: self.disk.noting_in(state), ..self }
+    }
+
     /// The same machine, as if these variables of the environment were not set.
     #[must_use]
     pub fn without_variables(self, names: &'static [&'static str]) -> ThisMachine {
         ThisMachine { hidden_variables: names, ..self }
+    }
+
+    /// The same machine for a command that is contained whatever it does: nobody has to know beforehand whether it can be.
+    #[must_use]
+    pub fn unjudged(self) -> ThisMachine {
+        ThisMachine { is_unjudged: true, ..self }
     }
 }
 
@@ -128,7 +148,7 @@ impl Machine for ThisMachine {
     }
 
     fn started_as(&self) -> OsString {
-        std::env::args_os().next().unwrap_or_default()
+        words().next().unwrap_or_default()
     }
 
     fn now(&self) -> SystemTime {
@@ -148,7 +168,13 @@ impl Machine for ThisMachine {
     }
 
     fn containable(&self, state: &Path) -> Containable {
-        if Kernel::has_landlock() { self_test::found(self, state) } else { Containable::NotByKernel }
+        if self.is_unjudged {
+            Containable::NotConsidered
+        } else if Kernel::has_landlock() {
+            self_test::found(self, state)
+        } else {
+            Containable::NotByKernel
+        }
     }
 
     fn start_self_test(&self, state: &Path) {

@@ -1,7 +1,8 @@
 //! What a call would do, and what is there: the facts that policies judge by. Asks the [`World`] and nothing else.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
 
 use toolgate_effects::{Analysis, Scene, effects, in_directory};
 use toolgate_hosts::host;
@@ -120,13 +121,14 @@ impl<'a> View<'a> {
             }),
         };
         let resolvers = Resolvers::new(world, call, surroundings.binds_to_root, places);
+        let own_files = OwnFiles::default();
         for effect in all {
             match effect {
                 // A guess at a path that names nothing on this machine was none: `/vercel/next.js`, `/remind me`.
                 Effect::Use(_, target) if target.guess && !begins_on_disk(world, target.path.text()) => {}
                 Effect::Use(access, target) => {
                     let place = resolvers.resolve(call, &target);
-                    facts.uses.push(self.used(places, access, target, place));
+                    facts.uses.push(self.used((places, &own_files), access, target, place));
                 }
                 Effect::Run(run) => facts.runs.push(run),
                 Effect::Connect => facts.connects = true,
@@ -148,14 +150,14 @@ impl<'a> View<'a> {
 
     fn used(
         &self,
-        places: &Places,
+        (places, own_files): (&Places, &OwnFiles),
         access: Access,
         target: Target<'a>,
         place: Result<Resolved, Trouble>,
     ) -> Use<'a> {
         let world = self.machine.world();
         let alias_of_own =
-            access.changes() && place.as_ref().is_ok_and(|place| is_alias_of_own(world, places, place));
+            access.changes() && place.as_ref().is_ok_and(|place| own_files.have(world, places, place));
         let foreign = place.as_ref().is_ok_and(|place| self.is_foreign(access, target.reach, place));
         let one_file = access == Access::Delete && target.reach == Reach::Exact;
         let nothing = |place: &Resolved| one_file && place.node.is_none();
@@ -282,8 +284,16 @@ fn is_nowhere(world: &dyn World, place: &Resolved) -> bool {
 fn is_own_lock(world: &dyn World, places: &Places, place: &Resolved) -> bool {
     let is_lock = place.physical.extension().is_some_and(|ending| ending == "lock");
     let is_file = place.node.as_ref().is_none_or(|node| node.kind == NodeKind::File);
-    let Some(root) = places.root.as_ref().filter(|_| is_lock && is_file) else { return false };
+    let Some(root) = places.root.as_ref() else { return false };
     let dot_git = root.physical.join(".git");
+    let is_below = place.physical != dot_git && place.physical.starts_with(&dot_git);
+    if is_below && world.look(&dot_git).is_ok_and(|node| node.kind == NodeKind::File) {
+        // Below a `.git` that is a file there is nothing: `rm` says so.
+        return true;
+    }
+    if !is_lock || !is_file {
+        return false;
+    }
     let is_clone = || world.look(&dot_git).is_ok_and(|node| node.kind == NodeKind::Directory);
     let own = match own_git_dir(world, &root.physical) {
         Some(own) => own,
@@ -291,8 +301,7 @@ fn is_own_lock(world: &dyn World, places: &Places, place: &Resolved) -> bool {
         None if is_clone() && !place.physical.starts_with(worktree_notes(&dot_git)) => dot_git.clone(),
         None => return false,
     };
-    // Below a `.git` that is a file there is nothing: `rm` says so.
-    place.physical.starts_with(own) || place.physical.starts_with(dot_git)
+    place.physical.starts_with(own)
 }
 
 /// Whether a file whose name leaves that open holds a secret: a certificate's `.pem`, or a key's.
@@ -304,28 +313,42 @@ fn has_secret(world: &dyn World, place: &Resolved) -> bool {
         && world.read(&place.physical, SECRET_LOOK).is_ok_and(|start| holds_secret(&start))
 }
 
-/// Whether the file has a second name among the files that no agent writes. Few files have two names at all.
-fn is_alias_of_own(world: &dyn World, places: &Places, place: &Resolved) -> bool {
-    const MOST: usize = 100_000;
-    let Some(node) = place.node.as_ref().filter(|node| node.names > 1) else { return false };
+/// The files that no agent writes, by what they are and not by their names. They are looked for once, when the first file with a second
+/// name is changed: few files have two names at all.
+#[derive(Default)]
+struct OwnFiles(OnceCell<Option<Vec<NodeId>>>);
+
+impl OwnFiles {
+    /// Whether the file has a second name among them. Where they are more than can be looked at, any file may.
+    fn have(&self, world: &dyn World, places: &Places, place: &Resolved) -> bool {
+        let Some(node) = place.node.as_ref().filter(|node| node.names > 1) else { return false };
+        let own = self.0.get_or_init(|| own_files(world, places));
+        own.as_ref().is_none_or(|own| own.contains(&node.id))
+    }
+}
+
+/// `None` where there are too many. Only a file with two names can be one that is also called otherwise.
+fn own_files(world: &dyn World, places: &Places) -> Option<Vec<NodeId>> {
+    const MOST: usize = 20_000;
     let own = places.own.iter().map(|own| own.physical.clone());
     let tops = [&places.home, &places.project, &places.main];
     let settings =
         tops.into_iter().flatten().flat_map(|top| denied_names().map(|name| top.physical.join(name)));
-    let mut left = MOST;
-    own.chain(settings).any(|path| is_or_holds(world, &path, node.id, &mut left))
-}
-
-/// More files than can be looked at count as the one that is sought.
-fn is_or_holds(world: &dyn World, path: &Path, id: NodeId, left: &mut usize) -> bool {
-    if *left == 0 {
-        return true;
+    let mut open: Vec<PathBuf> = own.chain(settings).collect();
+    let (mut left, mut ids) = (MOST, Vec::new());
+    while let Some(path) = open.pop() {
+        left = left.checked_sub(1)?;
+        match world.look(&path) {
+            Ok(node) if node.kind == NodeKind::Directory => {
+                if let Ok(names) = world.names(&path, left) {
+                    open.extend(names?);
+                }
+            }
+            Ok(node) if node.names > 1 => ids.push(node.id),
+            Ok(_) | Err(_) => {}
+        }
     }
-    *left -= 1;
-    if world.look(path).is_ok_and(|found| found.id == id) {
-        return true;
-    }
-    world.list(path).is_ok_and(|names| names.iter().any(|name| is_or_holds(world, name, id, left)))
+    Some(ids)
 }
 
 /// Whether a relative path can be made absolute: it is a member of the input itself. In the input of a tool

@@ -42,7 +42,7 @@ struct Pin {
 }
 
 /// A pin is a few paths, and one for every sibling.
-const MAX_PIN: usize = 1024 * 1024;
+const MAX_PIN: usize = 16 * 1024 * 1024;
 /// The note of registrations holds every file as it was before, some of them a repository's.
 const MAX_NOTE: usize = 64 * 1024 * 1024;
 
