@@ -24,8 +24,11 @@ use crate::this_machine;
 const ID: &str = "sandbox";
 /// Tools by which hosts run shell commands.
 const SHELLS: [&str; 5] = ["Bash", "bash", "run_shell_command", "exec_command", "shell"];
-const ONE_OF_TWO: &str =
-    "if contained commands fail there, switch that sandbox off, or set `when = \"never\"` in [containment]";
+
+const CODEX_OPENS: &str = "set `sandbox_mode = \"danger-full-access\"`, and what is not proved runs in toolgate's own sandbox; or set \
+                           `when = \"never\"` in [containment]";
+const CLAUDE_OPENS: &str = "switch that sandbox off, and what is not proved runs in toolgate's own; or list its state in \
+                            `sandbox.filesystem.allowWrite`; or set `when = \"never\"` in [containment]";
 
 pub(super) fn examine(exam: &Exam<'_>) -> Vec<Check> {
     let subject = exam.subject;
@@ -52,7 +55,7 @@ pub(super) fn examine(exam: &Exam<'_>) -> Vec<Check> {
         return checks;
     }
     checks.extend(kernel(&dirs.state, &layers));
-    checks.extend(own_sandbox(exam.host.id(), exam.host.name(), subject.places));
+    checks.extend(own_sandbox(exam.host.id(), exam.host.name(), subject.places, &dirs.state));
     checks
 }
 
@@ -134,35 +137,38 @@ fn no_namespaces() -> Option<String> {
     Some(told.to_owned())
 }
 
-/// A sandbox of the client's own. Its commands start inside of it, and so does ours: there are no namespaces to be had there, and our state may
-/// be out of reach. Nobody has tried each client with each of its sandboxes, so this is no more than a hint.
-fn own_sandbox(host: &str, name: &str, places: &HostPlaces) -> Option<Check> {
+/// A sandbox of the client's own, in which its commands start, and so does ours. Tried with Claude Code 2.1 and Codex 0.166: there are no namespaces to
+/// be had, and our state is only read, so that nothing contained runs. Where Claude Code opens the state, commands are contained at level `landlock`.
+fn own_sandbox(host: &str, name: &str, places: &HostPlaces, state: &Path) -> Option<Check> {
     let project = |file: &str| places.project.iter().map(|project| project.join(file)).collect::<Vec<_>>();
     let own = |file: &str| places.config(host).join(file);
-    let (files, switch): (Vec<PathBuf>, &str) = match host {
+    let (files, switch, opened): (Vec<PathBuf>, &str, &str) = match host {
         "claude-code" => {
             let managed = places.etc.join("claude-code/managed-settings.json");
             let local = project(".claude/settings.local.json");
             let shared = project(".claude/settings.json");
-            ([vec![managed], local, shared, vec![own("settings.json")]].concat(), "/sandbox/enabled")
+            let files = [vec![managed], local, shared, vec![own("settings.json")]].concat();
+            (files, "/sandbox/enabled", "/sandbox/filesystem/allowWrite")
         }
-        "codex" => ([project(".codex/config.toml"), vec![own("config.toml")]].concat(), "/sandbox_mode"),
+        "codex" => {
+            let files = [project(".codex/config.toml"), vec![own("config.toml")]].concat();
+            (files, "/sandbox_mode", "/sandbox_workspace_write/writable_roots")
+        }
         "gemini" => {
             let system = places.etc.join("gemini-cli/settings.json");
-            (
-                [vec![system], project(".gemini/settings.json"), vec![own("settings.json")]].concat(),
-                "/tools/sandbox",
-            )
+            let files = [vec![system], project(".gemini/settings.json"), vec![own("settings.json")]].concat();
+            (files, "/tools/sandbox", "")
         }
         _ => return None,
     };
+    let key = |pointer: &str| pointer.trim_start_matches('/').replace('/', ".");
     // The first file that says so counts.
     let said = files.iter().find_map(|file| Some((file, value(file, switch)?)));
     let text = match &said {
         Some((_, Value::Bool(false))) => return None,
         Some((_, Value::String(word))) if word == "danger-full-access" => return None,
         Some((file, value)) => {
-            let key = switch.trim_start_matches('/').replace('/', ".");
+            let key = key(switch);
             format!("`{key}` is {value} in `{}`: {name} then runs commands in a sandbox of its own", file.display())
         }
         None if host == "codex" => {
@@ -170,11 +176,34 @@ fn own_sandbox(host: &str, name: &str, places: &HostPlaces) -> Option<Check> {
         }
         None => return None,
     };
+    if host == "gemini" {
+        let text = format!("{text}: a container; nobody has tried toolgate in there");
+        return Some(Check::new(ID, Status::Warn, text).help("switch it off"));
+    }
+    let is_read_only = matches!(&said, Some((_, Value::String(word))) if word == "read-only");
+    let mut files = files.iter().filter(|_| !is_read_only);
+    let is_open = files.any(|file| {
+        let listed = value(file, opened);
+        let listed = listed.as_ref().and_then(Value::as_array).into_iter().flatten();
+        listed.filter_map(Value::as_str).any(|place| {
+            let place =
+                place.strip_prefix("~/").map_or_else(|| PathBuf::from(place), |rest| places.home.join(rest));
+            state.starts_with(place)
+        })
+    });
+    let opened = key(opened);
+    if is_open {
+        let text = format!(
+            "{text}; toolgate's state is open in there (`{opened}`), and commands are contained at level landlock"
+        );
+        return Some(Check::new(ID, Status::Info, text));
+    }
     let text = format!(
-        "{text}; in there is no level full, and toolgate may not reach its own state, without which nothing contained runs"
+        "{text}; toolgate cannot write its state in there (`{}`), so nothing that should be contained runs",
+        state.display()
     );
     let status = if said.is_some() { Status::Warn } else { Status::Info };
-    Some(Check::new(ID, status, text).help(ONE_OF_TWO))
+    Some(Check::new(ID, status, text).help(if host == "codex" { CODEX_OPENS } else { CLAUDE_OPENS }))
 }
 
 fn value(file: &Path, switch: &str) -> Option<Value> {

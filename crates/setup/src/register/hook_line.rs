@@ -64,6 +64,10 @@ pub const OR_WITHHOLD: &str = concat!(
     ", so what the tool gave back is not shown' >&2; exit 2; }"
 );
 
+/// Before a line that fails closed: only a file that is not empty is started.
+const IF_FILLED: &str = "[ -s ";
+const THEN: &str = " ] && ";
+
 /// Behind a line that fails open: a failure must not block the person's prompt or the end of a session.
 pub const OR_PASS: &str = " || true";
 
@@ -122,10 +126,21 @@ impl Start {
         words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
+    /// The same, failing where the program is an empty file: an installation that was cut short. A shell takes that for a script that does
+    /// nothing and ends well, which most hosts take for consent.
+    pub fn checked_shell(&self) -> String {
+        format!("{IF_FILLED}{}{THEN}{}", quoted(&self.program), self.shell())
+    }
+
     /// The words of a text for `sh -c` that starts one program and does nothing else, but for denying where that
     /// fails. `None` for any other text: `true # toolgate hook codex` starts nothing of ours.
     pub fn of_shell(text: &str) -> Option<Start> {
-        let mut words = words(text.strip_suffix(OR_DENY).unwrap_or(text))?.into_iter();
+        let text = text.strip_suffix(OR_DENY).unwrap_or(text);
+        if let Some((file, line)) = text.strip_prefix(IF_FILLED).and_then(|rest| rest.split_once(THEN)) {
+            let start = Start::of_shell(line)?;
+            return (words(file)? == [start.program.as_str()]).then_some(start);
+        }
+        let mut words = words(text)?.into_iter();
         let program = words.next().filter(|program| !program.contains('='))?;
         Some(Start { program, args: words.collect() })
     }
@@ -206,7 +221,9 @@ mod tests {
             let start = Start { program: all[0].clone(), args: all[1..].to_vec() };
             let text = start.shell();
             prop_assert_eq!(Start::of_shell(&text), Some(start.clone()));
-            prop_assert_eq!(Start::of_shell(&format!("{text}{OR_DENY}")), Some(start));
+            prop_assert_eq!(Start::of_shell(&format!("{text}{OR_DENY}")), Some(start.clone()));
+            let checked = format!("{}{OR_DENY}", start.checked_shell());
+            prop_assert_eq!(Start::of_shell(&checked), Some(start));
             let said = Command::new("sh").args(["-c", &format!("printf '%s\\0' {text}")]).output().unwrap();
             let said = String::from_utf8(said.stdout).unwrap();
             prop_assert_eq!(said.split_terminator('\0').collect::<Vec<_>>(), all);
@@ -222,6 +239,8 @@ mod tests {
         for text in [
             "true # toolgate hook codex",
             "toolgate hook codex || true",
+            "[ -s /bin/true ] && toolgate hook codex",
+            "[ -s toolgate ] && true; toolgate hook codex",
             "toolgate hook codex; true",
             "A=/toolgate hook codex",
             "$(toolgate) hook codex",

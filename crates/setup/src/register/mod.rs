@@ -219,16 +219,12 @@ const TIMEOUT_TELLING: u32 = 15;
 /// A handler whose line is text for a shell, which answers in our place where we cannot. `timeout` is in the host's
 /// unit.
 fn shell_handler(role: Role, start: &Start, timeout: u32) -> Members {
-    let otherwise = match role {
-        Role::FailsClosed => hook_line::OR_DENY,
-        Role::Withholds => hook_line::OR_WITHHOLD,
-        Role::FailsOpen | Role::Tells => hook_line::OR_PASS,
+    let line = match role {
+        Role::FailsClosed => start.checked_shell() + hook_line::OR_DENY,
+        Role::Withholds => start.checked_shell() + hook_line::OR_WITHHOLD,
+        Role::FailsOpen | Role::Tells => start.shell() + hook_line::OR_PASS,
     };
-    vec![
-        ("type", Value::from("command")),
-        ("command", Value::from(start.shell() + otherwise)),
-        ("timeout", Value::from(timeout)),
-    ]
+    vec![("type", Value::from("command")), ("command", Value::from(line)), ("timeout", Value::from(timeout))]
 }
 
 /// A [`shell_handler`] for a host that counts in milliseconds. Running out of time lets the call run there, so a hook that
