@@ -78,7 +78,11 @@ fn hooks(home: &Path, toolgate: &Path, suffix: &str) -> Vec<Runner> {
             args: vec!["hook".into(), "claude-code".into()],
             stdin,
             every,
-            project: if name.contains("100,000") { "large".into() } else { "alpha".into() },
+            project: match name {
+                name if name.contains("changing") => "changing".into(),
+                name if name.contains("100,000") => "large".into(),
+                _ => "alpha".into(),
+            },
             ..Runner::plain("", toolgate, home)
         }
     };

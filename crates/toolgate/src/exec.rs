@@ -13,6 +13,7 @@ use toolgate_gate::gather::gather;
 use toolgate_gate::line::NeedsSetup;
 use toolgate_gate::machine::{Setup, ThisMachine};
 use toolgate_gate::options::HookOptions;
+use toolgate_gate::process;
 use toolgate_hosts::{host, tools_like};
 use toolgate_model::{Call, Json};
 use toolgate_policies::ContainmentNetwork;
@@ -49,7 +50,7 @@ impl Exec {
     /// Reads the arguments of this process, `exec` being the first. `None`: they are for the command line to read, which knows more
     /// forms of them, and says what is wrong.
     pub fn of_arguments() -> Option<Exec> {
-        Exec::parse(std::env::args_os().skip(1))
+        Exec::parse(process::words().skip(1))
     }
 
     fn parse(mut words: impl Iterator<Item = OsString>) -> Option<Exec> {
@@ -117,7 +118,7 @@ pub(crate) fn planned(
     let action = tools_like(host.id()).action("Bash", &input);
     let mut call = Call::before(host.id(), "Bash", input, action);
     call.cwd = Some(directory.to_string_lossy().into_owned().into());
-    let machine = ThisMachine::new(setup).without_variables(&["CLAUDE_PROJECT_DIR"]);
+    let machine = ThisMachine::new(setup).without_variables(&["CLAUDE_PROJECT_DIR"]).unjudged();
     let mut counter = SessionCounter::looking(&options.dirs.state, &call);
     let surroundings =
         gather(&machine, host, &options, &call, &mut counter).map_err(|failure| match failure {
@@ -133,6 +134,7 @@ pub(crate) fn planned(
         // Whoever contains us looks after both. Here they may not even be seen.
         made.plan.repository = None;
         made.plan.pinned.clear();
+        made.plan.nested = None;
         made.plan.kept.clear();
     }
     match network {

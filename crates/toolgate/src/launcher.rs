@@ -18,6 +18,7 @@ use toolgate_evidence::{Draft, Ledger};
 use toolgate_gate::contain::{Contained, ContainedTerms, outside, word_of};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::launch::{Caller, Launch, note_end, without_line};
+use toolgate_gate::process;
 use toolgate_hosts::host;
 use toolgate_model::{Decision, TEMPORARY};
 use toolgate_policies::{Containment, DeniedInside, denied_in_output, explain_denied};
@@ -58,7 +59,7 @@ pub struct HostShell {
 impl Launched {
     /// Reads the arguments of this process. `None`: they are for the command line to read.
     pub fn of_arguments() -> Option<Result<Launched, ExitCode>> {
-        let mut words = std::env::args_os().skip(1);
+        let mut words = process::words().skip(1);
         words.next().filter(|word| word == "shell")?;
         words.next().filter(|word| word == "--call")?;
         let file = PathBuf::from(words.next()?);
@@ -99,8 +100,8 @@ impl Launched {
         let Launched { file, launch: Launch { contained, shared, caller, .. }, run } = self;
         let Some(kept_terms) = contained else { return refused("its hook did not contain it") };
         // INVARIANT: what was decided holds for one command. Of two that come with the same file, one removes it.
-        if fs::remove_file(&file).is_err() {
-            return refused("this command has been started before");
+        if let Err(error) = fs::remove_file(&file) {
+            return refused(&not_removed(&error));
         }
         let (Contained { mut plan, require, terms }, read_back) = match plan(&kept_terms, &run) {
             Ok(plan) => plan,
@@ -184,6 +185,9 @@ impl ReadBack {
     fn prepare(&self) -> io::Result<()> {
         let found = match self {
             ReadBack::Nothing => return Ok(()),
+            ReadBack::Directory(file) if !is_in_own(file) => {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
             ReadBack::Directory(file) => fs::OpenOptions::new()
                 .write(true)
                 .create(true)
@@ -209,12 +213,27 @@ impl ReadBack {
     }
 }
 
+/// Whether a file lies in everybody's directory for temporary files or in one of this user's own, and behind no link.
+fn is_in_own(file: &Path) -> bool {
+    let above = file.parent().unwrap_or(Path::new("/"));
+    let is_own = |found: fs::Metadata| found.is_dir() && found.uid() == rustix::process::getuid().as_raw();
+    is_temporary(Some(above)) || fs::symlink_metadata(above).is_ok_and(is_own)
+}
+
 fn directory_file(text: &str) -> Option<ReadBack> {
     let (_, file) = text.rsplit_once("pwd -P >| ")?;
     let file = unquoted(file);
     let name = file.file_name()?.to_str()?;
-    let middle = name.strip_prefix("claude-")?.strip_suffix("-cwd")?;
-    (is_plain(middle) && is_temporary(file.parent())).then(|| ReadBack::Directory(file.to_owned()))
+    let (above, is_own) = match name.strip_prefix("cwd-") {
+        // In a sandbox of its own: a directory of the client's in that for temporary files.
+        Some(middle) => {
+            let above = file.parent()?;
+            let user = above.file_name()?.to_str()?.strip_prefix("claude-")?;
+            (above.parent(), is_plain(middle) && is_plain(user))
+        }
+        None => (file.parent(), is_plain(name.strip_prefix("claude-")?.strip_suffix("-cwd")?)),
+    };
+    (is_own && is_temporary(above)).then(|| ReadBack::Directory(file.to_owned()))
 }
 
 fn jobs_directory(text: &str) -> Option<ReadBack> {
@@ -299,6 +318,17 @@ fn record(state: &Path, caller: &Caller, network: Network, outcome: &Outcome, de
         draft = draft.denied_inside(redact(&disturbed.to_string()));
     }
     let _ = Ledger::at(state).append(draft, Instant::now() + PATIENCE);
+}
+
+/// Why the file of a call could not be taken.
+fn not_removed(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::NotFound {
+        return "this command has been started before".to_owned();
+    }
+    format!(
+        "toolgate cannot write its own state here ({error}), as in a sandbox of the agent's own; a person has to switch that one off, or \
+         open the state for it: see `toolgate doctor`"
+    )
 }
 
 /// A shell that does not say what it runs, as its process was started: `sh -c TEXT`.
@@ -460,6 +490,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_state_that_cannot_be_written_is_not_taken_for_a_second_start() {
+        assert!(not_removed(&io::ErrorKind::NotFound.into()).contains("started before"));
+        assert!(not_removed(&io::ErrorKind::ReadOnlyFilesystem.into()).contains("own state"));
+    }
+
+    #[test]
     fn a_limit_that_was_hit_is_named_with_its_value_and_setting() {
         let limits = Limits {
             wall_time: Some(Duration::from_mins(1)),
@@ -578,6 +614,10 @@ mod tests {
             ("make && pwd -P >| /home/me/claude-8f3a-cwd", None),
             ("make && pwd -P >| /tmp/../home/me/claude-1-cwd", None),
             ("make && pwd -P >| /tmp/claude-a/b-cwd", None),
+            ("make && pwd -P >| /tmp/claude-1000/cwd-39cc", Some("/tmp/claude-1000/cwd-39cc")),
+            ("make && pwd -P >| /home/me/claude-1000/cwd-39cc", None),
+            ("make && pwd -P >| /tmp/claude-1000/../cwd-39cc", None),
+            ("make && pwd -P >| /tmp/other/cwd-39cc", None),
             ("make && pwd -P >| /tmp/.bashrc", None),
             ("make", None),
         ] {

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use toolgate_gate::machine::ThisMachine;
+use toolgate_gate::process;
 use toolgate_gate::self_test::{COMMAND, PROBE, run};
 use toolgate_sandbox::probe;
 
 /// Reads the arguments of this process, and does what they ask for. `None`: they are for others to read.
 pub fn of_arguments() -> Option<ExitCode> {
-    let mut words = std::env::args_os().skip(1);
+    let mut words = process::words().skip(1);
     let first = words.next()?;
     if first == PROBE {
         let (directory, outside) = (words.next()?, words.next()?);

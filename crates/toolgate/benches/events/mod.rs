@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -49,13 +50,20 @@ pub(crate) fn all(home: &Path) -> Vec<(&'static str, Value, usize)> {
     if large_repository(&home.join("large")) {
         let input = json!({ "command": "git diff" });
         rows.push(("git diff in 100,000 files", event(home, "large", "PreToolUse", "Bash", &input), 50));
+        // An index that may still be changing is gone through each time.
+        assert!(large_repository(&home.join("changing")), "git made one before");
+        let index =
+            fs::File::options().write(true).open(home.join("changing/.git/index")).expect("its index");
+        index.set_modified(SystemTime::now() + Duration::from_hours(24)).expect("its time");
+        let row = "git diff in 100,000 files, index changing";
+        rows.push((row, event(home, "changing", "PreToolUse", "Bash", &input), 50));
     }
     rows
 }
 
 fn event(home: &Path, root: &str, name: &str, tool: &str, input: &Value) -> Value {
     json!({
-        "session_id": format!("bench-{root}"), "transcript_path": home.join("t/t.jsonl"),
+        "session_id": format!("bench-{root}"), "transcript_path": home.join(".claude/projects/alpha/t.jsonl"),
         "cwd": home.join(root), "permission_mode": "default",
         "hook_event_name": name, "tool_name": tool, "tool_use_id": "toolu_1", "tool_input": input,
     })

@@ -330,3 +330,23 @@ fn a_tool_name_is_not_read_as_a_command() {
     assert_eq!(loose.code(), Some(1));
     holds(&loose.stderr, &["a whole command stands in quotes"]);
 }
+
+#[test]
+fn a_search_by_the_hosts_own_tool_says_that_there_is_more() {
+    let desk = Desk::new();
+    let event = json!({
+        "session_id": "s-1",
+        "transcript_path": "",
+        "cwd": desk.top,
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Grep",
+        "tool_input": { "pattern": "x", "path": desk.top, "output_mode": "content" },
+    });
+    let effects = || desk.check_with(["--host", "claude-code", "--effects"], &event.to_string()).stdout;
+    let more = "more files than are looked at";
+    assert!(!effects().contains(more));
+    for number in 0..2_100 {
+        desk.file(&format!("many/{number}"), "");
+    }
+    holds(&effects(), &[more]);
+}

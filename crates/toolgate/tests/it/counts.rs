@@ -10,11 +10,12 @@ type Count = fn() -> usize;
 
 /// A document, what stands before the number, what stands behind it, and what it counts.
 const COUNTED: &[(&str, &str, &str, Count)] = &[
-    ("README.md", "What commands mean is data: ", " files in [crates/effects/specs]", specs),
-    ("README.md", "describe programs under ", " names.", names),
-    ("README.md", "names. ", " rules in ", || rules().count()),
-    ("README.md", " rules in ", " packs, in", packs),
-    ("README.md", "the tokens of some ", " kinds, passwords", patterns),
+    ("docs/shell.md", "What commands mean is data: ", " files in [crates/effects/specs]", specs),
+    ("docs/shell.md", "describe programs under ", " names.", names),
+    ("docs/shell.md", "names. ", " rules in ", || rules().count()),
+    ("docs/shell.md", " rules in ", " packs, in", packs),
+    ("docs/redaction.md", "toolgate finds private keys, ", " kinds of token", patterns),
+    ("README.md", "or choose one of ", " other profiles", || PROFILES.len() - 1),
     ("ARCHITECTURE.md", "cannot parse ", " files; the tables", specs),
     ("ARCHITECTURE.md", "A row is a policy: there are ", " of them", || POLICIES.len()),
     ("ARCHITECTURE.md", "in one file each, ", " of them", || PROFILES.len()),

@@ -41,16 +41,15 @@ const BEFORE: &[(&str, &str, &str)] = &[
         "export GIT_AUTHOR_NAME=dev GIT_AUTHOR_EMAIL=dev@example.com GIT_COMMITTER_NAME=dev GIT_COMMITTER_EMAIL=dev@example.com",
     ),
     (
-        "README.md",
+        "docs/teams.md",
         "toolgate check --profile squad 'sed -i s/one/two/ src/auth.ts'",
         r"printf '## Members\n\n| Name | Role |\n|---|---|\n| Ripley | Backend Dev |\n| Dallas | Reviewer |\n' > .squad/team.md
         toolgate pause --end
         toolgate lockout add src/auth.ts --agent ripley --by dallas --reason 'no tests'",
     ),
-    ("README.md", "toolgate check 'cat notes.txt > out/copy.txt'", "cd ~/w"),
-    ("README.md", "toolgate check write notes/todo.md", "toolgate agent remove ripley"),
+    ("docs/workspace.md", "toolgate check 'cat notes.txt > out/copy.txt'", "cd ~/w"),
     (
-        "README.md",
+        "docs/record.md",
         "toolgate ledger tail -n 2",
         r#"rm -r ~/.local/state/toolgate
         call() { printf '{"session_id":"s","cwd":"%s","hook_event_name":"PreToolUse","tool_name":"%s","tool_input":{"file_path":"%s","content":"x","old_string":"a","new_string":"b"}}' "$PWD" "$1" "$2" | toolgate hook claude-code; }
@@ -146,7 +145,7 @@ fn blocks(page: &str) -> Vec<Block> {
 }
 
 /// A person's machine: a repository in `~/src/app`, its worktree `~/worktrees/alpha` with what the documents speak of, and
-/// `~/w` with the settings for declared I/O that the README shows.
+/// `~/w` with the settings for declared I/O that the manual of workspaces shows.
 struct Scene {
     machine: Machine,
     worktree: PathBuf,
@@ -176,9 +175,9 @@ impl Scene {
         write(&worktree.join(".env"), format!("TOKEN={}\n", crate::support::SECRET));
         write(&worktree.join("coordinator.md"), read("examples/squad-coordinator.md"));
         let declared = machine.repository("home/w");
-        let readme = read("README.md");
+        let manual = read("docs/workspace.md");
         let settings =
-            readme.split("```toml\n").find(|block| block.contains("profile = \"declared-io\"")).unwrap();
+            manual.split("```toml\n").find(|block| block.contains("profile = \"declared-io\"")).unwrap();
         write(&declared.join("toolgate.toml"), settings.split("```").next().unwrap());
         write(&declared.join("data.txt"), "pear\n");
         write(&declared.join("notes.txt"), "note\n");

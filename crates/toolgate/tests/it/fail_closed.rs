@@ -130,10 +130,43 @@ fn an_event_of_50_mb_is_denied() {
     assert!(answer.took < SOON, "{:?}", answer.took);
 }
 
+/// A call that no model writes is not looked through, and the host is heard to the end. What a tool gave back may be long.
 #[test]
-fn an_event_of_20_mb_is_judged_in_time() {
+fn a_call_of_20_mb_is_denied_and_an_output_of_20_mb_is_looked_through() {
     let machine = Machine::new();
-    let large = valid(&machine).replace(SECRET, &"x".repeat(20 * 1024 * 1024));
+    let long = "x".repeat(20 * 1024 * 1024);
+    let early = valid(&machine).replace(SECRET, &long);
+    // The name of the event stands behind what is long.
+    let late = format!(
+        r#"{{"tool_name":"Write","tool_input":{{"file_path":"/x","content":"{long}"}},"session_id":"s","hook_event_name":"PreToolUse"}}"#
+    );
+    for (what, event) in [("at first", early), ("at last", late)] {
+        let mut child = machine.hook("claude-code").spawn();
+        let started = Instant::now();
+        let mut stdin = child.stdin.take().unwrap();
+        let written = thread::spawn(move || stdin.write_all(event.as_bytes()).is_ok());
+        let answer = Answer::of(child, started);
+        assert!(written.join().unwrap(), "{what}: the host could not say all");
+        let told = format!("{}{}", answer.stdout, answer.stderr);
+        assert!(answer.code() == Some(2) || answer.is_refusal(), "{what}: {told}");
+        assert!(told.contains("larger than 4 MiB; split the call"), "{what}: {told}");
+        assert!(answer.took < SOON, "{what}: {:?}", answer.took);
+    }
+    let output = json!({"stdout": format!("{}{SECRET}", "line of words\n".repeat(1_400_000)), "stderr": ""});
+    let after = json!({"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": output});
+    let answer = machine.hook("claude-code").event(&event("PostToolUse", "s", &machine.home(), &after));
+    assert_eq!(answer.code(), Some(0));
+    assert!(!answer.stdout.contains("cannot judge"), "{}", shorten(&answer.stdout));
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(300).collect()
+}
+
+#[test]
+fn a_call_of_3_mb_is_judged() {
+    let machine = Machine::new();
+    let large = valid(&machine).replace(SECRET, &"x".repeat(3 * 1024 * 1024));
     let answer = machine.hook("claude-code").run(large);
     assert_eq!(answer.said(), Said::Nothing);
     assert!(answer.took < SOON, "{:?}", answer.took);
@@ -616,6 +649,37 @@ fn a_denial_that_nobody_can_read_ends_with_a_code_that_denies() {
     }
 }
 
+/// It begins without the standard library: whatever is closed when it is started, no answer goes into the record, and none is lost.
+#[test]
+fn the_small_program_denies_with_closed_descriptors_and_a_pipe_that_nobody_reads() {
+    let machine = Machine::new();
+    let place = |path: &Path| json!({"tool_name": "Read", "tool_input": {"file_path": path}});
+    let allowed = event("PreToolUse", "s", &machine.home(), &place(&machine.home().join("a.txt")));
+    let denied = event("PreToolUse", "s", &machine.home(), &place(Path::new("/etc/shadow")));
+    let answer = machine.small_hook("claude-code").event(&denied);
+    assert_eq!(answer.said(), machine.hook("claude-code").event(&denied).said());
+    assert_eq!(machine.small_hook("claude-code").event(&allowed).said(), Said::Nothing);
+    let ways = [
+        ("exec \"$@\" >&-", "stdout is closed"),
+        ("exec \"$@\" >&- 2>&-", "stdout and stderr are closed"),
+        ("exec \"$@\" <&- >&- 2>&-", "all are closed"),
+        ("exec \"$@\" 1</dev/null", "stdout can only be read"),
+        ("exec \"$@\" >/dev/full", "stdout is full"),
+        ("\"$@\" | true; exit \"${PIPESTATUS[0]}\"", "nobody reads"),
+    ];
+    for (how, what) in ways {
+        let answer = machine.small_hook("claude-code").under(&["bash", "-c", how, "bash"]).event(&denied);
+        let ended = answer.code();
+        // Whoever reads nothing may still have been there when it was written.
+        assert!(ended == Some(2) || (what == "nobody reads" && ended == Some(0)), "{what}: {answer:?}");
+    }
+    let only_records = machine.records().iter().all(|record| record.get("seq").is_some());
+    assert!(only_records, "every line of the ledger is a record");
+    // Where stderr alone is closed, all is as ever.
+    let quiet = ["bash", "-c", "exec \"$@\" 2>&-", "bash"];
+    assert_eq!(machine.small_hook("claude-code").under(&quiet).event(&allowed).said(), Said::Nothing);
+}
+
 /// Nobody would hear that a command has to be contained, nor that it may not run: what cannot be answered does not run.
 #[test]
 fn where_no_answer_can_be_heard_no_host_runs_the_call() {
@@ -667,22 +731,44 @@ fn a_call_is_denied_when_there_is_no_memory_left() {
     let machine = Machine::new();
     let binary = fs::metadata(env!("CARGO_BIN_EXE_toolgate")).unwrap().len();
     let mut refused = 0;
-    for beyond in [8_000, 12_000, 16_000, 24_000, 32_000, 48_000] {
-        let limited = format!("ulimit -v {}; exec \"$@\"", binary / 1024 + beyond);
-        let large = valid(&machine).replace(SECRET, &"x".repeat(24 * 1024 * 1024));
+    // A part of the file is mapped, and how much depends on how it was built: each of these is enough, too little, or not even loaded.
+    for part in 3..=24 {
+        let limit = binary / 1024 * part / 24;
+        let limited = format!("ulimit -v {limit}; exec \"$@\"");
+        let large = valid(&machine).replace(SECRET, &"x".repeat(7 * 1024 * 1024 / 2));
         for host in ["claude-code", "codex", "gemini"] {
             let answer = machine.hook(host).under(&["sh", "-c", &limited, "sh"]).run(&large);
             // The system itself ends a process that it cannot even load; the registered line denies then.
             let is_loaded = answer.code().is_some_and(|code| code <= 2);
             let denied = answer.code() == Some(2) || answer.stdout.contains("no memory left");
             let judged = answer.code() == Some(0) && !answer.stdout.contains("cannot judge");
-            assert!(!is_loaded || denied || judged, "{host} with {beyond} KiB: {answer:?}");
+            assert!(!is_loaded || denied || judged, "{host} with {limit} KiB: {answer:?}");
             refused += usize::from(
                 answer.stdout.contains("no memory left") || answer.stderr.contains("no memory left"),
             );
         }
     }
     assert!(refused > 0, "no limit was small enough");
+}
+
+/// A process that dies of a signal says nothing, and some clients take that for consent.
+#[test]
+fn a_call_is_denied_when_the_stack_is_over() {
+    let machine = Machine::new();
+    assert_eq!(machine.hook("claude-code").run(valid(&machine)).said(), Said::Nothing);
+    let mut ended = 0;
+    for stack in [16, 24, 32, 48, 64, 96, 128, 256] {
+        let limited = format!("ulimit -s {stack}; exec \"$@\"");
+        let answer =
+            machine.small_hook("claude-code").under(&["sh", "-c", &limited, "sh"]).run(valid(&machine));
+        let is_over = answer.stderr.contains("ran out of stack");
+        // The system itself ends a process that it cannot even load; the registered line denies then.
+        let is_loaded = is_over || answer.code().is_some_and(|code| code <= 2);
+        let judged = answer.code() == Some(0) && !answer.stdout.contains("cannot judge");
+        assert!(!is_loaded || judged || answer.code() == Some(2), "{stack} KiB: {answer:?}");
+        ended += usize::from(is_over);
+    }
+    assert!(ended > 0, "no stack was small enough");
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod fail_closed;
 mod gaps;
 mod hook;
 mod hosts;
+mod late;
 mod launch;
 mod mcp;
 mod narrowed;

@@ -232,6 +232,11 @@ fn the_doctor_says_at_which_level_a_host_is_contained_and_what_stands_in_the_way
     write(&world.worktree.join(".claude/settings.local.json"), "{\"sandbox\": {\"enabled\": true}}");
     let told = sandbox("claude-code");
     assert!(told.contains("`sandbox.enabled` is true") && told.contains("a sandbox of its own"), "{told}");
+    assert!(told.contains("cannot write its state in there"), "{told}");
+    let open = "{\"sandbox\": {\"enabled\": true, \"filesystem\": {\"allowWrite\": [\"~/\"]}}}";
+    write(&world.worktree.join(".claude/settings.local.json"), open);
+    let told = sandbox("claude-code");
+    assert!(told.contains("state is open in there") && told.contains("at level landlock"), "{told}");
     assert!(sandbox("codex").contains("no `sandbox_mode` is set"));
     let codex = world.worktree.join(".codex/config.toml");
     write(&codex, "sandbox_mode = \"danger-full-access\"\n");

@@ -107,10 +107,15 @@ fn the_shell_line_denies_when_toolgate_cannot_run() {
                     );
                 }
             }
-            fs::set_permissions(machine.binary(), fs::Permissions::from_mode(0o644)).unwrap();
-            for missing in [false, true] {
-                if missing {
-                    fs::remove_file(machine.binary()).unwrap();
+            // Empty, as an installation leaves it that was cut short; not to be run; not there.
+            for spoil in ["empty", "closed", "missing"] {
+                match spoil {
+                    "empty" => fs::write(machine.binary(), "").unwrap(),
+                    "closed" => {
+                        script(machine.binary(), "exit 0");
+                        fs::set_permissions(machine.binary(), fs::Permissions::from_mode(0o644)).unwrap();
+                    }
+                    _ => fs::remove_file(machine.binary()).unwrap(),
                 }
                 let output = start(shell, &machine, &gate, "event");
                 let said = String::from_utf8(output.stderr).unwrap();
@@ -155,5 +160,54 @@ fn odd_paths_of_the_binary_survive_the_shell_line() {
         }
         let said = machine.must(&["doctor"]);
         assert_eq!(said.matches("\nactive: ").count(), HOSTS.len(), "{place}: {said}");
+    }
+}
+
+/// What a host's environment may take away. Whatever is left, the call is judged and recorded, or it is denied with a word on why.
+const LIMITS: &[&str] = &[
+    "ulimit -v 4000",
+    "ulimit -v 20000",
+    "ulimit -v 60000",
+    "ulimit -f 0",
+    "ulimit -n 3",
+    "ulimit -n 4",
+    "ulimit -n 5",
+    "ulimit -s 16",
+    "ulimit -s 64",
+    "ulimit -t 1",
+    "ulimit -c 0",
+    "exec <&-",
+    "exec >&-",
+    "exec </dev/full",
+    "exec >/dev/full",
+    "umask 777",
+];
+
+#[test]
+fn a_line_under_any_limit_judges_the_call_or_denies_it() {
+    for host in ["codex", "gemini", "qwen"] {
+        let machine = Machine::new();
+        let (gate, _) = commands(&machine, host);
+        let event = json!({
+            "hook_event_name": if host == "gemini" { "BeforeTool" } else { "PreToolUse" },
+            "session_id": "s",
+            "cwd": machine.path("project"),
+            "tool_name": if host == "codex" { "Bash" } else { "run_shell_command" },
+            "tool_input": { "command": "ls" },
+        });
+        let ledger = machine.path("home/.local/state/toolgate/ledger.jsonl");
+        let recorded = || fs::read_to_string(&ledger).unwrap_or_default().lines().count();
+        let plain = start("sh", &machine, &gate, &event.to_string());
+        assert_eq!((plain.status.code(), recorded()), (Some(0), 1), "{host}: {plain:?}");
+        for limit in LIMITS {
+            let before = recorded();
+            let output = start("sh", &machine, &format!("{limit}\n{gate}"), &event.to_string());
+            let (told, said) = (String::from_utf8_lossy(&output.stderr), output.stdout.len());
+            let judged = output.status.code() == Some(0) && said == 0 && recorded() == before + 1;
+            // With three descriptors the shell has none left to say it on; what it says then is enough to block.
+            let is_told = told.contains("denied") || (*limit == "ulimit -n 3" && !told.trim().is_empty());
+            let denied = output.status.code() == Some(2) && is_told;
+            assert!(judged || denied, "{host}, {limit}: {output:?}, {} records", recorded() - before);
+        }
     }
 }

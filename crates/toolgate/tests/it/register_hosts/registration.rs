@@ -300,7 +300,7 @@ fn each_host_is_registered_in_its_own_form_that_fails_closed() {
     let (binary, home) = (machine.text_of("bin/toolgate"), machine.text_of("home"));
     let shell = |host: &str| {
         format!(
-            "{binary} hook {host} --home {home} || {{ [ $? = 2 ] || echo 'toolgate could not run, so this call \
+            "[ -s {binary} ] && {binary} hook {host} --home {home} || {{ [ $? = 2 ] || echo 'toolgate could not run, so this call \
              is denied' >&2; exit 2; }}"
         )
     };

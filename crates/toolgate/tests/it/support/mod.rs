@@ -124,6 +124,12 @@ impl Machine {
         Hook::new(env!("CARGO_BIN_EXE_toolgate")).env("HOME", self.home()).cwd(self.home())
     }
 
+    /// `toolgate hook <host>` of the small program, which begins without the standard library.
+    pub(crate) fn small_hook(&self, host: &str) -> Hook {
+        let small = Hook::new(env!("CARGO_BIN_EXE_toolgate-hook"));
+        small.env("HOME", self.home()).cwd(self.home()).arg("hook").arg(host)
+    }
+
     /// `toolgate hook <host>`.
     pub(crate) fn hook(&self, host: &str) -> Hook {
         self.toolgate().arg("hook").arg(host)
