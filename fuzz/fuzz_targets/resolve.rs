@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_model::{LookError, Node, NodeId, NodeKind, PathArg, Resolved, Resolver, World, clean};
+use toolgate_model::{Entry, LookError, Node, NodeId, NodeKind, PathArg, Resolved, Resolver, World, clean};
 
 struct Small(BTreeMap<PathBuf, NodeKind>);
 
@@ -35,7 +35,7 @@ impl World for Small {
     fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
         Err(io::ErrorKind::NotFound.into())
     }
-    fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
+    fn entries(&self, _: &Path, _: usize) -> io::Result<Option<Vec<Entry>>> {
         Err(io::ErrorKind::NotFound.into())
     }
 }

@@ -122,7 +122,7 @@ pub(crate) struct PaidWorld<'w> {
     world: &'w dyn World,
     /// Directories that were listed: one pattern in a loop asks for the same one again and again. Of a large one it is known
     /// how many names it has at least.
-    listed: RefCell<BTreeMap<PathBuf, Result<Vec<PathBuf>, usize>>>,
+    listed: RefCell<BTreeMap<PathBuf, Result<Vec<Entry>, usize>>>,
     /// What stood where somebody looked. Each command of git goes by the same pointers, again for each of its questions. By their bytes: comparing
     /// paths part by part would cost more than a look.
     looked: RefCell<BTreeMap<OsString, Result<Node, LookError>>>,
@@ -215,45 +215,27 @@ impl World for PaidWorld<'_> {
         }
     }
 
-    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        if let Some(names) = self.names(path, usize::MAX)? {
-            return Ok(names);
-        }
-        give_up();
-        Err(io::ErrorKind::TimedOut.into())
-    }
-
-    /// No more names are asked for than can be paid. A directory that has more costs what was read of it.
-    fn names(&self, path: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
+    /// No more is asked for than can be paid. A directory that has more costs what was read of it.
+    fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
         if !self.may_look() {
             return Err(io::ErrorKind::TimedOut.into());
         }
         let most = most.min(affordable());
         let mut listed = self.listed.borrow_mut();
         match listed.get(path) {
-            Some(Ok(names)) if names.len() <= most => {
-                pay_for(names.len(), NAME_AGAIN);
-                return Ok(Some(names.clone()));
+            Some(Ok(entries)) if entries.len() <= most => {
+                pay_for(entries.len(), NAME_AGAIN);
+                return Ok(Some(entries.clone()));
             }
             Some(Ok(_)) => return Ok(None),
             Some(Err(least)) if *least >= most => return Ok(None),
             Some(Err(_)) | None => {}
         }
-        let found = self.world.names(path, most)?;
+        let found = self.world.entries(path, most)?;
         pay_for(found.as_ref().map_or(most, Vec::len), NAME);
         if listed.len() < MAX_KEPT || listed.contains_key(path) {
             listed.insert(path.to_path_buf(), found.clone().ok_or(most));
         }
-        Ok(found)
-    }
-
-    fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
-        if !self.may_look() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        let most = most.min(affordable());
-        let found = self.world.entries(path, most)?;
-        pay_for(found.as_ref().map_or(most, Vec::len), NAME);
         Ok(found)
     }
 
@@ -282,7 +264,7 @@ mod tests {
                 _ => Err(io::ErrorKind::NotFound.into()),
             }
         }
-        fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
+        fn entries(&self, _: &Path, _: usize) -> io::Result<Option<Vec<Entry>>> {
             Err(io::ErrorKind::NotFound.into())
         }
     }
@@ -333,15 +315,9 @@ mod tests {
         fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
             Err(io::ErrorKind::NotFound.into())
         }
-        fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
-            panic!("nobody asks for all of them")
-        }
-        fn names(&self, _: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
+        fn entries(&self, _: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
             self.0.set(self.0.get() + most);
             Ok(None)
-        }
-        fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
-            Ok(self.names(path, most)?.map(|_| Vec::new()))
         }
     }
 
@@ -358,7 +334,7 @@ mod tests {
                 let _ = paid.entries(Path::new(&format!("/{number}")), 1_000_000);
             }
             assert!(endless.0.get() < 60_000, "{} names", endless.0.get());
-            assert!(paid.list(Path::new("/e")).is_err() && is_spent());
+            assert_eq!((paid.names(Path::new("/e"), usize::MAX).ok().flatten(), is_spent()), (None, true));
         });
     }
 

@@ -7,28 +7,11 @@
 //! variable, a link, a here-document, or a few lines of Python.
 //!
 //! ```
-//! use std::io;
-//! use std::path::{Path, PathBuf};
-//!
 //! use toolgate_effects::{Scene, analyse};
-//! use toolgate_model::{Effect, LookError, Node, World};
+//! use toolgate_model::{Effect, EmptyWorld};
 //!
-//! /// An empty disk. The real one is `toolgate_gate::disk::Disk`.
-//! struct Nothing;
-//!
-//! impl World for Nothing {
-//!     fn look(&self, _: &Path) -> Result<Node, LookError> {
-//!         Err(LookError::Absent)
-//!     }
-//!     fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
-//!         Err(io::ErrorKind::NotFound.into())
-//!     }
-//!     fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
-//!         Err(io::ErrorKind::NotFound.into())
-//!     }
-//! }
-//!
-//! let scene = Scene { world: &Nothing, cwd: Some("/work"), root: None, home: None, tmp: None, unset: &|_| true };
+//! // The real disk is `toolgate_gate::disk::Disk`.
+//! let scene = Scene { world: &EmptyWorld, cwd: Some("/work"), root: None, home: None, tmp: None, unset: &|_| true };
 //! let command = "dir=old; sudo rm -r $dir/logs";
 //! let used: Vec<String> = analyse(command, &scene)
 //!     .effects

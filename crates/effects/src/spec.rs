@@ -8,6 +8,7 @@ mod table;
 mod value;
 
 pub(crate) use reader::read;
+pub(crate) use value::is_remote;
 
 use crate::language::Language;
 use table::{INDEX, OPTIONS, Opt, SPECS, Span, Takes, Text};
@@ -214,6 +215,11 @@ impl Spec {
 
     pub(crate) fn heeds(&self) -> Heeds {
         self.heeds
+    }
+
+    /// Whether its operands may lie on another machine.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.is(Self::REMOTE)
     }
 
     /// Whether no option of it, listed or not, writes, runs or connects.

@@ -314,23 +314,8 @@ fn percent_decoded(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A machine with nothing on it.
-    struct Nowhere;
-
-    impl toolgate_model::World for Nowhere {
-        fn look(&self, _: &std::path::Path) -> Result<toolgate_model::Node, toolgate_model::LookError> {
-            Err(toolgate_model::LookError::Absent)
-        }
-        fn read(&self, _: &std::path::Path, _: usize) -> std::io::Result<Vec<u8>> {
-            Err(std::io::ErrorKind::NotFound.into())
-        }
-        fn list(&self, _: &std::path::Path) -> std::io::Result<Vec<std::path::PathBuf>> {
-            Err(std::io::ErrorKind::NotFound.into())
-        }
-    }
-
     const SCENE: Scene<'_> = Scene {
-        world: &Nowhere,
+        world: &toolgate_model::EmptyWorld,
         cwd: Some("/w"),
         root: None,
         home: Some("/home/u"),

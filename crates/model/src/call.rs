@@ -24,10 +24,15 @@ pub struct Call<'a> {
     pub transcript: Option<Cow<'a, str>>,
     /// A worktree that the host has just moved the session into.
     pub entered: Option<Cow<'a, str>>,
+    /// A person has taken a session up again: the host says so where it begins.
+    pub resumed: bool,
     /// Who is calling, in the host's own words.
     pub agent: Agent<'a>,
     /// The host's word on its mode and on trust, where the event has it.
     pub activation: ActivationState,
+    /// Names of files that the host asks nobody about in the mode that it is in, whatever a hook answers. A call that is about one of
+    /// them is denied where it would be asked.
+    pub unasked: &'static [&'static str],
     /// The tool's name; empty where the event is not about a tool.
     pub tool: Cow<'a, str>,
     /// The tool's input as it came.
@@ -42,6 +47,9 @@ pub struct Call<'a> {
     pub launched: Option<PathBuf>,
 }
 
+/// For [`Call::unasked`]: nobody is asked about anything.
+pub const UNASKED_ABOUT_ALL: &[&str] = &[""];
+
 impl<'a> Call<'a> {
     /// An event of which nothing else is known.
     pub fn event(host: &'static str, event: Cow<'a, str>, phase: Phase) -> Call<'a> {
@@ -54,8 +62,10 @@ impl<'a> Call<'a> {
             cwd: None,
             transcript: None,
             entered: None,
+            resumed: false,
             agent: Agent::default(),
             activation: ActivationState::default(),
+            unasked: &[],
             tool: Cow::Borrowed(""),
             input: Json::Null,
             action: Action::Nothing,

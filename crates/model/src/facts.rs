@@ -113,6 +113,11 @@ impl Use<'_> {
         self.nowhere && self.origin.is_some() && !tree
     }
 
+    /// Whether one thing is to be deleted that is not there.
+    pub fn deletes_nothing(&self) -> bool {
+        self.nowhere && self.access == Access::Delete && self.reach == Reach::Exact
+    }
+
     /// Whether a shell command is only thought to come here. In a sandbox the kernel knows.
     pub fn is_guessed(&self) -> bool {
         self.guess && self.origin.is_some()

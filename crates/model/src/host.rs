@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Call, Phase, Stoppable, Terms, Unstoppable, Verdict};
+use crate::{Call, Decision, FindingKind, Phase, Stoppable, Terms, Unstoppable, Verdict};
 
 /// An agent program and its hook protocol.
 pub trait Host: Sync {
@@ -29,6 +29,10 @@ pub trait Host: Sync {
     /// The directory below the person's home in which the host keeps its own things, its transcripts among them.
     fn own_directory(&self) -> Option<&'static str> {
         None
+    }
+    /// What the host keeps for a session outside of the project, for its agent to read or to write.
+    fn keeps(&self) -> &'static [Kept] {
+        &[]
     }
     /// The environment variable in which the host names the project, before any agent runs.
     fn project_variable(&self) -> Option<&'static str> {
@@ -59,6 +63,11 @@ pub trait Host: Sync {
     fn asks_about_changed_input(&self) -> bool {
         false
     }
+    /// Whether it asks its user on its own terminal, and ends or hangs where it has none. Without a terminal nobody is asked then, and
+    /// what would be asked is denied.
+    fn needs_terminal_to_ask(&self) -> bool {
+        false
+    }
     /// Where in a call's life an event of this name stands.
     fn phase(&self, event: &str) -> Phase;
     /// Reads one event. `event` is its name where the registration says it.
@@ -81,6 +90,17 @@ pub trait Host: Sync {
                         &terms.message(verdict).map_or(hint.clone(), |why| format!("{why}; {hint}")),
                     )
                 }
+                // INVARIANT: what the host will not ask about does not run.
+                _ if phase == Stoppable::Before
+                    && verdict.decision() == Decision::Ask
+                    && is_unasked(call, verdict) =>
+                {
+                    let why = terms.denial(verdict).unwrap_or_default();
+                    self.refuse(
+                        Some(call.phase),
+                        &format!("{why}; it needs a person's word, and in this mode nobody is asked"),
+                    )
+                }
                 _ => self.encode_verdict(phase, call, verdict, terms),
             },
             Err(_) => self.refuse(None, "toolgate decided about an event that nothing can stop"),
@@ -101,6 +121,48 @@ pub trait Host: Sync {
     fn encode_terms(&self, phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply;
     /// Refuses, where no verdict could be reached. `phase` is `None` where not even the event is known.
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply;
+}
+
+/// Whether the host would ask nobody about this call. Its own files are known by our finding, however they are named; all others by the
+/// words of the call, as the host knows them.
+fn is_unasked(call: &Call<'_>, verdict: &Verdict) -> bool {
+    if call.unasked.is_empty() {
+        return false;
+    }
+    verdict.findings().iter().any(|finding| finding.kind == FindingKind::Tampering)
+        || call.unasked.iter().any(|name| call.input.mentions(name))
+}
+
+/// A place that a host keeps for a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// Where it is looked for.
+    pub from: KeptFrom,
+    /// Its path from there. `{session}` stands for the host's id of the session, `{project}` for the SHA-256 of the path of the
+    /// directory that the session was started in, in hexadecimal digits.
+    pub path: &'static str,
+    /// Whether the host has its agent write there.
+    pub written: bool,
+}
+
+/// Where the path of a [`Kept`] begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptFrom {
+    /// In the person's home.
+    Home,
+    /// In the directory above that of the session's transcript.
+    AboveTranscripts,
+}
+
+impl Kept {
+    /// To be read by the agent.
+    pub const fn read(from: KeptFrom, path: &'static str) -> Kept {
+        Kept { from, path, written: false }
+    }
+    /// To be written by the agent.
+    pub const fn written(from: KeptFrom, path: &'static str) -> Kept {
+        Kept { from, path, written: true }
+    }
 }
 
 /// What the directory says that a hook is started in.

@@ -46,6 +46,16 @@ pub enum Json<'a> {
 }
 
 impl<'a> Json<'a> {
+    /// Whether a text in it contains this one.
+    pub fn mentions(&self, wanted: &str) -> bool {
+        match self {
+            Json::Text(text) => text.contains(wanted),
+            Json::List(all) => all.iter().any(|one| one.mentions(wanted)),
+            Json::Object(members) => members.iter().any(|(_, one)| one.mentions(wanted)),
+            Json::Null | Json::Bool(_) | Json::Int(_) | Json::Big(_) | Json::Float(_) => false,
+        }
+    }
+
     /// The member of an object; `None` where this is no object or has no such member.
     pub fn get(&self, key: &str) -> Option<&Json<'a>> {
         match self {

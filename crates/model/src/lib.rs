@@ -21,22 +21,24 @@ mod tool_rule;
 mod verdict;
 mod world;
 
-pub use call::{Access, Action, Agent, Call, FileUse, PathArg, Phase, Stoppable, Unstoppable, quoted};
+pub use call::{
+    Access, Action, Agent, Call, FileUse, PathArg, Phase, Stoppable, UNASKED_ABOUT_ALL, Unstoppable, quoted,
+};
 pub use effect::{Doubt, Effect, Gap, Origin, Reach, Run, Target, Unknown, Unproved, Via, base_name};
 pub use facts::{
     ActivationState, After, Change, ConfigChange, DirectoryChange, ExpandedTarget, Facts, Private, Use,
 };
-pub use host::{Answer, DecodeError, HooksStart, Host, Reply};
+pub use host::{Answer, DecodeError, HooksStart, Host, Kept, KeptFrom, Reply};
 pub use json::{Json, MAX_DEPTH};
 pub use patch::{added, patched};
 pub use places::{InShared, Place, Places, SHARED_MEMORY, TEMPORARY, below};
-pub use resolve::{Resolved, Resolver, Trouble, clean, has_dotdot};
+pub use resolve::{Passed, Resolved, Resolver, Trouble, clean, has_dotdot};
 pub use secret_name::{SECRET_LOOK, SecretName, holds_secret, may_hold_secrets, secret_name, secret_pattern};
 pub use team::{COORDINATOR, History, Lockout, Member, TEAM_DIRECTORIES, Team, TeamPhase, plain_name};
-pub use terms::{RedactedOutput, Terms};
+pub use terms::{DENIED, RedactedOutput, Terms};
 pub use text::{shorten, visible};
 pub use tool_rule::{ToolAccess, ToolRule};
 pub use verdict::{
     Decision, Finding, FindingKind, MAX_MESSAGE, Policy, Ruleset, Sandboxing, Verdict, Wording,
 };
-pub use world::{Entry, EntryKind, FileStamp, LookError, Node, NodeId, NodeKind, World};
+pub use world::{EmptyWorld, Entry, EntryKind, FileStamp, LookError, Node, NodeId, NodeKind, World};

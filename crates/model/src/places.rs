@@ -83,6 +83,9 @@ impl<'p> InShared<'p> {
 pub struct Places {
     /// The directory that the agent is confined to: its worktree.
     pub root: Option<Place>,
+    /// The directory that the session was started in, where its host starts a process there for every call: without it the host
+    /// starts none, and most run the call then.
+    pub start: Option<Place>,
     /// The directory that the project's own settings lie in: the root of the session, whatever a profile takes
     /// for the root.
     pub project: Option<Place>,
@@ -92,7 +95,7 @@ pub struct Places {
     pub git: Option<Place>,
     /// The other worktrees of the same repository.
     pub siblings: Vec<Place>,
-    /// Worktrees of the same repository inside of the root that the host has moved this session into.
+    /// Worktrees of the same repository that the host has made for this session or for a helper of it.
     pub inner: Vec<Place>,
     /// The person's home.
     pub home: Option<Place>,
@@ -102,6 +105,10 @@ pub struct Places {
     pub agent_dir: Option<Place>,
     /// Where the host keeps this session's transcript.
     pub transcripts: Option<Place>,
+    /// What the host keeps for this session and tells its agent to read: outputs that were too long to show.
+    pub kept: Vec<Place>,
+    /// What the host has its agent write there: plans, notes for later sessions.
+    pub drafts: Vec<Place>,
     /// Where a team of agents keeps its files: `.squad` or `.ai-team`, in the worktree and in the main checkout, whether
     /// they are there yet or not.
     pub team: Vec<Place>,

@@ -141,6 +141,15 @@ impl<'w> Resolver<'w> {
     /// `..` taken from where the walk really is. What does not exist is walked on as it is written: a
     /// `missing/../link` leads through `link` as soon as someone makes `missing`.
     pub fn walk(&self, absolute: PathBuf) -> Result<Resolved, Trouble> {
+        self.walk_past(absolute, &mut |_| {})
+    }
+
+    /// The same, telling what the walk passes. A path without links and `..` passes nothing that would be told.
+    pub fn walk_past(
+        &self,
+        absolute: PathBuf,
+        pass: &mut dyn FnMut(Passed<'_>),
+    ) -> Result<Resolved, Trouble> {
         let lexical = clean(&absolute);
         if lexical.as_os_str() == absolute.as_os_str()
             && let Straight::Yes(node) = self.straight(&absolute)
@@ -148,8 +157,8 @@ impl<'w> Resolver<'w> {
             return Ok(Resolved { lexical, physical: absolute, node });
         }
         let mut path = absolute;
-        for _ in 0..=MAX_LINKS {
-            match self.walk_to_link(&path)? {
+        for links in 0..=MAX_LINKS {
+            match self.walk_to_link(&path, links, pass)? {
                 Step::End { physical, node } => {
                     return Ok(Resolved { lexical, physical, node });
                 }
@@ -174,7 +183,12 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    fn walk_to_link(&self, path: &Path) -> Result<Step, Trouble> {
+    fn walk_to_link(
+        &self,
+        path: &Path,
+        links: usize,
+        pass: &mut dyn FnMut(Passed<'_>),
+    ) -> Result<Step, Trouble> {
         let mut at = PathBuf::with_capacity(path.as_os_str().len() + 1);
         at.push("/");
         let mut node = None;
@@ -185,6 +199,7 @@ impl<'w> Resolver<'w> {
             match component {
                 Component::Normal(name) => at.push(name),
                 Component::ParentDir => {
+                    pass(Passed::Up { from: &at });
                     at.pop();
                     looked = false;
                     continue;
@@ -192,7 +207,11 @@ impl<'w> Resolver<'w> {
                 Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
             }
             looked = true;
-            match self.world.look(&at) {
+            let found = self.world.look(&at);
+            let is_link = matches!(found, Ok(Node { kind: NodeKind::Link(_), .. }));
+            let is_last = components.as_path().as_os_str().is_empty();
+            pass(Passed::Name { at: &at, is_link, is_last, links });
+            match found {
                 Ok(Node { kind: NodeKind::Link(target), .. }) => {
                     at.pop();
                     at.push(target);
@@ -210,6 +229,27 @@ impl<'w> Resolver<'w> {
         }
         Ok(Step::End { physical: at, node })
     }
+}
+
+/// What a walk passes.
+#[derive(Debug, Clone, Copy)]
+pub enum Passed<'p> {
+    /// A name.
+    Name {
+        /// Where that is.
+        at: &'p Path,
+        /// Whether a link stands there, which is followed next.
+        is_link: bool,
+        /// Whether the path ends here, or goes on behind the link that stands here.
+        is_last: bool,
+        /// How many links were followed to come here.
+        links: usize,
+    },
+    /// A `..`.
+    Up {
+        /// The directory that is left.
+        from: &'p Path,
+    },
 }
 
 /// Whether a path has no link in it.

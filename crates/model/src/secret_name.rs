@@ -94,6 +94,7 @@ const STAGES: &[&str] = &[
 
 /// Files that are nothing but secrets, wherever they lie.
 const SETTINGS: &[&str] = &[
+    ".flaskenv",
     ".netrc",
     "_netrc",
     ".pgpass",
@@ -313,7 +314,11 @@ fn is_perhaps(name: &str) -> bool {
         .iter()
         .any(|word| stem.contains(word))
     };
-    PERHAPS.contains(&name) || matches!(ending, "pem" | "key" | "p8") || (ending == "json" && account())
+    let variables = || name.ends_with(".tfvars.json") && !EXAMPLE.iter().any(|part| stem.contains(part));
+    PERHAPS.contains(&name)
+        || matches!(ending, "pem" | "key" | "p8" | "tfvars")
+        || variables()
+        || (ending == "json" && account())
 }
 
 /// A file that is one long value: `secret.key`.
@@ -394,6 +399,7 @@ mod tests {
             ".envrc",
             ".envrc.local",
             ".dev.vars",
+            ".flaskenv",
             "prod.env",
             "docker/web.env",
             "web.env.production",
@@ -420,7 +426,17 @@ mod tests {
         ] {
             assert_eq!(secret_name(name), Some(SecretName::Key), "{name}");
         }
-        for name in ["server.key", "cert.pem", "AuthKey_1.p8", ".npmrc", "credentials.json", "secrets.yaml"] {
+        for name in [
+            "terraform.tfvars",
+            "prod.auto.tfvars",
+            "a.tfvars.json",
+            "server.key",
+            "cert.pem",
+            "AuthKey_1.p8",
+            ".npmrc",
+            "credentials.json",
+            "secrets.yaml",
+        ] {
             assert_eq!(secret_name(name), Some(SecretName::Perhaps), "{name}");
         }
     }
@@ -462,7 +478,6 @@ mod tests {
             "keystore",
             ".keystore",
             "keys.py",
-            "terraform.tfvars",
             "config.json",
             "package.json",
             "tokenizer.json",

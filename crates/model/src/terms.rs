@@ -1,6 +1,6 @@
 //! What is done besides the decision. It is made in one place, after the verdict, and never changes it.
 
-use crate::Verdict;
+use crate::{Decision, Verdict};
 
 /// What goes with a verdict, or with an event that stops nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,10 +21,28 @@ pub struct Terms {
     pub urge: Option<String>,
 }
 
+/// How a denial begins.
+pub const DENIED: &str = "toolgate denied this: ";
+/// How a question begins.
+const ASKS: &str = "toolgate asks: ";
+
 impl Terms {
-    /// The text for the agent, with what it is urged to do. `None` where nothing is objected.
+    /// The text for the agent, with what it is urged to do. `None` where nothing is objected. It says first who speaks and what was
+    /// decided: clients show it behind words of their own, some of them as the error of a hook.
     pub fn message(&self, verdict: &Verdict) -> Option<String> {
-        verdict.message_urging(self.urge.as_deref())
+        self.headed(verdict, if verdict.decision() == Decision::Ask { ASKS } else { DENIED })
+    }
+
+    /// The same for a host that denies what would be asked.
+    pub fn denial(&self, verdict: &Verdict) -> Option<String> {
+        self.headed(verdict, DENIED)
+    }
+
+    fn headed(&self, verdict: &Verdict, head: &str) -> Option<String> {
+        let text = verdict.message_urging(self.urge.as_deref())?;
+        // A profile's own words stay as they are.
+        let is_worded = verdict.findings().first().is_some_and(|finding| finding.wording.is_some());
+        Some(if is_worded { text } else { format!("{head}{text}") })
     }
 }
 

@@ -44,31 +44,33 @@ pub trait World {
     fn note(&self, path: &Path, about: &str, what: &[u8]) {
         let _ = (path, about, what);
     }
-    /// The names in a directory.
-    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+    /// What is in a directory, by name and kind; `None` where there is more than `most`.
+    fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>>;
     /// The names in a directory; `None` where there are more than `most`.
     fn names(&self, path: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
-        let names = self.list(path)?;
-        Ok((names.len() <= most).then_some(names))
-    }
-    /// What is in a directory, by name and kind; `None` where that is more than `most`.
-    fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
-        let names = self.list(path)?;
-        let entry = |path: PathBuf| {
-            let kind = match self.look(&path).ok()?.kind {
-                NodeKind::File => EntryKind::File,
-                NodeKind::Directory => EntryKind::Directory,
-                NodeKind::Link(_) => EntryKind::Link,
-                NodeKind::Special => EntryKind::Special,
-            };
-            Some(Entry { path, kind })
-        };
-        Ok((names.len() <= most).then(|| names.into_iter().filter_map(entry).collect()))
+        let entries = self.entries(path, most)?;
+        Ok(entries.map(|entries| entries.into_iter().map(|entry| entry.path).collect()))
     }
     /// Whether the time for an answer is over, so that whoever looks should give up. No pure crate has a clock; whoever
     /// stands behind the world may.
     fn is_late(&self) -> bool {
         false
+    }
+}
+
+/// A machine with nothing on it.
+#[derive(Debug, Clone, Copy)]
+pub struct EmptyWorld;
+
+impl World for EmptyWorld {
+    fn look(&self, _: &Path) -> Result<Node, LookError> {
+        Err(LookError::Absent)
+    }
+    fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+    fn entries(&self, _: &Path, _: usize) -> io::Result<Option<Vec<Entry>>> {
+        Err(io::ErrorKind::NotFound.into())
     }
 }
 
@@ -92,6 +94,17 @@ pub enum EntryKind {
     Link,
     /// A device, pipe or socket.
     Special,
+}
+
+impl From<&NodeKind> for EntryKind {
+    fn from(kind: &NodeKind) -> EntryKind {
+        match kind {
+            NodeKind::File => EntryKind::File,
+            NodeKind::Directory => EntryKind::Directory,
+            NodeKind::Link(_) => EntryKind::Link,
+            NodeKind::Special => EntryKind::Special,
+        }
+    }
 }
 
 /// What stands at a path.

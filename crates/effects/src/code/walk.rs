@@ -61,6 +61,9 @@ pub(super) struct Target {
     pub(super) key: Option<String>,
 }
 
+/// Arguments and items that are told one by one; those behind them may be anything.
+const MAX_ARGS: usize = 256;
+
 /// An argument, an item or a statement.
 pub(super) struct Arg {
     /// `name=value`, `name: value`
@@ -107,8 +110,11 @@ impl Scan {
                     }
                     if close.is_empty() {
                         before.extend(arg.targets.iter().take(8).cloned());
-                    } else if args.len() < 256 {
+                    } else if args.len() < MAX_ARGS {
                         args.push(arg);
+                    } else if args.len() == MAX_ARGS {
+                        // All the others.
+                        args.push(Arg::of(Any(true)));
                     }
                 }
             }

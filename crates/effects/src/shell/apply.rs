@@ -2,6 +2,7 @@
 
 use toolgate_model::{Access, Doubt, Effect, Gap, Reach, Run, Unknown};
 
+use super::places::Located;
 use super::run::unversioned;
 use super::text::{ANY, Flow, NAME, NUMBER, Text, is_mark, spaced_as_is};
 use super::walk::Outcome;
@@ -9,6 +10,10 @@ use super::{Interpreter, programs};
 use crate::code::{self, Deed};
 use crate::language::Language;
 use crate::spec::{self, Fixed, Heeds, Output, Reading, Shown, Slot, WordKind};
+
+/// Programs after which a file holds what it held, or what is worked out elsewhere.
+const KEEP_CONTENTS: [&str; 9] =
+    ["chmod", "chown", "chgrp", "touch", "setfacl", "chattr", "mkdir", "ln", "tee"];
 
 impl Interpreter<'_, '_> {
     pub(super) fn described(
@@ -36,10 +41,15 @@ impl Interpreter<'_, '_> {
             self.unknown(Gap::Doubt(Doubt::Terminal), &program);
         }
         let entered = self.enter(&reading, arguments);
+        let kept = std::mem::replace(&mut self.keeps_contents, KEEP_CONTENTS.contains(&program.as_str()));
         let outcome = match programs::handler(self, &program, &reading, words) {
             Some(outcome) => outcome,
             None => self.apply(&program, &reading, words),
         };
+        if reading.spec.is_remote() {
+            self.received(&program, &reading, arguments);
+        }
+        self.keeps_contents = kept;
         if let Some(cwd) = entered {
             self.state.cwd = cwd;
         }
@@ -254,8 +264,13 @@ impl Interpreter<'_, '_> {
             WordKind::Beside => {
                 // `gzip x` makes `x.gz`, `gunzip x.gz` makes `x`.
                 let base = text.raw().rsplit_once('.').map_or(text.raw(), |(base, _)| base);
-                self.touch(Access::Write, Reach::Exact, &Text::marked(base.to_owned()));
+                let base = Text::marked(base.to_owned());
+                self.touch(Access::Write, Reach::Exact, &base);
+                self.wrote(program, &base);
                 self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}.…", text.raw())));
+                if !text.is_known() {
+                    self.beside_each(program, text);
+                }
                 None
             }
             WordKind::Shell => {
@@ -315,13 +330,42 @@ impl Interpreter<'_, '_> {
                 None
             }
             WordKind::Host => {
-                self.emit(Effect::Connect);
-                if let Some(path) = text.head().strip_prefix("file://") {
-                    self.touch(Access::Read, Reach::Exact, &Text::marked(path.to_owned()));
-                }
+                self.reached(program, text);
                 None
             }
             _ => None,
+        }
+    }
+
+    /// Another machine, or what a program makes of its name.
+    fn reached(&mut self, program: &str, host: &Text) {
+        self.emit(Effect::Connect);
+        // Further addresses, one a line.
+        if let Some(file) = host.raw().strip_prefix('@').filter(|_| program == "curl") {
+            self.touch(Access::Read, Reach::Exact, &Text::marked(file.to_owned()));
+            self.unknown(Gap::Doubt(Doubt::Settings), &format!("{program} {}", host.shown()));
+        }
+        if matches!(program, "ssh" | "scp" | "sftp" | "ssh-copy-id") && !is_plain_host(host.raw()) {
+            self.unknown(Gap::Code, &format!("{program} {}", host.shown()));
+        }
+        if let Some(path) = host.head().strip_prefix("file://") {
+            self.touch(Access::Read, Reach::Exact, &Text::marked(path.to_owned()));
+        }
+    }
+
+    /// `gunzip .mcp*` makes `.mcp.json`: each name that a pattern finds loses its ending.
+    fn beside_each(&mut self, program: &str, text: &Text) {
+        for located in self.located(text) {
+            match located {
+                Located::Exact(place) => {
+                    let base = place.rsplit_once('.').map_or(place.as_str(), |(base, _)| base).to_owned();
+                    self.touch_place(Access::Write, Reach::Met, base);
+                }
+                Located::Child { among: None, .. } | Located::Below { among: None, .. } => {}
+                Located::Child { .. } | Located::Below { .. } | Located::Unknown => {
+                    self.unknown(Gap::Doubt(Doubt::Members), program);
+                }
+            }
         }
     }
 
@@ -365,20 +409,17 @@ impl Interpreter<'_, '_> {
 
     /// What a file holds after a program has written it.
     pub(super) fn wrote(&mut self, program: &str, path: &Text) {
-        const KEEP: [&str; 9] =
-            ["chmod", "chown", "chgrp", "touch", "setfacl", "chattr", "mkdir", "ln", "tee"];
-        if KEEP.contains(&program) {
+        if KEEP_CONTENTS.contains(&program) {
             return;
         }
         let Some(place) = self.one_place(path) else {
             self.doubts.lose_file();
             return;
         };
-        if self.state.written(&place).is_some() {
-            self.state.write(&place, Flow::Any);
-        } else if self.scene.world.look(std::path::Path::new(&place)).is_err() {
-            self.state.write(&place, if is_builder(program) { Flow::Built } else { Flow::Any });
-        }
+        // What was there before is the project's, and so is what becomes of it.
+        let is_new = self.scene.world.look(std::path::Path::new(&place)).is_err();
+        let is_built = self.state.written(&place).is_none() && (!is_new || is_builder(program));
+        self.state.write(&place, if is_built { Flow::Built } else { Flow::Any });
     }
 
     /// A sed or awk program with a variable in it: the variable could hold anything, so what stands around it is read with
@@ -564,4 +605,10 @@ impl Output {
             Output::Text | Output::Paths | Output::Input => Flow::Any,
         }
     }
+}
+
+/// Whether a host is no option, and nothing in it means something to the shell that `ssh` starts for a jump.
+fn is_plain_host(host: &str) -> bool {
+    !host.starts_with('-')
+        && !host.contains([';', '|', '&', '$', '`', '\'', '"', '(', ')', '<', '>', ' ', '\n'])
 }

@@ -8,9 +8,11 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use toolgate_model::{Access, Doubt, Effect, Gap, Node, NodeKind, PathArg, Resolver, Target, below};
+use toolgate_model::{
+    Access, Doubt, Effect, Gap, NodeKind, Passed, PathArg, Resolver, Target, Trouble, below,
+};
 
 use super::Interpreter;
 use super::text::Text;
@@ -19,8 +21,6 @@ use super::text::Text;
 const MAX_CHANGES: usize = 512;
 /// So many different paths are walked.
 const MAX_WALKED: usize = 512;
-/// So many links are followed on one walk.
-const MAX_LINKS: usize = 40;
 
 /// The names that a call exchanges.
 #[derive(Default)]
@@ -77,61 +77,25 @@ fn keep(list: &mut Vec<String>, is_cut: &mut bool, place: &str) {
     }
 }
 
-/// One path as the kernel would walk it.
-struct Walk<'c> {
-    changed: &'c Changed,
-    /// Links that the call has made.
-    links: &'c [String],
-}
-
-impl Walk<'_> {
-    /// Whether the walk comes upon something that is exchanged.
-    fn is_led_astray(&self, look: impl Fn(&Path) -> Option<Node>, place: &str) -> bool {
-        let mut path = PathBuf::from(place);
-        let mut followed = 0;
-        'walk: loop {
-            let mut at = PathBuf::from("/");
-            let mut moved_at = None;
-            let mut components = path.components();
-            while let Some(component) = components.next() {
-                match component {
-                    Component::Normal(name) => at.push(name),
-                    Component::ParentDir => {
-                        // The way up from a directory that lies elsewhere by now.
-                        if moved_at.is_some_and(|depth| at.components().count() <= depth) {
-                            return true;
-                        }
-                        at.pop();
-                        continue;
-                    }
-                    Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
-                }
-                if self.changed.moved.iter().any(|moved| Path::new(moved) == at) {
-                    moved_at = Some(at.components().count());
-                }
-                let is_last = components.clone().next().is_none();
-                let is_exchanged = Changed::has(&self.changed.gone, &at) || Changed::has(self.links, &at);
-                if followed > 0 && is_exchanged {
-                    return true;
-                }
-                let Some(Node { kind: NodeKind::Link(target), .. }) = look(&at) else { continue };
-                // What lies behind a link that is gone lies elsewhere; the link itself is judged by its name.
-                if is_exchanged && !is_last {
-                    return true;
-                }
-                followed += 1;
-                if followed > MAX_LINKS {
-                    return false;
-                }
-                at.pop();
-                at.push(target);
-                at.push(components.as_path());
-                path = at;
-                continue 'walk;
+/// Whether the walk along a path comes upon something that is exchanged. `links` are those that the call has made.
+fn is_led_astray(resolver: &Resolver<'_>, changed: &Changed, links: &[String], place: &str) -> bool {
+    let is_exchanged = |at: &Path| Changed::has(&changed.gone, at) || Changed::has(links, at);
+    let mut is_astray = false;
+    // How deep the directory lies that the call moves.
+    let mut moved = None;
+    let walk = resolver.walk_past(place.into(), &mut |passed| match passed {
+        Passed::Name { at, is_link, is_last, links } => {
+            if changed.moved.iter().any(|moved| Path::new(moved) == at) {
+                moved = Some(at.components().count());
             }
-            return false;
+            // What lies behind a link that is gone lies elsewhere; the link itself is judged by its name.
+            is_astray |= (links > 0 || is_link && !is_last) && is_exchanged(at);
         }
-    }
+        // The way up from a directory that lies elsewhere by now.
+        Passed::Up { from } => is_astray |= moved.is_some_and(|depth| from.components().count() <= depth),
+    });
+    // Links in a circle lead nowhere. What else ends a walk ends it where nobody has looked.
+    is_astray || walk.is_err_and(|trouble| trouble != Trouble::LinkLoop)
 }
 
 impl Interpreter<'_, '_> {
@@ -153,11 +117,10 @@ impl Interpreter<'_, '_> {
                 places.insert(text);
             }
         }
-        let world = self.scene.world;
-        let walk = Walk { changed: &self.changed, links: &links };
-        let look = |path: &Path| world.look(path).ok();
+        let resolver = Resolver::new(self.scene.world, None, None);
+        let is_astray = |place: &&str| is_led_astray(&resolver, &self.changed, &links, place);
         let is_cut = self.changed.is_cut || places.len() > MAX_WALKED;
-        let found = places.into_iter().take(MAX_WALKED).find(|place| walk.is_led_astray(look, place));
+        let found = places.into_iter().take(MAX_WALKED).find(is_astray);
         if let Some(place) = found.map(str::to_owned) {
             self.unknown(Gap::Doubt(Doubt::Changed), &place);
         } else if is_cut {

@@ -9,11 +9,18 @@ use toolgate_model::Gap;
 
 use super::variables::Stamp;
 
+/// Files whose changes are told apart.
+const MAX_CHANGED: usize = 1_024;
+
 #[expect(clippy::struct_excessive_bools, reason = "each is a doubt of its own")]
 #[derive(Default)]
 pub(super) struct Doubts {
     /// Something was written whose place or content is not known.
     lost_file: bool,
+    /// Files that were changed, and hold no longer what the disk said.
+    changed: BTreeSet<String>,
+    /// The same may be true of any file that was there.
+    changed_any: bool,
     /// Code whose text is not known has run in this shell: any variable may be its.
     lost_variables: bool,
     /// The call's text quotes what arithmetic would run: `a[$(…)]`.
@@ -46,6 +53,25 @@ impl Doubts {
 
     pub(super) fn lose_file(&mut self) {
         self.lost_file = true;
+    }
+
+    /// A file is changed by something that does not say what it then holds.
+    pub(super) fn change_file(&mut self, place: &str) {
+        if self.changed.len() < MAX_CHANGED {
+            self.changed.insert(place.to_owned());
+        } else {
+            self.changed_any = true;
+        }
+    }
+
+    /// Files that were there are changed, and which of them is not known.
+    pub(super) fn change_files(&mut self) {
+        self.changed_any = true;
+    }
+
+    /// Whether a file still holds what the disk said, as far as the walk has come.
+    pub(super) fn believes_file(&self, place: &str) -> bool {
+        !self.lost_file && !self.changed_any && !self.changed.contains(place)
     }
 
     pub(super) fn has_lost_file(&self) -> bool {

@@ -76,6 +76,9 @@ fn influence_of_name(name: &str) -> Option<Influence> {
         | "PYTHONINSPECT"
         | "PYTHONBREAKPOINT"
         | "BASH_LOADABLES_PATH"
+        // What `$"…"` stands for.
+        | "TEXTDOMAIN"
+        | "TEXTDOMAINDIR"
         | "MAKEFILES"
         | "MAKEFLAGS"
         | "GNUMAKEFLAGS"
@@ -265,7 +268,10 @@ impl Interpreter<'_, '_> {
         }
         let Some(influence) = influence(name) else { return };
         // Prompts and hooks of the shell need not be exported; all others act on programs only.
-        let own = matches!(name, "PROMPT_COMMAND" | "PS0" | "PS1" | "PS2" | "PS4" | "HISTFILE");
+        let own = matches!(
+            name,
+            "PROMPT_COMMAND" | "PS0" | "PS1" | "PS2" | "PS4" | "HISTFILE" | "TEXTDOMAIN" | "TEXTDOMAINDIR"
+        );
         if !own && !self.state.variables.is_exported(name) {
             return;
         }
@@ -280,11 +286,8 @@ impl Interpreter<'_, '_> {
         }
         match influence {
             Influence::Shell if name.starts_with("PS") => {
-                self.expand_again(value.raw());
-                if value.has_any() && self.state.variables.get(name).is_some()
-                    || value.raw().contains("\\0")
-                    || value.raw().contains("\\1")
-                {
+                self.expand_prompt(value.raw());
+                if value.has_any() && self.state.variables.get(name).is_some() {
                     self.unknown(Gap::ShellCode, name);
                 }
             }

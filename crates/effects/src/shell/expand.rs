@@ -5,6 +5,7 @@ mod braces;
 mod change;
 mod parameter;
 
+use toolgate_model::{Doubt, Gap};
 use toolgate_shell::{Element, List, Part, Word};
 
 use super::bounds::{Limit, MAX_WORDS};
@@ -18,6 +19,18 @@ enum Expansion {
     One(Choices),
     /// `"$@"`: a field each.
     Each(Vec<Choices>),
+}
+
+impl Expansion {
+    /// What a pattern has found and what is put together with more is another name, which no pattern finds.
+    fn whole_or_unmatched(self, is_whole: bool) -> Expansion {
+        let unmatched = |choices: &Choices| choices.iter().map(Text::unmatched).collect();
+        match self {
+            all if is_whole => all,
+            Expansion::One(choices) => Expansion::One(unmatched(&choices)),
+            Expansion::Each(all) => Expansion::Each(all.iter().map(unmatched).collect()),
+        }
+    }
 }
 
 /// The fields of a word while they grow.
@@ -210,11 +223,11 @@ impl<'t> Interpreter<'t, '_> {
                         fields.quoted(&text);
                     }
                 }
-                Part::Double(parts) => {
+                Part::Double(inner) => {
                     for fields in builders.iter_mut() {
                         fields.open = true;
                     }
-                    self.double(builders, parts, mode);
+                    self.double(builders, inner, mode, parts.len() == 1 && inner.len() == 1);
                 }
                 Part::ExtendedGlob { patterns, .. } => {
                     let mut may_climb = false;
@@ -247,13 +260,15 @@ impl<'t> Interpreter<'t, '_> {
                     if mode == Mode::Argument {
                         self.split_names(&expansion);
                     }
+                    let is_whole = parts.len() == 1 || mode == Mode::Pattern;
+                    let expansion = expansion.whole_or_unmatched(is_whole);
                     add(builders, &expansion, mode, self.separators().as_deref());
                 }
             }
         }
     }
 
-    fn double(&mut self, builders: &mut Vec<Fields>, parts: &'t [Part<'t>], mode: Mode) {
+    fn double(&mut self, builders: &mut Vec<Fields>, parts: &'t [Part<'t>], mode: Mode, is_whole: bool) {
         for part in parts {
             match part {
                 Part::Quoted(text) | Part::Bare(text) => {
@@ -262,8 +277,8 @@ impl<'t> Interpreter<'t, '_> {
                         fields.quoted(&text);
                     }
                 }
-                Part::Double(parts) => self.double(builders, parts, mode),
-                part => match self.expansion(part, true) {
+                Part::Double(parts) => self.double(builders, parts, mode, is_whole && parts.len() == 1),
+                part => match self.expansion(part, true).whole_or_unmatched(is_whole) {
                     Expansion::One(choices) => multiply(builders, &choices, Fields::quoted),
                     Expansion::Each(fields) if mode == Mode::Argument => {
                         for (place, choices) in fields.iter().enumerate() {
@@ -372,8 +387,20 @@ impl<'t> Interpreter<'t, '_> {
             Expansion::One(choices) => choices.clone(),
             Expansion::Each(all) => all.iter().flatten().cloned().collect(),
         };
-        for text in texts.iter().filter(|text| text.raw().contains(INNER)) {
-            self.taken_apart(text);
+        match self.separators().as_deref() {
+            Some("") | None => {}
+            Some(separators) if separators.chars().all(|letter| BLANKS.contains(letter)) => {
+                for text in &texts {
+                    self.taken_apart(text);
+                }
+            }
+            // Names may hold any other letter.
+            Some(_) => {
+                let is_open = |letter: char| matches!(letter, INNER | STAR | ONE | CLASS | NAME);
+                if let Some(text) = texts.iter().find(|text| text.raw().contains(is_open)) {
+                    self.unknown(Gap::Doubt(Doubt::Names), &text.shown());
+                }
+            }
         }
     }
 

@@ -83,6 +83,7 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
         shell.shared_config();
     }
     shell.made_repository(sub, reading, &operands);
+    shell.made_anew(sub, reading, &operands);
     shell.remotes(&call);
     shell.shared_writes(&call);
     shell.index_names(sub, reading, &operands, arguments);

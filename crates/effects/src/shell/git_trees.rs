@@ -10,7 +10,8 @@ use toolgate_model::{Access, Doubt, Effect, Gap, Reach, clean};
 
 use super::Interpreter;
 use super::git::index::MAX_INDEX;
-use super::text::{Text, is_mark};
+use super::links::is_settings_directory;
+use super::text::{Flow, Text, is_mark};
 use crate::spec::Reading;
 
 /// Where the files of a sub-command come from.
@@ -79,8 +80,16 @@ impl Interpreter<'_, '_> {
                 self.git_moved(operands);
                 return;
             }
+            // Each name of the index gets another beginning.
+            "checkout-index" if reading.options.iter().any(|given| given.name == "--prefix") => {
+                self.unknown(Gap::Doubt(Doubt::Members), "git checkout-index");
+                return;
+            }
             _ => (self.source_of(sub, reading, operands), operands.to_vec()),
         };
+        if !matches!(source, Source::Nowhere) {
+            self.doubts.change_files();
+        }
         match source {
             Source::Nowhere => {}
             Source::Commit if !paths.is_empty() && paths.iter().all(|path| self.is_plain_file(path)) => {
@@ -105,13 +114,14 @@ impl Interpreter<'_, '_> {
             "merge" | "cherry-pick" | "revert" => when(!has(&["--abort", "--quit"]), Source::Commit),
             // Without a branch of its own it takes the one that is called like the directory, if there is one.
             "worktree" if reading.sub.contains(&"add") => {
-                let is_own = operands.len() == 1 && has(&["-b", "-B"]);
+                let is_plain = |path: &Text| !path.raw().split('/').any(is_settings_directory);
+                let is_own = operands.len() == 1 && has(&["-b", "-B"]) && operands.iter().all(is_plain);
                 when(!is_own && !has(&["--no-checkout", "--orphan"]), Source::Commit)
             }
             "reset" => when(has(&["--hard", "--merge", "--keep"]), Source::Commit),
             "read-tree" => when(has(&["-u"]), Source::Commit),
             "checkout-index" if has(&["--stdin", "-z"]) => Source::Commit,
-            "checkout-index" => when(!has(&["--prefix", "--temp"]), Source::Index),
+            "checkout-index" => when(!has(&["--temp"]), Source::Index),
             "sparse-checkout" => Source::Index,
             "stash" => self.stashed(reading, operands),
             _ => Source::Nowhere,
@@ -306,14 +316,17 @@ impl Interpreter<'_, '_> {
                 self.unknown(Gap::Doubt(Doubt::Members), "git mv");
                 continue;
             };
-            let name = if self.is_directory(&into) {
+            let name = if sources.len() > 1 || self.may_be_directory(&into) {
                 format!("{into}/{}", toolgate_model::base_name(&from))
             } else {
                 into.clone()
             };
             let name = clean(Path::new(&name)).to_string_lossy().into_owned();
             self.touch_place(Access::Write, Reach::Met, name.clone());
+            self.doubts.change_files();
             self.brought_tree("git mv", &from, &name);
+            self.state.disk.rename(&from, &name);
+            self.state.write(&name, Flow::Any);
         }
     }
 }

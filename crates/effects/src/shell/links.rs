@@ -13,7 +13,8 @@ use std::rc::Rc;
 use toolgate_model::{Access, Doubt, EntryKind, Gap, NodeKind, Resolved, Resolver, World, base_name, clean};
 
 use super::text::{
-    ANY, INNER, MAX_SOLID, NAME, NUMBER, PIECE, STAR, Text, UNBROKEN, is_mark, solid_mark, solid_number,
+    ANY, CLASS, INNER, MAX_SOLID, NAME, NUMBER, ONE, OWN, PIECE, STAR, Text, UNBROKEN, is_mark, solid_mark,
+    solid_number,
 };
 use super::words::may_make_settings;
 use super::{Interpreter, glob};
@@ -47,6 +48,11 @@ pub(super) const SETTINGS_DIRECTORIES: &[&str] = &[
 /// Files of settings that lie anywhere.
 pub(super) const SETTINGS_FILES: &[&str] =
     &[".claude.json", ".lsp.json", ".mcp.json", "opencode.json", "opencode.jsonc", "toolgate.toml"];
+
+/// Whether a directory of this name, in whatever case, is one of a host or a team.
+pub(super) fn is_settings_directory(name: &str) -> bool {
+    SETTINGS_DIRECTORIES.iter().any(|known| name.eq_ignore_ascii_case(known)) || name.contains(is_mark)
+}
 
 /// Names of which not all is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,21 +170,61 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// A name that is taken apart at blanks where it is not known: a directory called `a ` makes `a /etc/x` of what lies in it.
+    /// A name that is taken apart at blanks where it is not known: a directory called `a ` makes `a /etc/x` of what lies in it, and
+    /// so does one that a pattern has found.
     pub(super) fn taken_apart(&mut self, path: &Text) {
-        if !path.raw().contains(INNER) || path.raw().contains(UNBROKEN) {
+        let is_open = |letter: char| matches!(letter, INNER | STAR | ONE | CLASS);
+        if !path.raw().contains(is_open) || path.raw().contains(UNBROKEN) {
             return;
         }
         for located in self.located(path) {
             let among = match located {
                 Located::Child { among, .. } | Located::Below { among, .. } => among,
-                Located::Exact(_) | Located::Unknown => None,
+                Located::Exact(place) => {
+                    let own = |cwd: &Rc<str>| place.strip_prefix(&**cwd);
+                    if self.state.cwd.iter().find_map(own).unwrap_or(&place).contains(is_separating) {
+                        self.unknown(Gap::Doubt(Doubt::Names), &place);
+                    }
+                    None
+                }
+                Located::Unknown => None,
             };
             let Some(among) = among else { continue };
             let found = self.look_among(&among);
             if found.is_cut || found.is_odd {
                 self.unknown(Gap::Doubt(Doubt::Names), &shown(&among));
             }
+        }
+    }
+
+    /// Whether one of the names in these directories, or in the working directory, is taken apart by whoever reads them as a list.
+    pub(super) fn lists_odd_names(&mut self, directories: &[Text]) -> bool {
+        let here = [Text::known(".")];
+        let directories = if directories.is_empty() { &here } else { directories };
+        let located: Vec<Located> = directories.iter().flat_map(|path| self.located(path)).collect();
+        located.into_iter().any(|located| match located {
+            Located::Exact(place) => self.has_odd_names(Path::new(&place)),
+            // What the pattern finds, and what lies in the directories among it.
+            Located::Child { among: Some(among), .. } | Located::Below { among: Some(among), .. } => {
+                let inside = Among { rest: format!("{}/{STAR}", among.rest), ..among.clone() };
+                [among, inside].iter().any(|among| {
+                    let found = self.look_among(among);
+                    found.is_odd || found.is_cut
+                })
+            }
+            Located::Child { among: None, .. } | Located::Below { among: None, .. } => false,
+            Located::Unknown => true,
+        })
+    }
+
+    fn has_odd_names(&self, directory: &Path) -> bool {
+        let is_odd = |path: &Path| {
+            path.file_name().is_none_or(|name| name.to_str().is_none_or(|name| name.contains(is_separating)))
+        };
+        match self.scene.world.entries(directory, MAX_LOOKED_AT) {
+            Ok(Some(entries)) => entries.iter().any(|entry| is_odd(&entry.path)),
+            Ok(None) => true,
+            Err(error) => !is_nothing(error.kind()),
         }
     }
 
@@ -283,6 +329,11 @@ fn shown(among: &Among) -> String {
     Text::marked(format!("{}/{}", among.directory.trim_end_matches('/'), among.rest)).shown()
 }
 
+/// A character at which a shell or `xargs` takes names apart.
+fn is_separating(letter: char) -> bool {
+    letter.is_whitespace() || matches!(letter, '\'' | '"' | '\\')
+}
+
 /// What is not there, or not ours to look at, is nothing to the command either.
 fn is_nothing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
@@ -343,8 +394,7 @@ impl Look<'_> {
                 if !is_deep && glob::fits(&pattern, own) == Some(false) {
                     continue;
                 }
-                self.found.is_odd |=
-                    own.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\'));
+                self.found.is_odd |= own.contains(is_separating);
                 let is_plain = |c: char| c.is_alphanumeric() || "_.-+,:@%".contains(c);
                 self.found.is_code |= !own.chars().all(is_plain);
                 if matches!(entry.kind, EntryKind::File | EntryKind::Special)
@@ -390,8 +440,9 @@ fn may_be_settings(file: &Path) -> bool {
 
 /// A name with what is not known as anything that it may be.
 pub(super) fn loose(name: &str) -> String {
-    let is_blank =
-        |c: char| matches!(c, NAME | NUMBER | PIECE | INNER | ANY | UNBROKEN) || solid_number(c).is_some();
+    let is_blank = |c: char| {
+        matches!(c, NAME | NUMBER | PIECE | INNER | ANY | UNBROKEN | OWN) || solid_number(c).is_some()
+    };
     name.chars().map(|c| if is_blank(c) { STAR } else { c }).collect()
 }
 
@@ -399,7 +450,7 @@ pub(super) fn loose(name: &str) -> String {
 mod tests {
     use std::io;
 
-    use toolgate_model::{Effect, LookError, Node, NodeId, Unknown};
+    use toolgate_model::{Effect, Entry, LookError, Node, NodeId, Unknown};
 
     use super::super::{Scene, analyse};
     use super::*;
@@ -420,15 +471,17 @@ mod tests {
         fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
             Err(io::ErrorKind::NotFound.into())
         }
-        fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-            match clean(path).to_str() {
-                Some("/w") => Ok(vec![path.join("pad")]),
+        fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
+            let file = |number| Entry { path: path.join(format!("f{number}")), kind: EntryKind::File };
+            let entries: Vec<Entry> = match clean(path).to_str() {
+                Some("/w") => vec![Entry { path: path.join("pad"), kind: EntryKind::Directory }],
                 Some("/w/pad") => {
-                    let files = (0..self.0).map(|number| path.join(format!("f{number}")));
-                    Ok(files.chain([path.join("link")]).collect())
+                    let link = Entry { path: path.join("link"), kind: EntryKind::Link };
+                    (0..self.0).map(file).chain([link]).collect()
                 }
-                _ => Err(io::ErrorKind::NotFound.into()),
-            }
+                _ => return Err(io::ErrorKind::NotFound.into()),
+            };
+            Ok((entries.len() <= most).then_some(entries))
         }
     }
 

@@ -201,6 +201,8 @@ struct Interpreter<'t, 'w> {
     kept: Vec<&'t str>,
     /// What is touched now is where a program keeps things by default; it may be elsewhere.
     assumes: bool,
+    /// The present program leaves contents of files as they are, or says what they are then.
+    keeps_contents: bool,
 }
 
 impl<'t, 'w> Interpreter<'t, 'w> {
@@ -222,6 +224,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             git_index: None,
             kept: Vec::new(),
             assumes: false,
+            keeps_contents: false,
         }
     }
 

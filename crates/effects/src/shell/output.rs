@@ -7,7 +7,7 @@ use toolgate_model::{NodeKind, Reach, Resolver};
 use super::Interpreter;
 use super::apply::{access_of, slot_text};
 use super::text::{
-    ANY, Choices, Flow, INNER, NAME, NUMBER, PIECE, Text, bounded, is_mark, solid_number, spaced_as_is,
+    ANY, Choices, Flow, INNER, NAME, NUMBER, OWN, PIECE, Text, bounded, is_mark, solid_number, spaced_as_is,
 };
 use crate::spec::{Output, Reading, WordKind};
 
@@ -129,10 +129,12 @@ impl Interpreter<'_, '_> {
     fn tee_output(&mut self, reading: &Reading, arguments: &[Text]) -> Flow {
         let flow = self.input_of(reading, arguments);
         for (kind, slot) in &reading.uses {
-            if matches!(kind, WordKind::Append | WordKind::Write)
-                && let Some(place) = self.one_place(&slot_text(arguments, slot))
-            {
-                self.state.write(&place, flow.clone());
+            if !matches!(kind, WordKind::Append | WordKind::Write) {
+                continue;
+            }
+            match self.one_place(&slot_text(arguments, slot)) {
+                Some(place) => self.state.write(&place, flow.clone()),
+                None => self.doubts.change_files(),
             }
         }
         flow
@@ -158,6 +160,11 @@ impl Interpreter<'_, '_> {
                 || word.starts_with("--a")
         });
         if shows_more {
+            return Flow::Any;
+        }
+        let operands: Vec<Text> =
+            reading.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
+        if self.lists_odd_names(&operands) {
             return Flow::Any;
         }
         match self.paths_of(reading, arguments, false) {
@@ -196,6 +203,9 @@ impl Interpreter<'_, '_> {
         }
         if place.starts_with("/dev/") || place.starts_with("/proc/") {
             return if place == "/dev/stdin" { self.streams.stdin().clone() } else { Flow::Any };
+        }
+        if !self.doubts.believes_file(&place) {
+            return Flow::Any;
         }
         let bytes = self.scene.world.read(std::path::Path::new(&place), SMALL);
         match bytes.ok().filter(|bytes| bytes.len() < SMALL).and_then(|bytes| String::from_utf8(bytes).ok()) {
@@ -259,12 +269,20 @@ impl Interpreter<'_, '_> {
         };
         // The letters that mktemp fills in.
         let path = Text::marked(
-            path.raw().replace("XXX", &NAME.to_string()).replace(&format!("{NAME}X"), &NAME.to_string()),
+            path.raw()
+                .replace("XXX", &NAME.to_string())
+                .replace(&format!("{NAME}X"), &NAME.to_string())
+                .replace(&format!("{NAME}X"), &NAME.to_string())
+                .replace(&format!("{NAME}{NAME}{NAME}"), &NAME.to_string())
+                .replace(&format!("{NAME}{NAME}"), &NAME.to_string()),
         );
         self.touch(toolgate_model::Access::Write, Reach::Exact, &path);
         if has(reading, "-d") && !has(reading, "-u") {
             // As the directory is called once somebody works in it.
             self.state.disk.make_directory(&path.shown());
+            if path.raw().ends_with(NAME) && path.raw().starts_with('/') {
+                return Flow::line(&Text::marked(format!("{}{OWN}", path.raw())));
+            }
         }
         Flow::line(&path)
     }

@@ -10,7 +10,9 @@ use toolgate_model::{
 use super::bounds::Limit;
 use super::disk::TooMany;
 use super::links::Among;
-use super::text::{ANY, CLASS, INNER, NAME, NUMBER, ONE, PIECE, STAR, Text, UNBROKEN, is_mark, solid_number};
+use super::text::{
+    ANY, CLASS, INNER, NAME, NUMBER, ONE, OWN, PIECE, STAR, Text, UNBROKEN, is_mark, solid_number,
+};
 use super::{Interpreter, glob};
 
 /// Where a path may lead.
@@ -116,6 +118,9 @@ impl Interpreter<'_, '_> {
             if access == Access::Delete {
                 self.changed.take_away(&place);
             }
+            if access.changes() && reach != Reach::Below && !self.keeps_contents {
+                self.doubts.change_file(&place);
+            }
             if self.report.has_use(access, reach, &place, self.assumes) {
                 continue;
             }
@@ -196,6 +201,9 @@ impl Interpreter<'_, '_> {
         if absolute.contains(ANY) {
             return vec![Located::Unknown];
         }
+        if let Some(own) = self.in_own_directory(absolute) {
+            return self.located_below(&own);
+        }
         let blank = absolute.find(is_mark).unwrap_or(absolute.len());
         let (known, rest) = absolute.split_at_checked(blank).unwrap_or((absolute, ""));
         // Dots around what is not known may be `..` in the end.
@@ -230,9 +238,26 @@ impl Interpreter<'_, '_> {
         vec![Located::Below { above: above.to_owned(), among }]
     }
 
+    /// A path in a directory that the command has made under a new name, with that name as it is shown: nothing lies there but what the
+    /// command puts there.
+    fn in_own_directory(&self, absolute: &str) -> Option<String> {
+        let end = format!("{NAME}{OWN}");
+        let (before, rest) = absolute.split_once(&end)?;
+        let is_whole = !before.contains(is_mark) && (rest.is_empty() || rest.starts_with('/'));
+        let shown = Text::marked(format!("{before}{end}")).shown();
+        (is_whole && self.state.disk.has_made(Path::new(&shown))).then(|| format!("{shown}{rest}"))
+    }
+
     /// The one absolute place that a known path names.
     pub(super) fn one_place(&self, path: &Text) -> Option<String> {
-        let whole = path.whole()?;
+        let own;
+        let whole = match path.whole() {
+            Some(whole) => whole,
+            None => {
+                own = self.in_own_directory(path.raw()).filter(|own| !own.contains(is_mark))?;
+                own.as_str()
+            }
+        };
         let absolute = match self.state.cwd.as_slice() {
             _ if whole.starts_with('/') => whole.to_owned(),
             [cwd] if !cwd.contains(is_mark) => format!("{cwd}/{whole}"),
@@ -312,5 +337,5 @@ pub(crate) fn is_named_secret(name: &str) -> bool {
 
 /// A mark that is no pattern.
 fn is_blank(c: char) -> bool {
-    matches!(c, NAME | PIECE | INNER | ANY | NUMBER | UNBROKEN) || solid_number(c).is_some()
+    matches!(c, NAME | PIECE | INNER | ANY | NUMBER | UNBROKEN | OWN) || solid_number(c).is_some()
 }

@@ -76,6 +76,8 @@ enum Extra {
     /// Writes files whose names begin with its operand.
     Splits,
     MakesDirectories,
+    /// Prints the environment of other processes.
+    ShowsEnvironments,
     /// Runs tasks of the project.
     Tasks,
     /// Takes commands of an editor.
@@ -102,6 +104,7 @@ impl Extra {
             _ if lists::takes_list(program) => Extra::TakesList,
             "split" | "csplit" | "gsplit" | "gcsplit" => Extra::Splits,
             "mkdir" => Extra::MakesDirectories,
+            "ps" if shows_environments(reading, arguments) => Extra::ShowsEnvironments,
             "mise" | "deno" | "composer" => Extra::Tasks,
             "ed" | "red" | "ex" | "vi" | "vim" | "nvim" | "view" | "vimdiff" => Extra::Edits,
             "su" | "sudo" | "doas" | "ssh" | "chroot" | "unshare" | "nsenter" | "script" | "setpriv"
@@ -132,6 +135,15 @@ fn runs_input(reading: &Reading) -> bool {
         && reading.sub.is_empty()
 }
 
+/// `ps e`, without a dash, has the variables of each process behind its words; so has the column of that name.
+fn shows_environments(reading: &Reading, arguments: &[Text]) -> bool {
+    let first = arguments.first().filter(|word| !word.raw().starts_with('-'));
+    let operands = reading.operands.iter().filter_map(|at| arguments.get(*at));
+    let is_letters = |word: &Text| word.raw().bytes().all(|byte| byte.is_ascii_alphabetic());
+    first.into_iter().chain(operands).any(|word| is_letters(word) && word.raw().contains('e'))
+        || arguments.iter().any(|word| word.raw().contains("environ"))
+}
+
 fn host_of<'w>(reading: &Reading, arguments: &'w [Text]) -> Option<&'w str> {
     arguments.get(*reading.operands.first()?)?.whole()
 }
@@ -148,6 +160,9 @@ impl Interpreter<'_, '_> {
                 self.forked(|shell| shell.text(&text, "ssh"));
             }
             Extra::TakesList => self.listed(program, reading, arguments),
+            Extra::ShowsEnvironments => {
+                self.touch(Access::Read, Reach::Exact, &Text::known("/proc/1/environ"));
+            }
             Extra::Splits => {
                 let value = |name: &str| {
                     let given = reading.options.iter().rev().find(|given| given.name == name)?;
@@ -165,6 +180,7 @@ impl Interpreter<'_, '_> {
                     |format| without_conversion(&format),
                 );
                 self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{prefix}{suffix}")));
+                self.doubts.change_files();
             }
             Extra::MakesDirectories => self.made_directories(reading, arguments),
             Extra::Tasks => self.task(program, reading, arguments),

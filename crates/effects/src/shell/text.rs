@@ -26,6 +26,8 @@ pub(crate) const CLASS: char = '\u{fdd5}';
 
 /// Behind [`INNER`]: what stands there holds no blank, so that nothing takes it apart. The name of a branch.
 pub(crate) const UNBROKEN: char = '\u{fde8}';
+/// Behind [`NAME`]: the command has made the directory itself, under a name that nothing else had (`mktemp -d`).
+pub(crate) const OWN: char = '\u{fde9}';
 /// The first of the marks behind [`INNER`] that say: what stands there is a regular file, and no link leads to it. Each belongs to
 /// one directory, below which it was found; see `links`.
 const FIRST_SOLID: u32 = 0xfdd8;
@@ -84,6 +86,34 @@ impl Text {
             return Text::any();
         }
         Text(if text.contains(is_mark) { text.replace(is_mark, "\u{fdd2}") } else { text.to_owned() })
+    }
+
+    /// The same with names in place of patterns: what a pattern has found, and what was then made another name.
+    pub(crate) fn unmatched(&self) -> Text {
+        let is_pattern = |letter: char| matches!(letter, STAR | ONE | CLASS);
+        if !self.0.contains(is_pattern) {
+            return self.clone();
+        }
+        let mut named = String::with_capacity(self.0.len());
+        let mut letters = self.0.chars();
+        while let Some(letter) = letters.next() {
+            if letter == CLASS {
+                // The first letter of a class may be its last sign.
+                if matches!(letters.next(), Some('!' | '^')) {
+                    letters.next();
+                }
+                letters.by_ref().find(|letter| *letter == ']');
+            }
+            if is_pattern(letter) {
+                // With a dot before it, it may be `..` as a whole.
+                let climbs =
+                    named.ends_with('.') && !named.trim_end_matches('.').ends_with(|c: char| c != '/');
+                named.push(if climbs { PIECE } else { NAME });
+            } else {
+                named.push(letter);
+            }
+        }
+        Text::marked(named)
     }
 
     /// Nothing is known of it.
@@ -170,7 +200,7 @@ impl Text {
                 STAR => shown.push('*'),
                 ONE => shown.push('?'),
                 CLASS => shown.push('['),
-                c if c == UNBROKEN || solid_number(c).is_some() => {}
+                c if matches!(c, UNBROKEN | OWN) || solid_number(c).is_some() => {}
                 c if is_mark(c) => shown.push('…'),
                 c => {
                     let _ = shown.write_char(c);
@@ -349,4 +379,26 @@ pub(super) fn spaced(words: &[Text]) -> Text {
         text.push(&word.unglobbed());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CLASS, NAME, ONE, PIECE, STAR, Text};
+
+    #[test]
+    fn what_a_pattern_has_found_is_a_name_once_it_is_changed() {
+        for (pattern, named) in [
+            (format!("{STAR}.json"), format!("{NAME}.json")),
+            (format!("d/{ONE}x"), format!("d/{NAME}x")),
+            (format!("{CLASS}a-z]b"), format!("{NAME}b")),
+            (format!("{CLASS}]a]b"), format!("{NAME}b")),
+            (format!("{CLASS}!]a]b"), format!("{NAME}b")),
+            (format!(".{STAR}"), format!(".{PIECE}")),
+            (format!("d/.{ONE}"), format!("d/.{PIECE}")),
+            (format!("a.{STAR}"), format!("a.{NAME}")),
+            ("plain".to_owned(), "plain".to_owned()),
+        ] {
+            assert_eq!(Text::marked(pattern.clone()).unmatched().raw(), named, "{pattern:?}");
+        }
+    }
 }

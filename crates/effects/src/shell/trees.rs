@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use toolgate_model::{Access, Doubt, EntryKind, Gap, NodeKind, Reach, clean};
+use toolgate_model::{Access, Doubt, EntryKind, Gap, NodeKind, Reach, base_name, clean};
 
 use super::Interpreter;
 use super::apply::slot_text;
@@ -81,6 +81,13 @@ impl Interpreter<'_, '_> {
             {
                 self.unknown(Gap::Doubt(Doubt::Members), program);
             }
+            // All that lies below loses its ending.
+            "gzip" | "ggzip" | "gunzip" | "ggunzip" | "pigz" | "unpigz" | "zstd" | "unzstd" | "lz4"
+            | "unlz4"
+                if has(&["-r", "--recursive"]) =>
+            {
+                self.unknown(Gap::Doubt(Doubt::Members), program);
+            }
             "patch" | "gpatch" if has(&["-B", "-Y"]) => {
                 self.backed_up_before(reading, arguments);
                 self.applied(reading, arguments);
@@ -106,6 +113,15 @@ impl Interpreter<'_, '_> {
                 let archive = reading.operands.first().and_then(|at| arguments.get(*at)).cloned();
                 let into = value(reading, arguments, "-d");
                 self.unpacked(program, Some(&archive.unwrap_or_default()), into.as_ref(), is_plain);
+            }
+            // A name without an ending gets one.
+            "zip" => {
+                let archive = reading.operands.first().and_then(|at| arguments.get(*at));
+                if let Some(archive) = archive.filter(|archive| !base_name(archive.raw()).contains('.')) {
+                    let archive = Text::marked(format!("{}.zip", archive.raw()));
+                    self.touch(Access::Write, Reach::Exact, &archive);
+                    self.wrote(program, &archive);
+                }
             }
             "wget" | "wget2" | "curl" | "gh" if fills_tree(reading) => {
                 self.unknown(Gap::Doubt(Doubt::Members), program);
@@ -209,6 +225,9 @@ impl Interpreter<'_, '_> {
         let place = self.one_place(file)?;
         if let Some(flow) = self.state.written(&place) {
             return of_flow(flow);
+        }
+        if !self.doubts.believes_file(&place) {
+            return None;
         }
         let bytes = self.scene.world.read(Path::new(&place), MAX_ARCHIVE).ok()?;
         self.believe_disk(&place);

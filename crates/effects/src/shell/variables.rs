@@ -10,7 +10,7 @@ mod tests;
 
 use std::rc::Rc;
 
-pub(super) use door::{Given, Kept, is_shells_own};
+pub(super) use door::{Given, Kept, is_name, is_shells_own};
 
 use super::disk::{MAX_KEPT, extend};
 use super::text::{ANY, Choices, NAME, NUMBER, Text, either};

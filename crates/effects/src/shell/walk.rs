@@ -1,6 +1,5 @@
 //! Lists, pipelines and compound commands.
 
-use toolgate_model::Gap;
 use toolgate_shell::{ArmEnd, Command, CommandKind, Connector, Item, List, Pipeline, Word};
 
 use super::bounds::Limit;
@@ -384,8 +383,8 @@ impl<'t> Interpreter<'t, '_> {
             let after = texts.get(place + 1).filter(|_| numeric || unary);
             for text in before.into_iter().chain(after).flatten() {
                 let text = text.unglobbed();
-                if numeric && text.has_any() && self.doubts.quotes_subscripts() {
-                    self.unknown(Gap::Code, "a value that arithmetic evaluates");
+                if text.has_any() {
+                    self.evaluates_unknown();
                 }
                 if text.raw().contains(['[', '$', '`']) || numeric {
                     self.evaluate(text.raw());

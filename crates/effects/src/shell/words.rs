@@ -45,6 +45,7 @@ impl Interpreter<'_, '_> {
         });
         let sources: Vec<&Text> = reading.operands.iter().filter_map(|at| arguments.get(*at)).collect();
         for suffix in of_kind(|kind| kind == WordKind::Suffix) {
+            self.doubts.change_files();
             if may_end_settings(&suffix) {
                 self.unknown(Gap::Doubt(Doubt::Members), &format!("{program} {}", suffix.shown()));
             }

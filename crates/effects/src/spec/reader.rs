@@ -68,7 +68,9 @@ impl SpecReader<'_, '_> {
                 self.long(word);
             } else if word.head.starts_with('-') && (word.head.len() > 1 || !word.known) {
                 self.short(word);
-            } else if let (true, Some(plus)) = (word.head.starts_with('+'), spec.option("+")) {
+            } else if word.head.starts_with('+')
+                && let Some(plus) = spec.option("+")
+            {
                 self.give(plus, Some(1));
             } else if self.at == 0 && spec.is(Spec::OLD_STYLE) {
                 self.old_style(word);

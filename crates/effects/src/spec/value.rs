@@ -136,6 +136,7 @@ pub(super) fn loads_module(text: &str, known: bool) -> bool {
         rest.trim_start().starts_with(['"', '(', '#']) || (!known && rest.trim().is_empty())
     };
     (!known && text.trim().is_empty())
+        || text.contains("modulemeta")
         || ["import", "include", "load"].into_iter().any(|word| text.match_indices(word).any(loads))
 }
 
@@ -487,7 +488,7 @@ pub(super) fn is_plain_debugging(text: &str) -> bool {
 }
 
 /// Whether a path is on another machine: `host:path`, `rsync://host/path`.
-pub(super) fn is_remote(text: &str) -> bool {
+pub(crate) fn is_remote(text: &str) -> bool {
     text.split_once(':').is_some_and(|(host, path)| {
         let named = host.contains('/') && !host.starts_with(['/', '.', '~']) && !host.contains("..");
         !host.is_empty() && (!host.contains('/') || (named && path.starts_with('/')))

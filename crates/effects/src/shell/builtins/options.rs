@@ -92,6 +92,9 @@ impl Interpreter<'_, '_> {
                 "-v" | "-R" => arguments.get(at + 1),
                 _ => None,
             };
+            if operand.is_some_and(Text::has_any) {
+                self.evaluates_unknown();
+            }
             if let Some(operand) = operand
                 && let Some((_, index)) = operand.unglobbed().raw().split_once('[')
             {

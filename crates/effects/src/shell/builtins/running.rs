@@ -34,7 +34,8 @@ impl Interpreter<'_, '_> {
             }
         }
         if rest.is_empty() {
-            return Outcome::sure(Flow::Nothing);
+            // What goes there is what all the following commands print.
+            return Outcome::sure(if outputs.is_empty() { Flow::Nothing } else { Flow::Any });
         }
         self.invoke_without_functions(rest, outputs)
     }

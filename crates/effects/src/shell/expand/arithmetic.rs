@@ -1,12 +1,12 @@
 //! Arithmetic, which runs what stands in it: bash expands a subscript in the value of a variable.
 
-use toolgate_model::Gap;
+use toolgate_model::{Doubt, Gap};
 use toolgate_shell::{Arithmetic, Part, parse_arithmetic, parse_word};
 
 use super::Mode;
 use crate::shell::Interpreter;
 use crate::shell::text::{NUMBER, Text};
-use crate::shell::variables::Given;
+use crate::shell::variables::{Given, is_name};
 
 impl<'t> Interpreter<'t, '_> {
     /// Walks an expression for what it runs. Its value is a number; which one is known only for a plain numeral.
@@ -14,6 +14,9 @@ impl<'t> Interpreter<'t, '_> {
         let choices = self.joined(&arithmetic.parts, Mode::Single);
         for text in &choices {
             self.evaluate_names(text.raw(), 0);
+            if text.has_any() {
+                self.evaluates_unknown();
+            }
             if text.raw().contains(['$', '`']) {
                 self.evaluate(text.raw());
             }
@@ -84,11 +87,8 @@ impl<'t> Interpreter<'t, '_> {
             for value in self.variable_texts(name) {
                 if value.raw().contains(['[', '$', '`']) {
                     self.evaluate(value.raw());
-                } else if value.has_any()
-                    && self.doubts.quotes_subscripts()
-                    && self.state.variables.get(name).is_some()
-                {
-                    self.unknown(Gap::Code, "a value that arithmetic evaluates");
+                } else if value.has_any() && self.state.variables.get(name).is_some() {
+                    self.evaluates_unknown();
                 } else if value.raw().contains(|c: char| c.is_ascii_alphabetic() || c == '_')
                     && self.may_evaluate(depth)
                 {
@@ -102,7 +102,7 @@ impl<'t> Interpreter<'t, '_> {
         }
     }
 
-    /// Text that is expanded once more when it is used: prompts, arithmetic values.
+    /// Text that is expanded once more when it is used: arithmetic values, files that variables name.
     pub(in crate::shell) fn expand_again(&mut self, text: &str) {
         if !text.contains(['$', '`']) {
             return;
@@ -116,6 +116,45 @@ impl<'t> Interpreter<'t, '_> {
             Err(_) => self.unknown(Gap::Syntax, "a value that is expanded again"),
         }
     }
+
+    /// A value that is not known is evaluated: `a[$(x)]` in a file is code, too.
+    pub(in crate::shell) fn evaluates_unknown(&mut self) {
+        let gap = if self.doubts.quotes_subscripts() { Gap::Code } else { Gap::Doubt(Doubt::Environment) };
+        self.unknown(gap, "a value that arithmetic evaluates");
+    }
+
+    /// A prompt is decoded first: `\044(x)` becomes `$(x)`, and is run.
+    pub(in crate::shell) fn expand_prompt(&mut self, text: &str) {
+        self.expand_again(text);
+        let decoded = without_octal(text);
+        if decoded != text {
+            self.expand_again(&decoded);
+        }
+    }
+}
+
+/// A prompt with the characters that it names by their numbers.
+fn without_octal(prompt: &str) -> String {
+    let mut decoded = String::with_capacity(prompt.len());
+    let mut rest = prompt;
+    while let Some((before, behind)) = rest.split_once('\\') {
+        decoded.push_str(before);
+        let count = behind.bytes().take(3).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
+        let (digits, after) = behind.split_at_checked(count).unwrap_or((behind, ""));
+        match u32::from_str_radix(digits, 8) {
+            // As bash does, a byte: `\444` is `$` too.
+            Ok(number) => decoded.extend(char::from_u32(number & 0xff)),
+            Err(_) => decoded.push('\\'),
+        }
+        // A backslash behind a backslash begins nothing.
+        rest = after;
+        if let Some(after) = behind.strip_prefix('\\') {
+            decoded.push('\\');
+            rest = after;
+        }
+    }
+    decoded.push_str(rest);
+    decoded
 }
 
 /// What stands behind the subscript of a name, and whether there is one.
@@ -133,7 +172,23 @@ fn behind_subscript(text: &str) -> (&str, bool) {
     (text, false)
 }
 
-fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+#[cfg(test)]
+mod tests {
+    use super::without_octal;
+
+    #[test]
+    fn a_prompt_names_letters_by_their_numbers() {
+        for (prompt, decoded) in [
+            (r"\044(x)", "$(x)"),
+            (r"\140x\140", "`x`"),
+            (r"\444(x)", "$(x)"),
+            (r"\0445", "$5"),
+            (r"\\044", r"\\044"),
+            (r"\w \$", r"\w \$"),
+            (r"\", r"\"),
+            ("", ""),
+        ] {
+            assert_eq!(without_octal(prompt), decoded, "{prompt}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Parameters: what `$x`, `${x:-y}`, `${x%y}` and their kin stand for.
 
-use toolgate_model::Gap;
+use toolgate_model::{Doubt, Gap};
 use toolgate_shell::{Index, Operation, Parameter, Word};
 
 use super::Expansion;
@@ -190,6 +190,15 @@ impl<'t> Interpreter<'t, '_> {
         texts: Choices,
         operation: &'t Operation<'t>,
     ) -> Choices {
+        // A name that is changed is no longer one that a pattern finds.
+        let changes = matches!(
+            operation,
+            Operation::Strip { .. }
+                | Operation::Replace { .. }
+                | Operation::Case { .. }
+                | Operation::Slice { .. }
+        );
+        let texts = if changes { texts.iter().map(Text::unmatched).collect() } else { texts };
         match operation {
             Operation::None => texts,
             Operation::Length => vec![Text::mark(NUMBER)],
@@ -197,6 +206,9 @@ impl<'t> Interpreter<'t, '_> {
             Operation::Indirect(inner) => {
                 let targets: Vec<String> = texts.iter().filter_map(Text::whole).map(str::to_owned).collect();
                 if targets.len() != texts.len() {
+                    if texts.iter().any(Text::has_any) {
+                        self.evaluates_unknown();
+                    }
                     return vec![Text::any()];
                 }
                 let mut all = Vec::new();
@@ -250,10 +262,12 @@ impl<'t> Interpreter<'t, '_> {
             Operation::Transform(b'P') => {
                 // A prompt: what stands in the value is expanded, substitutions too.
                 for text in &texts {
-                    if text.has_any() && self.doubts.quotes_substitutions() {
-                        self.unknown(Gap::ShellCode, "a value that is expanded as a prompt");
+                    if text.has_any() {
+                        let is_quoted = self.doubts.quotes_substitutions();
+                        let gap = if is_quoted { Gap::ShellCode } else { Gap::Doubt(Doubt::Environment) };
+                        self.unknown(gap, "a value that is expanded as a prompt");
                     }
-                    self.expand_again(text.raw());
+                    self.expand_prompt(text.raw());
                 }
                 vec![Text::any()]
             }

@@ -53,11 +53,28 @@ const HOOKS: &[Hook] = &[
     hook("sendemail-validate", true, &["send-email"]),
 ];
 
+/// Sub-commands that run no hook at all. Any other one that the table does not name may run each.
+#[rustfmt::skip]
+const WITHOUT: &[&str] = &[
+    "annotate", "archive", "blame", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap",
+    "check-ref-format", "cherry", "clean", "column", "commit-graph", "commit-tree", "config", "count-objects",
+    "credential", "credential-cache", "credential-store", "diagnose", "diff-files", "diff-index", "diff-tree",
+    "difftool", "fast-export", "fetch-pack", "fmt-merge-msg", "for-each-ref", "for-each-repo", "format-patch", "fsck",
+    "get-tar-commit-id", "grep", "hash-object", "help", "index-pack", "interpret-trailers", "log", "ls-files",
+    "ls-remote", "ls-tree", "mailinfo", "mailsplit", "merge-base", "merge-file", "merge-tree", "mktag", "mktree",
+    "multi-pack-index", "name-rev", "pack-objects", "pack-redundant", "patch-id", "prune", "prune-packed",
+    "range-diff", "repack", "request-pull", "rerere", "rev-list", "rev-parse", "shortlog", "show", "show-branch",
+    "show-index", "show-ref", "stripspace", "unpack-file", "unpack-objects", "update-server-info", "upload-archive",
+    "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "write-tree",
+];
+
 impl Interpreter<'_, '_> {
     /// Walks the hooks of the repository that this sub-command may run.
     pub(super) fn hooks(&mut self, sub: &str, settings: &[InForce], is_checked: bool) {
-        let mut hooks =
-            HOOKS.iter().filter(|hook| hook.subs.contains(&sub) && (is_checked || !hook.is_check)).peekable();
+        let is_listed = |hook: &Hook| hook.subs.contains(&sub);
+        let is_unknown = !WITHOUT.contains(&sub) && !HOOKS.iter().any(is_listed);
+        let may_run = |hook: &&Hook| (is_unknown || is_listed(hook)) && (is_checked || !hook.is_check);
+        let mut hooks = HOOKS.iter().filter(may_run).peekable();
         if hooks.peek().is_none() {
             return;
         }

@@ -269,10 +269,10 @@ fn may_decide(name: &[u8]) -> bool {
 }
 
 fn keep(kept: &mut Vec<String>, has_more: &mut bool, name: &[u8]) {
-    if kept.len() < MAX_KEPT {
-        kept.push(String::from_utf8_lossy(name).into_owned());
-    } else {
-        *has_more = true;
+    // A name that is no text cannot be looked at.
+    match std::str::from_utf8(name) {
+        Ok(name) if kept.len() < MAX_KEPT => kept.push(name.to_owned()),
+        Ok(_) | Err(_) => *has_more = true,
     }
 }
 

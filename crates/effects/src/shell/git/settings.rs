@@ -116,7 +116,7 @@ const RUN: &[&str] = &[
     "core.fsmonitor", "core.gitproxy", "core.hookspath", "core.pager", "core.sshcommand", "credential.*.helper",
     "credential.helper", "diff.*.command", "diff.*.textconv", "diff.external", "difftool.*.cmd",
     "difftool.*.path", "filter.*.clean", "filter.*.process", "filter.*.smudge", "gpg.*.program", "gpg.program",
-    "gpg.ssh.defaultkeycommand", "guitool.*.cmd", "imap.tunnel", "include.path", "includeif.*.path",
+    "gpg.ssh.defaultkeycommand", "guitool.*.cmd", "hook.*", "imap.tunnel", "include.path", "includeif.*.path",
     "init.templatedir", "instaweb.browser", "instaweb.httpd", "interactive.difffilter", "man.*.cmd", "man.*.path",
     "merge.*.driver", "mergetool.*.cmd", "mergetool.*.path", "pager.*", "protocol.*", "remote.*.proxy",
     "remote.*.receivepack", "remote.*.uploadpack", "remote.*.vcs", "sendemail.*.cccmd", "sendemail.*.tocmd",

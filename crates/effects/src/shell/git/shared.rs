@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use toolgate_model::{Access, Doubt, Gap, Reach};
+use toolgate_model::{Access, Doubt, Gap, Reach, clean};
 
 use super::super::Interpreter;
 use super::super::apply::slot_text;
@@ -25,6 +25,9 @@ const SHARED: &[(&str, &[&str])] = &[
     ("sparse-checkout", &["init", "set", "add", "reapply", "disable", "clean"]),
     ("worktree", &["lock", "unlock", "repair", "move", "prune"]),
 ];
+
+/// Options of `git init` that change a repository which is there.
+const MADE_ANEW: &[&str] = &["--ref-format", "--separate-git-dir", "--shared", "--template"];
 
 /// Modes of files as an index has them. Others are links and repositories.
 const FILES: [&str; 3] = ["100644", "100755", "644"];
@@ -50,6 +53,23 @@ impl Interpreter<'_, '_> {
         if is_shared {
             let named = verb.map_or_else(|| format!("git {sub}"), |verb| format!("git {sub} {verb}"));
             self.unknown(Gap::Doubt(Doubt::Shared), &named);
+        }
+    }
+
+    /// `git init` in a repository that is there: it moves the repository, of all worktrees, or puts a template's hooks into it.
+    pub(super) fn made_anew(&mut self, sub: &str, reading: &Reading, operands: &[Text]) {
+        if sub != "init" || !reading.options.iter().any(|given| MADE_ANEW.contains(&given.name)) {
+            return;
+        }
+        let here = Text::known(".");
+        let Some(place) = self.one_place(operands.first().unwrap_or(&here)) else { return };
+        let pointer = clean(&Path::new(&place).join(".git"));
+        if self.scene.world.look(&pointer).is_ok() {
+            self.touch_place(Access::Write, Reach::Exact, pointer.to_string_lossy().into_owned());
+            if let Some(repository) = self.repository_at(&place) {
+                let common = repository.common.to_string_lossy().into_owned();
+                self.touch_place(Access::Write, Reach::Below, common);
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use crate::shell::disk::rebased;
 use crate::shell::places::Located;
 use crate::shell::text::{Flow, INNER, Text, is_mark};
 use crate::shell::walk::Outcome;
-use crate::spec::{Reading, WordKind};
+use crate::spec::{Reading, Slot, WordKind, is_remote};
 
 impl Interpreter<'_, '_> {
     pub(super) fn copy(&mut self, program: &str, reading: &Reading, words: &[Text]) -> Outcome {
@@ -42,10 +42,15 @@ impl Interpreter<'_, '_> {
                 (None, [targets @ .., last]) => (targets, Some(last.clone())),
                 (None, []) => return,
             };
-        let Some(destination) = destination.and_then(|path| self.one_place(&path)) else { return };
+        let ends_in_slash = destination.as_ref().is_some_and(|path| path.raw().ends_with('/'));
+        let Some(destination) = destination.and_then(|path| self.one_place(&path)) else {
+            self.unknown(Gap::Doubt(Doubt::Members), "ln");
+            return;
+        };
         let is_directory = into.is_some()
             || operands.len() != 2
-            || (self.is_directory(&destination) && !has(reading, &["-T", "-n", "--no-target-directory"]));
+            || ((ends_in_slash || self.may_be_directory(&destination))
+                && !has(reading, &["-T", "-n", "--no-target-directory"]));
         for target in targets {
             // A hard link is the file itself under another name: writing one writes the other.
             if !symbolic {
@@ -201,10 +206,36 @@ impl Interpreter<'_, '_> {
             self.touch_place(Access::Write, Reach::Met, name.clone());
             // A directory takes the place of a link that lies there.
             self.changed.take_away(&name);
+            self.doubts.change_files();
             self.brought_tree("rsync", &from, &name);
             self.state.disk.rename(&from, &name);
         }
         outcome
+    }
+
+    /// What comes from another machine or a container keeps its name in a directory of this one: `scp h:settings.json .claude`.
+    pub(in crate::shell) fn received(&mut self, program: &str, reading: &Reading, arguments: &[Text]) {
+        let operands: Vec<&Text> = reading.operands.iter().filter_map(|at| arguments.get(*at)).collect();
+        let [sources @ .., destination] = operands.as_slice() else { return };
+        let last = reading.operands.last().copied();
+        let fills = |(kind, slot): &(WordKind, Slot)| *kind == WordKind::WriteTree && Some(slot.word) == last;
+        if program == "rsync" || is_remote(destination.raw()) || !reading.uses.iter().any(fills) {
+            return;
+        }
+        let place = self.one_place(destination);
+        let is_directory = sources.len() > 1
+            || destination.raw().ends_with('/')
+            || place.is_none_or(|place| self.may_be_directory(&place));
+        for source in sources.iter().filter(|_| is_directory) {
+            // What stands there is a pattern, or a directory without its name.
+            match source.raw().rsplit(['/', ':']).next() {
+                Some(name) if is_plain_name(name) => {
+                    let path = Text::marked(format!("{}/{name}", destination.raw()));
+                    self.touch(Access::Write, Reach::Below, &path);
+                }
+                _ => self.unknown(Gap::Doubt(Doubt::Members), program),
+            }
+        }
     }
 
     /// The last names of a path, pattern by pattern as they are on the disk.
@@ -235,6 +266,7 @@ impl Interpreter<'_, '_> {
     }
 
     fn backed_up_as(&mut self, suffix: &Text, reading: &Reading, arguments: &[Text]) {
+        self.doubts.change_files();
         for (kind, slot) in reading
             .uses
             .iter()
@@ -269,11 +301,18 @@ impl Interpreter<'_, '_> {
     }
 
     /// A directory on the disk, one that the command has made, or a link that may lead to one.
-    fn may_be_directory(&self, place: &str) -> bool {
+    pub(in crate::shell) fn may_be_directory(&self, place: &str) -> bool {
         self.is_directory(place)
             || self.state.disk.has_made(Path::new(place))
             || self.state.written(place) == Some(&Flow::Nothing)
             || self.state.disk.link_target(place).is_some()
             || self.state.disk.has_below(place)
     }
+}
+
+/// Whether a name stands for itself on another machine too.
+fn is_plain_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..")
+        && !name.contains(is_mark)
+        && !name.contains(['*', '?', '[', '{', '$', '`', '\\', '~', '"', '\''])
 }

@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use toolgate_model::{Doubt, Gap};
+use toolgate_model::Gap;
 use toolgate_shell::Word;
 
 use super::{Behind, Variable};
@@ -313,10 +313,8 @@ impl<'t> Interpreter<'t, '_> {
     fn evaluated(&mut self, name: &str, given: Given) -> Given {
         for text in given.texts() {
             self.evaluate(text.unglobbed().raw());
-            if text.has_any() && self.doubts.quotes_subscripts() {
-                self.unknown(Gap::Code, "a value that arithmetic evaluates");
-            } else if text.has_any() {
-                self.unknown(Gap::Doubt(Doubt::Environment), "a value that arithmetic evaluates");
+            if text.has_any() {
+                self.evaluates_unknown();
             }
         }
         let is_decimal = |text: &str| {
@@ -441,7 +439,8 @@ pub(in crate::shell) fn is_shells_own(name: &str) -> bool {
     ) || ["BASH", "COMP_", "READLINE_"].iter().any(|start| name.starts_with(start))
 }
 
-fn is_name(text: &str) -> bool {
+/// Whether a variable can be called so.
+pub(in crate::shell) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

@@ -1,32 +1,15 @@
 //! Whoever sets a variable, what comes of it is told: each way to set one, with each thing that can come of it.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use toolgate_model::{Access, Effect, LookError, Node, PathArg, World, clean};
+use toolgate_model::{Access, Effect, EmptyWorld, PathArg, clean};
 
 use crate::shell::{Scene, analyse};
-
-struct Nothing;
-
-impl World for Nothing {
-    fn look(&self, _: &Path) -> Result<Node, LookError> {
-        Err(LookError::Absent)
-    }
-
-    fn read(&self, _: &Path, _: usize) -> io::Result<Vec<u8>> {
-        Err(io::ErrorKind::NotFound.into())
-    }
-
-    fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
-        Err(io::ErrorKind::NotFound.into())
-    }
-}
 
 /// Whether a command is told to write outside, or not all of it is known.
 fn is_told(command: &str) -> bool {
     let scene = Scene {
-        world: &Nothing,
+        world: &EmptyWorld,
         cwd: Some("/work/alpha"),
         root: Some("/work/alpha"),
         home: Some("/home/u"),

@@ -4,7 +4,7 @@ pub(crate) mod commands;
 
 use std::cell::Cell;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toolgate_model::{Entry, EntryKind, LookError, Node, NodeId, NodeKind, World};
 
@@ -48,9 +48,11 @@ impl World for LongDisk {
         Ok(bytes)
     }
 
-    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+    fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
         self.ask();
-        Ok((0..1000).map(|n| path.join(format!("file{n}{}", "a".repeat(n % 50)))).collect())
+        let name = |n: usize| path.join(format!("file{n}{}", "a".repeat(n % 50)));
+        let entries = || (0..1000).map(|n| Entry { path: name(n), kind: EntryKind::Directory });
+        Ok((most >= 1000).then(|| entries().collect()))
     }
 
     fn is_late(&self) -> bool {
@@ -63,15 +65,6 @@ impl World for LongDisk {
 pub(crate) struct LargeDisk {
     /// Names so far.
     pub(crate) named: Cell<usize>,
-}
-
-impl LargeDisk {
-    /// So many names of a directory, as a kernel would tell them one by one; `None` where there are more.
-    fn told(&self, path: &Path, most: usize) -> Option<Vec<PathBuf>> {
-        const ALL: usize = 200_000;
-        self.named.set(self.named.get() + most.min(ALL));
-        (most >= ALL).then(|| (0..ALL).map(|n| path.join(format!("file-{n}"))).collect())
-    }
 }
 
 impl World for LargeDisk {
@@ -88,16 +81,11 @@ impl World for LargeDisk {
         Err(io::ErrorKind::NotFound.into())
     }
 
-    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        Ok(self.told(path, usize::MAX).unwrap_or_default())
-    }
-
-    fn names(&self, path: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
-        Ok(self.told(path, most))
-    }
-
     fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
-        let entry = |path| Entry { path, kind: EntryKind::File };
-        Ok(self.told(path, most).map(|paths| paths.into_iter().map(entry).collect()))
+        const ALL: usize = 200_000;
+        // As a kernel would tell them, one by one.
+        self.named.set(self.named.get() + most.min(ALL));
+        let entry = |n| Entry { path: path.join(format!("file-{n}")), kind: EntryKind::File };
+        Ok((most >= ALL).then(|| (0..ALL).map(entry).collect()))
     }
 }
