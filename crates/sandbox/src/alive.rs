@@ -19,6 +19,8 @@ pub struct Alive {
     pub file: PathBuf,
     /// The bytes of it that stand for the command, below 2⁶³. None of them is ever written.
     pub marks: Vec<u64>,
+    /// Those of other commands that may write where this one does.
+    pub others: Vec<u64>,
 }
 
 impl Alive {
@@ -42,6 +44,11 @@ impl Alive {
         }
         Ok(file)
     }
+
+    /// Whether a command is alive that may write where this one does.
+    pub(crate) fn has_others(&self) -> bool {
+        is_alive(&self.file, &self.others)
+    }
 }
 
 /// Whether a command is alive that was run by a plan with this file and one of these marks in [`Alive`]. A file that cannot be looked at
@@ -63,8 +70,9 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("new/alive");
         assert!(!is_alive(&file, &[1, 2]));
-        let held = Alive { file: file.clone(), marks: vec![1, 1 << 61] }.lock().unwrap();
-        let second = Alive { file: file.clone(), marks: vec![1] }.lock().unwrap();
+        let alive = |marks: &[u64]| Alive { file: file.clone(), marks: marks.to_vec(), others: Vec::new() };
+        let held = alive(&[1, 1 << 61]).lock().unwrap();
+        let second = alive(&[1]).lock().unwrap();
         assert!(
             is_alive(&file, &[0, 1])
                 && is_alive(&file, &[1 << 61])

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
 use std::path::Path;
 
-use crate::path::{clean, is_below, is_clean, parts};
+use crate::path::{above, clean, is_below, is_clean, parts};
 use crate::plan::{Grant, Plan, Rights};
 
 /// A plan whose paths are clean, and whose grants are sorted and named once each. What needs to know rights takes this, so that
@@ -122,7 +122,7 @@ impl CompiledPlan {
 
     /// The nearest path above this one that a grant names, and the rights there.
     pub(crate) fn nearest_above<'p>(&self, path: &'p Path) -> Option<(&'p Path, Rights)> {
-        path.ancestors().skip(1).find_map(|above| Some((above, self.node_at(above)?.named?)))
+        above(path).find_map(|above| Some((above, self.node_at(above)?.named?)))
     }
 
     /// Whether a command may have made what is at a path. Where the whole file system may be written, links of the system are

@@ -175,7 +175,7 @@ fn is_directory(path: &Path) -> bool {
 /// The paths that lead git from a worktree to its repository. They never change while a command runs.
 fn pinned(plan: &Plan, repository: &Repository) -> Result<Vec<PathBuf>, Error> {
     if repository.is_plain() {
-        return Ok(clone::pinned(repository));
+        return clone::pinned(repository);
     }
     let own = &repository.own;
     let mut pinned: Vec<PathBuf> =

@@ -7,7 +7,7 @@ use std::ffi::{CStr, OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -17,6 +17,7 @@ use rustix::fs::{
     readlinkat, renameat, seek, statat, statx, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::compiled::CompiledPlan;
 
@@ -122,6 +123,50 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
 pub(crate) fn open_directory(below: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat2(below, path, flags, Mode::empty(), STRICTLY_BELOW)
+}
+
+/// The same, past directories that a command may have closed to hide what it put there: their owner opens them again. What the owner
+/// cannot reach so, no command of the owner's can.
+pub(crate) fn reach_directory(below: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    match open_directory(&below, path) {
+        Err(Errno::ACCESS) => {
+            open_up(&below, path)?;
+            open_directory(&below, path)
+        }
+        opened => opened,
+    }
+}
+
+/// Gives the owner every right to each directory of a path; without a path, to the directory itself.
+pub(crate) fn open_up(below: impl AsFd, path: &Path) -> rustix::io::Result<()> {
+    let mut names = parts(path).peekable();
+    if names.peek().is_none() {
+        return give_owner_all(below);
+    }
+    let mut here = PathBuf::new();
+    for name in names {
+        here.push(name);
+        give_owner_all(open_closed(&below, &here)?)?;
+    }
+    Ok(())
+}
+
+/// A handle for a directory that may be closed, where no link is on the way.
+fn open_closed(below: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat2(below, path, flags, Mode::empty(), STRICTLY_BELOW)
+}
+
+/// What belongs to somebody else stays as it is.
+fn give_owner_all(directory: impl AsFd) -> rustix::io::Result<()> {
+    let stat = fstat(&directory)?;
+    let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
+    if stat.st_uid != geteuid().as_raw() || mode.contains(Mode::RWXU) {
+        return Ok(());
+    }
+    // By the handle: the name may lead elsewhere by now, and a handle for a place alone cannot be given to `fchmod`.
+    let by_handle = format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd());
+    rustix::fs::chmod(by_handle, mode | Mode::RWXU)
 }
 
 /// A regular file below a directory, where no link is on the way. Never waits for the other end of a pipe.
@@ -321,11 +366,8 @@ fn remove_below(
         Some(FileType::Directory) => {}
         Some(_) => return Ok(unlinkat(directory, name, AtFlags::empty())?),
     }
-    let place = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let place = openat2(directory, name, place, Mode::empty(), STRICTLY_BELOW)?;
-    // By the handle: the name may lead elsewhere by now.
-    let by_handle = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&place));
-    let _ = rustix::fs::chmod(by_handle, Mode::RWXU);
+    let place = open_closed(directory, Path::new(name))?;
+    give_owner_all(&place)?;
     if depth == DEEP {
         let moved = OsString::from(format!(".toolgate-removed-{}-{}", std::process::id(), deep.count));
         deep.count += 1;
@@ -368,6 +410,18 @@ fn os(bytes: &[u8]) -> &OsStr {
 pub(crate) fn parts(path: &Path) -> impl DoubleEndedIterator<Item = &OsStr> {
     let parts = path.as_os_str().as_encoded_bytes().split(|byte| *byte == b'/');
     parts.filter(|part| !part.is_empty() && *part != b".").map(os)
+}
+
+/// What a clean path lies in. As text, which is ten times as quick.
+pub(crate) fn parent(path: &Path) -> Option<&Path> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let slash = bytes.iter().rposition(|byte| *byte == b'/').filter(|_| bytes != b"/")?;
+    Some(Path::new(os(bytes.get(..slash.max(1))?)))
+}
+
+/// All that a clean path lies in, the nearest first.
+pub(crate) fn above(path: &Path) -> impl Iterator<Item = &Path> {
+    std::iter::successors(parent(path), |above| parent(above))
 }
 
 /// Whether a clean path is another one or lies below it. As text, which is ten times as quick as part by part.
@@ -459,6 +513,14 @@ mod tests {
         }
         for path in ["//a", "/a//b", "/a/./b", "/a/..", "/.", "//"] {
             assert!(!is_clean(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_clean_path_lies_in_is_what_the_standard_library_says() {
+        for path in ["/", "/a", "/a/b", "/a/b/c.d", "/a b/..b"].map(Path::new) {
+            assert_eq!(parent(path), path.parent(), "{}", path.display());
+            assert!(above(path).eq(path.ancestors().skip(1)), "{}", path.display());
         }
     }
 

@@ -26,7 +26,8 @@ use rustix::io::Errno;
 
 use crate::compiled::CompiledPlan;
 use crate::path::{
-    below_root, kind_at, names_in, open_directory, open_seen, parts, read_to_end, remove_tree,
+    below_root, kind_at, names_in, open_seen, open_up, parent, parts, reach_directory, read_to_end,
+    remove_tree,
 };
 use crate::plan::{Grant, Level, Rights};
 
@@ -61,7 +62,7 @@ pub enum Repair {
     MovedAway,
     /// It was another file with the same content, or had got a second name. It is a file of its own again.
     Renewed,
-    /// It is too large to be compared, so it may have changed.
+    /// It is too large to be compared or cannot be read, so it may have changed.
     Unknown,
     /// A tree with more directories than are looked after.
     TooMany,
@@ -74,12 +75,14 @@ impl fmt::Display for Disturbed {
         let path = self.path.display();
         match &self.outcome {
             Repair::PutBack => write!(f, "{path} must not change; it was put back"),
-            Repair::MovedAway => write!(f, "{path} must not appear; it was moved away"),
+            Repair::MovedAway => write!(f, "{path} may not be created; toolgate moved it away"),
             Repair::Renewed => write!(f, "{path} must not be replaced; it was written anew"),
-            Repair::Unknown => write!(f, "{path} must not change, and is too large to be compared"),
+            Repair::Unknown => {
+                write!(f, "{path} must not change, and is too large or too closed to be compared")
+            }
             Repair::TooMany => write!(
                 f,
-                "{path} has too many directories; settings of agents in some of those below it are not looked after"
+                "{path} has too many directories; toolgate does not watch agent settings in all of them"
             ),
             Repair::Failed(why) => write!(f, "{path} has changed and cannot be put back: {why}"),
         }
@@ -207,12 +210,12 @@ impl Directories {
 
     /// The directory that a path lies in, where no link is on the way.
     fn above(&mut self, path: &Path) -> Result<&OwnedFd, Errno> {
-        let above = path.parent().unwrap_or(Path::new("/"));
+        let above = parent(path).unwrap_or(Path::new("/"));
         if !self.opened.contains_key(above.as_os_str()) {
             if self.opened.len() == MOST_OPEN {
                 self.forget();
             }
-            self.opened.insert(above.as_os_str().to_owned(), open_directory(&self.root, below_root(above)));
+            self.opened.insert(above.as_os_str().to_owned(), reach_directory(&self.root, below_root(above)));
         }
         match self.opened.get(above.as_os_str()) {
             Some(Ok(directory)) => Ok(directory),
@@ -228,7 +231,7 @@ impl Directories {
 
     /// Which directory a path is in.
     fn identity_above(&mut self, path: &Path) -> Option<(u64, u64)> {
-        let name = path.parent().unwrap_or(Path::new("/")).as_os_str();
+        let name = parent(path).unwrap_or(Path::new("/")).as_os_str();
         if let Some(known) = self.identities.get(name) {
             return Some(*known);
         }
@@ -285,7 +288,8 @@ impl Pins {
             };
             let path = match path {
                 Ok(path) => path,
-                // What we cannot reach, the command cannot reach either: it has less rights, and the same user.
+                // What we cannot reach even by opening directories of the person's, the command cannot reach either: it has less
+                // rights, and the same user.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
                 Err(error) => return Err(error),
             };
@@ -447,13 +451,13 @@ fn read_state(
         }
         FileType::Symlink => Ok(State::Link(readlinkat(above, name, Vec::new())?.into_bytes())),
         FileType::Directory => {
-            let here = open_directory(above, Path::new(name))?;
+            let here = reach_directory(above, Path::new(name))?;
             let mut states = BTreeMap::new();
             for name in names_in(&here, MOST_ENTRIES)? {
                 let state = read_state(&here, &name, depth + 1, entries, kept)?;
                 states.insert(name, state);
             }
-            Ok(State::Directory { mode: stat.st_mode & 0o7777, entries: states })
+            Ok(State::Directory { mode: fstat(&here)?.st_mode & 0o7777, entries: states })
         }
         _ => Ok(State::Other(stat.st_mode)),
     }
@@ -470,7 +474,7 @@ fn put_back(path: &Path, before: &State, plan: &CompiledPlan) -> io::Result<()> 
     let mut here = PathBuf::from("/");
     for part in names(path.parent().unwrap_or(Path::new("/"))) {
         here.push(&part);
-        above = match open_directory(&above, Path::new(&part)) {
+        above = match reach_directory(&above, Path::new(&part)) {
             Ok(below) => below,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if *before == State::Nothing => {
                 // Something that is no directory leads elsewhere, or nowhere: it was no way to the pin before either.
@@ -483,11 +487,12 @@ fn put_back(path: &Path, before: &State, plan: &CompiledPlan) -> io::Result<()> 
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
                 take_away(&above, &part, &quarantine)?;
                 mkdirat(&above, &part, Mode::from_raw_mode(0o755))?;
-                open_directory(&above, Path::new(&part))?
+                reach_directory(&above, Path::new(&part))?
             }
             Err(error) => return Err(error.into()),
         };
     }
+    open_up(&above, Path::new(""))?;
     restore(&above, name, before, &quarantine)
 }
 
@@ -506,7 +511,8 @@ fn restore(above: &OwnedFd, name: &OsStr, before: &State, quarantine: &OwnedFd) 
     }
     match (before, &now) {
         (State::Directory { entries, mode }, State::Directory { entries: others, .. }) => {
-            let here = open_directory(above, Path::new(name))?;
+            let here = reach_directory(above, Path::new(name))?;
+            open_up(&here, Path::new(""))?;
             for other in others.keys().filter(|other| !entries.contains_key(*other)) {
                 move_away(&here, other, quarantine)?;
             }
@@ -530,7 +536,7 @@ fn restore(above: &OwnedFd, name: &OsStr, before: &State, quarantine: &OwnedFd) 
         State::Link(text) => symlinkat(OsStr::from_bytes(text), above, name)?,
         State::Directory { mode, entries } => {
             mkdirat(above, name, Mode::from_raw_mode(0o700))?;
-            let here = open_directory(above, Path::new(name))?;
+            let here = reach_directory(above, Path::new(name))?;
             for (name, state) in entries {
                 restore(&here, name, state, quarantine)?;
             }
@@ -543,6 +549,7 @@ fn restore(above: &OwnedFd, name: &OsStr, before: &State, quarantine: &OwnedFd) 
 
 /// Moves what is at a name into quarantine, whatever it is. What lies on another file system is deleted instead.
 pub(crate) fn move_away(above: &OwnedFd, name: &OsStr, quarantine: &OwnedFd) -> io::Result<()> {
+    let mut is_opened = false;
     for number in 0..10_000 {
         let mut to = OsString::from(format!("{}-{number}-", std::process::id()));
         to.push(name);
@@ -550,6 +557,13 @@ pub(crate) fn move_away(above: &OwnedFd, name: &OsStr, quarantine: &OwnedFd) -> 
             Ok(()) => return Ok(()),
             Err(Errno::EXIST) => {}
             Err(Errno::NOENT) => return Ok(()),
+            // A directory that its maker has closed, or one that was closed around it.
+            Err(Errno::ACCESS) if !is_opened => {
+                is_opened = true;
+                open_up(above, Path::new(""))?;
+                // Anything but a directory needs no more.
+                let _ = open_up(above, Path::new(name));
+            }
             // A name that is too long for a number before it, or a file system that cannot rename so.
             Err(Errno::XDEV | Errno::NAMETOOLONG | Errno::INVAL) => return remove_tree(above, name),
             Err(Errno::BUSY) => return Ok(unlinkat(above, name, AtFlags::empty())?),

@@ -4,7 +4,9 @@ use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicI32, Ordering};
 
+use rustix::mount::MountAttrFlags;
 use rustix::process::Pid;
 
 use crate::filter::Program;
@@ -216,6 +218,97 @@ fn bear_witness([signals, asked, answers]: [i32; 3]) -> ! {
         let was_seen = seen.get_mut(usize::from(number)).is_some_and(std::mem::take);
         let _ = rustix::io::write(answers, &[u8::from(was_seen)]);
     }
+}
+
+/// How much whoever makes a file system aside can put on its stack.
+const ASIDE_STACK: usize = 64 << 10;
+
+/// What a process and the one aside have in common, at the beginning of the latter's stack.
+struct Shared {
+    context: i32,
+    attributes: MountAttrFlags,
+    /// One more than the descriptor of the mount, once there is one.
+    made: AtomicI32,
+}
+
+/// A process that has the kernel make a file system, while this one goes on: for a layer the kernel changes the disk a dozen times.
+pub(crate) struct Aside {
+    process: libc::pid_t,
+    stack: *mut libc::c_void,
+    /// Open until the process is gone, which uses it by its number.
+    _context: OwnedFd,
+}
+
+impl Aside {
+    /// Has the file system made whose options were told to the kernel by this handle.
+    pub(crate) fn make(context: OwnedFd, attributes: MountAttrFlags) -> io::Result<Aside> {
+        extern "C" fn start(shared: *mut libc::c_void) -> libc::c_int {
+            // SAFETY: `clone` below passes a pointer to such a structure, which is there until this process has been waited for.
+            make_aside(unsafe { &*shared.cast::<Shared>() })
+        }
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
+        // SAFETY: a new mapping at a place of the kernel's choice touches nothing that is there.
+        let stack = unsafe { libc::mmap(std::ptr::null_mut(), ASIDE_STACK, protection, kind, -1, 0) };
+        if stack == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let shared = Shared { context: context.as_raw_fd(), attributes, made: AtomicI32::new(0) };
+        // SAFETY: the first bytes of a new mapping are aligned for anything, and its stack grows from the other end. The child uses memory
+        // and descriptors of this process, but touches nothing there but code, its own frames and an atomic value: no allocation, no
+        // thread-local value, no call of the C library that could fail and set `errno`. Both the mapping and the handle stay until it has
+        // been waited for.
+        let process = unsafe {
+            stack.cast::<Shared>().write(shared);
+            libc::clone(start, stack.byte_add(ASIDE_STACK), libc::CLONE_VM | libc::CLONE_FILES, stack)
+        };
+        let error = io::Error::last_os_error();
+        // INVARIANT: a failure is no child. `-1` as a process means every process of the user.
+        if process > 0 {
+            return Ok(Aside { process, stack, _context: context });
+        }
+        // SAFETY: nobody uses it.
+        unsafe { libc::munmap(stack, ASIDE_STACK) };
+        Err(error)
+    }
+
+    /// The mount, once it is made. `None`: it could not be made.
+    pub(crate) fn finish(mut self) -> Option<OwnedFd> {
+        self.wait()
+    }
+
+    fn wait(&mut self) -> Option<OwnedFd> {
+        // SAFETY: a child of ours that has not been waited for, by its number; nothing is written anywhere.
+        while unsafe { libc::waitpid(self.process, std::ptr::null_mut(), libc::__WALL) } < 0
+            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+        {}
+        // SAFETY: the mapping is there, and nobody else uses it any more.
+        let made = unsafe { (*self.stack.cast::<Shared>()).made.swap(0, Ordering::Acquire) };
+        // SAFETY: the kernel has made it for us, in the table of descriptors that both had, and whoever swaps has it alone.
+        (made > 0).then(|| unsafe { OwnedFd::from_raw_fd(made - 1) })
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // A second time nobody is there to be waited for, and nothing is left to be closed.
+        drop(self.wait());
+        // SAFETY: the only process that used it is gone.
+        unsafe { libc::munmap(self.stack, ASIDE_STACK) };
+    }
+}
+
+/// What the process aside does.
+fn make_aside(shared: &Shared) -> ! {
+    use rustix::mount::{FsMountFlags, fsconfig_create, fsmount};
+    // SAFETY: open in both processes until this one has been waited for.
+    let context = unsafe { std::os::fd::BorrowedFd::borrow_raw(shared.context) };
+    let made = fsconfig_create(context)
+        .and_then(|()| fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, shared.attributes));
+    if let Ok(made) = made {
+        shared.made.store(std::os::fd::IntoRawFd::into_raw_fd(made) + 1, Ordering::Release);
+    }
+    exit_at_once(0)
 }
 
 /// A rule of Landlock: these rights at what is behind a handle, and below it.

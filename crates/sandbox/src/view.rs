@@ -20,19 +20,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, open, openat, openat2, symlinkat, unlinkat};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
-    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen,
-    mount, mount_change, move_mount, open_tree, unmount,
+    FsMountFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+    fsconfig_create, fsmount, mount, mount_change, move_mount, open_tree, unmount,
 };
 use rustix::process::{chdir, pivot_root};
 
 use crate::compiled::{CompiledPlan, is_of_kernel};
-use crate::path::{Found, STRICTLY_BELOW, find, is_below, is_clean, open_place};
+use crate::path::{Found, STRICTLY_BELOW, above, find, is_below, is_clean, open_place, parent};
 use crate::plan::Rights;
 use crate::rules::DEVICES;
 use crate::sys;
 
-use layers::unmark;
+use layers::{Begun, FAST, LAYER, Names, begin_layers, tidy};
 pub(crate) use layers::{Caches, Layer};
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
@@ -109,6 +108,7 @@ pub(crate) fn enter(
 ) -> Result<Entered, Failed> {
     let top = Path::new("/");
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).step("closing", top)?;
+    let (begun, works) = begin_layers(plan, run, caches).step("opening", top)?;
     let scratch = ["/tmp", "/mnt", "/var"].into_iter().map(Path::new).find(|place| place.is_dir());
     let scratch = scratch.unwrap_or(Path::new("/tmp"));
     in_memory(scratch, c"mode=755,size=1m").step("mounting on", scratch)?;
@@ -133,6 +133,8 @@ pub(crate) fn enter(
         held: RefCell::new(BTreeSet::new()),
         new_caches: RefCell::default(),
         above_caches: RefCell::default(),
+        begun: RefCell::new(begun),
+        works: RefCell::new(works),
     };
     view.build()?;
     let temporary = view.named_temporary();
@@ -143,7 +145,9 @@ pub(crate) fn enter(
     chdir("/").step("entering", top)?;
     let root = directory("/").step("opening", top)?;
     sys::set_mount_attributes(root, READ_ONLY, false).step("closing", top)?;
-    Ok(Entered { new_caches: view.new_caches.take(), temporary })
+    // Nobody else uses this process's memory any more when the command's process is made.
+    view.begun.take();
+    Ok(Entered { new_caches: view.new_caches.take(), temporary, works: view.works.take() })
 }
 
 /// What a view has under names that are not the plan's.
@@ -152,6 +156,17 @@ pub(crate) struct Entered {
     pub(crate) new_caches: Vec<PathBuf>,
     /// The directory for temporary files that the command is told.
     pub(crate) temporary: PathBuf,
+    /// The work directories of its layers.
+    works: Vec<OwnedFd>,
+}
+
+impl Entered {
+    /// Has the next command find its layers free. For when the command is on its way.
+    pub(crate) fn tidy(&mut self) {
+        for work in std::mem::take(&mut self.works) {
+            tidy(&work);
+        }
+    }
 }
 
 fn in_memory(place: &Path, options: &std::ffi::CStr) -> rustix::io::Result<()> {
@@ -181,6 +196,10 @@ struct View<'p> {
     new_caches: RefCell<Vec<PathBuf>>,
     /// The directory that the last of them lies in, and its place in the view if it is closed: most lie in the home.
     above_caches: RefCell<Option<(PathBuf, Option<OwnedFd>)>>,
+    /// Layers that are being made.
+    begun: RefCell<Vec<Begun>>,
+    /// The work directories of all layers.
+    works: RefCell<Vec<OwnedFd>>,
 }
 
 impl View<'_> {
@@ -197,37 +216,16 @@ impl View<'_> {
         places
             .sort_by_cached_key(|(path, is_cache)| (path.components().count(), path.as_os_str(), *is_cache));
         places.dedup();
-        for (path, is_cache) in places.into_iter().filter(|(path, _)| !self.is_closed_anyway(path)) {
-            let found = if self.caches.is_missing(path) { None } else { self.find(path)? };
-            let Some(place) = found else {
-                if is_cache {
-                    self.new_cache(path)?;
-                }
-                continue;
-            };
-            self.links(&place)?;
-            match self.plan.rights_at(path) {
-                Rights::None => self.close(&place)?,
-                _ if is_ours(&place.path) => {}
-                _ if is_cache && place.is_directory => self.cache(&place.path)?,
-                // Its layer lies over it anyway.
-                Rights::Read if place.is_directory && self.plan.caches.iter().any(|cache| cache == path) => {
-                    self.hold(&place.path)?;
-                }
-                // A link into a place that is read as a whole (`/bin`).
-                Rights::Read if !place.links.is_empty() && self.is_within_readable(&place.path) => {}
-                // Nothing more is in it than in what it lies in.
-                Rights::Read if self.is_readable_above(path) => {}
-                Rights::Read => {
-                    self.hold(&place.path)?;
-                    self.bind(&place, READ_ONLY | PLAIN)?;
-                }
-                Rights::Write => self.bind(&place, PLAIN)?,
-            }
-        }
+        places.retain(|(path, _)| !self.is_closed_anyway(path));
+        // The layer over caches is being made meanwhile, so they come last.
+        let can_wait = self.caches_can_wait();
+        let (of_caches, others): (Vec<_>, Vec<_>) =
+            places.into_iter().partition(|(path, _)| can_wait && self.is_of_cache(path));
+        self.places(&others)?;
         if let Some((repository, run)) = self.plan.repository.as_ref().zip(self.run) {
             self.repository(repository, run)?;
         }
+        self.places(&of_caches)?;
         self.pins()?;
         for socket in self.sockets {
             if let Some(place) = self.find(socket)? {
@@ -255,6 +253,53 @@ impl View<'_> {
         let handle = open_place(&self.old, &alone).step("opening", &alone)?;
         let point = self.point(Path::new(NEW_CACHES), true)?;
         attach(&handle, &point, PLAIN).step("binding", &alone)
+    }
+
+    /// Puts these places into the view, in their order: what is a cache, and what a grant names.
+    fn places(&self, places: &[(&Path, bool)]) -> Result<(), Failed> {
+        for &(path, is_cache) in places {
+            let found = if self.caches.is_missing(path) { None } else { self.find(path)? };
+            let Some(place) = found else {
+                if is_cache {
+                    self.new_cache(path)?;
+                }
+                continue;
+            };
+            self.links(&place)?;
+            match self.plan.rights_at(path) {
+                Rights::None => self.close(&place)?,
+                _ if is_ours(&place.path) => {}
+                _ if is_cache && place.is_directory => self.cache(&place.path)?,
+                // Its layer lies over it anyway.
+                Rights::Read if place.is_directory && self.plan.caches.iter().any(|cache| cache == path) => {
+                    self.hold(&place.path)?;
+                }
+                // A link into a place that is read as a whole (`/bin`).
+                Rights::Read if !place.links.is_empty() && self.is_within_readable(&place.path) => {}
+                // Nothing more is in it than in what it lies in.
+                Rights::Read if self.is_readable_above(path) => {}
+                Rights::Read => {
+                    self.hold(&place.path)?;
+                    self.bind(&place, READ_ONLY | PLAIN)?;
+                }
+                Rights::Write => self.bind(&place, PLAIN)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn is_of_cache(&self, path: &Path) -> bool {
+        self.plan.caches.iter().any(|cache| is_below(path, cache))
+    }
+
+    /// Whether the repository has nothing to do with a cache, so that either may be mounted first.
+    fn caches_can_wait(&self) -> bool {
+        self.plan.repository.as_ref().is_none_or(|repository| {
+            let parts = [&repository.common, &repository.own];
+            parts.iter().all(|part| {
+                self.plan.caches.iter().all(|cache| !is_below(part, cache) && !is_below(cache, part))
+            })
+        })
     }
 
     /// What a grant of the root itself opens: each of its entries. The root of the view stays its own, or nothing could be put over
@@ -316,7 +361,7 @@ impl View<'_> {
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error).step("opening", path),
         }
-        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+        let (Some(above), Some(name)) = (parent(path), path.file_name()) else {
             return Err(Errno::NOENT).step("opening", path);
         };
         let parent = self.point(above, true)?;
@@ -353,7 +398,8 @@ impl View<'_> {
             false
         };
         for pinned in &self.plan.pinned {
-            let within = pinned.ancestors().take_while(|path| *path == pinned || !is_mount(path));
+            let within =
+                std::iter::once(pinned.as_path()).chain(above(pinned).take_while(|path| !is_mount(path)));
             let Some(path) = within.into_iter().find(|path| is_there(path)) else { continue };
             let is_shared = path != pinned && SHARED.iter().any(|name| path.ends_with(name));
             let is_granted = self.plan.rights_at(path) == Rights::Write || path == pinned;
@@ -405,9 +451,8 @@ impl View<'_> {
     /// would take away what lies over the place: for the next command, which finds nothing there, or at once, by
     /// putting another directory under the old name. A mount point cannot be renamed.
     fn hold(&self, path: &Path) -> Result<(), Failed> {
-        let above = path.ancestors().skip(1);
-        let above =
-            above.take_while(|above| self.plan.rights_at(above) == Rights::Write && !self.plan.names(above));
+        let above = above(path)
+            .take_while(|above| self.plan.rights_at(above) == Rights::Write && !self.plan.names(above));
         let above: Vec<&Path> = above.collect();
         for directory in above.into_iter().rev() {
             if self.held.borrow_mut().insert(directory.to_owned())
@@ -429,8 +474,6 @@ impl View<'_> {
     }
 
     /// A private layer over a directory, if it can be had. A file system that takes none is read and not written.
-    ///
-    /// Without `volatile` the kernel writes all of the file system to the disk when a layer on it ends.
     fn layer(&self, private: &Path, lower: &Path) -> Result<(), Failed> {
         let layer = Layer::of(private, lower);
         let point = self.point(lower, true)?;
@@ -471,7 +514,13 @@ impl View<'_> {
     }
 
     fn made_layer(&self, layer: &Layer) -> io::Result<OwnedFd> {
-        let made = self.overlay(layer, &["userxattr", "volatile"]);
+        let mut begun = self.begun.borrow_mut();
+        let begun_at = begun.iter().position(|begun| begun.upper == layer.upper);
+        let made = begun_at.and_then(|at| begun.swap_remove(at).aside.finish());
+        if let Some(made) = made {
+            return Ok(made);
+        }
+        let made = self.overlay(layer, &FAST);
         made.or_else(|_| self.overlay(layer, &["userxattr"]))
     }
 
@@ -505,23 +554,11 @@ impl View<'_> {
     }
 
     fn overlay(&self, layer: &Layer, options: &[&str]) -> io::Result<OwnedFd> {
-        let made = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        fsconfig_set_string(&made, "source", "toolgate")?;
-        for (key, path) in [("lowerdir", &layer.lower), ("upperdir", &layer.upper), ("workdir", &layer.work)]
-        {
-            // No link leads anywhere from here: what is found is what is named.
-            let handle = open_place(&self.old, path)?;
-            if key == "workdir" {
-                unmark(&handle);
-            }
-            fsconfig_set_string(&made, key, name_of(&handle))?;
-        }
-        for option in options {
-            fsconfig_set_flag(&made, *option)?;
-        }
-        fsconfig_create(&made)?;
-        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-        Ok(fsmount(&made, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+        let names = Names { root: &self.old, descriptors: DESCRIPTORS };
+        let (context, work) = names.configured(layer, options)?;
+        fsconfig_create(&context)?;
+        self.works.borrow_mut().push(work);
+        Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, LAYER)?)
     }
 
     /// The private directory for temporary files, under the names that programs know.
@@ -619,7 +656,10 @@ fn attach(place: &OwnedFd, point: &OwnedFd, attributes: u64) -> io::Result<()> {
     Ok(move_mount(&tree, "", point, "", flags)?)
 }
 
+/// Where the descriptors of this process are while the view is built.
+const DESCRIPTORS: &str = "/old/proc/self/fd";
+
 /// A name for what is behind a handle, for calls that take names alone.
 fn name_of(handle: &OwnedFd) -> String {
-    format!("/old/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(handle))
+    format!("{DESCRIPTORS}/{}", std::os::fd::AsRawFd::as_raw_fd(handle))
 }

@@ -29,8 +29,9 @@ use super::outside::Git;
 use super::refs::{self, Listed, Lock, Refs, Value, is_branch_name};
 use super::{Format, MOST_OWN, Moved, Run, Taken, branches, directory, format_of};
 use crate::compiled::CompiledPlan;
-use crate::path::{kind_at, names_in, open_directory, read_file};
+use crate::path::{is_absent, kind_at, kinds_in, names_in, open_directory, read_file};
 use crate::plan::Repository;
+use crate::run::Error;
 use crate::view::Layer;
 
 use files::Mirror;
@@ -51,8 +52,8 @@ const DECIDING: [&str; 11] = [
 ];
 /// What of a linked worktree of the clone says where things are.
 const POINTERS: [&str; 4] = ["commondir", "gitdir", "config.worktree", "locked"];
-/// More submodules and worktrees than this are not looked at one by one.
-const MOST_MODULES: usize = 256;
+/// A clone with more submodules or worktrees is not held.
+const MOST_MODULES: usize = 4096;
 const LARGEST_LOG: u64 = 64 << 20;
 /// The note whose time says when a run began.
 const BEGUN: &str = "seen";
@@ -61,24 +62,29 @@ const INDEX: &str = "index";
 const HANDLED: &str = "handled";
 
 /// What must not change in a plain clone at level `landlock`.
-pub(super) fn pinned(repository: &Repository) -> Vec<PathBuf> {
+pub(super) fn pinned(repository: &Repository) -> Result<Vec<PathBuf>, Error> {
     let common = &repository.common;
     let mut pinned: Vec<PathBuf> = DECIDING.iter().map(|name| common.join(name)).collect();
     let entries = |directory: &Path| {
-        let names = directory_names(directory);
-        names.into_iter().take(MOST_MODULES).map(|name| directory.join(name)).collect::<Vec<_>>()
+        let names = directory_names(directory).map_err(|error| {
+            Error::Plan(format!("{} cannot be held at level landlock: {error}", directory.display()))
+        })?;
+        Ok::<_, Error>(names.into_iter().map(|name| directory.join(name)).collect::<Vec<_>>())
     };
-    for worktree in entries(&common.join("worktrees")) {
+    for worktree in entries(&common.join("worktrees"))? {
         pinned.extend(POINTERS.iter().map(|name| worktree.join(name)));
     }
     // A submodule may be called `a/b`, and may have submodules of its own.
     let mut places = vec![common.join("modules")];
     let mut looked_at = 0;
     while let Some(place) = places.pop() {
-        for below in entries(&place) {
+        for below in entries(&place)? {
             looked_at += 1;
             if looked_at > MOST_MODULES {
-                return pinned;
+                let common = common.display();
+                return Err(Error::Plan(format!(
+                    "{common} has more submodules than level landlock can hold"
+                )));
             }
             if below.join("HEAD").exists() {
                 pinned.extend(DECIDING.iter().map(|name| below.join(name)));
@@ -88,18 +94,17 @@ pub(super) fn pinned(repository: &Repository) -> Vec<PathBuf> {
             }
         }
     }
-    pinned
+    Ok(pinned)
 }
 
-fn directory_names(path: &Path) -> Vec<std::ffi::OsString> {
-    let listed = directory(path).and_then(|handle| {
-        let names = names_in(&handle, 4096)?;
-        let is_directory = |name: &std::ffi::OsString| {
-            matches!(kind_at(&handle, Path::new(name)), Ok(Some(FileType::Directory)))
-        };
-        Ok(names.into_iter().filter(is_directory).collect())
-    });
-    listed.unwrap_or_default()
+/// The directories in a directory; none where that is none.
+fn directory_names(path: &Path) -> io::Result<Vec<std::ffi::OsString>> {
+    let handle = match directory(path) {
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
+        opened => opened?,
+    };
+    let kinds = kinds_in(&handle, MOST_MODULES)?.into_iter();
+    Ok(kinds.filter(|(_, kind)| *kind == FileType::Directory).map(|(name, _)| name).collect())
 }
 
 /// Why a command can only read a clone, if so.

@@ -20,6 +20,8 @@ const MOST_MEMORY: u64 = 4 << 30;
 /// A pack that takes longer than this to be checked is refused.
 const MOST_SECONDS: u64 = 300;
 
+/// So much of what git says is looked at.
+const MOST_SAID: u64 = 64 << 10;
 /// A pack of so many objects is taken apart.
 const SMALL_PACK: u32 = 5_000;
 
@@ -199,16 +201,20 @@ impl Git {
             0..=SMALL_PACK => &["unpack-objects", "-q", "--strict"],
             _ => &["index-pack", "--stdin", "--strict"],
         };
-        let mut child = self.command(words).stdin(Stdio::piped()).spawn()?;
+        // What it says goes into a file: a pipe that nobody reads while the pack is fed would hold up both.
+        let mut said = fs::File::from(memfd_create("toolgate-said", MemfdFlags::CLOEXEC)?);
+        let mut child = self.command(words).stdin(Stdio::piped()).stderr(said.try_clone()?).spawn()?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         for (resource, most) in [(Resource::As, MOST_MEMORY), (Resource::Cpu, MOST_SECONDS)] {
             // It waits for its input, so nothing has been done without limits.
             prlimit(pid, resource, Rlimit { current: Some(most), maximum: Some(most) })?;
         }
         let fed = child.stdin.take().map_or(Ok(0), |mut input| io::copy(&mut copy, &mut input));
-        let output = child.wait_with_output()?;
-        if !output.status.success() {
-            return Err(failure(&output.stderr));
+        if !child.wait_with_output()?.status.success() {
+            let mut text = Vec::new();
+            said.rewind()?;
+            said.take(MOST_SAID).read_to_end(&mut text)?;
+            return Err(failure(&text));
         }
         fed.map(drop)
     }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 
 use super::{Directories, MOST_OPEN, Pin, State, move_away, names};
-use crate::path::{kind_at, open_directory};
+use crate::path::{kind_at, reach_directory};
 use crate::sys;
 
 /// A command that makes such names more often than this is ended.
@@ -70,7 +70,7 @@ impl Guard {
                 Some(known) => known,
                 None if places.len() < MOST_OPEN => {
                     // Opened for itself: whoever closes a descriptor is told nothing by others of the same opening any more.
-                    let Ok(handle) = open_directory(handle, Path::new(".")) else { continue };
+                    let Ok(handle) = reach_directory(handle, Path::new(".")) else { continue };
                     places.push((above.to_owned(), handle));
                     places.len() - 1
                 }
@@ -131,12 +131,12 @@ impl Guard {
                 _ => return Ok(false),
             }
             if !self.made.iter().any(|(known, _)| *known == place) && self.made.len() < MOST_OPEN {
-                let held = open_directory(here, Path::new(name))?;
+                let held = reach_directory(here, Path::new(name))?;
                 // Before it is looked into: what is made from here on is told of.
                 let _ = sys::tell_of_new_names(&held);
                 self.made.push((place.clone(), held));
             }
-            below = Some(open_directory(here, Path::new(name))?);
+            below = Some(reach_directory(here, Path::new(name))?);
         }
         let here = below.as_ref().unwrap_or(top);
         if kind_at(here, Path::new(last))?.is_none() {

@@ -18,11 +18,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FileType, Stat, statat};
+use rustix::io::Errno;
 
 use super::{Disturbed, Repair, State, put_back};
-use crate::alive::is_alive;
+use crate::alive::Alive;
 use crate::compiled::CompiledPlan;
-use crate::path::{for_each_entry, make_own, open_directory, open_whole_directory, read_file};
+use crate::path::{
+    below_root, for_each_entry, make_own, open_up, open_whole_directory, reach_directory, read_file,
+};
 use crate::plan::{Nested, Plan};
 
 /// Directories that are looked after. Each costs a look after each command.
@@ -57,6 +60,8 @@ pub(crate) struct Tree {
     worktrees: Option<PathBuf>,
     top: OwnedFd,
     list: List,
+    /// The list as it is kept, to know whether there is anything new to be written.
+    kept: Vec<u8>,
     file: PathBuf,
     begun: Time,
     /// What jobs of earlier commands have left.
@@ -77,11 +82,17 @@ impl Tree {
     /// Looks at the tree of a plan and pins what is there. `None` where there is none to look after.
     pub(crate) fn look(plan: &mut Plan) -> io::Result<Option<Tree>> {
         let Some(nested) = plan.nested.clone() else { return Ok(None) };
-        let Ok(top) = open_whole_directory(&nested.top) else { return Ok(None) };
+        let top = open_whole_directory(&nested.top).or_else(|error| match error {
+            // An earlier command may have closed it.
+            Errno::ACCESS => reach_directory(super::root().map_err(|_| error)?, below_root(&nested.top)),
+            other => Err(other),
+        });
+        let Ok(top) = top else { return Ok(None) };
         let file = plan.private.join("nested");
-        let known = List::kept(&file);
+        let kept = List::kept(&file).unwrap_or_default();
+        let known = List::read(&kept);
         let is_new = known.is_none();
-        let has_jobs = plan.alive.as_ref().is_some_and(|alive| is_alive(&alive.file, &alive.marks));
+        let has_jobs = plan.alive.as_ref().is_some_and(Alive::has_others);
         let worktrees = plan.repository.as_ref().map(|repository| repository.common.join("worktrees"));
         let marks = marks_in(&plan.private);
         let since = marks.iter().map(|(time, _)| *time).min();
@@ -99,6 +110,7 @@ impl Tree {
             worktrees,
             top,
             list,
+            kept,
             file,
             begun,
             disturbed,
@@ -154,7 +166,10 @@ impl Tree {
         if self.list.is_cut && !self.was_cut {
             disturbed.push(Disturbed { path: self.nested.top.clone(), outcome: Repair::TooMany });
         }
-        if let Err(error) = self.list.keep(&self.file) {
+        let text = self.list.text();
+        // Mostly nothing has changed, and writing takes a file system longer than all looking.
+        let written = if text == self.kept { Ok(()) } else { keep(&text, &self.file) };
+        if let Err(error) = written {
             let outcome = Repair::Failed(error.to_string());
             disturbed.push(Disturbed { path: self.nested.top.clone(), outcome });
         }
@@ -195,7 +210,7 @@ impl Tree {
             self.read(&path, is_new, since, &mut left, &mut appeared);
         }
         let top = &self.top;
-        self.list.bases.retain(|base| statat(top, base, AtFlags::SYMLINK_NOFOLLOW).is_ok());
+        self.list.bases.retain(|base| stat_of_any(top, base).is_some());
         appeared
     }
 
@@ -209,7 +224,7 @@ impl Tree {
         appeared: &mut Vec<PathBuf>,
     ) {
         let opened =
-            open_directory(&self.top, if path.is_empty() { Path::new(".") } else { Path::new(path) });
+            reach_directory(&self.top, if path.is_empty() { Path::new(".") } else { Path::new(path) });
         let Ok(directory) = opened else {
             self.list.directories.remove(path);
             return;
@@ -376,7 +391,16 @@ fn stat_of(top: &OwnedFd, path: &OsStr) -> Option<Stat> {
 }
 
 fn stat_of_any(directory: &OwnedFd, name: &OsStr) -> Option<Stat> {
-    statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()
+    let look = || statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+    match look() {
+        // A command may have closed a directory on the way, so that what it made there is not found.
+        Err(Errno::ACCESS) => {
+            open_up(directory, Path::new("")).ok()?;
+            open_up(directory, Path::new(name).parent().unwrap_or(Path::new(""))).ok()?;
+            look().ok()
+        }
+        found => found.ok(),
+    }
 }
 
 #[allow(clippy::useless_conversion, clippy::unnecessary_fallible_conversions)]
@@ -410,10 +434,10 @@ fn now() -> Time {
 impl List {
     const HEAD: &'static [u8] = b"nested 2";
 
-    /// The list that is kept in a file. `None` where there is none that can be read.
-    fn kept(file: &Path) -> Option<List> {
+    /// The text that is kept in a file. `None` where there is none that can be read.
+    fn kept(file: &Path) -> Option<Vec<u8>> {
         let opened = fs::File::open(file).ok()?;
-        List::read(&super::read_to_end(&opened, LARGEST_LIST).ok()??)
+        super::read_to_end(&opened, LARGEST_LIST).ok()?
     }
 
     /// `None` where it is none of ours, or of an older program: the tree is walked through anew.
@@ -449,24 +473,24 @@ impl List {
         text.extend(b"end\0");
         text
     }
+}
 
-    /// Whole or not at all: another command may write it at the same time.
-    fn keep(&self, file: &Path) -> io::Result<()> {
-        let new = file.with_extension(std::process::id().to_string());
-        let mut options = fs::OpenOptions::new();
-        let written = options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&new)
-            .and_then(|mut opened| opened.write_all(&self.text()))
-            .and_then(|()| fs::rename(&new, file));
-        if written.is_err() {
-            let _ = fs::remove_file(&new);
-        }
-        written
+/// Writes a list, whole or not at all: another command may write it at the same time.
+fn keep(text: &[u8], file: &Path) -> io::Result<()> {
+    let new = file.with_extension(std::process::id().to_string());
+    let mut options = fs::OpenOptions::new();
+    let written = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)
+        .and_then(|mut opened| opened.write_all(text))
+        .and_then(|()| fs::rename(&new, file));
+    if written.is_err() {
+        let _ = fs::remove_file(&new);
     }
+    written
 }
 
 fn time_in(text: &[u8]) -> Option<Time> {

@@ -182,7 +182,7 @@ impl Launch<'_> {
 
     /// Pid 1 of a view of its own.
     fn init(&self, tell: &OwnedFd, orders: &OwnedFd) -> Gone {
-        let made = (|| -> Result<Pid, Gone> {
+        let made = (|| -> Result<(Pid, Entered), Gone> {
             step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the supervisor")?;
             // Whoever is in another sandbox already may make namespaces and still not use them.
             map_ids(self.ids).map_err(Gone::NoNamespaces)?;
@@ -199,11 +199,13 @@ impl Launch<'_> {
             step(chdir(&self.plan.directory), "entering the directory")?;
             // Before the command's process is made, which then has none either.
             step(drop_capabilities(), "dropping capabilities")?;
-            Ok(step(self.fork_command(Some(&entered), tell), "starting the command's process")?)
+            let command = step(self.fork_command(Some(&entered), tell), "starting the command's process")?;
+            Ok((command, entered))
         })();
         match made {
             Err(gone) => gone,
-            Ok(command) => {
+            Ok((command, mut entered)) => {
+                entered.tidy();
                 stay(command, self.signals, orders, tell, &self.held(), self.kept.guard.take(), None);
                 sys::exit_at_once(0)
             }

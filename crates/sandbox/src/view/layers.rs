@@ -7,15 +7,21 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statx, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags, StatxFlags, chmodat, open, openat2, renameat_with,
+    statx, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::mount::{FsOpenFlags, MountAttrFlags, fsconfig_set_flag, fsconfig_set_string, fsopen};
 use sha2::{Digest, Sha256};
 
 use crate::compiled::CompiledPlan;
-use crate::path::{is_below, names_in, open_or_make};
+use crate::path::{is_below, names_in, open_or_make, open_place};
+use crate::sys::Aside;
 
 /// Where caches are kept that the user does not have, in our own directory.
 const ALONE: &str = "alone";
@@ -66,14 +72,105 @@ impl Layer {
     }
 }
 
-/// Takes the kernel's mark from the work directory of a layer that was not written to the disk when it ended. What was written before a
-/// crash of the machine may be lost; a cache is filled again. The kernel has closed these directories, so only who has all rights in
-/// a namespace of its own can.
-pub(super) fn unmark(work: &OwnedFd) {
-    let own = Path::new("work/incompat");
+/// The kernel's own directory in a work directory.
+const OWN: &str = "work";
+/// The one of an earlier command. The kernel would remove it and make another one before anything else, and a file system takes longer to remove a
+/// directory than to make one.
+const SPENT: &str = "spent";
+
+/// Has the kernel find a work directory that nobody has used.
+fn renew(work: &OwnedFd) {
+    match renameat_with(work, OWN, work, SPENT, RenameFlags::NOREPLACE) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        // What was left behind there is in the way, or the file system cannot rename so.
+        Err(_) => unmark(work, OWN),
+    }
+}
+
+/// Takes away the kernel's mark of a layer that is not written to the disk when it ends. With the mark the kernel takes it no second time. What was
+/// written before a crash of the machine may be lost; a cache is filled again.
+fn unmark(work: &OwnedFd, own: &str) {
+    let own = Path::new(own).join("incompat");
     let _ = unlinkat(work, own.join("volatile/dirty"), AtFlags::empty());
     let _ = unlinkat(work, own.join("volatile"), AtFlags::REMOVEDIR);
     let _ = unlinkat(work, own, AtFlags::REMOVEDIR);
+}
+
+/// Tidies up for the next command, with no rights but the user's: the kernel has closed these directories, but they are the user's own. That takes a
+/// file system as long as all else that starts a command, so it is done while the command runs. Should it not be done, the next
+/// command does it.
+pub(super) fn tidy(work: &OwnedFd) {
+    for own in [OWN, SPENT] {
+        for directory in ["", "incompat", "incompat/volatile"] {
+            let _ = chmodat(work, Path::new(own).join(directory), Mode::RWXU, AtFlags::empty());
+        }
+        unmark(work, own);
+    }
+    let _ = unlinkat(work, SPENT, AtFlags::REMOVEDIR);
+}
+
+/// How what lies on the old root is named, before or after it was left.
+pub(super) struct Names<'n> {
+    pub(super) root: &'n OwnedFd,
+    /// Where the descriptors of this process are, for calls that take names alone.
+    pub(super) descriptors: &'n str,
+}
+
+/// How layers are mounted.
+pub(super) const LAYER: MountAttrFlags =
+    MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV);
+
+impl Names<'_> {
+    fn of(&self, handle: &OwnedFd) -> String {
+        format!("{}/{}", self.descriptors, handle.as_raw_fd())
+    }
+
+    /// A layer whose parts the kernel has been told, and which is not made yet, and its work directory.
+    pub(super) fn configured(&self, layer: &Layer, options: &[&str]) -> io::Result<(OwnedFd, OwnedFd)> {
+        let made = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_set_string(&made, "source", "toolgate")?;
+        // No link leads anywhere from here: what is found is what is named.
+        let work = open_place(self.root, &layer.work)?;
+        renew(&work);
+        for (key, path) in [("lowerdir", &layer.lower), ("upperdir", &layer.upper)] {
+            fsconfig_set_string(&made, key, self.of(&open_place(self.root, path)?))?;
+        }
+        fsconfig_set_string(&made, "workdir", self.of(&work))?;
+        for option in options {
+            fsconfig_set_flag(&made, *option)?;
+        }
+        Ok((made, work))
+    }
+}
+
+/// Without `volatile` the kernel writes all of the file system to the disk when a layer on it ends.
+pub(super) const FAST: [&str; 2] = ["userxattr", "volatile"];
+
+/// A layer that is being made, while the view is built.
+pub(super) struct Begun {
+    pub(super) upper: PathBuf,
+    pub(super) aside: Aside,
+}
+
+/// Has the kernel begin with the layers that nearly every view has. Whatever does not go well is made when it is needed.
+pub(super) fn begin_layers(
+    plan: &CompiledPlan,
+    run: Option<&Path>,
+    caches: &Caches,
+) -> rustix::io::Result<(Vec<Begun>, Vec<OwnedFd>)> {
+    let (mut begun, mut works) = (Vec::new(), Vec::new());
+    let repository =
+        plan.repository.as_ref().zip(run).map(|(repository, run)| Layer::of(run, &repository.common));
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = open("/", flags, Mode::empty())?;
+    let names = Names { root: &root, descriptors: "/proc/self/fd" };
+    for layer in repository.into_iter().chain(caches.shared_layer(plan)) {
+        let Ok((context, work)) = names.configured(&layer, &FAST) else { continue };
+        let Ok(aside) = Aside::make(context, LAYER) else { continue };
+        begun.push(Begun { upper: layer.upper, aside });
+        works.push(work);
+    }
+    Ok((begun, works))
 }
 
 fn hex(byte: u8) -> [u8; 2] {
@@ -145,6 +242,12 @@ impl Caches {
     /// The directory whose layer most caches share.
     pub(super) fn base(&self) -> Option<&Path> {
         self.base.as_deref()
+    }
+
+    /// The layer that most caches share, where there is any that does.
+    pub(super) fn shared_layer(&self, plan: &CompiledPlan) -> Option<Layer> {
+        let base = self.base().filter(|_| !self.shared.is_empty())?;
+        Some(Layer::of(&plan.private, base))
     }
 
     /// The directory whose layer a cache shares with others, and the cache's place in it.

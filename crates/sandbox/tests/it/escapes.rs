@@ -6,7 +6,7 @@
 //!
 //! `ESCAPE=part-of-an-id` runs only some of them, and shows what they print.
 
-mod world;
+pub(crate) mod world;
 
 use std::cell::RefCell;
 use std::fmt::Write as _;

@@ -1,9 +1,12 @@
 //! Paths that must neither change nor appear, under commands that want them to.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, chown, symlink};
+use std::path::PathBuf;
 
-use crate::world::{World, at_each_level};
+use crate::escapes::world::User;
+use crate::world::{World, at_each_level, contain, levels};
 
 const PINS: [&str; 6] = [".agent/settings.json", ".mcp.json", ".husky", "GUIDE.md", "new/below", "linked"];
 
@@ -113,7 +116,7 @@ fn what_appears_is_moved_away_while_the_command_runs() {
             let done = world.with_pins(&PINS, &script);
             assert!(done.output.contains("gone"), "{}: {made}: {done:?}", world.level);
             assert!(
-                done.report.contains("must not appear; it was moved away"),
+                done.report.contains("may not be created; toolgate moved it away"),
                 "{}: {made}: {done:?}",
                 world.level
             );
@@ -209,7 +212,7 @@ fn a_name_that_moved_from_an_old_place_has_appeared() {
         nested(world, "true").ok();
         let done = nested(world, "mv node_modules/p p");
         assert!(!world.path("w/p/.agent/settings.json").exists(), "{}: {done:?}", world.level);
-        assert!(done.report.contains("moved away"), "{}: {done:?}", world.level);
+        assert!(done.report.contains("moved it away"), "{}: {done:?}", world.level);
     });
 }
 
@@ -241,7 +244,7 @@ fn what_a_background_job_leaves_below_is_moved_away_before_the_next_command() {
         std::thread::sleep(std::time::Duration::from_millis(1200));
         assert!(world.path("w/a/.mcp.json").exists(), "the control: {}", world.level);
         let done = nested(world, "test ! -e a/.mcp.json").ok();
-        assert!(done.report.contains("a/.mcp.json must not appear"), "{}: {done:?}", world.level);
+        assert!(done.report.contains("a/.mcp.json may not be created"), "{}: {done:?}", world.level);
     });
 }
 
@@ -297,7 +300,7 @@ fn what_a_command_whose_supervisor_was_killed_has_made_below_is_found_by_the_nex
         child.wait().unwrap();
         assert!(world.path("w/a/.mcp.json").exists(), "the control: {}", world.level);
         let done = nested(world, "test ! -e a/.mcp.json").ok();
-        assert!(done.report.contains("a/.mcp.json must not appear"), "{}: {done:?}", world.level);
+        assert!(done.report.contains("a/.mcp.json may not be created"), "{}: {done:?}", world.level);
         assert_eq!(fs::read_to_string(world.path("w/b/.mcp.json")).unwrap(), "mine", "{}", world.level);
     });
 }
@@ -332,4 +335,74 @@ fn pins_are_as_before_also_where_a_host_kills_the_whole_group() {
             fs::remove_file(world.path("w/ready")).unwrap();
         }
     });
+}
+
+#[test]
+fn a_directory_that_is_closed_hides_nothing() {
+    const HIDDEN: [&str; 4] =
+        [".mcp.json", ".tool/config", "sub/.agent/settings.json", "sub/deep/.agent/settings.json"];
+    for level in levels() {
+        for scripts in [
+            &["chmod 311 .", "echo evil > .mcp.json", "chmod 755 ."][..],
+            &["echo evil > .mcp.json; chmod 111 ."],
+            &["mkdir -p .mcp.json/below; chmod 000 .mcp.json"],
+            &["mkdir .tool; chmod 000 .tool", "chmod 700 .tool; echo evil > .tool/config; chmod 000 .tool"],
+            &[
+                "mkdir sub/.agent; echo evil > sub/.agent/settings.json; chmod 311 sub",
+                "true",
+                "chmod 755 sub",
+            ],
+            &["mkdir sub/deep/.agent; echo evil > sub/deep/.agent/settings.json; chmod 000 sub", "true"],
+        ] {
+            let person = Person::new(level);
+            person.contained(&[], "true");
+            for script in scripts {
+                let pins = [".mcp.json", ".tool/config"].map(|pin| person.worktree.join(pin));
+                let pins = pins.iter().flat_map(|pin| [OsStr::new("--pin"), pin.as_os_str()]);
+                let nested = ["--nested", ".agent/settings.json"].map(OsStr::new);
+                person.contained(&pins.chain(nested).collect::<Vec<_>>(), script);
+            }
+            for hidden in HIDDEN {
+                let found = fs::symlink_metadata(person.worktree.join(hidden));
+                assert!(found.is_err(), "{level}: {scripts:?}: {hidden}");
+            }
+        }
+    }
+}
+
+/// Somebody whom modes stop, which they do not do to root.
+struct Person {
+    _scratch: tempfile::TempDir,
+    worktree: PathBuf,
+    private: PathBuf,
+    level: &'static str,
+    id: Option<u32>,
+}
+
+impl Person {
+    fn new(level: &'static str) -> Person {
+        let scratch = tempfile::tempdir().unwrap();
+        let top = scratch.path().canonicalize().unwrap();
+        let (worktree, private) = (top.join("w"), top.join("private"));
+        fs::create_dir_all(worktree.join("sub/deep")).unwrap();
+        fs::create_dir(&private).unwrap();
+        // Where it was built, others may not be let in.
+        fs::copy(contain(), top.join("contain")).unwrap();
+        let id = (fs::metadata(&top).unwrap().uid() == 0).then_some(61_300);
+        for place in [&top, &worktree, &private, &worktree.join("sub"), &worktree.join("sub/deep")] {
+            if id.is_some() {
+                chown(place, id, id).unwrap();
+            }
+        }
+        Person { _scratch: scratch, worktree, private, level, id }
+    }
+
+    fn contained(&self, options: &[&OsStr], script: &str) {
+        let program = self.private.with_file_name("contain");
+        let mut command = User { other: self.id, word: "user" }.command(program);
+        command.args(options).arg(self.level).args([&self.worktree, &self.private]);
+        let output = command.args(["/bin/sh", "-c", script]).current_dir("/").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code().is_some_and(|code| code < 125), "{}: {script}: {said}", self.level);
+    }
 }

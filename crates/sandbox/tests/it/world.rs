@@ -67,7 +67,7 @@ pub(crate) fn levels() -> Vec<&'static str> {
 }
 
 /// The example program, built beside this test.
-fn contain() -> PathBuf {
+pub(crate) fn contain() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.parent().and_then(Path::parent).unwrap().join("examples/contain");
     assert!(path.exists(), "build it first: cargo build -p toolgate-sandbox --example contain");
