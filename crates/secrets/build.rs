@@ -52,6 +52,7 @@ struct Names {
     anchors: Vec<String>,
     passwords: Vec<String>,
     secrets: Vec<String>,
+    makers: Vec<String>,
     harmless: Vec<String>,
     endings: Vec<String>,
     placeholders: Vec<String>,
@@ -70,10 +71,10 @@ impl Names {
         [
             ("PASSWORDS", &self.passwords),
             ("SECRETS", &self.secrets),
+            ("MAKERS", &self.makers),
             ("HARMLESS", &self.harmless),
             ("ENDINGS", &self.endings),
             ("PLACEHOLDERS", &self.placeholders),
-            ("PLACEHOLDER_PARTS", &self.placeholder_parts),
             ("REFERENCES", &self.references),
             ("URL_PLACEHOLDERS", &self.url_placeholders),
             ("NO_DOMAINS", &self.no_domains),
@@ -83,6 +84,14 @@ impl Names {
         ]
         .map(|(name, words)| format!("pub(crate) static {name}: &[&str] = &{words:?};\n"))
         .concat()
+            + &self.parts()
+    }
+
+    /// Each with the pairs of its letters, by which most are told at once not to be there.
+    fn parts(&self) -> String {
+        let parts: Vec<(&str, u64)> =
+            self.placeholder_parts.iter().map(|part| (part.as_str(), gram::pairs(part.as_bytes()))).collect();
+        format!("pub(crate) static PLACEHOLDER_PARTS: &[(&str, u64)] = &{parts:?};\n")
     }
 }
 
@@ -323,12 +332,42 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ] {
         tables.anchors.push(Anchor { literal: literal.into(), follows: Vec::new(), code: code.into() });
     }
-    for word in ["bearer ", "Bearer ", "BEARER ", "Basic ", "basic "] {
-        tables.anchors.push(Anchor {
-            literal: word.into(),
-            follows: Vec::new(),
-            code: "Anchor::Scheme".into(),
-        });
+    for (literal, code) in [
+        ("bearer ", "Scheme"),
+        ("Bearer ", "Scheme"),
+        ("BEARER ", "Scheme"),
+        ("Bearer: ", "Scheme"),
+        ("Basic ", "Scheme"),
+        ("basic ", "Scheme"),
+        ("IDENTIFIED BY ", "Sql"),
+        ("IDENTIFIED WITH ", "Sql"),
+        ("identified by ", "Sql"),
+        ("identified with ", "Sql"),
+        (" -u ", "User"),
+        (" --user ", "User"),
+        (" --user=", "User"),
+        (" -p ", "Option"),
+        (":5432:", "Pgpass"),
+        ("Cookie: ", "Cookie"),
+        ("cookie: ", "Cookie"),
+        ("_live_", "Prefixed"),
+        ("_test_", "Prefixed"),
+        ("_prod_", "Prefixed"),
+        ("_production_", "Prefixed"),
+        ("_sandbox_", "Prefixed"),
+        ("_pat_", "Prefixed"),
+        ("_sk_", "Prefixed"),
+        ("_secret_", "Prefixed"),
+        ("_token_", "Prefixed"),
+        ("_apikey_", "Prefixed"),
+        ("_api_", "Prefixed"),
+        ("_key_", "Prefixed"),
+        ("-api-", "Prefixed"),
+        ("-live-", "Prefixed"),
+        ("-pat-", "Prefixed"),
+    ] {
+        let code = format!("Anchor::{code}");
+        tables.anchors.push(Anchor { literal: literal.into(), follows: Vec::new(), code });
     }
     tables.choose_factor();
     let out = env::var("OUT_DIR")?;
@@ -457,7 +496,11 @@ impl Tables {
             }
         }
         // What follows a word of three letters in a name or behind one.
-        let follows = b"_-.=:\"'\\ \t)]>sI0123456789".to_vec();
+        let follows: Vec<u8> = if word.ends_with([':', '=']) {
+            (b' '..=b'~').collect()
+        } else {
+            b"_-.=:\"'\\ \t)]>sI0123456789,(|".to_vec()
+        };
         for spelling in BTreeSet::from([word.to_owned(), word.to_ascii_uppercase(), titles]) {
             let code = "Anchor::Name".into();
             self.anchors.push(Anchor { literal: spelling.into(), follows: follows.clone(), code });
@@ -598,7 +641,8 @@ impl Tables {
                 text.len() - word.len()
             });
             for pattern in patterns {
-                let _ = writeln!(near, "(Text({at}, {}), {pattern}),", word.len());
+                let pairs = gram::pairs(word.as_bytes());
+                let _ = writeln!(near, "(Text({at}, {}), {pairs}, {pattern}),", word.len());
             }
         }
         let mut classes = String::new();
@@ -616,7 +660,7 @@ impl Tables {
              pub(super) static LITERALS: [Literal; {}] = [\n{literals}];\n\
              pub(super) static ENTRIES: [GramEntry; {count}] = [\n{entries}];\n\
              pub(super) static GROUPS: [u16; {}] = {groups:?};\n\
-             pub(super) static NEAR: &[(Text, u16)] = &[\n{near}];\n",
+             pub(super) static NEAR: &[(Text, u64, u16)] = &[\n{near}];\n",
             self.factor,
             self.count,
             self.patterns,

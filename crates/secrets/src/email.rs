@@ -68,10 +68,76 @@ pub(crate) fn around(text: &[u8], at: usize) -> Option<(usize, usize)> {
         return None;
     }
     let first = text.get(from..at)?;
-    let url = before.get(..from).is_some_and(|before| before.ends_with(b"//"));
+    // `scheme://user:password@host`: what stands before the `@` is no name of a mailbox.
+    let word = before.get(..from)?;
+    let word = word.get(word.len().saturating_sub(LONGEST_DOMAIN)..)?;
+    let word =
+        word.iter().rev().take_while(|byte| byte.is_ascii_graphic() && !b"/?#\"'<>(,".contains(byte)).count();
+    let url = before.get(..from - word).is_some_and(|before| before.ends_with(b"//"));
     // The user of a repository's address: `git@github.com:a/b`, `ssh://git@…`. Nobody has that for a name.
     let user = matches!(first, b"git" | b"hg" | b"svn" | b"ssh" | b"gitea" | b"forgejo" | b"aur");
     (!url && !user).then_some((from, at + 1 + domain.len()))
+}
+
+/// Whether the address at `from..to` stands where the author, the target or the account of something is named, rather than a person.
+pub(crate) fn is_of_a_work(text: &[u8], from: usize, to: usize) -> bool {
+    const NEAR: usize = 200;
+    const HEADS: [&[u8]; 18] = [
+        b"author",
+        b"commit",
+        b"co-authored-by:",
+        b"signed-off-by:",
+        b"reviewed-by:",
+        b"acked-by:",
+        b"tested-by:",
+        b"reported-by:",
+        b"suggested-by:",
+        b"helped-by:",
+        b"maintainer",
+        b"contributor",
+        b"copyright",
+        b"tagger",
+        b"merge",
+        b"packager",
+        b"uploader",
+        b"@author",
+    ];
+    const ACCOUNTS: [&[u8]; 5] = [
+        b"gserviceaccount.com",
+        b"openssh.com",
+        b"libssh.org",
+        b"developer.gserviceaccount.com",
+        b"lysator.liu.se",
+    ];
+    let before = text.get(from.saturating_sub(NEAR)..from).unwrap_or_default().to_ascii_lowercase();
+    let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    // Behind what tools put before a line: `+`, `> `, ` * `, `file:12:`, a quote.
+    let head = line
+        .iter()
+        .position(u8::is_ascii_alphabetic)
+        .and_then(|first| line.get(first.saturating_sub(1)..))
+        .unwrap_or_default();
+    let head = head.strip_prefix(b"@").unwrap_or_else(|| {
+        head.get(usize::from(!head.first().is_some_and(u8::is_ascii_alphabetic))..).unwrap_or_default()
+    });
+    let domain = text.get(from..to).unwrap_or_default().to_ascii_lowercase();
+    let domain = domain.rsplit(|byte| *byte == b'@').next().unwrap_or_default();
+    // `0123abcd (<jane@corp.io> 2026-…`: a line of `git blame`.
+    let hash = line.iter().take_while(|byte| byte.is_ascii_hexdigit() || **byte == b'^').count();
+    let blame = hash >= 7 && line.get(hash..).is_some_and(|rest| rest.starts_with(b" "));
+    let behind = text.get(to).copied().unwrap_or(b' ');
+    let target = [&b"ssh "[..], b"scp ", b"rsync ", b"sftp ", b"mosh "]
+        .into_iter()
+        .any(|word| crate::search::has(line, word))
+        || (behind == b':'
+            && text.get(to + 1).is_some_and(|next| b"/~.".contains(next) || next.is_ascii_alphanumeric()));
+    HEADS.iter().any(|word| head.starts_with(word.strip_prefix(b"@").unwrap_or(word)))
+        || crate::search::has(line, b"copyright")
+        || crate::search::has(line, b"(c) ")
+        || crate::search::has(line, b"\"author")
+        || ACCOUNTS.iter().any(|account| is_below(domain, account))
+        || blame
+        || target
 }
 
 fn is_top_level(label: &[u8]) -> bool {
@@ -87,7 +153,7 @@ pub(crate) fn is_safe(address: &[u8], wanted: Emails, more: &[String]) -> bool {
     match wanted {
         Emails::All => false,
         Emails::None => true,
-        Emails::Unlisted => {
+        Emails::Unlisted | Emails::Personal => {
             let lower = address.to_ascii_lowercase();
             let Some(at) = lower.iter().rposition(|byte| *byte == b'@') else { return false };
             let (local, domain) =

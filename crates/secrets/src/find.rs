@@ -2,10 +2,12 @@
 
 use memchr::{memchr_iter, memmem};
 
+use crate::forms::{self, Assignment, Form, Runs};
+use crate::known::{self, Known};
 use crate::lens::{Lens, escaped_parts};
 use crate::names::{self, Telling};
 use crate::tables::{self, Anchor, CLASS_COUNT, Pattern, Shape, Step};
-use crate::{Emails, email, pem, search, url, values};
+use crate::{Emails, email, pem, search, spots, url, values};
 
 /// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,11 +81,13 @@ const SECRET: SecretKind =
     SecretKind { id: "secret", mark: "SECRET", about: "a secret behind its name", rank: 4 };
 const RANDOM: SecretKind =
     SecretKind { id: "random-value", mark: "SECRET", about: "a random value behind a telling name", rank: 5 };
+const PREFIXED: SecretKind =
+    SecretKind { id: "prefixed-token", mark: "TOKEN", about: "a token that says so itself", rank: 4 };
 const EMAIL: SecretKind = SecretKind { id: "email", mark: "EMAIL", about: "an email address", rank: 6 };
 
 /// All kinds that are no data file.
-pub(crate) const KINDS: [SecretKind; 7] =
-    [PRIVATE_KEY, AUTHORIZATION, URL_PASSWORD, PASSWORD, SECRET, RANDOM, EMAIL];
+pub(crate) const KINDS: [SecretKind; 8] =
+    [PRIVATE_KEY, AUTHORIZATION, URL_PASSWORD, PASSWORD, SECRET, PREFIXED, RANDOM, EMAIL];
 
 impl From<Telling> for SecretKind {
     fn from(telling: Telling) -> SecretKind {
@@ -102,6 +106,10 @@ impl Found {
         Found { from, to, pattern: id, mark, about, rank }
     }
 
+    pub(crate) fn known(from: usize, to: usize) -> Found {
+        Found::of(SECRET, from, to)
+    }
+
     pub(crate) fn private_key(from: usize, to: usize) -> Found {
         Found::of(PRIVATE_KEY, from, to)
     }
@@ -114,6 +122,39 @@ impl Found {
 
 /// All secrets in a text, in order; none touches another.
 pub fn find(text: &[u8], rules: &Rules) -> Vec<Found> {
+    with_repeats(text, decoded(text, rules))
+}
+
+/// What was found stands elsewhere too: `TOKEN=x`, and then `using x`.
+fn with_repeats(text: &[u8], mut found: Vec<Found>) -> Vec<Found> {
+    let mut known = Known::new();
+    for secret in
+        found.iter().filter(|found| found.rank < EMAIL.rank && found.to - found.from >= known::SHORTEST)
+    {
+        let value = text.get(secret.from..secret.to).unwrap_or_default();
+        if values::is_telling(value) {
+            known.add(value, *secret);
+        }
+    }
+    if known.is_empty() {
+        return found;
+    }
+    let before = found.len();
+    let mut next = 0;
+    let mut more = Vec::new();
+    known.each(text, |from, to, secret| {
+        while found.get(next).is_some_and(|found| found.to <= from) {
+            next += 1;
+        }
+        if found.get(next).is_none_or(|found| to <= found.from) {
+            more.push(Found { from, to, ..secret });
+        }
+    });
+    found.append(&mut more);
+    if found.len() > before { apart(found) } else { found }
+}
+
+fn decoded(text: &[u8], rules: &Rules) -> Vec<Found> {
     let Some(joined) = Lens::without_colours(text, b"") else { return apart(escaped_and_plain(text, rules)) };
     // A colour may split a secret, and it may part one from a word. The letters of an escape are no name of somebody.
     let tokens = Rules { emails: Emails::None, ..rules.clone() };
@@ -180,6 +221,8 @@ fn plain(text: &[u8], rules: &Rules) -> Vec<Found> {
         runs: [(0, 0); CLASS_COUNT],
         named: 0,
         effort: 8 * text.len() + 64 * 1024,
+        values: Runs::default(),
+        tabled: 0,
         keyed: 0,
         no_end: 0,
     };
@@ -191,6 +234,7 @@ fn plain(text: &[u8], rules: &Rules) -> Vec<Found> {
         if rules.emails != Emails::None
             && let Some((from, to)) = email::around(text, at)
             && !email::is_safe(text.get(from..to).unwrap_or_default(), rules.emails, &rules.safe_emails)
+            && !(rules.emails == Emails::Personal && email::is_of_a_work(text, from, to))
         {
             found.push(Found::of(EMAIL, from, to));
         }
@@ -218,6 +262,9 @@ struct Finder<'t> {
     named: usize,
     /// How many bytes of values may still be looked at: values lie in values (`a=b=c=…`).
     effort: usize,
+    values: Runs,
+    /// Before this all tables have been read.
+    tabled: usize,
     /// Where the last private key ends.
     keyed: usize,
     /// Before this there is no end of a key that has not been seen.
@@ -243,7 +290,36 @@ impl Finder<'_> {
                     self.found.push(Found::of(AUTHORIZATION, from, to));
                 }
             }
-            Anchor::Name | Anchor::Scheme => {}
+            Anchor::Prefixed if !core => {
+                if let Some((from, to)) = spots::prefixed(self.text, from, from + length) {
+                    self.found.push(Found::of(PREFIXED, from, to));
+                }
+            }
+            Anchor::Sql | Anchor::User | Anchor::Option | Anchor::Pgpass | Anchor::Cookie if !core => {
+                self.spot(anchor, from + length);
+            }
+            _ => {}
+        }
+    }
+
+    /// What stands in a telling place.
+    fn spot(&mut self, anchor: Anchor, at: usize) {
+        let (kind, found) = match anchor {
+            Anchor::Sql => {
+                let found = spots::sql(self.text, at).filter(|_| spots::is_of_a_user(self.text, at));
+                (PASSWORD, found)
+            }
+            Anchor::User => (PASSWORD, spots::user(self.text, at)),
+            Anchor::Option => (RANDOM, spots::option(self.text, at)),
+            Anchor::Pgpass => (PASSWORD, spots::pgpass(self.text, at)),
+            _ => {
+                let found = &mut self.found;
+                spots::cookies(self.text, at, &mut |from, to| found.push(Found::of(SECRET, from, to)));
+                return;
+            }
+        };
+        if let Some((from, to)) = found {
+            self.found.push(Found::of(kind, from, to));
         }
     }
 
@@ -266,8 +342,16 @@ impl Finder<'_> {
         if behind.is_ascii_alphanumeric() || (shape.is_short && matches!(behind, b'+' | b'/')) {
             return;
         }
+        // `video.ico-7a388b.png`: a digest in the name of a picture.
+        if behind == b'.' && values::is_picture(self.text.get(to + 1..).unwrap_or_default()) {
+            return;
+        }
         // In the middle of a word only what no name looks like: `_ghp_…_`, `[31mghp_…`.
         let apart = self.begins_word(begin) && behind != b'_';
+        let glued = begin > 0 && self.text.get(begin - 1).is_some_and(u8::is_ascii_alphanumeric);
+        if glued && !apart && !self.behind_colour(begin) {
+            return;
+        }
         if !apart && (shape.is_short || !values::is_random(self.text.get(from..to).unwrap_or_default(), true))
         {
             return;
@@ -291,6 +375,14 @@ impl Finder<'_> {
             || !is_word(before(1))
             || (before(2) == b'\\'
                 && matches!(before(1), b'n' | b't' | b'r' | b'b' | b'f' | b'v' | b'a' | b'0' | b'e'))
+    }
+
+    /// Whether the rest of a colour's code stands before: `[31m`, `[0;1m`.
+    fn behind_colour(&self, at: usize) -> bool {
+        let before = self.text.get(at.saturating_sub(12)..at).unwrap_or_default();
+        let Some(code) = before.strip_suffix(b"m") else { return false };
+        let digits = code.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+        code.get(..code.len() - digits).is_some_and(|code| code.ends_with(b"["))
     }
 
     /// Whether a shape fits from here on. Returns what of it is secret.
@@ -337,12 +429,23 @@ impl Finder<'_> {
             any(u8::is_ascii_lowercase),
             any(u8::is_ascii_uppercase),
         );
-        let random = || {
+        if !satisfied && !values::is_mixed(bytes().copied()) {
+            return None;
+        }
+        // What its makers print in manuals is no finding, unless they are among those that are looked for in any case.
+        if !pattern.core || pattern.entropy > 0 {
             let bytes: Vec<u8> = bytes().copied().collect();
-            values::entropy(&bytes) * 100.0 >= f32::from(pattern.entropy)
-        };
-        let satisfied = satisfied || values::is_mixed(bytes().copied());
-        (satisfied && (pattern.entropy == 0 || random())).then_some((from, at))
+            let made_up = |bytes: &[u8]| {
+                values::is_camel(bytes)
+                    || values::is_sequence(bytes)
+                    || (bytes.len() >= 16 && values::is_filled(bytes))
+            };
+            let random = || values::entropy(&bytes) * 100.0 >= f32::from(pattern.entropy);
+            if (!pattern.core && made_up(&bytes)) || (pattern.entropy > 0 && !random()) {
+                return None;
+            }
+        }
+        Some((from, at))
     }
 
     /// The end of the run of a class that begins here.
@@ -361,14 +464,16 @@ impl Finder<'_> {
     }
 
     /// Whether the value of a name that holds a maker's is one of the maker's secrets.
-    fn near(&mut self, found: &names::Assignment) -> Option<Found> {
+    fn near(&mut self, found: &Assignment) -> Option<Found> {
         const SHORTEST: usize = 16;
         let (value, end) = found.value;
         let text = self.text;
-        if end - value < SHORTEST || values::is_reference(text.get(value..end)?) {
+        let short = text.get(value..end.min(value + ENOUGH))?;
+        let plain = !values::has_digit(short) && !short.iter().any(u8::is_ascii_uppercase);
+        if end - value < SHORTEST || plain || values::is_reference(text.get(value..end)?) {
             return None;
         }
-        let plain = names::Plain::of(text.get(found.name.0..found.name.1)?);
+        let plain = names::Plain::of(text.get(self.with_words_before(found)..found.name.1)?);
         tables::near(plain.bytes()).find_map(|pattern| {
             let mut fits = pattern.shapes().iter().filter_map(|shape| self.fit(shape, pattern, value));
             let (from, to) = fits.find(|(_, to)| *to == end)?;
@@ -376,30 +481,107 @@ impl Finder<'_> {
         })
     }
 
+    /// `the acme token is …`, `acme.Client("…")`: the maker may stand in the words before the name. Where they begin.
+    fn with_words_before(&self, found: &Assignment) -> usize {
+        const NEAR: usize = 32;
+        let from = found.name.0;
+        if !matches!(found.form, Form::Yaml | Form::Line | Form::Loose | Form::Beside) {
+            return from;
+        }
+        let words = self.text.get(from.saturating_sub(NEAR)..from).unwrap_or_default();
+        let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'-' | b'.');
+        from - words.iter().rev().take_while(is_word).count()
+    }
+
     fn name(&mut self, from: usize, length: usize) {
         if from < self.named {
             return;
         }
-        let (begin, end) = names::name_around(self.text, from, from + length);
+        // `pw=` is found with its sign: without one it is too short to look for.
+        let word = self.text.get(from..from + length).unwrap_or_default();
+        let length = length - usize::from(word.ends_with(b":") || word.ends_with(b"="));
+        let (begin, end) = forms::name_around(self.text, from, from + length);
         self.named = end;
-        if names::is_header(self.text.get(begin..end).unwrap_or_default()) {
+        let name = self.text.get(begin..end).unwrap_or_default();
+        if names::is_header(name) {
             if let Some((from, to)) = names::header(self.text, end) {
                 self.found.push(Found::of(AUTHORIZATION, from, to));
             }
             return;
         }
-        if self.effort == 0 {
-            return;
+        if begin >= self.tabled
+            && let Some(table) = spots::table(self.text, begin, end)
+        {
+            self.tabled = table.end;
+            self.found.extend(
+                table.found.iter().map(|(from, to, telling)| Found::of((*telling).into(), *from, *to)),
+            );
         }
-        let Some(found) = names::assignment(self.text, begin, end) else { return };
-        self.effort = self.effort.saturating_sub(found.value.1 - found.value.0);
+        if let Some(value) = forms::value_before(self.text, begin) {
+            self.judge(&Assignment { name: (begin, end), value, form: Form::Quoted });
+        }
+        if let Some(found) = forms::assignment(self.text, begin, end, &mut self.values) {
+            self.judge(&found);
+        }
+    }
+
+    /// Hides the value where it is a secret. Where so many values lie in values that there is no time left to look at each, all that are
+    /// called secret are hidden.
+    fn judge(&mut self, found: &Assignment) {
+        let (from, to) = found.value;
+        let looked_at = (to - from).min(forms::LONGEST_VALUE);
+        let Some(left) = self.effort.checked_sub(looked_at) else {
+            let name = self.text.get(found.name.0..found.name.1).unwrap_or_default();
+            if let Some(telling) = names::telling(name).filter(|telling| *telling != Telling::Weak) {
+                self.found.push(Found::of(telling.into(), from, to));
+            }
+            return;
+        };
+        self.effort = left;
         let Rules { every_assignment, entropy, .. } = *self.rules;
-        let secret = self.near(&found).or_else(|| {
-            let telling = values::secret(self.text, &found, every_assignment, entropy)?;
-            Some(Found::of(telling.into(), found.value.0, found.value.1))
+        // A badge's token shows a badge.
+        let badge = self.text.get(..found.name.0).is_some_and(|before| before.ends_with(b".svg?"));
+        let secret = self.near(found).or_else(|| {
+            let named = Assignment { name: self.whole_name(found), ..*found };
+            // `CREATE USER x PASSWORD '…'` is a form of its own, which leaves no doubt.
+            let named = match found.form {
+                Form::Beside if spots::is_of_a_user(self.text, found.name.0) => {
+                    Assignment { form: Form::Tight, ..named }
+                }
+                _ => named,
+            };
+            let telling = values::secret(self.text, &named, every_assignment, entropy)?;
+            (!badge).then(|| Found::of(telling.into(), from, to))
         });
         if let Some(secret) = secret.filter(|secret| !self.is_kept(secret.from, secret.to)) {
             self.found.push(secret);
+        }
+    }
+
+    /// `Secret key: …`, `the page token is …`: the word before belongs to the name, where people write rather than programs.
+    fn whole_name(&self, found: &Assignment) -> (usize, usize) {
+        let (from, to) = found.name;
+        if !matches!(found.form, Form::Yaml | Form::Line | Form::Loose | Form::Beside) {
+            return (from, to);
+        }
+        // A name that says enough is only a part of one that says that it is none.
+        let whole = self.with_word_before(found);
+        let telling = |(from, to)| self.text.get(from..to).and_then(names::telling);
+        match telling(found.name) {
+            Some(Telling::Password | Telling::Secret) if telling(whole).is_some() => (from, to),
+            _ => whole,
+        }
+    }
+
+    fn with_word_before(&self, found: &Assignment) -> (usize, usize) {
+        let (from, to) = found.name;
+        let before = self.text.get(from.saturating_sub(24)..from).unwrap_or_default();
+        match before.strip_suffix(b" ") {
+            Some(before) => {
+                let word = before.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+                (from - if word > 0 { word + 1 } else { 0 }, to)
+            }
+            None => (from, to),
         }
     }
 

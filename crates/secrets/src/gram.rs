@@ -18,3 +18,14 @@ pub(crate) const GROUPS: usize = 1 << 12;
 pub(crate) fn group(slot: usize) -> usize {
     slot % GROUPS
 }
+
+/// Which pairs of letters a word has, as bits. A name that holds a word has all of its bits.
+pub(crate) fn pairs(word: &[u8]) -> u64 {
+    let bit = |pair: &[u8]| match pair {
+        [one, other] => {
+            1_u64 << ((u32::from(*one).wrapping_mul(31) ^ u32::from(*other).wrapping_mul(7)) & 63)
+        }
+        _ => 0,
+    };
+    word.windows(2).fold(0, |bits, pair| bits | bit(pair))
+}

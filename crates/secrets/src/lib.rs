@@ -44,8 +44,10 @@
 
 mod email;
 mod find;
+mod forms;
 mod gram;
 mod json;
+mod known;
 mod lens;
 mod names;
 mod pem;
@@ -53,6 +55,7 @@ mod places;
 mod rewrite;
 mod scrub;
 mod search;
+mod spots;
 mod stream;
 mod tables;
 mod url;
@@ -60,6 +63,7 @@ mod values;
 
 pub use find::{Found, Rules, find};
 pub use json::scrub_json;
+pub use known::{KnownValues, is_odd, word_spans};
 pub use scrub::{Emails, Marks, Scrubbed, scrub};
 pub use stream::Stream;
 
@@ -139,6 +143,30 @@ fn once(text: &str) -> Option<String> {
     placed.or(shaped).filter(|changed| changed != text)
 }
 
+/// The first of our marks in a text: `[EMAIL REDACTED]#22a0`. With `numbered`, only one with its digits counts: those are written by nobody else.
+pub fn mark_in(text: &str, numbered: bool) -> Option<&str> {
+    const DIGITS: usize = 4;
+    let mut at = 0;
+    while let Some(open) = text.get(at..).and_then(|rest| rest.find('[')).map(|open| at + open) {
+        at = open + 1;
+        let rest = text.get(open..).unwrap_or_default().as_bytes();
+        let compat = rest.starts_with(b"[REDACTED:") || rest.starts_with(b"[EMAIL_REDACTED]");
+        let length = match Mark::length_at(rest) {
+            Some(length) => length,
+            None if compat && !numbered => {
+                rest.iter().take(48).position(|byte| *byte == b']').map_or(0, |end| end + 1)
+            }
+            None => continue,
+        };
+        let digits = rest.get(length..).and_then(|rest| rest.strip_prefix(b"#")).unwrap_or_default();
+        let digits = digits.iter().take(DIGITS).take_while(|byte| byte.is_ascii_hexdigit()).count();
+        if length > 0 && (digits == DIGITS || !numbered) {
+            return text.get(open..open + length + if digits == DIGITS { DIGITS + 1 } else { 0 });
+        }
+    }
+    None
+}
+
 /// A kind of secret, for those who list them.
 pub struct Pattern {
     /// Its id: `github-token`.
@@ -180,8 +208,11 @@ impl Mark {
         const LONGEST: usize = 48;
         const END: &[u8] = b" REDACTED]";
         let name = rest.strip_prefix(b"[")?;
-        let length =
-            name.iter().take(LONGEST).take_while(|byte| byte.is_ascii_uppercase() || **byte == b'_').count();
+        let length = name
+            .iter()
+            .take(LONGEST)
+            .take_while(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || **byte == b'_')
+            .count();
         (length > 0 && name.get(length..)?.starts_with(END)).then_some(1 + length + END.len())
     }
 }
@@ -227,6 +258,20 @@ mod tests {
         assert_eq!(redact("$TOKEN").named("token").as_str(), "$TOKEN");
         assert_eq!(redact("").named("token").as_str(), "");
         assert_eq!(redact("/home/u/token").named("file_path").as_str(), "/home/u/token");
+    }
+
+    #[test]
+    fn marks_are_known_again() {
+        for (text, numbered, found) in [
+            ("\"author\": \"[EMAIL REDACTED]#22a0\"", true, Some("[EMAIL REDACTED]#22a0")),
+            ("a [x] [JWT REDACTED] b", true, None),
+            ("a [x] [JWT REDACTED] b", false, Some("[JWT REDACTED]")),
+            ("[REDACTED:JWT]", false, Some("[REDACTED:JWT]")),
+            ("[EMAIL_REDACTED]", false, Some("[EMAIL_REDACTED]")),
+            ("[REDACTED] [not REDACTED] [", false, None),
+        ] {
+            assert_eq!(super::mark_in(text, numbered), found, "{text}");
+        }
     }
 
     #[test]

@@ -25,6 +25,10 @@ pub(crate) fn block(text: &[u8], from: usize, end: Option<usize>) -> Option<usiz
     if longest_run(inside) < BODY && !is_short_body(inside) {
         return None;
     }
+    // `MIIEpQ…fG..`: what a manual shows of one.
+    if inside.len() < 120 && memmem::find(inside, b"..").is_some() {
+        return None;
+    }
     // Behind the dashes that close the last line; they may have been cut off.
     Some(label(text, end + 8).unwrap_or(end + 8))
 }

@@ -7,6 +7,9 @@ use crate::{Found, Rules, find};
 pub enum Emails {
     /// None.
     None,
+    /// Those that are on no safe list, and do not stand where programs and histories name who did something: the author of a commit, of
+    /// a package or of a licence, the target of `ssh`, the account of a service.
+    Personal,
     /// Those that are on no safe list.
     Unlisted,
     /// All.
@@ -82,6 +85,13 @@ pub(crate) fn write(
 }
 
 impl Marks<'_> {
+    /// The mark of a secret of which only this is known.
+    pub fn secret(self, secret: &[u8]) -> String {
+        let mut out = Vec::new();
+        self.write(&Found::known(0, secret.len()), secret, &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
     pub(crate) fn write(self, found: &Found, secret: &[u8], out: &mut Vec<u8>) {
         let text = match self {
             Marks::Plain => format!("[{} REDACTED]", found.mark),

@@ -47,6 +47,34 @@ impl<'r> Stream<'r> {
         self.looked_at = self.held.len();
     }
 
+    /// Says what can be said when nothing has come for a while, though the line has not ended: all but a last word, which may go on, unless a
+    /// private key is open. What is hidden later by what stood before it still is: the end of what was said is looked back at.
+    pub fn pause(&mut self, out: &mut Vec<u8>) {
+        let fresh = self.held.get(self.said..).unwrap_or_default();
+        if fresh.is_empty()
+            || memmem::find(fresh, b"-----").is_some()
+            || fresh.split(|byte| *byte == b'\n').any(pem::is_body)
+        {
+            return;
+        }
+        let word = fresh.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
+        let last = fresh.get(fresh.len() - word..).unwrap_or_default();
+        // A row of dots is no word that could become a secret.
+        let goes_on = last.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte == 0x1b);
+        let mut cut = self.held.len() - if goes_on { word } else { 0 };
+        let found = self.found();
+        if let Some(across) = found.iter().find(|found| found.from < cut && found.to > cut) {
+            cut = across.from;
+        }
+        self.say(cut, &found, out);
+        self.looked_at = self.held.len();
+    }
+
+    /// Whether something waits that has not been said.
+    pub fn is_waiting(&self) -> bool {
+        self.held.len() > self.said
+    }
+
     /// Ends the stream. Says how many secrets were in it.
     pub fn finish(mut self, out: &mut Vec<u8>) -> usize {
         let found = self.found();

@@ -94,6 +94,18 @@ pub(crate) enum Anchor {
     PemEnd,
     /// The first line of a PuTTY key.
     Putty,
+    /// `IDENTIFIED BY `
+    Sql,
+    /// `-u `, `--user`
+    User,
+    /// `-p `
+    Option,
+    /// `:5432:`
+    Pgpass,
+    /// `Cookie: `
+    Cookie,
+    /// `_live_`, `_pat_`: the middle of a token whose maker we need not know.
+    Prefixed,
 }
 
 /// A literal by which something is found.
@@ -127,7 +139,7 @@ mod made {
 }
 use made::{CLASSES, ENTRIES, EXAMPLES, GROUPS, LITERALS, NEAR, PATTERNS, SHAPES, STEPS, TEXT};
 pub(crate) use made::{
-    ENDINGS, FACTOR, HARMLESS, LONG_DOMAINS, NO_DOMAINS, PASSWORDS, PLACEHOLDER_PARTS, PLACEHOLDERS,
+    ENDINGS, FACTOR, HARMLESS, LONG_DOMAINS, MAKERS, NO_DOMAINS, PASSWORDS, PLACEHOLDER_PARTS, PLACEHOLDERS,
     REFERENCES, SAFE_DOMAINS, SAFE_LOCALS, SECRETS, URL_PLACEHOLDERS,
 };
 
@@ -137,18 +149,12 @@ pub(crate) fn shape(number: u16) -> Option<&'static Shape> {
 
 /// The patterns that the value of this name may fit, by the makers' words in it. The name has no separators and no capitals.
 pub(crate) fn near(name: &[u8]) -> impl Iterator<Item = &'static Pattern> {
-    // Most words end or begin with a letter that the name does not have.
-    let bit = |byte: u8| 1_u32 << (byte & 31);
-    let letters = name.iter().fold(0, |letters, byte| letters | bit(*byte));
-    let is_likely = move |word: &[u8]| {
-        let mut ends = [word.first(), word.last()].into_iter().flatten();
-        ends.all(|byte| letters & bit(*byte) != 0)
-    };
-    let meant = NEAR.iter().filter(move |(word, _)| {
-        let word = word.as_str().as_bytes();
-        is_likely(word) && has(name, word)
-    });
-    meant.filter_map(|(_, pattern)| PATTERNS.get(usize::from(*pattern)))
+    // Most words have a pair of letters that the name does not have.
+    let pairs = crate::gram::pairs(name);
+    let meant = NEAR
+        .iter()
+        .filter(move |(word, needed, _)| needed & !pairs == 0 && has(name, word.as_str().as_bytes()));
+    meant.filter_map(|(_, _, pattern)| PATTERNS.get(usize::from(*pattern)))
 }
 
 /// All patterns, for those who list them.

@@ -1,7 +1,7 @@
 //! Passwords in addresses: `scheme://user:password@host`.
 
 use crate::tables::URL_PLACEHOLDERS;
-use crate::values::{is_mark, is_reference};
+use crate::values::{is_mark, is_random, is_reference};
 
 const LONGEST: usize = 1024;
 
@@ -21,11 +21,23 @@ pub(crate) fn password(text: &[u8], at: usize, least: usize, every: bool) -> Opt
     }
     let host = text.get(at + 1..).unwrap_or_default();
     let host = host.get(..host.iter().take(LONGEST).take_while(|byte| is_host(**byte)).count())?;
+    if let Some((from, to)) = token(authority) {
+        let begin = at - authority.len();
+        return Some((begin + from, begin + to));
+    }
     // A password may hold an `@` that nobody has escaped: then the last one counts, and finds the whole.
     let colon = authority.iter().position(|byte| *byte == b':')?;
     let (user, secret) = (authority.get(..colon)?, authority.get(colon + 1..)?);
     let harmless = secret.is_empty() || is_reference(secret) || is_mark(secret);
     (!harmless && (every || !is_of_a_manual(user, secret, host))).then_some((at - secret.len(), at))
+}
+
+/// A token in the place of the user: `https://TOKEN@host`, `https://TOKEN:x-oauth-basic@host`.
+fn token(authority: &[u8]) -> Option<(usize, usize)> {
+    let user = authority.split(|byte| *byte == b':').next()?;
+    let password = authority.get(user.len() + 1..).unwrap_or_default();
+    let alone = password.is_empty() || matches!(password, b"x-oauth-basic" | b"x" | b"X");
+    (alone && user.len() >= 20 && is_random(user, true)).then_some((0, user.len()))
 }
 
 fn is_host(byte: u8) -> bool {
@@ -37,7 +49,11 @@ fn is_of_a_manual(user: &[u8], secret: &[u8], host: &[u8]) -> bool {
     let same = |one: &[u8], other: &[u8]| one.eq_ignore_ascii_case(other);
     let plain = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'_';
     let example = |host: &[u8]| {
-        host.split(|byte| *byte == b'.').any(|label| same(label, b"example") || same(label, b"somehost"))
+        let meant = |label: &[u8]| [&b"example"[..], b"somehost"].into_iter().any(|word| same(label, word));
+        // Nobody's server has such a name.
+        let short =
+            [&b"host"[..], b"foo", b"bar", b"hostname", b"server"].into_iter().any(|word| same(host, word));
+        host.split(|byte| *byte == b'.').any(meant) || short || (host.len() < 3 && !host.is_empty())
     };
     secret.len() < 3
         || (same(user, secret) && !user.is_empty())

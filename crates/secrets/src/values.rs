@@ -4,14 +4,16 @@
 //! names of types, hashes. What is left is a secret where the name is a variable of the environment, or where nobody
 //! would have thought such a value up.
 
-use crate::names::{Assignment, Form, LONGEST_VALUE, Plain, Telling, header_value, telling};
+use crate::forms::{Assignment, Form, LONGEST_VALUE};
+use crate::gram::pairs;
+use crate::names::{Plain, Telling, header_value, telling};
 use crate::search::has;
-use crate::tables::{PLACEHOLDER_PARTS, PLACEHOLDERS, REFERENCES};
+use crate::tables::{MAKERS, PLACEHOLDER_PARTS, PLACEHOLDERS, REFERENCES};
 
-/// Whether the value of an assignment is a secret.
+/// Whether the value of an assignment is a secret. Of a long one, its beginning says.
 pub(crate) fn secret(text: &[u8], found: &Assignment, every: bool, entropy: bool) -> Option<Telling> {
     let name = text.get(found.name.0..found.name.1)?;
-    let value = text.get(found.value.0..found.value.1)?;
+    let value = text.get(found.value.0..found.value.1.min(found.value.0 + LONGEST_VALUE))?;
     judge(name, value, found.form, every, entropy).filter(|telling| *telling != Telling::Header)
 }
 
@@ -20,34 +22,64 @@ pub(crate) fn secret_member(name: &[u8], value: &[u8], every: bool, entropy: boo
     judge(name, value, Form::Quoted, every, entropy)
 }
 
-fn judge(name: &[u8], value: &[u8], form: Form, every: bool, entropy: bool) -> Option<Telling> {
+pub(crate) fn judge(name: &[u8], value: &[u8], form: Form, every: bool, entropy: bool) -> Option<Telling> {
     let telling = telling(name)?;
     // First what says most: the value of a member may be an output of megabytes, of which the rest would be four searches.
-    if telling == Telling::Weak && !(entropy && is_random(value, false)) {
+    let is_made = || is_random(value, false) || (is_random(value, true) && names_maker(name));
+    if telling == Telling::Weak && !(entropy && is_made()) {
         return None;
     }
     let nothing = is_reference(value) || is_mark(value) || has(value, b"://");
-    if nothing || is_path(value) || says_name(name, value) {
+    if nothing || is_path(value) || is_route(value) || says_name(name, value) {
         return None;
     }
-    let sure = matches!(form, Form::Tight | Form::TightQuoted) || !is_uuid(value) || names_access(name);
+    let is_password = telling == Telling::Password;
     let is_secret = match telling {
         Telling::Header => header_value(value, 0).is_some(),
-        Telling::Weak => true,
+        Telling::Weak => !matches!(form, Form::Loose | Form::Beside),
+        Telling::Password | Telling::Secret if form == Form::Beside => {
+            entropy && is_random(value, true) && !holds_word(value)
+        }
+        Telling::Password | Telling::Secret if form == Form::Loose => {
+            entropy
+                && !holds_word(value)
+                && (is_random(value, true) || is_brief(value) || (is_password && is_strong(value, form)))
+        }
         Telling::Password | Telling::Secret => {
-            is_variable(name, value, form)
-                || (telling == Telling::Password && form == Form::Tight && is_pin(value))
+            is_variable(name, value, form, is_password)
+                || (is_password && form == Form::Tight && is_pin(value))
                 || (every && is_literal(value, form))
-                || (entropy && sure && is_random(value, true))
+                || (entropy && (is_random(value, true) || is_brief(value)) && !is_type(value, form))
                 || is_strong(value, form)
-                || (telling == Telling::Password && is_set(value, form))
+                || (is_password && is_set(value, form))
         }
     };
     is_secret.then_some(telling)
 }
 
+/// Too short to be surely random, but nobody writes digits and letters in such turns: `hz6a35yv3lww80h`.
+fn is_brief(value: &[u8]) -> bool {
+    let kind = |byte: u8| match byte {
+        b'0'..=b'9' => 0,
+        b'a'..=b'z' => 1,
+        b'A'..=b'Z' => 2,
+        _ => 3,
+    };
+    // A capital that begins a word is no turn.
+    let turns = |pair: &[u8]| matches!(pair, [one, other] if kind(*one) != kind(*other) && (kind(*one), kind(*other)) != (2, 1));
+    let changes = value.windows(2).filter(|pair| turns(pair)).count();
+    (10..20).contains(&value.len())
+        && value.iter().all(u8::is_ascii_alphanumeric)
+        && has_digit(value)
+        && value.iter().any(u8::is_ascii_alphabetic)
+        && !value.iter().all(u8::is_ascii_hexdigit)
+        && changes * 10 >= value.len() * 4
+        && !is_placeholder(value)
+        && !holds_word(value)
+}
+
 /// `DB_PASSWORD=…`: a variable of the environment, which holds what it says.
-fn is_variable(name: &[u8], value: &[u8], form: Form) -> bool {
+fn is_variable(name: &[u8], value: &[u8], form: Form, is_password: bool) -> bool {
     let mut letters = name.iter().filter(|byte| byte.is_ascii_alphabetic());
     let odd = |value: &[u8]| value.iter().any(|byte| !byte.is_ascii_alphabetic());
     let tight = matches!(form, Form::Tight | Form::TightQuoted);
@@ -55,8 +87,32 @@ fn is_variable(name: &[u8], value: &[u8], form: Form) -> bool {
         && letters.clone().count() > 2
         && letters.all(u8::is_ascii_uppercase)
         && if tight { is_set_by_a_shell(value) } else { is_literal(value, form) && odd(value) }
-        // `optional-secret`
-        && (has_digit(value) || !holds_word(value))
+        // `optional-secret`, `API_KEY=too_short`
+        && (has_digit(value) || !(holds_word(value) || (!is_password && is_words(value))))
+}
+
+/// `/v1/accounts:resetPassword`, `.token`: a place in a program or on a server.
+fn is_route(value: &[u8]) -> bool {
+    let part = |part: &[u8]| part.len() < 24 && (is_words(part) || is_version(part));
+    matches!(value.first(), Some(b'/' | b'.'))
+        && value.split(|byte| matches!(byte, b'/' | b':' | b'.')).all(part)
+}
+
+/// `v1`, `2`
+fn is_version(part: &[u8]) -> bool {
+    part.len() < 4 && part.last().is_some_and(u8::is_ascii_digit)
+}
+
+/// `Ed25519PrivateKey`: the name of a type, where a value has no quotes.
+fn is_type(value: &[u8], form: Form) -> bool {
+    matches!(form, Form::Yaml | Form::Line) && (holds_word(value) || has(value, b"::"))
+}
+
+/// Words and nothing else: nobody is given such a token.
+fn is_words(value: &[u8]) -> bool {
+    value.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b':'))
+        && !is_mixed(value.iter().copied())
+        && value.len() < 40
 }
 
 /// Whether a shell would take it as it stands; what a program writes behind its own names looks otherwise.
@@ -68,6 +124,8 @@ fn is_set_by_a_shell(value: &[u8]) -> bool {
     let is_file =
         value.first() == Some(&b'/') && memchr::memchr(b'/', value.get(1..).unwrap_or_default()).is_some();
     let is_list = matches!(value.first(), Some(b'{' | b'[' | b'('));
+    // `SECRET=config['secret']`
+    let is_list = is_list || matches!(value.last(), Some(b'{' | b'[' | b'('));
     let is_rest = value.iter().rev().take(2).any(|byte| matches!(byte, b']' | b'}' | b')'))
         && !value.iter().any(|byte| matches!(byte, b'[' | b'{' | b'('));
     let is_file =
@@ -101,14 +159,23 @@ fn is_strong(value: &[u8], form: Form) -> bool {
 }
 
 /// Whether a value is text that stands for itself: no code, no number, no placeholder.
-fn is_literal(value: &[u8], form: Form) -> bool {
+pub(crate) fn is_literal(value: &[u8], form: Form) -> bool {
     let any = |bytes: &[u8]| value.iter().any(|byte| bytes.contains(byte));
     let is_code = match form {
         // A sentence, or a pattern for a program.
         Form::Quoted | Form::TightQuoted => value.contains(&b' ') || (any(b"([{") && any(b")]}")),
         // `&` and `*` name another value in YAML, `!` its type, `|` and `>` a text of several lines.
-        Form::Yaml => any(b"(){}[]") || value.first().is_some_and(|first| b"&*|>!".contains(first)),
-        _ => any(b"(){}[]") || value.first().is_some_and(|first| b"&*./|-!@~+?".contains(first)),
+        Form::Yaml => {
+            any(b"(){}[]")
+                || has(value, b"::")
+                || any(b"|")
+                || value.first().is_some_and(|first| b"&*|>!".contains(first))
+        }
+        _ => {
+            any(b"(){}[]|")
+                || has(value, b"::")
+                || value.first().is_some_and(|first| b"&*./|-!@~+?".contains(first))
+        }
     };
     value.len() >= 4 && !is_code && !value.contains(&b'\n') && !is_number(value) && !is_placeholder(value)
 }
@@ -117,7 +184,8 @@ fn is_literal(value: &[u8], form: Form) -> bool {
 fn is_number(value: &[u8]) -> bool {
     let digits = value.strip_prefix(b"0x").unwrap_or(value);
     let hex = digits.len() < value.len();
-    value.len() <= 18
+    let is_version = value.iter().filter(|byte| **byte == b'.').count() > 1;
+    (value.len() <= 18 || is_version)
         && digits.iter().all(|byte| {
             byte.is_ascii_digit() || matches!(byte, b'.' | b'_') || (hex && byte.is_ascii_hexdigit())
         })
@@ -134,6 +202,7 @@ pub(crate) fn is_path(value: &[u8]) -> bool {
         part.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_')
             && part.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
             && part.len() <= 40
+            && part.iter().filter(|byte| byte.is_ascii_digit()).count() * 4 <= part.len() + 8
             && !is_mixed(part.iter().copied())
     };
     value.contains(&b'.') && value.split(|byte| *byte == b'.').all(is_name)
@@ -145,12 +214,10 @@ fn says_name(name: &[u8], value: &[u8]) -> bool {
     value.bytes().len() >= 4 && name.bytes().ends_with(value.bytes())
 }
 
-/// Whether a name is that of a key to something, not of one among many: `access_token`, not `lockToken`.
-fn names_access(name: &[u8]) -> bool {
-    const WORDS: [&[u8]; 9] =
-        [b"access", b"auth", b"api", b"refresh", b"bearer", b"secret", b"passw", b"client", b"session"];
+/// Whether a name holds that of a service which gives keys away: `zenserp_key`.
+fn names_maker(name: &[u8]) -> bool {
     let plain = Plain::of(name);
-    WORDS.iter().any(|word| has(plain.bytes(), word))
+    MAKERS.iter().any(|maker| has(plain.bytes(), maker.as_bytes()))
 }
 
 /// Words that a secret does not hold, but the name of one does.
@@ -164,9 +231,33 @@ fn holds_word(value: &[u8]) -> bool {
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.get(..value.len().min(64)).unwrap_or_default().to_ascii_lowercase();
     let trimmed = lower.trim_ascii();
+    let pairs = pairs(trimmed);
     PLACEHOLDERS.iter().any(|word| trimmed == word.as_bytes())
-        || PLACEHOLDER_PARTS.iter().any(|part| has(trimmed, part.as_bytes()))
+        || PLACEHOLDER_PARTS.iter().any(|(part, needed)| needed & !pairs == 0 && has(trimmed, part.as_bytes()))
         || value.iter().all(|byte| Some(byte) == value.first())
+        // `key_0000000000000000`
+        || (value.len() >= 16 && (is_filled(value) || is_sequence(value)))
+}
+
+/// `key_0000000000000000`: most of it is one character.
+pub(crate) fn is_filled(value: &[u8]) -> bool {
+    let near = value.get(..value.len().min(256)).unwrap_or_default();
+    let same = near.last().map_or(0, |last| near.iter().filter(|byte| *byte == last).count());
+    same * 10 >= near.len() * 6
+}
+
+/// `abcdef0123456789`, `AbCdEfGh…`, `abc123def456`: each character follows from the one before it. Nobody's secret does.
+pub(crate) fn is_sequence(value: &[u8]) -> bool {
+    let mut plain =
+        value.iter().take(256).filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase);
+    let Some(mut last) = plain.next() else { return false };
+    let (mut steps, mut pairs) = (0, 0);
+    for byte in plain {
+        steps += usize::from(byte == last + 1 || matches!((last, byte), (b'9', b'0') | (b'z', b'a')));
+        pairs += 1;
+        last = byte;
+    }
+    pairs >= 12 && steps * 2 >= pairs
 }
 
 /// A value that is looked up somewhere else: `$X`, `${X}`, `$(…)`, `{{x}}`, `<x>`, `%X%`, `%s`, `process.env.X`.
@@ -201,7 +292,8 @@ pub(crate) fn is_mark(value: &[u8]) -> bool {
 /// digits count too, which are a hash elsewhere.
 pub(crate) fn is_random(value: &[u8], sure: bool) -> bool {
     const FEWEST: usize = 16;
-    const MOST: usize = 512;
+    // A random text of any length, but not one of millions.
+    const MOST: usize = 2 * LONGEST_VALUE;
     // Public keys in DER begin so.
     const PUBLIC: [&[u8]; 4] = [b"MFkwEwYHKoZIzj0", b"MCowBQYDK2V", b"MIIBIjANBgkq", b"MIICIjANBgkq"];
     let value = value.strip_suffix(b"==").or_else(|| value.strip_suffix(b"=")).unwrap_or(value);
@@ -212,6 +304,7 @@ pub(crate) fn is_random(value: &[u8], sure: bool) -> bool {
         || !value.iter().all(fits)
         || is_placeholder(value)
         || PUBLIC.iter().any(|begin| value.starts_with(begin))
+        || is_camel(value)
     {
         return false;
     }
@@ -225,8 +318,7 @@ pub(crate) fn is_random(value: &[u8], sure: bool) -> bool {
         return false;
     }
     if value.iter().all(u8::is_ascii_hexdigit) || is_uuid(value) {
-        let hash = matches!(value.len(), 40 | 64 | 96 | 128);
-        return sure && !hash && value.len() >= 20 && entropy(value) > 2.8;
+        return sure && value.len() >= 20 && entropy(value) > 2.8;
     }
     // Names and versions have few changes between letters and digits, and many signs between words.
     let kind = |byte: u8| match byte {
@@ -253,6 +345,26 @@ pub(crate) fn is_random(value: &[u8], sure: bool) -> bool {
         && entropy(value) >= if sure { 3.0 } else { 3.5 }
 }
 
+/// `XmlStringMaxLen256`: words with a capital each, and perhaps a number at the end.
+pub(crate) fn is_camel(value: &[u8]) -> bool {
+    let digits = value.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let words = value.get(..value.len() - digits).unwrap_or_default();
+    let capitals = words.iter().filter(|byte| byte.is_ascii_uppercase()).count();
+    digits <= 4
+        && capitals > 0
+        && words.iter().any(u8::is_ascii_lowercase)
+        && capitals * 3 <= words.len()
+        && words.iter().all(u8::is_ascii_alphabetic)
+        && words.windows(2).filter(|pair| pair.iter().all(u8::is_ascii_uppercase)).count() < 4
+}
+
+/// Whether a picture's name ends here.
+pub(crate) fn is_picture(rest: &[u8]) -> bool {
+    [&b"png"[..], b"jpg", b"jpeg", b"gif", b"svg", b"webp", b"ico", b"css", b"js"].into_iter().any(|end| {
+        rest.strip_prefix(end).is_some_and(|rest| !rest.first().is_some_and(u8::is_ascii_alphanumeric))
+    })
+}
+
 /// How much of a value stands in runs of four small letters and more, in percent: chance seldom writes words.
 fn wordiness(value: &[u8]) -> usize {
     let runs = value.split(|byte| !byte.is_ascii_lowercase()).map(<[u8]>::len).filter(|run| *run >= 4);
@@ -274,6 +386,19 @@ pub(crate) fn is_mixed(bytes: impl Iterator<Item = u8>) -> bool {
         && uppers * 10 >= letters * 3
         && lowers * 10 >= letters * 3
         && changes * 10 >= letters * 3
+}
+
+/// Whether a value is so odd that it stands for itself wherever it appears; `production` may be a password, and is a word.
+pub(crate) fn is_telling(value: &[u8]) -> bool {
+    // Percent codes are letters of another script, which stand in many words.
+    has_digit(value)
+        && value.iter().any(|byte| byte.is_ascii_alphabetic() || byte.is_ascii_punctuation())
+        && !value.contains(&b'%')
+}
+
+/// The same of a value of which only the name is known.
+pub(crate) fn is_telling_by_itself(value: &[u8]) -> bool {
+    is_telling(value) && !is_number(value) && !is_placeholder(value)
 }
 
 pub(crate) fn has_digit(value: &[u8]) -> bool {

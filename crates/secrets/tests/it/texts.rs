@@ -48,6 +48,38 @@ fn secrets_in_printed_texts_are_redacted() {
         ("postgres://app:h4nter2@db.corp/main", "postgres://app:[PASSWORD REDACTED]@db.corp/main"),
         ("redis://:myp4ssw0rd@cache:6379", "redis://:[PASSWORD REDACTED]@cache:6379"),
         ("mongodb%3A%2F%2Fapp%3Ah4nter2%40db.corp", "mongodb%3A%2F%2Fapp%3A[PASSWORD REDACTED]%40db.corp"),
+        (
+            "tok = os.getenv('API_TOKEN', 'q8zr1lmw0xtfb6uyc3vd')",
+            "tok = os.getenv('API_TOKEN', '[SECRET REDACTED]')",
+        ),
+        ("var apiToken string = \"q8zr1lmw0xtfb6uyc3vd\"", "var apiToken string = \"[SECRET REDACTED]\""),
+        (
+            "c { api_token: Some(\"q8zr1lmw0xtfb6uyc3vd\"), n: 1 }",
+            "c { api_token: Some(\"[SECRET REDACTED]\"), n: 1 }",
+        ),
+        ("API_TOKEN ::= \"q8zr1lmw0xtfb6uyc3vd\"", "API_TOKEN ::= \"[SECRET REDACTED]\""),
+        ("x: {api_token: q8zr1lmw0xtfb6uyc3vd, port: 1}", "x: {api_token: [SECRET REDACTED], port: 1}"),
+        ("api_token: |\n    q8zr1lmw0xtfb6uyc3vd\n", "api_token: |\n    [SECRET REDACTED]\n"),
+        ("<apiToken>\n  q8zr1lmw0xtfb6uyc3vd\n</apiToken>", "<apiToken>\n  [SECRET REDACTED]\n</apiToken>"),
+        (
+            "<key>apiToken</key>\n<string>q8zr1lmw0xtfb6uyc3vd</string>",
+            "<key>apiToken</key>\n<string>[SECRET REDACTED]</string>",
+        ),
+        ("n,api_token,x\np,q8zr1lmw0xtfb6uyc3vd,1\n", "n,api_token,x\np,[SECRET REDACTED],1\n"),
+        ("CREATE USER a IDENTIFIED BY 'hunter2x';", "CREATE USER a IDENTIFIED BY '[PASSWORD REDACTED]';"),
+        ("curl -u bob:hunter2x https://a.io", "curl -u bob:[PASSWORD REDACTED] https://a.io"),
+        ("Cookie: sid=q8zr1lmw0xtfb6uyc3vd; theme=dark", "Cookie: sid=[SECRET REDACTED]; theme=dark"),
+        ("db.acme.io:5432:app:bob:hunter2x", "db.acme.io:5432:app:bob:[PASSWORD REDACTED]"),
+        ("Authorization: ApiToken q8zr1lmw0xtfb6uyc3vd", "Authorization: ApiToken [AUTHORIZATION REDACTED]"),
+        (
+            "https://5d1471606feeeb1815581287adcbae81cd361ae5@github.com/a",
+            "https://[PASSWORD REDACTED]@github.com/a",
+        ),
+        (
+            "A_TOKEN=q8zr1lmw0xtfb6uyc3vd\nusing q8zr1lmw0xtfb6uyc3vd",
+            "A_TOKEN=[SECRET REDACTED]\nusing [SECRET REDACTED]",
+        ),
+        ("acme_pat_q8zr1lmw0xtfb6uyc3vd", "[TOKEN REDACTED]"),
         ("Author: Jane Doe <jane.doe+x@corp.co.uk>", "Author: Jane Doe <[EMAIL REDACTED]>"),
         ("jane@example.com.evil.io", "[EMAIL REDACTED]"),
         ("jane@badexample.com", "[EMAIL REDACTED]"),
@@ -90,7 +122,17 @@ fn ordinary_text_is_unchanged() {
         "pub Authorization: WINBIO_PRESENCE_0,",
         "login(user, password=pass1)",
         "expect(password: \"test\").toBe(1)",
+        "RESET_PASSWORD = '/v1/accounts:resetPassword'",
+        "TOKEN = \"/v1/token\",",
+        "private_key: Ed25519PrivateKey",
+        "arn:aws:secretsmanager:us-west-2:123456789012:secret:MyTestDatabaseSecret-a1b2c3",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "resources are identified by their names",
+        "docker run -u 1000:1000 app",
         // References and placeholders.
+        "API_TOKEN=too_short",
+        "API_KEY=apikey_00000000000000000000000000000000",
+        "SECRET_KEY=AbCdEfGhIjKlMnOpQrStUvWxYz123456",
         "DB_PASSWORD=${DB_PASSWORD}",
         "password: ${{ secrets.PASSWORD }}",
         "export API_KEY=<your key>",
@@ -169,4 +211,46 @@ fn a_token_is_redacted_at_every_offset() {
             }
         }
     }
+}
+
+/// Running out of time to look at values that lie in values hides what is called secret; it does not show it.
+#[test]
+fn what_cannot_be_looked_at_any_more_is_hidden() {
+    for before in ["key=".repeat(200_000), "a=b/key=b/".repeat(100_000), "key=".repeat(200)] {
+        let text = format!("{before}\nDB_PASSWORD=hunter2x\n");
+        assert!(!scrubbed(&text).contains("hunter2x"), "{} bytes", before.len());
+    }
+}
+
+/// A value is hidden to its end, however long it is.
+#[test]
+fn long_values_are_hidden_whole() {
+    for times in [30, 300, 3_000] {
+        let value = "q8Zr1LmW0xTfB6uYc3Vd".repeat(times);
+        for text in [format!("API_TOKEN={value}"), format!("{{\"api_token\": \"{value}\"}}")] {
+            assert!(!scrubbed(&text).contains("q8Zr1LmW0xTfB6uYc3Vd"), "{times}");
+        }
+    }
+}
+
+/// A line without an end is passed on when its writer pauses.
+#[test]
+fn an_open_line_is_said_when_nothing_comes() {
+    let rules = Rules::default();
+    let mut stream = toolgate_secrets::Stream::new(&rules, Marks::Plain);
+    let mut out = Vec::new();
+    stream.push(b"Password: ", &mut out);
+    stream.pause(&mut out);
+    assert_eq!(out, b"Password: ");
+    stream.push(b"hunter2x9Q then more..", &mut out);
+    stream.pause(&mut out);
+    stream.finish(&mut out);
+    assert_eq!(String::from_utf8_lossy(&out), "Password: [PASSWORD REDACTED] then more..");
+    let mut stream = toolgate_secrets::Stream::new(&rules, Marks::Plain);
+    let mut out = Vec::new();
+    stream.push(b"DB_PASSWORD=hunt", &mut out);
+    stream.pause(&mut out);
+    stream.push(b"er2x9Q\n", &mut out);
+    stream.finish(&mut out);
+    assert_eq!(String::from_utf8_lossy(&out), "DB_PASSWORD=[PASSWORD REDACTED]\n");
 }

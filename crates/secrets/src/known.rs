@@ -1,0 +1,247 @@
+//! Values that are known to be secret, wherever they appear: what was found once in a text is hidden in all of it, and what
+//! somebody else knows to be secret ([`KnownValues`]) too, as it is and as it is commonly written otherwise.
+
+use std::collections::BTreeMap;
+
+use crate::Marks;
+use crate::find::Found;
+use crate::forms::Form;
+use crate::names::{Telling, telling};
+use crate::scrub::{Scrubbed, write};
+use crate::values::{is_literal, is_reference, is_telling_by_itself};
+
+/// Shorter values stand in texts by chance.
+pub(crate) const SHORTEST: usize = 8;
+/// By so many bytes a value is found.
+const HEAD: usize = 8;
+/// More different values than this are not remembered of one text.
+const MOST: usize = 4096;
+
+/// Values, and a table that says of most places at once that none begins there.
+pub(crate) struct Known<'t, T> {
+    seen: Box<[u64; 1024]>,
+    values: BTreeMap<u64, Vec<(&'t [u8], T)>>,
+    count: usize,
+}
+
+fn number(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk::<HEAD>().map(|head| u64::from_le_bytes(*head))
+}
+
+fn slot(number: u64) -> (usize, u64) {
+    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+    ((hash >> 6) as usize, 1 << (hash & 63))
+}
+
+impl<'t, T: Copy> Known<'t, T> {
+    pub(crate) fn new() -> Known<'t, T> {
+        Known { seen: Box::new([0; 1024]), values: BTreeMap::new(), count: 0 }
+    }
+
+    /// Remembers a value.
+    pub(crate) fn add(&mut self, value: &'t [u8], what: T) {
+        let Some(number) = number(value).filter(|_| self.count < MOST) else { return };
+        let (at, bit) = slot(number);
+        if let Some(word) = self.seen.get_mut(at) {
+            *word |= bit;
+        }
+        let values = self.values.entry(number).or_default();
+        if values.len() < 8 && values.iter().all(|(known, _)| *known != value) {
+            values.push((value, what));
+            self.count += 1;
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Tells of every place where a known value stands as a whole word.
+    pub(crate) fn each(&self, text: &[u8], mut visit: impl FnMut(usize, usize, T)) {
+        let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        let mut done = 0;
+        for (at, head) in text.windows(HEAD).enumerate() {
+            let Some(number) = number(head) else { return };
+            let (slot, bit) = slot(number);
+            if self.seen.get(slot).is_none_or(|word| word & bit == 0) || at < done {
+                continue;
+            }
+            let Some(values) = self.values.get(&number) else { continue };
+            let rest = text.get(at..).unwrap_or_default();
+            for (value, what) in values {
+                let apart = !is_word(at.checked_sub(1).and_then(|at| text.get(at)))
+                    && !is_word(rest.get(value.len()));
+                if rest.starts_with(value) && apart {
+                    visit(at, at + value.len(), *what);
+                    done = at + value.len();
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The words of a text, as long as a secret: runs of letters, digits and the signs that tokens have.
+pub fn word_spans(text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    const LONGEST: usize = 512;
+    let inside = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+/=.~!@#$%^&*".contains(&byte);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            at += text.get(at..)?.iter().position(|byte| inside(*byte))?;
+            let from = at;
+            at += text.get(at..)?.iter().take_while(|byte| inside(**byte)).count();
+            // What ends a sentence, a name or a path is no part of it.
+            let word = text.get(from..at)?;
+            let name = word
+                .iter()
+                .position(|byte| *byte == b'=')
+                .filter(|equals| equals + 1 < word.len() && *equals < 40);
+            let begin = from + name.map_or(0, |equals| equals + 1);
+            let end = at - word.iter().rev().take_while(|byte| b".!".contains(byte)).count();
+            if (SHORTEST..=LONGEST).contains(&end.saturating_sub(begin)) {
+                return Some((begin, end));
+            }
+        }
+    })
+}
+
+/// Whether a value is so odd that it stands for itself wherever it appears.
+pub fn is_odd(value: &[u8]) -> bool {
+    value.len() >= SHORTEST && is_telling_by_itself(value) && !value.contains(&b'@')
+}
+
+/// Secrets of which somebody else has told us: those of the environment, those of a file that nobody may read.
+#[derive(Default)]
+pub struct KnownValues {
+    /// What it looks like, and what it is.
+    values: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl KnownValues {
+    /// The value of a variable, if its name says that it is a secret and the value is one that a text does not hold by chance.
+    pub fn add(&mut self, name: &[u8], value: &[u8]) {
+        let named = matches!(telling(name), Some(Telling::Password | Telling::Secret));
+        let odd = (SHORTEST..=4096).contains(&value.len()) && is_telling_by_itself(value);
+        if named && odd && !is_reference(value) && is_literal(value, Form::Quoted) {
+            self.add_forms(value);
+        }
+    }
+
+    /// The variables of a file of the form `NAME=value`.
+    pub fn add_file(&mut self, text: &[u8]) {
+        for line in text.split(|byte| *byte == b'\n') {
+            let line = line.trim_ascii();
+            let line = line.strip_prefix(b"export ").unwrap_or(line);
+            let Some(equals) = line.iter().position(|byte| *byte == b'=') else { continue };
+            let (name, value) =
+                (line.get(..equals).unwrap_or_default(), line.get(equals + 1..).unwrap_or_default());
+            let value = value.trim_ascii();
+            let bare =
+                [b'"', b'\''].iter().find_map(|quote| value.strip_prefix(&[*quote])?.strip_suffix(&[*quote]));
+            self.add(name.trim_ascii(), bare.unwrap_or(value));
+        }
+    }
+
+    /// As it is, backwards, in base64, with percent codes and with the escapes of JSON. What hides in other ways is beyond this.
+    fn add_forms(&mut self, value: &[u8]) {
+        let mut add = |form: Vec<u8>| {
+            if form.len() >= SHORTEST && !self.values.iter().any(|(known, _)| *known == form) {
+                self.values.push((form, value.to_vec()));
+            }
+        };
+        add(value.to_vec());
+        add(value.iter().rev().copied().collect());
+        add(base64(value));
+        let odd = |byte: &u8| !(byte.is_ascii_alphanumeric() || b"-_.~".contains(byte));
+        if value.iter().any(odd) {
+            let mut percent = Vec::new();
+            for byte in value {
+                if odd(byte) {
+                    percent.extend_from_slice(format!("%{byte:02X}").as_bytes());
+                } else {
+                    percent.push(*byte);
+                }
+            }
+            add(percent);
+            add(value
+                .iter()
+                .flat_map(|byte| if matches!(byte, b'"' | b'\\') { vec![b'\\', *byte] } else { vec![*byte] })
+                .collect());
+        }
+    }
+
+    /// The text without these values; `None` where it has none. In JSON only strings can hold one, so it stays JSON.
+    pub fn hide(&self, text: &str, marks: Marks<'_>) -> Option<Scrubbed<String>> {
+        if self.values.is_empty() {
+            return None;
+        }
+        let mut known = Known::new();
+        for (form, value) in &self.values {
+            known.add(form, value.as_slice());
+        }
+        let mut found: Vec<Found> = Vec::new();
+        let mut meant: Vec<&[u8]> = Vec::new();
+        known.each(text.as_bytes(), |from, to, value| {
+            found.push(Found::known(from, to));
+            meant.push(value);
+        });
+        if found.is_empty() {
+            return None;
+        }
+        let count = found.len();
+        let mut out = Vec::with_capacity(text.len());
+        let mut at = 0;
+        for (secret, value) in found.iter().zip(meant) {
+            write(text.as_bytes(), at, secret.from, &[], marks, &mut out);
+            // The same secret has the same mark however it was written.
+            marks.write(secret, value, &mut out);
+            at = secret.to;
+        }
+        write(text.as_bytes(), at, text.len(), &[], marks, &mut out);
+        // Values are cut out whole; should that have broken a character, nothing is shown.
+        Some(Scrubbed { text: String::from_utf8(out).unwrap_or_else(|_| "null".to_owned()), count })
+    }
+}
+
+/// Without the padding, so that it is found with and without it. Its last character may depend on what follows and is left out.
+fn base64(value: &[u8]) -> Vec<u8> {
+    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = Vec::new();
+    for three in value.chunks(3) {
+        let at = |number: usize| u32::from(three.get(number).copied().unwrap_or_default());
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for number in 0..=three.len() {
+            let sign = (bits >> (18 - 6 * number)) & 63;
+            out.push(SIGNS.get(sign as usize).copied().unwrap_or(b'A'));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_values_are_hidden_as_they_are_and_written_otherwise() {
+        let mut known = KnownValues::default();
+        known.add_file(b"# c\nexport API_TOKEN=\"q8Zr+LmW0xTf\"\nPORT=8080\nDEBUG_KEY=development\n");
+        known.add(b"HOME", b"/home/a1b2c3d4");
+        for (text, hidden) in [
+            ("using q8Zr+LmW0xTf now", "using [SECRET REDACTED] now"),
+            ("fTx0WmL+rZ8q", "[SECRET REDACTED]"),
+            ("x=q8Zr%2BLmW0xTf", "x=[SECRET REDACTED]"),
+            ("cThacitMbVcweFRm", "[SECRET REDACTED]"),
+        ] {
+            assert_eq!(
+                known.hide(text, Marks::Plain).map(|found| found.text).as_deref(),
+                Some(hidden),
+                "{text}"
+            );
+        }
+        for text in ["8080 development", "aq8Zr+LmW0xTfb", "/home/a1b2c3d4"] {
+            assert_eq!(known.hide(text, Marks::Plain), None, "{text}");
+        }
+    }
+}

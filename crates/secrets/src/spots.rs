@@ -1,0 +1,209 @@
+//! Secrets that are known by the place where they stand, and not by a name: `curl -u user:password`, `IDENTIFIED BY '…'`, cookies, `.pgpass`,
+//! the columns of a table whose head says what they hold.
+
+use crate::forms::{Form, count, is_blank, is_quote};
+use crate::names::{Telling, telling};
+use crate::values::{has_digit, is_literal, is_random, is_reference, judge};
+
+/// A word that stands here, perhaps in quotes.
+fn word(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    const LONGEST: usize = 4096;
+    let at = at + count(text, at, 16, is_blank);
+    let escapes = count(text, at, 3, |byte| byte == b'\\');
+    match text.get(at + escapes).copied() {
+        Some(quote) if is_quote(quote) => {
+            let from = at + escapes + 1;
+            let to =
+                from + count(text, from, LONGEST, |byte| byte != quote && byte != b'\n' && byte != b'\\');
+            (from < to).then_some((from, to))
+        }
+        _ => {
+            let to = at
+                + count(text, at, LONGEST, |byte| {
+                    !byte.is_ascii_whitespace() && !is_quote(byte) && byte != b';'
+                });
+            (at < to).then_some((at, to))
+        }
+    }
+}
+
+/// Whether somebody has thought of this as a password: no reference, no word of a manual, not only a number.
+fn is_meant(value: &[u8]) -> bool {
+    // Of a mark only the beginning may stand here.
+    is_literal(value, Form::Quoted) && !is_reference(value) && !value.starts_with(b"[")
+}
+
+/// `IDENTIFIED BY 'password'`, `IDENTIFIED WITH plugin AS '…'`, `CREATE ROLE x PASSWORD '…'`, from behind the words.
+pub(crate) fn sql(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let mut at = at;
+    // The plugin, and the word behind it.
+    for _ in 0..3 {
+        let (from, to) = word(text, at)?;
+        let found = text.get(from..to)?;
+        let between = [&b"by"[..], b"as", b"with", b"password"]
+            .into_iter()
+            .any(|word| found.eq_ignore_ascii_case(word));
+        let plugin = found.ends_with(b"_password") || found.starts_with(b"caching_");
+        if !between && !plugin {
+            let found = found.strip_suffix(b")").unwrap_or(found);
+            return is_meant(found).then_some((from, from + found.len()));
+        }
+        at = to + count(text, to, 1, is_quote);
+    }
+    None
+}
+
+/// Whether the name at `from` is the word of a statement about a user, or of a `.netrc`: `CREATE USER x WITH PASSWORD '…'`,
+/// `machine host login bob password …`.
+pub(crate) fn is_of_a_user(text: &[u8], from: usize) -> bool {
+    const NEAR: usize = 160;
+    let before = text.get(from.saturating_sub(NEAR)..from).unwrap_or_default().to_ascii_lowercase();
+    let line = before.rsplit(|byte| matches!(byte, b'\n' | b';')).next().unwrap_or_default();
+    [&b"create user "[..], b"alter user ", b"create role ", b"alter role ", b"grant ", b"machine "]
+        .into_iter()
+        .any(|word| crate::search::has(line, word))
+}
+
+/// `-u user:password`, `--user "user:password"`, from behind the option.
+pub(crate) fn user(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let at = at + count(text, at, 1, |byte| byte == b'=');
+    let (from, to) = word(text, at)?;
+    let whole = text.get(from..to)?;
+    let colon = whole.iter().position(|byte| *byte == b':')?;
+    let (user, secret) = (whole.get(..colon)?, whole.get(colon + 1..)?);
+    let is_user = user.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._@+%\\-".contains(byte));
+    let mixed = has_digit(secret) && secret.iter().any(u8::is_ascii_alphabetic);
+    // `--user 1000:1000`, `-u node:node`, `-u path:/to`
+    (is_user && !user.is_empty() && user != secret && is_meant(secret) && (mixed || is_random(secret, true)))
+        .then_some((from + colon + 1, to))
+}
+
+/// `-p value`, where the value is random.
+pub(crate) fn option(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let (from, to) = word(text, at)?;
+    let value = text.get(from..to)?;
+    (is_random(value, false) && !is_reference(value)).then_some((from, to))
+}
+
+/// `host:5432:database:user:password`, from behind the port.
+pub(crate) fn pgpass(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let length = count(text, at, 512, |byte| byte.is_ascii_graphic() && !is_quote(byte));
+    let rest = text.get(at..at + length)?;
+    let mut parts = rest.splitn(3, |byte| *byte == b':');
+    let (database, user, secret) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_word = |part: &[u8]| {
+        !part.is_empty() && part.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-.*".contains(byte))
+    };
+    (is_word(database) && is_word(user) && is_meant(secret))
+        .then_some((at + length - secret.len(), at + length))
+}
+
+/// The random values of `Cookie: a=…; b=…`, from behind the colon.
+pub(crate) fn cookies(text: &[u8], at: usize, found: &mut impl FnMut(usize, usize)) {
+    const LONGEST: usize = 16 * 1024;
+    let length = count(text, at, LONGEST, |byte| !matches!(byte, b'\n' | b'\r' | b'"' | b'\''));
+    let line = text.get(at..at + length).unwrap_or_default();
+    let mut from = at;
+    for pair in line.split(|byte| *byte == b';') {
+        let equals = pair.iter().position(|byte| *byte == b'=');
+        if let Some(value) = equals.and_then(|equals| pair.get(equals + 1..)) {
+            let value = value.trim_ascii_end();
+            let begin = from + equals.unwrap_or_default() + 1;
+            if is_random(value, true) && !is_reference(value) {
+                found(begin, begin + value.len());
+            }
+        }
+        from += pair.len() + 1;
+    }
+}
+
+/// A table whose head names secrets: where its head begins, and where its last row ends.
+pub(crate) struct Table {
+    pub(crate) end: usize,
+    pub(crate) found: Vec<(usize, usize, Telling)>,
+}
+
+/// The table in whose head the name at `from..to` stands. The head is a line of short names between the same signs.
+pub(crate) fn table(text: &[u8], from: usize, to: usize) -> Option<Table> {
+    const LONGEST_HEAD: usize = 1024;
+    const LONGEST_ROW: usize = 64 * 1024;
+    // Behind a name in a head there is the next cell, or nothing.
+    let behind = to + count(text, to, 40, |byte| byte == b' ' || byte == b'"');
+    if !matches!(text.get(behind), Some(b',' | b'|' | b'\t' | b'\n' | b'\r')) {
+        return None;
+    }
+    let begin = from
+        - text
+            .get(from.saturating_sub(LONGEST_HEAD)..from)?
+            .iter()
+            .rev()
+            .take_while(|byte| **byte != b'\n')
+            .count();
+    let end = to + count(text, to, LONGEST_HEAD, |byte| byte != b'\n');
+    let head = text.get(begin..end)?;
+    let sign = *[b'|', b'\t', b','].iter().find(|sign| head.contains(sign))?;
+    let cells = |line: &'_ [u8]| line.iter().filter(|byte| **byte == sign).count() + 1;
+    let is_head = |cell: &[u8]| {
+        let cell = trimmed(cell);
+        cell.len() <= 40 && cell.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(byte))
+    };
+    if end >= text.len() || !head.split(|byte| *byte == sign).all(is_head) {
+        return None;
+    }
+    let names: Vec<&[u8]> = head.split(|byte| *byte == sign).map(trimmed).collect();
+    let is_secret = |name: &&[u8]| matches!(telling(name), Some(Telling::Password | Telling::Secret));
+    if !names.iter().any(is_secret) || names.iter().filter(|name| !name.is_empty()).count() < 2 {
+        return None;
+    }
+    let mut table = Table { end, found: Vec::new() };
+    let mut at = end + 1;
+    for line in text.get(at..)?.split(|byte| *byte == b'\n') {
+        let rule = line.iter().all(|byte| matches!(byte, b'-' | b'+' | b'|' | b'=' | b' ' | b'\r' | b':'));
+        if line.is_empty() || line.len() > LONGEST_ROW || (!rule && cells(line) != names.len()) {
+            break;
+        }
+        let mut from = at;
+        for (cell, name) in line.split(|byte| *byte == sign).zip(&names) {
+            let value = trimmed(cell);
+            let begin = from + (value.as_ptr() as usize - cell.as_ptr() as usize);
+            if !rule
+                && is_secret(name)
+                && let Some(telling) = judge(name, value, Form::Beside, false, true)
+            {
+                table.found.push((begin, begin + value.len(), telling));
+            }
+            from += cell.len() + 1;
+        }
+        at += line.len() + 1;
+        table.end = at;
+    }
+    Some(table)
+}
+
+/// A cell without its blanks and quotes.
+fn trimmed(cell: &[u8]) -> &[u8] {
+    let cell = cell.trim_ascii();
+    cell.strip_prefix(b"\"").and_then(|cell| cell.strip_suffix(b"\"")).unwrap_or(cell)
+}
+
+/// `sm_pat_…`, `acme_live_…`: a short prefix in small letters, the word at `from..to`, and something random.
+pub(crate) fn prefixed(text: &[u8], from: usize, to: usize) -> Option<(usize, usize)> {
+    const PREFIX: usize = 14;
+    const SHORTEST: usize = 16;
+    const LONGEST: usize = 256;
+    let before = text.get(from.saturating_sub(PREFIX + 1)..from)?;
+    let prefix =
+        before.iter().rev().take_while(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()).count();
+    let name = before.get(before.len() - prefix..)?;
+    let first = before.len().checked_sub(prefix + 1).and_then(|at| before.get(at));
+    let apart = first.is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
+    let length =
+        count(text, to, LONGEST + 1, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let value = text.get(to..to + length)?;
+    let hex = value.iter().all(u8::is_ascii_hexdigit) && length >= 24 && is_random(value, true);
+    // Publishable keys are for everybody, and so are the ids of sessions at a checkout.
+    let public = name.starts_with(b"pk") || name.starts_with(b"pub") || name == b"cs";
+    let is_token =
+        (2..=PREFIX).contains(&prefix) && apart && !public && (SHORTEST..=LONGEST).contains(&length);
+    (is_token && (hex || is_random(value, false))).then_some((from - prefix, to + length))
+}
