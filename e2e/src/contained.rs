@@ -54,7 +54,7 @@ pub(crate) fn takes(client: &dyn Client) -> Vec<Take> {
         Act::Shell("perl visit.pl"),
     ];
     let main = acts.iter().flat_map(|act| client.turns(*act)).collect();
-    vec![Take { part: None, script: Script { main, sub: Vec::new() } }]
+    vec![Take { part: None, mode: None, script: Script { main, sub: Vec::new() } }]
 }
 
 /// What became of it.

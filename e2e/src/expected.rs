@@ -17,10 +17,19 @@ fn promise(row: Row) -> Truth {
         Row::Coordinator | Row::Lockout => Truth::Denied,
         Row::AskLimit => Truth::Answered,
         Row::Told => Truth::Told,
+        Row::Closed | Row::Moved | Row::Asked => Truth::Denied,
+        Row::Temporary | Row::Long => Truth::Runs,
         Row::Contained => Truth::Contained,
         Row::Rewrite => Truth::Rewritten,
-        Row::SecretOutput | Row::SecretRead | Row::SecretFailing | Row::Email => Truth::Redacted,
-        Row::Missing | Row::Crash | Row::Hang => Truth::Fails,
+        Row::SecretOutput
+        | Row::SecretRead
+        | Row::SecretFailing
+        | Row::PlainFailing
+        | Row::McpError
+        | Row::Email => Truth::Redacted,
+        Row::Missing | Row::Empty | Row::Zeros | Row::Cut | Row::Forbidden | Row::Crash | Row::Hang => {
+            Truth::Fails
+        }
     }
 }
 
@@ -46,6 +55,28 @@ const EXCEPTIONS: &[(&str, Row, Truth)] = &[
     // So nothing can be sent into a sandbox there; what is not proved runs as without one, unless the settings say otherwise.
     ("qwen", Row::Contained, Truth::Open),
     ("pi", Row::SubAgent, Truth::None),
+    // One process of ours answers for the whole session, wherever that goes.
+    ("opencode", Row::Closed, Truth::Runs),
+    ("opencode", Row::Moved, Truth::Runs),
+    ("pi", Row::Closed, Truth::Runs),
+    ("pi", Row::Moved, Truth::Runs),
+    ("copilot-sdk", Row::Closed, Truth::Runs),
+    ("copilot-sdk", Row::Moved, Truth::Runs),
+    // It starts hooks at the top of the project, wherever the session is.
+    ("copilot", Row::Closed, Truth::Runs),
+    ("copilot", Row::Moved, Truth::Runs),
+    // It hands to the application what is asked.
+    ("copilot-sdk", Row::Asked, Truth::None),
+    // What a tool of an MCP server gives back as an error is shown by these as it is, and raises no event that could change it.
+    ("claude-code", Row::McpError, Truth::Open),
+    ("codex", Row::McpError, Truth::Open),
+    ("opencode", Row::McpError, Truth::Open),
+    ("qwen", Row::McpError, Truth::Open),
+    // It never lets the output of a command that fails be changed; with `wrap = true` the command runs through us.
+    ("claude-code", Row::PlainFailing, Truth::Open),
+    ("qwen", Row::PlainFailing, Truth::Denied),
+    // It starts no command inside of another's words, with or without a gate.
+    ("gemini", Row::Temporary, Truth::None),
     // These have no tool to ask their user with, or none where a prompt is all that they are started with.
     ("copilot", Row::AskLimit, Truth::None),
     ("codex", Row::AskLimit, Truth::None),

@@ -77,6 +77,23 @@ impl<'a> Gate<'a> {
         fs::remove_file(&self.binary)
     }
 
+    /// Leaves so much of it, as an installation does that is cut short.
+    pub(crate) fn cut(&self, length: usize) -> io::Result<()> {
+        let whole = fs::read(&self.binary)?;
+        self.put_instead(whole.get(..length).unwrap_or(&whole), 0o755)
+    }
+
+    /// Leaves its length and nothing else, as a machine does that lost its power.
+    pub(crate) fn fill_with_zeros(&self) -> io::Result<()> {
+        self.put_instead(&vec![0; 100_000], 0o755)
+    }
+
+    /// Forbids everybody to run it.
+    pub(crate) fn forbid(&self) -> io::Result<()> {
+        let whole = fs::read(&self.binary)?;
+        self.put_instead(&whole, 0o644)
+    }
+
     /// Puts a program in its place that crashes.
     pub(crate) fn crash(&self) -> io::Result<()> {
         self.replace("kill -SEGV $$\n")
@@ -103,10 +120,14 @@ impl<'a> Gate<'a> {
     }
 
     fn replace(&self, script: &str) -> io::Result<()> {
+        self.put_instead(format!("#!/bin/sh\n{script}").as_bytes(), 0o755)
+    }
+
+    fn put_instead(&self, bytes: &[u8], mode: u32) -> io::Result<()> {
         // A new file: what is there may be one with the original.
         self.remove()?;
-        fs::write(&self.binary, format!("#!/bin/sh\n{script}"))?;
-        fs::set_permissions(&self.binary, fs::Permissions::from_mode(0o755))
+        fs::write(&self.binary, bytes)?;
+        fs::set_permissions(&self.binary, fs::Permissions::from_mode(mode))
     }
 }
 

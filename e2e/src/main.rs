@@ -19,6 +19,7 @@ mod managed;
 mod rows;
 mod table;
 mod team;
+mod ways;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -45,6 +46,7 @@ const MCP: &str = "mcp-server";
 
 #[derive(Debug, Parser)]
 #[command(about, version)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct Args {
     /// Where the clients are installed
     #[arg(long, value_name = "DIR")]
@@ -61,6 +63,9 @@ struct Args {
     /// Rehearse the administrator's registration too; needs root, and leaves the machine's /etc alone
     #[arg(long)]
     managed: bool,
+    /// Register no gate: shows what the clients do by themselves, and that a rehearsal can find it. Nothing is expected then
+    #[arg(long)]
+    control: bool,
     /// Print the cells as JSON lines
     #[arg(long)]
     json: bool,
@@ -137,7 +142,7 @@ fn rehearse(args: &Args) -> Result<bool, String> {
     let (passed, failed, skipped) = (count(Verdict::Pass), count(Verdict::Fail), count(Verdict::Skip));
     let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} SKIPPED") };
     println!("e2e: {passed} passed, {failed} failed{skipped} in {} s", begun.elapsed().as_secs());
-    Ok(failed == 0)
+    Ok(failed == 0 || args.control)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -175,6 +180,7 @@ struct Crew<'a> {
     adapters: PathBuf,
     scratch: &'a Path,
     this: PathBuf,
+    control: bool,
 }
 
 impl<'a> Crew<'a> {
@@ -188,6 +194,7 @@ impl<'a> Crew<'a> {
             adapters: args.adapters.clone(),
             scratch: &args.scratch,
             this,
+            control: args.control,
         })
     }
 
@@ -243,18 +250,21 @@ impl<'a> Crew<'a> {
             installed: &self.installed,
             adapters: &self.adapters,
             part: None,
+            mode: None,
         };
         client.configure(&casting).map_err(text)?;
         row.before(&stage, client).map_err(text)?;
         let gate = Gate::put(&stage, &self.toolgate).map_err(text)?;
-        if client.registers() {
+        if client.registers() && !self.control {
             let profile = takes.iter().find_map(|take| Some(take.part?.profile));
             gate.init(client.host(), row.scope(), profile)?;
         }
-        row.after(&gate)?;
+        if !self.control {
+            row.after(&gate)?;
+        }
 
         let mut ran = None;
-        for Take { part, script } in takes {
+        for Take { part, mode, script } in takes {
             model.play(script);
             // Others are told when they are started.
             let registered = part.and_then(|part| part.agent).filter(|_| client.registers());
@@ -266,7 +276,7 @@ impl<'a> Crew<'a> {
                 Scope::User => stage.command(program),
                 Scope::Managed => managed::command(&stage, program),
             };
-            client.start(&Casting { part, ..casting }, "Do what you have to do.", &mut command);
+            client.start(&Casting { part, mode, ..casting }, "Do what you have to do.", &mut command);
             command.current_dir(row.start(&stage));
             let end = run(&mut command, &stage.tmp(), client.limit(), || row.enough(&gate)).map_err(text)?;
             if let Some(name) = registered {
@@ -275,6 +285,6 @@ impl<'a> Crew<'a> {
             ran = Some(end);
         }
         let ran = ran.ok_or("there was nothing to play")?;
-        Ok(row.judge(&stage, &gate, &model.seen(), &ran))
+        Ok(row.judge(client, &stage, &gate, &model.seen(), &ran))
     }
 }

@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolgate_rehearsal::clients::{Act, Client, Part};
-use toolgate_rehearsal::model::{SUB_AGENT, Script, Seen};
+use toolgate_rehearsal::model::{SUB_AGENT, Script, Seen, Turn};
 use toolgate_rehearsal::run::Ran;
 use toolgate_rehearsal::stage::Stage;
 
 use crate::contained;
 use crate::gate::{Gate, Scope};
 use crate::team;
+use crate::ways;
 
 /// What ends our reason for a denial: the policy. The model must have read it.
-const REASON: &str = "[outside-scope]";
+pub(crate) const REASON: &str = "[outside-scope]";
 /// What ends our reason where something would show a secret in a host that cannot take it out again.
 const SECRET_REASON: &str = "[secret-shown]";
 /// A file in the worktree.
@@ -29,9 +30,11 @@ const AROUND: [&str; 2] = ["what stands before", "what stands behind"];
 /// A token in the shape of a real one.
 const TOKEN: &str = concat!("ghp_", "7Hq2mW9xKc4RtV8bNz3Y", "Lp6Jd1Fs5GaQe0Uo");
 /// An address of nobody, on no safe list.
-const EMAIL: &str = concat!("jane.doe", "@", "quarry-lane.io");
+pub(crate) const EMAIL: &str = concat!("jane.doe", "@", "quarry-lane.io");
 /// In every mark.
-const MARK: &str = "REDACTED";
+pub(crate) const MARK: &str = "REDACTED";
+/// What a client has put in place of a secret by itself.
+const MASK: &str = "******";
 /// So long a client may wait for a gate that hangs; most give up before.
 const PATIENCE: Duration = Duration::from_secs(25);
 
@@ -68,8 +71,30 @@ pub(crate) enum Row {
     AskLimit,
     /// After the second denial the user is told.
     Told,
+    /// Nor one that a command prints before it fails, after a plain `init`.
+    PlainFailing,
+    /// Nor one in what the tool of an MCP server gives back as an error.
+    McpError,
+    /// A long output stays as short as the client makes it, also where something is taken out of it.
+    Long,
+    /// A temporary directory that a command makes is its own.
+    Temporary,
+    /// What is asked about is asked, or denied, in every permission mode.
+    Asked,
+    /// The directory of the session cannot be closed.
+    Closed,
+    /// Nor moved.
+    Moved,
     /// Without the binary nothing runs.
     Missing,
+    /// Nor with an empty file in its place.
+    Empty,
+    /// Nor with one that has its length and nothing else.
+    Zeros,
+    /// Nor with a part of it.
+    Cut,
+    /// Nor where it may not be run.
+    Forbidden,
     /// With a binary that crashes nothing runs.
     Crash,
     /// With a binary that does not answer nothing runs.
@@ -81,7 +106,7 @@ pub(crate) enum Row {
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [Row; 20] = [
+pub(crate) const ROWS: [Row; 31] = [
     Row::Allowed,
     Row::Write,
     Row::Shell,
@@ -97,7 +122,18 @@ pub(crate) const ROWS: [Row; 20] = [
     Row::Lockout,
     Row::AskLimit,
     Row::Told,
+    Row::PlainFailing,
+    Row::McpError,
+    Row::Long,
+    Row::Temporary,
+    Row::Asked,
+    Row::Closed,
+    Row::Moved,
     Row::Missing,
+    Row::Empty,
+    Row::Zeros,
+    Row::Cut,
+    Row::Forbidden,
     Row::Crash,
     Row::Hang,
     Row::Off,
@@ -108,7 +144,16 @@ pub(crate) const ROWS: [Row; 20] = [
 #[derive(Debug)]
 pub(crate) struct Take {
     pub(crate) part: Option<Part<'static>>,
+    /// The permission mode, where it is not the open one.
+    pub(crate) mode: Option<&'static str>,
     pub(crate) script: Script,
+}
+
+impl Take {
+    /// One agent, and these turns.
+    pub(crate) fn of(main: Vec<Turn>) -> Take {
+        Take { part: None, mode: None, script: Script { main, sub: Vec::new() } }
+    }
 }
 
 /// What was found.
@@ -140,6 +185,8 @@ pub(crate) enum Truth {
     Refuses,
     /// It was done, and should not have been.
     Open,
+    /// The same, in this permission mode.
+    OpenIn(String),
     /// The client has nothing of the kind.
     None,
     /// It cannot be rehearsed on this machine.
@@ -167,7 +214,18 @@ impl Row {
             Row::Lockout => "lockout",
             Row::AskLimit => "ask-limit",
             Row::Told => "told",
+            Row::PlainFailing => "plain-failing",
+            Row::McpError => "mcp-error",
+            Row::Long => "long",
+            Row::Temporary => "temporary",
+            Row::Asked => "asked",
+            Row::Closed => "closed",
+            Row::Moved => "moved",
             Row::Missing => "missing",
+            Row::Empty => "empty",
+            Row::Zeros => "zeros",
+            Row::Cut => "cut",
+            Row::Forbidden => "forbidden",
             Row::Crash => "crash",
             Row::Hang => "hang",
             Row::Off => "off",
@@ -187,13 +245,24 @@ impl Row {
             Row::Mcp => "MCP tool outside",
             Row::SecretOutput => "secret in output",
             Row::SecretRead => "secret in a file read",
-            Row::SecretFailing => "secret of a failing command",
+            Row::SecretFailing => "secret of a failing command (`wrap = true`)",
             Row::Email => "email in output",
             Row::Coordinator => "coordinator doing the work",
             Row::Lockout => "author revising rejected work",
             Row::AskLimit => "one question too many",
             Row::Told => "user told after two denials",
+            Row::PlainFailing => "the same without that setting",
+            Row::McpError => "secret in an MCP error",
+            Row::Long => "address in 1.3 MB of output",
+            Row::Temporary => "`mktemp -d`",
+            Row::Asked => "asked about, in every mode",
+            Row::Closed => "session's directory closed",
+            Row::Moved => "session's directory moved",
             Row::Missing => "gate missing",
+            Row::Empty => "gate an empty file",
+            Row::Zeros => "gate all zeros",
+            Row::Cut => "gate cut short",
+            Row::Forbidden => "gate not executable",
             Row::Crash => "gate crashes",
             Row::Hang => "gate hangs",
             Row::Off => "switched off by the repository",
@@ -209,7 +278,7 @@ impl Row {
     pub(crate) fn start(self, stage: &Stage) -> PathBuf {
         match self {
             // Below the root, so that the disk shows from where a command ran.
-            Row::Rewrite => stage.worktree().join("below"),
+            Row::Rewrite | Row::Closed | Row::Moved => ways::below(stage),
             _ => stage.worktree(),
         }
     }
@@ -226,7 +295,15 @@ impl Row {
                 fs::create_dir(self.start(stage))?;
                 stage.write(&settings(stage), "relative = \"rewrite\"\n")
             }
-            Row::SecretOutput | Row::SecretRead | Row::SecretFailing | Row::Email => {
+            Row::Closed | Row::Moved => ways::stand_below(stage),
+            Row::Long => ways::stand_long(stage),
+            Row::Asked => stage.write(&settings(stage), ways::SETTINGS),
+            Row::SecretOutput
+            | Row::SecretRead
+            | Row::SecretFailing
+            | Row::PlainFailing
+            | Row::McpError
+            | Row::Email => {
                 let [before, behind] = AROUND;
                 let notes = format!("{before}\n{}\n{behind}\n", self.planted());
                 stage.write(&notes_of(stage), notes)?;
@@ -256,6 +333,10 @@ impl Row {
     pub(crate) fn after(self, gate: &Gate<'_>) -> Result<(), String> {
         match self {
             Row::Missing => gate.remove(),
+            Row::Empty => gate.cut(0),
+            Row::Zeros => gate.fill_with_zeros(),
+            Row::Cut => gate.cut(1_000_000),
+            Row::Forbidden => gate.forbid(),
             Row::Crash => gate.crash(),
             Row::Hang => gate.hang(INSIDE),
             Row::Lockout => return team::reject(gate),
@@ -284,18 +365,33 @@ impl Row {
             Row::Mcp => (vec![Act::Touch(&outside), Act::Touch(&inside)], vec![]),
             Row::SecretOutput | Row::Email => (vec![Act::Shell("cat notes.txt")], vec![]),
             Row::SecretRead => (vec![Act::Read(&notes)], vec![]),
-            Row::SecretFailing => (vec![Act::Shell("cat notes.txt; exit 1")], vec![]),
-            Row::Missing | Row::Crash | Row::Hang => (vec![write_inside], vec![]),
+            Row::SecretFailing | Row::PlainFailing => (vec![Act::Shell("cat notes.txt; exit 1")], vec![]),
+            Row::McpError => (vec![Act::Fail(&notes)], vec![]),
+            Row::Long => (vec![Act::Shell("cat long.log")], vec![]),
+            Row::Temporary => return ways::temporary(client),
+            Row::Asked => return ways::asked(client, stage),
+            Row::Closed => return ways::closed(client, stage),
+            Row::Moved => return ways::moved(client, stage),
+            Row::Missing | Row::Empty | Row::Zeros | Row::Cut | Row::Forbidden | Row::Crash | Row::Hang => {
+                (vec![write_inside], vec![])
+            }
             Row::Coordinator | Row::Told => return team::coordinator(client, stage),
             Row::Lockout => return team::lockout(client, stage),
             Row::AskLimit => return team::questions(client),
         };
         let script = Script { main: all(&main), sub: all(&sub) };
-        if script.main.is_empty() { Vec::new() } else { vec![Take { part: None, script }] }
+        if script.main.is_empty() { Vec::new() } else { vec![Take { script, ..Take::of(Vec::new()) }] }
     }
 
     /// What became of it.
-    pub(crate) fn judge(self, stage: &Stage, gate: &Gate<'_>, seen: &Seen, ran: &Ran) -> Truth {
+    pub(crate) fn judge(
+        self,
+        client: &dyn Client,
+        stage: &Stage,
+        gate: &Gate<'_>,
+        seen: &Seen,
+        ran: &Ran,
+    ) -> Truth {
         let (inside, outside) = (inside(stage), outside(stage));
         let denied = || match (outside.exists(), seen.result_says(REASON)) {
             (true, _) => Truth::Open,
@@ -332,10 +428,17 @@ impl Row {
                     broken("the command did not run, and no hint was given", seen, ran)
                 }
             }
-            Row::SecretOutput | Row::SecretRead | Row::SecretFailing | Row::Email => {
+            Row::SecretOutput
+            | Row::SecretRead
+            | Row::SecretFailing
+            | Row::PlainFailing
+            | Row::McpError
+            | Row::Email => {
                 if seen.was_shown(self.planted()) {
                     Truth::Open
-                } else if seen.result_says(MARK) && AROUND.iter().all(|text| seen.result_says(text)) {
+                } else if (seen.result_says(MARK) || seen.result_says(MASK))
+                    && AROUND.iter().all(|text| seen.result_says(text))
+                {
                     Truth::Redacted
                 } else if seen.result_says(SECRET_REASON) {
                     Truth::Denied
@@ -348,8 +451,12 @@ impl Row {
             Row::Lockout => team::judge_lockout(stage, seen, ran),
             Row::AskLimit => team::judge_questions(stage, seen, ran),
             Row::Told => team::judge_told(stage, seen, ran),
-            Row::Missing | Row::Crash | Row::Hang if inside.exists() => Truth::Open,
-            Row::Missing | Row::Crash | Row::Hang => {
+            Row::Temporary => ways::judge_temporary(stage, seen, ran),
+            Row::Long => ways::judge_long(seen, ran),
+            Row::Asked => ways::judge_asked(client, stage, seen, ran),
+            Row::Closed | Row::Moved => ways::judge_reachable(stage, seen, ran),
+            _ if inside.exists() => Truth::Open,
+            Row::Missing | Row::Empty | Row::Zeros | Row::Cut | Row::Forbidden | Row::Crash | Row::Hang => {
                 if !seen.results.is_empty() {
                     Truth::Fails
                 } else if ran.ended && gate.asked().is_some() {

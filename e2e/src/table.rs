@@ -68,7 +68,16 @@ impl fmt::Display for Cell {
 /// A finding in the words of the table.
 fn words(row: Row, truth: &Truth) -> String {
     let off = matches!(row, Row::Off | Row::OffManaged);
-    let shows = matches!(row, Row::SecretOutput | Row::SecretRead | Row::SecretFailing | Row::Email);
+    let shows = matches!(
+        row,
+        Row::SecretOutput
+            | Row::SecretRead
+            | Row::SecretFailing
+            | Row::PlainFailing
+            | Row::McpError
+            | Row::Long
+            | Row::Email
+    );
     match truth {
         Truth::Runs => "runs",
         Truth::Denied if off => "holds",
@@ -86,6 +95,7 @@ fn words(row: Row, truth: &Truth) -> String {
         Truth::Open if off => "off",
         Truth::Open if shows => "shown",
         Truth::Open => "open: runs",
+        Truth::OpenIn(mode) => return format!("open in the mode {mode}"),
         Truth::None => "has none",
         Truth::Skipped(why) => return format!("not rehearsed: {why}"),
         Truth::Broken(why) => return format!("broken: {why}"),

@@ -14,7 +14,8 @@ use crate::machine::Machine;
 /// What is locked while a contained program of this root is alive.
 pub(crate) fn locked_for(dirs: &Dirs, root: &Path) -> Alive {
     let below = root.ancestors().map(|above| mark(above, BELOW));
-    Alive { file: file(dirs), marks: std::iter::once(mark(root, AT)).chain(below).collect() }
+    let marks = std::iter::once(mark(root, AT)).chain(below).collect();
+    Alive { file: file(dirs), marks, others: asked_for(root) }
 }
 
 /// Whether one is alive: of this root, of one below it, or of one above it. Some microseconds, and one where nothing was ever contained.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toolgate_model::{
-    Action, Agent, Call, Host, LookError, NodeKind, Phase, Places, Resolver, TEMPORARY, World,
+    Action, Agent, Call, EntryKind, Host, LookError, NodeKind, Phase, Places, Resolver, TEMPORARY, World,
 };
 use toolgate_policies::{
     Containable, Containment, ContainmentLevel, ContainmentNetwork, DeniedInside, FoundOutside, Look,
@@ -57,7 +57,7 @@ pub struct ContainedTerms {
     /// The directory that all worktrees share, and this one's own in it.
     repository: Option<(PathBuf, PathBuf)>,
     /// The file by which later calls know that something is still running, and the marks of this root in it.
-    alive: (PathBuf, Vec<u64>),
+    alive: (PathBuf, Vec<u64>, Vec<u64>),
 }
 
 impl ContainedTerms {
@@ -103,7 +103,7 @@ impl ContainedTerms {
             own: vec![dirs.state.clone(), dirs.config.clone()],
             programs: programs.into_iter().flatten().collect(),
             repository,
-            alive: (alive.file, alive.marks),
+            alive: (alive.file, alive.marks, alive.others),
         })
     }
 
@@ -157,7 +157,8 @@ impl ContainedTerms {
         plan.environment = environment
             .filter(|(name, _)| name.to_str().is_some_and(|name| terms.keeps_variable(name)))
             .collect();
-        plan.alive = Some(Alive { file: alive.0, marks: alive.1 });
+        let (file, marks, others) = alive;
+        plan.alive = Some(Alive { file, marks, others });
         plan.repository = repository.map(|(common, own)| Repository { common, own });
         let require = level_of(terms.require);
         plan.pinned.clone_from(&terms.pinned);
@@ -221,7 +222,9 @@ pub(crate) fn kept_terms(
 ) -> io::Result<PathBuf> {
     let narrowed = narrowed(machine, surroundings, agent).map_err(io::Error::other)?;
     let file = terms_file(machine, dirs, surroundings, &narrowed)?;
-    if machine.world().stamp(&file).is_err() {
+    // A crash may leave a file with nothing in it.
+    let is_there = machine.world().stamp(&file).is_ok_and(|stamp| stamp.size > 0);
+    if !is_there {
         ContainedTerms::of(machine, dirs, surroundings, &narrowed).map_err(io::Error::other)?.keep(&file)?;
     }
     Ok(file)
@@ -252,12 +255,12 @@ pub(crate) fn narrowed(
     let world = machine.world();
     let is_directory = |path: &Path| world.look(path).is_ok_and(|node| node.kind == NodeKind::Directory);
     let entries = |directory: &Path| {
-        let names = if is_directory(directory) { world.list(directory) } else { Ok(Vec::new()) };
-        let names = names.unwrap_or_default().into_iter();
-        names
-            .map(|path| (is_directory(&path), path))
-            .map(|(is_directory, path)| (path, is_directory))
-            .collect()
+        // A link is no directory of its own: what lies behind it is judged by its own name.
+        if !is_directory(directory) {
+            return Some(Vec::new());
+        }
+        let found = world.entries(directory, usize::MAX).ok()??;
+        Some(found.into_iter().map(|entry| (entry.path, entry.kind == EntryKind::Directory)).collect())
     };
     let is_plain = |path: &Path| {
         let found = Resolver::new(world, None, None).walk(path.to_owned());

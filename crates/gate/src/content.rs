@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use toolgate_model::{Action, Call, Json, Private, Run, Use, World, added, base_name, shorten};
-use toolgate_policies::{ContentSearch, Settings, hard_coded};
-use toolgate_secrets::{Emails, Rules, find};
+use toolgate_policies::{ContentSearch, MARK, Marks, Settings, hard_coded};
+use toolgate_secrets::{Emails, Rules, find, mark_in};
 
 use crate::redaction::rules;
 
@@ -72,8 +72,16 @@ impl<'c> Content<'c> {
                 all.push(private);
             }
         };
+        // Where marks have no digits, a text that only speaks of them looks the same.
+        let numbered = self.layer.redaction.marks == Marks::Same;
+        let seeks = sought.secrets || sought.emails;
         for text in texts {
-            for found in find(text, &rules) {
+            if sought.marks
+                && let Some(mark) = mark_in(&String::from_utf8_lossy(text), numbered)
+            {
+                add(Private { about: Cow::Owned(format!("`{mark}`")), mark: MARK, email: false });
+            }
+            for found in if seeks { find(text, &rules) } else { Vec::new() } {
                 let email = found.mark == "EMAIL";
                 if if email { sought.emails } else { sought.secrets } {
                     add(Private { about: Cow::Borrowed(found.about), mark: found.mark, email });

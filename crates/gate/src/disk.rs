@@ -7,9 +7,10 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
@@ -60,7 +61,12 @@ impl Disk {
     fn is_absent(&self, path: &Path) -> bool {
         let absent = self.absent.borrow();
         let is_known = |path: &Path| absent.contains(path.as_os_str());
-        is_known(path) || path.parent().is_some_and(is_known)
+        is_known(path) || above(path).is_some_and(is_known)
+    }
+
+    /// Whether the directory that a path lies in was reached without a link on the way.
+    fn is_straight_above(&self, path: &Path) -> bool {
+        above(path).is_some_and(|above| self.straight.borrow().contains_key(above.as_os_str()))
     }
 
     fn note_absent(&self, path: &Path) {
@@ -104,6 +110,23 @@ impl World for Disk {
         }
         if self.is_absent(path) {
             return Some(Err(LookError::Absent));
+        }
+        if self.is_straight_above(path) {
+            // Only the last name may be a link, which need not be opened to be seen.
+            return match fs::symlink_metadata(path) {
+                Ok(found) => {
+                    let node = node(&found, kind(&found)?);
+                    if node.kind == NodeKind::Directory {
+                        self.straight.borrow_mut().insert(path.as_os_str().to_owned(), node.clone());
+                    }
+                    Some(Ok(node))
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    self.note_absent(path);
+                    Some(Err(LookError::Absent))
+                }
+                Err(_) => None,
+            };
         }
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
@@ -157,23 +180,8 @@ impl World for Disk {
         accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
     }
 
-    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
-    }
-
-    /// Whoever asks for few names is not kept waiting for all of them.
-    fn names(&self, path: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
-        let mut all = Vec::new();
-        for entry in fs::read_dir(path)? {
-            if all.len() == most {
-                return Ok(None);
-            }
-            all.push(entry?.path());
-        }
-        Ok(Some(all))
-    }
-
-    /// The directory itself says what kind its entries are of, so that none of them has to be looked at.
+    /// The directory itself says what kind its entries are of, so that none of them has to be looked at. Whoever asks for few is
+    /// not kept waiting for all.
     fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
         let mut all = Vec::new();
         for entry in fs::read_dir(path)? {
@@ -195,6 +203,13 @@ impl World for Disk {
     fn is_late(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() > deadline)
     }
+}
+
+/// What a path lies in, as text: taking it apart would cost more than a look.
+fn above(path: &Path) -> Option<&Path> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let slash = bytes.iter().rposition(|byte| *byte == b'/').filter(|slash| *slash > 0)?;
+    Some(Path::new(OsStr::from_bytes(bytes.get(..slash)?)))
 }
 
 /// The kind of what was found; `None` where it is a link, which has to be read.

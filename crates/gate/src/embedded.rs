@@ -5,6 +5,7 @@
 //! time limit of its own, and has to take its end for a denial. And where panics abort, the whole program ends.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
 use toolgate_model::{Host, Reply};
 
@@ -20,13 +21,21 @@ pub struct Gate {
     host: &'static dyn Host,
     options: HookOptions,
     setup: Option<&'static (dyn Setup + Sync)>,
+    launcher: Option<PathBuf>,
 }
 
 impl Gate {
     /// A gate for events of this host. It knows the shipped profiles and what `toolgate` has compiled; where it meets
     /// a settings file that is newer than that, it denies. [`Gate::with_setup`] lets it read such files.
     pub fn new(host: &'static dyn Host, options: HookOptions) -> Gate {
-        Gate { host, options, setup: None }
+        Gate { host, options, setup: None, launcher: None }
+    }
+
+    /// The same gate, able to contain commands: `toolgate` is the installed program, which runs them in the sandbox. Without it a command that
+    /// should be contained counts as one whose host cannot have it contained (`uncontainable`).
+    #[must_use]
+    pub fn with_launcher(self, toolgate: PathBuf) -> Gate {
+        Gate { launcher: Some(toolgate), ..self }
     }
 
     /// The same gate, able to read settings files: `Gate::new(…).with_setup(&toolgate_setup::WholeProgram)`.
@@ -59,6 +68,12 @@ impl Gate {
         })
     }
 
+    /// Refuses something that is no event, and records that.
+    pub fn refuse(&self, failure: &Failure) -> Reply {
+        let machine = self.machine();
+        line::refuse(&machine, self.host, &self.options, None, failure, machine.instant() + DEADLINE)
+    }
+
     /// Decides one event and records nothing: for a preview. An event that names a session pins it all the same.
     ///
     /// Not to act on: limits that count calls do not count this one.
@@ -68,6 +83,7 @@ impl Gate {
         }
         let (machine, Gate { host, options, .. }) = (self.machine(), self);
         let call = line::decode(&machine, *host, options, event)?;
+        line::check_size(&call, event)?;
         let mut counter = SessionCounter::looking(&options.dirs.state, &call);
         let surroundings = gather(&machine, *host, options, &call, &mut counter)?;
         Ok(line::consider(&machine, &call, &surroundings))
@@ -76,6 +92,7 @@ impl Gate {
     /// What the disk looks like is remembered by it, so each event has its own.
     fn machine(&self) -> ThisMachine {
         ThisMachine::new(self.setup.map(|setup| setup as &dyn Setup))
+            .launching_with(self.launcher.clone())
             .for_one_call()
             .noting_in(&self.options.dirs.state)
     }
@@ -91,6 +108,7 @@ mod tests {
 
     use super::*;
     use crate::dirs::Dirs;
+    use crate::failure::MAX_CALL;
     use crate::settings::{SettingsError, SettingsSources};
 
     /// A setup with a bug in it.
@@ -143,5 +161,9 @@ mod tests {
         let event = vec![b' '; MAX_EVENT + 1];
         assert_eq!(gate(home.path()).answer(&event).answer, Answer::Deny);
         assert!(matches!(gate(home.path()).consider(&event), Err(Failure::TooLarge(MAX_EVENT))));
+        let mut call = self::event(home.path());
+        call.resize(MAX_CALL + 1, b' ');
+        assert_eq!(gate(home.path()).answer(&call).answer, Answer::Deny);
+        assert!(matches!(gate(home.path()).consider(&call), Err(Failure::TooLarge(MAX_CALL))));
     }
 }

@@ -128,7 +128,7 @@ fn remedy(error: &io::Error) -> &'static str {
             "a person has to put back what was there"
         }
         _ if is_out_of_descriptors(error) => "a person has to let the host open more files (`ulimit -n`)",
-        _ => "a person has to look what is wrong with it",
+        _ => "a person has to find out what is wrong with it",
     }
 }
 

@@ -102,7 +102,7 @@ pub fn worktree_notes(git: &Path) -> PathBuf {
 /// The linked worktrees of the repository: the file that says where each is, and where it is. All of them: one that is left out would be
 /// nobody's. Whoever makes more than can be read in time is refused by the deadline.
 pub fn worktrees(world: &dyn World, git: &Path) -> Vec<(PathBuf, PathBuf)> {
-    let entries = world.list(&worktree_notes(git)).unwrap_or_default();
+    let entries = world.names(&worktree_notes(git), usize::MAX).ok().flatten().unwrap_or_default();
     let place = |entry: PathBuf| {
         let note = entry.join("gitdir");
         let top = pointer(world, &note, "")?.parent()?.to_path_buf();

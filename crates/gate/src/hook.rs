@@ -45,6 +45,13 @@ static PRINTED: AtomicBool = AtomicBool::new(false);
 static HANDED_TO: AtomicI32 = AtomicI32::new(0);
 /// It is the call's own thread.
 static OURS: AtomicBool = AtomicBool::new(false);
+/// The line wants codes of our own.
+static OWN_CODES: AtomicBool = AtomicBool::new(false);
+/// What is then added to the code. No shell and no signal ends a program with what comes of it: a line that gets another code
+/// has not been answered by us, and denies.
+const OWN_CODE: u8 = 80;
+/// What is said where the answer cannot be printed.
+const UNHEARD: &str = "toolgate denied this: nobody reads its answer\n";
 /// Who asked, and in which phase, where the line says so.
 static ASKED_BY: OnceLock<(&'static dyn Host, Option<Phase>)> = OnceLock::new();
 /// What a hook may take of the system: the largest event, what it is made into, and its answer. No analysis comes near it.
@@ -66,6 +73,8 @@ pub fn arguments() -> Option<impl Iterator<Item = OsString>> {
 pub fn run(args: impl Iterator<Item = OsString>, setup: Option<&'static dyn Setup>) -> ExitCode {
     let started = Instant::now();
     let args: Vec<OsString> = args.collect();
+    let wants_own = args.windows(2).any(|pair| pair == ["--codes", "own"]);
+    OWN_CODES.store(wants_own, Ordering::Release);
     let mut args = args.into_iter();
     let name = args.next().unwrap_or_default();
     let Some(host) = name.to_str().and_then(host) else {
@@ -159,7 +168,7 @@ fn print(reply: &Reply) -> ExitCode {
     if is_theirs || PRINTED.swap(true, Ordering::AcqRel) {
         // The other thread ends the process.
         thread::sleep(GRACE + GRACE);
-        return ExitCode::from(2);
+        return ExitCode::from(code_for_line(2));
     }
     ExitCode::from(say(reply))
 }
@@ -168,9 +177,16 @@ fn print(reply: &Reply) -> ExitCode {
 fn say(reply: &Reply) -> u8 {
     let out = reply.stdout.is_empty()
         || (!is_stdout_closed() && write_all(rustix::stdio::stdout(), reply.stdout.as_bytes()));
-    let err = reply.stderr.is_empty() || write_all(rustix::stdio::stderr(), reply.stderr.as_bytes());
+    // Some hosts take a code without a word for a hook that failed, and go on.
+    let said = if out || !reply.stderr.is_empty() { reply.stderr.as_str() } else { UNHEARD };
+    let err = said.is_empty() || write_all(rustix::stdio::stderr(), said.as_bytes());
     // A host that has stopped listening gets an exit code that blocks.
-    if out && err { reply.code } else { 2 }
+    code_for_line(if out && err { reply.code } else { 2 })
+}
+
+/// The code that the line takes for this one.
+fn code_for_line(code: u8) -> u8 {
+    if OWN_CODES.load(Ordering::Acquire) { code.saturating_add(OWN_CODE) } else { code }
 }
 
 /// Straight to the descriptor: the standard library passes over the error of one that is not open for writing, wants a buffer
@@ -269,9 +285,8 @@ fn hand_over(machine: &dyn Machine, event: &[u8]) -> Result<Reply, Failure> {
     HANDED_TO.store(0, Ordering::Release);
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|_| Failure::NeedsSetup);
     let code = output.status.code().and_then(|code| u8::try_from(code).ok()).ok_or(Failure::NeedsSetup)?;
-    if !matches!(code, 0 | 2) {
-        return Err(Failure::NeedsSetup);
-    }
+    let code = if OWN_CODES.load(Ordering::Acquire) { code.checked_sub(OWN_CODE) } else { Some(code) };
+    let Some(code @ (0 | 2)) = code else { return Err(Failure::NeedsSetup) };
     // It has recorded what it answered.
     Ok(Reply { stdout: text(output.stdout)?, stderr: text(output.stderr)?, code, answer: Answer::Silence })
 }

@@ -53,6 +53,9 @@ pub struct Launch {
     /// What it names in temporary directories that everybody shares. Empty where it runs in no sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
+    /// The directory that the host starts our hooks in; it has to be there when the command has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<PathBuf>,
     /// What is taken out of its output on the way; `None` where that is nobody's wish.
     pub redaction: Option<Redaction>,
     /// Whose it is, for the record.
@@ -154,11 +157,15 @@ impl Launch {
         };
         let file = state.join(CALLS).join(&name);
         let line = LaunchLine::to(&file).ok_or(io::ErrorKind::InvalidInput)?;
-        if self.contained.is_none() && machine.world().stamp(&file).is_ok() {
+        let script = script(&program, &file).ok_or(io::ErrorKind::InvalidInput)?;
+        let text = format!("{script}{DATA}{data}\n");
+        // A file that a crash has cut short would run the command past us.
+        let is_whole =
+            || machine.world().read(&file, text.len() + 1).is_ok_and(|found| found == text.as_bytes());
+        if self.contained.is_none() && is_whole() {
             return Ok(line);
         }
-        let script = script(&program, &file).ok_or(io::ErrorKind::InvalidInput)?;
-        write_private(&file, format!("{script}{DATA}{data}\n").as_bytes())?;
+        write_private(&file, text.as_bytes())?;
         Ok(line)
     }
 
@@ -371,6 +378,7 @@ mod tests {
         let launch = Launch {
             contained: Some("/state/terms/x".into()),
             shared: vec![Shared { path: "/tmp/x".into(), write: true }],
+            start: Some("/work".into()),
             redaction: Some(Redaction::default()),
             caller: Caller { session: "a\n#b".to_owned(), ..Caller::default() },
         };

@@ -74,6 +74,7 @@ pub mod pause;
 pub mod process;
 pub mod record;
 pub mod redaction;
+mod seen;
 pub mod self_test;
 pub mod session;
 pub mod settings;

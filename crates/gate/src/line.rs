@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use toolgate_evidence::LedgerError;
 use toolgate_model::{
-    Action, Call, DecodeError, Facts, HooksStart, Host, Json, MAX_MESSAGE, Phase, Reply, Terms, Verdict,
-    shorten,
+    Action, Call, DecodeError, Facts, HooksStart, Host, Json, MAX_MESSAGE, Phase, Reply, Terms,
+    UNASKED_ABOUT_ALL, Verdict, shorten,
 };
 
 use crate::counter::SessionCounter;
@@ -60,8 +60,7 @@ pub fn answer(
         Ok(call) => call,
         Err(failure) => return Ok(refuse(machine, host, options, None, &failure, started + DEADLINE)),
     };
-    if call.phase.stops() && event.len() > MAX_CALL {
-        let failure = Failure::TooLarge(MAX_CALL);
+    if let Err(failure) = check_size(&call, event) {
         // Its texts are not kept: looking through them is what would take too long.
         let call = Call { action: Action::Nothing, input: Json::Null, ..call };
         return Ok(refuse(machine, host, options, Some(&call), &failure, started + DEADLINE));
@@ -71,6 +70,11 @@ pub fn answer(
         Err(Failure::NeedsSetup) => Err(NeedsSetup),
         Err(failure) => Ok(refuse(machine, host, options, Some(&call), &failure, started + DEADLINE)),
     }
+}
+
+/// What comes before a call is judged only where that can be done in time.
+pub fn check_size(call: &Call<'_>, event: &[u8]) -> Result<(), Failure> {
+    if call.phase.stops() && event.len() > MAX_CALL { Err(Failure::TooLarge(MAX_CALL)) } else { Ok(()) }
 }
 
 /// From a call to its answer, in the order in which things happen.
@@ -127,6 +131,9 @@ pub fn decode<'a>(
     if call.cwd.is_none() && host.hooks_start() == HooksStart::WithTheCall {
         let directory = machine.directory();
         call.cwd = directory.and_then(|directory| directory.to_str().map(|cwd| cwd.to_owned().into()));
+    }
+    if call.phase == Phase::Before && host.needs_terminal_to_ask() && !machine.has_terminal() {
+        call.unasked = UNASKED_ABOUT_ALL;
     }
     Ok(LaunchLine::as_first_sent(&options.dirs.state, &call).unwrap_or(call))
 }

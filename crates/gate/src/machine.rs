@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Instant, SystemTime};
 
+use rustix::fs::{Mode, OFlags};
 use toolgate_model::{ConfigChange, World};
 use toolgate_policies::{Containable, Settings};
 use toolgate_sandbox::Kernel;
@@ -49,6 +50,10 @@ pub trait Machine {
     }
     /// Whether a contained program holds one of these marks in a file of our state; see [`toolgate_sandbox::is_alive`].
     fn is_alive(&self, file: &Path, marks: &[u64]) -> bool;
+    /// Whether the session of processes that this one belongs to has a terminal, at which a person may sit.
+    fn has_terminal(&self) -> bool {
+        true
+    }
     /// What only the whole program can do; `None` in the small one.
     fn setup(&self) -> Option<&dyn Setup>;
     /// Takes the right to answer. `false` once somebody else has answered, because we were late: then nothing that this
@@ -77,6 +82,15 @@ pub struct ThisMachine {
     claim_answer: fn() -> bool,
     hidden_variables: &'static [&'static str],
     is_unjudged: bool,
+    program: Program,
+}
+
+/// Which file runs commands for us.
+enum Program {
+    /// This process's own.
+    Own,
+    /// Another one; `None` where nobody has named one.
+    Other(Option<PathBuf>),
 }
 
 impl ThisMachine {
@@ -89,7 +103,14 @@ impl ThisMachine {
             claim_answer: || true,
             hidden_variables: &[],
             is_unjudged: false,
+            program: Program::Own,
         }
+    }
+
+    /// The same machine in a program that is not ours: this file is, where there is one. Without it no command can be contained.
+    #[must_use]
+    pub fn launching_with(self, program: Option<PathBuf>) -> ThisMachine {
+        ThisMachine { program: Program::Other(program), ..self }
     }
 
     /// The same machine in a process that may be late: `claim` takes the right to answer, see [`Machine::claim_answer`].
@@ -144,7 +165,10 @@ impl Machine for ThisMachine {
     }
 
     fn program(&self) -> Option<PathBuf> {
-        std::env::current_exe().ok()
+        match &self.program {
+            Program::Own => std::env::current_exe().ok(),
+            Program::Other(program) => program.clone(),
+        }
     }
 
     fn started_as(&self) -> OsString {
@@ -170,6 +194,8 @@ impl Machine for ThisMachine {
     fn containable(&self, state: &Path) -> Containable {
         if self.is_unjudged {
             Containable::NotConsidered
+        } else if matches!(self.program, Program::Other(None)) {
+            Containable::NotByHost
         } else if Kernel::has_landlock() {
             self_test::found(self, state)
         } else {
@@ -189,6 +215,10 @@ impl Machine for ThisMachine {
         toolgate_sandbox::is_alive(file, marks)
     }
 
+    fn has_terminal(&self) -> bool {
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        rustix::fs::open("/dev/tty", flags, Mode::empty()).is_ok()
+    }
     fn setup(&self) -> Option<&dyn Setup> {
         self.setup
     }

@@ -82,7 +82,8 @@ pub(crate) fn of_denial(
     }
     let urge = given_up.then(|| {
         format!(
-            "This was denied {turn} times in this turn: do not try it again, and tell the user what you need."
+            "{turn} calls were denied by `{}` in this turn: try no more of them, and tell the user what you need.",
+            denial.policy
         )
     });
     Ok(DenialNotices { urge, notices })

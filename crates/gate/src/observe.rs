@@ -273,10 +273,13 @@ fn begins_on_disk(world: &dyn World, text: &str) -> bool {
     !matches!(world.look(&Path::new("/").join(first)), Err(LookError::Absent))
 }
 
-/// Whether the directory that a place would lie in is not there either.
+/// Whether there is no directory that a place could lie in: none of that name, or a file. A linked worktree's `.git` is one.
 fn is_nowhere(world: &dyn World, place: &Resolved) -> bool {
-    let is_absent = |path: &Path| matches!(world.look(path), Err(LookError::Absent));
-    place.node.is_none() && place.physical.parent().is_some_and(is_absent)
+    let holds_nothing = |path: &Path| match world.look(path) {
+        Ok(node) => matches!(node.kind, NodeKind::File | NodeKind::Special),
+        Err(error) => error == LookError::Absent,
+    };
+    place.node.is_none() && place.physical.parent().is_some_and(holds_nothing)
 }
 
 /// Whether this is one of git's locks, and this session's own: in the git directory of a plain clone, or in the part of it that
@@ -284,21 +287,13 @@ fn is_nowhere(world: &dyn World, place: &Resolved) -> bool {
 fn is_own_lock(world: &dyn World, places: &Places, place: &Resolved) -> bool {
     let is_lock = place.physical.extension().is_some_and(|ending| ending == "lock");
     let is_file = place.node.as_ref().is_none_or(|node| node.kind == NodeKind::File);
-    let Some(root) = places.root.as_ref() else { return false };
+    let Some(root) = places.root.as_ref().filter(|_| is_lock && is_file) else { return false };
     let dot_git = root.physical.join(".git");
-    let is_below = place.physical != dot_git && place.physical.starts_with(&dot_git);
-    if is_below && world.look(&dot_git).is_ok_and(|node| node.kind == NodeKind::File) {
-        // Below a `.git` that is a file there is nothing: `rm` says so.
-        return true;
-    }
-    if !is_lock || !is_file {
-        return false;
-    }
     let is_clone = || world.look(&dot_git).is_ok_and(|node| node.kind == NodeKind::Directory);
     let own = match own_git_dir(world, &root.physical) {
         Some(own) => own,
         // A clone of its own: all of it, but for the worktrees that hang on it.
-        None if is_clone() && !place.physical.starts_with(worktree_notes(&dot_git)) => dot_git.clone(),
+        None if is_clone() && !place.physical.starts_with(worktree_notes(&dot_git)) => dot_git,
         None => return false,
     };
     place.physical.starts_with(own)

@@ -79,6 +79,8 @@ struct Words {
     mode: Option<OsString>,
     trusted: Option<OsString>,
     event: Option<OsString>,
+    /// How the process ends; [`crate::hook`] reads it itself, since it may end before there are options.
+    codes: Option<OsString>,
 }
 
 impl Words {
@@ -95,6 +97,7 @@ impl Words {
             Some("--mode") => &mut self.mode,
             Some("--trusted") => &mut self.trusted,
             Some("--event") => &mut self.event,
+            Some("--codes") => &mut self.codes,
             #[cfg(debug_assertions)]
             #[expect(clippy::panic, reason = "so that a test can see what the host gets when we panic")]
             Some("--panic") => panic!("asked to"),

@@ -1,6 +1,6 @@
 //! What a tool gave back, before the model sees it: settings to rules, and the key behind the marks.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -9,9 +9,10 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use toolgate_model::{Call, RedactedOutput, World};
 use toolgate_policies::{self as policies, Settings};
-use toolgate_secrets::{Emails, Marks, Rules, scrub_json};
+use toolgate_secrets::{Emails, KnownValues, Marks, Rules, Scrubbed, scrub_json};
 
-use crate::store::put_first;
+use crate::seen::{self, Seen};
+use crate::store::{name_for, put_first, write_private};
 
 const KEY: usize = 32;
 
@@ -22,21 +23,43 @@ pub struct Marker<'m> {
     file: PathBuf,
     session: &'m str,
     key: OnceCell<[u8; KEY]>,
+    /// What has been marked by now.
+    marked: RefCell<Vec<Seen>>,
 }
 
 impl<'m> Marker<'m> {
     /// The marker of a session. Nothing is read before there is something to mark.
     pub fn new(world: &'m dyn World, state: &Path, session: Option<&'m str>) -> Marker<'m> {
         let session = session.unwrap_or_default();
-        Marker { world, file: state.join("marks.key"), session, key: OnceCell::new() }
+        Marker {
+            world,
+            file: state.join("marks.key"),
+            session,
+            key: OnceCell::new(),
+            marked: RefCell::default(),
+        }
     }
 
     /// The end of a secret's mark.
     pub fn end(&self, secret: &[u8]) -> u16 {
+        let digest = self.digest(secret);
+        let [first, second, ..] = digest;
+        if seen::is_worth(secret) {
+            self.marked.borrow_mut().push(Seen::new(secret, digest));
+        }
+        u16::from_be_bytes([first, second])
+    }
+
+    fn digest(&self, secret: &[u8]) -> [u8; 32] {
         let key = self.key.get_or_init(|| key(self.world, &self.file).unwrap_or_else(|_| random()));
         let digest = Sha256::new().chain_update(key).chain_update(self.session).chain_update([0]);
-        let [first, second, ..] = <[u8; 32]>::from(digest.chain_update(secret).finalize());
-        u16::from_be_bytes([first, second])
+        digest.chain_update(secret).finalize().into()
+    }
+
+    /// Where the digests of what this session has seen marked are kept; `None` where there is no session.
+    fn seen_file(&self) -> Option<PathBuf> {
+        let name = name_for(self.session.as_bytes(), 32);
+        (!self.session.is_empty()).then(|| self.file.with_file_name("marked").join(name))
     }
 }
 
@@ -66,6 +89,7 @@ pub fn rules(wanted: &policies::Redaction) -> Rules {
         core_only: wanted.secrets == policies::Secrets::Core,
         emails: match wanted.emails {
             policies::Emails::None => Emails::None,
+            policies::Emails::Personal => Emails::Personal,
             policies::Emails::Unlisted => Emails::Unlisted,
             policies::Emails::All => Emails::All,
         },
@@ -97,6 +121,20 @@ pub fn redacted(call: &Call<'_>, layers: &[Settings], marker: &Marker<'_>) -> Op
     let wanted = wanted(layers);
     let end = |secret: &[u8]| marker.end(secret);
     let scrubbed = scrub_json(output, &rules(&wanted), marks(&wanted, &end));
+    let before = marker.seen_file().map(|file| seen::read(marker.world, &file)).unwrap_or_default();
+    let known = known(call, marker.world);
+    let hidden =
+        known.hide(scrubbed.as_ref().map_or(output, |scrubbed| scrubbed.text.as_str()), marks(&wanted, &end));
+    let scrubbed = joined(scrubbed, hidden);
+    let seen =
+        seen::hide(scrubbed.as_ref().map_or(output, |scrubbed| scrubbed.text.as_str()), &before, &|word| {
+            marker.digest(word)
+        });
+    let scrubbed = joined(scrubbed, seen);
+    if let Some(file) = marker.seen_file() {
+        // What cannot be kept is marked by its looks the next time, or not at all: no reason to show an output unread.
+        let _ = seen::keep(&file, before, &marker.marked.borrow(), &|file, bytes| write_private(file, bytes));
+    }
     let (text, count) = match &scrubbed {
         Some(scrubbed) => (scrubbed.text.as_str(), scrubbed.count),
         None => (output, 0),
@@ -104,7 +142,70 @@ pub fn redacted(call: &Call<'_>, layers: &[Settings], marker: &Marker<'_>) -> Op
     if let Some((text, more)) = by_own_patterns(text, &wanted.pattern) {
         return Some(RedactedOutput { output: text, count: count + more });
     }
-    scrubbed.map(|scrubbed| RedactedOutput { output: scrubbed.text, count })
+    let counted = |text: &str| {
+        scrub_json(text, &rules(&wanted), marks(&wanted, &end)).map_or(0, |scrubbed| scrubbed.count)
+    };
+    scrubbed.map(|scrubbed| RedactedOutput {
+        output: scrubbed.text,
+        count: without_copies(output).map_or(count, |once| counted(&once).clamp(1, count.max(1))),
+    })
+}
+
+/// The texts of an output as a list, each once: hosts send what a tool printed for the model and once more for the screen, and what
+/// was taken out of both is one thing to whoever reads of it. `None` where no text stands there twice.
+fn without_copies(output: &str) -> Option<String> {
+    /// More texts are no copies for a screen.
+    const MOST: usize = 32;
+    fn collect(value: &serde_json::Value, texts: &mut Vec<String>) {
+        match value {
+            serde_json::Value::String(text) => texts.push(text.trim().to_owned()),
+            serde_json::Value::Array(all) => all.iter().for_each(|value| collect(value, texts)),
+            serde_json::Value::Object(all) => all.values().for_each(|value| collect(value, texts)),
+            _ => {}
+        }
+    }
+    let mut texts = Vec::new();
+    collect(&serde_json::from_str(output).ok()?, &mut texts);
+    let all = texts.len();
+    if all > MOST {
+        return None;
+    }
+    texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    let mut kept: Vec<String> = Vec::new();
+    for text in texts {
+        if !kept.iter().any(|longer| longer.contains(&text)) {
+            kept.push(text);
+        }
+    }
+    if kept.len() == all { None } else { serde_json::to_string(&kept).ok() }
+}
+
+/// What two searches after each other have made of a text.
+fn joined(first: Option<Scrubbed<String>>, then: Option<Scrubbed<String>>) -> Option<Scrubbed<String>> {
+    match (first, then) {
+        (Some(first), Some(then)) => Some(Scrubbed { text: then.text, count: first.count + then.count }),
+        (first, then) => then.or(first),
+    }
+}
+
+/// What is secret whatever it looks like: the values of telling variables in our own environment, which is that of the agent, and in the
+/// files beside the work that nobody may read.
+fn known(call: &Call<'_>, world: &dyn World) -> KnownValues {
+    const FILES: [&str; 7] =
+        [".env", ".env.local", ".env.development", ".env.production", ".env.staging", ".flaskenv", ".envrc"];
+    const LONGEST: usize = 64 * 1024;
+    let mut known = KnownValues::default();
+    for (name, value) in std::env::vars_os() {
+        known.add(name.as_encoded_bytes(), value.as_encoded_bytes());
+    }
+    if let Some(cwd) = call.cwd.as_deref() {
+        for name in FILES {
+            if let Ok(text) = world.read(&Path::new(cwd).join(name), LONGEST) {
+                known.add_file(&text);
+            }
+        }
+    }
+    known
 }
 
 /// The same by default rules, with marks that tell nothing of which secret stood there: for a call of which nothing but the
@@ -171,6 +272,14 @@ fn length_of_string(json: &str) -> usize {
 mod tests {
     use super::*;
     use crate::disk::Disk;
+
+    #[test]
+    fn a_text_that_is_sent_twice_counts_once() {
+        assert_eq!(without_copies(r#"{"a":"one","b":"two"}"#), None);
+        let copies = r#"{"forModel":"Output: one\n","metadata":{"output":"one"},"n":1}"#;
+        assert_eq!(without_copies(copies).as_deref(), Some(r#"["Output: one"]"#));
+        assert_eq!(without_copies("no JSON"), None);
+    }
 
     #[test]
     fn own_patterns_are_replaced_in_values_only() {

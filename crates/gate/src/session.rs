@@ -9,7 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Call, LookError, NodeKind, Place, Places, Resolver, TEAM_DIRECTORIES, World};
+use toolgate_evidence::Digest;
+use toolgate_model::{
+    Call, HooksStart, Kept, KeptFrom, LookError, NodeKind, Place, Places, Resolver, TEAM_DIRECTORIES, World,
+};
 use toolgate_policies::{asked_names, denied_names};
 
 use crate::dirs::{Dirs, user_name};
@@ -59,13 +62,32 @@ pub fn session(
 ) -> io::Result<Session> {
     let world = machine.world();
     let finder = Finder { machine, world, dirs, options };
-    let registration = finder.registration();
-    let file = call.session.as_deref().map(|session| pin_file(dirs, session, &registration));
-    let known: Option<Pin> = match &file {
-        Some(file) => read_pin(world, file)?,
-        None => None,
+    let registration = finder.registration(None);
+    let pinned = |registration: &str| -> io::Result<(Option<PathBuf>, Option<Pin>)> {
+        let file = call.session.as_deref().map(|session| pin_file(dirs, session, registration));
+        let known = match &file {
+            Some(file) => read_pin(world, file)?,
+            None => None,
+        };
+        Ok((file, known.filter(|pin| pin.registration == registration)))
     };
-    let (mut pin, mut changed) = match known.filter(|pin| pin.registration == registration) {
+    let (mut file, mut known) = pinned(&registration)?;
+    let mut registration = registration;
+    // A client that starts its hooks where it stands itself, and stands elsewhere once a person has taken the session up again, has
+    // another pin there. Only the event that says so makes one: a link in the place of the session's directory does not.
+    let stands =
+        toolgate_hosts::host(call.host).filter(|host| host.hooks_start() == HooksStart::WithTheSession);
+    if let (Some(first), Some(start)) = (&known, stands.and(start.as_deref())) {
+        let elsewhere = finder.place_at(start).physical;
+        if first.places.start.as_ref().is_some_and(|start| start.physical != elsewhere) {
+            let there = finder.registration(Some(&elsewhere));
+            let (file_there, known_there) = pinned(&there)?;
+            if known_there.is_some() || call.resumed {
+                (file, known, registration) = (file_there, known_there, there);
+            }
+        }
+    }
+    let (mut pin, mut changed) = match known {
         Some(pin) => (pin, false),
         None => match finder.find(call, start, registration)? {
             Some(pin) => (pin, true),
@@ -83,18 +105,13 @@ pub fn session(
         && let Some(place) = finder.transcripts_at(path, call.host, &pin.places)
     {
         pin.places.transcripts = Some(place);
+        finder.find_kept(call, &mut pin.places);
         changed = true;
     }
-    if let (Some(entered), Some(root)) = (call.entered.as_deref(), &pin.places.root) {
-        let entered = finder.place_at(Path::new(entered)).physical;
-        // Only a worktree that was made for this session: one that stood there before is somebody else's. The
-        // list is as old as the event before the call.
-        let known = siblings_before.iter().any(|sibling| sibling.physical == entered);
-        if root.holds(&entered) && !known && !pin.entered.contains(&entered) {
-            pin.entered.push(entered);
-            finder.list_worktrees(&mut pin);
-            changed = true;
-        }
+    if let Some(entered) = finder.worktree_of_host(call, &pin, &siblings_before) {
+        pin.entered.push(entered);
+        finder.list_worktrees(&mut pin);
+        changed = true;
     }
     if let (Some(file), true) = (file, changed) {
         // INVARIANT: a session that cannot be pinned is an error. Found anew for each call, its root would follow the agent. A
@@ -125,8 +142,8 @@ struct Finder<'f> {
 }
 
 impl Finder<'_> {
-    /// All that the registration says, in one text.
-    fn registration(&self) -> String {
+    /// All that the registration says, in one text, and where the client stands, where that is told apart.
+    fn registration(&self, stands: Option<&Path>) -> String {
         let Dirs { home, config, state, managed } = self.dirs;
         let SessionOptions { root, agent, .. } = self.options;
         let root = root.as_deref().unwrap_or(Path::new(""));
@@ -134,10 +151,11 @@ impl Finder<'_> {
         // The name by which we were started: after an installation elsewhere, other files are our own.
         let binary = self.machine.started_as();
         format!(
-            "{}\n{}\n{}",
+            "{}\n{}\n{}\n{}",
             parts.join("\n"),
             agent.as_deref().unwrap_or_default(),
-            binary.to_string_lossy()
+            binary.to_string_lossy(),
+            stands.unwrap_or(Path::new("")).to_string_lossy(),
         )
     }
 
@@ -163,6 +181,64 @@ impl Finder<'_> {
         homes.into_iter().chain(beside).any(is_inside).then_some(place)
     }
 
+    /// A worktree that the host has made for this session, or for a helper of it.
+    ///
+    /// The session's is the one that the host says it has moved to, if it was not there before: that would be somebody else's. The list is
+    /// as old as the event before the call. A helper's bears the id by which the host knows the helper that calls, which nobody else
+    /// gives out. Both lie where the host puts them, of this worktree or of the main checkout, and git knows them.
+    fn worktree_of_host(&self, call: &Call<'_>, pin: &Pin, before: &[Place]) -> Option<PathBuf> {
+        let root = pin.places.root.as_ref()?;
+        let own = toolgate_hosts::host(call.host)?.own_directory()?;
+        let made = |top: &Place| top.physical.join(own).join("worktrees");
+        let places: Vec<PathBuf> = std::iter::once(root).chain(&pin.places.main).map(made).collect();
+        let is_new = |path: &PathBuf| !pin.entered.contains(path);
+        if let Some(entered) = call.entered.as_deref() {
+            let entered = self.place_at(Path::new(entered)).physical;
+            let lies_well =
+                root.holds(&entered) || places.iter().any(|place| entered.parent() == Some(place));
+            let known = before.iter().any(|sibling| sibling.physical == entered);
+            return Some(entered).filter(|entered| lies_well && !known && is_new(entered));
+        }
+        let id = call.agent.id.as_deref().filter(|id| is_plain_id(id))?;
+        let name = format!("agent-{id}");
+        let mut helpers = places.iter().map(|place| place.join(&name));
+        helpers.find(|path| is_new(path) && pin.places.siblings.iter().any(|known| known.physical == *path))
+    }
+
+    /// What the host keeps for this session, by its own ways of naming it.
+    fn find_kept(&self, call: &Call<'_>, places: &mut Places) {
+        let Some(host) = toolgate_hosts::host(call.host) else { return };
+        let session = call.session.as_deref().filter(|id| {
+            id.len() >= 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        });
+        let started = places.start.as_ref().or(places.root.as_ref());
+        let project = started.map(|start| {
+            let digest = Digest::of(start.lexical.as_os_str().as_encoded_bytes()).to_string();
+            digest.rsplit(':').next().unwrap_or_default().to_owned()
+        });
+        let above =
+            places.transcripts.as_ref().and_then(|place| place.lexical.parent()).map(Path::to_path_buf);
+        (places.kept, places.drafts) = (Vec::new(), Vec::new());
+        for Kept { from, path, written } in host.keeps() {
+            let base = match from {
+                KeptFrom::Home => Some(self.dirs.home.clone()),
+                KeptFrom::AboveTranscripts => above.clone(),
+            };
+            let mut path = (*path).to_owned();
+            for (name, value) in [("{session}", session), ("{project}", project.as_deref())] {
+                match value {
+                    Some(value) => path = path.replace(name, value),
+                    None if path.contains(name) => path.clear(),
+                    None => {}
+                }
+            }
+            if let (Some(base), false) = (base, path.is_empty()) {
+                let place = self.place_at(&base.join(path));
+                if *written { places.drafts.push(place) } else { places.kept.push(place) }
+            }
+        }
+    }
+
     /// The places of a call that comes from nowhere.
     fn nowhere(&self) -> Places {
         let Dirs { home, config, state, managed } = self.dirs;
@@ -185,6 +261,8 @@ impl Finder<'_> {
             Some((i64::try_from(now.as_secs()).ok()?, i64::from(now.subsec_nanos())))
         });
         let start = self.place_at(&start);
+        let served = toolgate_hosts::host(call.host).is_some_and(toolgate_model::Host::is_served);
+        places.start = (!served).then(|| start.clone());
         // A session that starts above the home has no project: it would be given everybody's.
         let above_home =
             |home: &Place| home.physical != start.physical && home.physical.starts_with(&start.physical);
@@ -216,6 +294,7 @@ impl Finder<'_> {
         places.team = team.into();
         places.project = Some(root.clone());
         places.root = Some(root);
+        self.find_kept(call, &mut places);
         let user = user_name(self.machine);
         let mut pin = Pin { registration, places, user, entered: Vec::new(), notes: Vec::new() };
         self.list_worktrees(&mut pin);
@@ -289,6 +368,11 @@ impl Finder<'_> {
         let team = tops.flat_map(|top| TEAM_DIRECTORIES.map(|name| self.place_at(&top.lexical.join(name))));
         pin.places.team = team.collect();
     }
+}
+
+/// Whether an id is long enough that nobody has guessed it, and no path.
+fn is_plain_id(id: &str) -> bool {
+    id.len() >= 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// The root that an environment variable names, for profiles that take it from there. `None`: it names no

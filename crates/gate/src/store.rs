@@ -8,7 +8,8 @@
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -27,7 +28,7 @@ pub fn remove(path: &Path) -> io::Result<bool> {
 
 /// Puts a file of ours in its place, unless one is there: of two that do it at once, the first wins.
 pub(crate) fn put_first(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let own = path.with_extension(format!("{}.own", std::process::id()));
+    let own = beside(path, "own");
     write_private(&own, bytes)?;
     let linked = fs::hard_link(&own, path);
     let _ = fs::remove_file(&own);
@@ -53,10 +54,17 @@ pub(crate) fn name_for(bytes: &[u8], digits: usize) -> String {
     name
 }
 
+/// A name beside a file that no other process and no other thread uses.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    path.with_extension(format!("{}-{count}.{ending}", std::process::id()))
+}
+
 /// Writes a file of ours as a whole or not at all, for our eyes only.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("/"));
-    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+    let temporary = beside(path, "new");
     let open = || fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary);
     let mut file = match open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

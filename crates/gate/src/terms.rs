@@ -130,7 +130,9 @@ fn launched(
     // The same for all calls of a session, where it is not for one alone.
     let caller = if contained.is_some() { caller } else { Caller { call: String::new(), ..caller } };
     let shared = facts.first().filter(|_| contained.is_some()).map(shared).unwrap_or_default();
-    let line = match (Launch { contained, shared, redaction, caller }).line(machine, state) {
+    let start = surroundings.session.places.start.as_ref().filter(|_| contained.is_some());
+    let start = start.map(|start| start.lexical.clone());
+    let line = match (Launch { contained, shared, start, redaction, caller }).line(machine, state) {
         // Without it the command runs as it stands, its output redacted where its host lets that be done.
         Err(_) if !verdict.decision().contains() && !shows => return Ok(None),
         line => line?,

@@ -4,6 +4,8 @@
 //! - Only `permissionDecision: "deny"` inside `hookSpecificOutput` with the right `hookEventName`, or exit 2,
 //!   stops a tool. Text beside the JSON, a second object, or an explicit `null` makes the client drop the
 //!   answer and run the tool, so an answer is one object without nulls, or nothing at all.
+//! - `"ask"` is asked in every mode, with one exception: under `bypassPermissions` nobody is asked about files that the client
+//!   takes for its own or for sensitive (`.claude`, `.mcp.json`, `.git`, `.vscode`). There what would be asked is denied.
 //! - `"allow"` skips the user's own prompt; silence leaves it. A verdict that only has no objection is silent.
 //! - `updatedInput` replaces the whole input, so a rewrite repeats every member.
 //! - A change of settings is refused with exit 2 alone.
@@ -52,8 +54,11 @@ pub(crate) const TOOLS: Toolset = Toolset {
         ("MultiEdit", Write("file_path")),
         ("NotebookEdit", Write("notebook_path")),
         ("NotebookRead", Read("notebook_path")),
+        ("ProposeGoal", Internal),
+        ("PushNotification", Internal),
         ("Read", Read("file_path")),
         ("ReadMcpResourceTool", Mcp),
+        ("ReportFindings", Internal),
         ("ScheduleWakeup", Internal),
         ("SendMessage", Internal),
         ("Skill", Internal),
@@ -69,6 +74,7 @@ pub(crate) const TOOLS: Toolset = Toolset {
         ("TodoRead", Internal),
         ("TodoWrite", Internal),
         ("ToolSearch", Internal),
+        ("WaitForMcpServers", Internal),
         ("WebFetch", Fetch("url")),
         ("WebSearch", Fetch("query")),
         ("Workflow", InternalReading("scriptPath")),
@@ -194,7 +200,25 @@ impl Host for ClaudeCode {
     }
 }
 
-const DIALECT: Dialect = Dialect { host: "claude-code", tools: TOOLS, phase };
+const DIALECT: Dialect =
+    Dialect { host: "claude-code", tools: TOOLS, phase, unasked: Some(("bypassPermissions", UNASKED)) };
+
+/// What the client takes for sensitive itself. In the mode in which it skips its own question about these, it skips a hook's too;
+/// about all else it asks.
+const UNASKED: &[&str] = &[
+    ".bash_profile",
+    ".bashrc",
+    ".claude",
+    ".git",
+    ".husky",
+    ".idea",
+    ".mcp.json",
+    ".profile",
+    ".ripgreprc",
+    ".vscode",
+    ".zprofile",
+    ".zshrc",
+];
 
 /// What a tool gave back is replaced by the same without its secrets. The client takes it only in the very shape in which it
 /// came, and of a tool that failed not at all.
@@ -225,6 +249,15 @@ mod tests {
         let event =
             br#"{"hook_event_name":"PreToolUse","tool_name":"Read","tool_name":"Bash","tool_input":{}}"#;
         assert!(ClaudeCode.decode(None, event).is_err());
+    }
+
+    #[test]
+    fn a_member_that_is_doubled_behind_thousands_is_refused() {
+        let many = (0..5000).fold(String::new(), |many, number| many + &format!("\"n{number}\":1,"));
+        let event = format!(
+            r#"{{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{{{many}"command":"ls","command":"rm x"}}}}"#
+        );
+        assert!(ClaudeCode.decode(None, event.as_bytes()).is_err());
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Host for Codex {
     }
 
     fn encode_verdict(&self, phase: Stoppable, call: &Call<'_>, verdict: &Verdict, terms: &Terms) -> Reply {
-        let message = terms.message(verdict).unwrap_or_default();
+        let message = terms.denial(verdict).unwrap_or_default();
         let notice = terms.notice.as_deref();
         match (phase, verdict.decision()) {
             (Stoppable::Before, Decision::Allow | Decision::Contain) => match rewritten(call, terms) {
@@ -152,7 +152,7 @@ impl Host for Codex {
     }
 }
 
-const DIALECT: Dialect = Dialect { host: "codex", tools: TOOLS, phase };
+const DIALECT: Dialect = Dialect { host: "codex", tools: TOOLS, phase, unasked: None };
 
 /// Where in the result of an MCP server that is which the model gets; the client prefers the first.
 const MODEL_READS: &[&str] = &["structuredContent", "content"];

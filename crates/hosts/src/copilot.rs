@@ -4,6 +4,8 @@
 //! - Events named in camel case do not say their own name, so the registration does (`--event preToolUse`). Named
 //!   in Pascal case they come in Claude Code's form, with its names for tools and Copilot's own for parameters.
 //! - `"allow"` overrides even what the user has forbidden on the command line, so no objection is silence.
+//! - `"ask"` shows a dialog with the reason, whatever the user has allowed on the command line. With `--prompt`, and in its
+//!   autopilot, it denies and says that nobody could be asked.
 //! - Exit 2 denies, with the reason from the JSON on stdout; an unknown word there lets the call run.
 //! - After a call `modifiedResult` is shown instead of what the tool gave back, in one spelling only, whatever that of the
 //!   event; in any other it is passed over, and the output shown. `decision: "block"` shows its reason instead, also
@@ -16,8 +18,8 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use toolgate_model::{
-    Agent, Answer, Call, Decision, DecodeError, Host, Json, Phase, Reply, Stoppable, Terms, Unstoppable,
-    Verdict,
+    Agent, Answer, Call, Decision, DecodeError, Host, Json, Kept, KeptFrom, Phase, Reply, Stoppable, Terms,
+    Unstoppable, Verdict,
 };
 
 use crate::hook_output::{HookAnswer, Permission};
@@ -100,6 +102,16 @@ impl Host for Copilot {
 
     fn launches(&self, tool: &str) -> bool {
         matches!(tool, "bash" | "Bash")
+    }
+
+    fn keeps(&self) -> &'static [Kept] {
+        const {
+            &[
+                Kept::read(KeptFrom::Home, ".copilot/session-state/{session}"),
+                Kept::written(KeptFrom::Home, ".copilot/session-state/{session}/plan.md"),
+                Kept::written(KeptFrom::Home, ".copilot/session-state/{session}/files"),
+            ]
+        }
     }
 
     fn phase(&self, event: &str) -> Phase {

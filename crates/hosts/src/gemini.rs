@@ -1,27 +1,29 @@
 //! Gemini CLI: its own names for the events, and one word for the decision.
 //!
 //! What the client does, as observed on 0.61.0:
-//! - JSON on stdout beats the exit code, and exit 2 without any text lets the call run. So a denial says it in
-//!   both places.
+//! - JSON on stdout beats the exit code, and exit 2 without any text lets the call run. Any code but 0 is shown to the
+//!   user as a hook that failed. So a denial is JSON and exit 0; where it cannot be printed, the code is 2.
 //! - An unknown word for the decision lets the call run.
 //! - A rewrite is merged over the arguments, and the model is told of it.
-//! - A denial after the call shows its reason instead of what the tool gave back.
+//! - A denial after the call shows its reason instead of what the tool gave back, all of it: what the client alone would
+//!   have shortened is shortened here.
 //! - `systemMessage` is for the user. `additionalContext` is for the model, at every event but the one before a tool.
-//! - `"ask"` shows a dialog; where nobody is there the client ends without running the tool.
+//! - `"ask"` shows a dialog in every approval mode, and in it the `systemMessage`. Where nobody is there the client ends with an
+//!   empty answer, or hangs; so without a terminal what would be asked is denied. With one, `--prompt` still ends there.
 //! - Its tools take `@a` for `a` where there is no `@a`, and `replace` looks for a file that is not there in the whole
 //!   workspace: any whose path ends in the same letters.
 
 use std::borrow::Cow;
 
 use toolgate_model::{
-    Action, Answer, Call, Decision, DecodeError, FileUse, Host, PathArg, Phase, Reply, Stoppable, Terms,
-    Unstoppable, Verdict,
+    Action, Answer, Call, Decision, DecodeError, FileUse, Host, Kept, KeptFrom, PathArg, Phase, Reply,
+    Stoppable, Terms, Unstoppable, Verdict,
 };
 
 use crate::hook_output::{HookAnswer, HookOutput, say, tell};
 use crate::readable::readable;
-use crate::reply::{print, print_denial, rewritten};
-use crate::tools::Tool::{Fetch, Internal, Question, Read, Search, ShellIn, Write};
+use crate::reply::{joined, print, rewritten};
+use crate::tools::Tool::{Fetch, Internal, Mcp, Question, Read, Search, ShellIn, Write};
 use crate::tools::Toolset;
 use crate::wire::Dialect;
 
@@ -44,12 +46,20 @@ pub(crate) const TOOLS: Toolset = Toolset {
         ("invoke_agent", Internal),
         ("list_background_processes", Internal),
         ("list_directory", Search("dir_path", None)),
+        ("list_mcp_resources", Internal),
         ("read_background_output", Internal),
         ("read_file", Read("file_path")),
         ("read_many_files", Search("include", None)),
+        ("read_mcp_resource", Mcp),
         ("replace", Write("file_path")),
         ("run_shell_command", ShellIn("command", "dir_path")),
         ("save_memory", Internal),
+        ("tracker_add_dependency", Internal),
+        ("tracker_create_task", Internal),
+        ("tracker_get_task", Internal),
+        ("tracker_list_tasks", Internal),
+        ("tracker_update_task", Internal),
+        ("tracker_visualize", Internal),
         ("update_topic", Internal),
         ("web_fetch", Fetch("prompt")),
         ("write_file", Write("file_path")),
@@ -78,8 +88,23 @@ impl Host for Gemini {
         true
     }
 
+    fn needs_terminal_to_ask(&self) -> bool {
+        true
+    }
+
     fn launches(&self, tool: &str) -> bool {
         tool == "run_shell_command"
+    }
+
+    fn keeps(&self) -> &'static [Kept] {
+        const {
+            &[
+                Kept::read(KeptFrom::AboveTranscripts, "tool-outputs"),
+                Kept::written(KeptFrom::AboveTranscripts, "plans"),
+                Kept::written(KeptFrom::AboveTranscripts, "{session}/plans"),
+                Kept::written(KeptFrom::AboveTranscripts, "memory"),
+            ]
+        }
     }
 
     fn phase(&self, event: &str) -> Phase {
@@ -114,13 +139,17 @@ impl Host for Gemini {
                     say(Answer::Rewrite, notice, HookOutput { tool_input, ..HookOutput::of("BeforeTool") })
                 }
             },
-            (Stoppable::Before, Decision::Ask) => print(Answer::Ask, &objection("ask", &message, notice)),
+            // What the dialog shows is the message for the user, not the reason.
+            (Stoppable::Before, Decision::Ask) => {
+                let shown = joined(Some(&message), notice);
+                print(Answer::Ask, &objection("ask", &message, shown.as_deref()))
+            }
             (Stoppable::Permission | Stoppable::Config, Decision::Allow | Decision::Contain) => {
                 Reply::silent()
             }
             (Stoppable::Permission | Stoppable::Config, Decision::Ask)
             | (Stoppable::Before | Stoppable::Permission | Stoppable::Config, Decision::Deny) => {
-                print_denial(&objection("deny", &message, notice), &message)
+                print(Answer::Deny, &objection("deny", &message, notice))
             }
         }
     }
@@ -129,7 +158,8 @@ impl Host for Gemini {
         let notice = terms.notice.as_deref();
         match (phase, &terms.output) {
             (Unstoppable::After, Some(redacted)) => {
-                print(Answer::Redact, &objection("deny", &readable(redacted, &["llmContent"]), notice))
+                let text = readable(redacted, &["llmContent"]);
+                print(Answer::Redact, &objection("deny", &shortened(&text), notice))
             }
             (Unstoppable::After | Unstoppable::Start | Unstoppable::Prompt, _) => {
                 tell(notice, HookOutput::context(&call.event, terms))
@@ -141,7 +171,7 @@ impl Host for Gemini {
     fn refuse(&self, phase: Option<Phase>, message: &str) -> Reply {
         match phase {
             None | Some(Phase::Before | Phase::Permission | Phase::Config | Phase::After) => {
-                print_denial(&HookAnswer::objection("deny", message), message)
+                print(Answer::Deny, &HookAnswer::objection("deny", message))
             }
             Some(Phase::Start | Phase::Prompt) => tell(Some(message), None),
             Some(Phase::End | Phase::Error | Phase::Other) => Reply::silent(),
@@ -149,7 +179,25 @@ impl Host for Gemini {
     }
 }
 
-const DIALECT: Dialect = Dialect { host: "gemini", tools: TOOLS, phase: |event| Gemini.phase(event) };
+const DIALECT: Dialect =
+    Dialect { host: "gemini", tools: TOOLS, phase: |event| Gemini.phase(event), unasked: None };
+
+/// What the client shows its model of a long output: so many characters, a fifth of them from its beginning.
+const MAX_SHOWN: usize = 40_000;
+
+/// A long output as the client alone would have shortened it.
+fn shortened(text: &str) -> Cow<'_, str> {
+    let count = text.chars().count();
+    if count <= MAX_SHOWN {
+        return Cow::Borrowed(text);
+    }
+    let head: String = text.chars().take(MAX_SHOWN / 5).collect();
+    let tail: String = text.chars().skip(count - (MAX_SHOWN - MAX_SHOWN / 5)).collect();
+    let left_out = count - MAX_SHOWN;
+    Cow::Owned(format!(
+        "{head}\n[{left_out} characters are left out here; look at a part of it to see more]\n{tail}"
+    ))
+}
 
 /// An objection, and what the user is told beside it.
 fn objection<'a>(decision: &'static str, reason: &'a str, notice: Option<&'a str>) -> HookAnswer<'a> {
@@ -187,6 +235,19 @@ fn instead_of<'a>(used: &FileUse<'a>, is_sought: bool) -> Vec<FileUse<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_output_is_shortened_in_its_midst() {
+        assert_eq!(shortened("short"), "short");
+        let long = format!("begin{}\u{e9}end", "\u{e9}".repeat(100_000));
+        let shown = shortened(&long);
+        assert!(
+            shown.starts_with("begin") && shown.ends_with("end") && shown.contains("60009 characters"),
+            "{}",
+            shown.len()
+        );
+        assert!(shown.chars().count() < MAX_SHOWN + 100);
+    }
 
     #[test]
     fn paths_that_the_client_may_take_instead_are_judged_too() {

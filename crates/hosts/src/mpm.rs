@@ -15,7 +15,8 @@ use crate::wire::Dialect;
 
 pub(crate) struct Mpm;
 
-const DIALECT: Dialect = Dialect { host: "mpm", tools: claude_code::TOOLS, phase: claude_code::phase };
+const DIALECT: Dialect =
+    Dialect { host: "mpm", tools: claude_code::TOOLS, phase: claude_code::phase, unasked: None };
 
 impl Host for Mpm {
     fn id(&self) -> &'static str {

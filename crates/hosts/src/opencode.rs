@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use toolgate_model::{
-    Answer, Call, Decision, DecodeError, HooksStart, Host, Json, Phase, Reply, Stoppable, Terms, Unstoppable,
-    Verdict,
+    Answer, Call, Decision, DecodeError, HooksStart, Host, Json, Kept, KeptFrom, Phase, Reply, Stoppable,
+    Terms, Unstoppable, Verdict,
 };
 
 use crate::members::Members;
@@ -67,6 +67,15 @@ impl Host for OpenCode {
 
     fn launches(&self, tool: &str) -> bool {
         tool == "bash"
+    }
+
+    fn keeps(&self) -> &'static [Kept] {
+        const {
+            &[
+                Kept::read(KeptFrom::Home, ".local/share/opencode/tool-output"),
+                Kept::written(KeptFrom::Home, ".local/share/opencode/plans"),
+            ]
+        }
     }
 
     fn phase(&self, event: &str) -> Phase {

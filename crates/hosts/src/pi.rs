@@ -2,6 +2,8 @@
 //!
 //! What the client does, as observed on 1.5.0: paths reach the extension as the model wrote them, and the tools
 //! then read `@a`, `~/x`, `file:///x` and odd blanks in their own way. They are read in the same way here.
+//! It has no permission modes: what is to be asked is asked in a dialog of the extension, with the reason, and denied where
+//! there is no screen.
 
 use std::borrow::Cow;
 

@@ -2,18 +2,20 @@
 //!
 //! What the client does, as observed on 0.24.4: it ignores a changed input and runs the original, so a rewrite is
 //! a denial that says what to write instead; exit 2 without text lets the call run. What a tool gave back can be neither
-//! changed nor hidden: a block after the call leaves it where it is. `additionalContext` after a call is for the model. That
+//! changed nor hidden: a block after the call leaves it where it is. `"ask"` is asked in every mode where there is a user to ask,
+//! `yolo` among them; where there is none the call is stopped, and the reason shown. `additionalContext` after a call is for the model. That
 //! `systemMessage` is shown beside exit 2 has not been seen. The calls of a sub-agent name its id and no kind: the id is its
 //! kind, a `-`, and the id of the call that started it.
 
 use toolgate_model::{
-    Answer, Call, Decision, DecodeError, Host, Phase, Reply, Stoppable, Terms, Unstoppable, Verdict,
+    Answer, Call, Decision, DecodeError, Host, Kept, KeptFrom, Phase, Reply, Stoppable, Terms, Unstoppable,
+    Verdict,
 };
 
 use crate::claude_code::phase_of_kin;
 use crate::hook_output::{HookAnswer, HookOutput, say, tell};
 use crate::reply::{print_denial, rewrite_hint};
-use crate::tools::Tool::{Fetch, Internal, Question, Read, Search, ShellIn, Write};
+use crate::tools::Tool::{Fetch, Internal, Mcp, Question, Read, Search, ShellIn, Write};
 use crate::tools::{Toolset, is_mcp_name};
 use crate::wire::Dialect;
 
@@ -25,20 +27,36 @@ pub(crate) const TOOLS: Toolset = Toolset {
     listed: &[
         ("agent", Internal),
         ("ask_user_question", Question),
+        ("cron_create", Internal),
+        ("cron_delete", Internal),
+        ("cron_list", Internal),
         ("edit", Write("file_path")),
+        ("enter_plan_mode", Internal),
         ("exit_plan_mode", Internal),
+        ("get_goal", Internal),
         ("glob", Search("path", Some("pattern"))),
         ("grep_search", Search("path", Some("glob"))),
+        ("list_agents", Internal),
         ("list_directory", Search("path", None)),
+        ("loop_wakeup", Internal),
         ("monitor", ShellIn("command", "directory")),
+        ("notebook_edit", Write("notebook_path")),
+        ("propose_goal", Internal),
         ("read_file", Read("file_path")),
+        ("read_mcp_resource", Mcp),
+        ("report_findings", Internal),
         ("run_shell_command", ShellIn("command", "directory")),
         ("save_memory", Internal),
         ("send_message", Internal),
         ("skill", Internal),
+        ("structured_output", Internal),
+        ("task_create", Internal),
+        ("task_list", Internal),
         ("task_stop", Internal),
+        ("task_update", Internal),
         ("todo_write", Internal),
         ("tool_search", Internal),
+        ("update_goal", Internal),
         ("web_fetch", Fetch("url")),
         ("web_search", Fetch("query")),
         ("write_file", Write("file_path")),
@@ -60,6 +78,17 @@ impl Host for Qwen {
 
     fn runs_what_is_late(&self) -> bool {
         true
+    }
+
+    fn keeps(&self) -> &'static [Kept] {
+        const {
+            &[
+                Kept::read(KeptFrom::Home, ".qwen/tmp/{project}/tool-results"),
+                Kept::written(KeptFrom::AboveTranscripts, "plans"),
+                Kept::written(KeptFrom::Home, ".qwen/plans"),
+                Kept::written(KeptFrom::AboveTranscripts, "memory"),
+            ]
+        }
     }
 
     fn phase(&self, event: &str) -> Phase {
@@ -116,7 +145,8 @@ impl Host for Qwen {
     }
 }
 
-const DIALECT: Dialect = Dialect { host: "qwen", tools: TOOLS, phase: |event| Qwen.phase(event) };
+const DIALECT: Dialect =
+    Dialect { host: "qwen", tools: TOOLS, phase: |event| Qwen.phase(event), unasked: None };
 
 /// Denies in every form that the client obeys.
 fn deny(notice: Option<&str>, message: &str) -> Reply {

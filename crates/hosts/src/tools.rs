@@ -148,7 +148,14 @@ impl Tool {
                 Some(Json::Text(address))
                     if address.trim_start().to_ascii_lowercase().starts_with("file:") =>
                 {
-                    Action::Unlisted { mcp: false }
+                    match local_file(address) {
+                        Some(path) => Action::Files(vec![FileUse {
+                            access: Access::Read,
+                            param: Cow::Borrowed(param),
+                            path: PathArg::Text(Cow::Owned(path)),
+                        }]),
+                        None => Action::Unlisted { mcp: false },
+                    }
                 }
                 _ => Action::Fetch,
             },
@@ -158,6 +165,18 @@ impl Tool {
             Tool::Internal | Tool::InternalReading(_) => Action::Internal,
         }
     }
+}
+
+/// The file that an address of this machine names; `None` where it is written so that clients may read it in several ways.
+fn local_file(address: &str) -> Option<String> {
+    let (_, rest) = address.split_once(':')?;
+    let path = match rest.strip_prefix("//") {
+        Some(rest) => rest.get(rest.find('/')?..)?,
+        None => rest,
+    };
+    let is_plain =
+        path.starts_with('/') && !path.contains(['%', '\\', '?', '#']) && !path.contains(char::is_control);
+    is_plain.then(|| path.trim_end().to_owned())
 }
 
 /// The command as a shell would read it: a text as it stands, or words that are already apart, each quoted.

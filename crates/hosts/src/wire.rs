@@ -20,6 +20,8 @@ pub(crate) struct Dialect {
     pub tools: Toolset,
     /// In which phase of a call its events come.
     pub phase: fn(&str) -> Phase,
+    /// The permission mode in which it asks nobody about files of these names, whatever a hook answers.
+    pub unasked: Option<(&'static str, &'static [&'static str])>,
 }
 
 /// The fields of an event that matter here. Unknown ones are passed over; a doubled one is an error.
@@ -33,6 +35,10 @@ struct Event<'a> {
     transcript_path: Option<Cow<'a, str>>,
     #[serde(borrow)]
     cwd: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    source: Option<Json<'a>>,
+    #[serde(borrow)]
+    permission_mode: Option<Cow<'a, str>>,
     #[serde(borrow)]
     agent_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -90,6 +96,11 @@ impl Dialect {
             session: event.session_id,
             cwd: event.cwd,
             transcript: event.transcript_path,
+            resumed: phase == Phase::Start && text(event.source).is_some_and(|source| source == "resume"),
+            unasked: match self.unasked {
+                Some((mode, names)) if event.permission_mode.as_deref() == Some(mode) => names,
+                _ => &[],
+            },
             entered: response.filter(|_| tool == "EnterWorktree").and_then(worktree_entered),
             agent: Agent { id: event.agent_id, kind: event.agent_type },
             said: match (&action, response) {
@@ -244,7 +255,8 @@ fn has_doubled_member(text: &[u8]) -> bool {
             const MAX_NAMES: usize = 4096;
             let (mut found, mut names) = (false, BTreeSet::new());
             while let Some(name) = object.next_key::<String>()? {
-                found |= names.contains(&name) || (names.len() < MAX_NAMES && !names.insert(name));
+                // More than are compared might be doubled.
+                found |= names.len() >= MAX_NAMES || !names.insert(name);
                 found |= object.next_value_seed(Search)?;
             }
             Ok(found)

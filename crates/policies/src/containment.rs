@@ -27,7 +27,7 @@ use crate::settings::Settings;
 pub use denied::{DeniedInside, FoundOutside, MAKE_FIRST, Outside, Wanted, scope_entry};
 use denied::{Reasons, Why};
 use narrowed::Narrow;
-pub use narrowed::{Look, Narrowed};
+pub use narrowed::{Entries, Look, Narrowed};
 pub use output::{denied_in_output, explain_denied};
 use outward::{is_outward, only_talks};
 

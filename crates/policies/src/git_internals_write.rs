@@ -14,7 +14,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, Use, shorten};
 
 use crate::pattern::Probe;
 
@@ -46,7 +46,8 @@ impl Policy for GitInternalsWrite {
             probe.forbidden_by("**/.git")
                 && !HARMLESS.iter().any(|harmless| probe.covered_by(harmless).is_some())
         };
-        for used in facts.uses.iter().filter(|used| used.writes() && !used.own_lock) {
+        let may_harm = |used: &&Use<'_>| used.writes() && !used.own_lock && !used.deletes_nothing();
+        for used in facts.uses.iter().filter(may_harm) {
             let Ok(place) = &used.place else { continue };
             if place.paths().any(internal) {
                 findings.push(

@@ -112,7 +112,7 @@ mod project;
 pub use activation::{Activation, Inactive};
 pub use containment::{
     ContainWhen, Containable, Containment, ContainmentLevel, ContainmentNetwork, ContainmentSettings,
-    DeniedInside, FoundOutside, Look, MAKE_FIRST, Narrowed, Outside, Wanted, denied_in_output,
+    DeniedInside, Entries, FoundOutside, Look, MAKE_FIRST, Narrowed, Outside, Wanted, denied_in_output,
     explain_denied, passed_over, scope_entry,
 };
 pub use custom_rule::Rule;
@@ -124,6 +124,7 @@ pub use layers::{Layer, LayerError, PROFILES, profile, read, read_noting, read_o
 pub use mcp_secret::hard_coded;
 pub use outside_scope::{Rights, ScopeEntry};
 pub use packs::PACKS;
+pub use private_content::MARK;
 pub use redaction::{Emails, Marks, OwnPattern, Redaction, Secrets};
 pub use registry::{Judges, POLICIES, PolicyPage};
 pub use response::Response;

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_model::{Decision, Facts, Finding, FindingKind, Places, Policy, Resolved, shorten};
 
 use crate::pattern::Probe;
+use crate::private_content::MARK;
 
 /// `[policy.mcp-secret]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,7 +57,8 @@ impl Policy for McpSecret {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         let written = facts.uses.iter().filter(|used| used.access.fills());
         for used in written.filter(|used| !used.private.is_empty()) {
-            let (Ok(place), Some(secret)) = (&used.place, used.private.iter().find(|found| !found.email))
+            let (Ok(place), Some(secret)) =
+                (&used.place, used.private.iter().find(|found| !found.email && found.mark != MARK))
             else {
                 continue;
             };

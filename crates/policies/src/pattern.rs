@@ -1,7 +1,7 @@
 //! Path patterns: how settings and rules name places.
 //!
-//! `{worktree}`, `{main}`, `{git}`, `{home}` or `~`, `{siblings}`, `{agents}`, `{agent-dir}`, `{transcripts}`, `{team}`
-//! stand for places of the session; one that the session does not have matches nothing. Then names,
+//! `{worktree}`, `{main}`, `{git}`, `{home}` or `~`, `{siblings}`, `{helpers}`, `{agents}`, `{agent-dir}`, `{kept}`, `{drafts}`,
+//! `{transcripts}`, `{team}` stand for places of the session; one that the session does not have matches nothing. Then names,
 //! divided by `/`; a `*` in a name stands for any part of it; a leading `**/` for any directories before.
 //! A pattern covers the place that it names and everything below.
 
@@ -335,8 +335,11 @@ const BASES: &[(&str, Find)] = &[
     ("{git}", |places| places.git.as_slice()),
     ("{home}", |places| places.home.as_slice()),
     ("{siblings}", |places| &places.siblings),
+    ("{helpers}", |places| &places.inner),
     ("{agents}", |places| places.agents.as_slice()),
     ("{agent-dir}", |places| places.agent_dir.as_slice()),
+    ("{kept}", |places| &places.kept),
+    ("{drafts}", |places| &places.drafts),
     ("{transcripts}", |places| places.transcripts.as_slice()),
     ("{team}", |places| &places.team),
 ];

@@ -1,4 +1,5 @@
-//! Denies or asks about secrets and email addresses in what is written to the places that the settings guard.
+//! Denies or asks about secrets and email addresses in what is written to the places that the settings guard, and denies to write
+//! toolgate's own marks (`[EMAIL REDACTED]#22a0`) to any file.
 //!
 //! Why: what is written into a repository is committed, pushed and read by everybody, and a history does not forget.
 //!
@@ -19,10 +20,13 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Facts, Finding, FindingKind, Places, Policy, Private, Resolved, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Places, Policy, Private, Resolved, shorten};
 
 use crate::pattern::{self, Probe};
 use crate::response::{Response, deny};
+
+/// What a mark of ours is called among private things. It is none itself: it stands where one stood.
+pub const MARK: &str = "MARK";
 
 /// `[policy.private-content]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,7 +73,7 @@ impl Guard {
     }
 
     fn means(&self, private: &Private) -> bool {
-        if private.email { self.emails } else { self.secrets }
+        if private.email { self.emails } else { self.secrets && private.mark != MARK }
     }
 }
 
@@ -111,6 +115,22 @@ impl Policy for PrivateContent {
         let written = facts.uses.iter().filter(|used| used.access.fills());
         for used in written.filter(|used| !used.private.is_empty()) {
             let Ok(place) = &used.place else { continue };
+            if let Some(mark) = used.private.iter().find(|private| private.mark == MARK) {
+                let path = place.lexical.to_string_lossy();
+                let reason = format!(
+                    "{} writes {} to `{}`: that is what toolgate showed in the place of a secret or an address, and it would replace the \
+                     real one",
+                    facts.tool,
+                    mark.about,
+                    shorten(&path, 120)
+                );
+                findings.push(
+                    Finding::new("private-content", Decision::Deny, FindingKind::Secret)
+                        .at(&used.param, path)
+                        .because(reason)
+                        .instead("change only the lines around it, or take the value from the environment or from where the file has it"),
+                );
+            }
             for guard in self.guard.iter().filter(|guard| guard.covers(place, facts.places)) {
                 let Some(private) = used.private.iter().find(|private| guard.means(private)) else {
                     continue;

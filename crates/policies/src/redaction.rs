@@ -38,7 +38,7 @@ impl Default for Redaction {
     fn default() -> Redaction {
         Redaction {
             secrets: Secrets::All,
-            emails: Emails::Unlisted,
+            emails: Emails::Personal,
             safe_emails: Vec::new(),
             entropy: true,
             every_assignment: false,
@@ -81,6 +81,9 @@ pub enum Secrets {
 pub enum Emails {
     /// None.
     None,
+    /// Those that are on no safe list, but not where the author of a commit or a package, the target of `ssh` or the account
+    /// of a service is named.
+    Personal,
     /// Those that are on no safe list.
     Unlisted,
     /// All.
@@ -188,7 +191,7 @@ mod tests {
     fn without_a_layer_every_known_secret_is_redacted() {
         let usual = Redaction::of_all([]);
         assert_eq!(usual, Redaction::default());
-        assert_eq!((usual.secrets, usual.emails, usual.entropy), (Secrets::All, Emails::Unlisted, true));
+        assert_eq!((usual.secrets, usual.emails, usual.entropy), (Secrets::All, Emails::Personal, true));
         assert!(usual.safe_emails.is_empty() && !usual.keep_examples);
     }
 

@@ -110,6 +110,7 @@ static PLACES: Patterns = Patterns::new(&[
     "~/.config/containers/auth.json",
     "~/.vault-token",
     "~/.local/state/toolgate/marks.key",
+    "~/.local/state/toolgate/marked",
     "~/.config/sops",
     // Forges and the network.
     "~/.config/gh/hosts.yml",

@@ -172,7 +172,7 @@ impl Settings {
                 || append_only.seeks(&below, &self.team.file)
                 || registry_names.seeks(&below)
         });
-        ContentSearch { secrets: secrets || hard_coded, emails, hard_coded, change }
+        ContentSearch { secrets: secrets || hard_coded, emails, hard_coded, marks: true, change }
     }
 
     /// Email addresses and domains that may be written to guarded places.
@@ -219,7 +219,7 @@ impl Settings {
 
 /// What is to be looked for in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent things to look for")]
+#[expect(clippy::struct_excessive_bools, reason = "independent things to look for")]
 pub struct ContentSearch {
     /// Secrets that are known by their looks.
     pub secrets: bool,
@@ -227,6 +227,8 @@ pub struct ContentSearch {
     pub emails: bool,
     /// Values that are secrets by their names, as [`hard_coded`](crate::hard_coded) finds them.
     pub hard_coded: bool,
+    /// Marks that stand in the place of a secret.
+    pub marks: bool,
     /// What the file holds now and what it would hold then.
     pub change: bool,
 }
@@ -447,7 +449,9 @@ mod tests {
         let team = ["/r/.squad", "/r/.ai-team"].map(Place::plain).into();
         let places = Places { root: Some(Place::plain("/r")), team, ..Places::default() };
         let nothing = ContentSearch::default();
-        let private = ContentSearch { secrets: true, emails: true, ..nothing };
+        // Marks of ours stay out of every file.
+        let marks = ContentSearch { marks: true, ..nothing };
+        let private = ContentSearch { secrets: true, emails: true, ..marks };
         let whole = ContentSearch { change: true, ..private };
         for (access, path, wanted) in [
             (Access::Write, "/r/.squad/team.md", private),
@@ -456,8 +460,8 @@ mod tests {
             (Access::Write, "/r/.squad/Casting/Registry.json", whole),
             (Access::Write, "/r/.squad/log/today.md", whole),
             (Access::Delete, "/r/.squad/decisions.md", nothing),
-            (Access::Write, "/r/decisions.md", nothing),
-            (Access::Write, "/r/.mcp.json", ContentSearch { secrets: true, hard_coded: true, ..nothing }),
+            (Access::Write, "/r/decisions.md", marks),
+            (Access::Write, "/r/.mcp.json", ContentSearch { secrets: true, hard_coded: true, ..marks }),
         ] {
             assert_eq!(
                 squad.content_search(&used(access, Ok(place(path))), &places, true),

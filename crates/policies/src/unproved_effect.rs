@@ -142,7 +142,7 @@ fn words(gap: Gap, text: &str) -> (String, &'static str) {
             "leave it out, or have a person approve it",
         ),
         Gap::Project => (
-            format!("{quoted} runs code of the project, and its effects are the code's"),
+            format!("{quoted} runs project code, so its effects depend on that code"),
             "have a person approve it",
         ),
         Gap::Code => (
@@ -153,10 +153,9 @@ fn words(gap: Gap, text: &str) -> (String, &'static str) {
             format!("{quoted} is run as shell code that is only known when it runs"),
             "write the commands out, or put them into a script of the worktree",
         ),
-        Gap::Doubt(doubt) => (
-            format!("{quoted} {}, so what was read of it is no proof", doubt.words()),
-            "have a person approve it",
-        ),
+        Gap::Doubt(doubt) => {
+            (format!("{quoted} {}, so reading it proves nothing", doubt.words()), "have a person approve it")
+        }
         Gap::Bounds if text == "fork bomb" => {
             ("Fork bomb detected: a function that starts itself without end".to_owned(), "do without it")
         }
@@ -381,7 +380,7 @@ mod tests {
             (Gap::Path(Access::Delete), "$d", "deletes `$d`, a path that is only known when it runs"),
             (Gap::Program, "frob", "what `frob` does is not described"),
             (Gap::Option, "--odd", "what `--odd` means to its program is not described; leave it out"),
-            (Gap::Project, "make", "`make` runs code of the project"),
+            (Gap::Project, "make", "`make` runs project code"),
             (Gap::Code, "python -c x", "`python -c x` is code that deletes, writes, runs or connects"),
             (Gap::ShellCode, "eval $x", "`eval $x` is run as shell code"),
             (Gap::Bounds, "fork bomb", "Fork bomb detected"),

@@ -62,12 +62,12 @@ impl Policy for WorktreeRemoval {
 }
 
 /// Whether taking `path` away takes the place away.
-fn is_at_or_over(path: &Path, place: &Place) -> bool {
+pub(crate) fn is_at_or_over(path: &Path, place: &Place) -> bool {
     place.physical.starts_with(path) || place.lexical.starts_with(path)
 }
 
 /// Whether the text is a glob that names only some of what is there: `*.o`, `build-*`.
-fn names_a_part(text: &str) -> bool {
+pub(crate) fn names_a_part(text: &str) -> bool {
     let first_special = text.find(['*', '?', '[', '{']);
     let Some(before) = first_special.and_then(|at| text.get(..at)) else { return false };
     let start = before.rfind('/').map_or(0, |slash| slash + 1);
@@ -85,6 +85,11 @@ enum Searched {
     ByList,
     /// Named by the command itself.
     No,
+}
+
+/// Whether a search or a list that only the running command knows names what is deleted.
+pub(crate) fn of_a_search(facts: &Facts<'_>, used: &Use<'_>) -> bool {
+    !matches!(searched(facts, used), Searched::No)
 }
 
 fn searched(facts: &Facts<'_>, used: &Use<'_>) -> Searched {

@@ -1,10 +1,10 @@
-//! An MCP server on stdio with three tools: `touch` makes a file, `echo` says what it is told. It does as it is asked
+//! An MCP server on stdio with four tools: `touch` makes a file, `echo` says what it is told, `fail` says what stands in a file, as an error. It does as it is asked
 //! and guards nothing, as most of them do. `permit` stands for the user of a client that can ask one through it: somebody who
 //! agrees to everything, and of each question takes the first answer.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
@@ -13,6 +13,11 @@ pub const NAME: &str = "rehearsal";
 
 /// The tool that stands for the user.
 pub const USER: &str = "permit";
+
+/// Where it is noted what else the user was asked to agree to, beside the questions.
+pub fn permits(questions: &Path) -> PathBuf {
+    questions.with_extension("permits")
+}
 
 /// Serves until the client closes the pipe. The questions that reach the user are noted in a file.
 pub fn serve(input: impl BufRead, mut output: impl Write, questions: &Path) -> io::Result<()> {
@@ -40,6 +45,7 @@ fn answer(message: &Value, questions: &Path) -> Option<Value> {
         "tools/list" => json!({ "tools": [
             tool("touch", "Makes a file", "path"),
             tool("echo", "Says what it is told", "text"),
+            tool("fail", "Fails, and says what stands in a file", "path"),
             tool(USER, "Agrees", "tool_name"),
         ] }),
         "tools/call" => call(params, questions),
@@ -66,6 +72,9 @@ fn call(params: &Value, questions: &Path) -> Value {
             .map(|()| format!("touched {path}"))
             .map_err(|error| error.to_string()),
         (Some("echo"), _, Some(text)) => Ok(text.to_owned()),
+        (Some("fail"), Some(path), _) => {
+            Err(fs::read_to_string(path).unwrap_or_else(|error| error.to_string()))
+        }
         (Some(USER), ..) => permit(arguments.get("input").unwrap_or(&Value::Null), questions)
             .map_err(|error| error.to_string()),
         _ => Err("no such tool, or an argument is missing".to_owned()),
@@ -85,6 +94,10 @@ fn permit(input: &Value, questions: &Path) -> io::Result<String> {
         let mut noted = OpenOptions::new().create(true).append(true).open(questions)?;
         writeln!(noted, "{question}")?;
         answers.insert(question.to_owned(), first);
+    }
+    if answers.is_empty() {
+        let mut noted = OpenOptions::new().create(true).append(true).open(permits(questions))?;
+        writeln!(noted, "{input}")?;
     }
     if let (Some(input), false) = (input.as_object_mut(), answers.is_empty()) {
         input.insert("answers".to_owned(), answers.into());

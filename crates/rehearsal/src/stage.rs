@@ -94,6 +94,11 @@ impl Stage {
         self.dir.join("questions")
     }
 
+    /// Where it is noted what the user was asked to agree to.
+    pub fn permits(&self) -> PathBuf {
+        crate::mcp::permits(&self.questions())
+    }
+
     /// Makes a program known by its name.
     pub fn add_program(&self, name: &str, at: &Path) -> io::Result<()> {
         symlink(at, self.bin().join(name))

@@ -41,8 +41,11 @@ fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer).and_then(Value::as_str)
 }
 
+/// What Claude Code asks nobody about while it bypasses permissions, whatever a hook says.
+const BYPASSED: [&str; 4] = [".claude/", ".mcp.json", ".git/", ".vscode/"];
+
 /// Claude Code 2.1.325: an answer with a null or for another event is dropped.
-fn claude_code(event: &str, reply: &Reply) -> Obeyed {
+fn claude_code(event: &str, sent: &Value, mode: Option<&str>, reply: &Reply) -> Obeyed {
     if reply.code == 2 {
         return Obeyed::as_said(Decision::Deny);
     }
@@ -64,6 +67,12 @@ fn claude_code(event: &str, reply: &Reply) -> Obeyed {
     let input = output.get("updatedInput").cloned();
     match text(output, "/permissionDecision") {
         Some("allow") => Obeyed { granted: true, input, ..Obeyed::runs() },
+        Some("ask")
+            if mode == Some("bypassPermissions")
+                && BYPASSED.iter().any(|name| sent.to_string().contains(name)) =>
+        {
+            Obeyed::runs()
+        }
         Some("ask") => Obeyed::as_said(Decision::Ask),
         Some("deny") => Obeyed::as_said(Decision::Deny),
         _ => Obeyed { input, ..Obeyed::runs() },
@@ -209,9 +218,9 @@ fn plain(host: &str, event: &str, reply: &Reply) -> Obeyed {
 }
 
 /// What the host's client does with this answer to this event.
-fn obeyed(host: &str, event: &str, sent: &Value, reply: &Reply) -> Obeyed {
+fn obeyed(host: &str, event: &str, sent: &Value, mode: Option<&str>, reply: &Reply) -> Obeyed {
     match host {
-        "claude-code" => claude_code(event, reply),
+        "claude-code" => claude_code(event, sent, mode, reply),
         "codex" => codex(event, reply),
         "copilot" => copilot(event, reply),
         "cursor" => cursor(event, reply),
@@ -272,6 +281,53 @@ fn events() -> Vec<(&'static str, Payload)> {
     let answered = json!({"input": {"answer": "yes", "wasFreeform": true}, "invocation": {"sessionId": "s"}});
     events.push(made_up("copilot-sdk", "onUserInputResponse", &answered));
     events
+}
+
+/// The permission mode that an event names.
+fn mode_of(bytes: &[u8]) -> Option<String> {
+    let event: Value = serde_json::from_slice(bytes).ok()?;
+    event.get("permission_mode")?.as_str().map(str::to_owned)
+}
+
+#[test]
+fn what_a_host_asks_nobody_about_is_denied_in_every_mode_and_asked_elsewhere() {
+    let modes =
+        ["default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions", "yolo", "a new one"];
+    let inputs = [
+        json!({"file_path": "/w/.claude/skills/a/SKILL.md", "content": "x"}),
+        json!({"file_path": "/w/.mcp.json", "content": "x"}),
+        json!({"command": "echo x > .vscode/settings.json"}),
+        json!({"file_path": "/w/src/a", "content": "x"}),
+    ];
+    let mut asked = 0;
+    for (id, event) in [
+        ("claude-code", "PreToolUse"),
+        ("codex", "PreToolUse"),
+        ("qwen", "PreToolUse"),
+        ("gemini", "BeforeTool"),
+    ] {
+        for mode in modes {
+            for input in &inputs {
+                let tool = if input.get("command").is_some() { "Bash" } else { "Write" };
+                let bytes = json!({"hook_event_name": event, "permission_mode": mode, "tool_name": tool, "tool_input": input});
+                let bytes = bytes.to_string();
+                let call = host(id).unwrap().decode(None, bytes.as_bytes()).unwrap();
+                let besides = Besides { mode: Some(mode), ..Besides::default() };
+                check(id, event, &call, Decision::Ask, "a person looks at it", besides);
+                let verdict =
+                    verdict(&Objects { decision: Decision::Ask, message: "why", answer: None }, false);
+                let reply = host(id).unwrap().encode(&call, &verdict, &Terms::default());
+                // The user reads why, or the model does.
+                assert!(
+                    format!("{}{}", reply.stdout, reply.stderr).contains("why"),
+                    "{id} {mode}: {reply:?}"
+                );
+                asked += usize::from(reply.answer == Answer::Ask);
+            }
+        }
+    }
+    // All of Qwen's and Gemini's, none of Codex', and of Claude Code's all but three in one mode.
+    assert_eq!(asked, 3 * modes.len() * inputs.len() - 3);
 }
 
 struct Objects<'a> {
@@ -342,6 +398,7 @@ const MESSAGES: [&str; 6] =
 struct Besides<'a> {
     granted: bool,
     rewriting: bool,
+    mode: Option<&'a str>,
     notice: Option<&'a str>,
     context: Option<&'a str>,
     answer: Option<&'a str>,
@@ -369,7 +426,7 @@ fn check(id: &str, event: &str, call: &Call<'_>, decision: Decision, message: &s
     let reply = host(id).unwrap().encode(call, &verdict, &terms);
     assert!(!reply.stdout.contains('\n'), "{id} {event}: more than a line: {reply:?}");
     let what = format!("{id} {event} {decision:?} {message:?} {besides:?}: {reply:?}");
-    let obeyed = obeyed(id, event, &sent, &reply);
+    let obeyed = obeyed(id, event, &sent, besides.mode, &reply);
     // A prompt that the host shows anyway is the asking.
     let asked_anyway = call.phase == Phase::Permission && !decision.denies();
     // What is contained runs with the input that leads into the sandbox, or not at all.
@@ -418,6 +475,8 @@ fn no_answer_is_looser_than_its_verdict() {
                         Besides { context: Some("context"), ..Besides::default() },
                         Besides { said: Some("said"), ..all },
                     ] {
+                        let mode = mode_of(&bytes);
+                        let besides = Besides { mode: mode.as_deref(), ..besides };
                         let besides = Besides { granted, rewriting, ..besides };
                         check(id, &event, &call, decision, message, besides);
                     }
@@ -591,13 +650,17 @@ fn a_call_that_cannot_be_judged_is_denied_by_every_host() {
         // An event that can be stopped, and that nobody has decided about.
         let undecided = host.tell(&call, &Terms { notice: Some("notice".into()), ..Terms::default() });
         for reply in refused.into_iter().chain([undecided]) {
-            let denied = obeyed(id, &event, &sent, &reply).decision.denies();
+            let denied = obeyed(id, &event, &sent, None, &reply).decision.denies();
             assert!(denied && reply.answer == Answer::Deny, "{id}, {place}: {reply:?}");
         }
         if call.phase == Phase::Before {
             let reply = host.refuse(None, "toolgate cannot judge this call");
             let named = if id == "claude-code" { "PreToolUse" } else { &event };
-            assert_eq!(obeyed(id, named, &sent, &reply).decision, Decision::Deny, "{id}, {place}: {reply:?}");
+            assert_eq!(
+                obeyed(id, named, &sent, None, &reply).decision,
+                Decision::Deny,
+                "{id}, {place}: {reply:?}"
+            );
         }
     }
     assert_eq!(seen.len(), HOSTS.len(), "{seen:?}");

@@ -133,7 +133,7 @@ const POINTERS: [&str; 4] = ["commondir", "gitdir", "config.worktree", "locked"]
 
 /// What stands before an entry for a file that is not there.
 pub const MAKE_FIRST: &str =
-    "# Only what is there can be opened: make it first, or open the directory that it will be in.";
+    "# Only existing paths can be opened: create it first, or open its parent directory.";
 
 /// Why something is denied: the rule, the reason, a form that passes, and the settings that open it.
 struct Denial {

@@ -38,11 +38,14 @@ const MOST_LOOKED: usize = 50_000;
 /// So many places are found by patterns. Each is a mount.
 const MOST_FOUND: usize = 512;
 
+/// What is in a directory, and whether each entry is a directory itself. A link is none.
+pub type Entries = Vec<(PathBuf, bool)>;
+
 /// Looks at the disk for what patterns cover.
 #[derive(Clone, Copy)]
 pub struct Look<'l> {
-    /// The entries of a directory, and whether each is a directory itself. A link is none.
-    pub entries: &'l dyn Fn(&Path) -> Vec<(PathBuf, bool)>,
+    /// What is in a directory. `None`: it cannot be read.
+    pub entries: &'l dyn Fn(&Path) -> Option<Entries>,
     /// Whether something is at a path, and no link on the way to it.
     pub is_plain: &'l dyn Fn(&Path) -> bool,
     /// Whether nothing is at a path, not even a link.
@@ -403,7 +406,12 @@ impl Asked<'_> {
                 "{what} to hold `{glob}`, which the rules for this agent name; have a person name a directory instead"
             )
         };
-        for (path, is_directory) in (look.entries)(directory) {
+        // Whoever owns a directory that is closed opens it and writes what is in it.
+        let entries = (look.entries)(directory).ok_or_else(|| {
+            let directory = directory.display();
+            format!("{directory} cannot be read, so it cannot be told what `{glob}` covers there; `chmod u+rwx` it")
+        })?;
+        for (path, is_directory) in entries {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if name == ".git" || (is_directory && BUILT.contains(&name)) {
                 continue;

@@ -38,6 +38,10 @@ impl Client for ClaudeCode {
         casting.settings(".claude.json", &state)
     }
 
+    fn modes(&self) -> &'static [&'static str] {
+        &["default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"]
+    }
+
     fn start(&self, casting: &Casting<'_>, prompt: &str, command: &mut Command) {
         command.env("ANTHROPIC_BASE_URL", casting.model).env("ANTHROPIC_API_KEY", KEY);
         command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("DISABLE_AUTOUPDATER", "1");
@@ -51,7 +55,15 @@ impl Client for ClaudeCode {
             command.args(["--permission-prompt-tool", &format!("mcp__{}__{}", mcp::NAME, mcp::USER)]);
             command.args(part.goes_on.then_some("--continue"));
         }
-        command.args(["--dangerously-skip-permissions", "--print", prompt]);
+        match casting.mode {
+            None => command.arg("--dangerously-skip-permissions"),
+            Some(mode) => {
+                // Somebody is there to be asked, and agrees.
+                command.args(["--permission-prompt-tool", &format!("mcp__{}__{}", mcp::NAME, mcp::USER)]);
+                command.args(["--permission-mode", mode])
+            }
+        };
+        command.args(["--print", prompt]);
     }
 
     fn turns(&self, act: Act<'_>) -> Vec<Turn> {
@@ -62,6 +74,7 @@ impl Client for ClaudeCode {
                 Call::json("Bash", json!({ "command": command, "description": "a command" }))
             }
             Act::Touch(path) => Call::json(&format!("mcp__{}__touch", mcp::NAME), json!({ "path": path })),
+            Act::Fail(path) => Call::json(&format!("mcp__{}__fail", mcp::NAME), json!({ "path": path })),
             Act::Delegate(prompt) => Call::json(
                 "Agent",
                 json!({ "description": "a part", "prompt": prompt, "subagent_type": "general-purpose" }),

@@ -103,6 +103,7 @@ trust_level = \"trusted\"
             Act::Read(path) => shell(&format!("cat '{}'", path.display())),
             Act::Shell(command) => shell(command),
             Act::Touch(path) => grouped(&format!("mcp__{}", mcp::NAME), "touch", json!({ "path": path })),
+            Act::Fail(path) => grouped(&format!("mcp__{}", mcp::NAME), "fail", json!({ "path": path })),
             Act::Delegate(prompt) => {
                 // It would wait for a sub-agent whose id it is told, and a script does not know that.
                 let spawn = grouped("multi_agent_v1", "spawn_agent", json!({ "message": prompt }));

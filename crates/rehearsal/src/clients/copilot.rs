@@ -63,6 +63,7 @@ impl Client for Copilot {
                 Call::json("bash", json!({ "command": command, "description": "a command", "mode": "sync" }))
             }
             Act::Touch(path) => Call::json(&format!("{}-touch", mcp::NAME), json!({ "path": path })),
+            Act::Fail(path) => Call::json(&format!("{}-fail", mcp::NAME), json!({ "path": path })),
             Act::Edit(path, old, new) => {
                 Call::json("edit", json!({ "path": path, "old_str": old, "new_str": new }))
             }

@@ -51,6 +51,11 @@ impl Client for CopilotSdk {
         casting.stage.write(&casting.stage.dir().join("program.mjs"), PROGRAM)
     }
 
+    fn modes(&self) -> &'static [&'static str] {
+        // What is asked is handed to the application, which decides whom it asks.
+        &[]
+    }
+
     fn start(&self, casting: &Casting<'_>, prompt: &str, command: &mut Command) {
         let stage = casting.stage;
         let (toolgate, home) = (stage.bin().join("toolgate"), stage.home());

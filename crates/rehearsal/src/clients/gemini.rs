@@ -56,6 +56,7 @@ impl Client for Gemini {
                 Call::json("run_shell_command", json!({ "command": command, "description": "a command" }))
             }
             Act::Touch(path) => Call::json(&format!("mcp_{}_touch", mcp::NAME), json!({ "path": path })),
+            Act::Fail(path) => Call::json(&format!("mcp_{}_fail", mcp::NAME), json!({ "path": path })),
             Act::Edit(path, old, new) => Call::json(
                 "replace",
                 json!({ "file_path": path, "instruction": "an edit", "old_string": old, "new_string": new }),

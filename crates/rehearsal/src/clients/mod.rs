@@ -47,6 +47,8 @@ pub enum Act<'a> {
     Shell(&'a str),
     /// Calls the MCP tool that makes a file.
     Touch(&'a Path),
+    /// Calls the MCP tool that gives back as an error what stands in a file.
+    Fail(&'a Path),
     /// Starts a sub-agent with this prompt, and waits for it.
     Delegate(&'a str),
     /// Puts other words in the place of those that stand once in a file which it has read.
@@ -102,6 +104,8 @@ pub struct Casting<'a> {
     pub adapters: &'a Path,
     /// Who plays, where it is somebody in a team.
     pub part: Option<Part<'a>>,
+    /// The permission mode, one of [`Client::modes`]; without one its permissions are open.
+    pub mode: Option<&'a str>,
 }
 
 impl Casting<'_> {
@@ -164,6 +168,11 @@ pub trait Client: Sync {
 
     /// Writes its settings, as a person has them before the gate is registered.
     fn configure(&self, casting: &Casting<'_>) -> io::Result<()>;
+
+    /// The permission modes that it can be started in. A client that can ask somebody in one of them does.
+    fn modes(&self) -> &'static [&'static str] {
+        &["open"]
+    }
 
     /// Adds to the command what makes it work on one prompt and end.
     fn start(&self, casting: &Casting<'_>, prompt: &str, command: &mut Command);

@@ -71,6 +71,7 @@ impl Client for OpenCode {
                 Call::json("bash", json!({ "command": command, "description": "a command" }))
             }
             Act::Touch(path) => Call::json(&format!("{}_touch", mcp::NAME), json!({ "path": path })),
+            Act::Fail(path) => Call::json(&format!("{}_fail", mcp::NAME), json!({ "path": path })),
             Act::Edit(path, old, new) => {
                 Call::json("edit", json!({ "filePath": path, "oldString": old, "newString": new }))
             }

@@ -53,6 +53,7 @@ impl Client for Pi {
             Act::Read(path) => Call::json("read", json!({ "path": path })),
             Act::Shell(command) => Call::json("bash", json!({ "command": command })),
             Act::Touch(path) => Call::json(&format!("mcp__{}__touch", mcp::NAME), json!({ "path": path })),
+            Act::Fail(path) => Call::json(&format!("mcp__{}__fail", mcp::NAME), json!({ "path": path })),
             Act::Edit(path, old, new) => {
                 Call::json("edit", json!({ "path": path, "edits": [{ "oldText": old, "newText": new }] }))
             }

@@ -56,6 +56,7 @@ impl Client for Qwen {
                 json!({ "command": command, "description": "a command", "is_background": false }),
             ),
             Act::Touch(path) => Call::json(&format!("mcp__{}__touch", mcp::NAME), json!({ "path": path })),
+            Act::Fail(path) => Call::json(&format!("mcp__{}__fail", mcp::NAME), json!({ "path": path })),
             Act::Edit(path, old, new) => {
                 Call::json("edit", json!({ "file_path": path, "old_string": old, "new_string": new }))
             }

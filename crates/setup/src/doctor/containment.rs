@@ -69,16 +69,14 @@ fn kernel(state: &Path, layers: &[Settings]) -> Vec<Check> {
         ];
     }
     let mut checks = vec![match tried(state) {
-        Some(Ok(Level::Full)) => Check::new(
-            ID,
-            Status::Ok,
-            "commands are contained at level full, and a program that tried to leave could not",
-        ),
+        Some(Ok(Level::Full)) => {
+            Check::new(ID, Status::Ok, "commands run at level full; the self-test could not escape")
+        }
         Some(Ok(Level::Landlock)) => {
             let why =
                 no_namespaces().unwrap_or_else(|| "this kernel gives the user no namespaces".to_owned());
             let text = format!(
-                "commands are contained at level landlock, and a program that tried to leave could not; there is no level full, since {why}"
+                "commands run at level landlock; the self-test could not escape; there is no level full, since {why}"
             );
             Check::new(ID, Status::Info, text)
         }

@@ -51,7 +51,8 @@ fn play(client: &dyn Client, program: &Path, toolgate: &Path, places: &HostPlace
     let nowhere = stage.dir().join("nowhere");
     let mcp = ["/bin/false".to_owned()];
     let (installed, adapters) = (&*nowhere, &*nowhere);
-    let casting = Casting { stage: &stage, model: &url, mcp: &mcp, installed, adapters, part: None };
+    let casting =
+        Casting { stage: &stage, model: &url, mcp: &mcp, installed, adapters, part: None, mode: None };
     client.configure(&casting)?;
     let mut init = stage.command(toolgate);
     init.args(["init", "--host", client.host(), "--yes"]);

@@ -311,7 +311,7 @@ fn binary(program: &str, subject: &Subject<'_>) -> Check {
             "`{}` can be written by others than its owner, so they can replace the gate",
             open.display()
         );
-        return check(Status::Warn, text).help("take the right to write from group and others");
+        return check(Status::Warn, text).help("remove write permission for group and others (`chmod go-w`)");
     }
     check(Status::Ok, format!("`{program}`"))
 }

@@ -12,7 +12,7 @@ use super::content::WantedFile;
 use super::json::Members;
 use super::{
     HookForm, HookLine, HostIdentity, HostPlaces, RegisterError, Registrar, Role, Scope, ScopeFiles, Shape,
-    Start, TIMEOUT_TELLING, not_plain_json,
+    Start, TIMEOUT_TELLING, hook_line, not_plain_json,
 };
 
 /// Cursor.
@@ -42,7 +42,10 @@ const TIMEOUT: u32 = 60;
 
 fn handler(_: &str, role: Role, start: &Start) -> Members {
     let timeout = if role == Role::Tells { TIMEOUT_TELLING } else { TIMEOUT };
-    let mut handler = vec![("command", Value::from(start.shell())), ("timeout", Value::from(timeout))];
+    // The client asks for failures to block, and an empty file that a shell runs is no failure.
+    let line =
+        if role == Role::FailsClosed { start.coded_shell() + hook_line::OR_DENY } else { start.shell() };
+    let mut handler = vec![("command", Value::from(line)), ("timeout", Value::from(timeout))];
     if role == Role::FailsClosed {
         handler.push(("failClosed", Value::Bool(true)));
     }

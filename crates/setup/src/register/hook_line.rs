@@ -51,20 +51,34 @@ macro_rules! could_not_run {
 /// How a denial begins that the shell says in our place.
 pub const COULD_NOT_RUN: &str = could_not_run!();
 
-/// Behind a line that fails closed: whatever keeps toolgate from answering (it is missing, it is killed, it fails)
-/// denies. Exit 2 blocks only with a text on stderr; where toolgate itself ended with 2, it has said why. No variable
+/// What has the hook end with codes of its own ([`toolgate_gate::hook`]), so that a shell can tell an answer of ours from that of a file
+/// which is not us any more: cut short, or zeros to its full length after a crash of the machine. A shell takes such a file for
+/// a script, and most of them for one that does nothing and ends well, which these hosts take for consent.
+const OWN_CODES: [&str; 2] = ["--codes", "own"];
+
+// `concat!` takes nothing but literals.
+macro_rules! unless_answered {
+    ($words:literal) => {
+        concat!(
+            "; case $? in 80) ;; 82) exit 2 ;; *) echo '",
+            could_not_run!(),
+            $words,
+            "' >&2; exit 2 ;; esac"
+        )
+    };
+}
+
+/// Behind a line that fails closed: whatever keeps toolgate from answering (it is missing, it is killed, it fails, it is not
+/// toolgate) denies. Exit 2 blocks only with a text on stderr; where toolgate itself denies, it has said why. No variable
 /// but `$?` is used, since some hosts put their environment in the place of names.
-pub const OR_DENY: &str =
-    concat!(" || { [ $? = 2 ] || echo '", could_not_run!(), ", so this call is denied' >&2; exit 2; }");
+pub const OR_DENY: &str = unless_answered!(", so this call is denied");
 
 /// Behind a line whose event comes after a call, in a host that shows the text on stderr instead of what the tool gave back.
-pub const OR_WITHHOLD: &str = concat!(
-    " || { [ $? = 2 ] || echo '",
-    could_not_run!(),
-    ", so what the tool gave back is not shown' >&2; exit 2; }"
-);
+pub const OR_WITHHOLD: &str = unless_answered!(", so what the tool gave back is not shown");
 
-/// Before a line that fails closed: only a file that is not empty is started.
+/// How lines ended and began that earlier versions have registered. They are still ours to replace.
+const OR_DENY_BEFORE: &str =
+    concat!(" || { [ $? = 2 ] || echo '", could_not_run!(), ", so this call is denied' >&2; exit 2; }");
 const IF_FILLED: &str = "[ -s ";
 const THEN: &str = " ] && ";
 
@@ -126,20 +140,29 @@ impl Start {
         words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The same, failing where the program is an empty file: an installation that was cut short. A shell takes that for a script that does
-    /// nothing and ends well, which most hosts take for consent.
-    pub fn checked_shell(&self) -> String {
-        format!("{IF_FILLED}{}{THEN}{}", quoted(&self.program), self.shell())
+    /// The same, ending with codes of our own.
+    pub fn coded_shell(&self) -> String {
+        format!("{} {}", self.shell(), OWN_CODES.join(" "))
     }
 
     /// The words of a text for `sh -c` that starts one program and does nothing else, but for denying where that
     /// fails. `None` for any other text: `true # toolgate hook codex` starts nothing of ours.
     pub fn of_shell(text: &str) -> Option<Start> {
-        let text = text.strip_suffix(OR_DENY).unwrap_or(text);
+        if let Some(line) = text.strip_suffix(OR_DENY) {
+            let mut start = Start::of_plain(line)?;
+            let plain = start.args.len().checked_sub(OWN_CODES.len())?;
+            // Without them the shell behind it would deny everything.
+            return (start.args.split_off(plain) == OWN_CODES).then_some(start);
+        }
+        let text = text.strip_suffix(OR_DENY_BEFORE).unwrap_or(text);
         if let Some((file, line)) = text.strip_prefix(IF_FILLED).and_then(|rest| rest.split_once(THEN)) {
-            let start = Start::of_shell(line)?;
+            let start = Start::of_plain(line)?;
             return (words(file)? == [start.program.as_str()]).then_some(start);
         }
+        Start::of_plain(text)
+    }
+
+    fn of_plain(text: &str) -> Option<Start> {
         let mut words = words(text)?.into_iter();
         let program = words.next().filter(|program| !program.contains('='))?;
         Some(Start { program, args: words.collect() })
@@ -221,9 +244,10 @@ mod tests {
             let start = Start { program: all[0].clone(), args: all[1..].to_vec() };
             let text = start.shell();
             prop_assert_eq!(Start::of_shell(&text), Some(start.clone()));
-            prop_assert_eq!(Start::of_shell(&format!("{text}{OR_DENY}")), Some(start.clone()));
-            let checked = format!("{}{OR_DENY}", start.checked_shell());
-            prop_assert_eq!(Start::of_shell(&checked), Some(start));
+            prop_assert_eq!(Start::of_shell(&format!("{}{OR_DENY}", start.coded_shell())), Some(start.clone()));
+            prop_assert_eq!(Start::of_shell(&format!("{text}{OR_DENY_BEFORE}")), Some(start.clone()));
+            let filled = format!("{IF_FILLED}{}{THEN}{text}{OR_DENY_BEFORE}", quoted(&start.program));
+            prop_assert_eq!(Start::of_shell(&filled), Some(start));
             let said = Command::new("sh").args(["-c", &format!("printf '%s\\0' {text}")]).output().unwrap();
             let said = String::from_utf8(said.stdout).unwrap();
             prop_assert_eq!(said.split_terminator('\0').collect::<Vec<_>>(), all);
@@ -247,6 +271,9 @@ mod tests {
             "toolgate hook codex\ntrue",
             "toolgate hook \"$x\"",
             "toolgate hook 'codex",
+            &format!("toolgate hook codex{OR_DENY}"),
+            &format!("toolgate hook codex --codes{OR_DENY}"),
+            &format!("toolgate hook codex --codes own; true{OR_DENY}"),
         ] {
             assert_eq!(Start::of_shell(text), None, "{text}");
         }

@@ -220,8 +220,8 @@ const TIMEOUT_TELLING: u32 = 15;
 /// unit.
 fn shell_handler(role: Role, start: &Start, timeout: u32) -> Members {
     let line = match role {
-        Role::FailsClosed => start.checked_shell() + hook_line::OR_DENY,
-        Role::Withholds => start.checked_shell() + hook_line::OR_WITHHOLD,
+        Role::FailsClosed => start.coded_shell() + hook_line::OR_DENY,
+        Role::Withholds => start.coded_shell() + hook_line::OR_WITHHOLD,
         Role::FailsOpen | Role::Tells => start.shell() + hook_line::OR_PASS,
     };
     vec![("type", Value::from("command")), ("command", Value::from(line)), ("timeout", Value::from(timeout))]

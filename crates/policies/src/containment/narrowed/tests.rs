@@ -49,9 +49,10 @@ fn settings() -> Settings {
     Settings { scope, ..Settings::default() }
 }
 
-fn entries(directory: &Path) -> Vec<(PathBuf, bool)> {
+#[expect(clippy::unnecessary_wraps, reason = "some disks cannot be read; this one can")]
+fn entries(directory: &Path) -> Option<Entries> {
     let below = THERE.iter().map(|name| (Path::new("/wt").join(name), name.ends_with('/')));
-    below.filter(|(path, _)| path.parent() == Some(directory)).collect()
+    Some(below.filter(|(path, _)| path.parent() == Some(directory)).collect())
 }
 
 fn is_plain(path: &Path) -> bool {
@@ -305,8 +306,12 @@ fn what_is_not_declared_is_closed_and_so_is_the_network() {
 #[test]
 fn a_worktree_that_is_too_large_for_a_pattern_has_no_terms() {
     let (settings, team) = role(Role { not_write: list(&["**/x"]), ..Role::default() });
-    let many = |directory: &Path| (0..60_000).map(|name| (directory.join(name.to_string()), false)).collect();
+    let many =
+        |directory: &Path| Some((0..60_000).map(|name| (directory.join(name.to_string()), false)).collect());
     let look = Look { entries: &many, ..LOOK };
     let told = Narrowed::of(&[(&settings, &places())], &team, NOBODY, look).unwrap_err();
     assert!(told.contains("`**/x`") && told.contains("name a directory"), "{told}");
+    let closed = Look { entries: &|_| None, ..LOOK };
+    let told = Narrowed::of(&[(&settings, &places())], &team, NOBODY, closed).unwrap_err();
+    assert!(told.contains("/wt cannot be read") && told.contains("chmod u+rwx"), "{told}");
 }
