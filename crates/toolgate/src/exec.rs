@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::process::ExitCode;
 
 use toolgate_gate::contain::{Contained, Kept, contained};
@@ -101,13 +102,21 @@ pub(crate) fn advise(outcome: Option<&Outcome>) {
     }
 }
 
+/// Whether this process is contained itself. The variable alone says nothing, since anybody can set it: inside, no new rights can be
+/// got, and our state is out of reach.
+fn is_inside(state: &Path) -> bool {
+    std::env::var_os(CONTAINED).is_some()
+        && rustix::thread::no_new_privs().unwrap_or(false)
+        && std::fs::read_dir(state).is_err()
+}
+
 /// The plan for a command that is started here, with the network as it was asked for.
 pub(crate) fn planned(
     mut options: HookOptions,
     network: Option<Network>,
     setup: Option<&'static dyn Setup>,
 ) -> Result<Contained, NoPlan> {
-    let is_inside = std::env::var_os(CONTAINED).is_some();
+    let is_inside = is_inside(&options.dirs.state);
     if is_inside {
         // Our own state is out of reach here, and whatever is planned, the kernel only tightens.
         options.dirs.state = std::env::temp_dir().join("toolgate");

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
@@ -75,7 +75,8 @@ impl Launched {
     /// What a file and the words behind it mean: `--process PID`, or `-- SHELL NAME OPTIONS TEXT`.
     pub fn new(file: PathBuf, words: &[OsString]) -> Result<Launched, String> {
         let gone = || {
-            "this command has been started before, or toolgate did not decide about it; have the agent send it again".to_owned()
+            "this command was already started, or toolgate never judged it; have the agent send it again"
+                .to_owned()
         };
         let bytes = read(&file).map_err(|_| gone())?;
         let launch = Launch::parse(&bytes).ok_or_else(gone)?;
@@ -97,7 +98,7 @@ impl Launched {
 
     /// Runs it in its sandbox and ends as it has.
     pub fn contain(self) -> ExitCode {
-        let Launched { file, launch: Launch { contained, shared, caller, .. }, run } = self;
+        let Launched { file, launch: Launch { contained, shared, start, caller, .. }, run } = self;
         let Some(kept_terms) = contained else { return refused("its hook did not contain it") };
         // INVARIANT: what was decided holds for one command. Of two that come with the same file, one removes it.
         if let Err(error) = fs::remove_file(&file) {
@@ -115,6 +116,9 @@ impl Launched {
         let outcome =
             contain(require, None, |level, kernel| toolgate_sandbox::run(&plan, level, &kernel, &command));
         read_back.tidy();
+        if let Some(start) = &start {
+            keep_reachable(start);
+        }
         if matches!(&outcome, Ok(outcome) if outcome.level == Level::Full) {
             passed.pass_out();
         }
@@ -485,9 +489,42 @@ pub(crate) fn refused(why: &str) -> ExitCode {
     ExitCode::from(NOT_CONTAINED)
 }
 
+/// Leaves the directory there that the host starts our hooks in, with its owner's way in: a program inside may have moved or closed it,
+/// and most hosts run a call whose hook cannot be started. Best effort: where it cannot be done, the host could not work there either.
+fn keep_reachable(start: &Path) {
+    const OWNERS: u32 = 0o100;
+    let closed = start.ancestors().filter_map(|above| Some((above, fs::metadata(above).ok()?)));
+    let closed: Vec<_> = closed.filter(|(_, node)| node.is_dir() && node.mode() & OWNERS != OWNERS).collect();
+    // From the top down: what lies in a closed directory is not seen before that one is open.
+    for (above, node) in closed.into_iter().rev() {
+        let _ = fs::set_permissions(above, fs::Permissions::from_mode((node.mode() | OWNERS) & 0o7777));
+    }
+    let _ = fs::create_dir_all(start);
+    if let Ok(node) = fs::metadata(start)
+        && node.mode() & OWNERS != OWNERS
+    {
+        let _ = fs::set_permissions(start, fs::Permissions::from_mode((node.mode() | OWNERS) & 0o7777));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_that_was_moved_or_closed_is_there_again() {
+        let top = tempfile::tempdir().unwrap();
+        let start = top.path().join("a/src");
+        fs::create_dir_all(&start).unwrap();
+        fs::rename(top.path().join("a"), top.path().join("b")).unwrap();
+        keep_reachable(&start);
+        assert!(start.is_dir());
+        for closed in [start.as_path(), start.parent().unwrap()] {
+            fs::set_permissions(closed, fs::Permissions::from_mode(0o600)).unwrap();
+            keep_reachable(&start);
+            assert_eq!(fs::metadata(closed).unwrap().mode() & 0o777, 0o700, "{}", closed.display());
+        }
+    }
 
     #[test]
     fn a_state_that_cannot_be_written_is_not_taken_for_a_second_start() {

@@ -9,16 +9,15 @@
 
 use std::io::{self, BufRead, Read, Write};
 use std::process::ExitCode;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use toolgate_model::Host;
 
-use toolgate_gate::failure::{DEADLINE, Failure, MAX_EVENT};
+use toolgate_gate::failure::{Failure, MAX_EVENT};
 use toolgate_gate::options::HookOptions;
-use toolgate_gate::{hook, line};
-use toolgate_setup::this_machine;
+use toolgate_gate::{Gate, hook};
+use toolgate_setup::WholeProgram;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,19 +59,20 @@ pub fn run(host: &'static dyn Host, options: &HookOptions) -> ExitCode {
 }
 
 /// The line that answers a request.
-fn respond(host: &dyn Host, options: &HookOptions, request: &[u8]) -> Option<String> {
-    let (machine, started) = (this_machine(), Instant::now());
+fn respond(host: &'static dyn Host, options: &HookOptions, request: &[u8]) -> Option<String> {
+    let gate = |options: HookOptions| {
+        let gate = Gate::new(host, options).with_setup(&WholeProgram);
+        match std::env::current_exe() {
+            Ok(own) => gate.with_launcher(own),
+            Err(_) => gate,
+        }
+    };
     let (id, reply) = match serde_json::from_slice::<Request<'_>>(request) {
         Ok(Request { id, event, payload }) => {
             let options = HookOptions { event: Some(event), ..options.clone() };
-            // Whoever serves is the whole program: there is nobody to hand over to.
-            let reply = line::answer(&machine, host, &options, payload.get().as_bytes(), started).ok()?;
-            (Some(id), reply)
+            (Some(id), gate(options).answer(payload.get().as_bytes()))
         }
-        Err(_) => {
-            let deadline = started + DEADLINE;
-            (None, line::refuse(&machine, host, options, None, &Failure::Request, deadline))
-        }
+        Err(_) => (None, gate(options.clone()).refuse(&Failure::Request)),
     };
     let answer: &RawValue = serde_json::from_str(&reply.stdout).ok()?;
     serde_json::to_string(&Response { id, answer }).ok()

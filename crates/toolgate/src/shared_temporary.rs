@@ -70,9 +70,9 @@ impl PassedOut {
     }
 }
 
-/// Copies a file to a name that must be free. Follows no link: a job of the command may still run, and put one there.
+/// Copies a file to a name that must be free. Follows no link and waits for no pipe: a job of the command may still run, and put one there.
 fn copy(inside: &Path, outside: &Path) -> io::Result<()> {
-    let no_link = OFlags::NOFOLLOW.bits().cast_signed();
+    let no_link = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let from = fs::OpenOptions::new().read(true).custom_flags(no_link).open(inside)?;
     if !from.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -218,6 +218,6 @@ mod tests {
                 .unwrap()
                 .starts_with(b"{")
         );
-        assert_eq!(world.list(Path::new("/home/agent/worktrees")).unwrap().len(), 2);
+        assert_eq!(world.names(Path::new("/home/agent/worktrees"), 9).unwrap().unwrap().len(), 2);
     }
 }

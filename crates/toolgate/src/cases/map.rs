@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use toolgate_gate::machine::{Machine, Setup};
-use toolgate_model::{LookError, Node, NodeId, NodeKind, Resolver, World};
+use toolgate_model::{Entry, EntryKind, LookError, Node, NodeId, NodeKind, Resolver, World};
 use toolgate_policies::Containable;
 
 /// Files, directories and links by their absolute, clean paths.
@@ -89,16 +89,18 @@ impl World for Map {
         }
     }
 
-    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+    fn entries(&self, path: &Path, most: usize) -> io::Result<Option<Vec<Entry>>> {
         let (real, entry) = self.followed(path)?;
         if entry.kind != NodeKind::Directory {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        let below = self.nodes.range(real.clone()..).map(|(name, _)| name);
-        let inside = below
-            .take_while(|name| name.starts_with(&real))
-            .filter(|name| name.parent() == Some(real.as_path()));
-        Ok(inside.filter_map(|name| name.file_name()).map(|name| path.join(name)).collect())
+        let below = self.nodes.range(real.clone()..).take_while(|(name, _)| name.starts_with(&real));
+        let inside = below.filter(|(name, _)| name.parent() == Some(real.as_path()));
+        let entry = |(name, node): (&PathBuf, &MapNode)| {
+            Some(Entry { path: path.join(name.file_name()?), kind: EntryKind::from(&node.kind) })
+        };
+        let entries: Vec<Entry> = inside.filter_map(entry).collect();
+        Ok((entries.len() <= most).then_some(entries))
     }
 }
 
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(map.read(Path::new("/a/b/c"), 4).unwrap(), b"hell");
         assert_eq!(map.read(Path::new("/a/l"), 9).unwrap(), b"hello");
         assert!(map.read(Path::new("/a/b"), 9).is_err());
-        let names = |path: &str| map.list(Path::new(path)).unwrap();
+        let names = |path: &str| map.names(Path::new(path), usize::MAX).unwrap().unwrap();
         assert_eq!(names("/"), [Path::new("/a")]);
         assert_eq!(names("/a"), ["/a/b", "/a/b.txt", "/a/l"].map(PathBuf::from));
         assert_eq!(names("/a/b"), [Path::new("/a/b/c")]);

@@ -65,6 +65,8 @@ struct Context {
     /// Files that the root's repository tracks, by their names below it.
     tracked: Vec<String>,
     main_repo: Option<PathBuf>,
+    /// Where the session was started, where its host starts its hooks there.
+    start: Option<PathBuf>,
     agents_dir: Option<PathBuf>,
     agent_dir: Option<PathBuf>,
     siblings: Vec<PathBuf>,
@@ -426,6 +428,7 @@ fn places(case: &Case<'_>) -> Places {
     Places {
         since: None,
         root: (!root.is_empty()).then(|| Place::plain(root)),
+        start: context.start.as_ref().map(place),
         project: (!root.is_empty()).then(|| Place::plain(root)),
         main: context.main_repo.as_ref().map(place),
         git: context.main_repo.as_ref().map(|main| Place::plain(main.join(".git"))),
@@ -435,6 +438,8 @@ fn places(case: &Case<'_>) -> Places {
         agents: context.agents_dir.as_ref().map(place),
         agent_dir: context.agent_dir.as_ref().map(place),
         transcripts: None,
+        kept: Vec::new(),
+        drafts: Vec::new(),
         team: team::directories(Path::new(root), context.main_repo.as_deref()),
         own: vec![
             Place::plain(Path::new(home).join(".config/toolgate")),

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use clap::Args;
 use serde_json::{Value, json};
 use toolgate_evidence::verify;
-use toolgate_model::{Decision, shorten};
+use toolgate_model::{DENIED, Decision, shorten};
 
 use super::Out;
 use super::ledger::{describe, print_counts, totals};
@@ -52,8 +52,9 @@ impl Demo {
                 "ask" => "33",
                 _ => "32",
             };
-            // The reason; what to do instead is for the agent.
-            let why = why.split("; ").next().unwrap_or_default().replace(&format!("{}/", top.display()), "");
+            // The reason: the verdict stands beside it, and what to do instead is for the agent.
+            let why = why.strip_prefix(DENIED).unwrap_or(&why).split("; ").next().unwrap_or_default();
+            let why = why.replace(&format!("{}/", top.display()), "");
             let painted = out.paint(colour, &format!("{verdict:<7}"));
             out.line(format!(
                 "{:<6} {:<44} {painted} {}",

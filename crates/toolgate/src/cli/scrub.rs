@@ -4,10 +4,12 @@
 //! that are built in hold.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use toolgate_policies::{self as policies, Redaction};
 use toolgate_secrets::{Marks, Stream};
 
@@ -76,6 +78,8 @@ enum Emails {
     All,
     /// Those that are on no safe list
     Unlisted,
+    /// The same, but not those of authors, of the targets of ssh and of service accounts
+    Personal,
     /// None
     None,
 }
@@ -144,6 +148,7 @@ impl Scrub {
         let mut wanted = Redaction::of_all(layers.iter().map(|layer| &layer.redaction));
         match self.emails {
             Some(Emails::All) => wanted.emails = policies::Emails::All,
+            Some(Emails::Personal) => wanted.emails = policies::Emails::Personal,
             Some(Emails::Unlisted) => wanted.emails = policies::Emails::Unlisted,
             Some(Emails::None) => wanted.emails = policies::Emails::None,
             None => {}
@@ -170,10 +175,19 @@ enum Failure {
 
 /// Copies until the end, and says how many secrets were on the way. What can be said is said at once: somebody may be
 /// waiting for it.
-fn copy(mut input: impl Read, output: &mut impl Write, mut stream: Stream<'_>) -> Result<usize, Failure> {
+fn copy(
+    mut input: impl Read + AsFd,
+    output: &mut impl Write,
+    mut stream: Stream<'_>,
+) -> Result<usize, Failure> {
     let mut piece = vec![0; PIECE];
     let mut clean = Vec::with_capacity(PIECE);
     let ended = loop {
+        // A line that does not end is passed on all the same, when its writer pauses.
+        if stream.is_waiting() && !soon(&input) {
+            stream.pause(&mut clean);
+            hand_on(&mut clean, output)?;
+        }
         match input.read(&mut piece) {
             Ok(0) => break Ok(()),
             Ok(length) => stream.push(piece.get(..length).unwrap_or_default(), &mut clean),
@@ -186,6 +200,13 @@ fn copy(mut input: impl Read, output: &mut impl Write, mut stream: Stream<'_>) -
     let count = stream.finish(&mut clean);
     hand_on(&mut clean, output)?;
     ended.map(|()| count)
+}
+
+/// Whether something comes within the time that somebody who watches would wait.
+fn soon(input: &impl AsFd) -> bool {
+    const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 400_000_000 };
+    let mut polled = [PollFd::new(input, PollFlags::IN)];
+    poll(&mut polled, Some(&PATIENCE)).is_ok_and(|ready| ready > 0)
 }
 
 fn hand_on(clean: &mut Vec<u8>, output: &mut impl Write) -> Result<(), Failure> {

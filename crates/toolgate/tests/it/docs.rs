@@ -14,11 +14,7 @@ use toolgate_policies::Containable;
 use toolgate_policies::{POLICIES, PROFILES};
 
 /// A policy without a case file, and why.
-const WITHOUT_CASES: &[(&str, &str)] = &[(
-    "hooks-off",
-    "a case has no way to hold a host's settings file; `crates/toolgate/tests/it/register.rs` does, in \
-     `a_changed_settings_file_is_judged_as_the_client_reads_it`",
-)];
+const WITHOUT_CASES: &[(&str, &str)] = &[];
 
 /// Files of the policies crate that are no policy.
 const NO_POLICY: &[&str] = &[
@@ -272,20 +268,20 @@ fn secrets() -> String {
 fn residual_risk() -> String {
     let mut page = format!("{GENERATED}\n# Residual risk\n\n");
     page.push_str(
-        "These shell commands do more than the analysis sees, and the profile `worktree` does not stop them. A command that \
-         is not\nproved runs in a sandbox wherever the host can do that ([containment.md](containment.md)). The list holds what is \
-         known, from\n[cases/gaps.toml](../cases/gaps.toml); there will be others. `cargo test -p toolgate --test it gaps` judges each \
-         command, so a gap that is\nclosed leaves the list. `../y` is outside of the worktree.\n\n\
-         *Not proved*: the record and `toolgate check` say that something in the call is not known.\n\
+        "These shell commands do more than the analysis sees, and the profile `worktree` does not stop them. toolgate runs a command\n\
+         that it cannot prove in a sandbox wherever the host allows that ([containment.md](containment.md)). The list holds the known\n\
+         gaps, from [cases/gaps.toml](../cases/gaps.toml); there are certainly others. `cargo test -p toolgate --test it gaps` judges each\n\
+         command, so a closed gap leaves the list. `../y` is outside of the worktree.\n\n\
+         *Not proved*: the record and `toolgate check` say that something in the call is unknown.\n\
          *Not noticed*: everything on this machine looks known, and the command runs as it stands.\n\n\
          | covered by | |\n|---|---|\n\
          | opaque | `opaque = \"ask\"` or `\"deny\"` in `[policy.unproved-effect]` stops it |\n\
          | program | `program = \"ask\"` or `\"deny\"` in `[policy.unproved-effect]` stops it |\n\
          | rule | a `[[command]]` entry of your own stops it |\n\
          | sandbox | it runs contained, and the kernel keeps it to the scopes |\n\n\
-         Nothing here covers a person who says yes: a command that was asked about runs with all rights.\n\n\
-         One gap is in no list, since no single command shows it. A verdict speaks of the moment of the look. Whatever \
-         runs\nbeside can change a link or a script before the command uses it. The sandbox covers that, for what runs in it.\n",
+         Nothing here protects against a person who says yes: a command that a person approves runs with all rights.\n\n\
+         One gap is in no list, because no single command shows it. A verdict describes the moment of the check. Another program can\n\
+         change a link or a script before the command uses it. For commands that run in the sandbox, the sandbox covers this gap.\n",
     );
     let file: toml::Table = read("cases/gaps.toml").parse().unwrap();
     let gaps = file["gap"].as_array().unwrap();

@@ -187,6 +187,17 @@ fn what_runs_inside_can_only_be_contained_further() {
 }
 
 #[test]
+fn a_variable_takes_no_protection_away() {
+    let world = World::new();
+    for level in LEVELS {
+        let script = "echo evil > .mcp.json";
+        let exec = world.exec(&["--level", level, "--", "sh", "-c", script]);
+        let answer = exec.env("TOOLGATE_CONTAINED", level).run("");
+        assert!(!world.worktree.join(".mcp.json").exists(), "{level}: {}", answer.stderr);
+    }
+}
+
+#[test]
 fn a_level_below_the_required_one_runs_nothing() {
     let world = World::new();
     write(&world.machine.user_settings(), "[containment]\nrequire = \"full\"\n");
@@ -384,7 +395,7 @@ fn explain_says_what_was_tried_and_is_refused_and_changes_nothing() {
             let line = told.lines().find(|line| line.starts_with(&start));
             assert!(line.is_some_and(|line| line.ends_with(&format!("[{rule}]"))), "{level} {start}: {told}");
         }
-        assert!(told.contains("    # Only what is there can be opened: make it first"), "{level}: {told}");
+        assert!(told.contains("    # Only existing paths can be opened: create it first"), "{level}: {told}");
         // What is allowed, and what nobody could have had, is not spoken of.
         for name in ["made.txt", "missing", "config.toml", "mkdir"] {
             assert!(!told.contains(name), "{level} {name}: {told}");

@@ -781,6 +781,83 @@ fn entering_a_worktree_opens_exactly_that_one() {
 }
 
 #[test]
+fn a_worktree_that_the_host_makes_for_a_helper_is_open_in_that_session_alone() {
+    let machine = Machine::new();
+    let main = machine.repository("main");
+    let own = machine.worktree(&main, "own");
+    let session = machine.session("s", &own);
+    assert_eq!(session.write(own.join("a")), "nothing");
+    let id = "a0123456789abcdef";
+    let made = machine.worktree(&main, &format!("main/.claude/worktrees/agent-{id}"));
+    let other = machine.worktree(&main, "main/.claude/worktrees/agent-afedcba9876543210");
+    assert_eq!(session.write(made.join("a")), "deny", "nobody has called from there");
+    let helper = |agent: &str, path: &Path| {
+        let call = json!({"agent_id": agent, "agent_type": "general-purpose", "tool_name": "Write",
+            "tool_input": {"file_path": path.join("a"), "content": ""}});
+        session.from(&made).event("PreToolUse", &call).said().word().to_owned()
+    };
+    assert_eq!(helper("a1111111111111111", &made), "deny", "another helper");
+    assert_eq!(helper(id, &other), "deny", "another helper's");
+    assert_eq!(helper(id, &made), "nothing");
+    assert_eq!(helper(id, &main), "deny", "the main checkout stays closed");
+    assert_eq!(machine.session("another", &own).write(made.join("a")), "deny", "another session");
+    // Into one of the main checkout's, the host has moved the session of a linked worktree.
+    let entered = machine.worktree(&main, "main/.claude/worktrees/w1");
+    let more = json!({"tool_name": "EnterWorktree", "tool_input": {"name": "w1"}, "tool_response": {"worktreePath": entered}});
+    assert_eq!(session.event("PostToolUse", &more).code(), Some(0));
+    assert_eq!(session.write(entered.join("a")), "nothing");
+}
+
+#[test]
+fn a_session_of_codex_that_is_resumed_elsewhere_works_there() {
+    let yard = Yard::new();
+    let write = |at: &Path, path: &Path| {
+        let patch = format!("*** Begin Patch\n*** Add File: {}\n+x\n*** End Patch", path.join("a").display());
+        // The event names a directory of the agent's choice.
+        let event = json!({"session_id": "s", "cwd": yard.main, "hook_event_name": "PreToolUse",
+            "tool_name": "apply_patch", "tool_input": {"command": patch}});
+        let answer = yard.machine.hook("codex").cwd(at).event(&event);
+        answer.code() != Some(2) && !answer.stdout.contains("\"deny\"")
+    };
+    let begin = |at: &Path, source: &str| {
+        let event =
+            json!({"session_id": "s", "cwd": at, "hook_event_name": "SessionStart", "source": source});
+        assert_eq!(yard.machine.hook("codex").cwd(at).event(&event).code(), Some(0));
+    };
+    begin(&yard.own, "startup");
+    assert!(!write(&yard.other, &yard.other), "a link in the place of the session's directory leads there");
+    begin(&yard.other, "compact");
+    assert!(!write(&yard.other, &yard.other), "nobody has resumed it");
+    begin(&yard.other, "resume");
+    for _ in 0..2 {
+        assert!(write(&yard.own, &yard.own));
+        assert!(!write(&yard.own, &yard.other));
+        assert!(write(&yard.other, &yard.other));
+        assert!(!write(&yard.other, &yard.own));
+    }
+}
+
+#[test]
+fn what_a_host_keeps_for_its_session_is_read_and_its_plans_are_written() {
+    let yard = Yard::new();
+    let home = yard.machine.home();
+    let temporary = home.join(".gemini/tmp/project");
+    let judged = |tool: &str, path: PathBuf| {
+        let event = json!({"session_id": "0123-4567", "cwd": yard.own, "hook_event_name": "BeforeTool",
+            "transcript_path": temporary.join("chats/session.jsonl"),
+            "tool_name": tool, "tool_input": {"file_path": path, "content": "x"}});
+        let said = yard.machine.hook("gemini").env("GEMINI_PROJECT_DIR", &yard.own).event(&event).stdout;
+        said.contains("deny")
+    };
+    assert!(!judged("read_file", temporary.join("tool-outputs/session-1/x.txt")));
+    assert!(judged("write_file", temporary.join("tool-outputs/session-1/x.txt")));
+    assert!(!judged("write_file", temporary.join("0123-4567/plans/plan.md")));
+    assert!(judged("write_file", temporary.join("89ab-cdef/plans/plan.md")));
+    assert!(judged("read_file", home.join(".gemini/tmp/another/tool-outputs/x.txt")));
+    assert!(judged("write_file", temporary.join("chats/session.jsonl")));
+}
+
+#[test]
 fn an_odd_session_id_gets_one_pin_inside_the_state() {
     let yard = Yard::new();
     let sessions = yard.machine.state().join("sessions");

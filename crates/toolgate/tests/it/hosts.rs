@@ -102,7 +102,10 @@ const TELLERS: &[Teller] = &[
         tell: |tool, input, cwd| json!({ "hook_event_name": "BeforeTool", "session_id": "s", "cwd": cwd, "tool_name": tool, "tool_input": input }),
         shell: "run_shell_command",
         write: Some(("write_file", "file_path")),
-        denies: |answer| with_reason(answer) && answer.json().is_some_and(|json| json["decision"] == "deny"),
+        // Any other code would be shown to the user as a hook that failed.
+        denies: |answer| {
+            answer.code() == Some(0) && answer.json().is_some_and(|json| json["decision"] == "deny")
+        },
     },
     Teller {
         host: "copilot",

@@ -25,7 +25,8 @@ fn denies(host: &str, answer: &Answer) -> bool {
         "codex" | "qwen" => blocks,
         "copilot" => said["permissionDecision"] == "deny" && blocks,
         "cursor" => said["permission"] == "deny" && blocks,
-        "gemini" => said["decision"] == "deny" && blocks,
+        // Any code but 0 is shown as a hook that failed.
+        "gemini" => said["decision"] == "deny",
         "mpm" => said["action"] == "block",
         "copilot-sdk" | "generic" | "opencode" | "pi" => said["decision"] == "deny",
         other => panic!("what does {other} obey?"),

@@ -3,10 +3,10 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
-use toolgate_model::{LookError, Node, Resolver, Trouble, World};
+use toolgate_model::{Entry, LookError, Node, Resolver, Trouble, World};
 
 use crate::support::squad::{call, prompt};
 use crate::support::{Machine, skipped, write};
@@ -83,7 +83,7 @@ impl World for Untouched {
         panic!("{} was read", path.display())
     }
 
-    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+    fn entries(&self, path: &Path, _: usize) -> io::Result<Option<Vec<Entry>>> {
         panic!("{} was listed", path.display())
     }
 }

@@ -634,7 +634,7 @@ fn the_user_is_notified_of_repeated_denials_in_a_turn() {
         let answers: Vec<_> = (0..5).map(|_| call(&coordinator, "Write", &input)).collect();
         let told: Vec<_> = answers.iter().map(|(_, told)| told.as_deref()).collect();
         assert_eq!(told[..3], [None, Some(wording.as_str()), None], "turn {turn}");
-        let stop = "do not try it again, and tell the user what you need";
+        let stop = "try no more of them, and tell the user what you need";
         for (number, (answer, _)) in answers.iter().enumerate() {
             assert_eq!(answer.reason().contains(stop), number >= 3, "turn {turn}, {number}: {answer:?}");
         }

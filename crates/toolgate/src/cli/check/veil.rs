@@ -254,7 +254,7 @@ mod tests {
         let (veil, _) = Veil::redacting(given);
         assert!(!veil.text().contains("hunter2"), "{veil:?}");
         let at = given.find("rm").unwrap();
-        assert_eq!(veil.text().get(veil.range(at..at + 17)), Some("rm [SECRET REDACTED]"));
+        assert_eq!(veil.text().get(veil.range(at..at + 17)), Some("rm [PASSWORD REDACTED]"));
         assert_eq!(veil.text().get(veil.range(given.len() - 5..given.len())), Some("> out"));
     }
 

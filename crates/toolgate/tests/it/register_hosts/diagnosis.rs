@@ -189,7 +189,7 @@ fn doctor_reports_a_changed_registration() {
         ("copilot", "home/.copilot/hooks/toolgate.json", "{", "// mine\n{", false, "readable", "fail", "plain JSON"),
         ("copilot", "home/.copilot/hooks/toolgate.json", "\"type\": \"command\",", "\"type\": \"command\", \"matcher\": \"bash\",", false, "limits", "fail", "`bash`"),
         ("gemini",  "home/.gemini/settings.json", "\"*\"", "\"write_file\"", false, "limits", "fail", "`write_file`"),
-        ("gemini",  "home/.gemini/settings.json", " || {", " ; {", false, "limits", "fail", "does more"),
+        ("gemini",  "home/.gemini/settings.json", "82) exit 2 ;;", "82) exit 0 ;;", false, "limits", "fail", "does more"),
         ("qwen",    "home/.qwen/settings.json", "3600000", "1", true, "form", "warn", "`timeout`"),
         ("cursor",  "home/.cursor/hooks.json", "\"failClosed\": true", "\"failClosed\": false", true, "form", "warn", "`failClosed`"),
         ("cursor",  "home/.cursor/hooks.json", "\"sessionEnd\"", "\"stop\"", true, "events", "warn", "sessionEnd"),

@@ -300,8 +300,8 @@ fn each_host_is_registered_in_its_own_form_that_fails_closed() {
     let (binary, home) = (machine.text_of("bin/toolgate"), machine.text_of("home"));
     let shell = |host: &str| {
         format!(
-            "[ -s {binary} ] && {binary} hook {host} --home {home} || {{ [ $? = 2 ] || echo 'toolgate could not run, so this call \
-             is denied' >&2; exit 2; }}"
+            "{binary} hook {host} --home {home} --codes own; case $? in 80) ;; 82) exit 2 ;; *) echo 'toolgate could not run, so \
+             this call is denied' >&2; exit 2 ;; esac"
         )
     };
 
@@ -356,7 +356,7 @@ fn each_host_is_registered_in_its_own_form_that_fails_closed() {
 
     let cursor = machine.json("home/.cursor/hooks.json");
     assert_eq!(cursor["version"], 1);
-    let command = format!("{binary} hook cursor --home {home}");
+    let command = shell("cursor");
     for event in
         ["preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile", "subagentStart"]
     {
@@ -401,7 +401,7 @@ fn managed_registrations_allow_managed_hooks_only() {
     assert_eq!(codex["features"]["unified_exec"].as_bool(), Some(false));
     let handler = &codex["hooks"]["PreToolUse"][0]["hooks"][0];
     assert_eq!((handler["type"].as_str(), handler["timeout"].as_integer()), (Some("command"), Some(3600)));
-    assert!(handler["command"].as_str().unwrap().ends_with("exit 2; }"), "{handler}");
+    assert!(handler["command"].as_str().unwrap().ends_with("exit 2 ;; esac"), "{handler}");
     assert!(!machine.path("home/.codex").exists(), "the administrator's hooks need no trust");
     assert_eq!(machine.json("etc/gemini-cli/settings.json")["hooksConfig"], json!({ "enabled": true }));
     assert!(machine.path("etc/cursor/hooks.json").is_file());
