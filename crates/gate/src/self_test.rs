@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use toolgate_model::FileStamp;
 use toolgate_policies::Containable;
 use toolgate_sandbox::{Kernel, Leak, Level, Untrusted, self_test};
 
@@ -52,9 +53,12 @@ fn read(machine: &dyn Machine, note: &Path) -> Option<Containable> {
 fn note(machine: &dyn Machine, state: &Path) -> Option<PathBuf> {
     const BOOT: &str = "/proc/sys/kernel/random/boot_id";
     let program = machine.program()?;
-    let stamp = machine.world().stamp(&program).ok().filter(|_| is_ours(&program))?;
+    let FileStamp { id, size, modified, changed: _ } =
+        machine.world().stamp(&program).ok().filter(|_| is_ours(&program))?;
     let boot = machine.world().read(Path::new(BOOT), 64).unwrap_or_default();
-    let stamp = format!("{BUILD} {stamp:?} {}", program.display());
+    // Without the time of its last change, which a second link to the program moves: a package manager makes one, and the note would be gone
+    // between the process that writes it and the one that reads it.
+    let stamp = format!("{BUILD} {id:?} {size} {modified:?} {}", program.display());
     let digest = hex(&Sha256::new().chain_update(&boot).chain_update(stamp).finalize());
     Some(state.join(NOTES).join(digest.get(..32)?))
 }

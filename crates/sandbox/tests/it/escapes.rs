@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::world::copy_program;
 use serde::Deserialize;
 use toolgate_sandbox::Kernel;
 use world::{Evidence, Need, User, World};
@@ -229,7 +230,7 @@ fn without_namespaces_level_full_runs_nothing() {
     let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-current-user", "--keep-caps", "sh", "-c", script, "sh"]);
-    command.arg(built_example()).arg("full");
+    command.arg(crate::world::contain()).arg("full");
     command.args([world.root.join("trees/one"), world.root.join("state/sessions/one")]);
     let done = command.args(["touch", "ran"]).output().unwrap();
     let text = String::from_utf8_lossy(&done.stderr);
@@ -257,7 +258,7 @@ fn try_all(all: &[(&'static str, Attempt)], kernel: Kernel, landlock: Option<u8>
     let base = tempfile::tempdir().unwrap();
     fs::set_permissions(base.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let contain = base.path().join("contain");
-    fs::copy(built_example(), &contain).unwrap();
+    copy_program(&crate::world::contain(), &contain);
     let is_root = rustix::process::geteuid().is_root();
     let levels = levels(base.path(), &contain, User { other: is_root.then_some(61_240), word: "user" });
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -303,13 +304,6 @@ fn levels(base: &Path, contain: &Path, user: User) -> &'static [&'static str] {
     }
     println!("level full is not tried: {text}");
     &["landlock"]
-}
-
-/// Cargo builds examples before it runs tests, and puts them beside.
-fn built_example() -> PathBuf {
-    let here = std::env::current_exe().unwrap();
-    let target = here.parent().and_then(Path::parent).unwrap();
-    target.join("examples/contain")
 }
 
 impl Attempt {

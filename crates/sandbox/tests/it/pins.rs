@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::PathBuf;
 
 use crate::escapes::world::User;
-use crate::world::{World, at_each_level, contain, levels};
+use crate::world::{World, at_each_level, contain, copy_program, levels};
 
 const PINS: [&str; 6] = [".agent/settings.json", ".mcp.json", ".husky", "GUIDE.md", "new/below", "linked"];
 
@@ -387,7 +387,7 @@ impl Person {
         fs::create_dir_all(worktree.join("sub/deep")).unwrap();
         fs::create_dir(&private).unwrap();
         // Where it was built, others may not be let in.
-        fs::copy(contain(), top.join("contain")).unwrap();
+        copy_program(&contain(), &top.join("contain"));
         let id = (fs::metadata(&top).unwrap().uid() == 0).then_some(61_300);
         for place in [&top, &worktree, &private, &worktree.join("sub"), &worktree.join("sub/deep")] {
             if id.is_some() {

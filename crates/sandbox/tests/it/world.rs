@@ -74,6 +74,13 @@ pub(crate) fn contain() -> PathBuf {
     path
 }
 
+/// Copies a program that is about to be started. `cp` does it: were the copy open for writing in this process, a test beside it that starts a
+/// child at that moment would hand it on, and the kernel starts nothing that somebody may still write ("Text file busy").
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").args([from, to]).status().unwrap();
+    assert!(copied.success(), "cp {} {}", from.display(), to.display());
+}
+
 impl World {
     /// `format`: options of `git init`.
     pub(crate) fn new(level: &'static str, branch: &'static str, format: &str) -> World {
