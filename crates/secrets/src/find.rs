@@ -4,7 +4,7 @@ use memchr::{memchr_iter, memmem};
 
 use crate::forms::{self, Assignment, Form, Runs};
 use crate::known::{self, Known};
-use crate::lens::{Lens, escaped_parts};
+use crate::lens::{Lens, escaped_parts, wide_parts};
 use crate::names::{self, Telling};
 use crate::tables::{self, Anchor, CLASS_COUNT, Pattern, Shape, Step};
 use crate::{Emails, email, pem, search, spots, url, values};
@@ -169,7 +169,7 @@ fn decoded(text: &[u8], rules: &Rules) -> Vec<Found> {
 
 fn escaped_and_plain(text: &[u8], rules: &Rules) -> Vec<Found> {
     let mut found = plain(text, rules);
-    for (from, lens) in escaped_parts(text) {
+    for (from, lens) in escaped_parts(text).into_iter().chain(wide_parts(text)) {
         let inside = plain(lens.bytes(), rules);
         found.extend(inside.into_iter().map(|found| lens.back(found).shifted(from)));
     }
@@ -295,7 +295,9 @@ impl Finder<'_> {
                     self.found.push(Found::of(PREFIXED, from, to));
                 }
             }
-            Anchor::Sql | Anchor::User | Anchor::Option | Anchor::Pgpass | Anchor::Cookie if !core => {
+            Anchor::Sql | Anchor::User | Anchor::Option | Anchor::Glued | Anchor::Pgpass | Anchor::Cookie
+                if !core =>
+            {
                 self.spot(anchor, from + length);
             }
             _ => {}
@@ -311,6 +313,7 @@ impl Finder<'_> {
             }
             Anchor::User => (PASSWORD, spots::user(self.text, at)),
             Anchor::Option => (RANDOM, spots::option(self.text, at)),
+            Anchor::Glued => (PASSWORD, spots::glued(self.text, at)),
             Anchor::Pgpass => (PASSWORD, spots::pgpass(self.text, at)),
             _ => {
                 let found = &mut self.found;
@@ -522,6 +525,9 @@ impl Finder<'_> {
         }
         if let Some(found) = forms::assignment(self.text, begin, end, &mut self.values) {
             self.judge(&found);
+            if let Some(value) = forms::behind_change(self.text, found.value.1, &mut self.values) {
+                self.judge(&Assignment { value, ..found });
+            }
         }
     }
 

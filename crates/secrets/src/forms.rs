@@ -254,6 +254,12 @@ pub(crate) fn assignment(text: &[u8], from: usize, to: usize, runs: &mut Runs) -
     }
     let option = text.get(from..from + 2) == Some(b"--") && !quoted_name;
     let (operator, behind) = operator(text, at + blanks, blanks, quoted_name)?;
+    if quoted_name
+        && operator == Operator::Colon
+        && let Some(value) = value_inside(text, behind)
+    {
+        return found(text, name, value, operator, false, quoted_name, runs);
+    }
     let tight = blanks == 0 && operator == Operator::Sets && behind == at + 1;
     let unparted = operator == Operator::Colon && from > 0 && byte(from - 1) == Some(b':');
     let operator = match operator {
@@ -331,8 +337,7 @@ fn found(
             Operator::Beside if typed => Form::Quoted,
             Operator::Beside => Form::Beside,
         };
-        // A plan shows what was and what will be: `"old" -> "new"`. The old one is judged by its own name only.
-        return some(behind_change(text, value.1, runs).unwrap_or(value), form);
+        return some(value, form);
     }
     if operator == Operator::Quoted {
         return None;
@@ -454,17 +459,38 @@ fn quote_at(text: &[u8], at: usize) -> Option<Quote> {
     Some(Quote { begin: at + entity.len(), sign: Sign::Text(ENTITIES) })
 }
 
+const VALUE: &[u8] = b"value";
+
 /// `"name": "DB_PASSWORD", "value": "…"` and the like: where the value begins.
 fn value_beside(text: &[u8], at: usize) -> Option<usize> {
-    const WORD: &[u8] = b"value";
     let between = count(text, at, 80, |byte| {
         byte.is_ascii_whitespace() || matches!(byte, b',' | b'"' | b'\'' | b'\\' | b'-')
     });
     let at = at + between;
-    if between == 0 || !text.get(at..at + WORD.len())?.eq_ignore_ascii_case(WORD) {
+    if between == 0 || !text.get(at..at + VALUE.len())?.eq_ignore_ascii_case(VALUE) {
         return None;
     }
-    let at = at + WORD.len();
+    behind_value_word(text, at)
+}
+
+/// `"name": {"sensitive": true, "value": "…"}`, as terraform writes it: where the value begins, if it lies in this very object.
+fn value_inside(text: &[u8], at: usize) -> Option<usize> {
+    const NEAR: usize = 256;
+    let at = at + count(text, at, MOST_SPACE, |byte| byte.is_ascii_whitespace());
+    if !begins(text, at, b"{") {
+        return None;
+    }
+    let length = count(text, at + 1, NEAR, |byte| !matches!(byte, b'{' | b'}'));
+    let members = text.get(at..at + 1 + length)?;
+    let word = memchr::memmem::find_iter(members, VALUE).find(|word| {
+        word.checked_sub(1).and_then(|before| members.get(before)).is_some_and(|byte| is_quote(*byte))
+    })?;
+    behind_value_word(text, at + word)
+}
+
+/// Behind `value": `, from its first letter on.
+fn behind_value_word(text: &[u8], at: usize) -> Option<usize> {
+    let at = at + VALUE.len();
     let behind = at + count(text, at, 4, |byte| is_quote(byte) || matches!(byte, b'\\' | b' '));
     match text.get(behind) {
         Some(b':' | b'=') => Some(behind + 1),
@@ -518,8 +544,8 @@ fn behind_call(text: &[u8], at: usize) -> Option<usize> {
     (begins(text, at + length, b"(") && quote_at(text, at + length + 1).is_some()).then_some(at + length + 1)
 }
 
-/// `"old" -> "new"`: the new value.
-fn behind_change(text: &[u8], end: usize, runs: &mut Runs) -> Option<(usize, usize)> {
+/// A plan shows what was and what will be: `"old" -> "new"`. The new value, behind the old one.
+pub(crate) fn behind_change(text: &[u8], end: usize, runs: &mut Runs) -> Option<(usize, usize)> {
     let rest = text.get(end..)?;
     let arrow = [&b"\" -> "[..], b"' -> "].into_iter().find(|arrow| rest.starts_with(arrow))?;
     let quote = quote_at(text, end + arrow.len())?;

@@ -41,6 +41,10 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
         if is_key {
             key.clear();
             key.extend_from_slice(text);
+            // `"db_password": {"sensitive": true, "value": "…"}`
+            if behind.get(1..).is_some_and(|value| value.trim_ascii_start().starts_with(b"{")) {
+                name.clone_from(&key);
+            }
         } else {
             if key.eq_ignore_ascii_case(b"name") || key.eq_ignore_ascii_case(b"key") {
                 name = text.to_vec();

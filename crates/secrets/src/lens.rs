@@ -253,6 +253,44 @@ pub(crate) fn escaped_parts(text: &[u8]) -> Vec<(usize, Lens)> {
     parts
 }
 
+/// The parts of a text in which a NUL stands behind each character, as in UTF-16: where each begins, and how it reads. Characters beyond
+/// ASCII end a part; no secret has one.
+pub(crate) fn wide_parts(text: &[u8]) -> Vec<(usize, Lens)> {
+    const SHORTEST: usize = 16;
+    let mut parts = Vec::new();
+    let mut done = 0;
+    for nul in memchr_iter(0, text) {
+        let Some(from) = nul.checked_sub(1).filter(|from| *from >= done) else { continue };
+        let rest = text.get(from..).unwrap_or_default();
+        let is_wide = |pair: &&[u8; 2]| pair[0] != 0 && pair[0].is_ascii() && pair[1] == 0;
+        let (pairs, _) = rest.as_chunks::<2>();
+        let length = pairs.iter().take_while(is_wide).count();
+        done = from + 2 * length;
+        if length >= SHORTEST {
+            // Where the NUL stands before its character, the last one has none behind it.
+            let last = text.get(done).is_some_and(|byte| *byte != 0 && byte.is_ascii());
+            let raw = text.get(from..done + usize::from(last)).unwrap_or_default();
+            parts.push((from, narrow(raw)));
+        }
+    }
+    parts
+}
+
+fn narrow(raw: &[u8]) -> Lens {
+    let mut lens = Lens::new(raw);
+    for (number, pair) in raw.chunks(2).enumerate() {
+        lens.bytes.extend(pair.first());
+        lens.decoded(2 * number + 1, pair.len() - 1, b"");
+    }
+    lens
+}
+
+/// Whether this is a piece of such a part: a NUL behind each character but the last.
+pub(crate) fn is_wide(text: &[u8]) -> bool {
+    let (pairs, last) = text.as_chunks::<2>();
+    !pairs.is_empty() && last.len() == 1 && pairs.iter().all(|pair| pair[0] != 0 && pair[1] == 0)
+}
+
 /// What stands around without a blank or a quote between; not before `least`.
 fn word_around(text: &[u8], at: usize, least: usize) -> (usize, usize) {
     const LONGEST: usize = 4096;

@@ -1,5 +1,6 @@
 //! From findings to a text without them.
 
+use crate::lens::is_wide;
 use crate::{Found, Rules, find};
 
 /// Which email addresses are findings.
@@ -78,7 +79,20 @@ pub(crate) fn write(
     let mut kept = from;
     for secret in found {
         out.extend_from_slice(text.get(kept..secret.from).unwrap_or_default());
-        marks.write(secret, text.get(secret.from..secret.to).unwrap_or_default(), out);
+        let value = text.get(secret.from..secret.to).unwrap_or_default();
+        if is_wide(value) {
+            // The rest stays readable only if the mark is as wide as what it replaces.
+            let narrow: Vec<u8> = value.iter().copied().filter(|byte| *byte != 0).collect();
+            let mut mark = Vec::new();
+            marks.write(secret, &narrow, &mut mark);
+            let wide = mark
+                .iter()
+                .enumerate()
+                .flat_map(|(at, byte)| [0, *byte].into_iter().skip(usize::from(at == 0)));
+            out.extend(wide);
+        } else {
+            marks.write(secret, value, out);
+        }
         kept = secret.to;
     }
     out.extend_from_slice(text.get(kept..to).unwrap_or_default());

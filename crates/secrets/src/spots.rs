@@ -85,6 +85,20 @@ pub(crate) fn option(text: &[u8], at: usize) -> Option<(usize, usize)> {
     (is_random(value, false) && !is_reference(value)).then_some((from, to))
 }
 
+/// `mysql -u root -pPASSWORD`, from behind the program.
+pub(crate) fn glued(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    const NEAR: usize = 256;
+    const SHORTEST: usize = 6;
+    let line = text.get(at..at + count(text, at, NEAR, |byte| !matches!(byte, b'\n' | b';' | b'|')))?;
+    let option = if line.starts_with(b"-p") { 0 } else { memchr::memmem::find(line, b" -p")? + 1 };
+    let behind = at + option + 2;
+    let (from, to) = word(text, behind)?;
+    let value = text.get(from..to)?;
+    // With a blank between, the next word is the database.
+    let is_glued = from <= behind + 1 && text.get(behind).is_some_and(|byte| !is_blank(*byte));
+    (is_glued && value.len() >= SHORTEST && has_digit(value) && is_meant(value)).then_some((from, to))
+}
+
 /// `host:5432:database:user:password`, from behind the port.
 pub(crate) fn pgpass(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let length = count(text, at, 512, |byte| byte.is_ascii_graphic() && !is_quote(byte));
@@ -123,10 +137,69 @@ pub(crate) struct Table {
     pub(crate) found: Vec<(usize, usize, Telling)>,
 }
 
-/// The table in whose head the name at `from..to` stands. The head is a line of short names between the same signs.
+const LONGEST_HEAD: usize = 1024;
+const LONGEST_ROW: usize = 64 * 1024;
+
+/// The table in whose head the name at `from..to` stands. The head is a line of short names, between the same signs or in columns.
 pub(crate) fn table(text: &[u8], from: usize, to: usize) -> Option<Table> {
-    const LONGEST_HEAD: usize = 1024;
-    const LONGEST_ROW: usize = 64 * 1024;
+    separated(text, from, to).or_else(|| aligned(text, from, to))
+}
+
+/// The columns below a head like `NAME    TOKEN`: words with at least two blanks between.
+fn aligned(text: &[u8], from: usize, to: usize) -> Option<Table> {
+    // Behind a name in a head there is the next column, or nothing. Most names are ruled out here.
+    let blanks = count(text, to, LONGEST_HEAD, |byte| byte == b' ');
+    let ends_line = matches!(text.get(to + blanks), Some(b'\n' | b'\r'));
+    if blanks < 2 && !ends_line {
+        return None;
+    }
+    let before = text.get(from.saturating_sub(LONGEST_HEAD)..from)?;
+    let begin = from - before.iter().rev().take_while(|byte| **byte != b'\n').count();
+    let end = to + count(text, to, LONGEST_HEAD, |byte| byte != b'\n');
+    let head = text.get(begin..end)?.trim_ascii_end();
+    let is_head = head.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(byte));
+    let columns: Vec<usize> = (0..head.len())
+        .filter(|at| {
+            let before = head.get(at.saturating_sub(2)..*at).unwrap_or_default();
+            head.get(*at) != Some(&b' ') && before.iter().all(|byte| *byte == b' ') && before.len() != 1
+        })
+        .collect();
+    // A single name is the head of nothing.
+    if !is_head || columns.len() < 2 || end >= text.len() {
+        return None;
+    }
+    let name = |column: usize| {
+        let rest = head.get(column..).unwrap_or_default();
+        rest.get(..memchr::memmem::find(rest, b"  ").unwrap_or(rest.len())).unwrap_or_default()
+    };
+    let is_secret =
+        |column: &usize| matches!(telling(name(*column)), Some(Telling::Password | Telling::Secret));
+    let secret: Vec<usize> = columns.into_iter().filter(is_secret).collect();
+    if secret.is_empty() {
+        return None;
+    }
+    let mut table = Table { end, found: Vec::new() };
+    let mut at = end + 1;
+    for line in text.get(at..)?.split(|byte| *byte == b'\n') {
+        if line.trim_ascii().is_empty() || line.len() > LONGEST_ROW {
+            break;
+        }
+        for column in &secret {
+            let cell = line.get(*column..).unwrap_or_default();
+            let cell =
+                cell.get(..count(cell, 0, cell.len(), |byte| byte.is_ascii_graphic())).unwrap_or_default();
+            let begins = column.checked_sub(1).is_none_or(|before| line.get(before) == Some(&b' '));
+            if begins && let Some(telling) = judge(name(*column), cell, Form::Beside, false, true) {
+                table.found.push((at + column, at + column + cell.len(), telling));
+            }
+        }
+        at += line.len() + 1;
+        table.end = at;
+    }
+    Some(table)
+}
+
+fn separated(text: &[u8], from: usize, to: usize) -> Option<Table> {
     // Behind a name in a head there is the next cell, or nothing.
     let behind = to + count(text, to, 40, |byte| byte == b' ' || byte == b'"');
     if !matches!(text.get(behind), Some(b',' | b'|' | b'\t' | b'\n' | b'\r')) {

@@ -100,6 +100,8 @@ pub(crate) enum Anchor {
     User,
     /// `-p `
     Option,
+    /// `mysql `, whose password stands behind `-p` without a blank.
+    Glued,
     /// `:5432:`
     Pgpass,
     /// `Cookie: `

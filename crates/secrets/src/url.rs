@@ -62,5 +62,6 @@ fn is_of_a_manual(user: &[u8], secret: &[u8], host: &[u8]) -> bool {
         || secret.iter().all(plain)
         || secret.iter().any(|byte| matches!(byte, b'{' | b'[' | b']' | b';'))
         || secret.starts_with(b"pserver:")
-        || example(host)
+        // Nobody makes up a random password for a manual.
+        || (example(host) && !is_random(secret, true))
 }

@@ -46,6 +46,24 @@ fn secrets_in_printed_texts_are_redacted() {
             "> curl -H 'Authorization: token [AUTHORIZATION REDACTED]'",
         ),
         ("postgres://app:h4nter2@db.corp/main", "postgres://app:[PASSWORD REDACTED]@db.corp/main"),
+        // Nobody makes up a random password for a manual, whatever its host is called.
+        ("redis://:q8Zr1LmW0xTfB6uYc3Vd@host:6379", "redis://:[PASSWORD REDACTED]@host:6379"),
+        // A plan shows what was and what will be.
+        (
+            "  ~ db_password = \"q8Zr1LmW0xTf\" -> \"B6uYc3Vd0a1X\"",
+            "  ~ db_password = \"[PASSWORD REDACTED]\" -> \"[PASSWORD REDACTED]\"",
+        ),
+        (
+            "\"db_password\": {\n  \"sensitive\": true,\n  \"value\": \"q8Zr1LmW0xTf\"\n}",
+            "\"db_password\": {\n  \"sensitive\": true,\n  \"value\": \"[PASSWORD REDACTED]\"\n}",
+        ),
+        ("mysql -u root -pq8Zr1LmW0x shop", "mysql -u root -p[PASSWORD REDACTED] shop"),
+        ("mysqldump -p'q8Zr1LmW0x' shop", "mysqldump -p'[PASSWORD REDACTED]' shop"),
+        (
+            "NAME   TOKEN                 AGE\na      q8Zr1LmW0xTfB6uYc3Vd  3d\nb      none                  1d\n",
+            "NAME   TOKEN                 AGE\na      [SECRET REDACTED]  3d\nb      none                  1d\n",
+        ),
+        ("USER  API_KEY\na     q8Zr1LmW0xTfB6uYc3Vd\n", "USER  API_KEY\na     [SECRET REDACTED]\n"),
         ("redis://:myp4ssw0rd@cache:6379", "redis://:[PASSWORD REDACTED]@cache:6379"),
         ("mongodb%3A%2F%2Fapp%3Ah4nter2%40db.corp", "mongodb%3A%2F%2Fapp%3A[PASSWORD REDACTED]%40db.corp"),
         (
@@ -92,6 +110,18 @@ fn secrets_in_printed_texts_are_redacted() {
         }
     }
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn secrets_in_utf_16_are_redacted_and_the_rest_stays_readable() {
+    let text = "\u{feff}[db]\r\nDB_PASSWORD=q8Zr1LmW0xTf\r\nname=caf\u{e9}\r\n";
+    let wanted = text.replace("q8Zr1LmW0xTf", "[PASSWORD REDACTED]");
+    for encode in [u16::to_le_bytes, u16::to_be_bytes] {
+        let wide = |text: &str| text.encode_utf16().flat_map(encode).collect::<Vec<u8>>();
+        let scrubbed = scrub(&wide(text), &Rules::default(), Marks::Plain).unwrap();
+        assert_eq!((scrubbed.text, scrubbed.count), (wide(&wanted), 1));
+        assert_eq!(scrub(&wide(&wanted), &Rules::default(), Marks::Plain), None);
+    }
 }
 
 #[test]
