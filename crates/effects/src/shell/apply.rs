@@ -205,6 +205,9 @@ impl Interpreter<'_, '_> {
             None => self.output_of(program, reading, words),
         };
         self.brought_in(program, reading, arguments);
+        if program != "git" && reading.effects.iter().any(|fixed| matches!(fixed, Fixed::RepoWrite)) {
+            self.git_started_by(program, reading);
+        }
         self.suffixed(program, reading, arguments);
         self.state.cwd = outside;
         Outcome::of(out)
@@ -267,7 +270,8 @@ impl Interpreter<'_, '_> {
                 let base = Text::marked(base.to_owned());
                 self.touch(Access::Write, Reach::Exact, &base);
                 self.wrote(program, &base);
-                self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}.…", text.raw())));
+                // A link may lie there, and some programs write through it.
+                self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}.{NAME}", text.raw())));
                 if !text.is_known() {
                     self.beside_each(program, text);
                 }

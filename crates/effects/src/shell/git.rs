@@ -409,7 +409,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// Whether git would find the same repository here as where the session is, and no bare one on the way.
-    fn is_own_repository(&self) -> bool {
+    pub(super) fn is_own_repository(&self) -> bool {
         // Where a session's root is known, a directory that an earlier call has entered is none.
         let start = self.scene.root.or(self.scene.cwd);
         let ([cwd], Some(start)) = (self.state.cwd.as_slice(), start) else { return false };

@@ -32,6 +32,26 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    /// A program that has git change the repository: `gh pr checkout` fetches, and checks out. What git would start then, it starts.
+    pub(super) fn git_started_by(&mut self, program: &str, reading: &Reading) {
+        if !self.is_own_repository() {
+            self.unknown(Gap::Project, &format!("{program} in a repository that is not the session's own"));
+        }
+        let settings = self.settings_in_force();
+        if self.settings_lead_to_worktree(&settings) {
+            let why = format!("{program} starts git: a program of the worktree");
+            self.unknown(Gap::Doubt(Doubt::Repository), &why);
+        }
+        // `gh pr create` only looks, unless somebody is there whom it can ask where to push.
+        let started: &[&str] = match reading.sub.last() {
+            Some(&("create" | "set-default")) if program == "gh" => &["status"],
+            _ => &["fetch", "checkout", "merge"],
+        };
+        for sub in started {
+            self.hooks(sub, &settings, true);
+        }
+    }
+
     /// `git push ./copy` runs the hooks of that repository, `git clone --template` brings hooks along.
     fn reaches_local_repository(&self, sub: &str, reading: &Reading, operands: &[Text]) -> bool {
         let is_local = |place: &Text| {

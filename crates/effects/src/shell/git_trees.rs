@@ -77,7 +77,7 @@ impl Interpreter<'_, '_> {
                 return;
             }
             "mv" => {
-                self.git_moved(operands);
+                self.git_moved(reading, operands);
                 return;
             }
             // Each name of the index gets another beginning.
@@ -308,9 +308,12 @@ impl Interpreter<'_, '_> {
     }
 
     /// `git mv`
-    fn git_moved(&mut self, operands: &[Text]) {
+    fn git_moved(&mut self, reading: &Reading, operands: &[Text]) {
         let [sources @ .., destination] = operands else { return };
-        let Some(into) = self.one_place(destination) else { return };
+        let Some(into) = self.one_place(destination) else {
+            self.unknown(Gap::Doubt(Doubt::Members), "git mv");
+            return;
+        };
         for source in sources {
             let Some(from) = self.one_place(source) else {
                 self.unknown(Gap::Doubt(Doubt::Members), "git mv");
@@ -324,9 +327,7 @@ impl Interpreter<'_, '_> {
             let name = clean(Path::new(&name)).to_string_lossy().into_owned();
             self.touch_place(Access::Write, Reach::Met, name.clone());
             self.doubts.change_files();
-            self.brought_tree("git mv", &from, &name);
-            self.state.disk.rename(&from, &name);
-            self.state.write(&name, Flow::Any);
+            self.copied_one("mv", reading, &from, &name, Flow::Any);
         }
     }
 }

@@ -163,32 +163,44 @@ impl SpecReader<'_, '_> {
         }
     }
 
-    /// Options of one letter each; the value of the last may be the rest of the word.
+    /// Options of one letter each; the value of the last may be the rest of the word. A listed one of two letters goes before two of one:
+    /// `zip '-qTTsh x'` runs `sh x`.
     fn bundle(&mut self, word: Shown<'_>, skip: usize) {
         let place = self.at;
-        for (at, letter) in word.head.char_indices().skip(skip) {
-            let next = at + letter.len_utf8();
-            let mut spelling = [b'-', 0, 0, 0, 0];
-            let found = spelling
-                .get_mut(1..)
-                .and_then(|rest| Some(letter.encode_utf8(rest.get_mut(..letter.len_utf8())?).len()));
-            let spelling =
-                found.and_then(|len| std::str::from_utf8(spelling.get(..=len)?).ok()).unwrap_or_default();
+        let mut at = skip;
+        while let Some(rest) = word.head.get(at..).filter(|rest| !rest.is_empty()) {
+            let first = rest.chars().next().map_or(1, char::len_utf8);
+            let pair = if skip == 1 { self.short_option(rest, 2) } else { None };
+            let (found, letters) = match pair {
+                Some(option) => (Some(option), 2),
+                None => (self.short_option(rest, first), first),
+            };
+            let next = at + letters;
             let more = next < word.head.len() || !word.known;
-            match self.listed(|spec| spec.option(spelling)) {
+            match found {
                 Some(option) if option.takes == Takes::No => self.give(option, None),
                 Some(option) if skip == 0 => self.give(option, None),
                 Some(option) => return self.give(option, more.then_some(next)),
-                None if letter.is_ascii_digit() => {}
+                None if rest.starts_with(|letter: char| letter.is_ascii_digit()) => {}
                 None if skip == 1 && at == 1 && !self.reading.spec.is(Spec::PLAIN) => {
                     return self.by_prefix(word);
                 }
                 None => self.unlisted_at(place),
             }
+            at = next;
         }
         if !word.known {
             self.unlisted_at(place);
         }
+    }
+
+    /// The option that is spelled by a dash and the first bytes of this text.
+    fn short_option(&self, text: &str, bytes: usize) -> Option<&'static Opt> {
+        let mut spelling = [b'-', 0, 0, 0, 0];
+        let letters = text.get(..bytes)?.as_bytes();
+        spelling.get_mut(1..=bytes)?.copy_from_slice(letters);
+        let spelling = std::str::from_utf8(spelling.get(..=bytes)?).ok()?;
+        self.listed(|spec| spec.option(spelling))
     }
 
     /// A first word without a dash whose letters are options; their values are the next words.

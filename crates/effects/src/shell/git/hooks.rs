@@ -70,7 +70,7 @@ const WITHOUT: &[&str] = &[
 
 impl Interpreter<'_, '_> {
     /// Walks the hooks of the repository that this sub-command may run.
-    pub(super) fn hooks(&mut self, sub: &str, settings: &[InForce], is_checked: bool) {
+    pub(in super::super) fn hooks(&mut self, sub: &str, settings: &[InForce], is_checked: bool) {
         let is_listed = |hook: &Hook| hook.subs.contains(&sub);
         let is_unknown = !WITHOUT.contains(&sub) && !HOOKS.iter().any(is_listed);
         let may_run = |hook: &&Hook| (is_unknown || is_listed(hook)) && (is_checked || !hook.is_check);

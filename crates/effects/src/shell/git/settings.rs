@@ -326,7 +326,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// All settings that git finds in files, in the order in which it takes them: a later one wins.
-    pub(super) fn settings_in_force(&self) -> Vec<InForce> {
+    pub(in super::super) fn settings_in_force(&self) -> Vec<InForce> {
         let mut files: Vec<PathBuf> = vec!["/etc/gitconfig".into()];
         let homes: Vec<String> =
             self.variable_texts("HOME").iter().filter_map(|home| self.one_place(home)).collect();

@@ -152,7 +152,14 @@ impl Interpreter<'_, '_> {
     }
 
     /// One file or directory comes to its new name.
-    fn copied_one(&mut self, program: &str, reading: &Reading, from: &str, name: &str, content: Flow) {
+    pub(in crate::shell) fn copied_one(
+        &mut self,
+        program: &str,
+        reading: &Reading,
+        from: &str,
+        name: &str,
+        content: Flow,
+    ) {
         let moves = matches!(program, "mv" | "gmv");
         if self.may_be_directory(from) {
             // All that is known below the old name is now below the new one, or may be.
@@ -170,14 +177,17 @@ impl Interpreter<'_, '_> {
             self.state.disk.rename(from, name);
         }
         self.state.write(name, content);
-        let leads = self.link_target(from);
-        if let Some(leads) = leads {
-            self.state.disk.link(name, &leads);
-            let rebased = rebased(from, &leads, name);
-            if *rebased != *leads && !has(reading, &["-L", "--dereference"]) {
-                self.touch_place(Access::Link, Reach::Met, rebased.clone());
-                self.state.disk.link(name, &rebased);
-            }
+        self.carry_link(reading, from, name);
+    }
+
+    /// A link that comes to another name keeps its text, and a relative one leads elsewhere there.
+    fn carry_link(&mut self, reading: &Reading, from: &str, name: &str) {
+        let Some(leads) = self.link_target(from) else { return };
+        self.state.disk.link(name, &leads);
+        let rebased = rebased(from, &leads, name);
+        if *rebased != *leads && !has(reading, &["-L", "--dereference"]) {
+            self.touch_place(Access::Link, Reach::Met, rebased.clone());
+            self.state.disk.link(name, &rebased);
         }
     }
 
@@ -208,7 +218,11 @@ impl Interpreter<'_, '_> {
             self.changed.take_away(&name);
             self.doubts.change_files();
             self.brought_tree("rsync", &from, &name);
-            self.state.disk.rename(&from, &name);
+            if name != *into && self.link_target(&from).is_some() {
+                self.carry_link(reading, &from, &name);
+            } else {
+                self.state.disk.rename(&from, &name);
+            }
         }
         outcome
     }
