@@ -3,11 +3,14 @@
 //! Against whom: a program that an earlier call has left in the background. It may exchange files and links between our look
 //! and the run. Sessions lie in each other (worktrees in a checkout), so a program counts for every root above and below its own.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use toolgate_sandbox::Alive;
+use toolgate_model::World;
+use toolgate_sandbox::{Alive, is_mark};
 
+use crate::contain::private;
 use crate::dirs::Dirs;
 use crate::machine::Machine;
 
@@ -19,8 +22,21 @@ pub(crate) fn locked_for(dirs: &Dirs, root: &Path) -> Alive {
 }
 
 /// Whether one is alive: of this root, of one below it, or of one above it. Some microseconds, and one where nothing was ever contained.
+///
+/// One that has ended since counts too, until a contained command has looked at what it left: git's own files, and settings of hosts.
 pub(crate) fn is_any_alive(machine: &dyn Machine, dirs: &Dirs, root: &Path) -> bool {
     machine.is_alive(&file(dirs), &asked_for(root))
+        || root.ancestors().any(|root| is_unseen(machine.world(), &private(dirs, root)))
+}
+
+/// Whether a command has left processes behind in whose work nobody has looked since. A directory that cannot be looked at says yes.
+fn is_unseen(world: &dyn World, private: &Path) -> bool {
+    const MOST: usize = 4096;
+    match world.names(private, MOST) {
+        Ok(Some(names)) => names.iter().any(|name| is_mark(name)),
+        Ok(None) => true,
+        Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+    }
 }
 
 fn asked_for(root: &Path) -> Vec<u64> {

@@ -378,7 +378,7 @@ fn is_below(path: &Path, top: &Path) -> bool {
 }
 
 /// Where the temporary files and the private layers of a worktree lie.
-fn private(dirs: &Dirs, root: &Path) -> PathBuf {
+pub(crate) fn private(dirs: &Dirs, root: &Path) -> PathBuf {
     dirs.state.join("contained").join(name_for(root.as_os_str().as_encoded_bytes(), 16))
 }
 

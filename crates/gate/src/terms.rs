@@ -5,6 +5,7 @@
 //! judged.
 
 use std::io;
+use std::path::Path;
 
 use toolgate_effects::confined;
 use toolgate_evidence::Draft;
@@ -131,7 +132,10 @@ fn launched(
     let caller = if contained.is_some() { caller } else { Caller { call: String::new(), ..caller } };
     let shared = facts.first().filter(|_| contained.is_some()).map(shared).unwrap_or_default();
     let start = surroundings.session.places.start.as_ref().filter(|_| contained.is_some());
-    let start = start.map(|start| start.lexical.clone());
+    // Elsewhere no command can have moved it. By the name that has no links, since none is followed there.
+    let root = surroundings.session.places.root.as_ref();
+    let is_inside = |start: &Path| root.is_some_and(|root| start.starts_with(&root.physical));
+    let start = start.map(|start| start.physical.clone()).filter(|start| is_inside(start));
     let line = match (Launch { contained, shared, start, redaction, caller }).line(machine, state) {
         // Without it the command runs as it stands, its output redacted where its host lets that be done.
         Err(_) if !verdict.decision().contains() && !shows => return Ok(None),

@@ -14,8 +14,10 @@
 //! of this plan began, and those that its commands have made since. Any other branch that the worktree has checked out can
 //! only be moved forward, so no commit on it is ever lost.
 
+mod believed;
 mod branches;
 mod clone;
+mod index;
 mod logs;
 mod notes;
 mod objects;
@@ -38,8 +40,8 @@ use rustix::fs::{FileType, FlockOperation, flock};
 
 use crate::compiled::CompiledPlan;
 use crate::path::{
-    canonical, kind_at, kinds_in, make_own, names_in, open_directory, open_or_make, open_whole_directory,
-    read_file, remove_tree,
+    Stamp, canonical, kind_at, kinds_in, make_own, names_in, open_directory, open_or_make,
+    open_whole_directory, read_file, remove_tree,
 };
 use crate::pins::{Disturbed, Repair, move_away};
 use crate::plan::{Level, Plan, Repository, Rights};
@@ -262,11 +264,21 @@ pub(crate) struct Run<'p> {
     common: OwnedFd,
     /// How its objects are named, or why nothing can be committed.
     format: Result<Format, String>,
+    /// How its objects are named, whether it can be committed to or not.
+    hash: Format,
     /// The directories of runs.
     runs: OwnedFd,
     seen: Seen,
     /// What earlier runs had left.
     earlier: Taken,
+    /// What is looked at when the last process of the command has ended, and where what may not stay goes. By other handles than those that are
+    /// locked, since the process that stays with background jobs holds them.
+    left: Left,
+}
+
+struct Left {
+    own: OwnedFd,
+    quarantine: OwnedFd,
 }
 
 fn directory(path: &Path) -> io::Result<OwnedFd> {
@@ -327,6 +339,7 @@ impl<'p> Run<'p> {
         let runs = open_or_make(&state.join("runs"))?;
         let lock = exclusive(&state)?;
         let common = directory(&repository.common)?;
+        let storage = storage_of(&common);
         let mut run = Run {
             plan,
             repository: repository.clone(),
@@ -335,11 +348,13 @@ impl<'p> Run<'p> {
             state,
             lock: lock.into(),
             own,
-            format: format_of(&common).map_err(|error| error.to_string()),
+            hash: storage.as_ref().map_or(Format::Sha1, |storage| storage.format),
+            format: storage.and_then(Storage::supported).map_err(|error| error.to_string()),
             common,
             runs,
             seen: Seen::default(),
             earlier: Taken::default(),
+            left: Left { own: directory(&repository.own)?, quarantine: plan.quarantine()? },
         };
         if !repository.is_plain() {
             for part in [HEADS, LOGS] {
@@ -573,32 +588,104 @@ impl<'p> Run<'p> {
     }
 
     /// Takes away what is neither a file nor a directory where git outside would write through it: a link at
-    /// `COMMIT_EDITMSG` would have the person's next commit overwrite the file that it names.
+    /// `COMMIT_EDITMSG` would have the person's next commit overwrite the file that it names. And what git would act by.
     fn sweep(&self, taken: &mut Taken) -> io::Result<()> {
-        todo::check(&self.own, taken)?;
+        self.sweep_own(taken)?;
         if self.repository.is_plain() {
-            return clone::sweep(&self.repository, self.plan, taken);
+            return clone::sweep(&self.repository, &self.left.quarantine, self.hash, taken);
         }
-        let own = self.repository.own.strip_prefix(&self.repository.common).unwrap_or(&self.repository.own);
-        sweep_directory(&self.own, own, self.plan, &mut MOST_OWN.clone(), taken)?;
         if self.level == Level::Landlock {
             let logs = Path::new(LOGS).join(&self.seen.below);
             if let Ok(handle) = open_directory(&self.common, &logs) {
-                sweep_directory(&handle, &logs, self.plan, &mut MOST_OWN.clone(), taken)?;
+                sweep_directory(&handle, &logs, &self.left.quarantine, &mut MOST_OWN.clone(), taken)?;
             }
         }
-        Ok(())
+        let own_branches = self.own_branches(self.seen.head.as_deref())?;
+        let is_moved =
+            |branch: &str| own_branches.contains(branch) || self.seen.head.as_deref() == Some(branch);
+        believed::check_rebased(&self.own, is_moved, taken)
+    }
+
+    fn sweep_own(&self, taken: &mut Taken) -> io::Result<()> {
+        let Left { own, quarantine } = &self.left;
+        believed::check(own, self.hash, quarantine, taken)?;
+        if !self.is_known_index() {
+            let looked_at = believed::check_index(own, self.hash, quarantine, taken)?;
+            self.note_index(&looked_at);
+        }
+        if self.repository.is_plain() {
+            return Ok(());
+        }
+        let shown = self.repository.own.strip_prefix(&self.repository.common).unwrap_or(&self.repository.own);
+        sweep_directory(own, shown, quarantine, &mut MOST_OWN.clone(), taken)
+    }
+
+    /// What the process that stays with background jobs needs for its last look.
+    pub(crate) fn held(&self) -> [&OwnedFd; 3] {
+        [&self.lock, &self.left.own, &self.left.quarantine]
+    }
+
+    /// A last look, when background jobs have ended: at what they have left where git outside writes and acts. By handles alone, since the names are not
+    /// there in the view of a command.
+    pub(crate) fn look_after_jobs(&self) {
+        // Of a clone at level `full` nothing but a layer was written.
+        if !(self.repository.is_plain() && self.level == Level::Full) {
+            let _ = self.sweep_own(&mut Taken::default());
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Which index was looked at. Reading a large one takes longer than all else, and most commands leave it alone.
+    fn known_index(&self) -> PathBuf {
+        self.state.join("index")
+    }
+
+    fn is_known_index(&self) -> bool {
+        let known = fs::read_to_string(self.known_index()).unwrap_or_default();
+        let is_same = |line: &str| {
+            let (name, _) = line.split_once(' ').unwrap_or_default();
+            self.index_mark(Path::new(name)).is_some_and(|mark| mark == line)
+        };
+        !known.is_empty() && known.lines().all(is_same)
+    }
+
+    /// Which content an index has; `None` where a later one might look the same.
+    fn index_mark(&self, path: &Path) -> Option<String> {
+        let stamp = Stamp::at(&self.own, path)?.settled()?;
+        Some(format!("{} {stamp:?}", path.display()))
+    }
+
+    fn note_index(&self, looked_at: &[PathBuf]) {
+        let marks: Option<Vec<String>> = looked_at.iter().map(|path| self.index_mark(path)).collect();
+        // Best effort: without it the index is looked at again.
+        let _ = fs::write(self.known_index(), marks.unwrap_or_default().join("\n"));
     }
 }
 
 fn sweep_directory(
     directory: &OwnedFd,
     shown: &Path,
-    plan: &CompiledPlan,
+    quarantine: &OwnedFd,
     left: &mut usize,
     taken: &mut Taken,
 ) -> io::Result<()> {
-    for (name, kind) in kinds_in(directory, *left)? {
+    let kinds = match kinds_in(directory, *left) {
+        Ok(kinds) => kinds,
+        Err(error) => {
+            // Too many to look at all of them. What git itself would write is looked at.
+            for name in clone::written_by_git() {
+                if !matches!(
+                    kind_at(directory, Path::new(name))?,
+                    None | Some(FileType::RegularFile | FileType::Directory)
+                ) {
+                    move_away(directory, OsStr::new(name), quarantine)?;
+                }
+            }
+            return Err(error);
+        }
+    };
+    for (name, kind) in kinds {
         *left = left.saturating_sub(1);
         let path = shown.join(&name);
         match kind {
@@ -608,23 +695,45 @@ fn sweep_directory(
                     return Err(io::Error::other(format!("{} is too deep", path.display())));
                 }
                 let below = open_directory(directory, Path::new(&name))?;
-                sweep_directory(&below, &path, plan, left, taken)?;
+                sweep_directory(&below, &path, quarantine, left, taken)?;
             }
             _ => {
                 taken
                     .refuse(&path.to_string_lossy(), "git outside would write through it; it was moved away");
-                move_away(directory, &name, &plan.quarantine()?)?;
+                move_away(directory, &name, quarantine)?;
             }
         }
     }
     Ok(())
 }
 
-/// How a repository names its objects. An error where its branches are no files, which is not supported.
+/// How a repository keeps what is in it.
+struct Storage {
+    format: Format,
+    /// What of it is not supported: branches that are no files, objects with other names.
+    other: Option<String>,
+}
+
+impl Storage {
+    fn supported(self) -> io::Result<Format> {
+        match self.other {
+            None => Ok(self.format),
+            Some(other) => Err(io::Error::other(format!(
+                "a repository with `{other}` can be read, and not committed to"
+            ))),
+        }
+    }
+}
+
+/// How a repository names its objects. An error where it can only be read.
 fn format_of(common: &OwnedFd) -> io::Result<Format> {
+    storage_of(common)?.supported()
+}
+
+fn storage_of(common: &OwnedFd) -> io::Result<Storage> {
     let text = read_file(common, Path::new("config"), 16 << 20)?.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).to_lowercase();
-    let (mut format, mut in_extensions) = (Format::Sha1, false);
+    let (mut storage, mut in_extensions) = (Storage { format: Format::Sha1, other: None }, false);
     for line in text.lines().map(str::trim) {
         if let Some(section) = line.strip_prefix('[') {
             in_extensions = section.trim_start().starts_with("extensions");
@@ -634,16 +743,12 @@ fn format_of(common: &OwnedFd) -> io::Result<Format> {
         let value = value.split(['#', ';']).next().unwrap_or_default().trim().trim_matches('"');
         match (key.trim(), value) {
             ("objectformat", "sha1") | ("refstorage", "files") => {}
-            ("objectformat", "sha256") => format = Format::Sha256,
-            ("objectformat" | "refstorage", other) => {
-                return Err(io::Error::other(format!(
-                    "a repository with `{other}` can be read, and not committed to"
-                )));
-            }
+            ("objectformat", "sha256") => storage.format = Format::Sha256,
+            ("objectformat" | "refstorage", other) => storage.other = Some(other.to_owned()),
             _ => {}
         }
     }
-    Ok(format)
+    Ok(storage)
 }
 
 #[cfg(test)]

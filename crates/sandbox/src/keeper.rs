@@ -25,7 +25,8 @@ pub(crate) struct Apart<'a> {
 /// What keeper and init do: wait for the command and say how it ended, then for whatever the command has left behind. Signals for the
 /// command come as numbers, one byte each. Descriptors are closed behind their owners' backs: this process only ever exits.
 /// `held` stays open as long as anything of the command is alive. `guard` is the supervisor's until the command has ended, and then ours.
-/// `apart` is for a keeper, which is in another group than the command.
+/// `apart` is for a keeper, which is in another group than the command. `jobs_ended`: done when the last background job has ended.
+#[expect(clippy::too_many_arguments, reason = "one process's whole life, with two callers")]
 pub(crate) fn stay(
     command: Pid,
     signals: &Signals,
@@ -34,6 +35,7 @@ pub(crate) fn stay(
     held: &[&OwnedFd],
     mut guard: Option<Guard>,
     apart: Option<Apart<'_>>,
+    jobs_ended: &dyn Fn(),
 ) {
     let kept = |others: &[&OwnedFd], guard: Option<&Guard>| {
         let guarded: Vec<&OwnedFd> = guard.into_iter().flat_map(Guard::held).collect();
@@ -48,6 +50,7 @@ pub(crate) fn stay(
     let mut has_ended = None;
     let mut has_told = false;
     let mut is_alone_here = false;
+    let mut has_left_jobs = false;
     loop {
         let mut polled = vec![PollFd::new(signals.descriptor(), PollFlags::IN)];
         let listens = !is_alone_here && (!has_told || lost.is_some());
@@ -107,6 +110,7 @@ pub(crate) fn stay(
                 // Whoever has been told finds no lock of ours any more, and need not wait for our end. The witness ends with its questions.
                 sys::keep_only(&[tell, orders]);
             } else {
+                has_left_jobs = true;
                 // Some hosts end the whole process group with a call. A job that has left the group stays, so init must.
                 let _ = rustix::process::setsid();
                 if let Some(guard) = &mut guard {
@@ -130,6 +134,9 @@ pub(crate) fn stay(
             lost = None;
         }
         if is_alone {
+            if has_left_jobs {
+                jobs_ended();
+            }
             // What is closed already is not to be closed again by its owners.
             sys::exit_at_once(0);
         }

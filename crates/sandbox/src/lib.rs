@@ -53,7 +53,7 @@ pub use git::{Moved, Refused, Taken};
 pub use kernel::{Kernel, Missing};
 pub use limits::Limit;
 pub use observe::{Attempt, Observer};
-pub use pins::{Disturbed, Repair};
+pub use pins::{Disturbed, Repair, is_mark};
 pub use plan::{Grant, Level, Limits, Nested, Network, Plan, Repository, Rights};
 pub use run::{CONTAINED, Ended, Error, Outcome, run, run_observed};
 pub use self_test::{Leak, Untrusted, probe, self_test};

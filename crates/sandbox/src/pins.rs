@@ -33,10 +33,9 @@ use crate::plan::{Grant, Level, Rights};
 
 pub(crate) use guard::{Guard, Patience};
 pub(crate) use nested::Tree;
+pub use nested::is_mark;
 
-/// A file up to this size is kept, and can be put back.
-const LARGEST_KEPT: u64 = 1 << 20;
-/// All files of one pinned directory.
+/// One pinned file, or all files of one pinned directory: so much is kept, and can be put back.
 const MOST_KEPT: u64 = 16 << 20;
 const MOST_ENTRIES: usize = 4096;
 const MOST_DEPTH: usize = 32;
@@ -72,7 +71,9 @@ pub enum Repair {
 
 impl fmt::Display for Disturbed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
+        // Names are the command's: they may not draw on a terminal, nor begin a line.
+        let path = self.path.to_string_lossy();
+        let path: String = path.chars().filter(|character| !character.is_control()).collect();
         match &self.outcome {
             Repair::PutBack => write!(f, "{path} must not change; it was put back"),
             Repair::MovedAway => write!(f, "{path} may not be created; toolgate moved it away"),
@@ -297,9 +298,11 @@ impl Pins {
                 let before = found.unwrap_or_else(|| directories.state_at(&path));
                 // Asked for at level `full` alone.
                 let above = if level == Level::Full { directories.identity_above(&path) } else { None };
-                if !before.is_known() && level == Level::Landlock && kept.contains(&path) {
+                let is_writable = || kept.contains(&path) || plan.rights_at(&path) == Rights::Write;
+                if !before.is_known() && level == Level::Landlock && is_writable() {
                     let told = format!(
-                        "level landlock cannot keep {} from being written, and it is too large to be put back; that needs level full",
+                        "level landlock cannot keep {} from being written, and it is too large or too closed to be put back; that needs level \
+                         full",
                         path.display()
                     );
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, told));
@@ -307,7 +310,8 @@ impl Pins {
                 pins.push(Pin { path, before, above });
             }
         }
-        let guard = Guard::of(&pins, &mut directories, || plan.quarantine())?;
+        let is_writable = |path: &Path| plan.rights_at(path) == Rights::Write;
+        let guard = Guard::of(&pins, &mut directories, is_writable, || plan.quarantine())?;
         Ok(Pins { all: pins, level, guard })
     }
 
@@ -439,7 +443,7 @@ fn read_state(
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {
             let (file, found) = open_seen(above, Path::new(name))?;
-            let Some(content) = read_to_end(&file, LARGEST_KEPT.min(*kept))? else {
+            let Some(content) = read_to_end(&file, *kept)? else {
                 return Ok(State::Unknown);
             };
             *kept = kept.saturating_sub(u64::try_from(content.len()).unwrap_or(u64::MAX));
@@ -698,11 +702,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_never_unchanged() {
+    fn what_is_too_large_to_be_put_back_is_not_left_to_a_command() {
         let scratch = scratch(&["large"]);
-        fs::write(scratch.here.join("large"), vec![0; 2 << 20]).unwrap();
-        let pins = Pins::look(&scratch.plan, Level::Landlock).unwrap();
-        let disturbed = pins.check(&scratch.plan, BTreeSet::new());
-        assert_eq!(disturbed.first().map(|pin| pin.outcome.clone()), Some(Repair::Unknown));
+        for (size, is_held) in [(2 << 20, true), (17 << 20, false)] {
+            fs::write(scratch.here.join("large"), vec![0; size]).unwrap();
+            let pins = Pins::look(&scratch.plan, Level::Landlock);
+            assert_eq!(pins.is_ok(), is_held, "{size}");
+            let Ok(pins) = pins else { continue };
+            fs::write(scratch.here.join("large"), "evil").unwrap();
+            let disturbed = pins.check(&scratch.plan, BTreeSet::new());
+            assert_eq!(disturbed.first().map(|pin| pin.outcome.clone()), Some(Repair::PutBack));
+            assert_eq!(fs::metadata(scratch.here.join("large")).unwrap().len(), size as u64);
+        }
+        // At level full it is mounted read-only.
+        let pins = Pins::look(&scratch.plan, Level::Full).unwrap();
+        assert_eq!(
+            pins.check(&scratch.plan, BTreeSet::new()).first().map(|pin| pin.outcome.clone()),
+            Some(Repair::Unknown)
+        );
     }
 }

@@ -7,13 +7,15 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, Mode, OFlags, chmod, fstat, mkdirat, openat};
+use rustix::io::Errno;
 use toolgate_evidence::{Draft, Ledger};
 use toolgate_gate::contain::{Contained, ContainedTerms, outside, word_of};
 use toolgate_gate::disk::Disk;
@@ -480,8 +482,11 @@ fn ended_by_limit(limits: &Limits, outcome: &Outcome) -> Option<String> {
     })
 }
 
+/// Names in it may be the command's: they draw on no terminal, and begin no line of ours.
 pub(crate) fn complain(what: &str) {
-    let _ = writeln!(io::stderr(), "toolgate: {what}");
+    let is_drawn = |character: char| !character.is_control() || matches!(character, '\n' | '\t');
+    let plain: String = what.chars().filter(|character| is_drawn(*character)).collect();
+    let _ = writeln!(io::stderr(), "toolgate: {plain}");
 }
 
 pub(crate) fn refused(why: &str) -> ExitCode {
@@ -491,24 +496,41 @@ pub(crate) fn refused(why: &str) -> ExitCode {
 
 /// Leaves the directory there that the host starts our hooks in, with its owner's way in: a program inside may have moved or closed it,
 /// and most hosts run a call whose hook cannot be started. Best effort: where it cannot be done, the host could not work there either.
+///
+/// No link is followed: that program may have put one there, and would have us make and open directories elsewhere.
 fn keep_reachable(start: &Path) {
     const OWNERS: u32 = 0o100;
-    let closed = start.ancestors().filter_map(|above| Some((above, fs::metadata(above).ok()?)));
-    let closed: Vec<_> = closed.filter(|(_, node)| node.is_dir() && node.mode() & OWNERS != OWNERS).collect();
-    // From the top down: what lies in a closed directory is not seen before that one is open.
-    for (above, node) in closed.into_iter().rev() {
-        let _ = fs::set_permissions(above, fs::Permissions::from_mode((node.mode() | OWNERS) & 0o7777));
-    }
-    let _ = fs::create_dir_all(start);
-    if let Ok(node) = fs::metadata(start)
-        && node.mode() & OWNERS != OWNERS
-    {
-        let _ = fs::set_permissions(start, fs::Permissions::from_mode((node.mode() | OWNERS) & 0o7777));
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = |above: &OwnedFd, name: &OsStr| openat(above, name, flags, Mode::empty());
+    let walk = || -> rustix::io::Result<()> {
+        let mut here = openat(CWD, "/", flags, Mode::empty())?;
+        for name in start.iter().skip(1) {
+            let below = match open(&here, name) {
+                Err(Errno::NOENT) => {
+                    mkdirat(&here, name, Mode::from_raw_mode(0o777))?;
+                    open(&here, name)?
+                }
+                found => found?,
+            };
+            let mode = fstat(&below)?.st_mode;
+            if mode & OWNERS != OWNERS {
+                // A handle of this kind has no mode to be changed by itself.
+                let named = format!("/proc/self/fd/{}", below.as_raw_fd());
+                chmod(named, Mode::from_raw_mode((mode | OWNERS) & 0o7777))?;
+            }
+            here = below;
+        }
+        Ok(())
+    };
+    if start.is_absolute() {
+        let _ = walk();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -524,6 +546,20 @@ mod tests {
             keep_reachable(&start);
             assert_eq!(fs::metadata(closed).unwrap().mode() & 0o777, 0o700, "{}", closed.display());
         }
+    }
+
+    #[test]
+    fn nothing_is_made_or_opened_behind_a_link() {
+        let top = tempfile::tempdir().unwrap();
+        let top = top.path().canonicalize().unwrap();
+        let (elsewhere, closed) = (top.join("elsewhere"), top.join("elsewhere/closed"));
+        fs::create_dir_all(&closed).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, top.join("a")).unwrap();
+        keep_reachable(&top.join("a/made"));
+        keep_reachable(&top.join("a/closed"));
+        assert!(!elsewhere.join("made").exists());
+        assert_eq!(fs::metadata(closed).unwrap().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -27,8 +27,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 use super::objects::{self, is_whiteout};
 use super::outside::Git;
 use super::refs::{self, Listed, Lock, Refs, Value, is_branch_name};
-use super::{Format, MOST_OWN, Moved, Run, Taken, branches, directory, format_of};
-use crate::compiled::CompiledPlan;
+use super::{Format, MOST_OWN, Moved, Run, Taken, believed, branches, directory, format_of};
 use crate::path::{is_absent, kind_at, kinds_in, names_in, open_directory, read_file};
 use crate::plan::Repository;
 use crate::run::Error;
@@ -65,36 +64,38 @@ const HANDLED: &str = "handled";
 pub(super) fn pinned(repository: &Repository) -> Result<Vec<PathBuf>, Error> {
     let common = &repository.common;
     let mut pinned: Vec<PathBuf> = DECIDING.iter().map(|name| common.join(name)).collect();
+    let (worktrees, modules) = git_directories(common).map_err(|why| {
+        Error::Plan(format!("{} cannot be held at level landlock: {why}", common.display()))
+    })?;
+    pinned.extend(worktrees.iter().flat_map(|worktree| POINTERS.iter().map(|name| worktree.join(name))));
+    pinned.extend(modules.iter().flat_map(|module| DECIDING.iter().map(|name| module.join(name))));
+    Ok(pinned)
+}
+
+/// The git directories in that of a clone: those of its linked worktrees, and those of its submodules.
+fn git_directories(common: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
     let entries = |directory: &Path| {
-        let names = directory_names(directory).map_err(|error| {
-            Error::Plan(format!("{} cannot be held at level landlock: {error}", directory.display()))
-        })?;
-        Ok::<_, Error>(names.into_iter().map(|name| directory.join(name)).collect::<Vec<_>>())
+        let names = directory_names(directory).map_err(|error| error.to_string())?;
+        Ok::<_, String>(names.into_iter().map(|name| directory.join(name)).collect::<Vec<_>>())
     };
-    for worktree in entries(&common.join("worktrees"))? {
-        pinned.extend(POINTERS.iter().map(|name| worktree.join(name)));
-    }
+    let worktrees = entries(&common.join("worktrees"))?;
     // A submodule may be called `a/b`, and may have submodules of its own.
-    let mut places = vec![common.join("modules")];
-    let mut looked_at = 0;
+    let (mut modules, mut places, mut looked_at) = (Vec::new(), vec![common.join("modules")], 0);
     while let Some(place) = places.pop() {
         for below in entries(&place)? {
             looked_at += 1;
             if looked_at > MOST_MODULES {
-                let common = common.display();
-                return Err(Error::Plan(format!(
-                    "{common} has more submodules than level landlock can hold"
-                )));
+                return Err("it has too many submodules".to_owned());
             }
             if below.join("HEAD").exists() {
-                pinned.extend(DECIDING.iter().map(|name| below.join(name)));
                 places.push(below.join("modules"));
+                modules.push(below);
             } else {
                 places.push(below);
             }
         }
     }
-    Ok(pinned)
+    Ok((worktrees, modules))
 }
 
 /// The directories in a directory; none where that is none.
@@ -118,9 +119,20 @@ pub(super) fn only_read(common: &OwnedFd, format: &Result<Format, String>) -> Op
 }
 
 /// Takes away what is neither a file nor a directory, at level `landlock`: git outside would write through a link.
-pub(super) fn sweep(repository: &Repository, plan: &CompiledPlan, taken: &mut Taken) -> io::Result<()> {
+pub(super) fn sweep(
+    repository: &Repository,
+    quarantine: &OwnedFd,
+    format: Format,
+    taken: &mut Taken,
+) -> io::Result<()> {
     let common = directory(&repository.common)?;
-    for name in names_in(&common, MOST_OWN)? {
+    let listed = names_in(&common, MOST_OWN);
+    let (names, is_cut) = match listed {
+        Ok(names) => (names, Ok(())),
+        // Too many to look at all of them. What git itself would write is looked at.
+        Err(error) => (written_by_git().map(std::ffi::OsString::from).collect(), Err(error)),
+    };
+    for name in names {
         let path = Path::new(&name);
         match kind_at(&common, path)? {
             None | Some(FileType::RegularFile) => {}
@@ -131,7 +143,9 @@ pub(super) fn sweep(repository: &Repository, plan: &CompiledPlan, taken: &mut Ta
                 if is_swept {
                     let mut left = MOST_OWN;
                     let below = open_directory(&common, path)?;
-                    super::sweep_directory(&below, path, plan, &mut left, taken)?;
+                    super::sweep_directory(&below, path, quarantine, &mut left, taken)?;
+                } else if name == "objects" {
+                    sweep_objects(&open_directory(&common, path)?, quarantine, taken)?;
                 }
             }
             // The daemon that watches files for git listens there.
@@ -140,11 +154,34 @@ pub(super) fn sweep(repository: &Repository, plan: &CompiledPlan, taken: &mut Ta
             Some(_) => {
                 taken
                     .refuse(&name.to_string_lossy(), "git outside would write through it; it was moved away");
-                crate::pins::move_away(&common, &name, &plan.quarantine()?)?;
+                crate::pins::move_away(&common, &name, quarantine)?;
             }
         }
     }
+    // Last: the command may have made more of them than can be looked at.
+    let (worktrees, modules) = git_directories(&repository.common).map_err(io::Error::other)?;
+    for other in worktrees.into_iter().chain(modules) {
+        let other = directory(&other)?;
+        believed::check(&other, format, quarantine, taken)?;
+        believed::check_index(&other, format, quarantine, taken)?;
+    }
+    is_cut
+}
+
+/// Takes away links among the directories of objects, in which git outside would write new ones. The objects themselves are many, and are never
+/// written again.
+fn sweep_objects(objects: &OwnedFd, quarantine: &OwnedFd, taken: &mut Taken) -> io::Result<()> {
+    for (name, _) in kinds_in(objects, MOST_OWN)?.into_iter().filter(|(_, kind)| *kind == FileType::Symlink) {
+        let what = Path::new("objects").join(&name);
+        taken.refuse(&what.to_string_lossy(), "git outside would write through it; it was moved away");
+        crate::pins::move_away(objects, &name, quarantine)?;
+    }
     Ok(())
+}
+
+/// Names in a git directory under which git writes.
+pub(super) fn written_by_git() -> impl Iterator<Item = &'static str> {
+    files::NOTES.into_iter().chain(["HEAD", "index", "info", "logs", "refs", "rr-cache"])
 }
 
 /// Where a layer over a clone and the clone itself are.

@@ -264,9 +264,14 @@ impl Hasher {
             Hasher::Sha1(hasher) => hasher.finalize().to_vec(),
             Hasher::Sha256(hasher) => hasher.finalize().to_vec(),
         };
-        let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
-        bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+        hex(&bytes)
     }
+}
+
+/// An id as text.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -431,12 +436,24 @@ fn is_tree(mut text: &[u8], format: Format) -> bool {
     true
 }
 
-fn is_entry_name(name: &[u8]) -> bool {
+/// Whether git would add a file of this name. Some file systems take more than one name for `.git`; git refuses those everywhere.
+pub(super) fn is_entry_name(name: &[u8]) -> bool {
+    let stem = name.split(|byte| *byte == b':').next().unwrap_or_default();
+    let length = stem.iter().rposition(|byte| !matches!(byte, b' ' | b'.')).map_or(0, |last| last + 1);
+    let stem = stem.get(..length).unwrap_or_default();
     !name.is_empty()
         && !name.contains(&b'/')
         && name != b"."
         && name != b".."
-        && !name.eq_ignore_ascii_case(b".git")
+        && ![&b".git"[..], b"git~1"].iter().any(|git| stem.eq_ignore_ascii_case(git))
+}
+
+/// The checksum that git puts behind a file of its own.
+pub(super) fn digest(text: &[u8], format: Format) -> Vec<u8> {
+    match format {
+        Format::Sha1 => sha1::Sha1::digest(text).to_vec(),
+        Format::Sha256 => sha2::Sha256::digest(text).to_vec(),
+    }
 }
 
 /// Takes `WORD ID` off the start of a text.

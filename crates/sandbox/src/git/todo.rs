@@ -3,19 +3,7 @@
 //! A line of that list may name a program, or a branch to be moved. `git rebase --continue` does it, and where that is a call of its own,
 //! it does so outside of the sandbox. So only lines that apply commits are kept, and that is said.
 
-use std::ffi::OsStr;
-use std::fs;
-use std::io::{self, Write};
-use std::os::fd::OwnedFd;
-use std::path::Path;
-
-use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
-
-use super::Taken;
-use crate::path::{open_directory, reach_directory, read_file, remove_tree};
-
 pub(super) const LIST: &str = "rebase-merge/git-rebase-todo";
-const LARGEST: u64 = 64 << 20;
 
 /// What applies commits, and moves nothing but the worktree's own `HEAD`.
 const APPLYING: [&str; 21] = [
@@ -38,37 +26,8 @@ pub(super) fn harmless(text: &[u8]) -> Option<Vec<u8>> {
     (!lines().all(applies)).then(kept)
 }
 
-pub(super) fn tell(taken: &mut Taken) {
-    taken.refuse(
-        LIST,
-        "it may only apply commits: `exec` lines would run outside of the sandbox, and `update-ref` moves other branches; run these \
-         as calls of their own",
-    );
-}
-
-/// Leaves out such lines in a worktree's own git directory, which the command has written itself. A list that cannot be read is taken away.
-pub(super) fn check(own: &OwnedFd, taken: &mut Taken) -> io::Result<()> {
-    let text = match read_file(own, Path::new(LIST), LARGEST) {
-        Ok(None) => return Ok(()),
-        Ok(Some(text)) => text,
-        Err(error) => {
-            taken.refuse(LIST, format_args!("it cannot be looked through ({error}); begin the rebase again"));
-            let above = reach_directory(own, Path::new("rebase-merge"))?;
-            return remove_tree(above, OsStr::new("git-rebase-todo"));
-        }
-    };
-    let Some(text) = harmless(&text) else { return Ok(()) };
-    tell(taken);
-    let above = open_directory(own, Path::new("rebase-merge"))?;
-    let new = "git-rebase-todo.toolgate";
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = fs::File::from(openat(&above, new, flags, Mode::from_raw_mode(0o666))?);
-    let written = file.write_all(&text).and_then(|()| Ok(renameat(&above, new, &above, "git-rebase-todo")?));
-    if written.is_err() {
-        let _ = unlinkat(&above, new, AtFlags::empty());
-    }
-    written
-}
+pub(super) const WHY: &str = "it may only apply commits: `exec` lines would run outside of the sandbox, and `update-ref` moves other \
+                              branches; run these as calls of their own";
 
 #[cfg(test)]
 mod tests {

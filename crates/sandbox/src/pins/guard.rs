@@ -8,12 +8,12 @@
 //! each time. It tells no name, so each name is looked at; there are few.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FileType;
+use rustix::fs::{AtFlags, FileType, fstat, statat};
 
 use super::{Directories, MOST_OPEN, Pin, State, move_away, names};
 use crate::path::{kind_at, reach_directory};
@@ -24,22 +24,31 @@ const MOST_APPEARANCES: usize = 64;
 
 /// A name that is looked after.
 struct Awaited {
-    /// Where it is looked for: the index of a directory that was there.
+    /// Where it is looked for: the index of a directory that no command can replace.
     from: usize,
     /// The way from there.
     way: Vec<OsString>,
     path: PathBuf,
 }
 
+/// A directory on the way to a name. Held, since whoever is closed is not told of.
+struct OnTheWay {
+    place: PathBuf,
+    /// Which directory it is: a command may put another one in its place.
+    identity: (u64, u64),
+    handle: OwnedFd,
+}
+
 /// What looks after names that are not there.
 pub(crate) struct Guard {
     directories: Vec<OwnedFd>,
-    /// Directories that were made since, on the way to a name. Held, since whoever is closed is not told of.
-    made: Vec<(PathBuf, OwnedFd)>,
+    on_the_way: Vec<OnTheWay>,
     awaited: Vec<Awaited>,
     quarantine: OwnedFd,
     appearances: usize,
     moved: BTreeSet<PathBuf>,
+    /// Whether this process takes `SIGIO`.
+    is_armed: bool,
 }
 
 /// Whether a command may go on.
@@ -50,10 +59,11 @@ pub(crate) enum Patience {
 }
 
 impl Guard {
-    /// Looks after the pins that are not there. `None` where all of them are.
+    /// Looks after the pins that are not there. `None` where all of them are. `is_writable`: whether a command may make names in a directory.
     pub(super) fn of(
         pins: &[Pin],
         directories: &mut Directories,
+        is_writable: impl Fn(&Path) -> bool,
         quarantine: impl FnOnce() -> io::Result<OwnedFd>,
     ) -> io::Result<Option<Guard>> {
         let mut places: Vec<(PathBuf, OwnedFd)> = Vec::new();
@@ -61,9 +71,13 @@ impl Guard {
         for pin in pins.iter().filter(|pin| pin.before == State::Nothing) {
             // The directory of a name in it is the directory.
             let mut above = pin.path.ancestors().skip(1);
-            let Some(above) = above.find(|above| directories.above(&above.join("x")).is_ok()) else {
+            let Some(mut above) = above.find(|above| directories.above(&above.join("x")).is_ok()) else {
                 continue;
             };
+            // From the top of what can be written: a directory below it can be exchanged for another one.
+            while let Some(higher) = above.parent().filter(|higher| is_writable(higher)) {
+                above = higher;
+            }
             let Ok(handle) = directories.above(&above.join("x")) else { continue };
             let known = places.iter().position(|(place, _)| place == above);
             let from = match known {
@@ -83,21 +97,26 @@ impl Guard {
             return Ok(None);
         }
         let directories = places.into_iter().map(|(_, handle)| handle).collect();
-        let (made, moved) = (Vec::new(), BTreeSet::new());
-        Ok(Some(Guard { directories, made, awaited, quarantine: quarantine()?, appearances: 0, moved }))
+        let (on_the_way, moved) = (Vec::new(), BTreeSet::new());
+        let (quarantine, appearances, is_armed) = (quarantine()?, 0, false);
+        Ok(Some(Guard { directories, on_the_way, awaited, quarantine, appearances, moved, is_armed }))
     }
 
     /// Has the kernel tell this process, by `SIGIO`, of what is made. Who does not hear of it finds it when the command has ended.
+    /// What has appeared by now is moved away.
     pub(crate) fn arm(&mut self) {
-        for directory in self.directories.iter().chain(self.made.iter().map(|(_, made)| made)) {
+        self.is_armed = true;
+        for directory in self.directories.iter().chain(self.on_the_way.iter().map(|held| &held.handle)) {
             let _ = sys::tell_of_new_names(directory);
         }
+        // Also holds what is on the way by now.
+        self.look();
     }
 
     /// The descriptors that it needs.
     pub(crate) fn held(&self) -> impl Iterator<Item = &OwnedFd> {
-        let made = self.made.iter().map(|(_, made)| made);
-        self.directories.iter().chain(made).chain([&self.quarantine])
+        let on_the_way = self.on_the_way.iter().map(|held| &held.handle);
+        self.directories.iter().chain(on_the_way).chain([&self.quarantine])
     }
 
     /// Moves away what has appeared.
@@ -130,11 +149,8 @@ impl Guard {
                 }
                 _ => return Ok(false),
             }
-            if !self.made.iter().any(|(known, _)| *known == place) && self.made.len() < MOST_OPEN {
-                let held = reach_directory(here, Path::new(name))?;
-                // Before it is looked into: what is made from here on is told of.
-                let _ = sys::tell_of_new_names(&held);
-                self.made.push((place.clone(), held));
+            if self.is_armed {
+                hold(&mut self.on_the_way, &place, here, name)?;
             }
             below = Some(reach_directory(here, Path::new(name))?);
         }
@@ -151,4 +167,23 @@ impl Guard {
     pub(crate) fn moved(self) -> BTreeSet<PathBuf> {
         self.moved
     }
+}
+
+/// Has the kernel tell of what is made in a directory on the way, before that is looked into. What is held of one that was there before goes.
+fn hold(on_the_way: &mut Vec<OnTheWay>, place: &Path, above: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    let found = statat(above, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let is_held = |held: &OnTheWay| held.place == place && held.identity == (found.st_dev, found.st_ino);
+    if on_the_way.iter().any(is_held) {
+        return Ok(());
+    }
+    // A handle of its own: whoever closes a descriptor is told nothing by others of the same opening any more.
+    let handle = reach_directory(above, Path::new(name))?;
+    let found = fstat(&handle)?;
+    let _ = sys::tell_of_new_names(&handle);
+    let held = OnTheWay { place: place.to_owned(), identity: (found.st_dev, found.st_ino), handle };
+    on_the_way.retain(|held| held.place != place);
+    if on_the_way.len() < MOST_OPEN {
+        on_the_way.push(held);
+    }
+    Ok(())
 }

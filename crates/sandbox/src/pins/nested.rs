@@ -225,9 +225,14 @@ impl Tree {
     ) {
         let opened =
             reach_directory(&self.top, if path.is_empty() { Path::new(".") } else { Path::new(path) });
-        let Ok(directory) = opened else {
-            self.list.directories.remove(path);
-            return;
+        let directory = match opened {
+            Ok(directory) => directory,
+            Err(error) => {
+                // Nothing is opened by so long a name. It is looked at when it is moved to a shorter one.
+                self.list.is_cut |= error == Errno::NAMETOOLONG;
+                self.list.directories.remove(path);
+                return;
+            }
         };
         // Before it is read: what is made meanwhile is found the next time.
         let stat = rustix::fs::fstat(&directory);
@@ -350,11 +355,18 @@ const MARK: &str = "open-";
 /// The marks of commands that nobody has looked after, and since when they run.
 fn marks_in(private: &Path) -> Vec<(Time, PathBuf)> {
     let entries = fs::read_dir(private).into_iter().flatten().flatten().map(|entry| entry.path());
-    let time = |path: &Path| {
-        let (time, _) = path.file_name()?.to_str()?.strip_prefix(MARK)?.split_once('-')?;
-        time_in(time.as_bytes())
-    };
-    entries.filter_map(|path| Some((time(&path)?, path))).collect()
+    entries.filter_map(|path| Some((time_of_mark(&path)?, path))).collect()
+}
+
+fn time_of_mark(path: &Path) -> Option<Time> {
+    let (time, _) = path.file_name()?.to_str()?.strip_prefix(MARK)?.split_once('-')?;
+    time_in(time.as_bytes())
+}
+
+/// Whether a file in the private directory of a plan says that a command runs, or that nobody has looked at what it left. It is gone once a later
+/// command has looked.
+pub fn is_mark(path: &Path) -> bool {
+    time_of_mark(path).is_some()
 }
 
 fn leave_mark(private: &Path, (seconds, part): Time) -> io::Result<PathBuf> {

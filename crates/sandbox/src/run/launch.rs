@@ -206,7 +206,10 @@ impl Launch<'_> {
             Err(gone) => gone,
             Ok((command, mut entered)) => {
                 entered.tidy();
-                stay(command, self.signals, orders, tell, &self.held(), self.kept.guard.take(), None);
+                let guard = self.kept.guard.take();
+                stay(command, self.signals, orders, tell, &self.held(), guard, None, &|| {
+                    self.look_after_jobs();
+                });
                 sys::exit_at_once(0)
             }
         }
@@ -230,7 +233,9 @@ impl Launch<'_> {
                 let guard = self.kept.guard.take();
                 let put_back = || drop(self.kept.pins.check(self.plan, BTreeSet::new()));
                 let apart = Some(Apart { witness, lost: &put_back });
-                stay(command, self.signals, orders, tell, &self.held(), guard, apart);
+                stay(command, self.signals, orders, tell, &self.held(), guard, apart, &|| {
+                    self.look_after_jobs();
+                });
                 sys::exit_at_once(0)
             }
         }
@@ -238,7 +243,13 @@ impl Launch<'_> {
 
     /// What stays open as long as anything of the command is alive.
     fn held(&self) -> Vec<&OwnedFd> {
-        self.kept.repository.map(|repository| &repository.lock).into_iter().chain(self.kept.alive).collect()
+        self.kept.repository.iter().flat_map(|repository| repository.held()).chain(self.kept.alive).collect()
+    }
+
+    fn look_after_jobs(&self) {
+        if let Some(repository) = self.kept.repository {
+            repository.look_after_jobs();
+        }
     }
 
     fn fork_command(&self, view: Option<&Entered>, tell: &OwnedFd) -> io::Result<Pid> {

@@ -258,3 +258,68 @@ fn our_own_git_is_a_program_that_the_command_cannot_have_written() {
         assert!(!marker.exists());
     });
 }
+
+/// What git outside believes of a worktree's own files: which paths it writes, which programs it runs, which branches it moves.
+#[test]
+fn git_outside_acts_by_nothing_that_a_command_has_forged() {
+    const INDEX: &str = r#"
+import hashlib, os, struct
+name = b"../evil"
+blob = hashlib.sha1(b"blob 4\0one\n").digest()
+entry = struct.pack(">10I", 0, 0, 0, 0, 0, 0, 0o100644, 0, 0, 0) + blob + struct.pack(">H", len(name)) + name
+text = b"DIRC" + struct.pack(">2I", 2, 1) + entry + bytes(8 - len(entry) % 8)
+open(os.environ["OWN"] + "/index", "wb").write(text + hashlib.sha1(text).digest())
+"#;
+    const PROGRAM: &str = "mkdir git-merge-x; printf '#!/bin/sh\\ntouch ../evil\\nexit 2\\n' > git-merge-x/y; chmod +x git-merge-x/y; ";
+    const REBASE: &str = "GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -q -i --root --no-ff; ";
+    everywhere(|world| {
+        world.write("w/index.py", INDEX);
+        let before = world.refs();
+        for (script, outside, reported) in [
+            ("python3 index.py".to_owned(), "git restore . || git reset -q", "index was not taken over"),
+            (
+                format!(
+                    "{PROGRAM} mkdir $OWN/sequencer; git rev-parse HEAD > $OWN/sequencer/head; \
+                     printf 'pick HEAD x\\npick HEAD x\\n' > $OWN/sequencer/todo; \
+                     printf '[options]\\n\\tstrategy = x/y\\n' > $OWN/sequencer/opts"
+                ),
+                "git cherry-pick --continue; git cherry-pick --quit",
+                "sequencer/opts was not taken over",
+            ),
+            (
+                format!("{PROGRAM} {REBASE} echo x/y > $OWN/rebase-merge/strategy"),
+                "git rebase --continue; git rebase --abort",
+                "rebase-merge/strategy was not taken over",
+            ),
+            (
+                format!(
+                    "{REBASE} printf 'refs/heads/side\\n%s\\n%s\\n' $(git rev-parse side) \
+                     $(git commit-tree -m evil 'HEAD^{{tree}}') > $OWN/rebase-merge/update-refs"
+                ),
+                "git rebase --continue",
+                "rebase-merge/update-refs was not taken over",
+            ),
+            (
+                format!("{REBASE} echo refs/heads/side > $OWN/rebase-merge/head-name"),
+                "git rebase --continue; git checkout -q $BRANCH",
+                "rebase-merge/head-name was not taken over",
+            ),
+        ] {
+            let done = world.contained(&script);
+            assert!(done.report.contains(reported), "{}: {script}: {done:?}", world.level);
+            let outside = outside.replace("$BRANCH", world.branch);
+            world.try_outside("w", &format!("set +e; {outside}"));
+            assert!(!world.path("evil").exists(), "{}: {script}: {done:?}", world.level);
+            assert_eq!(world.refs().get("refs/heads/side"), before.get("refs/heads/side"), "{script}");
+            world.outside(
+                "w",
+                &format!(
+                    "git rebase --quit || true; git checkout -qf {} && git reset -q --hard && git clean -qfd",
+                    world.branch
+                ),
+            );
+            world.write("w/index.py", INDEX);
+        }
+        world.contained("echo two > file && git commit -qam two").ok();
+    });
+}

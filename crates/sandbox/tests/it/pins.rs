@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use crate::escapes::world::User;
 use crate::world::{World, at_each_level, contain, copy_program, levels};
 
-const PINS: [&str; 6] = [".agent/settings.json", ".mcp.json", ".husky", "GUIDE.md", "new/below", "linked"];
+const PINS: [&str; 7] =
+    [".agent/settings.json", ".mcp.json", ".husky", "GUIDE.md", "new/below", "linked", ".vscode/file"];
 
 fn prepare(world: &World) {
     for directory in [".agent", ".husky/_", "elsewhere"] {
@@ -108,7 +109,11 @@ fn what_appears_is_moved_away_while_the_command_runs() {
             ("mkdir new; echo evil > new/below", "new/below"),
             ("mkdir other; echo evil > other/below; rm -rf new; mv other new", "new/below"),
             ("rm -rf new; ln -s elsewhere new; echo evil > elsewhere/below", "new/below"),
+            // Another directory in the place of one that is held already.
+            ("mkdir new; sleep 0.3; mv new other; mkdir new; sleep 0.3; echo evil > new/below", "new/below"),
+            ("mv .vscode old; mkdir .vscode; sleep 0.3; echo evil > .vscode/file", ".vscode/file"),
         ] {
+            fs::create_dir_all(world.path("w/.vscode")).unwrap();
             // Within two seconds on a machine that has much to do; some microseconds otherwise.
             let script = format!(
                 "{made}; for n in $(seq 200); do test -e {path} || test -L {path} || {{ echo gone; exit; }}; sleep 0.01; done"
@@ -120,7 +125,7 @@ fn what_appears_is_moved_away_while_the_command_runs() {
                 "{}: {made}: {done:?}",
                 world.level
             );
-            world.outside("w", "rm -rf new other elsewhere/below");
+            world.outside("w", "rm -rf new other old elsewhere/below");
         }
         // The control: a name that is not pinned stays.
         let done = world.with_pins(&PINS, "echo kept > .mcp.json.txt; sleep 0.2; cat .mcp.json.txt").ok();
@@ -149,6 +154,26 @@ fn a_background_job_makes_no_pinned_name() {
         let is_there = |path: &str| world.path("w").join(path).exists();
         assert_eq!((is_there(".mcp.json"), is_there("new/below")), (false, false), "{}", world.level);
         std::thread::sleep(std::time::Duration::from_millis(1500));
+    });
+}
+
+#[test]
+fn a_background_job_makes_no_pinned_name_in_a_directory_that_the_command_has_made() {
+    at_each_level(|world| {
+        prepare(world);
+        fs::create_dir(world.path("w/.vscode")).unwrap();
+        for (script, path) in [
+            ("mkdir new; (sleep 1; echo evil > new/below; sleep 2) > /dev/null 2>&1 &", "new/below"),
+            (
+                "(sleep 1; mv .vscode old; mkdir .vscode; sleep 0.4; echo evil > .vscode/file; sleep 2) > /dev/null 2>&1 &",
+                ".vscode/file",
+            ),
+        ] {
+            world.with_pins(&PINS, script).ok();
+            std::thread::sleep(std::time::Duration::from_millis(2600));
+            assert!(!world.path("w").join(path).exists(), "{}: {script}", world.level);
+            std::thread::sleep(std::time::Duration::from_millis(1300));
+        }
     });
 }
 

@@ -11,13 +11,13 @@ use rustix::io::Errno;
 
 use super::Places;
 use crate::git::Taken;
+use crate::git::believed::{self, Judged, LARGEST_INDEX};
 use crate::git::objects::{is_hex, is_whiteout};
 use crate::git::refs::{self, Lock};
-use crate::git::todo;
 use crate::path::{kind_at, names_in, open_directory, open_file, read_file, remove_tree};
 
 /// What git notes about what goes on: a merge, a rebase, a message that is being written.
-const NOTES: [&str; 27] = [
+pub(super) const NOTES: [&str; 27] = [
     "AUTO_MERGE",
     "BISECT_ANCESTORS_OK",
     "BISECT_EXPECTED_REV",
@@ -49,7 +49,6 @@ const NOTES: [&str; 27] = [
 const MOST_ENTRIES: usize = 10_000;
 const MOST_DEPTH: usize = 8;
 const LARGEST_NOTE: u64 = 64 << 20;
-const LARGEST_INDEX: u64 = 2 << 30;
 
 /// What becomes of an entry of a git directory.
 #[derive(Debug, PartialEq, Eq)]
@@ -210,13 +209,8 @@ impl Mirror<'_> {
             _ if self.places.is_handled(path) => Ok(()),
             Some(kind) if is_whiteout(kind) => remove(common, path),
             Some(FileType::RegularFile) => {
-                let mut text = read_file(upper, path, LARGEST_NOTE)?.unwrap_or_default();
-                if path == Path::new(todo::LIST)
-                    && let Some(harmless) = todo::harmless(&text)
-                {
-                    todo::tell(self.taken);
-                    text = harmless;
-                }
+                let text = read_file(upper, path, LARGEST_NOTE)?.unwrap_or_default();
+                let Some(text) = self.believed(path, text) else { return Ok(()) };
                 if read_file(common, path, LARGEST_NOTE).ok().flatten().as_ref() == Some(&text) {
                     return Ok(());
                 }
@@ -225,6 +219,24 @@ impl Mirror<'_> {
             }
             Some(_) => Err(io::Error::other("it is not a regular file")),
             None => Ok(()),
+        }
+    }
+
+    /// What git outside may believe of a file; `None`: nothing.
+    fn believed(&mut self, path: &Path, text: Vec<u8>) -> Option<Vec<u8>> {
+        let shown = path.to_string_lossy();
+        match believed::judge(path, &text, self.places.format) {
+            Judged::Harmless => Some(text),
+            Judged::Instead(text, why) => {
+                if let Some(why) = why {
+                    self.taken.refuse(&shown, why);
+                }
+                Some(text)
+            }
+            Judged::Refused(why) => {
+                self.taken.refuse(&shown, why);
+                None
+            }
         }
     }
 
@@ -238,9 +250,7 @@ impl Mirror<'_> {
         }
         let mut text = Vec::new();
         open_file(upper, path)?.take(LARGEST_INDEX).read_to_end(&mut text)?;
-        if !text.starts_with(b"DIRC") {
-            return Err(io::Error::other("it is no index"));
-        }
+        let Some(text) = self.believed(path, text) else { return Ok(()) };
         if self.places.has_changed(path) {
             let mut now = Vec::new();
             open_file(common, path)?.take(LARGEST_INDEX).read_to_end(&mut now)?;
