@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 
 use toolgate_rehearsal::clients::{Act, Client};
-use toolgate_rehearsal::model::{Script, Seen};
+use toolgate_rehearsal::model::Seen;
 use toolgate_rehearsal::run::Ran;
 use toolgate_rehearsal::stage::Stage;
 
@@ -54,7 +54,7 @@ pub(crate) fn takes(client: &dyn Client) -> Vec<Take> {
         Act::Shell("perl visit.pl"),
     ];
     let main = acts.iter().flat_map(|act| client.turns(*act)).collect();
-    vec![Take { part: None, mode: None, script: Script { main, sub: Vec::new() } }]
+    vec![Take::of(main)]
 }
 
 /// What became of it.

@@ -18,7 +18,8 @@ fn promise(row: Row) -> Truth {
         Row::AskLimit => Truth::Answered,
         Row::Told => Truth::Told,
         Row::Closed | Row::Moved | Row::Asked => Truth::Denied,
-        Row::Temporary | Row::Long => Truth::Runs,
+        Row::Temporary | Row::Long | Row::Plan | Row::SavedOutput | Row::Isolated | Row::Added => Truth::Runs,
+        Row::Resumed => Truth::Denied,
         Row::Contained => Truth::Contained,
         Row::Rewrite => Truth::Rewritten,
         Row::SecretOutput
@@ -26,6 +27,7 @@ fn promise(row: Row) -> Truth {
         | Row::SecretFailing
         | Row::PlainFailing
         | Row::McpError
+        | Row::Scripted
         | Row::Email => Truth::Redacted,
         Row::Missing | Row::Empty | Row::Zeros | Row::Cut | Row::Forbidden | Row::Crash | Row::Hang => {
             Truth::Fails
@@ -75,6 +77,40 @@ const EXCEPTIONS: &[(&str, Row, Truth)] = &[
     // It never lets the output of a command that fails be changed; with `wrap = true` the command runs through us.
     ("claude-code", Row::PlainFailing, Truth::Open),
     ("qwen", Row::PlainFailing, Truth::Denied),
+    // Their models call tools one by one.
+    ("claude-code", Row::Scripted, Truth::None),
+    ("copilot", Row::Scripted, Truth::None),
+    ("copilot-sdk", Row::Scripted, Truth::None),
+    ("gemini", Row::Scripted, Truth::None),
+    ("opencode", Row::Scripted, Truth::None),
+    ("pi", Row::Scripted, Truth::None),
+    ("qwen", Row::Scripted, Truth::None),
+    // These have none, or one whose name only the session knows; `hook.rs` of the tests has those.
+    ("copilot", Row::Plan, Truth::None),
+    ("copilot-sdk", Row::Plan, Truth::None),
+    ("codex", Row::Plan, Truth::None),
+    ("gemini", Row::Plan, Truth::None),
+    ("pi", Row::Plan, Truth::None),
+    // These give a helper no worktree.
+    ("copilot", Row::Isolated, Truth::None),
+    ("copilot-sdk", Row::Isolated, Truth::None),
+    ("codex", Row::Isolated, Truth::None),
+    ("gemini", Row::Isolated, Truth::None),
+    ("opencode", Row::Isolated, Truth::None),
+    ("pi", Row::Isolated, Truth::None),
+    ("qwen", Row::Isolated, Truth::None),
+    // Nothing is added to these when they are started.
+    ("copilot-sdk", Row::Added, Truth::None),
+    ("opencode", Row::Added, Truth::None),
+    ("pi", Row::Added, Truth::None),
+    // The hooks of these say where the project is, or stay with the session.
+    ("claude-code", Row::Resumed, Truth::None),
+    ("copilot", Row::Resumed, Truth::None),
+    ("copilot-sdk", Row::Resumed, Truth::None),
+    ("gemini", Row::Resumed, Truth::None),
+    ("opencode", Row::Resumed, Truth::None),
+    ("pi", Row::Resumed, Truth::None),
+    ("qwen", Row::Resumed, Truth::None),
     // It starts no command inside of another's words, with or without a gate.
     ("gemini", Row::Temporary, Truth::None),
     // These have no tool to ask their user with, or none where a prompt is all that they are started with.

@@ -251,6 +251,8 @@ impl<'a> Crew<'a> {
             adapters: &self.adapters,
             part: None,
             mode: None,
+            added: None,
+            resumed: false,
         };
         client.configure(&casting).map_err(text)?;
         row.before(&stage, client).map_err(text)?;
@@ -264,7 +266,7 @@ impl<'a> Crew<'a> {
         }
 
         let mut ran = None;
-        for Take { part, mode, script } in takes {
+        for Take { part, mode, script, start, added, resumed } in takes {
             model.play(script);
             // Others are told when they are started.
             let registered = part.and_then(|part| part.agent).filter(|_| client.registers());
@@ -276,8 +278,9 @@ impl<'a> Crew<'a> {
                 Scope::User => stage.command(program),
                 Scope::Managed => managed::command(&stage, program),
             };
-            client.start(&Casting { part, mode, ..casting }, "Do what you have to do.", &mut command);
-            command.current_dir(row.start(&stage));
+            let casting = Casting { part, mode, added: added.as_deref(), resumed, ..casting };
+            client.start(&casting, "Do what you have to do.", &mut command);
+            command.current_dir(start.unwrap_or_else(|| row.start(&stage)));
             let end = run(&mut command, &stage.tmp(), client.limit(), || row.enough(&gate)).map_err(text)?;
             if let Some(name) = registered {
                 gate.tell(&["agent", "remove", name])?;

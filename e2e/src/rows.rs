@@ -79,6 +79,18 @@ pub(crate) enum Row {
     Long,
     /// A temporary directory that a command makes is its own.
     Temporary,
+    /// In a script of the model a command's output is without its secrets, and the rest of the script runs.
+    Scripted,
+    /// What the client keeps for its agent is open to it: a plan, or notes.
+    Plan,
+    /// A long output that the client puts into a file, for the agent to read.
+    SavedOutput,
+    /// A helper works in the worktree that the client makes for it.
+    Isolated,
+    /// A directory more that the person opens, to the client and to the gate.
+    Added,
+    /// A session works where it is taken up again, and no longer where it was.
+    Resumed,
     /// What is asked about is asked, or denied, in every permission mode.
     Asked,
     /// The directory of the session cannot be closed.
@@ -106,7 +118,7 @@ pub(crate) enum Row {
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [Row; 31] = [
+pub(crate) const ROWS: [Row; 37] = [
     Row::Allowed,
     Row::Write,
     Row::Shell,
@@ -126,6 +138,12 @@ pub(crate) const ROWS: [Row; 31] = [
     Row::McpError,
     Row::Long,
     Row::Temporary,
+    Row::Scripted,
+    Row::Plan,
+    Row::SavedOutput,
+    Row::Isolated,
+    Row::Added,
+    Row::Resumed,
     Row::Asked,
     Row::Closed,
     Row::Moved,
@@ -147,12 +165,19 @@ pub(crate) struct Take {
     /// The permission mode, where it is not the open one.
     pub(crate) mode: Option<&'static str>,
     pub(crate) script: Script,
+    /// Where it starts, where that is not where the row starts.
+    pub(crate) start: Option<PathBuf>,
+    /// A directory that the person opens.
+    pub(crate) added: Option<PathBuf>,
+    /// It is the session before, taken up again.
+    pub(crate) resumed: bool,
 }
 
 impl Take {
     /// One agent, and these turns.
     pub(crate) fn of(main: Vec<Turn>) -> Take {
-        Take { part: None, mode: None, script: Script { main, sub: Vec::new() } }
+        let script = Script { main, sub: Vec::new() };
+        Take { part: None, mode: None, script, start: None, added: None, resumed: false }
     }
 }
 
@@ -218,6 +243,12 @@ impl Row {
             Row::McpError => "mcp-error",
             Row::Long => "long",
             Row::Temporary => "temporary",
+            Row::Scripted => "scripted",
+            Row::Plan => "plan",
+            Row::SavedOutput => "saved-output",
+            Row::Isolated => "isolated",
+            Row::Added => "added",
+            Row::Resumed => "resumed",
             Row::Asked => "asked",
             Row::Closed => "closed",
             Row::Moved => "moved",
@@ -255,6 +286,12 @@ impl Row {
             Row::McpError => "secret in an MCP error",
             Row::Long => "address in 1.3 MB of output",
             Row::Temporary => "`mktemp -d`",
+            Row::Scripted => "secret in a step of a script",
+            Row::Plan => "plan file of the client",
+            Row::SavedOutput => "output that the client saved",
+            Row::Isolated => "helper in a worktree of its own",
+            Row::Added => "directory added (`[[scope]]`)",
+            Row::Resumed => "resumed in another worktree",
             Row::Asked => "asked about, in every mode",
             Row::Closed => "session's directory closed",
             Row::Moved => "session's directory moved",
@@ -296,13 +333,16 @@ impl Row {
                 stage.write(&settings(stage), "relative = \"rewrite\"\n")
             }
             Row::Closed | Row::Moved => ways::stand_below(stage),
-            Row::Long => ways::stand_long(stage),
+            Row::Long | Row::SavedOutput => ways::stand_long(stage),
+            Row::Added => stage.write(&settings(stage), ways::opens(&stage.outside())),
+            Row::Resumed => ways::stand_other(stage),
             Row::Asked => stage.write(&settings(stage), ways::SETTINGS),
             Row::SecretOutput
             | Row::SecretRead
             | Row::SecretFailing
             | Row::PlainFailing
             | Row::McpError
+            | Row::Scripted
             | Row::Email => {
                 let [before, behind] = AROUND;
                 let notes = format!("{before}\n{}\n{behind}\n", self.planted());
@@ -369,6 +409,12 @@ impl Row {
             Row::McpError => (vec![Act::Fail(&notes)], vec![]),
             Row::Long => (vec![Act::Shell("cat long.log")], vec![]),
             Row::Temporary => return ways::temporary(client),
+            Row::Scripted => return ways::scripted(client),
+            Row::Plan => return ways::plan(client, stage),
+            Row::SavedOutput => return ways::saved(client),
+            Row::Isolated => return ways::isolated(client),
+            Row::Added => return ways::added(client, stage),
+            Row::Resumed => return ways::resumed(client, stage),
             Row::Asked => return ways::asked(client, stage),
             Row::Closed => return ways::closed(client, stage),
             Row::Moved => return ways::moved(client, stage),
@@ -452,6 +498,12 @@ impl Row {
             Row::AskLimit => team::judge_questions(stage, seen, ran),
             Row::Told => team::judge_told(stage, seen, ran),
             Row::Temporary => ways::judge_temporary(stage, seen, ran),
+            Row::Scripted => ways::judge_scripted(stage, seen, ran, self.planted()),
+            Row::Plan => ways::judge_plan(client, stage, seen, ran),
+            Row::SavedOutput => ways::judge_saved(seen, ran),
+            Row::Isolated => ways::judge_isolated(seen, ran),
+            Row::Added => ways::judge_added(stage, seen, ran),
+            Row::Resumed => ways::judge_resumed(stage, seen, ran),
             Row::Long => ways::judge_long(seen, ran),
             Row::Asked => ways::judge_asked(client, stage, seen, ran),
             Row::Closed | Row::Moved => ways::judge_reachable(stage, seen, ran),

@@ -75,6 +75,7 @@ fn words(row: Row, truth: &Truth) -> String {
             | Row::SecretFailing
             | Row::PlainFailing
             | Row::McpError
+            | Row::Scripted
             | Row::Long
             | Row::Email
     );

@@ -92,7 +92,7 @@ pub(crate) fn coordinator(client: &dyn Client, stage: &Stage) -> Vec<Take> {
         Act::Write(&plan, "a plan\n"),
     ];
     let main = acts.into_iter().flat_map(|act| client.turns(act)).collect();
-    vec![Take { part: Some(COORDINATOR), mode: None, script: Script { main, sub: Vec::new() } }]
+    vec![Take { part: Some(COORDINATOR), ..Take::of(main) }]
 }
 
 pub(crate) fn judge_coordinator(stage: &Stage, seen: &Seen, ran: &Ran) -> Truth {
@@ -137,14 +137,12 @@ pub(crate) fn lockout(client: &dyn Client, stage: &Stage) -> Vec<Take> {
         match client.teammate(name, &prompt) {
             Some(teammate) => Take {
                 part: Some(COORDINATOR),
-                mode: None,
                 script: Script { main: teammate.turns, sub: own },
+                ..Take::of(Vec::new())
             },
-            None => Take {
-                mode: None,
-                part: Some(Part { agent: Some(name), role: None, ..COORDINATOR }),
-                script: Script { main: own, sub: Vec::new() },
-            },
+            None => {
+                Take { part: Some(Part { agent: Some(name), role: None, ..COORDINATOR }), ..Take::of(own) }
+            }
         }
     };
     [AUTHOR, OTHER].map(take).into()
@@ -175,7 +173,7 @@ pub(crate) fn questions(client: &dyn Client) -> Vec<Take> {
         let main: Vec<_> =
             QUESTIONS.iter().take(count).flat_map(|text| client.turns(Act::Ask(text))).collect();
         let part = Some(Part { goes_on, ..COORDINATOR });
-        (!main.is_empty()).then_some(Take { part, mode: None, script: Script { main, sub: Vec::new() } })
+        (!main.is_empty()).then(|| Take { part, ..Take::of(main) })
     };
     [asked(3, false), asked(QUESTIONS.len(), true)].into_iter().flatten().collect()
 }

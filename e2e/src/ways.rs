@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use toolgate_rehearsal::clients::{Act, Client};
-use toolgate_rehearsal::model::Seen;
+use toolgate_rehearsal::model::{NAMED_FILE, SUB_AGENT, Script, Seen};
 use toolgate_rehearsal::run::Ran;
 use toolgate_rehearsal::stage::Stage;
 
@@ -154,5 +154,155 @@ pub(crate) fn judge_long(seen: &Seen, ran: &Ran) -> Truth {
         Truth::Runs
     } else {
         broken("little was shown", seen, ran)
+    }
+}
+
+/// What the helper of a test writes, and a session that is taken up again.
+const MADE: &str = "made in the rehearsal";
+
+fn turns(client: &dyn Client, acts: &[Act<'_>]) -> Vec<toolgate_rehearsal::model::Turn> {
+    acts.iter().flat_map(|act| client.turns(*act)).collect()
+}
+
+/// A script with three steps: one that shows a secret and fails, and one behind it.
+pub(crate) fn scripted(client: &dyn Client) -> Vec<Take> {
+    let steps = client.scripted(&["cat notes.txt; exit 3", "echo ran > ran.txt"]);
+    steps.into_iter().map(|(mode, main)| Take { mode: Some(mode), ..Take::of(main) }).collect()
+}
+
+pub(crate) fn judge_scripted(stage: &Stage, seen: &Seen, ran: &Ran, planted: &str) -> Truth {
+    if seen.was_shown(planted) {
+        Truth::Open
+    } else if !holds(&stage.worktree().join("ran.txt"), "ran\n") {
+        broken("the step behind the redacted one did not run", seen, ran)
+    } else if seen.was_shown(MARK) && seen.was_shown("\"exit_code\":3") {
+        Truth::Redacted
+    } else {
+        broken("the model saw neither the rest of it nor how it ended", seen, ran)
+    }
+}
+
+/// The client's own file is written and read.
+pub(crate) fn plan(client: &dyn Client, stage: &Stage) -> Vec<Take> {
+    let plan = client.plan().map(|plan| stage.home().join(plan));
+    plan.map(|plan| Take::of(turns(client, &[Act::Write(&plan, MADE), Act::Read(&plan)])))
+        .into_iter()
+        .collect()
+}
+
+pub(crate) fn judge_plan(client: &dyn Client, stage: &Stage, seen: &Seen, ran: &Ran) -> Truth {
+    let file = client.plan().map(|plan| stage.home().join(plan)).unwrap_or_default();
+    let written = fs::read_to_string(file).is_ok_and(|text| text.trim_end() == MADE);
+    if written && seen.result_says(MADE) {
+        Truth::Runs
+    } else if seen.result_says(REASON) {
+        Truth::Denied
+    } else {
+        broken("the plan was neither written and read, nor denied", seen, ran)
+    }
+}
+
+/// A long output; then the file is read that the client says it has put the output into.
+pub(crate) fn saved(client: &dyn Client) -> Vec<Take> {
+    vec![Take::of(turns(client, &[Act::Shell("cat long.log"), Act::Read(Path::new(NAMED_FILE))]))]
+}
+
+pub(crate) fn judge_saved(seen: &Seen, ran: &Ran) -> Truth {
+    if seen.was_shown(NAMED_FILE) {
+        // The client has named none.
+        Truth::None
+    } else if seen.result_says(REASON) {
+        Truth::Denied
+    } else if seen.results.len() >= 2 {
+        Truth::Runs
+    } else {
+        broken("the file that the client has named was not read", seen, ran)
+    }
+}
+
+/// A helper that is given a worktree writes and reads there.
+pub(crate) fn isolated(client: &dyn Client) -> Vec<Take> {
+    let main = client.isolated(&format!("{SUB_AGENT} Do your part."));
+    if main.is_empty() {
+        return Vec::new();
+    }
+    let command = format!("echo '{MADE}' > helper.txt && cat helper.txt && pwd");
+    let sub = turns(client, &[Act::Shell(&command)]);
+    vec![Take { script: Script { main, sub }, ..Take::of(Vec::new()) }]
+}
+
+pub(crate) fn judge_isolated(seen: &Seen, ran: &Ran) -> Truth {
+    if !seen.sub_agent {
+        broken("no sub-agent was started", seen, ran)
+    } else if seen.result_says(REASON) {
+        Truth::Denied
+    } else if seen.result_says(MADE) && seen.result_says("/worktrees/agent-") {
+        Truth::Runs
+    } else {
+        broken("the helper did not work in a worktree of its own", seen, ran)
+    }
+}
+
+/// What the person writes for the gate, beside the option for the client.
+pub(crate) fn opens(directory: &Path) -> String {
+    format!("[[scope]]\npath = \"{}\"\nrights = \"write\"\n", directory.display())
+}
+
+pub(crate) fn added(client: &dyn Client, stage: &Stage) -> Vec<Take> {
+    let outside = stage.outside();
+    let file = outside.join("file.txt");
+    let main = turns(client, &[Act::Write(&file, MADE), Act::Read(&file)]);
+    let take = Take { added: Some(outside), ..Take::of(main) };
+    client.adds_directories().then_some(take).into_iter().collect()
+}
+
+pub(crate) fn judge_added(stage: &Stage, seen: &Seen, ran: &Ran) -> Truth {
+    let written =
+        fs::read_to_string(stage.outside().join("file.txt")).is_ok_and(|text| text.trim_end() == MADE);
+    if written && seen.result_says(MADE) {
+        Truth::Runs
+    } else if seen.result_says(REASON) {
+        Truth::Denied
+    } else {
+        broken("the directory was neither open nor closed", seen, ran)
+    }
+}
+
+/// Another worktree of the repository.
+fn other(stage: &Stage) -> PathBuf {
+    stage.worktree().with_file_name("beta")
+}
+
+pub(crate) fn stand_other(stage: &Stage) -> io::Result<()> {
+    let made = stage.command("git").args(["worktree", "add", "-q"]).arg(other(stage)).output()?;
+    if made.status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(String::from_utf8_lossy(&made.stderr).into_owned()))
+    }
+}
+
+/// The session begins in one worktree and goes on in another: there it writes, and no longer where it began.
+pub(crate) fn resumed(client: &dyn Client, stage: &Stage) -> Vec<Take> {
+    if !client.resumes_elsewhere() {
+        return Vec::new();
+    }
+    let (there, before) = (other(stage).join("there.txt"), stage.worktree().join("before.txt"));
+    let first = Take::of(turns(client, &[Act::Shell("echo first > first.txt")]));
+    // The first call of the script is in the conversation already.
+    let acts = [Act::Shell("true"), Act::Write(&there, MADE), Act::Write(&before, MADE)];
+    let again = Take { start: Some(other(stage)), resumed: true, ..Take::of(turns(client, &acts)) };
+    vec![first, again]
+}
+
+pub(crate) fn judge_resumed(stage: &Stage, seen: &Seen, ran: &Ran) -> Truth {
+    if stage.worktree().join("before.txt").exists() {
+        Truth::Open
+    } else if !other(stage).join("there.txt").exists() {
+        broken("nothing was written where the session goes on", seen, ran)
+    } else if seen.result_says(REASON) {
+        Truth::Denied
+    } else {
+        broken("the other write did nothing, and the model was not told why", seen, ran)
     }
 }

@@ -7,7 +7,9 @@
 use std::path::Path;
 
 use toolgate_effects::{Analysis, Heeds, differs, heeds, is_heeded_elsewhere, is_heeded_everywhere};
-use toolgate_model::{Call, Doubt, Effect, Gap, Json, Origin, Resolver, Run, Unknown, base_name, shorten};
+use toolgate_model::{
+    Action, Call, Doubt, Effect, Gap, Json, Origin, Reach, Resolver, Run, Unknown, base_name, clean, shorten,
+};
 use toolgate_policies::Containable;
 
 use crate::gather::Surroundings;
@@ -40,6 +42,9 @@ pub(crate) fn add_doubts(
     if let Some(shell) = shell_of(machine, call).filter(|shell| differs(shell, command)) {
         doubts.push((Doubt::OtherShell, shell, whole()));
     }
+    if let Some((text, origin)) = endangers_start(call, surroundings, analysis) {
+        doubts.push((Doubt::Start, text, origin.unwrap_or_else(whole)));
+    }
     let look = Look { machine, surroundings };
     let runs: Vec<&Run> = analysis.effects.iter().filter_map(run_of).collect();
     // What nobody marked is a doubt already, whatever the environment says.
@@ -56,6 +61,85 @@ pub(crate) fn add_doubts(
     let unknown =
         |(doubt, text, origin)| Effect::Unknown(Unknown::Shell { gap: Gap::Doubt(doubt), text, origin });
     analysis.effects.extend(doubts.into_iter().map(unknown));
+}
+
+/// What changes a whole tree in which the directory lies that the host starts its hooks in, where that is not the worktree's top: another
+/// branch need not have it, an archive may close it, a search may delete it.
+///
+/// git keeps the directory that it is started in (since 2.35). Most that it does leaves directories alone.
+fn endangers_start(
+    call: &Call<'_>,
+    surroundings: &Surroundings,
+    analysis: &Analysis,
+) -> Option<(String, Option<Origin>)> {
+    const LEAVES_DIRECTORIES: &[&str] = &[
+        "add",
+        "archive",
+        "blame",
+        "branch",
+        "bundle",
+        "cat-file",
+        "commit",
+        "config",
+        "describe",
+        "diff",
+        "fetch",
+        "for-each-ref",
+        "gc",
+        "grep",
+        "init",
+        "log",
+        "ls-files",
+        "ls-tree",
+        "merge-base",
+        "notes",
+        "push",
+        "reflog",
+        "remote",
+        "rev-list",
+        "rev-parse",
+        "shortlog",
+        "show",
+        "show-ref",
+        "stage",
+        "status",
+        "tag",
+        "update-index",
+        "update-ref",
+    ];
+    let places = &surroundings.session.places;
+    let (start, root) = (places.start.as_ref()?, places.root.as_ref()?);
+    if start.physical == root.physical {
+        return None;
+    }
+    let directory = match &call.action {
+        Action::Shell { directory: None, .. } if analysis.changes.is_empty() => call.cwd.as_deref(),
+        _ => None,
+    };
+    let stands_there = directory.is_some_and(|cwd| start.holds(&clean(Path::new(cwd))));
+    let holds_start = |path: &str| {
+        let from = Path::new(call.cwd.as_deref().unwrap_or("/"));
+        let path = clean(&from.join(path));
+        start.physical.starts_with(&path) || start.lexical.starts_with(&path)
+    };
+    let runs: Vec<&Run> = analysis.effects.iter().filter_map(run_of).collect();
+    let leaves_it = |run: &&Run| {
+        run.program == "git"
+            && (stands_there || run.sub.first().is_some_and(|sub| LEAVES_DIRECTORIES.contains(&sub.as_str())))
+    };
+    analysis.effects.iter().find_map(|effect| {
+        let Effect::Use(access, target) = effect else { return None };
+        let text = target.path.text();
+        if !access.changes() || target.guess || target.reach != Reach::Below || !holds_start(text) {
+            return None;
+        }
+        let run = runs.iter().find(|run| run.origin == target.origin);
+        match run {
+            Some(run) if leaves_it(run) => None,
+            Some(run) => Some((shorten(&run.words.join(" "), 60), target.origin.clone())),
+            None => Some((shorten(text, 60), target.origin.clone())),
+        }
+    })
 }
 
 /// The shell that runs the command, where it is none of bash's kind: the one that the call names (Codex), or the person's own, where the host

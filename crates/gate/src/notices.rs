@@ -70,7 +70,7 @@ pub(crate) fn of_denial(
             "\u{26a0}\u{fe0f} {} attempted {} but was blocked: {}. Routing to an alternative.",
             name_in_sentence(decided),
             attempt(decided, denial),
-            denial.message().trim_end_matches('.')
+            in_short(denial, turn),
         ));
     }
     let denied = counts.recently(&agent, DENIED, machine.now());
@@ -113,6 +113,16 @@ fn name_in_sentence(decided: &Decided<'_>) -> String {
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),
         None => "The agent".to_owned(),
+    }
+}
+
+/// Why, for a user whose host shows the reason in full right beside it.
+fn in_short(denial: &Finding, times: u32) -> String {
+    match (&denial.wording, times) {
+        // A profile's own words are said as they are.
+        (Some(wording), _) => wording.trim_end_matches('.').to_owned(),
+        (None, 0 | 1) => format!("`{}` denies it", denial.policy),
+        (None, times) => format!("`{}` has denied {times} calls in this turn", denial.policy),
     }
 }
 

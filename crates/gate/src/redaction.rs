@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use regex_lite::{NoExpand, Regex};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
+use toolgate_hosts::host;
 use toolgate_model::{Call, RedactedOutput, World};
 use toolgate_policies::{self as policies, Settings};
 use toolgate_secrets::{Emails, KnownValues, Marks, Rules, Scrubbed, scrub_json};
@@ -117,14 +118,23 @@ pub fn wanted(layers: &[Settings]) -> policies::Redaction {
 /// What the model is to see instead of a call's output; `None` where that may stay as it is. Without any layer, by
 /// default rules: an output is never shown unread because settings cannot be.
 pub fn redacted(call: &Call<'_>, layers: &[Settings], marker: &Marker<'_>) -> Option<RedactedOutput> {
-    let output = call.output.as_deref()?;
     let wanted = wanted(layers);
+    let stops = host(call.host).is_some_and(|host| host.stops_at_changed_output(call));
+    if stops {
+        let without_emails = policies::Redaction { emails: policies::Emails::None, ..wanted.clone() };
+        redacted_by(call, &without_emails, marker)?;
+    }
+    redacted_by(call, &wanted, marker)
+}
+
+fn redacted_by(call: &Call<'_>, wanted: &policies::Redaction, marker: &Marker<'_>) -> Option<RedactedOutput> {
+    let output = call.output.as_deref()?;
     let end = |secret: &[u8]| marker.end(secret);
-    let scrubbed = scrub_json(output, &rules(&wanted), marks(&wanted, &end));
+    let scrubbed = scrub_json(output, &rules(wanted), marks(wanted, &end));
     let before = marker.seen_file().map(|file| seen::read(marker.world, &file)).unwrap_or_default();
     let known = known(call, marker.world);
     let hidden =
-        known.hide(scrubbed.as_ref().map_or(output, |scrubbed| scrubbed.text.as_str()), marks(&wanted, &end));
+        known.hide(scrubbed.as_ref().map_or(output, |scrubbed| scrubbed.text.as_str()), marks(wanted, &end));
     let scrubbed = joined(scrubbed, hidden);
     let seen =
         seen::hide(scrubbed.as_ref().map_or(output, |scrubbed| scrubbed.text.as_str()), &before, &|word| {
@@ -143,7 +153,7 @@ pub fn redacted(call: &Call<'_>, layers: &[Settings], marker: &Marker<'_>) -> Op
         return Some(RedactedOutput { output: text, count: count + more });
     }
     let counted = |text: &str| {
-        scrub_json(text, &rules(&wanted), marks(&wanted, &end)).map_or(0, |scrubbed| scrubbed.count)
+        scrub_json(text, &rules(wanted), marks(wanted, &end)).map_or(0, |scrubbed| scrubbed.count)
     };
     scrubbed.map(|scrubbed| RedactedOutput {
         output: scrubbed.text,

@@ -120,7 +120,10 @@ fn launched(
     let wanted = redaction::wanted(&surroundings.rules.layers);
     // It was let run because its output is looked through, so it is, whatever the settings say of other commands.
     let shows = facts.iter().any(|facts| facts.redacts && shows_secrets_in_passing(facts));
-    let redaction = ((wanted.wrap || shows) && host.keeps_failed_output(&call.tool)).then_some(wanted);
+    // A command that is contained is a longer one already; where nobody is asked about it, nobody has to read it.
+    let wants = wanted.wrap || shows || call.unattended || contained.is_some();
+    let late = host.keeps_failed_output(&call.tool) || host.spoils_changed_output(&call.tool);
+    let redaction = (wants && late).then_some(wanted);
     let Some((param, command)) = command_member(call) else { return Ok(None) };
     if contained.is_none() && redaction.is_none() {
         return Ok(None);

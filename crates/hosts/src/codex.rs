@@ -8,11 +8,16 @@
 //! - `systemMessage` is a warning to the user, read only where the hook ends with 0; `additionalContext` is for the model.
 //! - What a tool gave back cannot be changed, but a block after the call shows its reason instead. Partial output of a
 //!   shell that still runs, results that an MCP server calls errors and failed patches raise no event.
+//! - Such a text comes without the exit code, and most models make their calls in a script (`exec`, "code mode"), where it is an exception:
+//!   the rest of the script does not run. So a shell command that runs through us anyway, or where nobody is asked for permission
+//!   (`bypassPermissions`), has its output looked through on the way; `[redaction] wrap = true` does so in every mode. In a script any
+//!   other result in which only email addresses were found stays as it is.
+//! - A terminal that a command is given (`tty`) stays one: what is printed there is looked through when the command has ended.
 //! - `cwd` is the directory that the call names, which an agent chooses; the hook itself starts in the session's.
 
 use toolgate_model::{
-    Answer, Call, Decision, DecodeError, HooksStart, Host, Phase, Reply, Stoppable, Terms, Unstoppable,
-    Verdict,
+    Answer, Call, Decision, DecodeError, HooksStart, Host, Kept, KeptFrom, Phase, Reply, Stoppable, Terms,
+    Unstoppable, Verdict,
 };
 
 use crate::claude_code::phase_of_kin as phase;
@@ -74,6 +79,17 @@ impl Host for Codex {
         Some(".codex")
     }
 
+    fn keeps(&self) -> &'static [Kept] {
+        const {
+            &[
+                Kept::read(KeptFrom::Home, ".codex/AGENTS.md"),
+                Kept::read(KeptFrom::Home, ".codex/memories"),
+                Kept::read(KeptFrom::Home, ".codex/prompts"),
+                Kept::read(KeptFrom::Home, ".codex/skills"),
+            ]
+        }
+    }
+
     fn changes_output(&self, _: &str) -> bool {
         true
     }
@@ -88,6 +104,14 @@ impl Host for Codex {
 
     fn launches(&self, tool: &str) -> bool {
         matches!(tool, "Bash" | "exec_command")
+    }
+
+    fn spoils_changed_output(&self, tool: &str) -> bool {
+        self.launches(tool)
+    }
+
+    fn stops_at_changed_output(&self, call: &Call<'_>) -> bool {
+        call.id.as_deref().is_some_and(|id| id.starts_with(OF_SCRIPT))
     }
 
     fn phase(&self, event: &str) -> Phase {
@@ -151,6 +175,9 @@ impl Host for Codex {
         }
     }
 }
+
+/// How the id of a call begins that a script of the model makes.
+const OF_SCRIPT: &str = "exec-";
 
 const DIALECT: Dialect = Dialect { host: "codex", tools: TOOLS, phase, unasked: None };
 

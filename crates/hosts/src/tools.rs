@@ -148,14 +148,13 @@ impl Tool {
                 Some(Json::Text(address))
                     if address.trim_start().to_ascii_lowercase().starts_with("file:") =>
                 {
-                    match local_file(address) {
-                        Some(path) => Action::Files(vec![FileUse {
-                            access: Access::Read,
-                            param: Cow::Borrowed(param),
-                            path: PathArg::Text(Cow::Owned(path)),
-                        }]),
-                        None => Action::Unlisted { mcp: false },
-                    }
+                    let read = |path| FileUse { access: Access::Read, param: Cow::Borrowed(param), path };
+                    Action::Files(match local_files(address) {
+                        Some(paths) => {
+                            paths.into_iter().map(|path| read(PathArg::Text(Cow::Owned(path)))).collect()
+                        }
+                        None => vec![read(PathArg::NotText("an address of no file that can be told"))],
+                    })
                 }
                 _ => Action::Fetch,
             },
@@ -167,16 +166,43 @@ impl Tool {
     }
 }
 
-/// The file that an address of this machine names; `None` where it is written so that clients may read it in several ways.
-fn local_file(address: &str) -> Option<String> {
+/// The files that an address of this machine may name, as clients read it in several ways: with what stands behind `?` or `#`, and
+/// without; with codes of bytes, and decoded. `None` where no file can be told from it.
+fn local_files(address: &str) -> Option<Vec<String>> {
     let (_, rest) = address.split_once(':')?;
     let path = match rest.strip_prefix("//") {
         Some(rest) => rest.get(rest.find('/')?..)?,
         None => rest,
     };
-    let is_plain =
-        path.starts_with('/') && !path.contains(['%', '\\', '?', '#']) && !path.contains(char::is_control);
-    is_plain.then(|| path.trim_end().to_owned())
+    let path = path.trim_end();
+    let is_told =
+        |path: &str| path.starts_with('/') && !path.contains('\\') && !path.contains(char::is_control);
+    let mut paths = vec![path.to_owned()];
+    paths.extend(path.find(['?', '#']).and_then(|end| path.get(..end)).map(str::to_owned));
+    if path.contains('%') {
+        let decoded = paths.iter().map(|path| percent_decoded(path)).collect::<Option<Vec<_>>>()?;
+        paths.extend(decoded);
+    }
+    paths.iter().all(|path| is_told(path)).then_some(paths)
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let code = behind.get(..2).filter(|_| *first == b'%').and_then(|code| std::str::from_utf8(code).ok());
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// The command as a shell would read it: a text as it stands, or words that are already apart, each quoted.
@@ -390,5 +416,15 @@ mod tests {
         for odd in [r#"["/a"]"#, "7", r#""~/a""#] {
             assert_eq!(run(odd), "None in None", "{odd}");
         }
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_read_in_every_way_that_a_client_may_read_it() {
+        let fetched = |url: &str| uses("claude-code", "WebFetch", &format!(r#"{{"url":"{url}"}}"#));
+        assert_eq!(fetched("file:///a/b"), ["/a/b"]);
+        assert_eq!(fetched("FILE://localhost/a/b?c"), ["/a/b?c", "/a/b"]);
+        assert_eq!(fetched("file:/a/%2e%2e/b"), ["/a/%2e%2e/b", "/a/../b"]);
+        assert_eq!(fetched("file:a"), [""], "no file can be told");
+        assert_eq!(fetched("https://a.example/b"), ["Fetch"]);
     }
 }

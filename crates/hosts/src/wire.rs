@@ -101,6 +101,7 @@ impl Dialect {
                 Some((mode, names)) if event.permission_mode.as_deref() == Some(mode) => names,
                 _ => &[],
             },
+            unattended: event.permission_mode.as_deref() == Some("bypassPermissions"),
             entered: response.filter(|_| tool == "EnterWorktree").and_then(worktree_entered),
             agent: Agent { id: event.agent_id, kind: event.agent_type },
             said: match (&action, response) {

@@ -33,6 +33,8 @@ pub struct Call<'a> {
     /// Names of files that the host asks nobody about in the mode that it is in, whatever a hook answers. A call that is about one of
     /// them is denied where it would be asked.
     pub unasked: &'static [&'static str],
+    /// The host asks nobody for permission in the mode that it is in: what a changed command looks like in a question concerns nobody.
+    pub unattended: bool,
     /// The tool's name; empty where the event is not about a tool.
     pub tool: Cow<'a, str>,
     /// The tool's input as it came.
@@ -66,6 +68,7 @@ impl<'a> Call<'a> {
             agent: Agent::default(),
             activation: ActivationState::default(),
             unasked: &[],
+            unattended: false,
             tool: Cow::Borrowed(""),
             input: Json::Null,
             action: Action::Nothing,

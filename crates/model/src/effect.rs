@@ -187,6 +187,8 @@ pub enum Doubt {
     Words,
     /// A path leads through something that the same call has taken away, moved or replaced.
     Changed,
+    /// The directory that the host starts our hooks in may be gone or closed afterwards. Behind a contained command it is put back.
+    Start,
 }
 
 impl Doubt {
@@ -208,6 +210,7 @@ impl Doubt {
             Doubt::Members => "brings in files whose names and links are not known",
             Doubt::Words => "has a word that may name a place where plain text is expected",
             Doubt::Changed => "leads through something that this very call exchanges",
+            Doubt::Start => "may take away the directory that the host starts our hooks in",
         }
     }
 }

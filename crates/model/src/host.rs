@@ -53,6 +53,16 @@ pub trait Host: Sync {
         let _ = tool;
         false
     }
+    /// Whether an output that we change is shown otherwise than the tool's own would be: as an error, or without how the command ended.
+    fn spoils_changed_output(&self, tool: &str) -> bool {
+        let _ = tool;
+        false
+    }
+    /// Whether changing this call's output keeps what comes behind it from running. An email address alone is no reason for that.
+    fn stops_at_changed_output(&self, call: &Call<'_>) -> bool {
+        let _ = call;
+        false
+    }
     /// Whether a command of this shell tool can be sent into a sandbox: the text that we put in its place is what a shell
     /// runs.
     fn launches(&self, tool: &str) -> bool {

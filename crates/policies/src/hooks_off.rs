@@ -10,7 +10,8 @@
 //! registration in it; the session's directory, or one above it, deleted or moved (`rm`, `mv`, `git mv`, `git rm`) or closed to its owner
 //! (`chmod`, `install -d -m`, `setfacl`), by whatever name.
 //! Does not see: settings that the host does not tell us of before it applies them. `toolgate doctor` does. A directory below the
-//! worktree's top that goes with another branch, or that an archive closes: start the session at the top.
+//! worktree's top that goes with another branch, a stash, a search that deletes, or that an archive closes. Such a command is contained, and
+//! the directory put back behind it; where there is no sandbox, start the session at the top.
 
 use std::path::Path;
 
@@ -59,7 +60,10 @@ fn unreachable(facts: &Facts<'_>, used: &Use<'_>, start: &Place) -> Option<Findi
     let (does, instead) = if used.access == Access::Delete {
         // What a glob names lies below the place, and a search says itself what it deletes.
         let is_glob = used.text.contains(['*', '?', '[', '{']);
-        let spares = is_glob && (path == start.physical || path == start.lexical || names_a_part(&used.text));
+        let is_start = path == start.physical || path == start.lexical;
+        // `rsync --delete` empties the place that it copies to, and leaves it.
+        let empties = is_start && by(&|run| run.program == "rsync");
+        let spares = empties || (is_glob && (is_start || names_a_part(&used.text)));
         if spares || of_a_search(facts, used) || !is_below_root {
             return None;
         }
@@ -245,6 +249,7 @@ mod tests {
             (Access::Delete, "/", "/", "rm -rf /"),
             (Access::Delete, "/work/alpha/src", "*", "rm -rf *"),
             (Access::Delete, "/work/alpha", "*.o", "rm *.o"),
+            (Access::Delete, "/work/alpha/src", "../src", "rsync -a --delete lib/ ../src"),
             (Access::Write, "/work/alpha/src", ".", "chmod 700 ."),
             (Access::Write, "/work/alpha/src", ".", "chmod -R go-w ."),
             (Access::Write, "/work/alpha/src", ".", "touch ."),

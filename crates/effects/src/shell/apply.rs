@@ -37,7 +37,7 @@ impl Interpreter<'_, '_> {
             self.killed_by_name();
         }
         let before = self.report.effects().len();
-        if self.takes_commands(&program, &reading) {
+        if self.takes_commands(&program, &reading, arguments) {
             self.unknown(Gap::Doubt(Doubt::Terminal), &program);
         }
         let entered = self.enter(&reading, arguments);

@@ -89,9 +89,6 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
     shell.index_names(sub, reading, &operands, arguments);
     let is_unchecked = has(reading, &["--no-verify"]) || (sub != "push" && has(reading, &["-n"]));
     shell.hooks(sub, &settings, !is_unchecked);
-    if shell.streams.has_input() && opens_editor(sub, reading) {
-        shell.unknown(Gap::Doubt(Doubt::Terminal), &format!("git {sub}"));
-    }
     let line = |path: PathBuf| Flow::line(&Text::known(&path.to_string_lossy()));
     match printed(sub, reading, &operands, arguments) {
         Printed::As(flow) => Outcome::of(flow),
@@ -106,15 +103,24 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
     }
 }
 
-/// Whether an editor may be opened, which then takes commands from what was meant for git.
-fn opens_editor(sub: &str, reading: &Reading) -> bool {
+/// Whether git may open an editor, or ask for each piece: both take commands from its terminal, or from what was meant for git.
+pub(super) fn opens_editor(reading: &Reading) -> bool {
+    let Some(sub) = reading.sub.first().copied() else { return false };
     let has = |names: &[&str]| has(reading, names);
     match sub {
-        "commit" => !has(&["-m", "-F", "-C", "--no-edit", "--fixup", "--dry-run"]) || has(&["-e", "-p"]),
-        "rebase" => has(&["-i", "--edit-todo", "--continue"]),
-        "add" | "stage" => has(&["-i", "-p", "-e"]),
+        "commit" => {
+            !has(&["-m", "-F", "-C", "--no-edit", "--fixup", "--dry-run"])
+                || has(&["-e", "--edit", "-p", "--interactive"])
+        }
+        "rebase" => has(&["-i", "--interactive", "--edit-todo", "--continue"]),
+        "add" | "stage" | "checkout" | "reset" | "restore" | "stash" | "clean" => {
+            has(&["-p", "--patch", "-i", "--interactive", "-e", "--edit"])
+        }
+        "bisect" | "difftool" | "mergetool" | "gui" | "citool" | "instaweb" | "send-email" => true,
         "tag" => has(&["-a", "-s", "-e"]) && !has(&["-m", "-F"]),
-        "notes" => reading.sub.get(1) == Some(&"add") && !has(&["-m", "-F", "-C"]),
+        "notes" => {
+            matches!(reading.sub.get(1), Some(&("add" | "append" | "edit"))) && !has(&["-m", "-F", "-C"])
+        }
         "branch" => has(&["--edit-description"]),
         "merge" | "revert" | "cherry-pick" | "am" => has(&["-e", "--edit", "-i"]),
         "config" => has(&["-e", "--edit"]) || reading.sub.get(1) == Some(&"edit"),

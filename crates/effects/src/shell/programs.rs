@@ -6,7 +6,9 @@ mod input;
 mod recipes;
 mod shells;
 mod terminal;
+
 pub(super) use shells::is_shell;
+pub(super) use terminal::names_pager;
 
 use std::path::Path;
 

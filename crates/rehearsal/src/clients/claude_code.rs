@@ -63,7 +63,25 @@ impl Client for ClaudeCode {
                 command.args(["--permission-mode", mode])
             }
         };
+        if let Some(added) = casting.added {
+            command.arg("--add-dir").arg(added);
+        }
         command.args(["--print", prompt]);
+    }
+
+    fn adds_directories(&self) -> bool {
+        true
+    }
+
+    fn plan(&self) -> Option<&'static str> {
+        Some(".claude/plans/a-plan.md")
+    }
+
+    fn isolated(&self, prompt: &str) -> Vec<Turn> {
+        let input = json!({
+            "description": "a part", "prompt": prompt, "subagent_type": "general-purpose", "isolation": "worktree",
+        });
+        one(Call::json("Agent", input))
     }
 
     fn turns(&self, act: Act<'_>) -> Vec<Turn> {

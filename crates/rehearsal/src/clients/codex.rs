@@ -14,6 +14,10 @@ pub(super) struct Codex;
 
 /// The one model for which the client offers its tools plainly, and not from inside of a script.
 const MODEL: &str = "gpt-5.5";
+/// One that makes its calls in scripts.
+const SCRIPTING: &str = "gpt-6.1-sol";
+/// The mode in which that one is asked.
+const SCRIPTS: &str = "scripts";
 
 impl Client for Codex {
     fn host(&self) -> &'static str {
@@ -73,9 +77,34 @@ trust_level = \"trusted\"
         casting.stage.write(&home.join(".codex/config.toml"), config)
     }
 
-    fn start(&self, _scene: &Casting<'_>, prompt: &str, command: &mut Command) {
+    fn start(&self, casting: &Casting<'_>, prompt: &str, command: &mut Command) {
         command.env("OPENAI_API_KEY", KEY);
-        command.args(["exec", "--json", "--dangerously-bypass-approvals-and-sandbox", prompt]);
+        command.args(["exec", "--json", "--dangerously-bypass-approvals-and-sandbox"]);
+        if casting.mode == Some(SCRIPTS) {
+            command.args(["--model", SCRIPTING]);
+        }
+        if let Some(added) = casting.added {
+            command.arg("--add-dir").arg(added);
+        }
+        command
+            .args(casting.resumed.then_some(["resume", "--last", "--all"]).into_iter().flatten())
+            .arg(prompt);
+    }
+
+    fn scripted(&self, commands: &[&str]) -> Option<(&'static str, Vec<Turn>)> {
+        let step = |command: &&str| {
+            format!("text(JSON.stringify(await tools.exec_command({})));\n", json!({ "cmd": command }))
+        };
+        let script: String = commands.iter().map(step).collect();
+        Some((SCRIPTS, one(Call::text("exec", script))))
+    }
+
+    fn adds_directories(&self) -> bool {
+        true
+    }
+
+    fn resumes_elsewhere(&self) -> bool {
+        true
     }
 
     fn turns(&self, act: Act<'_>) -> Vec<Turn> {

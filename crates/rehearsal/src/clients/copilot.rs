@@ -52,7 +52,14 @@ impl Client for Copilot {
         command.env("COPILOT_OFFLINE", "true").env("COPILOT_AUTO_UPDATE", "false");
         command.env("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", casting.model));
         command.env("COPILOT_PROVIDER_API_KEY", KEY).env("COPILOT_MODEL", "rehearsal");
+        if let Some(added) = casting.added {
+            command.arg("--add-dir").arg(added);
+        }
         command.args(["--allow-all", "--prompt", prompt]);
+    }
+
+    fn adds_directories(&self) -> bool {
+        true
     }
 
     fn turns(&self, act: Act<'_>) -> Vec<Turn> {

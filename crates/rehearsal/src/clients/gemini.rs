@@ -48,6 +48,10 @@ impl Client for Gemini {
         command.arg("--include-directories").arg(casting.stage.outside());
     }
 
+    fn adds_directories(&self) -> bool {
+        true
+    }
+
     fn turns(&self, act: Act<'_>) -> Vec<Turn> {
         one(match act {
             Act::Write(path, text) => Call::json("write_file", json!({ "file_path": path, "content": text })),

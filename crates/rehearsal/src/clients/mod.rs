@@ -106,6 +106,10 @@ pub struct Casting<'a> {
     pub part: Option<Part<'a>>,
     /// The permission mode, one of [`Client::modes`]; without one its permissions are open.
     pub mode: Option<&'a str>,
+    /// A directory that the person opens when starting the client.
+    pub added: Option<&'a Path>,
+    /// The last session is taken up again.
+    pub resumed: bool,
 }
 
 impl Casting<'_> {
@@ -179,6 +183,32 @@ pub trait Client: Sync {
 
     /// The turns in which a model has it do something: mostly one call, and none where it cannot do it.
     fn turns(&self, act: Act<'_>) -> Vec<Turn>;
+
+    /// A script of the model that makes these shell commands one after the other and shows what each gave back, where the client runs such
+    /// scripts in this mode.
+    fn scripted(&self, _commands: &[&str]) -> Option<(&'static str, Vec<Turn>)> {
+        None
+    }
+
+    /// A sub-agent that the client gives a worktree of its own.
+    fn isolated(&self, _prompt: &str) -> Vec<Turn> {
+        Vec::new()
+    }
+
+    /// Whether a session can be taken up again from another directory, which its hooks are then started in.
+    fn resumes_elsewhere(&self) -> bool {
+        false
+    }
+
+    /// Whether a person can open a directory more when starting it.
+    fn adds_directories(&self) -> bool {
+        false
+    }
+
+    /// A file below the home in which the client has its agent keep a plan or notes, where its name is known beforehand.
+    fn plan(&self) -> Option<&'static str> {
+        None
+    }
 
     /// A sub-agent of this name with this prompt, where a gate is told the name.
     fn teammate(&self, _name: &str, _prompt: &str) -> Option<Teammate> {

@@ -63,6 +63,10 @@ impl Client for OpenCode {
         command.args(["run", "--print-logs", "--model", "rehearsal/model", prompt]);
     }
 
+    fn plan(&self) -> Option<&'static str> {
+        Some(".local/share/opencode/plans/1-a-plan.md")
+    }
+
     fn turns(&self, act: Act<'_>) -> Vec<Turn> {
         one(match act {
             Act::Write(path, text) => Call::json("write", json!({ "filePath": path, "content": text })),

@@ -47,6 +47,14 @@ impl Client for Qwen {
         command.arg("--include-directories").arg(casting.stage.outside());
     }
 
+    fn adds_directories(&self) -> bool {
+        true
+    }
+
+    fn plan(&self) -> Option<&'static str> {
+        Some(".qwen/plans/a-plan.md")
+    }
+
     fn turns(&self, act: Act<'_>) -> Vec<Turn> {
         one(match act {
             Act::Write(path, text) => Call::json("write_file", json!({ "file_path": path, "content": text })),

@@ -25,6 +25,9 @@ use self::http::Answer;
 /// In the prompt of a sub-agent: from here on the script of the sub-agent counts.
 pub const SUB_AGENT: &str = "[sub-agent of the rehearsal]";
 
+/// In what a tool is called with: the last file of those that the client has named to the model, and that is there.
+pub const NAMED_FILE: &str = "{named-file}";
+
 /// What a model says when its script has ended, and when it is asked something beside it (a title, a summary).
 const DONE: &str = "done";
 
@@ -276,9 +279,10 @@ fn answer(request: &http::Request, script: &Script, seen: &Mutex<Seen>) -> Answe
     let (place, calls) =
         if request.offered.is_empty() { (usize::MAX, None) } else { next(turns, request.calls) };
     remember(seen, &request, sub_agent);
+    let calls: Vec<Call> = calls.into_iter().flatten().map(|call| filled(call, &request)).collect();
     let said = ModelReply {
         turn: format!("{}{place}", if sub_agent { "sub" } else { "main" }),
-        calls: calls.map(Vec::as_slice).unwrap_or_default(),
+        calls: &calls,
         model: body.get("model").and_then(Value::as_str).unwrap_or("model").to_owned(),
     };
     match wire {
@@ -287,6 +291,22 @@ fn answer(request: &http::Request, script: &Script, seen: &Mutex<Seen>) -> Answe
         Wire::Anthropic => anthropic::say(&said, request.stream),
         Wire::Gemini => gemini::say(&said, request.stream),
     }
+}
+
+/// A call with the file in it that the client has named, where it asks for one.
+fn filled(call: &Call, request: &ModelRequest) -> Call {
+    let Input::Json(input) = &call.input else { return call.clone() };
+    let text = input.to_string();
+    let named = text.contains(NAMED_FILE).then(|| named_file(&request.results)).flatten();
+    let filled = named.and_then(|file| serde_json::from_str(&text.replace(NAMED_FILE, &file)).ok());
+    Call { input: Input::Json(filled.unwrap_or_else(|| input.clone())), ..call.clone() }
+}
+
+fn named_file(texts: &[String]) -> Option<String> {
+    let is_end = |letter: char| letter.is_whitespace() || "\"'`<>()[],;".contains(letter);
+    let words = texts.iter().rev().flat_map(|text| text.split(is_end));
+    let mut paths = words.map(|word| word.trim_end_matches(['.', ':'])).filter(|word| word.starts_with('/'));
+    paths.find(|path| std::path::Path::new(path).is_file()).map(str::to_owned)
 }
 
 /// What clients ask for beside the conversation.

@@ -51,8 +51,17 @@ fn play(client: &dyn Client, program: &Path, toolgate: &Path, places: &HostPlace
     let nowhere = stage.dir().join("nowhere");
     let mcp = ["/bin/false".to_owned()];
     let (installed, adapters) = (&*nowhere, &*nowhere);
-    let casting =
-        Casting { stage: &stage, model: &url, mcp: &mcp, installed, adapters, part: None, mode: None };
+    let casting = Casting {
+        stage: &stage,
+        model: &url,
+        mcp: &mcp,
+        installed,
+        adapters,
+        part: None,
+        mode: None,
+        added: None,
+        resumed: false,
+    };
     client.configure(&casting)?;
     let mut init = stage.command(toolgate);
     init.args(["init", "--host", client.host(), "--yes"]);

@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, ErrorKind, PipeReader, Read, Write};
+use std::io::{self, ErrorKind, IsTerminal, PipeReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -70,10 +70,12 @@ impl Shell {
         };
         let launched = Launched::new(self.call.clone(), &words)?;
         let launch = launched.launch.clone();
-        if launch.contained.is_some() && (self.unredacted || launch.redaction.is_none()) {
+        // Behind a pipe a program that talks to a terminal would talk otherwise. What it prints is looked through when it has ended.
+        let is_terminal = io::stdout().is_terminal();
+        if launch.contained.is_some() && (self.unredacted || launch.redaction.is_none() || is_terminal) {
             return Ok(launched.contain());
         }
-        let command = if launch.contained.is_some() {
+        let mut command = if launch.contained.is_some() {
             let mut command = Command::new(std::env::current_exe().map_err(text)?);
             command.args(["shell", "--call"]).arg(&self.call).arg("--unredacted").args(words);
             command
@@ -83,6 +85,9 @@ impl Shell {
             command.arg0(&shell.name).args(shell.is_login.then_some("-l")).arg("-c").arg(&shell.text);
             command
         };
+        if is_terminal {
+            return Err(text(command.exec()));
+        }
         let status = self.redacting(&launch, |stream| {
             let (status, left) = watch(command, stream)?;
             for source in left {

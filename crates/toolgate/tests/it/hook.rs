@@ -857,6 +857,107 @@ fn what_a_host_keeps_for_its_session_is_read_and_its_plans_are_written() {
     assert!(judged("write_file", temporary.join("chats/session.jsonl")));
 }
 
+/// What a host is told of a file tool with this path, in the words of its client.
+fn file_event(host: &str, cwd: &Path, home: &Path, write: bool, path: &Path) -> Value {
+    let session = "01234567-0000-4000-8000-000000000000";
+    let transcripts = |below: &str| home.join(below).join(format!("{session}.jsonl"));
+    let common = |transcript: PathBuf, tool: &str, input: Value| {
+        json!({"session_id": session, "transcript_path": transcript, "cwd": cwd,
+            "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input})
+    };
+    match (host, write) {
+        ("claude-code", false) => {
+            common(transcripts(".claude/projects/-p"), "Read", json!({"file_path": path}))
+        }
+        ("claude-code", true) => {
+            common(transcripts(".claude/projects/-p"), "Write", json!({"file_path": path, "content": "x"}))
+        }
+        ("codex", false) => {
+            let command = format!("cat '{}'", path.display());
+            common(transcripts(".codex/sessions/2026/11/15"), "Bash", json!({"command": command}))
+        }
+        ("codex", true) => {
+            let patch = format!("*** Begin Patch\n*** Add File: {}\n+x\n*** End Patch", path.display());
+            common(transcripts(".codex/sessions/2026/11/15"), "apply_patch", json!({"command": patch}))
+        }
+        ("qwen", false) => {
+            common(transcripts(".qwen/projects/-p/chats"), "read_file", json!({"file_path": path}))
+        }
+        ("qwen", true) => {
+            let input = json!({"file_path": path, "content": "x"});
+            common(transcripts(".qwen/projects/-p/chats"), "write_file", input)
+        }
+        ("copilot", write) => {
+            let (tool, input) = if write {
+                ("create", json!({"path": path, "file_text": "x"}))
+            } else {
+                ("view", json!({"path": path}))
+            };
+            json!({"sessionId": session, "timestamp": 1, "cwd": cwd, "toolName": tool, "toolArgs": input})
+        }
+        ("opencode", write) => {
+            let (tool, args) = if write {
+                ("write", json!({"filePath": path, "content": "x"}))
+            } else {
+                ("read", json!({"filePath": path}))
+            };
+            json!({"directory": cwd, "input": {"tool": tool, "sessionID": "ses_1", "callID": "c"},
+                "output": {"args": args}})
+        }
+        _ => panic!("{host}"),
+    }
+}
+
+#[test]
+fn the_own_files_of_each_host_are_open_to_its_agent_as_the_host_uses_them() {
+    const SESSION: &str = "01234567-0000-4000-8000-000000000000";
+    const OTHER: &str = "89abcdef-0000-4000-8000-000000000000";
+    let yard = Yard::new();
+    let home = yard.machine.home();
+    let project = toolgate_evidence::Digest::of(yard.own.as_os_str().as_encoded_bytes()).to_string();
+    let project = project.rsplit(':').next().unwrap_or_default().to_owned();
+    let state = format!(".copilot/session-state/{SESSION}");
+    // The host, a path below the home, whether it is read, whether it is written.
+    let rows: Vec<(&str, String, bool, bool)> = vec![
+        ("claude-code", ".claude/plans/a-plan.md".into(), true, true),
+        ("claude-code", ".claude/projects/-p/memory/MEMORY.md".into(), true, true),
+        ("claude-code", format!(".claude/projects/-p/{SESSION}/tool-results/x.txt"), true, false),
+        ("claude-code", ".claude/projects/-another/memory/MEMORY.md".into(), false, false),
+        ("claude-code", ".claude/settings.json".into(), false, false),
+        ("codex", ".codex/memories/MEMORY.md".into(), true, false),
+        ("codex", ".codex/skills/a/SKILL.md".into(), true, false),
+        ("codex", ".codex/AGENTS.md".into(), true, false),
+        ("codex", ".codex/auth.json".into(), false, false),
+        ("copilot", format!("{state}/plan.md"), true, true),
+        ("copilot", format!("{state}/files/a.md"), true, true),
+        ("copilot", format!("{state}/events.jsonl"), true, false),
+        ("copilot", format!(".copilot/session-state/{OTHER}/plan.md"), false, false),
+        ("opencode", ".local/share/opencode/tool-output/tool_1".into(), true, false),
+        ("opencode", ".local/share/opencode/plans/1-a.md".into(), true, true),
+        ("opencode", ".local/share/opencode/auth.json".into(), false, false),
+        ("qwen", format!(".qwen/tmp/{project}/tool-results/x.output"), true, false),
+        ("qwen", ".qwen/projects/-p/memory/MEMORY.md".into(), true, true),
+        ("qwen", ".qwen/plans/a.md".into(), true, true),
+        ("qwen", ".qwen/tmp/another/tool-results/x.output".into(), false, false),
+    ];
+    for (host, path, read, written) in rows {
+        for (write, expected) in [(false, read), (true, written)] {
+            let event = file_event(host, &yard.own, &home, write, &home.join(&path));
+            let hook = yard.machine.hook(host).cwd(&yard.own);
+            let hook = match host {
+                "copilot" => hook.arg("--event").arg("preToolUse"),
+                "opencode" => hook.arg("--event").arg("tool.execute.before"),
+                "claude-code" => hook.env("CLAUDE_PROJECT_DIR", &yard.own),
+                "qwen" => hook.env("QWEN_PROJECT_DIR", &yard.own),
+                _ => hook,
+            };
+            let answer = hook.event(&event);
+            let denied = answer.code() == Some(2) || answer.stdout.contains("\"deny\"");
+            assert_eq!(!denied, expected, "{host} {path} write {write}: {}", answer.stdout);
+        }
+    }
+}
+
 #[test]
 fn an_odd_session_id_gets_one_pin_inside_the_state() {
     let yard = Yard::new();

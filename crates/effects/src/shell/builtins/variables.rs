@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use toolgate_model::Gap;
+use toolgate_model::{Doubt, Gap};
 use toolgate_shell::{Part, Word};
 
 use crate::shell::bounds::MAX_WORDS;
+use crate::shell::programs::names_pager;
 use crate::shell::text::{Flow, Text, either, is_mark};
 use crate::shell::variables::{Given, Variable, is_shells_own};
 use crate::shell::walk::Outcome;
@@ -125,6 +126,9 @@ impl<'t> Interpreter<'t, '_> {
                 self.set_variable(target, Given::Unset);
                 continue;
             };
+            if names_pager(name) && !has('f') {
+                self.unknown(Gap::Doubt(Doubt::Terminal), &format!("unset {name}"));
+            }
             // A variable comes first; only where there is none, it is a function.
             match self.state.variables.get(name) {
                 _ if has('v') || has('n') => {}

@@ -3,7 +3,9 @@
 //! Against whom: an agent whose host keeps a terminal open. What is typed there later raises no event.
 
 use crate::shell::Interpreter;
-use crate::shell::text::Flow;
+use crate::shell::apply::slot_text;
+use crate::shell::git::opens_editor;
+use crate::shell::text::{Flow, Text};
 use crate::spec::Reading;
 
 use super::{has, runs_input};
@@ -44,28 +46,29 @@ const OF_INPUT: &[&str] = &[
     "telnet",
 ];
 
-/// Options of `git` that put a question for each piece, and can start an editor.
-const PIECES: &[&str] = &["-p", "--patch", "-i", "--interactive", "-e", "--edit"];
-
 impl Interpreter<'_, '_> {
+    /// `GIT_EDITOR=true git rebase --continue`
+    fn has_silent_editor(&self) -> bool {
+        let editors = self.variable_texts("GIT_EDITOR");
+        let is_silent =
+            |editor: &Text| editor.whole().is_some_and(|editor| matches!(editor, "true" | ":" | "cat"));
+        !editors.is_empty() && editors.iter().all(is_silent)
+    }
+
     /// Whether a program takes commands that nobody has read.
-    pub(in crate::shell) fn takes_commands(&self, program: &str, reading: &Reading) -> bool {
+    pub(in crate::shell) fn takes_commands(
+        &self,
+        program: &str,
+        reading: &Reading,
+        arguments: &[Text],
+    ) -> bool {
         if has(reading, &["--version", "--help", "-V", "--batch", "-batch"]) {
             return false;
         }
         let is_open = matches!(self.streams.stdin(), Flow::Any) && !self.streams.is_fed();
         match program {
-            // Without a message it starts an editor.
-            "git" => match reading.sub.first().copied() {
-                Some("add" | "checkout" | "reset" | "restore" | "stash" | "commit" | "clean") => {
-                    has(reading, PIECES)
-                }
-                Some("rebase") => has(reading, &["-i", "--interactive", "--edit-todo"]),
-                Some("bisect" | "difftool" | "mergetool" | "gui" | "citool" | "instaweb" | "send-email") => {
-                    true
-                }
-                _ => false,
-            },
+            "git" => opens_editor(reading) && !self.has_silent_editor(),
+            "env" => drops_pager(reading, arguments),
             "crontab" | "sudoedit" | "visudo" | "vipw" => program != "crontab" || has(reading, &["-e"]),
             _ if OF_TERMINAL.contains(&program) => true,
             _ if OF_INPUT.contains(&program) => is_open && !is_given(reading),
@@ -82,4 +85,19 @@ impl Interpreter<'_, '_> {
 fn is_given(reading: &Reading) -> bool {
     has(reading, &["-c", "--command", "-e", "--execute", "--eval", "-f", "--file", "-l", "--list"])
         || reading.operands.len() > 1
+}
+
+/// Whether a variable, once it is gone, has programs page through what reads keys: hosts that keep a terminal open set `PAGER` to `cat`.
+pub(in crate::shell) fn names_pager(variable: &str) -> bool {
+    variable == "PAGER" || variable.ends_with("_PAGER")
+}
+
+/// `env -u GIT_PAGER git log`, `env -i git log`.
+fn drops_pager(reading: &Reading, arguments: &[Text]) -> bool {
+    let mut unset = reading.options.iter().filter(|given| given.name == "-u");
+    has(reading, &["-i"])
+        || unset.any(|given| {
+            let name = given.value.map(|slot| slot_text(arguments, &slot));
+            name.is_none_or(|name| name.whole().is_none_or(names_pager))
+        })
 }
