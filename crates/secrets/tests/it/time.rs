@@ -97,7 +97,7 @@ fn took(way: fn(&str), text: &str) -> Duration {
     };
     let start = used();
     way(text);
-    used() - start
+    used().saturating_sub(start)
 }
 
 #[test]
