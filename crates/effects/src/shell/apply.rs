@@ -270,9 +270,11 @@ impl Interpreter<'_, '_> {
                 let base = Text::marked(base.to_owned());
                 self.touch(Access::Write, Reach::Exact, &base);
                 self.wrote(program, &base);
-                // A link may lie there, and some programs write through it.
-                self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}.{NAME}", text.raw())));
-                if !text.is_known() {
+                if text.is_known() {
+                    // A link may lie there, and some programs write through it.
+                    self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}.{NAME}", text.raw())));
+                } else {
+                    self.touch(Access::Write, Reach::Exact, text);
                     self.beside_each(program, text);
                 }
                 None

@@ -109,7 +109,7 @@ impl Interpreter<'_, '_> {
         self.tell_secrets(&places, &sift);
     }
 
-    fn tell_secrets(&mut self, places: &[Text], sift: &Sift) {
+    pub(super) fn tell_secrets(&mut self, places: &[Text], sift: &Sift) {
         for place in places.iter().filter_map(|place| self.one_place(place)).collect::<Vec<_>>() {
             let Below { found, has_more } = secrets_below(self.scene.world, Path::new(&place), sift);
             if has_more {

@@ -3,6 +3,7 @@
 use toolgate_model::{Access, Effect, Gap, Reach};
 
 use super::input::prints_files;
+use crate::secrets_below::Sift;
 use crate::shell::Interpreter;
 use crate::shell::apply::slot_text;
 use crate::shell::places::is_named_secret;
@@ -100,8 +101,10 @@ impl Interpreter<'_, '_> {
         let length =
             rest.iter().enumerate().position(|(place, word)| ends(place, word)).unwrap_or(rest.len());
         let command = rest.get(..length).unwrap_or_default();
-        if !is_sifted(expression) && command.first().is_some_and(prints_files) {
-            self.secrets_printed(roots);
+        if command.first().is_some_and(prints_files)
+            && let Some(sift) = expression.get(..at).and_then(sift_of)
+        {
+            self.tell_secrets(roots, &sift);
         }
         if !is_sifted(expression) && deletes(command) {
             self.all_deleted("find -exec", roots);
@@ -190,18 +193,46 @@ impl Interpreter<'_, '_> {
         });
     }
 
-    /// The directories of which everything is listed on standard input, by a search that leaves out nothing.
-    fn all_listed(&self) -> Vec<Text> {
+    /// The files of secrets that are listed on standard input, for a program that prints what it is given.
+    fn listed_secrets(&mut self) {
+        let words = self.listed_by().map(|(program, words)| (program == "ls", words));
+        let Some((is_ls, words)) = words else { return };
+        let is_option = |word: &Text| word.raw().starts_with('-');
+        let (roots, expression): (Vec<Text>, Vec<Text>) = if is_ls {
+            words.into_iter().partition(|word| !is_option(word))
+        } else {
+            let begins = words.iter().position(|word| word.raw().starts_with(['-', '(', '!']));
+            let mut roots = words;
+            let expression = roots.split_off(begins.unwrap_or(roots.len()));
+            (roots, expression)
+        };
+        let roots = if roots.is_empty() { vec![Text::known(".")] } else { roots };
+        let sift = if is_ls {
+            let shows = |word: &Text| !word.raw().starts_with("--") && word.raw().contains(['a', 'A', 'f']);
+            expression.iter().any(shows).then(|| Sift { hidden: true, ignored: true, ..Sift::default() })
+        } else {
+            sift_of(&expression)
+        };
+        if let Some(sift) = sift {
+            self.in_step("xargs", "", |shell| shell.tell_secrets(&roots, &sift));
+        }
+    }
+
+    /// The program that lists names on standard input, and its words.
+    fn listed_by(&self) -> Option<(String, Vec<Text>)> {
         // Nothing else stands between the two, which could leave something out.
-        let [feeding]: [String; 1] = self.streams.feeding(&[]).try_into().unwrap_or_default();
-        let found = self.report.effects().iter().rev().find_map(|effect| match effect {
+        let [feeding]: [String; 1] = self.streams.feeding(&[]).try_into().ok()?;
+        let run = self.report.effects().iter().rev().find_map(|effect| match effect {
             Effect::Run(run) if run.program == feeding => Some(run),
             _ => None,
-        });
-        let Some(run) = found.filter(|_| matches!(feeding.as_str(), "find" | "gfind" | "ls")) else {
-            return Vec::new();
-        };
-        let words: Vec<Text> = run.words.iter().skip(1).map(|word| Text::known(word)).collect();
+        })?;
+        let words = run.words.iter().skip(1).map(|word| Text::known(word)).collect();
+        matches!(feeding.as_str(), "find" | "gfind" | "ls").then_some((feeding, words))
+    }
+
+    /// The directories of which everything is listed on standard input, by a search that leaves out nothing.
+    fn all_listed(&self) -> Vec<Text> {
+        let Some((feeding, words)) = self.listed_by() else { return Vec::new() };
         if feeding != "ls" && is_sifted(&words) {
             return Vec::new();
         }
@@ -251,6 +282,9 @@ impl Interpreter<'_, '_> {
         if deletes(&command) {
             let roots = self.all_listed();
             self.all_deleted("xargs", &roots);
+        }
+        if command.first().is_some_and(prints_files) {
+            self.listed_secrets();
         }
         let whole_lines = replace.is_some() || option(&["-d", "--delimiter", "-0", "--null"]).is_some();
         let odd = |line: &Text| {
@@ -380,6 +414,47 @@ fn is_sifted(expression: &[Text]) -> bool {
         "-prune",
     ];
     expression.iter().any(|word| TESTS.contains(&word.raw()))
+}
+
+/// Which files of secrets the tests of an expression let through by their names; `None` where that is not worked out, or where none can
+/// be among them.
+fn sift_of(expression: &[Text]) -> Option<Sift> {
+    let mut sift = Sift { hidden: true, ignored: true, ..Sift::default() };
+    let mut is_negated = false;
+    let mut words = expression.iter();
+    while let Some(word) = words.next() {
+        match word.raw() {
+            "!" | "-not" => {
+                is_negated = true;
+                continue;
+            }
+            test @ ("-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-iwholename") => {
+                let pattern = words.next()?.whole()?;
+                let pattern =
+                    if test.starts_with("-i") { pattern.to_lowercase() } else { pattern.to_owned() };
+                if is_negated {
+                    sift.without.push(pattern);
+                } else {
+                    // A path begins with the place where the search begins.
+                    sift.only.extend(pattern.strip_prefix("*/").map(str::to_owned));
+                    sift.only.push(pattern);
+                }
+            }
+            "-prune" | "-empty" | "-regex" | "-iregex" => return None,
+            "(" if is_negated => return None,
+            _ => {}
+        }
+        is_negated = false;
+    }
+    let may_be = sift.only.is_empty() || sift.only.iter().any(|pattern| may_name_secret(pattern));
+    may_be.then_some(sift)
+}
+
+/// Whether a file of secrets may have a name that ends as this pattern does.
+fn may_name_secret(pattern: &str) -> bool {
+    let end = pattern.rsplit(['*', '?', ']', '/']).next().unwrap_or(pattern);
+    is_named_secret(end)
+        || ["a", ".env", ".env.a"].iter().any(|start| is_named_secret(&format!("{start}{end}")))
 }
 
 /// An item of xargs with its own quotes off.
