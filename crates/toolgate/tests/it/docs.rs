@@ -386,6 +386,22 @@ fn settings_in_the_manuals_can_be_read() {
     assert!(blocks > 2, "{blocks}");
 }
 
+/// Somebody who copies a command gets the package that this commit makes.
+#[test]
+fn the_manual_names_packages_of_this_version() {
+    let version = env!("CARGO_PKG_VERSION");
+    let manual = read("docs/install.md");
+    let packages = section(&manual, "Packages");
+    for package in [
+        "toolgate_{}_amd64.deb",
+        "toolgate-{}-1.x86_64.rpm",
+        "toolgate-{}-x86_64-unknown-linux-musl.tar.gz",
+        "toolgate:{}",
+    ] {
+        assert!(packages.contains(&package.replace("{}", version)), "{package} of {version}");
+    }
+}
+
 /// The text below a heading of a page, up to the next heading.
 fn section<'p>(page: &'p str, heading: &str) -> &'p str {
     let start = page.find(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("there is no `{heading}`"));
