@@ -393,12 +393,12 @@ fn the_manual_names_packages_of_this_version() {
     let manual = read("docs/install.md");
     let packages = section(&manual, "Packages");
     for package in [
-        "toolgate_{}_amd64.deb",
-        "toolgate-{}-1.x86_64.rpm",
-        "toolgate-{}-x86_64-unknown-linux-musl.tar.gz",
-        "toolgate:{}",
+        "toolgate_VERSION_amd64.deb",
+        "toolgate-VERSION-1.x86_64.rpm",
+        "toolgate-VERSION-x86_64-unknown-linux-musl.tar.gz",
+        "toolgate:VERSION",
     ] {
-        assert!(packages.contains(&package.replace("{}", version)), "{package} of {version}");
+        assert!(packages.contains(&package.replace("VERSION", version)), "{package} of {version}");
     }
 }
 
