@@ -52,6 +52,11 @@ const IOPRIO_WHO_PROCESS: u32 = 1;
 
 /// Linux 6.15; the same number on every machine. The C library's table does not have it yet.
 const OPEN_TREE_ATTR: libc::c_long = 467;
+/// By number, since `libc` does not have it on aarch64 with musl.
+#[cfg(target_arch = "x86_64")]
+const KEXEC_FILE_LOAD: libc::c_long = 320;
+#[cfg(target_arch = "aarch64")]
+const KEXEC_FILE_LOAD: libc::c_long = 294;
 
 impl Program {
     const MOST: usize = 448;
@@ -318,7 +323,7 @@ impl Program {
             libc::SYS_delete_module,
             libc::SYS_finit_module,
             libc::SYS_init_module,
-            libc::SYS_kexec_file_load,
+            KEXEC_FILE_LOAD,
             libc::SYS_kexec_load,
             libc::SYS_perf_event_open,
             libc::SYS_reboot,
