@@ -37,7 +37,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, FlockOperation, flock};
+use sha2::{Digest, Sha256};
 
+use crate::alive::Alive;
 use crate::compiled::CompiledPlan;
 use crate::path::{
     Stamp, canonical, kind_at, kinds_in, make_own, names_in, open_directory, open_or_make,
@@ -258,8 +260,10 @@ pub(crate) struct Run<'p> {
     pub(crate) directory: PathBuf,
     /// Locked while anything of the run is alive: by us, and by the init process that stays with background jobs.
     pub(crate) lock: OwnedFd,
-    /// The worktree's own directory, locked so that supervisors of other worktrees know that a command runs in it.
+    /// The worktree's own directory.
     own: OwnedFd,
+    /// Locked, so that supervisors of other worktrees know that a command runs in this one.
+    _in_use: OwnedFd,
     /// The directory that all worktrees share.
     common: OwnedFd,
     /// How its objects are named, or why nothing can be committed.
@@ -315,6 +319,20 @@ fn has_entries(path: &Path) -> bool {
     directory(path).is_ok_and(|directory| !names_in(directory, 1).is_ok_and(|names| names.is_empty()))
 }
 
+/// The file by which supervisors know in which worktrees commands run. Out of reach of every command: a lock on the worktree's own directory could be taken
+/// by any command that may read it.
+fn uses(plan: &CompiledPlan) -> Alive {
+    Alive { file: plan.private.with_file_name("in-use"), marks: Vec::new(), others: Vec::new() }
+}
+
+/// The byte that stands for a worktree.
+fn use_of(own: &Path) -> u64 {
+    let digest = Sha256::digest(own.as_os_str().as_bytes());
+    let number = digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
+    // The last byte of a file is 2⁶³ - 2.
+    number >> 2
+}
+
 /// Only one supervisor of a plan at a time looks at what runs have left.
 fn exclusive(state: &Path) -> io::Result<fs::File> {
     let file = fs::File::options().create(true).truncate(false).write(true).open(state.join("lock"))?;
@@ -330,8 +348,7 @@ impl<'p> Run<'p> {
         level: Level,
     ) -> Result<Run<'p>, Error> {
         let own = directory(&repository.own)?;
-        // Whoever holds it otherwise only looks for a moment, or is the command itself, which deceives nobody but itself.
-        let _ = flock(&own, FlockOperation::NonBlockingLockShared);
+        let in_use = Alive { marks: vec![use_of(&repository.own)], ..uses(plan) };
         if !repository.is_plain() {
             is_linked(plan, repository, level, &own)?;
         }
@@ -348,6 +365,7 @@ impl<'p> Run<'p> {
             state,
             lock: lock.into(),
             own,
+            _in_use: in_use.lock()?,
             hash: storage.as_ref().map_or(Format::Sha1, |storage| storage.format),
             format: storage.and_then(Storage::supported).map_err(|error| error.to_string()),
             common,

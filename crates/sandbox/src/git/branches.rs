@@ -6,11 +6,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
-
 use super::outside::Git;
 use super::refs::{self, Change, HEADS, LOGS, Listed, Refs, Value};
-use super::{MOST_OWN, Moved, Run, Taken, directory, logs};
+use super::{MOST_OWN, Moved, Run, Taken, directory, logs, use_of, uses};
+use crate::alive::is_alive;
+use crate::compiled::CompiledPlan;
 use crate::path::{kind_at, names_in, open_directory, read_file};
 use crate::pins::move_away;
 use crate::plan::{Level, Repository};
@@ -265,7 +265,11 @@ impl Run<'_> {
         match judge.allows(name, change, before.as_deref()) {
             Ok(to) => Ok(Some(Moved { name: name.to_owned(), from: before, to })),
             // Its objects may still lie with another contained command, whose supervisor takes them over.
-            Err(_) if before.is_none() && change.is_some() && is_used_elsewhere(&self.repository) => Ok(None),
+            Err(_)
+                if before.is_none() && change.is_some() && is_used_elsewhere(self.plan, &self.repository) =>
+            {
+                Ok(None)
+            }
             Err(why) => Err(why),
         }
     }
@@ -444,9 +448,11 @@ fn moved_elsewhere(repository: &Repository, name: &str, id: &str) -> bool {
 }
 
 /// Whether a contained command runs in another worktree.
-fn is_used_elsewhere(repository: &Repository) -> bool {
+fn is_used_elsewhere(plan: &CompiledPlan, repository: &Repository) -> bool {
     let worktrees = directory(&repository.common).and_then(|common| other_worktrees(&common, repository));
-    worktrees.unwrap_or_default().iter().any(|(handle, name)| {
-        *name != Path::new("") && flock(handle, FlockOperation::NonBlockingLockExclusive).is_err()
-    })
+    let names = worktrees.unwrap_or_default().into_iter().map(|(_, name)| name);
+    let own = names
+        .filter(|name| *name != Path::new(""))
+        .map(|name| repository.common.join("worktrees").join(name));
+    is_alive(&uses(plan).file, &own.map(|own| use_of(&own)).collect::<Vec<_>>())
 }

@@ -323,3 +323,16 @@ open(os.environ["OWN"] + "/index", "wb").write(text + hashlib.sha1(text).digest(
         world.contained("echo two > file && git commit -qam two").ok();
     });
 }
+
+/// A branch whose objects are missing may be that of a command in another worktree, which is still at work. A command cannot pretend that there is one.
+#[test]
+fn a_lock_on_another_worktree_keeps_no_broken_branch() {
+    at_each_level(|world| {
+        let before = world.refs();
+        let script = "heads=$COMMON/refs/heads/$(dirname $(git branch --show-current)); mkdir -p $heads; \
+                      (flock -s 9; sleep 3) 9< $COMMON/worktrees/v > /dev/null 2>&1 & \
+                      sleep 0.3; echo 0123456789012345678901234567890123456789 > $heads/evil";
+        let done = world.contained(script);
+        assert_eq!(world.refs(), before, "{}: {done:?}", world.level);
+    });
+}

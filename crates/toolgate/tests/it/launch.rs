@@ -333,9 +333,13 @@ fn while_a_contained_command_is_alive_every_command_is_contained() {
         assert!(contains_ls(&desk.session), "{level}: a job is left");
         assert!(contains_ls(&nested), "{level}: its root lies in the other");
         assert!(!contains_ls(&beside), "{level}: another worktree");
+        // When it has ended, one more command is contained: it looks at what the job has left.
+        thread::sleep(Duration::from_secs(5));
+        assert!(contains_ls(&desk.session), "{level}: nobody has looked at what it left");
         let begun = Instant::now();
         while contains_ls(&desk.session) {
             assert!(begun.elapsed() < SOON, "{level}: it has ended");
+            desk.run(BASH, &desk.rewritten("ls"));
             thread::sleep(Duration::from_millis(50));
         }
     }
