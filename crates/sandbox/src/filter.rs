@@ -352,6 +352,8 @@ impl Program {
         .refuse_value(libc::SYS_ioctl, 1, low(TIOCLINUX))
         // Another line discipline: drivers of modems and radios, loaded on demand.
         .refuse_value(libc::SYS_ioctl, 1, low(TIOCSETD))
+        // A lease of a file that may only be read has the person's own programs wait before they write it.
+        .refuse_value(libc::SYS_fcntl, 1, libc::F_SETLEASE.cast_unsigned())
         // A user's processes, or those of a group: the group that the command was started in is not all its own, at any
         // level.
         .refuse_unless(libc::SYS_setpriority, 0, PRIO_PROCESS)

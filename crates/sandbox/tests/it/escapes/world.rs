@@ -103,6 +103,7 @@ const ITS_OWN: &[&str] = &[
     "state/sessions/one/layers",
     "state/sessions/one/git",
     "state/sessions/one/quarantine",
+    "state/sessions/in-use",
     "main/.git/worktrees/one",
     "main/.git/objects",
     "main/.git/logs",
@@ -132,7 +133,7 @@ const KEPT_IN_CLONE: &[&str] = &[
     "refs/heads/other",
 ];
 /// Directories in which the launcher makes something itself.
-const MADE_IN: &[&str] = &["state/sessions/one"];
+const MADE_IN: &[&str] = &["state/sessions", "state/sessions/one"];
 
 /// Who makes the attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
