@@ -333,7 +333,8 @@ impl Row {
                 stage.write(&settings(stage), "relative = \"rewrite\"\n")
             }
             Row::Closed | Row::Moved => ways::stand_below(stage),
-            Row::Long | Row::SavedOutput => ways::stand_long(stage),
+            Row::Long => ways::stand_long(stage, EMAIL),
+            Row::SavedOutput => ways::stand_long(stage, "the midst"),
             Row::Added => stage.write(&settings(stage), ways::opens(&stage.outside())),
             Row::Resumed => ways::stand_other(stage),
             Row::Asked => stage.write(&settings(stage), ways::SETTINGS),

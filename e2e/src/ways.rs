@@ -135,11 +135,11 @@ pub(crate) fn judge_temporary(stage: &Stage, seen: &Seen, ran: &Ran) -> Truth {
     }
 }
 
-/// A long output with an address in its midst.
-pub(crate) fn stand_long(stage: &Stage) -> io::Result<()> {
+/// A long output with something in its midst.
+pub(crate) fn stand_long(stage: &Stage, midst: &str) -> io::Result<()> {
     let line = format!("{}\n", "a line of a log that says nothing new ".repeat(3));
     let half = line.repeat(5_700);
-    stage.write(&stage.worktree().join("long.log"), format!("{half}{EMAIL}\n{half}"))
+    stage.write(&stage.worktree().join("long.log"), format!("{half}{midst}\n{half}"))
 }
 
 /// The model is shown no more than a client alone would show it.
@@ -212,7 +212,7 @@ pub(crate) fn judge_saved(seen: &Seen, ran: &Ran) -> Truth {
         // The client has named none.
         Truth::None
     } else if seen.result_says(REASON) {
-        Truth::Denied
+        broken("the file that the client has named is denied", seen, ran)
     } else if seen.results.len() >= 2 {
         Truth::Runs
     } else {

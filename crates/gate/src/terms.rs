@@ -9,7 +9,7 @@ use std::path::Path;
 
 use toolgate_effects::confined;
 use toolgate_evidence::Draft;
-use toolgate_model::{Action, Call, Facts, Host, Phase, Reach, Terms, Use, Verdict};
+use toolgate_model::{Action, Call, Facts, Host, Json, Phase, Reach, Terms, Use, Verdict};
 use toolgate_policies::{explain_denied, shows_secrets_in_passing};
 use toolgate_secrets::redact;
 
@@ -93,7 +93,8 @@ fn rewrites(
     draft: &Draft,
 ) -> Result<Vec<(String, String)>, Failure> {
     let Decided { call, surroundings, facts, verdict, .. } = *decided;
-    let bound = bound_to_root(call, surroundings, facts, verdict);
+    let mut bound = bound_to_root(call, surroundings, facts, verdict);
+    bound.extend(narrowed_search(decided));
     let launched = launched(machine, options, decided, draft, &bound).map_err(Failure::Launch)?;
     Ok(launched.map_or(bound, |launched| vec![launched]))
 }
@@ -120,8 +121,10 @@ fn launched(
     let wanted = redaction::wanted(&surroundings.rules.layers);
     // It was let run because its output is looked through, so it is, whatever the settings say of other commands.
     let shows = facts.iter().any(|facts| facts.redacts && shows_secrets_in_passing(facts));
-    // A command that is contained is a longer one already; where nobody is asked about it, nobody has to read it.
-    let wants = wanted.wrap || shows || call.unattended || contained.is_some();
+    // A command that is contained is a longer one already; where nobody is asked about it, nobody has to read it. In a worktree that Claude Code
+    // has made for a helper, it runs nothing that is sent through a file.
+    let goes_by_itself = call.unattended && !is_of_isolated_helper(call, surroundings);
+    let wants = wanted.wrap || shows || goes_by_itself || contained.is_some();
     let late = host.keeps_failed_output(&call.tool) || host.spoils_changed_output(&call.tool);
     let redaction = (wants && late).then_some(wanted);
     let Some((param, command)) = command_member(call) else { return Ok(None) };
@@ -145,6 +148,26 @@ fn launched(
         line => line?,
     };
     Ok(Some((param.to_owned(), line.put_before(command))))
+}
+
+/// A search that names no directory is given the session's own, on a host that would go through others besides.
+fn narrowed_search(decided: &Decided<'_>) -> Option<(String, String)> {
+    let Decided { host, call, surroundings, verdict, .. } = *decided;
+    let param = host.narrows_search(&call.tool)?;
+    let is_named = call.input.get(param).is_some_and(|given| !matches!(given, Json::Null));
+    if call.phase != Phase::Before || !verdict.decision().may_run() || is_named {
+        return None;
+    }
+    let root = surroundings.session.places.root.as_ref()?;
+    let cwd = call.cwd.as_deref().filter(|cwd| root.holds(Path::new(cwd)));
+    Some((param.to_owned(), cwd.or(root.lexical.to_str())?.to_owned()))
+}
+
+/// Whether a helper calls to which the host has given a worktree of its own.
+fn is_of_isolated_helper(call: &Call<'_>, surroundings: &Surroundings) -> bool {
+    let cwd = call.cwd.as_deref().map(Path::new);
+    let own = |cwd: &Path| surroundings.session.places.inner.iter().any(|place| place.holds(cwd));
+    call.agent.id.is_some() && cwd.is_some_and(own)
 }
 
 /// The relative paths and the command of a call that is not denied, made absolute from the root and bound to it, where every layer of

@@ -13,6 +13,7 @@
 //!   (`bypassPermissions`), has its output looked through on the way; `[redaction] wrap = true` does so in every mode. In a script any
 //!   other result in which only email addresses were found stays as it is.
 //! - A terminal that a command is given (`tty`) stays one: what is printed there is looked through when the command has ended.
+//! - Nobody is asked in any mode. Directories of `--add-dir` are in no event: `[[scope]]` in the settings opens them.
 //! - `cwd` is the directory that the call names, which an agent chooses; the hook itself starts in the session's.
 
 use toolgate_model::{

@@ -11,6 +11,7 @@
 //!   event; in any other it is passed over, and the output shown. `decision: "block"` shows its reason instead, also
 //!   beside exit 2. Of a tool that failed nothing can be changed.
 //! - A patch is one text, not an object.
+//! - Directories of `--add-dir` are in no event: `[[scope]]` in the settings opens them.
 //! - `additionalContext` is for the model. There is nothing that its user would be shown, and the model not.
 
 use std::borrow::Cow;

@@ -10,6 +10,8 @@
 //! - `systemMessage` is for the user. `additionalContext` is for the model, at every event but the one before a tool.
 //! - `"ask"` shows a dialog in every approval mode, and in it the `systemMessage`. Where nobody is there the client ends with an
 //!   empty answer, or hangs; so without a terminal what would be asked is denied. With one, `--prompt` still ends there.
+//! - Directories of `--include-directories` are in no event: `[[scope]]` in the settings opens them. Its `glob` and `grep_search` without
+//!   `dir_path` would search these too, and show what lies in closed ones: they are given the session's own directory.
 //! - Its tools take `@a` for `a` where there is no `@a`, and `replace` looks for a file that is not there in the whole
 //!   workspace: any whose path ends in the same letters.
 
@@ -90,6 +92,10 @@ impl Host for Gemini {
 
     fn needs_terminal_to_ask(&self) -> bool {
         true
+    }
+
+    fn narrows_search(&self, tool: &str) -> Option<&'static str> {
+        matches!(tool, "glob" | "grep_search").then_some("dir_path")
     }
 
     fn launches(&self, tool: &str) -> bool {

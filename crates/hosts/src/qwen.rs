@@ -5,7 +5,8 @@
 //! changed nor hidden: a block after the call leaves it where it is. `"ask"` is asked in every mode where there is a user to ask,
 //! `yolo` among them; where there is none the call is stopped, and the reason shown. `additionalContext` after a call is for the model. That
 //! `systemMessage` is shown beside exit 2 has not been seen. The calls of a sub-agent name its id and no kind: the id is its
-//! kind, a `-`, and the id of the call that started it.
+//! kind, a `-`, and the id of the call that started it. What a search finds, what a program prints and what the tool of an MCP server
+//! gives back as an error is shown as it is; directories of `--include-directories` are in no event, and `[[scope]]` in the settings opens them.
 
 use toolgate_model::{
     Answer, Call, Decision, DecodeError, Host, Kept, KeptFrom, Phase, Reply, Stoppable, Terms, Unstoppable,
@@ -83,7 +84,7 @@ impl Host for Qwen {
     fn keeps(&self) -> &'static [Kept] {
         const {
             &[
-                Kept::read(KeptFrom::Home, ".qwen/tmp/{project}/tool-results"),
+                Kept::read(KeptFrom::Home, ".qwen/tmp/{project}"),
                 Kept::written(KeptFrom::AboveTranscripts, "plans"),
                 Kept::written(KeptFrom::Home, ".qwen/plans"),
                 Kept::written(KeptFrom::AboveTranscripts, "memory"),

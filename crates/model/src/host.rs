@@ -63,6 +63,12 @@ pub trait Host: Sync {
         let _ = call;
         false
     }
+    /// The parameter of a search without which it also goes through directories that no event names: those that a person has added when
+    /// starting the host.
+    fn narrows_search(&self, tool: &str) -> Option<&'static str> {
+        let _ = tool;
+        None
+    }
     /// Whether a command of this shell tool can be sent into a sandbox: the text that we put in its place is what a shell
     /// runs.
     fn launches(&self, tool: &str) -> bool {

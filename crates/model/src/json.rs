@@ -102,7 +102,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// A copy of this object with one member's text replaced. Everything else stays as it was.
+    /// A copy of this object with one member's text replaced, or the member added where it has none. Everything else stays as it was.
     #[must_use]
     pub fn with_text(&self, key: &str, text: String) -> Json<'a> {
         match self {
@@ -115,7 +115,9 @@ impl<'a> Json<'a> {
                     };
                     (name.clone(), value)
                 });
-                Json::Object(replaced.collect())
+                let mut changed: Vec<_> = replaced.collect();
+                changed.extend(text.map(|text| (Cow::Owned(key.to_owned()), Json::Text(Cow::Owned(text)))));
+                Json::Object(changed)
             }
             other => other.clone(),
         }
@@ -317,5 +319,7 @@ mod tests {
     fn one_member_is_replaced_and_the_order_is_kept() {
         let value = read(r#"{"z":1,"path":"a","y":2}"#).unwrap().with_text("path", "/r/a".into());
         assert_eq!(serde_json::to_string(&value).unwrap(), r#"{"z":1,"path":"/r/a","y":2}"#);
+        let value = read(r#"{"z":1}"#).unwrap().with_text("path", "/r".into());
+        assert_eq!(serde_json::to_string(&value).unwrap(), r#"{"z":1,"path":"/r"}"#);
     }
 }

@@ -857,9 +857,34 @@ fn what_a_host_keeps_for_its_session_is_read_and_its_plans_are_written() {
     assert!(judged("write_file", temporary.join("chats/session.jsonl")));
 }
 
+#[test]
+fn a_search_of_gemini_goes_through_no_directory_that_was_added_to_it() {
+    let yard = Yard::new();
+    let asked = |tool: &str, input: Value| {
+        let event = json!({"session_id": "0123-4567", "cwd": yard.own, "hook_event_name": "BeforeTool",
+            "tool_name": tool, "tool_input": input});
+        yard.machine.hook("gemini").env("GEMINI_PROJECT_DIR", &yard.own).event(&event).json()
+    };
+    for (tool, input) in
+        [("glob", json!({"pattern": "*"})), ("grep_search", json!({"pattern": "x", "dir_path": null}))]
+    {
+        let said = asked(tool, input).unwrap_or_default();
+        assert_eq!(said["hookSpecificOutput"]["tool_input"]["dir_path"], json!(yard.own), "{tool}: {said}");
+    }
+    let said = asked("glob", json!({"pattern": "*", "dir_path": "src"}));
+    assert_eq!(said, None, "it names its own");
+    let said = asked("list_directory", json!({"dir_path": yard.main})).unwrap_or_default();
+    assert_eq!(said["decision"], "deny", "{said}");
+}
+
+/// A session of each host: no two hosts give out the same id.
+fn session_of(host: &str) -> String {
+    format!("{:08}-0000-4000-8000-000000000000", host.len())
+}
+
 /// What a host is told of a file tool with this path, in the words of its client.
 fn file_event(host: &str, cwd: &Path, home: &Path, write: bool, path: &Path) -> Value {
-    let session = "01234567-0000-4000-8000-000000000000";
+    let session = session_of(host);
     let transcripts = |below: &str| home.join(below).join(format!("{session}.jsonl"));
     let common = |transcript: PathBuf, tool: &str, input: Value| {
         json!({"session_id": session, "transcript_path": transcript, "cwd": cwd,
@@ -910,18 +935,18 @@ fn file_event(host: &str, cwd: &Path, home: &Path, write: bool, path: &Path) -> 
 
 #[test]
 fn the_own_files_of_each_host_are_open_to_its_agent_as_the_host_uses_them() {
-    const SESSION: &str = "01234567-0000-4000-8000-000000000000";
     const OTHER: &str = "89abcdef-0000-4000-8000-000000000000";
     let yard = Yard::new();
     let home = yard.machine.home();
     let project = toolgate_evidence::Digest::of(yard.own.as_os_str().as_encoded_bytes()).to_string();
     let project = project.rsplit(':').next().unwrap_or_default().to_owned();
-    let state = format!(".copilot/session-state/{SESSION}");
+    let state = format!(".copilot/session-state/{}", session_of("copilot"));
+    let results = format!(".claude/projects/-p/{}/tool-results/x.txt", session_of("claude-code"));
     // The host, a path below the home, whether it is read, whether it is written.
     let rows: Vec<(&str, String, bool, bool)> = vec![
         ("claude-code", ".claude/plans/a-plan.md".into(), true, true),
         ("claude-code", ".claude/projects/-p/memory/MEMORY.md".into(), true, true),
-        ("claude-code", format!(".claude/projects/-p/{SESSION}/tool-results/x.txt"), true, false),
+        ("claude-code", results, true, false),
         ("claude-code", ".claude/projects/-another/memory/MEMORY.md".into(), false, false),
         ("claude-code", ".claude/settings.json".into(), false, false),
         ("codex", ".codex/memories/MEMORY.md".into(), true, false),
@@ -935,10 +960,10 @@ fn the_own_files_of_each_host_are_open_to_its_agent_as_the_host_uses_them() {
         ("opencode", ".local/share/opencode/tool-output/tool_1".into(), true, false),
         ("opencode", ".local/share/opencode/plans/1-a.md".into(), true, true),
         ("opencode", ".local/share/opencode/auth.json".into(), false, false),
-        ("qwen", format!(".qwen/tmp/{project}/tool-results/x.output"), true, false),
+        ("qwen", format!(".qwen/tmp/{project}/run_shell_command_0123.output"), true, false),
         ("qwen", ".qwen/projects/-p/memory/MEMORY.md".into(), true, true),
         ("qwen", ".qwen/plans/a.md".into(), true, true),
-        ("qwen", ".qwen/tmp/another/tool-results/x.output".into(), false, false),
+        ("qwen", ".qwen/tmp/another/run_shell_command_0123.output".into(), false, false),
     ];
     for (host, path, read, written) in rows {
         for (write, expected) in [(false, read), (true, written)] {
