@@ -502,7 +502,7 @@ impl Row {
             Row::Scripted => ways::judge_scripted(stage, seen, ran, self.planted()),
             Row::Plan => ways::judge_plan(client, stage, seen, ran),
             Row::SavedOutput => ways::judge_saved(seen, ran),
-            Row::Isolated => ways::judge_isolated(seen, ran),
+            Row::Isolated => ways::judge_isolated(stage, seen, ran),
             Row::Added => ways::judge_added(stage, seen, ran),
             Row::Resumed => ways::judge_resumed(stage, seen, ran),
             Row::Long => ways::judge_long(seen, ran),

@@ -159,6 +159,8 @@ pub(crate) fn judge_long(seen: &Seen, ran: &Ran) -> Truth {
 
 /// What the helper of a test writes, and a session that is taken up again.
 const MADE: &str = "made in the rehearsal";
+/// A file of a helper, in its worktree.
+const HELPERS: &str = "helper.txt";
 
 fn turns(client: &dyn Client, acts: &[Act<'_>]) -> Vec<toolgate_rehearsal::model::Turn> {
     acts.iter().flat_map(|act| client.turns(*act)).collect()
@@ -226,18 +228,21 @@ pub(crate) fn isolated(client: &dyn Client) -> Vec<Take> {
     if main.is_empty() {
         return Vec::new();
     }
-    let command = format!("echo '{MADE}' > helper.txt && cat helper.txt && pwd");
-    let sub = turns(client, &[Act::Shell(&command)]);
+    // By a relative name: where its worktree is, only the client knows. It refuses commands that we have sent through a file.
+    let file = Path::new(HELPERS);
+    let sub = turns(client, &[Act::Write(file, MADE), Act::Read(file)]);
     vec![Take { script: Script { main, sub }, ..Take::of(Vec::new()) }]
 }
 
-pub(crate) fn judge_isolated(seen: &Seen, ran: &Ran) -> Truth {
+pub(crate) fn judge_isolated(stage: &Stage, seen: &Seen, ran: &Ran) -> Truth {
+    let below = fs::read_dir(stage.main().join(".claude/worktrees")).into_iter().flatten().flatten();
+    let written = below.map(|at| at.path().join(HELPERS)).any(|file| file.is_file());
     if !seen.sub_agent {
         broken("no sub-agent was started", seen, ran)
+    } else if written && seen.result_says(MADE) {
+        Truth::Runs
     } else if seen.result_says(REASON) {
         Truth::Denied
-    } else if seen.result_says(MADE) && seen.result_says("/worktrees/agent-") {
-        Truth::Runs
     } else {
         broken("the helper did not work in a worktree of its own", seen, ran)
     }
