@@ -12,6 +12,7 @@ use crate::pins::{Guard, Patience};
 use crate::processes::{end_children, send};
 use crate::run::ended;
 use crate::sys::{self, Signals, Witness};
+use crate::view::tidy;
 
 /// What a process needs that stays outside of the command's group.
 pub(crate) struct Apart<'a> {
@@ -22,9 +23,24 @@ pub(crate) struct Apart<'a> {
     pub(crate) lost: &'a dyn Fn(),
 }
 
+/// What keeper and init keep open.
+pub(crate) struct Held<'h> {
+    /// As long as anything of the command is alive.
+    pub(crate) locks: Vec<&'h OwnedFd>,
+    /// To the end: the work directories of its layers, which are tidied up then.
+    pub(crate) works: &'h [OwnedFd],
+}
+
+impl Held<'_> {
+    /// Closes everything but these.
+    fn keep_only_works_and<'k>(&'k self, others: impl IntoIterator<Item = &'k OwnedFd>) {
+        sys::keep_only(&self.works.iter().chain(others).collect::<Vec<_>>());
+    }
+}
+
 /// What keeper and init do: wait for the command and say how it ended, then for whatever the command has left behind. Signals for the
 /// command come as numbers, one byte each. Descriptors are closed behind their owners' backs: this process only ever exits.
-/// `held` stays open as long as anything of the command is alive. `guard` is the supervisor's until the command has ended, and then ours.
+/// `guard` is the supervisor's until the command has ended, and then ours.
 /// `apart` is for a keeper, which is in another group than the command. `jobs_ended`: done when the last background job has ended.
 #[expect(clippy::too_many_arguments, reason = "one process's whole life, with two callers")]
 pub(crate) fn stay(
@@ -32,15 +48,15 @@ pub(crate) fn stay(
     signals: &Signals,
     orders: &OwnedFd,
     tell: &OwnedFd,
-    held: &[&OwnedFd],
+    held: &Held<'_>,
     mut guard: Option<Guard>,
     apart: Option<Apart<'_>>,
     jobs_ended: &dyn Fn(),
 ) {
     let kept = |others: &[&OwnedFd], guard: Option<&Guard>| {
-        let guarded: Vec<&OwnedFd> = guard.into_iter().flat_map(Guard::held).collect();
-        let kept = others.iter().copied().chain([signals.descriptor()]).chain(held.iter().copied());
-        sys::keep_only(&kept.chain(guarded).collect::<Vec<_>>());
+        let guarded = guard.into_iter().flat_map(Guard::held);
+        let kept = others.iter().copied().chain([signals.descriptor()]).chain(held.locks.iter().copied());
+        held.keep_only_works_and(kept.chain(guarded));
     };
     let (witness, mut lost) = apart.map(|apart| (apart.witness, apart.lost)).unzip();
     let mut others = vec![orders, tell];
@@ -108,7 +124,7 @@ pub(crate) fn stay(
             let left = if is_alone { ALONE } else { NOT_ALONE };
             if is_alone {
                 // Whoever has been told finds no lock of ours any more, and need not wait for our end. The witness ends with its questions.
-                sys::keep_only(&[tell, orders]);
+                held.keep_only_works_and([tell, orders]);
             } else {
                 has_left_jobs = true;
                 // Some hosts end the whole process group with a call. A job that has left the group stays, so init must.
@@ -121,7 +137,7 @@ pub(crate) fn stay(
             let _ = rustix::io::write(tell, &[status.to_bytes().as_slice(), &[left]].concat());
             if is_alone {
                 // Whoever could not be started has said so, and the supervisor reads to the end.
-                sys::keep_only(&[orders]);
+                held.keep_only_works_and([orders]);
             } else {
                 arrived.witness = None;
                 kept(&[orders], guard.as_ref());
@@ -137,6 +153,7 @@ pub(crate) fn stay(
             if has_left_jobs {
                 jobs_ended();
             }
+            held.works.iter().for_each(tidy);
             // What is closed already is not to be closed again by its owners.
             sys::exit_at_once(0);
         }

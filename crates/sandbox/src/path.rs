@@ -335,7 +335,7 @@ pub(crate) fn kind_at(directory: impl AsFd, name: &Path) -> io::Result<Option<Fi
 }
 
 /// Removes what is at a name, and all below it. No link is followed, and a directory that its maker has closed is opened
-/// first.
+/// first. What somebody else removes meanwhile is gone as well: an init that ends tidies up its layers.
 pub(crate) fn remove_tree(directory: impl AsFd, name: &OsStr) -> io::Result<()> {
     let top = directory.as_fd();
     let mut deep = Deep { names: vec![name.to_owned()], count: 0 };
@@ -364,9 +364,12 @@ fn remove_below(
     match kind_at(directory, Path::new(name))? {
         None => return Ok(()),
         Some(FileType::Directory) => {}
-        Some(_) => return Ok(unlinkat(directory, name, AtFlags::empty())?),
+        Some(_) => return unless_gone(unlinkat(directory, name, AtFlags::empty())),
     }
-    let place = open_closed(directory, Path::new(name))?;
+    let place = match open_closed(directory, Path::new(name)) {
+        Err(Errno::NOENT) => return Ok(()),
+        opened => opened?,
+    };
     give_owner_all(&place)?;
     if depth == DEEP {
         let moved = OsString::from(format!(".toolgate-removed-{}-{}", std::process::id(), deep.count));
@@ -375,11 +378,25 @@ fn remove_below(
         deep.names.push(moved);
         return Ok(());
     }
-    let here = open_directory(&place, Path::new("."))?;
-    for name in names_in(&here, usize::MAX)? {
+    let listed = open_directory(&place, Path::new("."))
+        .map_err(io::Error::from)
+        .and_then(|here| Ok((names_in(&here, usize::MAX)?, here)));
+    let (names, here) = match listed {
+        // Nobody can list what is gone.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        listed => listed?,
+    };
+    for name in names {
         remove_below(top, here.as_fd(), &name, depth + 1, deep)?;
     }
-    Ok(unlinkat(directory, name, AtFlags::REMOVEDIR)?)
+    unless_gone(unlinkat(directory, name, AtFlags::REMOVEDIR))
+}
+
+fn unless_gone(removed: rustix::io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(Errno::NOENT) => Ok(()),
+        removed => Ok(removed?),
+    }
 }
 
 /// The first link on the way, what it says, and the rest of the path.
@@ -468,6 +485,26 @@ mod tests {
 
     fn root() -> OwnedFd {
         open("/", OFlags::PATH, Mode::empty()).unwrap()
+    }
+
+    #[test]
+    fn what_somebody_else_removes_meanwhile_is_gone_as_well() {
+        let scratch = tempfile::tempdir().unwrap();
+        let here: OwnedFd = fs::File::open(scratch.path()).unwrap().into();
+        for _ in 0..40 {
+            for number in 0..40 {
+                let below = scratch.path().join(format!("tree/{number}/below"));
+                fs::create_dir_all(&below).unwrap();
+                fs::write(below.join("file"), "").unwrap();
+            }
+            std::thread::scope(|scope| {
+                let removed = [0; 3].map(|_| scope.spawn(|| remove_tree(&here, OsStr::new("tree"))));
+                for removed in removed {
+                    removed.join().unwrap().unwrap();
+                }
+            });
+            assert!(!scratch.path().join("tree").exists());
+        }
     }
 
     #[test]

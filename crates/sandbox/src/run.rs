@@ -207,9 +207,6 @@ fn run_with(
     disturbed.extend(left_before);
     disturbed.extend(tree.map(|tree| tree.finish(plan, left.is_over)).unwrap_or_default());
     let taken = repository.map(|repository| repository.finish(left.is_over)).unwrap_or_default();
-    if let Some(ending) = left.ending {
-        ending.wait();
-    }
     Ok(Outcome { repository: taken, pins: disturbed, ..ended? })
 }
 

@@ -31,8 +31,8 @@ use crate::plan::Rights;
 use crate::rules::DEVICES;
 use crate::sys;
 
-use layers::{Begun, FAST, LAYER, Names, begin_layers, tidy};
-pub(crate) use layers::{Caches, Layer};
+use layers::{Begun, FAST, LAYER, Names, begin_layers};
+pub(crate) use layers::{Caches, Layer, tidy};
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 const PLAIN: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
@@ -156,17 +156,8 @@ pub(crate) struct Entered {
     pub(crate) new_caches: Vec<PathBuf>,
     /// The directory for temporary files that the command is told.
     pub(crate) temporary: PathBuf,
-    /// The work directories of its layers.
-    works: Vec<OwnedFd>,
-}
-
-impl Entered {
-    /// Has the next command find its layers free. For when the command is on its way.
-    pub(crate) fn tidy(&mut self) {
-        for work in std::mem::take(&mut self.works) {
-            tidy(&work);
-        }
-    }
+    /// The work directories of its layers, to be tidied up at the end.
+    pub(crate) works: Vec<OwnedFd>,
 }
 
 fn in_memory(place: &Path, options: &std::ffi::CStr) -> rustix::io::Result<()> {
@@ -217,22 +208,40 @@ impl View<'_> {
             .sort_by_cached_key(|(path, is_cache)| (path.components().count(), path.as_os_str(), *is_cache));
         places.dedup();
         places.retain(|(path, _)| !self.is_closed_anyway(path));
-        // The layer over caches is being made meanwhile, so they come last.
+        // The layers are being made meanwhile, so what they lie over comes last.
         let can_wait = self.caches_can_wait();
         let (of_caches, others): (Vec<_>, Vec<_>) =
             places.into_iter().partition(|(path, _)| can_wait && self.is_of_cache(path));
         self.places(&others)?;
-        if let Some((repository, run)) = self.plan.repository.as_ref().zip(self.run) {
-            self.repository(repository, run)?;
+        let repository = self.plan.repository.as_ref().zip(self.run);
+        if let Some((repository, _)) = repository {
+            self.repository(repository)?;
+        }
+        self.devices()?;
+        self.processes()?;
+        self.point(Path::new("/run"), true)?;
+        if let Some((repository, run)) = repository {
+            self.repository_layer(repository, run)?;
         }
         self.places(&of_caches)?;
+        // A pin may lie in a cache, behind a link, and the layer would hide it.
         self.pins()?;
         for socket in self.sockets {
             if let Some(place) = self.find(socket)? {
                 self.close(&place)?;
             }
         }
-        self.devices()?;
+        if self.new_caches.borrow().is_empty() {
+            return Ok(());
+        }
+        let alone = Caches::alone(self.plan);
+        let handle = open_place(&self.old, &alone).step("opening", &alone)?;
+        let point = self.point(Path::new(NEW_CACHES), true)?;
+        attach(&handle, &point, PLAIN).step("binding", &alone)
+    }
+
+    /// The command's own processes.
+    fn processes(&self) -> Result<(), Failed> {
         let proc = self.point(Path::new("/proc"), true)?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
         mount("proc", name_of(&proc), "proc", flags, None).map_err(|error| Failed {
@@ -245,14 +254,7 @@ impl View<'_> {
                 cover(&point, false).step("closing", keys)?;
             }
         }
-        self.point(Path::new("/run"), true)?;
-        if self.new_caches.borrow().is_empty() {
-            return Ok(());
-        }
-        let alone = Caches::alone(self.plan);
-        let handle = open_place(&self.old, &alone).step("opening", &alone)?;
-        let point = self.point(Path::new(NEW_CACHES), true)?;
-        attach(&handle, &point, PLAIN).step("binding", &alone)
+        Ok(())
     }
 
     /// Puts these places into the view, in their order: what is a cache, and what a grant names.

@@ -160,7 +160,7 @@ impl Tree {
         let found = self.scan(Some(since));
         let own = self.mark.take().filter(|_| is_over);
         for mark in own.iter().chain(&self.old_marks) {
-            let _ = fs::remove_file(mark);
+            take_mark_away(mark);
         }
         let mut disturbed: Vec<Disturbed> = found.into_iter().map(|path| away(path, plan)).collect();
         if self.list.is_cut && !self.was_cut {
@@ -344,13 +344,15 @@ impl Drop for Tree {
     /// The command was not run, so there is nothing to look at.
     fn drop(&mut self) {
         if let Some(mark) = &self.mark {
-            let _ = fs::remove_file(mark);
+            take_mark_away(mark);
         }
     }
 }
 
 /// How the name of a mark begins; the time follows, and the process.
 const MARK: &str = "open-";
+/// A mark that counts no more, to be named anew for the next command: a file system takes longer to make and remove a file.
+const SPARE_MARK: &str = "spare-mark";
 
 /// The marks of commands that nobody has looked after, and since when they run.
 fn marks_in(private: &Path) -> Vec<(Time, PathBuf)> {
@@ -371,6 +373,10 @@ pub fn is_mark(path: &Path) -> bool {
 
 fn leave_mark(private: &Path, (seconds, part): Time) -> io::Result<PathBuf> {
     let mark = private.join(format!("{MARK}{seconds}.{part}-{}", std::process::id()));
+    // Of two commands that start at once, one gets it.
+    if fs::rename(private.join(SPARE_MARK), &mark).is_ok() {
+        return Ok(mark);
+    }
     let make =
         || fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&mark).map(drop);
     match make() {
@@ -381,6 +387,13 @@ fn leave_mark(private: &Path, (seconds, part): Time) -> io::Result<PathBuf> {
         outcome => outcome?,
     }
     Ok(mark)
+}
+
+/// Best effort: where a mark stays, the next command looks once more.
+fn take_mark_away(mark: &Path) {
+    if fs::rename(mark, mark.with_file_name(SPARE_MARK)).is_err() {
+        let _ = fs::remove_file(mark);
+    }
 }
 
 fn away(path: PathBuf, plan: &CompiledPlan) -> Disturbed {

@@ -18,7 +18,7 @@ use rustix::thread::set_no_new_privs;
 use crate::compiled::CompiledPlan;
 use crate::filter;
 use crate::git;
-use crate::keeper::{Apart, stay};
+use crate::keeper::{Apart, Held, stay};
 use crate::kernel::Kernel;
 use crate::limits;
 use crate::observe::{self, Observer};
@@ -70,7 +70,7 @@ pub(super) fn supervise(
     kept: &Kept<'_>,
     mut observer: Option<&mut Observer<'_>>,
 ) -> (Result<Outcome, Error>, Left) {
-    let mut left = Left { is_over: true, ending: None };
+    let mut left = Left { is_over: true };
     let ended = (|| {
         let link = observer.as_deref_mut().map(Observer::start).transpose()?;
         let (mut watched, signals) = launch(plan, level, kernel, command, kept, link)?;
@@ -204,12 +204,10 @@ impl Launch<'_> {
         })();
         match made {
             Err(gone) => gone,
-            Ok((command, mut entered)) => {
-                entered.tidy();
+            Ok((command, entered)) => {
                 let guard = self.kept.guard.take();
-                stay(command, self.signals, orders, tell, &self.held(), guard, None, &|| {
-                    self.look_after_jobs();
-                });
+                let kept = Held { locks: self.held(), works: &entered.works };
+                stay(command, self.signals, orders, tell, &kept, guard, None, &|| self.look_after_jobs());
                 sys::exit_at_once(0)
             }
         }
@@ -233,9 +231,8 @@ impl Launch<'_> {
                 let guard = self.kept.guard.take();
                 let put_back = || drop(self.kept.pins.check(self.plan, BTreeSet::new()));
                 let apart = Some(Apart { witness, lost: &put_back });
-                stay(command, self.signals, orders, tell, &self.held(), guard, apart, &|| {
-                    self.look_after_jobs();
-                });
+                let kept = Held { locks: self.held(), works: &[] };
+                stay(command, self.signals, orders, tell, &kept, guard, apart, &|| self.look_after_jobs());
                 sys::exit_at_once(0)
             }
         }

@@ -147,13 +147,13 @@ impl Watched {
         let is_left_behind = has_told && self.text.get(5) == Some(&NOT_ALONE);
         let is_ending = self.told.is_none() || self.level == Level::Full;
         if !is_ending || is_left_behind || self.status.is_some() {
-            return Left { is_over: !is_left_behind, ending: None };
+            return Left { is_over: !is_left_behind };
         }
-        // Who has told that nothing is left has nothing left to do but to end.
+        // Who has told that nothing is left has nothing left to do but to end. The kernel takes down the view of level `full` then, which takes it as
+        // long as a command takes to start, and nobody needs to wait for that.
         let patience = if has_told { WaitOptions::NOHANG } else { WaitOptions::empty() };
         self.status = waitpid(Some(self.child), patience).ok().flatten().map(|(_, status)| status);
-        let is_view_left = has_told && self.level == Level::Full && self.status.is_none();
-        Left { is_over: true, ending: is_view_left.then_some(Ending(self.child)) }
+        Left { is_over: true }
     }
 
     fn listen(&mut self) {
@@ -211,19 +211,6 @@ impl Watched {
 pub(super) struct Left {
     /// Whether every process of it is gone, but for one that is ending.
     pub(super) is_over: bool,
-    /// The init process of its view, where that is still ending.
-    pub(super) ending: Option<Ending>,
-}
-
-/// An init process that has nothing left to do. The kernel takes down its view for as long as it takes a command to start, and there is other work
-/// meanwhile.
-pub(super) struct Ending(Pid);
-
-impl Ending {
-    /// Waits for its end. The next command uses the layers of caches again, so the mounts of this one are to be gone.
-    pub(super) fn wait(self) {
-        let _ = waitpid(Some(self.0), WaitOptions::empty());
-    }
 }
 
 pub(crate) fn ended(status: WaitStatus) -> Ended {

@@ -12,8 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags, StatxFlags, chmodat, open, openat2, renameat_with,
-    statx, unlinkat,
+    AtFlags, CWD, IFlags, Mode, OFlags, RenameFlags, ResolveFlags, StatxFlags, chmodat, ioctl_getflags,
+    ioctl_setflags, open, openat2, renameat_with, statx, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{FsOpenFlags, MountAttrFlags, fsconfig_set_flag, fsconfig_set_string, fsopen};
@@ -67,24 +67,41 @@ impl Layer {
         if fs::symlink_metadata(&self.work).is_ok_and(|found| found.is_dir()) {
             return Ok(());
         }
+        if let Some(all) = self.upper.ancestors().nth(2) {
+            fs::create_dir_all(all)?;
+            scatter(all);
+        }
         fs::create_dir_all(&self.upper)?;
         fs::create_dir_all(&self.work)
     }
 }
 
+/// Has ext4 put each directory that is made in this one into a part of the disk of its own. Without a journal it takes no inode that was freed within
+/// the last minutes: where builds make and remove many files, it looks at thousands of them for each of the files that the kernel makes and removes
+/// for a layer. Other file systems do not know the mark, and do not need it.
+fn scatter(directory: &Path) {
+    let Ok(directory) = fs::File::open(directory) else { return };
+    if let Ok(flags) = ioctl_getflags(&directory) {
+        let _ = ioctl_setflags(&directory, flags | IFlags::TOPDIR);
+    }
+}
+
 /// The kernel's own directory in a work directory.
 const OWN: &str = "work";
-/// The one of an earlier command. The kernel would remove it and make another one before anything else, and a file system takes longer to remove a
-/// directory than to make one.
-const SPENT: &str = "spent";
+/// Those of earlier commands. The kernel would remove it and make another one before anything else, and a file system takes longer to remove a
+/// directory than to make one. More than one: the last command may still be tidying up when the next one starts.
+const SPENT: [&str; 4] = ["spent", "spent-1", "spent-2", "spent-3"];
 
 /// Has the kernel find a work directory that nobody has used.
 fn renew(work: &OwnedFd) {
-    match renameat_with(work, OWN, work, SPENT, RenameFlags::NOREPLACE) {
-        Ok(()) | Err(Errno::NOENT) => {}
-        // What was left behind there is in the way, or the file system cannot rename so.
-        Err(_) => unmark(work, OWN),
+    for spent in SPENT {
+        match renameat_with(work, OWN, work, spent, RenameFlags::NOREPLACE) {
+            Ok(()) | Err(Errno::NOENT) => return,
+            Err(_) => {}
+        }
     }
+    // What was left behind there is in the way, or the file system cannot rename so.
+    unmark(work, OWN);
 }
 
 /// Takes away the kernel's mark of a layer that is not written to the disk when it ends. With the mark the kernel takes it no second time. What was
@@ -97,16 +114,21 @@ fn unmark(work: &OwnedFd, own: &str) {
 }
 
 /// Tidies up for the next command, with no rights but the user's: the kernel has closed these directories, but they are the user's own. That takes a
-/// file system as long as all else that starts a command, so it is done while the command runs. Should it not be done, the next
-/// command does it.
-pub(super) fn tidy(work: &OwnedFd) {
-    for own in [OWN, SPENT] {
-        for directory in ["", "incompat", "incompat/volatile"] {
+/// file system as long as all else that starts a command, so it is done when whoever waits for the command knows how it ended. Should it not be
+/// done, a later command does it.
+pub(crate) fn tidy(work: &OwnedFd) {
+    for own in [OWN].into_iter().chain(SPENT) {
+        if chmodat(work, own, Mode::RWXU, AtFlags::empty()) == Err(Errno::NOENT) {
+            continue;
+        }
+        for directory in ["incompat", "incompat/volatile"] {
             let _ = chmodat(work, Path::new(own).join(directory), Mode::RWXU, AtFlags::empty());
         }
         unmark(work, own);
+        if own != OWN {
+            let _ = unlinkat(work, own, AtFlags::REMOVEDIR);
+        }
     }
-    let _ = unlinkat(work, SPENT, AtFlags::REMOVEDIR);
 }
 
 /// How what lies on the old root is named, before or after it was left.
@@ -136,6 +158,9 @@ impl Names<'_> {
             fsconfig_set_string(&made, key, self.of(&open_place(self.root, path)?))?;
         }
         fsconfig_set_string(&made, "workdir", self.of(&work))?;
+        // With an index the kernel takes no directory that an earlier command's view still has. It takes that view down when the command has
+        // ended, and nothing is written through it any more.
+        fsconfig_set_string(&made, "index", "off")?;
         for option in options {
             fsconfig_set_flag(&made, *option)?;
         }

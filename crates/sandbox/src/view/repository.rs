@@ -18,10 +18,12 @@ use crate::plan::{Repository, Rights};
 impl View<'_> {
     /// A git directory whose own entries are the view's. Locks can be made beside files that cannot be changed, and what
     /// is new in it (`commondir`, `config.worktree`) is gone with the view.
-    pub(super) fn repository(&self, repository: &Repository, run: &Path) -> Result<(), Failed> {
+    ///
+    /// Without the layer, which may not be made yet. A plain clone is nothing but that.
+    pub(super) fn repository(&self, repository: &Repository) -> Result<(), Failed> {
         let common = &repository.common;
         if repository.is_plain() {
-            return self.plain_clone(common, run);
+            return Ok(());
         }
         let point = self.point(common, true)?;
         in_memory(Path::new(&name_of(&point)), c"mode=755,size=16m").step("mounting on", common)?;
@@ -40,6 +42,15 @@ impl View<'_> {
             self.bind(&own, PLAIN)?;
         }
         self.other_worktrees(repository);
+        Ok(())
+    }
+
+    /// What the command may write of the repository. Waits for the layer.
+    pub(super) fn repository_layer(&self, repository: &Repository, run: &Path) -> Result<(), Failed> {
+        let common = &repository.common;
+        if repository.is_plain() {
+            return self.plain_clone(common, run);
+        }
         // One layer over the whole directory, of which the parts alone are seen: making one takes longer than all other mounts.
         if let Ok(layer) = self.made_layer(&Layer::of(run, common)) {
             let staged = open_place(CWD, Path::new(STAGED)).step("opening", Path::new(STAGED))?;
