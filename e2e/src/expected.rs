@@ -74,6 +74,8 @@ const EXCEPTIONS: &[(&str, Row, Truth)] = &[
     ("codex", Row::McpError, Truth::Open),
     ("opencode", Row::McpError, Truth::Open),
     ("qwen", Row::McpError, Truth::Open),
+    // It never lets the output of a command that fails be changed, and this one is contained; with `wrap = true` it runs through us.
+    ("claude-code", Row::PlainFailing, Truth::Open),
     ("qwen", Row::PlainFailing, Truth::Denied),
     // It keeps a long output to itself, and tells its agent of no file.
     ("codex", Row::SavedOutput, Truth::None),

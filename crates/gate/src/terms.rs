@@ -121,12 +121,16 @@ fn launched(
     let wanted = redaction::wanted(&surroundings.rules.layers);
     // It was let run because its output is looked through, so it is, whatever the settings say of other commands.
     let shows = facts.iter().any(|facts| facts.redacts && shows_secrets_in_passing(facts));
-    // A command that is contained is a longer one already; where nobody is asked about it, nobody has to read it. In a worktree that Claude Code
-    // has made for a helper, it runs nothing that is sent through a file.
-    let goes_by_itself = call.unattended && !is_of_isolated_helper(call, surroundings);
-    let wants = wanted.wrap || shows || goes_by_itself || contained.is_some();
-    let late = host.keeps_failed_output(&call.tool) || host.spoils_changed_output(&call.tool);
-    let redaction = (wants && late).then_some(wanted);
+    // A command that is contained is a longer one already; where nobody is asked about it, nobody has to read it. What a sandbox refuses is
+    // told in a file that the client reads, where it gives its shell one: a pipe would be in the way. In a worktree that Claude Code has made
+    // for a helper, it runs nothing that is sent through a file.
+    let spoils = host.spoils_changed_output(&call.tool);
+    let goes_by_itself = match contained {
+        Some(_) => spoils,
+        None => call.unattended && !is_of_isolated_helper(call, surroundings),
+    };
+    let late = spoils || host.keeps_failed_output(&call.tool);
+    let redaction = ((wanted.wrap || shows || goes_by_itself) && late).then_some(wanted);
     let Some((param, command)) = command_member(call) else { return Ok(None) };
     if contained.is_none() && redaction.is_none() {
         return Ok(None);

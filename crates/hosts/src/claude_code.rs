@@ -11,8 +11,8 @@
 //! - A change of settings is refused with exit 2 alone.
 //! - `systemMessage` is shown to the user and not to the model; `additionalContext` is for the model, beside a denial too.
 //!   The event of a prompt also comes for a task in the background that has ended, with a notice of that in place of the prompt.
-//! - `updatedToolOutput` counts only where the tool did not fail. So a shell command that is contained, and under `bypassPermissions` every
-//!   one, is sent through toolgate: its output is without secrets however it ends. `[redaction] wrap = true` does so in every mode.
+//! - `updatedToolOutput` counts only where the tool did not fail. So under `bypassPermissions` a shell command that is not contained is
+//!   sent through toolgate: its output is without secrets however it ends. `[redaction] wrap = true` does so for all, in every mode.
 //! - What the tool of an MCP server gives back as an error cannot be changed, and is shown.
 //! - A helper with `isolation: "worktree"` is refused, by the client itself, any command that is sent through a file: there what has to be
 //!   contained does not run, and the output of a command that fails is shown.

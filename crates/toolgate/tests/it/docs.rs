@@ -235,7 +235,7 @@ fn secrets() -> String {
         };
         let failing = match (host.changes_output(shell), host.keeps_failed_output(shell)) {
             (true, false) => "changed",
-            (true, true) => "changed where it is contained or nobody is asked, else with `wrap = true`",
+            (true, true) => "changed where nobody is asked and it is not contained, else with `wrap = true`",
             (false, _) => "shown",
         };
         writeln!(page, "| {} | {output} | {failing} |", host.id()).unwrap();
