@@ -16,7 +16,7 @@
 //! - What the tool of an MCP server gives back as an error cannot be changed, and is shown.
 //! - A helper with `isolation: "worktree"` is refused, by the client itself, any command that is sent through a file: there what has to be
 //!   contained does not run, and the output of a command that fails is shown.
-//! - Directories of `--add-dir` are in no event: `[[scope]]` in the settings opens them.
+//! - Directories of `--add-dir` are in no event, and the event of `/add-dir` opens nothing: `[[scope]]` in the settings does.
 
 use toolgate_model::{
     Answer, Call, Decision, DecodeError, Host, Phase, RedactedOutput, Reply, Stoppable, Terms, Unstoppable,

@@ -67,7 +67,9 @@ fn every_tool_of_the_client_is_known() {
         let unknown =
             |finding: &&Value| finding["message"].as_str().unwrap_or_default().contains("is not known here");
         assert_eq!(findings.iter().find(unknown), None, "{name}: {said:?}");
-        assert_eq!(said.word(), "nothing", "{name}: {said:?}");
+        // Where nobody is asked anyway, a command is sent through toolgate, so that its output is without secrets however it ends.
+        let is_sent = event["permission_mode"] == "bypassPermissions" && event["tool_name"] == "Bash";
+        assert_eq!(said.word(), if is_sent { "rewrite" } else { "nothing" }, "{name}: {said:?}");
     }
     assert!(tools >= 25, "only {tools} calls");
 }
