@@ -44,8 +44,9 @@ const TOPICS: &[(&str, &str)] = &[
 const FEWEST: usize = 120;
 /// How many may be impossible here even uncontained, of a hundred: they show nothing.
 const MOST_IMPOSSIBLE: usize = 12;
-/// How many may be open at every level. Each needs somebody outside who does a part of it.
-const MOST_RESIDUAL: usize = 3;
+/// How many may be open at every level. Each needs somebody outside who does a part of it, but for a lock on what may be read, which takes nothing from
+/// a file and which builds need.
+const MOST_RESIDUAL: usize = 4;
 /// Longer than any attempt takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
