@@ -17,7 +17,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, open, openat, openat2, symlinkat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, mkdirat, open, openat, openat2, readlinkat, symlinkat, unlinkat,
+};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
@@ -360,13 +362,20 @@ impl View<'_> {
     fn point(&self, path: &Path, is_directory: bool) -> Result<OwnedFd, Failed> {
         match open_place(&self.new, path) {
             Ok(point) => return Ok(point),
-            Err(Errno::NOENT) => {}
+            Err(Errno::NOENT | Errno::LOOP) => {}
             Err(error) => return Err(error).step("opening", path),
         }
         let (Some(above), Some(name)) = (parent(path), path.file_name()) else {
             return Err(Errno::NOENT).step("opening", path);
         };
         let parent = self.point(above, true)?;
+        // An earlier command left a link there when the user did not have this cache yet. It stays where it lies in the private temporary directory.
+        let left = readlinkat(&parent, name, Vec::new()).ok();
+        if left.is_some_and(|left| {
+            new_cache(self.plan, path).is_some_and(|own| own.as_os_str().as_bytes() == left.as_bytes())
+        }) {
+            unlinkat(&parent, name, AtFlags::empty()).step("removing", path)?;
+        }
         let made = if is_directory {
             mkdirat(&parent, name, Mode::from_raw_mode(0o755))
         } else {
@@ -542,9 +551,8 @@ impl View<'_> {
                 if is_closed { Some(self.point(above, true)?) } else { None }
             }
         };
-        let layer = Layer::of(&self.plan.private, path);
-        if let (Some(parent), Some(own)) = (&parent, layer.alone.file_name()) {
-            match symlinkat(Path::new(NEW_CACHES).join(own), parent, name) {
+        if let (Some(parent), Some(own)) = (&parent, new_cache(self.plan, path)) {
+            match symlinkat(own, parent, name) {
                 // What it lies in may be the command's own, and then an earlier one has left it there.
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error).step("linking", path),
@@ -631,6 +639,11 @@ impl View<'_> {
         }
         Ok(())
     }
+}
+
+/// Where a cache lies that the user does not have.
+fn new_cache(plan: &CompiledPlan, path: &Path) -> Option<PathBuf> {
+    Layer::of(&plan.private, path).alone.file_name().map(|own| Path::new(NEW_CACHES).join(own))
 }
 
 /// Whether the view has something of its own there.

@@ -1,5 +1,7 @@
 //! What an agent does all day works, and is there outside.
 
+use std::fs;
+
 use crate::world::{World, at_each_level, everywhere, levels};
 
 #[test]
@@ -321,4 +323,22 @@ assert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0
 os.kill(os.getpid(), signal.SIGUSR1)
 '";
     at_each_level(|world| assert_eq!(world.contained(script).code, 137, "{}", world.level));
+}
+
+#[test]
+fn a_cache_that_the_person_has_only_later_is_used() {
+    at_each_level(|world| {
+        let cache = world.path("person/.cache");
+        fs::create_dir(world.path("person")).unwrap();
+        let run = |script: &str| {
+            let options = ["--read", "--cache"].map(|option| (option, cache.clone().into_os_string()));
+            let done = world.contained_command_with(&options, script).output().unwrap();
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert!(done.status.success(), "{}: {script}: {said}", world.level);
+        };
+        run("true");
+        fs::create_dir(&cache).unwrap();
+        fs::write(cache.join("mine"), "mine").unwrap();
+        run(&format!("grep mine '{}/mine'", cache.display()));
+    });
 }
