@@ -21,6 +21,18 @@ impl Digest {
         Digest(Sha256::digest(bytes).into())
     }
 
+    /// These 32 bytes, which are a digest already.
+    #[cfg(feature = "proof")]
+    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Digest {
+        Digest(bytes)
+    }
+
+    /// Its 32 bytes.
+    #[cfg(feature = "proof")]
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// Its first eight bytes: enough to tell some hundred things apart, whoever chose their names.
     pub(crate) fn short(self) -> [u8; 8] {
         self.0.first_chunk().copied().unwrap_or_default()

@@ -22,7 +22,9 @@ use toolgate_secrets::{Redacted, redact};
 
 use crate::Digest;
 use crate::activity::{Activity, IN};
-use crate::record::{MAX_LINE, Record, RecordedContainment, RecordedFinding, RecordedUnproved};
+use crate::record::{
+    MAX_LINE, Record, RecordedApproval, RecordedContainment, RecordedFinding, RecordedUnproved,
+};
 use crate::word::UnknownFields;
 
 /// A record before it has its place in the chain.
@@ -126,10 +128,19 @@ impl Draft {
                 kind: finding.kind.into(),
                 decision: finding.decision.into(),
                 path: redact(&finding.path).into_string(),
-                message: redact(&finding.message()).into_string(),
+                message: redact(&finding.line()).into_string(),
                 unknown: UnknownFields::default(),
             });
         }
+        self.record.approval = verdict.approval().map(|approval| RecordedApproval {
+            by: redact(&approval.by).into_string(),
+            how: approval.strength.word().to_owned(),
+            code: redact(&approval.code).into_string(),
+            nonce: redact(&approval.nonce).into_string(),
+            number: approval.number.into(),
+            shown: redact(&approval.shown).into_string(),
+            unknown: UnknownFields::default(),
+        });
         for unproved in verdict.unproved() {
             self = self.unproved(unproved.reason, redact(&unproved.text));
         }
@@ -333,7 +344,11 @@ impl Record {
             denied.iter_mut().map(|text| (text, rest))
         });
         let texts = names.into_iter().chain(single).chain(args).chain(findings).chain(unproved);
-        let texts = texts.chain(denied).chain(counted);
+        let approval = self.approval.iter_mut().flat_map(|approval| {
+            let RecordedApproval { by, how, code, nonce, shown, .. } = approval;
+            [by, how, code, nonce, shown].map(|text| (text, MAX_NAME))
+        });
+        let texts = texts.chain(denied).chain(counted).chain(approval);
         for (text, limit) in texts {
             // Bytes are never fewer than characters: most texts need no count.
             if text.len() > limit && text.chars().count() > limit {
@@ -526,6 +541,8 @@ mod tests {
             wording: &Objects,
             facts: &facts,
             sandboxing: toolgate_model::Sandboxing::Unwanted,
+            floor: 0,
+            approval: None,
         };
         let record = draft().verdict(&Ruleset::decide(&[layer], |_| false)).into_record();
         assert_eq!(record.decision.known(), Some(Decision::Ask));

@@ -257,6 +257,7 @@ impl Ledger {
             Ok(_) => Ok(false),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 fs::rename(&self.path, &older).map_err(|error| self.failed(error))?;
+                crate::due::want(&self.state_dir);
                 Ok(true)
             }
             Err(error) => Err(LedgerError::about(&older, error)),

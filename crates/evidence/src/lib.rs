@@ -46,18 +46,25 @@
 //!
 //! What a session has come to so far is counted from its records, in a [`Tally`], so that a call need not read them all.
 //!
+//! [`proof`] makes a tree of all lines, signs its root and checks both; it runs beside the hook, never in it.
+//!
 //! Reading order: [`Record`] → [`Draft`] → [`Ledger`] → [`Records`] → [`verify()`] → [`SessionCounts`] → [`Tally`].
 
 mod activity;
 mod digest;
 mod draft;
+pub mod due;
 mod error;
+#[cfg(feature = "proof")]
+pub mod export;
 mod file_lines;
 mod files;
 mod in_order;
 mod ledger;
 pub mod lock;
 mod position;
+#[cfg(feature = "proof")]
+pub mod proof;
 mod record;
 mod records;
 pub mod render;
@@ -72,7 +79,9 @@ pub use draft::{Draft, rfc3339};
 pub use error::LedgerError;
 pub use ledger::Ledger;
 pub use position::{Position, last_position, position_of};
-pub use record::{MAX_LINE, REPAIR, Record, RecordedFinding, RecordedUnproved, VERSION};
+pub use record::{
+    ERASED, MAX_LINE, NEXT_KEY, PRUNED, REPAIR, REST, Record, RecordedFinding, RecordedUnproved, VERSION,
+};
 pub use records::{Ending, Part, RecordIter, Records, StoredLine, StoredLines};
 pub use tally::{DENIED, Denials, SessionCounts, Tally};
 pub use totals::Totals;

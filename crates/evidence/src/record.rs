@@ -15,6 +15,18 @@ pub const MAX_LINE: usize = 16 * 1024;
 /// The event of the record that says what a crash left and where it was put.
 pub const REPAIR: &str = "ledger-repair";
 
+/// The event of the record that names the next key of the checkpoints.
+pub const NEXT_KEY: &str = "ledger-key";
+
+/// The event of the record that says which old records were dropped.
+pub const PRUNED: &str = "ledger-pruned";
+
+/// The event of the record that says whose text was erased, and by whom.
+pub const ERASED: &str = "ledger-erased";
+
+/// The event of what is left of a record whose text was erased.
+pub const REST: &str = "ledger-rest";
+
 /// The version of a record's form that this build writes.
 ///
 /// What a later version may do without breaking this one: add a field, and use a new word for a decision, a kind, an
@@ -70,6 +82,9 @@ pub struct Record {
     /// What was enforced on it, where it ran in a sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contained: Option<RecordedContainment>,
+    /// The approval by which it could run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<RecordedApproval>,
     /// What the host was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Word<Answer>>,
@@ -157,6 +172,28 @@ pub struct RecordedContainment {
     pub unknown: UnknownFields,
 }
 
+/// The approval by which a call could run. This record is its use.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedApproval {
+    /// Who approved it.
+    pub by: String,
+    /// How well that is known: `terminal`, which is weak, `touch` or `other-person`.
+    pub how: String,
+    /// The code by which it was approved.
+    pub code: String,
+    /// What tells the approval from all others.
+    pub nonce: String,
+    /// Which use of it this is, from 1; left out where the event took none, since the one before it had.
+    #[serde(rename = "use", default, skip_serializing_if = "is_zero")]
+    pub number: u64,
+    /// The digest of what the person was shown: `sha256:…`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub shown: String,
+    /// What a later version wrote besides.
+    #[serde(flatten)]
+    pub unknown: UnknownFields,
+}
+
 /// Something of a call that was not proved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedUnproved {
@@ -206,6 +243,7 @@ impl Record {
             findings: Vec::new(),
             unproved: Vec::new(),
             contained: None,
+            approval: None,
             answer: None,
             redacted: 0,
             counted: Vec::new(),
@@ -232,12 +270,31 @@ impl Record {
         self.event == REPAIR && self.host.is_empty()
     }
 
+    /// Whether the ledger speaks of itself here: a repair, a key, what was dropped or erased. No host and no person makes such a record.
+    pub fn is_own(&self) -> bool {
+        self.host.is_empty() && self.event.starts_with(OWN)
+    }
+
     /// The line, with its newline.
     pub(crate) fn append_to(&self, lines: &mut Vec<u8>) -> serde_json::Result<()> {
         lines.extend(serde_json::to_vec(self)?);
         lines.push(b'\n');
         Ok(())
     }
+}
+
+/// What the events of the ledger's own records begin with.
+const OWN: &str = "ledger-";
+
+/// A record of the ledger about itself; `None` where the line is another one. Looks at the beginning of a line only: own records have
+/// no host, so their event comes early.
+pub(crate) fn own_record(line: &[u8]) -> Option<Record> {
+    const EVENT: &[u8] = br#","event":"ledger-"#;
+    const EARLY: usize = 128;
+    let start = line.get(..line.len().min(EARLY)).unwrap_or_default();
+    let is_likely = start.windows(EVENT.len()).any(|part| part == EVENT);
+    let record: Option<Record> = is_likely.then(|| serde_json::from_slice(line).ok()).flatten();
+    record.filter(Record::is_own)
 }
 
 /// What the chain needs of a line. Distinguishes a record from anything else; a record of a later version is one too.

@@ -103,7 +103,7 @@ pub struct RecordIter<'r> {
 
 impl RecordIter<'_> {
     fn wants(&self, record: &Record) -> bool {
-        self.session.as_ref().is_none_or(|session| record.session == *session && !record.is_repair())
+        self.session.as_ref().is_none_or(|session| record.session == *session && !record.is_own())
     }
 }
 

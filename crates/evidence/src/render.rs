@@ -104,6 +104,11 @@ pub fn text(record: &Record) -> String {
         let value = shorten(&value.to_string(), MAX_UNKNOWN);
         let _ = write!(line, " {}={}", plain(name), plain(&value));
     }
+    if let Some(approval) = &record.approval {
+        let how = if approval.how == "terminal" { "terminal, weak" } else { &approval.how };
+        let (by, code) = (plain(&approval.by), plain(&approval.code));
+        let _ = write!(line, ": approved by {by} ({}, code {code})", plain(how));
+    }
     if let Some(finding) = record.findings.first() {
         line.push_str(": ");
         line.push_str(&plain(&finding.message));

@@ -46,7 +46,7 @@ impl Totals {
 
     /// One record more.
     pub fn add(&mut self, record: &Record) {
-        if record.is_repair() {
+        if record.is_own() {
             self.repairs += 1;
             return;
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::files::{self, RawLines, Snapshot};
-use crate::record::Link;
+use crate::record::{Link, REST, own_record};
 use crate::records::{Ending, Part, Records, StoredLine, StoredLines};
 use crate::{Digest, LedgerError};
 
@@ -23,7 +23,11 @@ pub fn verify(state_dir: &Path) -> Result<Report, LedgerError> {
     let full: Vec<PathBuf> = snapshot.older.iter().map(|older| older.path.clone()).collect();
     let segments = full.len() as u64 + u64::from(snapshot.current.is_some());
     let of_a_file = problem_of_a_file(state_dir, &snapshot)?;
-    let mut report = check(snapshot.into_lines(Part::All)?)?;
+    let mut check = Check::from(first_kept(state_dir));
+    for line in snapshot.into_lines(Part::All)? {
+        check.line(&line?);
+    }
+    let mut report = check.report;
     report.segments = segments;
     // The first one counts: what follows may be its consequence. A whole file comes before its lines.
     let place = |problem: &Problem| {
@@ -40,8 +44,20 @@ pub fn verify_chain(records: &dyn Records) -> Result<Report, LedgerError> {
     check(records.lines(Part::All)?)
 }
 
+/// The number of the first record that was not dropped on purpose.
+pub(crate) fn first_kept(state_dir: &Path) -> u64 {
+    let through = std::fs::read_to_string(state_dir.join(DROPPED)).ok();
+    through.and_then(|text| text.trim().parse::<u64>().ok()).map_or(1, |through| through.saturating_add(1))
+}
+
+/// The file that says up to which record the oldest were dropped. A record says so too, and that is what counts.
+pub(crate) const DROPPED: &str = "ledger.dropped";
+
 /// The first problem that is about a whole file: its name, that it is empty, or that it is missing.
-fn problem_of_a_file(state_dir: &Path, snapshot: &Snapshot) -> Result<Option<Problem>, LedgerError> {
+pub(crate) fn problem_of_a_file(
+    state_dir: &Path,
+    snapshot: &Snapshot,
+) -> Result<Option<Problem>, LedgerError> {
     let problem = |file: &Path, what| Some(Problem { file: file.to_path_buf(), line: 0, what });
     for older in &snapshot.older {
         let mut lines = RawLines::of_older(older)?;
@@ -140,20 +156,20 @@ impl fmt::Display for Problem {
 }
 
 /// The check while it goes on.
-struct Check {
-    report: Report,
+pub(crate) struct Check {
+    pub(crate) report: Report,
     /// What the next line must hold; unknown after a line that is no record.
     next: Option<Next>,
 }
 
 struct Next {
     seq: u64,
-    prev: Digest,
+    /// Unknown behind what was dropped or erased. The tree knows it all the same.
+    prev: Option<Digest>,
 }
 
 fn check(lines: StoredLines<'_>) -> Result<Report, LedgerError> {
-    let next = Some(Next { seq: 1, prev: Digest::NOTHING });
-    let mut check = Check { report: Report::default(), next };
+    let mut check = Check::from(1);
     let mut file = None;
     for line in lines {
         let line = line?;
@@ -167,7 +183,13 @@ fn check(lines: StoredLines<'_>) -> Result<Report, LedgerError> {
 }
 
 impl Check {
-    fn line(&mut self, line: &StoredLine) {
+    /// Begins with the record of this number.
+    pub(crate) fn from(seq: u64) -> Check {
+        let prev = (seq <= 1).then_some(Digest::NOTHING);
+        Check { report: Report::default(), next: Some(Next { seq: seq.max(1), prev }) }
+    }
+
+    pub(crate) fn line(&mut self, line: &StoredLine) {
         match line.ending {
             Ending::Whole => {}
             Ending::Cut => self.fault(line, Fault::Unended),
@@ -185,7 +207,7 @@ impl Check {
         if let Some(next) = &self.next {
             let fault = if link.seq != next.seq {
                 Some(Fault::Number { wanted: next.seq, found: link.seq })
-            } else if link.prev != next.prev.hex() {
+            } else if next.prev.is_some_and(|prev| link.prev != prev.hex()) {
                 Some(Fault::Link)
             } else {
                 None
@@ -194,7 +216,9 @@ impl Check {
                 self.fault(line, fault);
             }
         }
-        self.next = Some(Next { seq: link.seq.saturating_add(1), prev: Digest::of(&line.bytes) });
+        let is_rest = own_record(&line.bytes).is_some_and(|own| own.event == REST);
+        let prev = (!is_rest).then(|| Digest::of(&line.bytes));
+        self.next = Some(Next { seq: link.seq.saturating_add(1), prev });
         self.report.last_time = Some(link.time.clone().into_owned());
         if self.report.first_time.is_none() {
             self.report.first_time = Some(link.time.into_owned());

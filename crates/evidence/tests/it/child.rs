@@ -78,3 +78,30 @@ fn is_refused() {
     let error = Ledger::at(&dir).append(draft("a"), soon()).unwrap_err();
     assert!(matches!(error, LedgerError::Refused { .. }), "{error:?}");
 }
+
+/// Appends, and notes each name once its record is there, as a host hears an answer.
+#[test]
+#[ignore = "run by other tests"]
+fn appends_and_answers() {
+    use std::io::Write as _;
+    let Some(dir) = dir() else { return };
+    let ledger = Ledger::at(&dir).full_at(64 * 1024);
+    let mut answers =
+        std::fs::File::create(dir.join("answered").join(std::process::id().to_string())).unwrap();
+    for index in 0..count() {
+        let name = format!("{}-{index}", std::process::id());
+        ledger.append(draft(&name), soon()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(8));
+        answers.write_all(format!("{name}\n").as_bytes()).unwrap();
+    }
+}
+
+/// Seals without end, with a new key each time.
+#[test]
+#[ignore = "run by other tests"]
+fn seals() {
+    let Some(dir) = dir() else { return };
+    for _ in 0..count() {
+        toolgate_evidence::proof::seal(&dir, std::time::SystemTime::now(), true).unwrap();
+    }
+}

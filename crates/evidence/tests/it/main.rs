@@ -5,10 +5,14 @@
 mod append;
 mod child;
 mod crash;
+mod export;
 mod growth;
 mod parallel;
 mod position;
 mod read;
+mod retention;
+mod seal;
 mod support;
 mod tally;
 mod tamper;
+mod tree;

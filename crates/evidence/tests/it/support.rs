@@ -37,7 +37,10 @@ pub(crate) fn all(dir: &Path) -> Vec<Record> {
 pub(crate) fn names(dir: &Path) -> Vec<String> {
     all(dir)
         .iter()
-        .map(|record| if record.is_repair() { "repair".to_owned() } else { record.args[0].1.clone() })
+        .map(|record| match &record.event {
+            event if record.is_repair() => event.trim_start_matches("ledger-").to_owned(),
+            _ => record.args[0].1.clone(),
+        })
         .collect()
 }
 

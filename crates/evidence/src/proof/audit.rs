@@ -1,0 +1,443 @@
+//! Checks the whole ledger: its chain, the tree over it, the checkpoints, and the keys that signed them.
+//!
+//! Promise: each part is said apart, and the first bad entry is named. What cannot be checked is no good result. Reads every line
+//! once and keeps none: the memory stays the same however long the ledger is.
+//!
+//! Not found by itself: that everything was put back from one copy, key included. Whoever noted a checkpoint elsewhere finds it
+//! (`noted`); and that the log was written anew from its beginning with a key of its own, which the first key shows (`first_key`).
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::checkpoint::Checkpoint;
+use super::epochs::{Epoch, epoch_at};
+use super::files::read;
+use super::log::{Log, LogError, Memory, directory, load};
+use super::merkle::{Frontier, leaf_hash};
+use super::note::{NoteKey, Signed};
+use super::problem::{Part, SealProblem};
+use super::seal::alone_within;
+use super::tiles::TileReader;
+use super::walk::Walk;
+use super::{anchor, key};
+use crate::record::{ERASED, Link, PRUNED, REST, own_record};
+use crate::records::{Ending, StoredLine};
+use crate::verify::{Check, first_kept, problem_of_a_file};
+use crate::{Digest, LedgerError, Report};
+
+/// So long it waits for a sealer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the one who checks knows from elsewhere.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// The first key of the log.
+    pub first_key: Option<NoteKey>,
+    /// A checkpoint that was noted.
+    pub noted: Option<Checkpoint>,
+    /// The keys of witnesses.
+    pub witnesses: Vec<NoteKey>,
+}
+
+/// How sure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// All that was checked is as it should be.
+    Good,
+    /// Something is wrong.
+    Bad,
+    /// Something could not be checked.
+    CannotTell,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct Audit {
+    /// In one word.
+    pub outcome: Outcome,
+    /// The chain of the lines.
+    #[serde(flatten)]
+    pub chain: Report,
+    /// The records that were dropped on purpose: up to this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped_through: Option<u64>,
+    /// The records whose text was erased on purpose.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub erased: Vec<u64>,
+    /// The seal; `None` where nothing was sealed yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seal: Option<Seal>,
+    /// Everything that is wrong with the seal, the first bad entry first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<SealProblem>,
+}
+
+/// What is sealed, and by whom.
+#[derive(Debug, Serialize)]
+pub struct Seal {
+    /// The name of the log.
+    pub origin: String,
+    /// The last record that is sealed.
+    pub size: u64,
+    /// When that one was recorded.
+    pub time: String,
+    /// The root of the tree.
+    pub root: String,
+    /// Who sealed: `own` is the user whose ledger it is.
+    pub level: &'static str,
+    /// How many records follow that are not sealed yet.
+    pub unsealed: u64,
+    /// How many checkpoints were checked.
+    pub checkpoints: usize,
+    /// How many keys have signed.
+    pub keys: usize,
+    /// The first key, as it is to be noted elsewhere.
+    pub first_key: String,
+    /// Whether that was known from elsewhere.
+    pub pinned: bool,
+    /// What others have signed or stamped.
+    pub witnessed: Vec<Witnessed>,
+}
+
+/// A signature or a stamp of somebody else.
+#[derive(Debug, Serialize)]
+pub struct Witnessed {
+    /// Up to this record.
+    pub size: u64,
+    /// By whom.
+    pub by: String,
+    /// When, in seconds since 1970, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<u64>,
+    /// Whether it was checked: without a key nothing can be.
+    pub checked: bool,
+}
+
+/// Checks everything. An error is only what keeps it from reading the ledger at all.
+pub fn audit(state_dir: &Path, known: &Known) -> Result<Audit, LedgerError> {
+    let dir = directory(state_dir);
+    // While nobody seals, so that they are all of one time. Whoever checks a copy that cannot be written has no need of it.
+    let alone = if dir.is_dir() { alone_within(&dir, PATIENCE).ok().flatten() } else { None };
+    let (log, damaged) = match Log::open(state_dir) {
+        Ok(log) => (log.filter(|log| !log.checkpoints.is_empty()), None),
+        Err(LogError::Ledger(error)) => return Err(error),
+        Err(LogError::Damaged(path)) => (None, Some(SealProblem::Damaged { path })),
+    };
+    let mut of_files = Vec::new();
+    if let Some(log) = &log {
+        check_files(log, &mut of_files)?;
+    }
+    drop(alone);
+    let mut pass = Pass::new(state_dir, log.as_ref(), known);
+    let snapshot = crate::files::Snapshot::take(state_dir)?;
+    let of_a_file = problem_of_a_file(state_dir, &snapshot)?;
+    let segments = snapshot.older.len() as u64 + u64::from(snapshot.current.is_some());
+    drop(snapshot);
+    let mut walk = Walk::all(state_dir)?;
+    while let Some(placed) = walk.next()? {
+        pass.line(&placed.line)?;
+    }
+    pass.end();
+    let mut problems = std::mem::take(&mut pass.problems);
+    problems.extend(damaged);
+    problems.extend(of_files);
+    let seal = log.as_ref().map(|log| pass.seal(log, known, &mut problems));
+    if seal.is_none() && problems.is_empty() && (known.first_key.is_some() || known.noted.is_some()) {
+        problems.push(SealProblem::NotSealed);
+    }
+    problems.sort_by_key(SealProblem::first_entry);
+    let Pass { check, dropped_through, mut erased, .. } = pass;
+    erased.sort_unstable();
+    let mut chain = check.report;
+    chain.segments = segments;
+    chain.problem = of_a_file.into_iter().chain(chain.problem).next();
+    let outcome =
+        if chain.problem.is_some() || problems.iter().any(|problem| problem.part() != Part::CannotTell) {
+            Outcome::Bad
+        } else if problems.is_empty() {
+            Outcome::Good
+        } else {
+            Outcome::CannotTell
+        };
+    Ok(Audit { outcome, chain, dropped_through, erased, seal, problems })
+}
+
+/// One way through all lines.
+struct Pass<'a> {
+    check: Check,
+    problems: Vec<SealProblem>,
+    dropped_through: Option<u64>,
+    dropped_said: bool,
+    /// Records whose text is gone, and those of which a record says so.
+    erased: Vec<u64>,
+    erased_said: Vec<u64>,
+    tree: Option<Tree<'a>>,
+    /// The number of the next line.
+    seq: u64,
+}
+
+impl<'a> Pass<'a> {
+    fn new(state_dir: &Path, log: Option<&'a Log>, known: &'a Known) -> Pass<'a> {
+        let first = first_kept(state_dir);
+        Pass {
+            check: Check::from(first),
+            problems: Vec::new(),
+            dropped_through: (first > 1).then(|| first - 1),
+            dropped_said: false,
+            erased: Vec::new(),
+            erased_said: Vec::new(),
+            tree: log.map(|log| Tree::new(log, known.noted.as_ref())),
+            seq: first,
+        }
+    }
+
+    fn line(&mut self, line: &StoredLine) -> Result<(), LedgerError> {
+        self.check.line(line);
+        if line.ending != Ending::Whole {
+            return Ok(());
+        }
+        let mut leaf = Some(leaf_hash(&line.bytes));
+        if let Some(own) = own_record(&line.bytes) {
+            let number = |name: &str| {
+                own.args.iter().find(|(arg, _)| arg == name).and_then(|(_, value)| value.parse().ok())
+            };
+            match own.event.as_str() {
+                REST => {
+                    self.erased.push(self.seq);
+                    leaf = None;
+                }
+                ERASED => self.erased_said.extend(number("record")),
+                PRUNED => self.dropped_said |= number("through") >= self.dropped_through,
+                _ => {}
+            }
+        }
+        if let Some(tree) = &mut self.tree {
+            // What was dropped is in the tiles.
+            while tree.lines.size() + 1 < self.seq {
+                tree.leaf(None, b"", &mut self.problems)?;
+            }
+            tree.leaf(leaf, &line.bytes, &mut self.problems)?;
+        }
+        self.seq += 1;
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        if let Some(through) = self.dropped_through.filter(|_| !self.dropped_said) {
+            self.problems.push(SealProblem::DroppedUnsaid { through });
+        }
+        let unsaid = self.erased.iter().find(|seq| !self.erased_said.contains(seq));
+        self.problems.extend(unsaid.map(|seq| SealProblem::ErasedUnsaid { seq: *seq }));
+        if let Some(tree) = &mut self.tree {
+            tree.end(&mut self.problems);
+        }
+    }
+
+    /// Checks what was signed, now that the tree is known.
+    fn seal(&self, log: &Log, known: &Known, problems: &mut Vec<SealProblem>) -> Seal {
+        let last = log.checkpoints.last();
+        let size = log.size();
+        let mut witnessed = Vec::new();
+        for checkpoint in &log.checkpoints {
+            problems.extend(problem_of_signature(checkpoint, &log.epochs));
+            witnessed.extend(anchor::of_checkpoint(log, checkpoint, &known.witnesses, problems));
+        }
+        for epoch in log.epochs.iter().skip(1) {
+            if !log.checkpoints.iter().any(|checkpoint| checkpoint.size == epoch.seq) {
+                problems.push(SealProblem::NoHandover { epoch: epoch.number, seq: epoch.seq });
+            }
+        }
+        let first = log.epochs.first();
+        match (first, &known.first_key) {
+            (None, _) => problems.push(SealProblem::NoKey),
+            (Some(first), Some(pinned)) if first.key != *pinned => {
+                problems.push(SealProblem::AnotherFirstKey);
+            }
+            _ => {}
+        }
+        Seal {
+            origin: log.origin.clone(),
+            size,
+            time: self.tree.as_ref().map(|tree| tree.time.clone()).unwrap_or_default(),
+            root: last.map(|last| last.root.hex()).unwrap_or_default(),
+            level: "own",
+            unsealed: self.seq.saturating_sub(1).saturating_sub(size),
+            checkpoints: log.checkpoints.len(),
+            keys: log.epochs.len(),
+            first_key: first.map(|first| first.key.to_string()).unwrap_or_default(),
+            pinned: known.first_key.is_some(),
+            witnessed,
+        }
+    }
+}
+
+/// What lies beside the checkpoints must be of the same time as they.
+fn check_files(log: &Log, problems: &mut Vec<SealProblem>) -> Result<(), LedgerError> {
+    let path = log.dir.join("checkpoint");
+    let text = read(&path)?.unwrap_or_default();
+    let signed = load(&log.dir.join("memory"))?.map(|Memory { size }| size);
+    // A sealer that was killed has left the one before; the next one writes it again.
+    let was_killed = signed.is_none_or(|signed| signed < log.size());
+    match str::from_utf8(&text).ok().and_then(Checkpoint::parse) {
+        Some(found) if log.checkpoints.last() == Some(&found) => {}
+        Some(found) if was_killed && found.size < log.size() => {}
+        None if was_killed && text.is_empty() => {}
+        Some(found) => problems.push(SealProblem::OldCheckpoint { size: found.size, sealed: log.size() }),
+        None => problems.push(SealProblem::Damaged { path }),
+    }
+    if let Some(signed) = signed.filter(|signed| *signed > log.size()) {
+        problems.push(SealProblem::PutBack { size: log.size(), signed });
+    }
+    let public = |name: &str| -> Option<NoteKey> {
+        let key = key::load(&log.dir.join(name)).ok().flatten()?;
+        Some(NoteKey::of_log(&log.origin, key.verifying_key()))
+    };
+    let named = log.epochs.last().map(|epoch| &epoch.key);
+    // Whoever checks a copy of the log has no key, and needs none.
+    if let Some(present) = public("key")
+        && Some(&present) != named
+        && public("key.next").as_ref() != named
+    {
+        problems.push(SealProblem::AnotherKey);
+    }
+    Ok(())
+}
+
+/// Each checkpoint must be signed with the key of its own time, and with no later one.
+fn problem_of_signature(checkpoint: &Checkpoint, epochs: &[Epoch]) -> Option<SealProblem> {
+    let size = checkpoint.size;
+    let epoch = epoch_at(epochs, size)?;
+    match checkpoint.signed_by(&epoch.key) {
+        Signed::Good(_) => None,
+        Signed::Bad => Some(SealProblem::BadSignature { size }),
+        Signed::Absent => {
+            let by = epochs.iter().find(|other| matches!(checkpoint.signed_by(&other.key), Signed::Good(_)));
+            Some(match by {
+                Some(other) => {
+                    SealProblem::KeyOfAnotherTime { size, epoch: epoch.number, signed: other.number }
+                }
+                None => SealProblem::BadSignature { size },
+            })
+        }
+    }
+}
+
+/// The tree over the lines beside the one on disk.
+struct Tree<'a> {
+    log: &'a Log,
+    /// What the roots must be, by size; the last one first.
+    roots: Vec<(u64, Digest, bool)>,
+    tiles: TileReader<'a>,
+    lines: Frontier,
+    /// From the first line on that differs from the tiles: the tree of the tiles.
+    apart: Option<(u64, Frontier)>,
+    /// The first tile that is not as it should be.
+    tile: Option<SealProblem>,
+    /// The last size at which all was right.
+    good: u64,
+    /// When the last sealed record was made.
+    time: String,
+    blamed: bool,
+}
+
+impl<'a> Tree<'a> {
+    fn new(log: &'a Log, noted: Option<&Checkpoint>) -> Tree<'a> {
+        let mut roots: Vec<_> = log.checkpoints.iter().map(|point| (point.size, point.root, false)).collect();
+        roots.extend(noted.map(|noted| (noted.size, noted.root, true)));
+        roots.sort_by_key(|(size, _, _)| std::cmp::Reverse(*size));
+        Tree {
+            log,
+            roots,
+            tiles: log.tiles.reader(log.size()),
+            lines: Frontier::default(),
+            apart: None,
+            tile: None,
+            good: 0,
+            time: String::new(),
+            blamed: false,
+        }
+    }
+
+    /// One more leaf: that of a line, or, where its text is gone, the one in the tiles.
+    fn leaf(
+        &mut self,
+        line: Option<Digest>,
+        text: &[u8],
+        problems: &mut Vec<SealProblem>,
+    ) -> Result<(), LedgerError> {
+        let index = self.lines.size();
+        let is_sealed = index < self.log.size();
+        let tile = if is_sealed { self.tiles.hash(0, index)? } else { None };
+        let Some(leaf) = line.or(tile) else {
+            if !std::mem::replace(&mut self.blamed, true) {
+                problems.push(SealProblem::TileMissing { seq: index + 1 });
+            }
+            self.lines.push(Digest::of(b""), |_, _| {});
+            return Ok(());
+        };
+        if is_sealed && self.apart.is_none() && tile != Some(leaf) {
+            self.apart = Some((index + 1, self.lines.clone()));
+        }
+        if let Some((_, apart)) = &mut self.apart {
+            apart.push(tile.unwrap_or(leaf), |_, _| {});
+        }
+        let mut above = Vec::new();
+        self.lines.push(leaf, |height, root| {
+            if height > 0 && height % 8 == 0 {
+                above.push((height / 8, *root));
+            }
+        });
+        let size = self.lines.size();
+        for (level, root) in above {
+            let at = (size >> (8 * level)) - 1;
+            if size <= self.log.size() && self.apart.is_none() && self.tiles.hash(level, at)? != Some(root) {
+                self.tile.get_or_insert(SealProblem::Tile { level, index: at });
+            }
+        }
+        let named = self.log.epochs.iter().find(|epoch| epoch.seq == size);
+        if let Some(epoch) = named.filter(|epoch| leaf_hash(&epoch.line) != leaf) {
+            problems.push(SealProblem::KeyRecord { seq: epoch.seq });
+        } else if is_sealed && named.is_none() && Epoch::of(text, &self.log.origin).is_some() {
+            problems.push(SealProblem::KeyRecord { seq: size });
+        }
+        if size == self.log.size() {
+            self.time = Link::of(text).map(|link| link.time.into_owned()).unwrap_or_default();
+        }
+        while let Some((_, root, is_noted)) = self.roots.pop_if(|(at, _, _)| *at <= size) {
+            self.compare(size, root, is_noted, problems);
+        }
+        Ok(())
+    }
+
+    /// Compares with what was signed.
+    fn compare(&mut self, size: u64, root: Digest, is_noted: bool, problems: &mut Vec<SealProblem>) {
+        if self.lines.root() == root {
+            self.good = size;
+            return;
+        }
+        if std::mem::replace(&mut self.blamed, true) {
+            return;
+        }
+        problems.push(match &self.apart {
+            Some((seq, apart)) if apart.root() == root => SealProblem::Changed { seq: *seq },
+            _ if is_noted => SealProblem::Forked { after: self.good, size },
+            Some((seq, _)) => SealProblem::Root { after: self.good, size, seq: Some(*seq) },
+            None => SealProblem::Root { after: self.good, size, seq: None },
+        });
+    }
+
+    fn end(&mut self, problems: &mut Vec<SealProblem>) {
+        let have = self.lines.size();
+        if let Some((sealed, _, is_noted)) = self.roots.first().filter(|(size, _, _)| *size > have) {
+            problems.push(SealProblem::Cut { have, sealed: *sealed, noted: *is_noted });
+        }
+        // The lines are as they were sealed, so it is the tile that is not.
+        let of_leaf = self.apart.take().map(|(seq, _)| SealProblem::Tile { level: 0, index: seq - 1 });
+        if !self.blamed && have >= self.log.size() {
+            problems.extend(of_leaf.or(self.tile.take()));
+        }
+    }
+}
