@@ -73,6 +73,10 @@ struct Shape {
     unless: Vec<String>,
     #[serde(default)]
     unless_text: Vec<String>,
+    #[serde(default)]
+    elsewhere_but: Vec<String>,
+    #[serde(default)]
+    default_branch: bool,
 }
 
 impl Rule {
@@ -95,7 +99,7 @@ impl Shape {
     fn code(&self) -> String {
         format!(
             "Shape {{ command: &{:?}, any: &{:?}, all: &{:?}, operand: &{:?}, operands: {}, text: &{:?}, fed_by: &{:?}, \
-             output: &{:?}, unless: &{:?}, unless_text: &{:?} }}",
+             output: &{:?}, unless: &{:?}, unless_text: &{:?}, elsewhere_but: &{:?}, default_branch: {} }}",
             self.commands(),
             self.any,
             self.all,
@@ -105,7 +109,9 @@ impl Shape {
             self.fed_by,
             self.output,
             self.unless,
-            self.unless_text
+            self.unless_text,
+            self.elsewhere_but,
+            self.default_branch
         )
     }
 }

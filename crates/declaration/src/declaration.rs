@@ -111,7 +111,7 @@ pub enum Side {
 /// Why a path is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is no path that could be declared.
+    /// It is not a path that can be declared.
     Traversal(Fault),
     /// It is not declared.
     Undeclared,

@@ -33,6 +33,9 @@ pub struct Target<'a> {
     pub guess: bool,
     /// Taken for the place that a program uses by default.
     pub assumed: bool,
+    /// Only what git keeps of the repository there: commits, branches, the index, and none of the files. Policies judge it like
+    /// the whole tree; people are told which it is.
+    pub git_data: bool,
     /// What in a shell command leads to it.
     pub origin: Option<Origin>,
 }
@@ -90,8 +93,21 @@ pub struct Run {
     pub fed_by: Vec<String>,
     /// Files that its input and output are redirected to, by absolute name.
     pub outputs: Vec<String>,
+    /// What it does on another machine, where somebody has looked: `ssh host uptime`, `git push`.
+    pub elsewhere: Option<Rc<Elsewhere>>,
     /// Where in a shell command it stands.
     pub origin: Option<Origin>,
+}
+
+/// What a program does on another machine. Nothing of it touches this one, and no path in it is one of ours.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// The programs that it starts there.
+    pub runs: Vec<Run>,
+    /// What it does there besides looking, or what cannot be known of that: for people, and not empty where there is any.
+    pub more: Option<String>,
+    /// It changes the branch there that others start from.
+    pub default_branch: bool,
 }
 
 impl Run {
@@ -195,22 +211,20 @@ impl Doubt {
     /// The reason, for people: what stands before it is the words of the command.
     pub fn words(self) -> &'static str {
         match self {
-            Doubt::Code => "runs code in a language whose library is open",
-            Doubt::OtherShell => "is read by another shell than bash, which may take it otherwise",
+            Doubt::Code => "runs code in a language whose library can reach anything",
+            Doubt::OtherShell => "runs in a shell other than bash, which may read it differently",
             Doubt::Terminal => "takes commands from its input while it runs",
-            Doubt::Repository => "heeds settings and hooks of a repository that is not the session's own",
-            Doubt::Settings => "may load settings or code of the project",
-            Doubt::Environment => "may lead programs to settings, code or places that nobody has looked at",
-            Doubt::Background => "may find files exchanged by a contained program that still runs",
+            Doubt::Repository => "uses settings and hooks of a repository that is not the session's own",
+            Doubt::Settings => "may load project settings or project code",
+            Doubt::Environment => "may point programs at settings, code or places that were not checked",
+            Doubt::Background => "may find files replaced by a contained program that is still running",
             Doubt::Shared => "writes what other worktrees of the repository share",
-            Doubt::Secrets => "may come upon files of secrets that were not looked for",
-            Doubt::Names => {
-                "may be led elsewhere by a link, or uses more names than are looked at one by one"
-            }
+            Doubt::Secrets => "may reach secret files that were not looked for",
+            Doubt::Names => "may be led elsewhere by a link, or uses more names than are checked one by one",
             Doubt::Members => "brings in files whose names and links are not known",
-            Doubt::Words => "has a word that may name a place where plain text is expected",
-            Doubt::Changed => "leads through something that this very call exchanges",
-            Doubt::Start => "may take away the directory that the host starts our hooks in",
+            Doubt::Words => "has a word that may be a path where plain text is expected",
+            Doubt::Changed => "goes through something that this same call replaces",
+            Doubt::Start => "may remove the directory in which the host starts its hooks",
         }
     }
 }

@@ -5,6 +5,11 @@
 //!
 //! Reading order: [`Call`] → [`Effect`] → [`Facts`] → [`Finding`] → [`Verdict`].
 
+// Here, since every other crate needs this one: the first error says what to do, and no other one follows.
+#[cfg(not(unix))]
+compile_error!("toolgate does not run on Windows itself; build and run it in WSL2, which is Linux");
+
+mod approval;
 mod call;
 mod effect;
 mod facts;
@@ -19,12 +24,16 @@ mod terms;
 mod text;
 mod tool_rule;
 mod verdict;
+pub mod work;
 mod world;
 
+pub use approval::{Approval, ApprovalSettings, Objection, PersonsWord, Require, Strength};
 pub use call::{
     Access, Action, Agent, Call, FileUse, PathArg, Phase, Stoppable, UNASKED_ABOUT_ALL, Unstoppable, quoted,
 };
-pub use effect::{Doubt, Effect, Gap, Origin, Reach, Run, Target, Unknown, Unproved, Via, base_name};
+pub use effect::{
+    Doubt, Effect, Elsewhere, Gap, Origin, Reach, Run, Target, Unknown, Unproved, Via, base_name,
+};
 pub use facts::{
     ActivationState, After, Change, ConfigChange, DirectoryChange, ExpandedTarget, Facts, Private, Use,
 };

@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Facts, Unproved, shorten};
+use crate::terms::DENIED;
+use crate::{Approval, ApprovalSettings, Facts, PersonsWord, Require, Unproved, shorten, work};
 
 /// From the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -204,6 +205,7 @@ impl FindingKind {
 
 /// One objection of one policy: what, why not, and a form that passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something else, and policies set them apart")]
 pub struct Finding {
     /// The policy's id.
     pub policy: &'static str,
@@ -235,10 +237,16 @@ pub struct Finding {
     /// Whether there is nothing to object to in a sandbox: what it is about is not there, and cannot be made from inside. A denial
     /// is none any more then, and the command fails as it would by itself.
     pub held: bool,
+    /// Whether no person's approval lets it pass: a denial of the floor, or of what could not be judged. Only the decision sets it.
+    pub is_final: bool,
 }
 
 /// More objections of one layer than this are not reported.
 const MAX_FINDINGS: usize = 64;
+
+/// What is said where a settings file would open something and has no say in it.
+const OVERRULED: &str =
+    "a settings file opens it, but has no say in it: have a person look at `toolgate config show`";
 
 /// A message that an agent reads is at most this long, in characters.
 pub const MAX_MESSAGE: usize = 400;
@@ -262,7 +270,15 @@ impl Finding {
             wording: None,
             containable: false,
             held: false,
+            is_final: false,
         }
+    }
+
+    /// Whether it objects to the same thing at least as strictly.
+    fn covers(&self, other: &Finding) -> bool {
+        let is_same = (self.policy, self.kind, &self.rule, &self.param, &self.path)
+            == (other.policy, other.kind, &other.rule, &other.param, &other.path);
+        is_same && self.decision >= other.decision
     }
 
     /// It objects only to what is known no earlier than when it runs.
@@ -326,33 +342,41 @@ impl Finding {
         self.wording = None;
     }
 
-    /// The text that the agent gets.
+    /// The text that the agent gets, in two lines: what would happen and why not; what to do instead.
     pub fn message(&self) -> String {
         self.message_urging(None)
     }
 
-    /// The text that the agent gets, and what it is urged to do besides.
+    /// The text that the agent gets, and what it is urged to do besides: at the end of the second line.
     pub fn message_urging(&self, urge: Option<&str>) -> String {
+        self.told(("\nInstead: ", "\n"), urge)
+    }
+
+    /// The same text in one line, for logs and lists.
+    pub fn line(&self) -> String {
+        self.told(("; ", "; "), None)
+    }
+
+    /// `between`: what stands before a form that passes, and before an urge where there is no such form.
+    fn told(&self, between: (&str, &str), urge: Option<&str>) -> String {
         if let Some(wording) = &self.wording {
             return match urge {
                 Some(urge) => shorten(&format!("{wording} {urge}"), MAX_MESSAGE),
                 None => shorten(wording, MAX_MESSAGE),
             };
         }
-        let mut tail = String::new();
-        let parts = [Some(self.instead.as_str()), urge];
-        let mut parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
-        if let Some(first) = parts.next() {
-            let _ = write!(tail, "; {first}");
-        }
-        for more in parts {
-            let _ = write!(tail, ". {more}");
-        }
+        let mut tail = match (self.instead.as_str(), urge) {
+            ("", None) => String::new(),
+            ("", Some(urge)) => format!("{}{urge}", between.1),
+            (instead, None) => format!("{}{instead}", between.0),
+            (instead, Some(urge)) => format!("{}{instead}. {urge}", between.0),
+        };
         let _ = match &*self.rule {
             "" => write!(tail, " [{}]", self.policy),
             rule => write!(tail, " [{}: {rule}]", self.policy),
         };
-        let room = MAX_MESSAGE.saturating_sub(tail.chars().count());
+        // With the words that say who speaks and what was decided.
+        let room = MAX_MESSAGE.saturating_sub(tail.chars().count() + DENIED.len());
         format!("{}{tail}", shorten(&self.reason, room))
     }
 }
@@ -385,6 +409,10 @@ pub struct Ruleset<'p> {
     pub facts: &'p Facts<'p>,
     /// What the layer says about running it in a sandbox.
     pub sandboxing: Sandboxing,
+    /// How many of the policies, from the first, are the floor: what these deny, nobody approves.
+    pub floor: usize,
+    /// What it takes to approve a call under this layer; `None` where nobody can.
+    pub approval: Option<&'p ApprovalSettings>,
 }
 
 /// What a layer of settings says about running a call in a sandbox.
@@ -409,13 +437,51 @@ pub enum Sandboxing {
 impl Ruleset<'_> {
     /// Asks every policy of every layer. A layer can add objections and never take one away, so a layer
     /// below can only tighten what stands above it. No finding shows a path for which `holds_secret` is true.
+    ///
+    /// The policies of all layers have one [budget](work) together. What would take more is denied: nobody knows what those that were not
+    /// asked, or not to the end, would have said.
     pub fn decide(layers: &[Ruleset<'_>], holds_secret: impl Fn(&str) -> bool) -> Verdict {
+        Ruleset::decide_hearing(layers, None, holds_secret)
+    }
+
+    /// The same, where a person has said something about this very call. An approval lets those objections pass that its person was
+    /// shown, in every layer, if each is content with its strength. It never lets the floor's denials pass. A rejection denies.
+    pub fn decide_hearing(
+        layers: &[Ruleset<'_>],
+        word: Option<&PersonsWord>,
+        holds_secret: impl Fn(&str) -> bool,
+    ) -> Verdict {
+        work::within(|| Ruleset::decide_within(layers, word, holds_secret))
+    }
+
+    fn decide_within(
+        layers: &[Ruleset<'_>],
+        word: Option<&PersonsWord>,
+        holds_secret: impl Fn(&str) -> bool,
+    ) -> Verdict {
         let mut findings = Vec::new();
         let mut unproved: Vec<Unproved> = Vec::new();
-        for layer in layers {
+        let (approval, rejection) = match word {
+            Some(PersonsWord::Approved(approval)) => (Some(approval), None),
+            Some(PersonsWord::Rejected { by, note }) => (None, Some(rejected(by, note))),
+            None => (None, None),
+        };
+        let mut approved = None;
+        for (number, layer) in layers.iter().enumerate() {
             let mut own = Vec::new();
-            for policy in &layer.policies {
-                policy.judge(layer.facts, &mut own);
+            for (place, policy) in layer.policies.iter().enumerate() {
+                let before = own.len();
+                if !work::is_spent() {
+                    policy.judge(layer.facts, &mut own);
+                }
+                // INVARIANT: the floor's denials are marked by their place, whatever the policy says of itself.
+                for finding in own.iter_mut().skip(before).filter(|_| place < layer.floor) {
+                    finding.is_final = finding.decision.denies();
+                }
+            }
+            // INVARIANT: whoever runs out of budget may say anything, as this stands beside it.
+            if work::is_spent() {
+                own.push(too_much());
             }
             match &layer.sandboxing {
                 Sandboxing::Unwanted | Sandboxing::Possible { .. } => {}
@@ -436,9 +502,21 @@ impl Ruleset<'_> {
             own.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
             own.truncate(MAX_FINDINGS);
             for mut finding in own {
+                // The first layer holds all settings. What it lets pass, a file opens that has no say in it.
+                if number > 0 && !findings.iter().any(|known: &Finding| known.covers(&finding)) {
+                    OVERRULED.clone_into(&mut finding.instead);
+                }
                 finding.wording = layer.wording.word(&finding, layer.facts);
                 if holds_secret(&finding.path) {
                     finding.conceal();
+                }
+                let require = layer.required_for(&finding);
+                let lets_pass = |approval: &&Approval| approval.lets_pass(&finding, require);
+                if finding.decision.objects()
+                    && let Some(approval) = approval.filter(lets_pass)
+                {
+                    finding.decision = Decision::Allow;
+                    approved = Some(approval.clone());
                 }
                 if !findings.contains(&finding) {
                     findings.push(finding);
@@ -446,15 +524,26 @@ impl Ruleset<'_> {
             }
             for unknown in &layer.facts.unknown {
                 let unknown = Unproved::of(unknown);
+                // Compared with all that are known already.
+                work::pay_for(unproved.len(), COMPARED);
+                if work::is_spent() {
+                    findings.push(too_much());
+                    break;
+                }
                 if !unproved.contains(&unknown) {
                     unproved.push(unknown);
                 }
             }
         }
-        let is_held = hold(layers, &mut findings);
+        // A person who approves a call lets it run as it was shown, without a sandbox.
+        let is_approved = approved.is_some() && !findings.iter().any(|finding| finding.decision.objects());
+        let is_held = !is_approved && hold(layers, &mut findings);
+        if let Some(rejection) = rejection {
+            findings.insert(0, rejection);
+        }
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
-        let is_contained =
-            is_held || layers.iter().any(|layer| matches!(layer.sandboxing, Sandboxing::Wanted { .. }));
+        let wants_sandbox = |layer: &Ruleset<'_>| matches!(layer.sandboxing, Sandboxing::Wanted { .. });
+        let is_contained = is_held || (!is_approved && layers.iter().any(wants_sandbox));
         let unobjected = if is_contained { Decision::Contain } else { Decision::Allow };
         // INVARIANT: no layer at all is no rule at all, which must not read as permission.
         let decision = match findings.first() {
@@ -473,9 +562,35 @@ impl Ruleset<'_> {
             }
             Sandboxing::Impossible(_) => false,
         };
-        let granted = decision.may_run() && layers.iter().all(vouches);
-        Verdict { decision, granted, findings, unproved }
+        // A person lets it run. That is no vouching for it.
+        let granted = !is_approved && decision.may_run() && layers.iter().all(vouches);
+        let approval = approved.filter(|_| is_approved);
+        Verdict { decision, granted, findings, unproved, approval }
     }
+
+    /// What it takes under this layer to let an objection pass.
+    fn required_for(&self, finding: &Finding) -> Require {
+        self.approval.map_or(Require::Nobody, |approval| approval.required_for(finding.policy, &finding.rule))
+    }
+}
+
+/// What is objected to a call that a person has rejected.
+fn rejected(by: &str, note: &str) -> Finding {
+    let why = if note.is_empty() { "without a reason" } else { note };
+    let finding = Finding::new("rejected", Decision::Deny, FindingKind::Rule)
+        .because(format!("{by} has rejected this very call: {why}"));
+    Finding { is_final: true, ..finding }
+}
+
+/// What a comparison of two things that were not proved costs, in units of the budget.
+const COMPARED: usize = 4;
+
+/// What is said where judging takes more work than can be done in time.
+fn too_much() -> Finding {
+    let finding = Finding::new("failure", Decision::Deny, FindingKind::Failure)
+        .because("judging this takes more work than can be done in time")
+        .instead("split it into several calls");
+    Finding { is_final: true, ..finding }
 }
 
 /// Contains a call to which nothing is objected but what a sandbox holds, and says so. Where something else is objected, all stays: a
@@ -501,6 +616,7 @@ pub struct Verdict {
     granted: bool,
     findings: Vec<Finding>,
     unproved: Vec<Unproved>,
+    approval: Option<Approval>,
 }
 
 impl Verdict {
@@ -520,6 +636,15 @@ impl Verdict {
     pub fn unproved(&self) -> &[Unproved] {
         &self.unproved
     }
+    /// The approval by which it may run; `None` where it needs none, or has none that is enough.
+    pub fn approval(&self) -> Option<&Approval> {
+        self.approval.as_ref()
+    }
+    /// Whether a person could let it through: something is objected, and no objection is final.
+    pub fn is_approvable(&self) -> bool {
+        let objecting = || self.findings.iter().filter(|finding| finding.decision.objects());
+        objecting().next().is_some() && !objecting().any(|finding| finding.is_final)
+    }
     /// What a question is answered with in the user's stead: only where that is all that is objected to it.
     pub fn answer(&self) -> Option<&str> {
         let denied = self.findings.iter().filter(|finding| finding.decision.denies());
@@ -537,7 +662,7 @@ impl Verdict {
     /// Why, in one line, for people: of an allowed call too.
     pub fn explanation(&self) -> String {
         match self.findings.first() {
-            Some(finding) => finding.message(),
+            Some(finding) => finding.line(),
             None if self.decision.contains() => "no policy objects; it runs in a sandbox".to_owned(),
             None => "no policy objects; allowed by default".to_owned(),
         }
@@ -547,20 +672,24 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ActivationState, Agent, Phase, Places, Team};
+    use crate::{ActivationState, Agent, Objection, Phase, Places, Strength, Team};
 
     #[test]
     fn a_message_of_any_length_ends_with_its_policy_and_rule() {
         let finding = Finding::new("destructive", Decision::Deny, FindingKind::Destructive)
             .because("throws work away")
             .instead("`git stash` keeps it");
-        assert_eq!(finding.message(), "throws work away; `git stash` keeps it [destructive]");
+        assert_eq!(finding.message(), "throws work away\nInstead: `git stash` keeps it [destructive]");
+        assert_eq!(finding.line(), "throws work away; `git stash` keeps it [destructive]");
         let ruled = finding.rule("git-clean");
-        assert_eq!(ruled.message(), "throws work away; `git stash` keeps it [destructive: git-clean]");
+        assert_eq!(ruled.line(), "throws work away; `git stash` keeps it [destructive: git-clean]");
+        let alone = ruled.clone().instead("");
+        assert_eq!(alone.message(), "throws work away [destructive: git-clean]");
+        assert_eq!(alone.message_urging(Some("Stop")), "throws work away\nStop [destructive: git-clean]");
         let urged = ruled.message_urging(Some("Ask the user"));
         assert!(urged.ends_with("keeps it. Ask the user [destructive: git-clean]"), "{urged}");
         let long = ruled.clone().because("x".repeat(1000)).message();
-        assert_eq!(long.chars().count(), MAX_MESSAGE);
+        assert_eq!(long.chars().count(), MAX_MESSAGE - DENIED.len());
         assert!(long.ends_with(" [destructive: git-clean]"), "{long}");
         let worded = Finding { wording: Some("no".into()), ..ruled };
         assert_eq!(worded.message(), "no", "a profile's own words stay as they are");
@@ -625,6 +754,8 @@ mod tests {
                 wording: &Denies,
                 facts: &facts,
                 sandboxing: Sandboxing::Unwanted,
+                floor: 0,
+                approval: None,
             };
             let verdict = Ruleset::decide(&[layer], |_| false);
             assert_eq!(verdict.decision(), Decision::Deny, "{asks}");
@@ -648,7 +779,16 @@ mod tests {
             };
             let policies = policies.iter().map(policy).collect();
             let sandboxing = Sandboxing::Unwanted;
-            Ruleset { policies, can_ask: true, grants: false, wording: &Denies, facts: &facts, sandboxing }
+            Ruleset {
+                policies,
+                can_ask: true,
+                grants: false,
+                wording: &Denies,
+                facts: &facts,
+                sandboxing,
+                floor: 0,
+                approval: None,
+            }
         };
         for (one, other, decision) in [
             (["none", "none"], ["none", "none"], Decision::Allow),
@@ -699,6 +839,8 @@ mod tests {
                 wording: &Denies,
                 facts: &facts,
                 sandboxing,
+                floor: 0,
+                approval: None,
             };
             let verdict = Ruleset::decide(&[layer], |_| false);
             (verdict.decision(), verdict.granted())
@@ -740,6 +882,8 @@ mod tests {
                 wording: &Denies,
                 facts: &facts,
                 sandboxing,
+                floor: 0,
+                approval: None,
             };
             let verdict = Ruleset::decide(&layers.into_iter().map(layer).collect::<Vec<_>>(), |_| false);
             (verdict.decision(), verdict.granted())
@@ -768,12 +912,79 @@ mod tests {
         let none = Asks(0);
         let layer = |policy: &'static str, sandboxing| {
             let policies: Vec<&dyn Policy> = if policy == "asks" { vec![&AsksWhatRuns] } else { vec![&none] };
-            Ruleset { policies, can_ask: true, grants: true, wording: &Denies, facts: &facts, sandboxing }
+            Ruleset {
+                policies,
+                can_ask: true,
+                grants: true,
+                wording: &Denies,
+                facts: &facts,
+                sandboxing,
+                floor: 0,
+                approval: None,
+            }
         };
         let wanted = || Sandboxing::Wanted { grants: true };
         let both = [layer("none", Sandboxing::Unwanted), layer("asks", wanted())];
         assert_eq!(Ruleset::decide(&both, |_| false).decision(), Decision::Contain);
         let both = [layer("asks", Sandboxing::Unwanted), layer("none", wanted())];
         assert_eq!(Ruleset::decide(&both, |_| false).decision(), Decision::Ask);
+    }
+
+    #[test]
+    fn an_approval_lets_pass_what_was_shown_and_nothing_of_the_floor() {
+        let (places, team, agent) = (Places::default(), Team::default(), Agent { id: None, kind: None });
+        let facts = facts(&places, &team, &agent);
+        let asks = Asks(1);
+        let settings = |require| ApprovalSettings { require, ..ApprovalSettings::default() };
+        let (weak, strong, off) =
+            (settings(Require::Terminal), settings(Require::Touch), settings(Require::Nobody));
+        let layer = |floor, approval| Ruleset {
+            policies: vec![&Denies, &asks],
+            can_ask: true,
+            grants: true,
+            wording: &Denies,
+            facts: &facts,
+            sandboxing: Sandboxing::Wanted { grants: true },
+            floor,
+            approval,
+        };
+        let shown = Ruleset::decide(&[layer(0, Some(&weak))], |_| false);
+        assert!(shown.is_approvable());
+        let objections: Vec<Objection> = shown.findings().iter().map(Objection::of).collect();
+        let approval = |strength, count: usize| {
+            PersonsWord::Approved(Approval {
+                by: "kane".into(),
+                strength,
+                code: "CODE".into(),
+                nonce: "n".into(),
+                number: 1,
+                shown: String::new(),
+                objections: objections.iter().take(count).cloned().collect(),
+            })
+        };
+        let decide = |layers: &[Ruleset<'_>], word: &PersonsWord| {
+            let verdict = Ruleset::decide_hearing(layers, Some(word), |_| false);
+            assert_eq!(verdict.approval().is_some(), verdict.decision().may_run());
+            assert!(!verdict.granted(), "an approval vouches for nothing");
+            verdict.decision()
+        };
+        let (typed, touched) = (approval(Strength::Terminal, 2), approval(Strength::Touch, 2));
+        assert_eq!(decide(&[layer(0, Some(&weak))], &typed), Decision::Allow);
+        assert_eq!(decide(&[layer(0, Some(&weak))], &approval(Strength::Terminal, 1)), Decision::Ask);
+        assert_eq!(decide(&[layer(1, Some(&weak))], &typed), Decision::Deny, "the floor");
+        assert_eq!(decide(&[layer(0, Some(&strong))], &typed), Decision::Deny);
+        assert_eq!(decide(&[layer(0, Some(&strong))], &touched), Decision::Allow);
+        assert_eq!(decide(&[layer(0, Some(&weak)), layer(0, Some(&strong))], &typed), Decision::Deny);
+        assert_eq!(decide(&[layer(0, Some(&off))], &touched), Decision::Deny);
+        assert_eq!(decide(&[layer(0, None)], &touched), Decision::Deny);
+        let rejected = PersonsWord::Rejected { by: "kane".into(), note: "use staging".into() };
+        let verdict = Ruleset::decide_hearing(&[layer(0, Some(&weak))], Some(&rejected), |_| false);
+        assert_eq!(verdict.decision(), Decision::Deny);
+        assert_eq!(
+            verdict.message().unwrap(),
+            "kane has rejected this very call: use staging [rejected]",
+            "the note is what the agent reads"
+        );
+        assert!(!verdict.is_approvable());
     }
 }

@@ -1,15 +1,15 @@
-//! Denies everything but adding at the end of files that may only grow.
+//! Denies every change except appending to files that may only grow.
 //!
-//! Why: what was decided and learned must stay as it was written; an entry that somebody rewrote afterwards is a lie about
-//! the past.
+//! Why: what a team decided and learned must stay as it was written. An entry that somebody rewrites afterwards falsifies
+//! the history.
 //!
-//! Settings: `enabled` = whether it is on, `paths` = files and directories, by names below the team's directory (`*` stands
+//! Settings: `enabled` switches it on or off, `paths` = files and directories, by names below the team's directory (`*` stands
 //! for any part of a name), `message` of your own. Entries of `[[team.file]]` with `append-only = true` count too.
 //!
-//! Sees through: edits and whole new contents, compared with what stands in the file now; in shell commands `>>` and `tee -a`
+//! Sees through: edits and whole new contents, compared with what the file holds now; in shell commands `>>` and `tee -a`
 //! pass, and `>`, `sed -i`, `cp`, `mv`, `rm` and the like do not, whatever they would write.
-//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
-//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
+//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what project code
+//! writes; what a program does to the whole worktree (a formatter, `tar x`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@ impl Policy for GrowingFiles<'_> {
                             shorten(&path, 120)
                         ))
                         .at(&used.param, path)
-                        .instead("add at its end: an edit that keeps all that is there, or `>>`"),
+                        .instead("append to it: with `>>`, or an edit that keeps everything in it"),
                 );
             }
         }

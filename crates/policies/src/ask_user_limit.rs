@@ -1,13 +1,13 @@
-//! Denies questions to the user beyond a number, or answers them in the user's stead.
+//! Limits the number of questions to the user: denies further ones, or answers them in the user's place.
 //!
 //! Why: an agent that asks about everything is no help, and a user who answers everything stops reading.
 //!
-//! Settings: `max` = questions in a session (left out: any number), `answer` = what is answered after that, in hosts that can do it
-//! and as the reason of a denial in others; `shortest` = an answer of fewer letters counts as brief, and `brief` is added to it.
+//! Settings: `max` = questions in a session (by default any number), `answer` = the answer after that, in hosts that allow it,
+//! and the reason of a denial in others; `shortest` = an answer of fewer letters counts as brief, and `brief` is added to it.
 //! `over` = `answer` or `deny`.
 //!
-//! Sees through: the question tools of all hosts; the count is the session's, survives restarts and is exact where calls come at
-//! the same time.
+//! Sees through: the question tools of all hosts. The count belongs to the session, survives restarts, and is exact even if calls
+//! come at the same time.
 //! Does not see: questions that an agent writes into its text.
 
 use schemars::JsonSchema;
@@ -20,7 +20,7 @@ use toolgate_model::{Decision, Facts, Finding, FindingKind, Phase, Policy};
 pub(crate) struct AskUserLimit {
     /// Questions in a session.
     max: Option<u32>,
-    /// What becomes of one more.
+    /// What happens to one more.
     over: Over,
     /// What it is answered with.
     answer: String,
@@ -30,7 +30,7 @@ pub(crate) struct AskUserLimit {
     brief: String,
 }
 
-/// What becomes of a question too many.
+/// What happens to a question too many.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Over {
@@ -76,7 +76,7 @@ impl Policy for AskUserLimit {
             return;
         }
         let finding = Finding::new("ask-user-limit", Decision::Deny, FindingKind::Question)
-            .because(format!("the user was asked {asked} questions in this session, and {max} are the limit"))
+            .because(format!("the user was asked {asked} questions in this session, and the limit is {max}"))
             .instead(self.answer.clone())
             .detail(format!("{asked}/{max}"));
         findings.push(match self.over {

@@ -47,6 +47,7 @@ impl Settings {
             self.rule.len(),
             self.command.len(),
             self.rules.len(),
+            self.approval.rules.len(),
             self.tools.len(),
             self.team.len(),
             self.role.len(),

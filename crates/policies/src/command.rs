@@ -8,7 +8,14 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use toolgate_declaration::wildcard_fits;
-use toolgate_model::Run;
+use toolgate_model::{Run, work};
+
+/// What a question to a run costs, whatever comes of it, in units of the budget.
+const ASKED: usize = 4;
+/// What it costs to take the words of a run apart besides.
+const TAKEN_APART: usize = 64;
+/// A text of this length is compared for less than the question costs.
+const SHORT: usize = 64;
 
 /// A run in the words that rules know: `git-push -f` is `git push -f`, and the person's home is `~`.
 pub(crate) fn canonical<'r>(run: &'r Run, home: Option<&str>) -> Cow<'r, Run> {
@@ -57,21 +64,34 @@ pub(crate) struct Shape<'r, S: 'r> {
     pub unless: &'r [S],
     /// Texts in a word that take it back.
     pub unless_text: &'r [S],
+    /// Commands: on another machine it does more than run these and look.
+    pub elsewhere_but: &'r [S],
+    /// Whether it has to change the branch on another machine that others start from.
+    pub default_branch: bool,
 }
 
 impl<S: AsRef<str>> Shape<'_, S> {
     /// How many things it asks for beside the command: the more, the more specific.
     pub(crate) fn conditions(&self) -> usize {
         let lists = [self.any, self.all, self.operand, self.text, self.fed_by, self.output];
-        lists.iter().filter(|list| !list.is_empty()).count() + usize::from(self.operands > 0)
+        lists.iter().filter(|list| !list.is_empty()).count()
+            + usize::from(self.operands > 0)
+            + usize::from(self.default_branch)
     }
 
     /// Whether the run has this shape.
     pub(crate) fn fits(&self, run: &Run) -> bool {
+        work::pay(ASKED);
+        if work::is_spent() {
+            return false;
+        }
         // Most runs have neither, and then there is nothing to take apart.
         if (!self.output.is_empty() && run.outputs.is_empty())
             || (!self.fed_by.is_empty() && run.fed_by.is_empty())
         {
+            return false;
+        }
+        if !self.reaches_elsewhere(run) {
             return false;
         }
         self.command.iter().map(AsRef::as_ref).any(|command| {
@@ -80,8 +100,35 @@ impl<S: AsRef<str>> Shape<'_, S> {
                 return false;
             }
             let names: Vec<&str> = names.collect();
+            // The words are taken apart, and each condition goes over them.
+            work::pay(TAKEN_APART);
+            work::pay_for(run.words.len(), ASKED * (2 + self.conditions()));
             Words::of(run).behind(&names).is_some_and(|operands| self.holds(run, &names, &operands))
         })
+    }
+
+    /// Whether what it does on another machine is what the shape asks for.
+    fn reaches_elsewhere(&self, run: &Run) -> bool {
+        if self.elsewhere_but.is_empty() && !self.default_branch {
+            return true;
+        }
+        let Some(there) = &run.elsewhere else { return false };
+        let does_more = there.more.is_some() || !there.runs.iter().all(|run| self.is_listed_elsewhere(run));
+        (self.elsewhere_but.is_empty() || does_more) && (!self.default_branch || there.default_branch)
+    }
+
+    /// Whether a program may run on another machine: it is listed, or asked for its manual or version.
+    pub(crate) fn is_listed_elsewhere(&self, run: &Run) -> bool {
+        // A file there that only goes by the name of such a program may do anything.
+        let is_of_system = |word: &String| {
+            !word.contains('/') || ["/bin/", "/sbin/", "/usr/"].iter().any(|place| word.starts_with(place))
+        };
+        if !run.words.first().is_some_and(is_of_system) {
+            return false;
+        }
+        let operands: Vec<_> = run.operands.iter().map(Option::as_deref).collect();
+        (!run.program.is_empty() && is_question(run, &operands))
+            || self.elsewhere_but.iter().any(|command| is_command(command.as_ref(), run))
     }
 
     fn holds(&self, run: &Run, names: &[&str], operands: &[Option<&str>]) -> bool {
@@ -168,6 +215,20 @@ impl<S: AsRef<str>> Shape<'_, S> {
     }
 }
 
+/// Whether a run is this program with these sub-commands, and without the options that stand behind `!`.
+fn is_command(command: &str, run: &Run) -> bool {
+    let mut names = command.split(' ');
+    work::pay(ASKED);
+    if work::is_spent() || !names.next().is_some_and(|program| one_of(program, &run.program)) {
+        return false;
+    }
+    let (options, names): (Vec<&str>, Vec<&str>) = names.partition(|name| name.starts_with('!'));
+    work::pay(TAKEN_APART);
+    work::pay_for(run.words.len(), ASKED * (1 + options.len()));
+    Words::of(run).behind(&names).is_some()
+        && !options.iter().any(|option| is_meant(run, &[], option.trim_start_matches('!')))
+}
+
 /// Whether all tests of a search stand before its one deletion, and all of them have to hold.
 fn is_plain_search(run: &Run) -> bool {
     let either = |word: &String| matches!(word.as_str(), "-o" | "-or" | "," | "!" | "-not" | "(" | ")");
@@ -225,6 +286,10 @@ impl<'r> Words<'r> {
             names: &[&str],
         ) -> Option<&'w [(Option<&'r str>, bool)]> {
             let Some((name, later)) = names.split_first() else { return Some(words) };
+            work::pay(ASKED);
+            if work::is_spent() {
+                return None;
+            }
             if *name == "$" {
                 return words.is_empty().then_some(words);
             }
@@ -393,6 +458,12 @@ fn glob_but(pattern: &str, text: &str) -> bool {
 /// Whether a text fits a pattern in which `*` stands for anything, `?` for one letter, `\*` and `\?` for themselves,
 /// whatever the case of letters.
 pub(crate) fn glob(pattern: &str, text: &str) -> bool {
+    // A star at the beginning tries the rest of the pattern again at each letter.
+    let tries = if pattern.starts_with('*') { pattern.len().min(SHORT) } else { 1 };
+    work::pay(if text.len() <= SHORT { ASKED } else { text.len().saturating_mul(tries) });
+    if work::is_spent() {
+        return false;
+    }
     let takes = |rest: &[u8], letter: &u8| match rest {
         [b'\\', escaped @ (b'*' | b'?'), ..] if escaped == letter => Some(2),
         [b'?', ..] => Some(1),
@@ -404,6 +475,10 @@ pub(crate) fn glob(pattern: &str, text: &str) -> bool {
 
 /// Whether a word holds one of the texts, blanks counted once. A text holds at most a few words and `*`.
 pub(crate) fn says_one<S: AsRef<str>>(word: &str, texts: &[S]) -> bool {
+    work::pay_for(word.len(), 4);
+    if work::is_spent() {
+        return false;
+    }
     let word = word.split_whitespace().collect::<Vec<_>>().join(" ");
     texts.iter().any(|text| glob(&format!("*{}*", text.as_ref()), &word))
 }
@@ -524,6 +599,8 @@ pub(crate) mod tests {
             output: &[],
             unless: &[],
             unless_text: &[],
+            elsewhere_but: &[],
+            default_branch: false,
         }
     }
 

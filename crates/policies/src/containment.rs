@@ -132,7 +132,7 @@ impl ContainmentSettings {
         let (why, usual) = match containable {
             Containable::NotConsidered => return Sandboxing::Unwanted,
             Containable::Yes => return Sandboxing::Wanted { grants },
-            Containable::NotByHost => ("its host cannot be made to run it in a sandbox", Response::Allow),
+            Containable::NotByHost => ("its host cannot run it in a sandbox", Response::Allow),
             Containable::NoRoot => ("there is no directory to contain it in", Response::Ask),
             Containable::NotByKernel => {
                 ("this kernel has no Landlock, so there is no sandbox", Response::Ask)
@@ -462,7 +462,8 @@ impl Containment {
         // Some programs take their variables in small letters.
         let name = name.to_ascii_uppercase();
         let fits = |word: &str| pattern::wildcard(word.to_ascii_uppercase().as_bytes(), name.as_bytes());
-        let dropped = DROPPED.iter().any(|word| fits(word));
+        // Ours are written in capitals, and there are many of both.
+        let dropped = DROPPED.iter().any(|word| pattern::wildcard(word.as_bytes(), name.as_bytes()));
         let kept = self.keep_variables.iter().any(|word| fits(word));
         !self.drop_variables.iter().any(|word| fits(word)) && (!dropped || kept)
     }
@@ -474,8 +475,8 @@ fn rights_in(layer: &Settings, places: &Places, path: &Path) -> (Rights, Why) {
         return (Rights::None, Why::Secret);
     }
     match OutsideScope::of(layer).entry(path, places) {
-        Some(entry) if !entry.id.is_empty() => (entry.rights, Why::Entry(entry.id.clone())),
-        Some(entry) => (entry.rights, Why::Scope),
+        Some(entry) if !entry.id.is_empty() => (entry.unasked(), Why::Entry(entry.id.clone())),
+        Some(entry) => (entry.unasked(), Why::Scope),
         None => (Rights::None, Why::Scope),
     }
 }
@@ -547,11 +548,7 @@ mod tests {
     }
 
     fn layer(entries: &[(&str, Rights)]) -> Settings {
-        let entry = |(path, rights): &(&str, Rights)| ScopeEntry {
-            id: String::new(),
-            path: (*path).to_owned(),
-            rights: *rights,
-        };
+        let entry = |(path, rights): &(&str, Rights)| ScopeEntry::new(*path, *rights);
         Settings { scope: entries.iter().map(entry).collect(), ..Settings::default() }
     }
 

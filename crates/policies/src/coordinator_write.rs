@@ -1,12 +1,12 @@
-//! Denies a coordinator writing what its agents are there to write: everything in the project but the team's own files.
+//! Denies a coordinator every write in the project except the team's own files: writing is its agents' work.
 //!
-//! Why: an agent that hands out work and also does it reviews nobody, keeps no record of who did what, and fills its
-//! context with details that are not its own.
+//! Why: a coordinator that also does the work reviews nobody, keeps no account of who did what, and fills its context with
+//! details that it does not need.
 //!
-//! Settings: `enabled` = whether it is on.
+//! Settings: `enabled` switches it on or off.
 //!
 //! Sees through: the shell, links, `..`. A sub-agent of its session is an agent, and not the coordinator.
-//! Does not see: what it puts into a sub-agent's prompt, and what a script of the project writes.
+//! Does not see: what it puts into a sub-agent's prompt, and what project code writes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,12 @@
-//! Denies changing a log of the team once it is written; a new one may be made.
+//! Denies changing a team's log file once it is written; new ones may be made.
 //!
-//! Why: a log is evidence of who did what. What can be edited afterwards proves nothing.
+//! Why: a log is evidence of who did what. A log that can be edited afterwards proves nothing.
 //!
-//! Settings: `enabled` = whether it is on, `paths` = the directories of logs, by names below the team's directory.
+//! Settings: `enabled` switches it on or off, `paths` = the directories of logs, by names below the team's directory.
 //!
 //! Sees through: the shell (`>`, `>>`, `sed -i`, `mv`, `rm`), links, other letter case.
-//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
-//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
+//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what project code
+//! writes; what a program does to the whole worktree (a formatter, `tar x`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

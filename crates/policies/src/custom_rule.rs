@@ -13,7 +13,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Facts, Finding, FindingKind, Places, Policy, shorten};
+use toolgate_model::{Facts, Finding, FindingKind, Places, Policy, shorten, work};
 
 use crate::pattern::Probe;
 use crate::response::{Response, deny};
@@ -64,11 +64,12 @@ impl<'s> CustomRules<'s> {
 impl CustomRules<'_> {
     /// The id of a rule whose `paths` deny writing this place.
     pub(crate) fn denies_place(&self, path: &Path, places: &Places) -> Option<String> {
+        let probe = Probe::new(path, places);
         self.rules.iter().enumerate().find_map(|(index, rule)| {
             let id = rule.id_at(index);
             let is_denied = self.switches.get(&id).unwrap_or(rule.decision) == Response::Deny;
             let mut patterns = rule.paths.iter().filter(|_| is_denied);
-            let is_meant = patterns.any(|pattern| Probe::new(path, places).covered_by(pattern).is_some());
+            let is_meant = patterns.any(|pattern| probe.covered_by(pattern).is_some());
             is_meant.then(|| id.into_owned())
         })
     }
@@ -82,15 +83,18 @@ impl Policy for CustomRules<'_> {
             let Some(decision) = response.objection() else { continue };
             for used in facts.uses.iter().filter(|used| used.writes()) {
                 let Ok(place) = &used.place else { continue };
+                if work::is_spent() {
+                    return;
+                }
                 let broken = |path: &Path| {
+                    let things = rule.directories.len() + rule.extensions.len();
+                    work::pay_for(path.as_os_str().len(), things);
+                    let probe = Probe::new(path, facts.places);
                     let named =
                         |name: &String| path.components().any(|part| part.as_os_str() == name.as_str());
                     let ending = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
                     rule.directories.iter().any(named)
-                        || rule
-                            .paths
-                            .iter()
-                            .any(|pattern| Probe::new(path, facts.places).covered_by(pattern).is_some())
+                        || rule.paths.iter().any(|pattern| probe.covered_by(pattern).is_some())
                         || (!rule.extensions.is_empty()
                             && !rule.extensions.iter().any(|end| ending.ends_with(end.as_str())))
                 };

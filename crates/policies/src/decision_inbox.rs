@@ -1,13 +1,13 @@
-//! Denies agents writing the team's decisions themselves; their proposals go into the inbox beside them.
+//! Denies agents writing the team's decisions themselves; they put proposals into the inbox.
 //!
-//! Why: several agents that write one file overwrite each other, and a decision is one only once the coordinator has
-//! recorded it.
+//! Why: several agents that write one file overwrite each other, and a proposal becomes a decision only when the coordinator
+//! writes it down.
 //!
-//! Settings: `enabled` = whether it is on, `keepers` = names and roles, beside the coordinator, that may add to them.
+//! Settings: `enabled` switches it on or off, `keepers` = names and roles, beside the coordinator, that may add to them.
 //!
 //! Sees through: the shell, links, other letter case.
-//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
-//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
+//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what project code
+//! writes; what a program does to the whole worktree (a formatter, `tar x`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

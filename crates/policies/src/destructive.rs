@@ -4,7 +4,7 @@
 //! --force` what others have built on, `npm publish` is out within seconds, `terraform destroy` is the company.
 //!
 //! Settings: `packs` = the packs that hold (`git`, `disk`, `system`, `database`, `container`, `cloud`, `kubernetes`,
-//! `publish`, `package` where left out; `core` and `email` hold only where they are named);
+//! `publish`, `package`, `remote` where left out; `core` and `email` hold only where they are named);
 //! `allow-force-with-lease` = whether `git push --force-with-lease` passes (default `true`); `block` = commands of
 //! your own that are denied, by their words (`"rm -rf"`, `"git push --force"`); words of SQL (`"DROP TABLE"`) are looked for
 //! in what the clients of databases are given. `[[command]]` entries are whole rules
@@ -22,7 +22,7 @@ use std::cmp::Reverse;
 use regex_lite::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_model::{Decision, Facts, Finding, FindingKind, Gap, Policy, Run, Unknown, Via, shorten};
+use toolgate_model::{Decision, Facts, Finding, FindingKind, Gap, Policy, Run, Unknown, Via, shorten, work};
 
 use crate::command::{Shape, canonical, glob, says_one};
 use crate::packs::{self, PackRule};
@@ -109,6 +109,8 @@ impl CommandRule {
             output: &self.output,
             unless: &self.unless,
             unless_text: &self.unless_text,
+            elsewhere_but: &[],
+            default_branch: false,
         }
     }
 }
@@ -130,7 +132,7 @@ impl Destructive {
     }
 
     /// What the rule does where no switch names it.
-    fn response(&self, rule: &PackRule) -> Response {
+    pub(crate) fn response(&self, rule: &PackRule) -> Response {
         let chosen = match &self.packs {
             Some(packs) => packs.iter().any(|pack| pack == rule.pack),
             None => !rule.optional,
@@ -274,10 +276,29 @@ fn strictest(
 }
 
 fn finding(decision: Decision, rule: &PackRule, run: &Run) -> Finding {
+    let opening = format!("a person can run `toolgate allow rule {}`", rule.id);
+    let instead = match (rule.instead, decision.denies() && !rule.floor) {
+        ("", true) => opening,
+        (instead, true) => format!("{instead}; or {opening}"),
+        (instead, false) => instead.to_owned(),
+    };
     Finding::new("destructive", decision, FindingKind::Destructive)
         .rule(rule.id)
-        .because(format!("{}: {}", shown(run), rule.reason))
-        .instead(rule.instead)
+        .because(format!("{}: {}{}", shown(run), rule.reason, there(run, rule)))
+        .instead(instead)
+}
+
+/// What it does on the other machine, where a rule is about that.
+fn there(run: &Run, rule: &PackRule) -> String {
+    let Some(there) = run.elsewhere.as_ref().filter(|_| !rule.shape.elsewhere_but.is_empty()) else {
+        return String::new();
+    };
+    let unlisted = || there.runs.iter().find(|run| !rule.shape.is_listed_elsewhere(run));
+    match (&there.more, unlisted()) {
+        (Some(more), _) => format!(" ({})", shorten(more, 100)),
+        (None, Some(run)) => format!(" (runs {} there)", shown(run)),
+        (None, None) => String::new(),
+    }
 }
 
 /// Whether a variable is set for this one command, as it is written before it: `RAILS_ENV=test`, or `NAME=` for any
@@ -327,32 +348,47 @@ fn settles(run: &Run, commands: &[&str]) -> bool {
         output: &[],
         unless: &[],
         unless_text: &[],
+        elsewhere_but: &[],
+        default_branch: false,
     };
     !commands.is_empty() && shape.fits(run)
 }
 
-/// Whether a run is what these words say: the program, its sub-commands in order, its options in any order.
-fn is_blocked(run: &Run, words: &str) -> bool {
-    let run = &*canonical(run, None);
-    let (options, names): (Vec<&str>, Vec<&str>) =
-        words.split_whitespace().partition(|word| word.starts_with('-'));
-    // `-rf` asks for both of its letters.
-    let mut all = Vec::new();
-    for option in options {
-        match option.strip_prefix('-') {
-            Some(letters) if letters.len() > 1 && letters.bytes().all(|byte| byte.is_ascii_alphabetic()) => {
-                all.extend(letters.chars().map(|letter| format!("-{letter}")));
+/// A command that is denied by its words: the program, its sub-commands in order, its options in any order.
+struct Blocked<'s> {
+    words: &'s str,
+    /// With the letters of a bundle apart, and as it is written.
+    rules: [CommandRule; 2],
+}
+
+impl<'s> Blocked<'s> {
+    fn of(words: &'s str) -> Blocked<'s> {
+        let (options, names): (Vec<&str>, Vec<&str>) =
+            words.split_whitespace().partition(|word| word.starts_with('-'));
+        // `-rf` asks for both of its letters.
+        let mut all = Vec::new();
+        for option in options {
+            match option.strip_prefix('-') {
+                Some(letters)
+                    if letters.len() > 1 && letters.bytes().all(|byte| byte.is_ascii_alphabetic()) =>
+                {
+                    all.extend(letters.chars().map(|letter| format!("-{letter}")));
+                }
+                _ => all.push(option.to_owned()),
             }
-            _ => all.push(option.to_owned()),
         }
+        let rule = CommandRule { command: vec![names.join(" ")], all, ..CommandRule::default() };
+        let as_written = CommandRule {
+            command: vec![names.join(" ")],
+            all: words.split_whitespace().filter(|word| word.starts_with('-')).map(str::to_owned).collect(),
+            ..CommandRule::default()
+        };
+        Blocked { words, rules: [rule, as_written] }
     }
-    let rule = CommandRule { command: vec![names.join(" ")], all, ..CommandRule::default() };
-    let as_written = CommandRule {
-        command: vec![names.join(" ")],
-        all: words.split_whitespace().filter(|word| word.starts_with('-')).map(str::to_owned).collect(),
-        ..CommandRule::default()
-    };
-    rule.shape().fits(run) || as_written.shape().fits(run)
+
+    fn is(&self, run: &Run) -> bool {
+        self.rules.iter().any(|rule| rule.shape().fits(run))
+    }
 }
 
 /// What a client of a database is given: its words, and the text of the call, as a statement may come through a pipe or a
@@ -379,19 +415,29 @@ fn is_in_statement(facts: &Facts<'_>, pattern: &str) -> bool {
     }
     let mut texts = facts.runs.iter().flat_map(|run| statements(facts, run)).peekable();
     texts.peek().is_some()
-        && Regex::new(&format!("(?i){pattern}")).is_ok_and(|pattern| texts.any(|text| pattern.is_match(text)))
+        && Regex::new(&format!("(?i){pattern}"))
+            .is_ok_and(|pattern| texts.any(|text| is_match(&pattern, text)))
+}
+
+/// Whether a regular expression fits a text, if that can be paid: each letter is tried at each place of the expression.
+fn is_match(pattern: &Regex, text: &str) -> bool {
+    work::pay_for(64 + text.len(), pattern.as_str().len().max(8));
+    !work::is_spent() && pattern.is_match(text)
 }
 
 impl CommandRules<'_> {
     /// The commands that `block` names.
     fn judge_blocked(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
-        for run in &facts.runs {
-            let mut blocked = self.settings.block.iter().enumerate();
+        let blocked: Vec<Blocked<'_>> = self.settings.block.iter().map(|words| Blocked::of(words)).collect();
+        for run in facts.runs.iter().filter(|_| !blocked.is_empty()) {
+            let known = &*canonical(run, None);
             let said = |words: &str| {
                 is_sql(words.split(' ').next().unwrap_or_default())
                     && statements(facts, run).any(|text| says_one(text, &[words]))
             };
-            if let Some((index, words)) = blocked.find(|(_, words)| is_blocked(run, words) || said(words)) {
+            let mut blocked = blocked.iter().enumerate();
+            let found = blocked.find(|(_, blocked)| blocked.is(known) || said(blocked.words));
+            if let Some((index, Blocked { words, .. })) = found {
                 let finding = Finding::new("destructive", Decision::Deny, FindingKind::Rule)
                     .rule(format!("block-{}", index + 1))
                     .because(format!("Shell command blocked: {} is `{}`", shown(run), shorten(words, 80)))
@@ -407,8 +453,8 @@ impl CommandRules<'_> {
             let fits = match Regex::new(&rule.pattern) {
                 Ok(pattern) => {
                     let runs = facts.runs.iter().map(|run| run.words.join(" "));
-                    facts.command.is_some_and(|text| pattern.is_match(text))
-                        || runs.into_iter().any(|text| pattern.is_match(&text))
+                    facts.command.is_some_and(|text| is_match(&pattern, text))
+                        || runs.into_iter().any(|text| is_match(&pattern, &text))
                         || is_in_statement(facts, &rule.pattern)
                 }
                 // It was checked when it was written; one that cannot be read now forbids.
@@ -482,7 +528,7 @@ mod tests {
         let (places, team) = (Places::default(), Team::default());
         let call = Facts { command: Some(text), runs: runs(run), ..facts("Bash", &places, &team) };
         let messages = objections(policy, &call).into_iter();
-        messages.map(|finding| (finding.decision, finding.message())).collect()
+        messages.map(|finding| (finding.decision, finding.line())).collect()
     }
 
     #[test]
@@ -550,7 +596,7 @@ mod tests {
         let (decision, message) = found.first().unwrap();
         assert_eq!(*decision, Decision::Deny);
         assert!(message.contains("`git push --force origin main` is `git push --force`"), "{message}");
-        assert_eq!(judged(&block, "", "git push origin main"), []);
+        assert_eq!(judged(&block, "", "git push origin work"), []);
     }
 
     #[test]
@@ -608,7 +654,8 @@ mod tests {
             ("curl", "curl https://x", true),
             ("find -delete", "find . -delete", true),
         ] {
-            assert_eq!(is_blocked(&runs(command)[0], block), blocked, "{block}: {command}");
+            let run = runs(command).remove(0);
+            assert_eq!(Blocked::of(block).is(&canonical(&run, None)), blocked, "{block}: {command}");
         }
     }
 
@@ -639,11 +686,11 @@ mod tests {
             found.into_iter().map(|(_, message)| message).collect::<Vec<_>>()
         };
         for (settings, command, rule) in [
-            ("", "git checkout -f main -- src", "git-checkout-paths"),
+            ("", "git checkout -f main -- src", "git-checkout-force"),
             ("", "git branch --del --forc x", "git-branch-delete-force"),
             ("", "sysctl -w a=b", "system-sysctl"),
             ("[policy.destructive]\npacks = [\"core\", \"git\"]", "git push -f", "core-git-push-force"),
-            ("[rules]\ngit-checkout-paths = \"ask\"", "git checkout -f main -- src", "git-checkout-from"),
+            ("[rules]\ngit-checkout-force = \"allow\"", "git checkout -f main -- src", "git-checkout-paths"),
         ] {
             let messages = said(settings, command);
             let [message] = &messages[..] else { panic!("{command}: {messages:?}") };

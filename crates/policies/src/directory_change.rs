@@ -1,7 +1,7 @@
-//! Denies or asks about changes of the working directory by the way they are written: bare, back, expanded, globbed.
+//! Denies or asks about changes of the working directory by how they are written: bare, back, expanded, globbed.
 //!
 //! Why: a host that keeps the directory between commands carries a bare `cd` on into the next command, and a word that
-//! bash expands may lead anywhere. Where a change leads is judged by `outside-scope`; this one judges the word.
+//! bash expands may lead anywhere. `outside-scope` judges where a change leads; this policy judges the word.
 //!
 //! Settings: `home` (bare `cd` and `cd ~`), `previous` (`cd -`, `popd`), `dynamic` (a variable, a substitution or a
 //! tilde in the target), `glob` (`cd src/*`) = `allow` (default), `ask` or `deny`.
@@ -61,7 +61,7 @@ impl Policy for DirectoryChange {
                     Finding::new("directory-change", decision, FindingKind::DirectoryChange)
                         .because(format!("`{}` {what}", format!("cd {target}").trim_end()))
                         .at("command", target)
-                        .instead("name a directory of the worktree plainly, or leave the `cd` out"),
+                        .instead("name a directory inside the worktree, or leave out the `cd`"),
                 );
             }
         }

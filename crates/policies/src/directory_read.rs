@@ -1,12 +1,12 @@
 //! Denies reading a directory as if it were a file.
 //!
-//! Why: some hosts' read tool fails on a directory in a way that sends the model round in circles; told what
+//! Why: the read tool of some hosts fails on a directory in a way that makes the model try again and again. Told what
 //! to do instead, it goes on at once.
 //!
 //! Settings: `enabled` (off by default).
 //!
 //! Sees through: links to directories, any spelling of the path.
-//! Does not see: anything else; it is guidance, not a wall.
+//! Does not see: anything else. It is guidance, not protection.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Denies or asks about files that a shell command changes by a word that bash expands first.
 //!
-//! Why: `> $OUT` writes wherever the variable says when it runs. Where its value is known the place is judged like any
-//! other; a guard that wants no expansions at all in such a word can have that.
+//! Why: `> $OUT` writes to whatever place the variable names at run time. If its value is known, the place is judged like
+//! any other. This policy is for those who want no expansions at all in such a word.
 //!
 //! Settings: `change` = `allow` (default), `ask` or `deny`, for a word with a variable, a substitution, a tilde, a glob
 //! or braces where a file is written, deleted or linked to.

@@ -1,11 +1,11 @@
-//! Denies writes to toolgate's settings, record, binary and registrations; asks before code that hosts run by themselves.
+//! Denies writes to toolgate's settings, log, binary and registrations; asks before writes to code that hosts run by themselves.
 //!
-//! Why: an agent that can change the rules has none. A host's settings file can switch every hook off, and a
-//! skill or command file holds shell that some hosts run without asking any hook.
+//! Why: an agent that can change the rules has no rules. A host's settings file can switch off every hook, and a
+//! skill or command file holds shell code that some hosts run without asking any hook.
 //!
 //! Settings: none. This is the floor; no file opens it.
 //!
-//! Sees through: links, `..`, other letter case, characters that show as nothing, another name (hard
+//! Sees through: links, `..`, other letter case, invisible characters, another name (hard
 //! link) of one of our own files, and names that come with a patch, a plain archive or a copied tree.
 //! Does not see: what a started program writes. That is the sandbox's job.
 
@@ -150,18 +150,15 @@ impl Policy for GateTampering {
             let (decision, reason) = if own || used.alias_of_own {
                 (Decision::Deny, format!("`{named}` belongs to toolgate itself"))
             } else if covered(&DENIED) {
-                (
-                    Decision::Deny,
-                    format!("`{named}` decides what agents may do, or whether they are asked at all"),
-                )
+                (Decision::Deny, format!("`{named}` controls what agents may do, or whether anyone is asked"))
             } else if covered(&ASKED) {
-                (Decision::Ask, format!("`{named}` is code or configuration that agents load by themselves"))
+                (Decision::Ask, format!("`{named}` is code or configuration that agents load automatically"))
             // Few commands make links, and all the patterns are looked at for each path.
             } else if is_link() && place.paths().zip(&probes).any(|(path, probe)| holds_settings(path, probe))
             {
                 (
                     Decision::Ask,
-                    format!("`{named}` would be a link, and what it leads to decides what agents may do"),
+                    format!("`{named}` would be a link to something that controls what agents may do"),
                 )
             } else {
                 continue;
@@ -170,7 +167,7 @@ impl Policy for GateTampering {
                 Finding::new("gate-tampering", decision, FindingKind::Tampering)
                     .at(&used.param, place.lexical.to_string_lossy().into_owned())
                     .because(reason)
-                    .instead("a person has to change it, outside of the agent")
+                    .instead("have a person change it, outside the agent")
                     // Such files are pinned inside of a sandbox.
                     .held(used.reach == Reach::Met),
             );

@@ -1,13 +1,13 @@
 //! Denies writing git's own files by a file tool: hooks, config, the pointer to the git directory, refs.
 //!
-//! Why: a hook, `core.fsmonitor` or a changed `.git` pointer runs code the next time that a person types
-//! `git status`, outside of every gate. git itself writes these files when it is asked to commit.
+//! Why: a hook, `core.fsmonitor` or a changed `.git` pointer runs code the next time a person types
+//! `git status`, where no gate sees it. git itself writes these files when it is asked to commit.
 //!
 //! Settings: `enabled`.
 //!
 //! A lock that a dead process left in the session's own part of the repository may be deleted (`rm .git/index.lock`).
 //!
-//! Sees through: links, `..`, `.GIT` and characters that show as nothing.
+//! Sees through: links, `..`, `.GIT` and invisible characters.
 //! Does not see: `core.hooksPath` that points to a directory of the work tree. What lies there is walked when git would run it.
 
 use std::path::Path;

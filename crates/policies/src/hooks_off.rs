@@ -1,4 +1,4 @@
-//! Refuses what would switch our hooks off: a change of the host's settings, or a command after which the host could not start them.
+//! Denies what would switch off toolgate's hooks: a change of the host's settings, or a command after which the host could not start them.
 //!
 //! Why: one line in a repository (`"disableAllHooks": true`) silences every hook of some hosts at once, in the
 //! middle of a session. So does a session's directory that is gone, moved or closed: a host starts its hooks there, and
@@ -9,7 +9,7 @@
 //! Sees through: a settings file that the host would drop whole (a comment, a wrong type) with our
 //! registration in it; the session's directory, or one above it, deleted or moved (`rm`, `mv`, `git mv`, `git rm`) or closed to its owner
 //! (`chmod`, `install -d -m`, `setfacl`), by whatever name.
-//! Does not see: settings that the host does not tell us of before it applies them. `toolgate doctor` does. A directory below the
+//! Does not see: settings that the host applies without telling toolgate first; `toolgate doctor` sees them. A directory below the
 //! worktree's top that goes with another branch, a stash, a search that deletes, or that an archive closes. Such a command is contained, and
 //! the directory put back behind it; where there is no sandbox, start the session at the top.
 
@@ -68,12 +68,12 @@ fn unreachable(facts: &Facts<'_>, used: &Use<'_>, start: &Place) -> Option<Findi
             return None;
         }
         (
-            "takes away",
+            "removes",
             "leave the directory and move what is in it (`git mv src/* lib/`), or have the session started at the worktree's top",
         )
     } else if is_below_root && by(&|run| removes_tracked(run, path)) {
         // git never takes away the top, where its pointer lies.
-        ("takes away", "name the files in it, and leave one")
+        ("removes", "name the files in it, and leave one")
     } else if by(&closes) {
         ("closes", "leave its owner the `x`: `chmod 700`, `chmod go-rwx`")
     } else {
@@ -81,7 +81,7 @@ fn unreachable(facts: &Facts<'_>, used: &Use<'_>, start: &Place) -> Option<Findi
     };
     let named = Path::to_string_lossy(path).into_owned();
     let reason = format!(
-        "{} {does} `{}`, where the host starts our hooks: it could start none for the calls after this one",
+        "{} {does} `{}`, where the host starts its hooks: no later call could be judged",
         facts.tool,
         shorten(&named, 100),
     );
@@ -227,7 +227,7 @@ mod tests {
             let runs = vec![Run { origin, sub, ..Run::of(words) }];
             let call = Facts { uses, runs, ..facts("Bash", &places, &team) };
             let found = objections(&HooksOff, &call);
-            found.first().map(|finding| (finding.decision, finding.message()))
+            found.first().map(|finding| (finding.decision, finding.line()))
         };
         for (access, path, text, words) in [
             (Access::Delete, "/work/alpha/src", "src", "mv src lib"),
@@ -240,7 +240,7 @@ mod tests {
         ] {
             let (decision, message) = judged(access, path, text, words).unwrap_or_else(|| panic!("{words}"));
             assert_eq!(decision, Decision::Deny, "{words}");
-            assert!(message.contains("where the host starts our hooks"), "{message}");
+            assert!(message.contains("where the host starts its hooks"), "{message}");
         }
         for (access, path, text, words) in [
             (Access::Delete, "/work/alpha/src/a", "a", "rm a"),
@@ -268,7 +268,7 @@ mod tests {
         let (places, team) = (Places::default(), Team::default());
         let refused = |config| {
             let found = objections(&HooksOff, &Facts { config, ..facts("", &places, &team) });
-            found.first().map(|finding| (finding.decision, finding.message()))
+            found.first().map(|finding| (finding.decision, finding.line()))
         };
         assert_eq!(refused(None), None);
         assert_eq!(refused(Some(ConfigChange::Harmless)), None);

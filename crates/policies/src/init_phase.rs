@@ -1,13 +1,13 @@
-//! Denies writing anything in the project until the user has agreed to the team that was proposed.
+//! Denies every write in the project until the user has agreed to the proposed team.
 //!
 //! Why: a team that nobody wanted is hard to get rid of once its files are in the repository.
 //!
-//! Settings: `enabled` = whether it is on. The phase is set by `toolgate phase`, by `--phase` in the hook's line, or, with
+//! Settings: `enabled` switches it on or off. The phase is set by `toolgate phase`, by `--phase` in the hook's command line, or, with
 //! `init = true` in `[team]`, follows from there being no roster; what the user then says in the session agrees, unless it
 //! refuses or begins with a word that asks for a change; the answer to a question agrees where it begins with a yes.
 //!
 //! Sees through: the shell, MCP tools, links; tools by which an agent would say later what passes for its user's words. Reading is open, and so are commits and branches.
-//! Does not see: files outside of the project, which other policies judge; what a script of the project writes.
+//! Does not see: files outside of the project, which other policies judge; what project code writes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ impl Policy for InitPhase {
             findings.push(
                 Finding::new("init-phase", Decision::Deny, FindingKind::TeamPhase)
                     .because(format!(
-                        "{} says something later in the user's stead, who has not agreed to the team",
+                        "{} speaks for the user later, and the user has not agreed to the team",
                         facts.tool
                     ))
                     .instead("propose the team and wait for the user's answer"),

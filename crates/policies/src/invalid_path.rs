@@ -1,12 +1,12 @@
 //! Denies paths that cannot be judged: none at all, not a string, NUL or control characters, too long, link loops.
 //!
-//! Why: where the gate and the kernel read a name differently, the gate has judged another file. What cannot
-//! be judged is refused rather than guessed at.
+//! Why: if the gate and the kernel read a name differently, the gate has judged another file. toolgate denies what it
+//! cannot judge; it does not guess.
 //!
 //! Settings: `enabled` (profiles that look at tools and roles only switch it off).
 //!
-//! Sees through: characters that show as nothing or turn the writing direction, links in a circle,
-//! directories that cannot be looked into.
+//! Sees through: characters that are invisible or change the writing direction, link loops,
+//! directories that cannot be read.
 //! Does not see: look-alike letters of other alphabets. Such a name is another file for the kernel too, so it
 //! is judged as that file.
 
@@ -83,7 +83,7 @@ mod tests {
             let uses = vec![used(Access::Read, Err(trouble))];
             let found =
                 objections(&InvalidPath { enabled }, &Facts { uses, ..facts("Read", &places, &team) });
-            found.first().map(Finding::message)
+            found.first().map(Finding::line)
         };
         for (trouble, what) in [
             (Trouble::Missing, "is missing; name the file"),

@@ -139,10 +139,20 @@ fn read_by(
 
 /// The ids of the rules that shipped profiles bring along, where these settings could mean one.
 fn ids_of_profiles(settings: &Settings) -> BTreeSet<String> {
-    if settings.rules.len() == 0 {
+    if settings.rules.len() == 0 && settings.approval.rules.is_empty() {
         return BTreeSet::new();
     }
     PROFILES.iter().filter_map(|(_, text)| toml::from_str::<Table>(text).ok()).flat_map(ids_of).collect()
+}
+
+/// What a layer says by itself.
+pub fn settings_of(table: &Table) -> Result<Settings, LayerError> {
+    table.clone().try_into().map_err(|error: toml::de::Error| LayerError::whole(error.message().to_owned()))
+}
+
+/// What holds where no layer says anything.
+pub fn settings_by_default() -> Table {
+    Table::try_from(Settings::default()).unwrap_or_default()
 }
 
 /// The ids that a layer gives to rules of its own.
@@ -156,20 +166,31 @@ fn locate(text: &str, what: &str) -> Option<usize> {
     what.split('`').nth(1).and_then(|word| text.find(word))
 }
 
-/// Lays layers on top of a profile. The last layer that names a profile chooses it, unless one is `fixed`.
-pub fn stack(fixed: Option<&str>, default: &str, layers: &[&Table]) -> Result<Settings, LayerError> {
+/// The profile that the layers lie on: the last layer that names one chooses it, unless one is `fixed`.
+pub fn chosen_profile<'n>(fixed: Option<&'n str>, default: &'n str, layers: &[&'n Table]) -> &'n str {
     let chosen = layers.iter().rev().find_map(|layer| layer.get("profile")?.as_str());
-    let name = fixed.or(chosen).unwrap_or(default);
-    let mut table = base(name)?;
+    fixed.or(chosen).unwrap_or(default)
+}
+
+/// Lays layers on top of their profile.
+pub fn stack(fixed: Option<&str>, default: &str, layers: &[&Table]) -> Result<Settings, LayerError> {
+    let name = chosen_profile(fixed, default, layers);
+    let mut table = profile_table(name)?;
     for layer in layers {
         merge(&mut table, layer);
     }
     table.insert("profile".to_owned(), Value::String(name.to_owned()));
-    table.try_into().map_err(|error: toml::de::Error| LayerError::whole(error.message().to_owned()))
+    let mut settings: Settings =
+        table.try_into().map_err(|error: toml::de::Error| LayerError::whole(error.message().to_owned()))?;
+    // INVARIANT: no layer asks for less of a person than another does, trusted or not.
+    for layer in layers {
+        settings.approval = settings.approval.with(&settings_of(layer)?.approval);
+    }
+    Ok(settings)
 }
 
 /// A profile, with the one that it builds on below it.
-fn base(name: &str) -> Result<Table, LayerError> {
+pub fn profile_table(name: &str) -> Result<Table, LayerError> {
     let text = profile(name).ok_or_else(|| LayerError::whole(format!("unknown profile `{name}`")))?;
     let own = read(text)?;
     // INVARIANT: shipped profiles build on at most one other; a test walks them all.
@@ -217,6 +238,19 @@ mod tests {
         let both = stack(Some("ittybitty"), "", &[&layer]).unwrap();
         assert_eq!(both.scope.len(), alone.scope.len() + 1);
         assert!(alone.grant.reaches("claude-code", false) && !both.grant.reaches("claude-code", false));
+    }
+
+    #[test]
+    fn no_layer_asks_for_less_of_a_person_than_another() {
+        let strict = read("[approval]\nrequire = \"touch\"\nrules.git-clean = \"other-person\"\n").unwrap();
+        let weak = read("[approval]\nrequire = \"terminal\"\nrules.git-clean = \"touch\"\n").unwrap();
+        for layers in [[&strict, &weak], [&weak, &strict]] {
+            let settings = stack(None, "worktree", &layers).unwrap();
+            assert_eq!(settings.approval.required_for("destructive", "").word(), "touch");
+            assert_eq!(settings.approval.required_for("destructive", "git-clean").word(), "other-person");
+        }
+        let error = read("[approval]\nrules.git-claen = \"touch\"\n").unwrap_err();
+        assert!(error.what.contains("git-claen"), "{error:?}");
     }
 
     #[test]

@@ -103,6 +103,7 @@ mod team;
 mod team_settings;
 mod unlisted_tool;
 mod unproved_effect;
+mod until;
 mod worktree_removal;
 
 mod glob;
@@ -120,21 +121,26 @@ pub use destructive::CommandRule;
 pub use gate_tampering::{asked_names, denied_names};
 pub use grant::{GRANTEES, Grant};
 #[cfg(feature = "files")]
-pub use layers::{Layer, LayerError, PROFILES, profile, read, read_noting, read_of_project, stack};
+pub use layers::{
+    Layer, LayerError, PROFILES, chosen_profile, profile, profile_table, read, read_noting, read_of_project,
+    settings_by_default, settings_of, stack,
+};
 pub use mcp_secret::hard_coded;
 pub use outside_scope::{Rights, ScopeEntry};
 pub use packs::PACKS;
+pub use pattern::scope_places;
 pub use private_content::MARK;
 pub use redaction::{Emails, Marks, OwnPattern, Redaction, Secrets};
 pub use registry::{Judges, POLICIES, PolicyPage};
 pub use response::Response;
 pub use reviewer_lockout::locked_out;
-#[cfg(feature = "files")]
-pub use rules::rules;
 pub use rules::{RulePage, RuleSwitches};
+#[cfg(feature = "files")]
+pub use rules::{rules, rules_about};
 pub use secret_file::shows_secrets_in_passing;
 pub use settings::{Boundary, ContentSearch, Notices, Relative, Settings};
 pub use team::{FileRule, Limit, LimitKind, Role, Roles, RosterEntry, TeamSettings};
+pub use until::Until;
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -1,9 +1,9 @@
-//! Denies keys that are written into the configuration of MCP servers; a reference to a variable passes.
+//! Denies writing keys into the configuration of MCP servers; a reference to a variable passes.
 //!
-//! Why: these files lie in repositories and are shared, and every server that they start needs a key. All clients
-//! take a reference in its place.
+//! Why: these files are in repositories and are shared, and every server that they start needs a key. All clients
+//! accept a reference in its place.
 //!
-//! Settings: `enabled` = whether it is on. What counts as a secret by its looks is said by `[redaction]`.
+//! Settings: `enabled` switches it on or off. `[redaction]` says what looks like a secret.
 //!
 //! Sees through: `mcp*.json`, `.mcp.json` and the files of other names that clients read, wherever they lie, by file
 //! tools and by shell commands; values that look like nothing, if they stand in `env`, `headers` or `args` under a name
@@ -67,7 +67,7 @@ impl Policy for McpSecret {
                 findings.push(
                     Finding::new("mcp-secret", Decision::Deny, FindingKind::Secret)
                         .because(format!(
-                            "{} writes {} into `{}`, a configuration of MCP servers",
+                            "{} writes {} into `{}`, an MCP server configuration",
                             facts.tool,
                             secret.about,
                             shorten(&path, 120)

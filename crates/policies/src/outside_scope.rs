@@ -5,7 +5,9 @@
 //!
 //! Settings: `[[scope]]` entries, each a place and the rights there (`none`, `read`, `write`). The entry that
 //! names the most of a path wins; of two that name as much, the later one. What no entry covers is closed. An entry may have
-//! an `id`, which is then named at the end of the messages that it causes.
+//! an `id`, which is then named at the end of the messages that it causes; `ask = true`: a person is asked about what `rights`
+//! name, and what is not asked about is closed, to a sandbox too; a `reason`; and an end (`until = "2026-12-31"`, the last day).
+//! `toolgate allow read PLACE` writes an entry.
 //! `[policy.outside-scope]`: `links` = the rights that are needed where a link leads (`read`; `write` for a guard that
 //! lets none lead out), `shell-reads` = the rights that reading and listing by a shell command need (`read`; `none`
 //! for a guard of writes and directories only), `above` = whether a directory above the root may be changed into
@@ -21,11 +23,13 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{
-    Access, Decision, Facts, Finding, FindingKind, Places, Policy, Reach, Resolved, Use, shorten,
+    Access, Decision, Facts, Finding, FindingKind, NodeKind, Place, Places, Policy, Reach, Resolved, Use,
+    shorten,
 };
 
 use crate::pattern::{self, Probe};
 use crate::settings::Settings;
+use crate::until::Until;
 
 /// What may be done in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +54,35 @@ pub struct ScopeEntry {
     pub path: String,
     /// What may be done there and below.
     pub rights: Rights,
+    /// Whether a person is asked each time.
+    #[serde(default)]
+    pub ask: bool,
+    /// Why, for whoever reads the file.
+    #[serde(default)]
+    pub reason: String,
+    /// The last day on which it holds, or the moment at which it ends.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub until: Option<Until>,
+}
+
+impl ScopeEntry {
+    /// A place and the rights there, without end and without asking.
+    pub fn new(path: impl Into<String>, rights: Rights) -> ScopeEntry {
+        ScopeEntry {
+            id: String::new(),
+            path: path.into(),
+            rights,
+            ask: false,
+            reason: String::new(),
+            until: None,
+        }
+    }
+
+    /// What may be done there without asking anybody.
+    pub(crate) fn unasked(&self) -> Rights {
+        if self.ask { Rights::None } else { self.rights }
+    }
 }
 
 /// `[policy.outside-scope]`
@@ -69,6 +102,9 @@ impl Default for Needs {
         Needs { links: Rights::Read, shell_reads: Rights::Read, above: true }
     }
 }
+
+/// Whether volumes of this system usually take `A` and `a` for one name.
+const FOLDS_CASE: bool = cfg!(target_os = "macos");
 
 /// The policy over a list of entries.
 pub(crate) struct OutsideScope<'s> {
@@ -100,19 +136,19 @@ impl Policy for OutsideScope<'_> {
             if used.access == Access::Enter && self.needs.above && is_above_root(place, facts.places) {
                 continue;
             }
-            let closed = match used.access {
-                // Names behind a link of one's own tree are no more than names.
-                Access::List if used.origin.is_some() => {
-                    Some(place.lexical.as_path()).filter(|path| self.rights(path, facts.places) < needed)
-                }
-                _ => place.paths().find(|path| self.rights(path, facts.places) < needed),
-            };
-            if let Some(path) = closed {
-                findings.push(self.finding(used, place, path, facts));
+            // Names behind a link of one's own tree are no more than names.
+            let is_name = used.access == Access::List && used.origin.is_some();
+            let paths = place.paths().filter(|path| !is_name || *path == place.lexical);
+            let mut closed = paths.filter(|path| self.rights(path, facts.places) < needed);
+            // What no person may approve is said before what one may.
+            let is_denied = |path: &&Path| !self.asks(path, facts.places, needed);
+            let found = closed.clone().find(is_denied).or_else(|| closed.next());
+            if let Some(path) = found {
+                findings.push(self.finding(used, place, path, facts, needed));
             } else if used.reach == Reach::Below
                 && let Some(path) = self.closed_below(place, facts.places)
             {
-                findings.push(self.finding(used, place, &path, facts));
+                findings.push(self.finding(used, place, &path, facts, needed));
             }
         }
     }
@@ -128,13 +164,24 @@ fn is_above_root(place: &Resolved, places: &Places) -> bool {
 
 impl<'s> OutsideScope<'s> {
     pub(crate) fn rights(&self, path: &Path, places: &Places) -> Rights {
-        self.entry(path, places).map_or(Rights::None, |entry| entry.rights)
+        self.entry(path, places).map_or(Rights::None, ScopeEntry::unasked)
+    }
+
+    /// Whether a person is asked about needing these rights here.
+    fn asks(&self, path: &Path, places: &Places, needed: Rights) -> bool {
+        self.entry(path, places).is_some_and(|entry| entry.ask && entry.rights >= needed)
     }
 
     /// The entry that counts for a path.
     pub(crate) fn entry(&self, path: &Path, places: &Places) -> Option<&'s ScopeEntry> {
+        self.entry_where(path, places, FOLDS_CASE)
+    }
+
+    /// The same on a system whose volumes fold case, or not. There `Private/x` is a file of `private`: an entry that takes rights away
+    /// counts in either case, and one that gives some only as it is written.
+    fn entry_where(&self, path: &Path, places: &Places, folds_case: bool) -> Option<&'s ScopeEntry> {
         let probe = Probe::new(path, places);
-        let mut best = (0, None);
+        let mut best: (usize, Option<&ScopeEntry>) = (0, None);
         for entry in self.entries {
             if let Some(depth) = probe.covered_by(&entry.path)
                 && depth >= best.0
@@ -142,13 +189,31 @@ impl<'s> OutsideScope<'s> {
                 best = (depth, Some(entry));
             }
         }
+        for entry in self.entries.iter().filter(|_| folds_case) {
+            let takes = best.1.is_some_and(|known| entry.unasked() < known.unasked());
+            if takes && probe.covered_in_either_case_by(&entry.path).is_some_and(|depth| depth >= best.0) {
+                best.1 = Some(entry);
+            }
+        }
         best.1
     }
 
-    fn finding(&self, used: &Use<'_>, place: &Resolved, path: &Path, facts: &Facts<'_>) -> Finding {
+    fn finding(
+        &self,
+        used: &Use<'_>,
+        place: &Resolved,
+        path: &Path,
+        facts: &Facts<'_>,
+        needed: Rights,
+    ) -> Finding {
         let entry = self.entry(path, facts.places).map(|entry| entry.id.clone());
         let held = used.is_held() || used.is_guessed();
-        finding(used, place, path, facts).rule(entry.unwrap_or_default()).held(held)
+        let mut finding =
+            finding(used, place, path, facts, needed).rule(entry.unwrap_or_default()).held(held);
+        if self.asks(path, facts.places, needed) {
+            finding.decision = Decision::Ask;
+        }
+        finding
     }
 
     /// A search from above reaches closed places too. One inside the worktree does not count: what is
@@ -157,7 +222,7 @@ impl<'s> OutsideScope<'s> {
         if places.root.as_ref().is_some_and(|root| root.holds(&place.physical)) {
             return None;
         }
-        let closed = self.entries.iter().filter(|entry| entry.rights == Rights::None);
+        let closed = self.entries.iter().filter(|entry| entry.unasked() == Rights::None);
         closed
             .flat_map(|entry| pattern::literal_places(&entry.path, places))
             .map(|place| place.physical)
@@ -169,7 +234,7 @@ impl<'s> OutsideScope<'s> {
     }
 }
 
-fn finding(used: &Use<'_>, place: &Resolved, path: &Path, facts: &Facts<'_>) -> Finding {
+fn finding(used: &Use<'_>, place: &Resolved, path: &Path, facts: &Facts<'_>, needed: Rights) -> Finding {
     let places = facts.places;
     let inside =
         |place: &Option<toolgate_model::Place>| place.as_ref().is_some_and(|place| place.holds(path));
@@ -177,12 +242,12 @@ fn finding(used: &Use<'_>, place: &Resolved, path: &Path, facts: &Facts<'_>) -> 
         let entered = used.access == Access::Enter;
         (
             if entered { FindingKind::OtherAgentEntered } else { FindingKind::OtherAgent },
-            "in another agent's place",
+            "which belongs to another agent",
         )
     } else if inside(&places.main) {
         (FindingKind::MainCheckout, "in the main checkout")
     } else {
-        (FindingKind::Outside, "outside of what this session may use")
+        (FindingKind::Outside, "outside what this session may use")
     };
     let verb = used.access.verb();
     let named = shorten(&place.lexical.to_string_lossy(), 100);
@@ -192,14 +257,87 @@ fn finding(used: &Use<'_>, place: &Resolved, path: &Path, facts: &Facts<'_>) -> 
         format!(" (it leads to `{}`)", shorten(&path.to_string_lossy(), 100))
     };
     let instead = match &places.root {
-        Some(root) => format!(
-            "use a path below `{}`, or have a person open this place with a [[scope]] entry",
-            shorten(&root.lexical.to_string_lossy(), 80)
-        ),
+        Some(root) => {
+            let root = shorten(&root.lexical.to_string_lossy(), 80);
+            match opening(place, path, places, needed) {
+                Some(line) => format!("use a path below `{root}`, or have a person run `{line}`"),
+                None => {
+                    format!(
+                        "use a path below `{root}`, or have a person open this place with a [[scope]] entry"
+                    )
+                }
+            }
+        }
         None => "have a person register the session's directory with --root".to_owned(),
     };
     Finding::new("outside-scope", Decision::Deny, kind)
         .at(&used.param, place.lexical.to_string_lossy().into_owned())
         .because(format!("{} {verb} `{named}`{leads}, {whose}", facts.tool))
         .instead(instead)
+}
+
+/// The line by which a person opens a place: the directory that a file lies in, unless that holds more than a person would mean, the
+/// home or a worktree.
+fn opening(place: &Resolved, path: &Path, places: &Places, needed: Rights) -> Option<String> {
+    let word = match needed {
+        Rights::None => return None,
+        Rights::Read => "read",
+        Rights::Write => "write",
+    };
+    let home = places.home.as_ref();
+    let own = [&places.home, &places.root].into_iter().flatten();
+    let others = || places.siblings.iter().chain(&places.main).chain(&places.agents);
+    let holds = |dir: &Path, place: &Place| place.lexical.starts_with(dir) || place.physical.starts_with(dir);
+    let is_wide = |dir: &Path| {
+        let is_it = |place: &&Place| place.lexical == dir || place.physical == dir;
+        dir.parent().is_none()
+            || own.clone().any(|place| holds(dir, place))
+            || others().any(|place| holds(dir, place) && !is_it(&place))
+    };
+    let is_dir = place.node.as_ref().is_some_and(|node| node.kind == NodeKind::Directory);
+    let dir = if is_dir { Some(path) } else { path.parent() };
+    let dir = dir.filter(|dir| !is_wide(dir)).unwrap_or(path);
+    let below = home
+        .and_then(|home| dir.strip_prefix(&home.lexical).or_else(|_| dir.strip_prefix(&home.physical)).ok());
+    let (front, rest) = match below {
+        Some(below) => ("~/", below.to_str()?),
+        None => ("", dir.to_str()?),
+    };
+    // A name with other letters is for a person to spell.
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@,".contains(c);
+    (!rest.is_empty() && rest.len() <= 120 && rest.chars().all(is_plain) && !is_wide(dir))
+        .then(|| format!("toolgate allow {word} {front}{rest}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_volumes_fold_case_an_entry_that_closes_counts_in_either_case() {
+        let entries = [
+            ScopeEntry::new("/work", Rights::Write),
+            ScopeEntry::new("/work/Private", Rights::None),
+            ScopeEntry::new("/work/logs", Rights::Read),
+            ScopeEntry::new("/work/logs/open", Rights::Write),
+        ];
+        let (needs, places) = (Needs::default(), Places::default());
+        let policy = OutsideScope { entries: &entries, needs: &needs };
+        let rights = |path: &str, folds_case| {
+            let entry = policy.entry_where(Path::new(path), &places, folds_case);
+            entry.map_or(Rights::None, ScopeEntry::unasked)
+        };
+        for (path, folded, as_written) in [
+            ("/work/a", Rights::Write, Rights::Write),
+            ("/work/Private/a", Rights::None, Rights::None),
+            ("/work/PRIVATE/a", Rights::None, Rights::Write),
+            ("/work/LOGS/a", Rights::Read, Rights::Write),
+            ("/work/logs/open/a", Rights::Write, Rights::Write),
+            ("/work/logs/OPEN/a", Rights::Read, Rights::Read),
+            ("/WORK/a", Rights::None, Rights::None),
+        ] {
+            assert_eq!(rights(path, true), folded, "{path}");
+            assert_eq!(rights(path, false), as_written, "{path}");
+        }
+    }
 }

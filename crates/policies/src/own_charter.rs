@@ -2,7 +2,7 @@
 //!
 //! Why: the charter says what the agent is there for and what it may not do. One who writes that has no bounds.
 //!
-//! Settings: `enabled` = whether it is on.
+//! Settings: `enabled` switches it on or off.
 //!
 //! Sees through: the shell, links, other letter case; a helper in an agent's own session is that agent.
 //! Does not see: a charter that its host puts together from other files; what git brings in from another branch or a patch;

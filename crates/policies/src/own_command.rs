@@ -28,19 +28,8 @@ impl<'s> OwnCommand<'s> {
 }
 
 /// Commands that only read, check or print.
-const READING: &[&str] = &[
-    "check",
-    "completions",
-    "demo",
-    "doctor",
-    "explain",
-    "ledger",
-    "man",
-    "policies",
-    "scan",
-    "schema",
-    "test",
-];
+const READING: &[&str] =
+    &["check", "completions", "demo", "doctor", "explain", "man", "policies", "scan", "schema", "test"];
 
 /// Options of changing commands with which they only say what they would do.
 const SAYING: &[&str] = &["--help", "-h", "--version", "-V", "--dry-run", "--print", "--status"];
@@ -58,7 +47,7 @@ impl Policy for OwnCommand<'_> {
             } else {
                 (
                     "changes the gate that judges this session",
-                    "a person runs it, in a terminal; `toolgate check`, `explain` and `ledger` are open",
+                    "have a person run it in a terminal; `toolgate check`, `explain` and `ledger tail` are open",
                 )
             };
             findings.push(
@@ -98,6 +87,11 @@ fn only_reads(run: &Run) -> bool {
         ["scrub", rest @ ..] => {
             !rest.iter().any(|word| word.starts_with("--session") || word.starts_with("--state"))
         }
+        // The others seal the record, take it elsewhere or shorten it.
+        ["ledger", "tail" | "verify" | "counts" | "keys" | "check-proof", ..]
+        | ["ledger", "--help" | "-h"]
+        | ["ledger", _, "--help" | "-h"] => true,
+        ["config", "show", ..] => true,
         ["lockout" | "agent" | "phase", "list" | "show", ..] | ["prompt", "audit", ..] => {
             !words.iter().any(|word| word.starts_with("--write"))
         }
@@ -147,6 +141,14 @@ mod tests {
             ("toolgate --version", true),
             ("/usr/local/bin/toolgate check bash ls", true),
             ("toolgate ledger tail --json", true),
+            ("toolgate ledger verify", true),
+            ("toolgate ledger seal", false),
+            ("toolgate ledger seal --help", true),
+            ("toolgate ledger prove 1 --to x", false),
+            ("toolgate ledger export --cursor x", false),
+            ("toolgate ledger prune --before 1d", false),
+            ("toolgate ledger erase 1", false),
+            ("toolgate ledger anchor --cosignature x", false),
             ("toolgate scan --staged", true),
             ("toolgate scrub --session x", false),
             ("toolgate trust", false),
@@ -159,6 +161,10 @@ mod tests {
             ("toolgate --config x trust", false),
             ("toolgate-hook --version", false),
             ("toolgate scrub", true),
+            ("toolgate config show --json", true),
+            ("toolgate config", false),
+            ("toolgate allow read /x --dry-run", false),
+            ("toolgate allow rule git-clean", false),
             ("toolgate lockout list", true),
             ("toolgate lockout add a.rs kane", false),
             ("toolgate agent list", true),

@@ -2,7 +2,7 @@
 //!
 //! Why: agents that work side by side undo each other's work where nobody says whose a file is.
 //!
-//! Settings: `enabled` = whether it is on. `[[team.file]]` = the table: a path below the team's directory, `write` = names and
+//! Settings: `enabled` switches it on or off. `[[team.file]]` = the table: a path below the team's directory, `write` = names and
 //! roles (`owner` is the agent named by `{name}` in the path, `everyone` any agent). The entry that names the most of a path
 //! counts, and what no entry of a table names there is the coordinator's. Elsewhere in the project an agent writes everything. An agent
 //! that was registered with a list (`toolgate agent add --write`) writes what that covers, in the team's directory too, and

@@ -7,10 +7,12 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use toolgate_declaration::wildcard_fits;
-use toolgate_model::{Place, Places, below};
+use toolgate_model::{Place, Places, below, work};
+
+/// What a pattern costs that is tried, in units of the budget. Most are settled by their first letter.
+const TRIED: usize = 1;
 
 /// A path that patterns are tried on: looked at once, compared as bytes. There are a hundred patterns to a
 /// call, and taking a path apart for each would cost more than the rest of the call.
@@ -34,6 +36,7 @@ impl<'p> Probe<'p> {
     /// INVARIANT: `path` is absolute and clean, as every path of a `Resolved` is.
     pub(crate) fn new(path: &'p Path, places: &'p Places) -> Probe<'p> {
         let path = path.as_os_str().as_encoded_bytes();
+        work::pay(TRIED + path.len() / 2);
         let lower = if path.iter().any(u8::is_ascii_uppercase) {
             Cow::Owned(path.to_ascii_lowercase())
         } else {
@@ -48,6 +51,12 @@ impl<'p> Probe<'p> {
     /// How many components of the path the pattern names, if it covers the path. The deeper, the more specific.
     pub(crate) fn covered_by(&self, pattern: &str) -> Option<usize> {
         self.covers(pattern, self.path)
+    }
+
+    /// The same with letters in either case, for what takes rights away where the file system folds them. Places of the session are taken
+    /// as they are: what lies outside of them is closed anyway.
+    pub(crate) fn covered_in_either_case_by(&self, pattern: &str) -> Option<usize> {
+        self.covers(&pattern.to_ascii_lowercase(), &self.lower)
     }
 
     /// Whether a pattern that forbids covers the path: letters in either case, and names that only look alike
@@ -86,6 +95,10 @@ impl<'p> Probe<'p> {
 
     /// `names` is the path as the pattern's names are compared with it, byte for byte as long.
     fn covers(&self, pattern: &str, names: &[u8]) -> Option<usize> {
+        work::pay(TRIED);
+        if work::is_spent() {
+            return None;
+        }
         let below = |(start, above): (usize, usize), wanted: &str| {
             names_match(wanted.as_bytes(), names.get(start..)?).map(|depth| above + depth)
         };
@@ -98,6 +111,8 @@ impl<'p> Probe<'p> {
             }
             _ => {}
         }
+        // The names that it may begin with are looked for, and then compared.
+        work::pay(names.len() / 16 + pattern.len() / 4);
         match pattern.as_bytes().first() {
             Some(b'/') => below((1, 0), pattern.get(1..)?),
             Some(b'~') => below(self.home?, pattern.strip_prefix("~/").unwrap_or_default()),
@@ -129,6 +144,10 @@ impl<'p> Probe<'p> {
     /// Counts from the place that the pattern begins with; above it, and for patterns that may stand anywhere,
     /// nothing could be searched at all.
     pub(crate) fn is_above(&self, pattern: &str) -> bool {
+        work::pay(TRIED + self.path.len() / 16);
+        if work::is_spent() {
+            return false;
+        }
         let above = |base: &[u8], wanted: &str| {
             let Some(rest) = below(base, self.path) else { return false };
             // As above: most are settled by the first letter.
@@ -304,6 +323,11 @@ pub(crate) fn literal_places(pattern: &str, places: &Places) -> Vec<Place> {
     bases.iter().map(join).collect()
 }
 
+/// Where the places lead that a pattern without wildcards names; none for a pattern with one.
+pub fn scope_places(pattern: &str, places: &Places) -> Vec<PathBuf> {
+    literal_places(pattern, places).into_iter().map(|place| place.physical).collect()
+}
+
 /// Whether the pattern is one that can be read: a known place and no `..`.
 pub(crate) fn check(pattern: &str) -> Result<(), String> {
     let known = BASES.iter().any(|(name, _)| pattern.starts_with(name));
@@ -378,13 +402,30 @@ fn names_match(names: &[u8], path: &[u8]) -> Option<usize> {
     fits.then_some(count)
 }
 
-/// One name against a pattern in which `*` stands for any run of characters.
+/// One name against a pattern in which `*` stands for any run of characters. Asked so often that it goes by slices: what stands before the
+/// first star, behind the last, and what lies between, each as early as it can.
 pub(crate) fn wildcard(pattern: &[u8], name: &[u8]) -> bool {
-    if !pattern.contains(&b'*') {
-        return pattern == name;
-    }
-    let same = |rest: &[u8], byte: &u8| (rest.first() == Some(byte)).then_some(1);
-    wildcard_fits(pattern, name, |byte| *byte == b'*', same)
+    let is_star = |byte: &u8| *byte == b'*';
+    let mut parts = pattern.split(is_star);
+    let Some(rest) = parts.next().and_then(|start| name.strip_prefix(start)) else { return false };
+    let Some(end) = parts.next_back() else { return rest.is_empty() };
+    let Some(mut rest) = rest.strip_suffix(end) else { return false };
+    parts.all(|part| match position(rest, part) {
+        Some(at) => {
+            rest = rest.get(at + part.len()..).unwrap_or_default();
+            true
+        }
+        None => false,
+    })
+}
+
+/// Where a part of a pattern first stands in a name. Both are short.
+fn position(name: &[u8], part: &[u8]) -> Option<usize> {
+    let Some((first, behind)) = part.split_first() else { return Some(0) };
+    (0..name.len()).find(|at| match name.get(*at..) {
+        Some([byte, rest @ ..]) => byte == first && rest.starts_with(behind),
+        _ => false,
+    })
 }
 
 /// The path in small letters, without characters that show as nothing, name by name.
@@ -557,6 +598,32 @@ mod tests {
             ("a", "", false),
         ] {
             assert_eq!(wildcard(pattern.as_bytes(), name.as_bytes()), fits, "{pattern} {name}");
+        }
+    }
+
+    /// The short way by slices says what the matcher says that goes letter by letter.
+    #[test]
+    fn every_short_pattern_fits_what_the_general_matcher_says() {
+        fn words(letters: &[u8], longest: usize) -> Vec<Vec<u8>> {
+            let mut all: Vec<Vec<u8>> = vec![Vec::new()];
+            let mut from = 0;
+            for _ in 0..longest {
+                let shorter = all[from..].to_vec();
+                from = all.len();
+                let longer = |word: &Vec<u8>| {
+                    letters.iter().map(|next| [&word[..], &[*next]].concat()).collect::<Vec<_>>()
+                };
+                all.extend(shorter.iter().flat_map(longer));
+            }
+            all
+        }
+        let same = |rest: &[u8], byte: &u8| (rest.first() == Some(byte)).then_some(1);
+        let names = words(b"ab", 6);
+        for pattern in words(b"ab*", 5) {
+            for name in &names {
+                let fits = toolgate_declaration::wildcard_fits(&pattern, name, |byte| *byte == b'*', same);
+                assert_eq!(wildcard(&pattern, name), fits, "{pattern:?} {name:?}");
+            }
         }
     }
 

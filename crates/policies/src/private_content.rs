@@ -118,7 +118,7 @@ impl Policy for PrivateContent {
             if let Some(mark) = used.private.iter().find(|private| private.mark == MARK) {
                 let path = place.lexical.to_string_lossy();
                 let reason = format!(
-                    "{} writes {} to `{}`: that is what toolgate showed in the place of a secret or an address, and it would replace the \
+                    "{} writes {} to `{}`: toolgate shows that mark in place of a secret or an address, and it would overwrite the \
                      real one",
                     facts.tool,
                     mark.about,
@@ -128,7 +128,7 @@ impl Policy for PrivateContent {
                     Finding::new("private-content", Decision::Deny, FindingKind::Secret)
                         .at(&used.param, path)
                         .because(reason)
-                        .instead("change only the lines around it, or take the value from the environment or from where the file has it"),
+                        .instead("edit only the lines around it, or take the value from the environment"),
                 );
             }
             for guard in self.guard.iter().filter(|guard| guard.covers(place, facts.places)) {

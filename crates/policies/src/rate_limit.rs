@@ -1,7 +1,7 @@
-//! Denies calls beyond so many of a kind in a minute, for each agent.
+//! Limits how many calls of a kind each agent makes in a minute.
 //!
-//! Why: an agent in a loop, or one that was talked into something, does the same thing very often. A limit turns hours of that
-//! into a minute.
+//! Why: an agent in a loop, or one that was manipulated, does the same thing again and again. A limit cuts hours of that to
+//! a minute.
 //!
 //! Settings: each `[[limit]]` has a `kind` (`call`, `read`, `write`, `run`, `connect`), `per-minute`, and `agents` (names and roles;
 //! left out: each agent by itself), and an `id` if you like, for `[rules]` and the end of its messages. Without any nothing
@@ -68,7 +68,7 @@ impl Policy for RateLimits<'_> {
                     Finding::new("rate-limit", decision, FindingKind::Limit)
                         .rule(id.into_owned())
                         .because(format!(
-                            "{} has made {count} {what} within a minute, and {} are the limit",
+                            "{} has made {count} {what} within a minute, and the limit is {}",
                             facts.team.member.called(),
                             limit.per_minute
                         ))

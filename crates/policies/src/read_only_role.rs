@@ -1,12 +1,12 @@
 //! Denies writes by agents whose role is to read: researchers, reviewers, testers.
 //!
-//! Why: a reviewer that edits what it reviews is no reviewer.
+//! Why: a reviewer that edits what it reviews does not review.
 //!
 //! Settings: `roles` = kinds of agents, as the host names them; case and `_` against `-` do not matter.
 //!
-//! Sees through: a role that is told by the agent's kind or by its id, by the hook's line (`--role`, `--agent`) or by
+//! Sees through: a role given by the agent's kind or id, by the hook's command line (`--role`, `--agent`) or by
 //! `toolgate agent add`.
-//! Does not see: what the agent calls itself. Only the word of its host and of people counts.
+//! Does not see: what the agent calls itself. Only its host and people say what its role is.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,14 +1,14 @@
 //! Denies an agent reading what another agent keeps for itself: its charter and its notes.
 //!
-//! Why: an agent that reads everybody's notes takes their tasks and their mistakes for its own, and pays for the
-//! reading on every turn.
+//! Why: an agent that reads everybody's notes mixes up their tasks and mistakes with its own, and every turn costs more
+//! tokens.
 //!
-//! Settings: `enabled` = whether it is on. `read` of `[[team.file]]` entries whose path has a `{name}`: names and roles of those
+//! Settings: `enabled` switches it on or off. `read` of `[[team.file]]` entries whose path has a `{name}`: names and roles of those
 //! who may read besides its owner and the coordinator; without it everyone may. What an agent was handed with its work is
 //! open (`toolgate agent add --read`).
 //!
 //! Sees through: the shell, links, `..`, searches that start in the team's directory.
-//! Does not see: a search of the whole worktree, which would fail far too often for it; what git shows of its history
+//! Does not see: a search of the whole worktree, which it would stop far too often; what git shows of its history
 //! (`git show HEAD:FILE`, `git log -p`).
 
 use schemars::JsonSchema;
@@ -60,13 +60,13 @@ impl Policy for Readers<'_> {
                 findings.push(
                     Finding::new("read-scope", Decision::Deny, FindingKind::NotReader)
                         .because(format!(
-                            "{} {} `{}`, which {whose} keeps for itself",
+                            "{} {} `{}`, which is private to {whose}",
                             facts.tool,
                             used.access.verb(),
                             shorten(&path, 120)
                         ))
                         .at(&used.param, path)
-                        .instead("read your own files and decisions.md, or ask for what you need to be handed to you"),
+                        .instead("read your own files and decisions.md, or ask for what you need"),
                 );
             }
         }

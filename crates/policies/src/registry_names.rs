@@ -1,13 +1,13 @@
-//! Denies taking a name out of the team's registry; its status may change, and names may be added.
+//! Denies removing a name from the team's registry; its status may change, and names may be added.
 //!
-//! Why: a name stays reserved for the agent that once had it, or else old records would speak of another one.
+//! Why: a name stays reserved for the agent that once had it. Otherwise old records would seem to be about another agent.
 //!
-//! Settings: `enabled` = whether it is on.
+//! Settings: `enabled` switches it on or off.
 //!
-//! Sees through: edits and whole new contents, both read as JSON with what stands in the file now; a name that is moved
-//! elsewhere in the file is taken out, one that is given to another entry too. A shell command that writes it is denied, since nobody can say what it leaves.
-//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
-//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
+//! Sees through: edits and whole new contents, both compared as JSON with what the file holds now; a name that is moved
+//! elsewhere in the file, or given to another entry, counts as removed. A shell command that writes it is denied, since nobody can say what it leaves.
+//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what project code
+//! writes; what a program does to the whole worktree (a formatter, `tar x`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
 //! Denies an agent revising an artifact that a reviewer has rejected: another agent makes the next version.
 //!
-//! Why: whoever made a thing that was rejected tends to defend it. A second pair of hands is the point of a review.
+//! Why: the author of rejected work tends to defend it. The point of a review is that somebody else takes over.
 //!
-//! Settings: `enabled` = whether it is on, `escalate-after` = so many agents locked out of one artifact make the user be told at
-//! each further try. Lockouts are added by `toolgate lockout add` and taken back by `toolgate lockout clear`; they are kept in
+//! Settings: `enabled` switches it on or off, `escalate-after` = once this many agents are locked out of one artifact, toolgate tells the user about
+//! each further try. `toolgate lockout add` adds a lockout and `toolgate lockout clear` clears it; they are kept in
 //! `lockout.json` of the team's directory and in toolgate's own state. An entry is a path below the root, a directory, a glob, or
 //! the bare name of an artifact (`auth` is `src/auth.ts` and `src/auth/`).
 //!
@@ -95,8 +95,8 @@ impl Policy for Lockouts<'_> {
             findings.push(
                 Finding::new("reviewer-lockout", Decision::Deny, FindingKind::Failure)
                     .at(&used.param, place.lexical.to_string_lossy())
-                    .because(format!("who may revise what cannot be read: {why}"))
-                    .instead("a person has to fix the file")
+                    .because(format!("the list of lockouts cannot be read: {why}"))
+                    .instead("have a person fix the file")
                     .urgent(),
             );
             return;
@@ -148,7 +148,7 @@ impl Lockouts<'_> {
         let who = facts.team.member.called();
         let finding = Finding::new("reviewer-lockout", Decision::Deny, FindingKind::LockedOut)
             .because(format!(
-                "{who} is locked out of `{}`, since a reviewer rejected what it made of `{}`",
+                "{who} is locked out of `{}`, because a reviewer rejected its version of `{}`",
                 shorten(&path, 100),
                 shorten(&lockout.artifact, 60)
             ))

@@ -1,8 +1,9 @@
-//! Denies what an agent's role leaves out: files, tools, commands.
+//! Denies what an agent's role does not include: files, tools, commands.
 //!
-//! Why: a reviewer needs no push and a documentation agent no `src`; what a role does not need it should not be able to do.
+//! Why: a reviewer does not need to push, and a documentation agent does not need `src`. A role should be able to do only what
+//! it needs.
 //!
-//! Settings: `[role.<name>]` and `[agent.<name>]`, both of which have to be content: `write` and `read` (globs below the root, all
+//! Settings: `[role.<name>]` and `[agent.<name>]`, which both have to allow a call: `write` and `read` (globs below the root, all
 //! that is open), `tools`, `commands` (`git diff`: all that may be run; `cd`, `echo` and the like need not be named), and `not-write`, `not-read`, `not-tools`, `not-commands`.
 //! What is left out is not limited. An agent has its role by registration (`toolgate agent add`, `--role`), by
 //! `[agent.<name>] role`, or by the team's roster.
@@ -63,7 +64,7 @@ impl Policy for RoleScope<'_> {
         for (name, role) in self.limits(facts) {
             let object = |what: String, instead: &str| {
                 Finding::new("role-scope", Decision::Deny, FindingKind::Role)
-                    .because(format!("{what}, which `{name}` may not"))
+                    .because(format!("{what}, which `{name}` may not do"))
                     .instead(instead.to_owned())
             };
             for used in facts.uses.iter().filter(|used| !is_device(used)) {

@@ -6,28 +6,135 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use std::fmt;
+
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::packs::{self, PackRule};
+use crate::registry::POLICIES;
 use crate::response::Response;
 use crate::settings::Settings;
+use crate::until::Until;
 
 /// `[rules]`: what single rules are set to, by their ids. A rule that is named here holds as it says, whatever pack it is
 /// in. The rules of the floor cannot be loosened.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct RuleSwitches(BTreeMap<String, Response>);
+pub struct RuleSwitches(BTreeMap<String, RuleSwitch>);
 
 impl RuleSwitches {
     /// What the rule of this id is set to, if it is.
-    pub(crate) fn get(&self, id: &str) -> Option<Response> {
-        self.0.get(id).copied()
+    pub fn get(&self, id: &str) -> Option<Response> {
+        self.0.get(id).map(RuleSwitch::response)
+    }
+
+    /// Drops what has ended at this second.
+    pub(crate) fn drop_ended(&mut self, now: u64) {
+        self.0.retain(|_, switch| !switch.until().is_some_and(|until| until.is_over(now)));
+    }
+
+    /// The ids that are switched.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// When what the rule of this id is set to ends.
+    pub fn until(&self, id: &str) -> Option<Until> {
+        self.0.get(id).and_then(RuleSwitch::until)
     }
 
     /// How many rules are switched.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
+    }
+}
+
+/// What one rule is set to: a word, or an entry that says why and until when.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(untagged)]
+pub(crate) enum RuleSwitch {
+    /// `git-checkout-paths = "ask"`
+    Word(Response),
+    /// `git-checkout-paths = { decision = "ask", reason = "…", until = "2026-12-31" }`
+    Entry(RuleEntry),
+}
+
+/// A rule's entry with its reason and its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RuleEntry {
+    /// What the rule is set to.
+    decision: Response,
+    /// Why, for whoever reads the file.
+    #[serde(default)]
+    reason: String,
+    /// The last day on which it holds, or the moment at which it ends.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    until: Option<Until>,
+}
+
+impl RuleSwitch {
+    fn response(&self) -> Response {
+        match self {
+            RuleSwitch::Word(response) => *response,
+            RuleSwitch::Entry(entry) => entry.decision,
+        }
+    }
+
+    fn until(&self) -> Option<Until> {
+        match self {
+            RuleSwitch::Word(_) => None,
+            RuleSwitch::Entry(entry) => entry.until,
+        }
+    }
+}
+
+impl Serialize for RuleSwitch {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_written = serializer.is_human_readable();
+        match self {
+            RuleSwitch::Word(word) if is_written => word.serialize(serializer),
+            RuleSwitch::Entry(entry) if is_written => entry.serialize(serializer),
+            RuleSwitch::Word(word) => serializer.serialize_newtype_variant("RuleSwitch", 0, "Word", word),
+            RuleSwitch::Entry(entry) => serializer.serialize_newtype_variant("RuleSwitch", 1, "Entry", entry),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RuleSwitch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RuleSwitch, D::Error> {
+        /// The same in the compiled form, which says first what follows.
+        #[derive(Deserialize)]
+        enum Compiled {
+            Word(Response),
+            Entry(RuleEntry),
+        }
+        struct Written;
+        impl<'de> Visitor<'de> for Written {
+            type Value = RuleSwitch;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`allow`, `ask` or `deny`, or a table with `decision`, `reason` and `until`")
+            }
+
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<RuleSwitch, E> {
+                Response::deserialize(de::value::StrDeserializer::new(word)).map(RuleSwitch::Word)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RuleSwitch, A::Error> {
+                RuleEntry::deserialize(de::value::MapAccessDeserializer::new(map)).map(RuleSwitch::Entry)
+            }
+        }
+        if deserializer.is_human_readable() {
+            return deserializer.deserialize_any(Written);
+        }
+        Ok(match Compiled::deserialize(deserializer)? {
+            Compiled::Word(response) => RuleSwitch::Word(response),
+            Compiled::Entry(entry) => RuleSwitch::Entry(entry),
+        })
     }
 }
 
@@ -77,6 +184,16 @@ pub fn rules() -> impl Iterator<Item = RulePage> {
     })
 }
 
+/// The rules of all packs about a program that settings can open, by their ids. A rule may be about other programs too.
+#[cfg(feature = "files")]
+pub fn rules_about(program: &str) -> BTreeSet<&'static str> {
+    packs::numbers_of(program)
+        .filter_map(|number| packs::RULES.get(usize::from(number)))
+        .filter(|rule| !rule.floor)
+        .map(|rule| rule.id)
+        .collect()
+}
+
 /// The rule of a pack that has this id.
 pub(crate) fn find(id: &str) -> Option<&'static PackRule> {
     packs::RULES.iter().find(|rule| rule.id == id)
@@ -97,9 +214,10 @@ pub(crate) fn check(settings: &Settings, elsewhere: &BTreeSet<String>) -> Result
             return Err(format!("the id `{id}` is like those of entries without one; choose another"));
         }
     }
-    for (id, response) in &settings.rules.0 {
+    for (id, switch) in &settings.rules.0 {
+        let response = switch.response();
         match find(id) {
-            Some(rule) if rule.floor && *response < rule.response => {
+            Some(rule) if rule.floor && response < rule.response => {
                 return Err(format!(
                     "the rule `{id}` is part of the floor, and cannot be set to {}",
                     response.word()
@@ -109,7 +227,12 @@ pub(crate) fn check(settings: &Settings, elsewhere: &BTreeSet<String>) -> Result
             _ => {}
         }
     }
-    Ok(())
+    let is_policy = |id: &str| POLICIES.iter().any(|policy| policy.id == id);
+    let is_rule = |id: &String| find(id).is_some() || own.contains(id.as_str()) || elsewhere.contains(id);
+    match settings.approval.rules.keys().find(|id| !is_rule(id) && !is_policy(id)) {
+        Some(id) => Err(unknown(id, &own)),
+        None => Ok(()),
+    }
 }
 
 /// The ids in `[rules]` that no rule has: none of a pack, none of these settings, and none in `elsewhere`.

@@ -1,7 +1,7 @@
 //! Denies reading files that hold secrets: `.env` and its kind, private keys, and the credential stores of common tools.
 //!
 //! Why: what an agent has read is in the model's context, and from there it can go anywhere. Redaction of a tool's output
-//! finds what looks like a secret; a password that looks like a word it cannot find.
+//! finds what looks like a secret; it cannot find a password that looks like a word.
 //!
 //! Settings: `open`, a list of patterns as in `[[scope]]`, or of bare names that hold in every directory:
 //!
@@ -10,9 +10,9 @@
 //! open = [".env.test", "~/.aws/config", "{worktree}/fixtures"]
 //! ```
 //!
-//! What they cover may be read. This is a floor: it holds in every profile, also in one that steps back; a `[[scope]]`
+//! What they cover may be read. This policy is part of the floor: it holds in every profile, even in one that steps back; a `[[scope]]`
 //! entry does not open it, and `open` counts in the user's and the administrator's settings only, never in a project's
-//! own file, trusted or not. An administrator's file has to be content by itself, as with all settings.
+//! own file, trusted or not. The administrator's file has to allow it by itself, as with all settings.
 //!
 //! Denied by name, wherever they lie, letters in either case: `.env`, `.env.*`, `.envrc`, `*.env`, `.dev.vars` (not the
 //! examples, samples, templates and defaults among them, nor code, prose and what is encrypted: `.env.example`,
@@ -26,8 +26,8 @@
 //! Making, changing and deleting a `.env` is not reading it, nor is looking at names: `ls -la .env`, `find -name .env`,
 //! `git add .env`, `cp .env.example .env` are fine.
 //!
-//! A search or a diff that only comes upon such a file (`git diff`, `git log -p`, `git grep TODO`, `grep -rn TODO .`) runs where the
-//! host lets us take secrets out of what is shown, and is denied where not, or where it asks for what such files hold
+//! A search or a diff that only happens to find such a file (`git diff`, `git log -p`, `git grep TODO`, `grep -rn TODO .`) runs if the
+//! host lets toolgate redact what is shown, and is denied if not, or where it asks for what such files hold
 //! (`git grep PASSWORD`, `grep -r . .`).
 //!
 //! Sees through: links, `..`, other letter case, Windows paths, a search that starts in the home or among processes above
@@ -363,10 +363,10 @@ fn finding(used: &Use<'_>, named: &str, path: &str, secret: Secret, facts: &Fact
     let shown = shorten(path, 120);
     let reason = match secret {
         Secret::Resolved | Secret::Below => {
-            format!("{} {verb} `{shown}`, a place of keys and credentials", facts.tool)
+            format!("{} {verb} `{shown}`, where keys and credentials are kept", facts.tool)
         }
         Secret::Name => format!(
-            "{} {verb} `{shown}`, a file of secrets: what is read is in the model's context, and can go anywhere from there",
+            "{} {verb} `{shown}`, a secret file: what is read enters the model's context, and can go anywhere from there",
             facts.tool
         ),
     };
@@ -386,8 +386,8 @@ fn instead(used: &Use<'_>, path: &str, secret: Secret, facts: &Facts<'_>) -> Str
         shorten(name, 60)
     );
     match secret {
-        Secret::Below => "search a narrower place, or have a person hand over what is needed".to_owned(),
-        Secret::Resolved => "have a person hand over what is needed".to_owned(),
+        Secret::Below => "search a narrower place, or ask a person for what you need".to_owned(),
+        Secret::Resolved => "ask a person for what you need".to_owned(),
         Secret::Name if used.access == Access::Search && used.reach == Reach::Exact => {
             let starts = |run: &&toolgate_model::Run| run.origin.is_some() && run.origin == used.origin;
             let program =
@@ -409,7 +409,7 @@ fn instead(used: &Use<'_>, path: &str, secret: Secret, facts: &Facts<'_>) -> Str
         {
             format!("read `.env.example`, or {person}")
         }
-        Secret::Name => format!("have a person hand over what is needed, or {person}"),
+        Secret::Name => format!("ask a person for what you need, or {person}"),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Asks before a file with a secret in it is read, in hosts that do not let a tool's output be changed.
 //!
-//! Why: elsewhere a secret is taken out of the output before the model sees it. Where the host does not let us, the
-//! only moment is before the read.
+//! Why: elsewhere toolgate redacts a secret before the model sees it. In these hosts, the only chance is before the
+//! read.
 //!
-//! Settings: `decision` = what becomes of it (`allow`, `ask`, `deny`). What counts as a secret is said by `[redaction]`;
-//! email addresses do not.
+//! Settings: `decision` = what happens to the call (`allow`, `ask`, `deny`). `[redaction]` says what counts as a secret;
+//! email addresses do not count here.
 //!
 //! Sees through: other names of the file, links, `cat`, `grep`, redirections and all else that reads a file by its name.
 //! Does not see: files outside of the worktree, which other policies close; what is behind the first MiB of a file; files
@@ -22,7 +22,7 @@ use crate::response::Response;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SecretShown {
-    /// What becomes of a call that would show a secret.
+    /// What happens to a call that would show a secret.
     decision: Response,
 }
 
@@ -58,13 +58,13 @@ impl Policy for SecretShown {
             findings.push(
                 Finding::new("secret-shown", decision, FindingKind::Secret)
                     .because(format!(
-                        "{} reads `{}`, which holds {}, and this host shows a model whatever is read",
+                        "{} reads `{}`, which holds {}, and this host shows the model everything that is read",
                         facts.tool,
                         shorten(&path, 120),
                         secret.about
                     ))
                     .at(&used.param, path)
-                    .instead("have a person say what is in it, or move the secret into the environment"),
+                    .instead("ask a person what is in it, or have the secret moved into the environment"),
             );
         }
     }

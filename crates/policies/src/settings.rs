@@ -6,7 +6,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{
-    Facts, Finding, FindingKind, Places, Ruleset, Sandboxing, ToolRule, Use, Wording, shorten,
+    ApprovalSettings, Facts, Finding, FindingKind, Places, Ruleset, Sandboxing, ToolRule, Use, Wording,
+    shorten,
 };
 
 use crate::activation::Activation;
@@ -19,6 +20,7 @@ use crate::project::team_path;
 use crate::rate_limit::kinds;
 use crate::redaction::Redaction;
 use crate::registry::{Judges, Policies};
+use crate::response::Response;
 use crate::rules::RuleSwitches;
 use crate::team::{Limit, LimitKind, Roles, TeamSettings};
 
@@ -52,6 +54,8 @@ pub struct Settings {
     pub tools: BTreeMap<String, ToolRule>,
     /// What is taken out of a tool's output before the model sees it.
     pub redaction: Redaction,
+    /// What it takes to approve a call that was stopped, and to loosen anything else.
+    pub approval: ApprovalSettings,
     /// What a contained program may do besides what the scopes say.
     pub containment: ContainmentSettings,
     /// Who works here, and whose the team's files are.
@@ -126,6 +130,7 @@ impl Settings {
     ) -> Ruleset<'s> {
         // INVARIANT: the floor comes first, and nothing in the settings can leave it out.
         let mut policies = judges.floor();
+        let floor = policies.len();
         let inactive = self.inactive(facts);
         match inactive {
             Some(inactive) => policies.push(inactive),
@@ -144,15 +149,37 @@ impl Settings {
             } else {
                 Sandboxing::Unwanted
             },
+            floor,
+            approval: Some(&self.approval),
         }
     }
 
     /// Whether a contained program may write this place. Where the whole home is open, no place is told from any other.
     pub fn lets_write(&self, path: &Path, places: &Places) -> bool {
-        let scope = OutsideScope::of(self);
-        let opens =
-            |path: &Path| scope.entry(path, places).is_some_and(|entry| entry.rights == Rights::Write);
+        let opens = |path: &Path| self.rights_at(path, places) == Rights::Write;
         opens(path) && !places.home.as_ref().is_some_and(|home| opens(&home.physical))
+    }
+
+    /// What may be done in a place without asking anybody, as far as the scopes say.
+    pub fn rights_at(&self, path: &Path, places: &Places) -> Rights {
+        OutsideScope::of(self).rights(path, places)
+    }
+
+    /// Whether keys or credentials are kept in a place, which no scope opens.
+    pub fn keeps_secrets_at(&self, path: &Path, places: &Places) -> bool {
+        self.policy.secret_file.closes(path, places)
+    }
+
+    /// What a rule of a pack does under these settings.
+    pub fn response_of(&self, rule: &str) -> Option<Response> {
+        let shipped = crate::rules::find(rule)?;
+        Some(self.rules.get(rule).unwrap_or_else(|| self.policy.destructive.response(shipped)))
+    }
+
+    /// Drops the entries that have ended at this second since the beginning of 1970.
+    pub fn drop_ended(&mut self, now: u64) {
+        self.scope.retain(|entry| !entry.until.is_some_and(|until| until.is_over(now)));
+        self.rules.drop_ended(now);
     }
 
     /// What has to be looked for in what a use writes or reads, so that the policies can judge it. `shown`: the host

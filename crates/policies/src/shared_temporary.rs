@@ -3,8 +3,8 @@
 //! Why: `/tmp` belongs to everybody on the machine. What an agent makes there is its own; what it finds there is
 //! another agent's state, a build of the person's, a socket of some service.
 //!
-//! Settings: `decision` = what becomes of it (`allow`, `ask`, `deny`). What the session has made itself, the directory
-//! that `TMPDIR` names and the worktree are never meant.
+//! Settings: `decision` = what happens to the call (`allow`, `ask`, `deny`). The policy never applies to what the session has
+//! made itself, to the directory that `TMPDIR` names, or to the worktree.
 //!
 //! Sees through: other names of the same place, links, a search or deletion that begins above (`grep -r x /tmp`).
 //! Does not see: what another agent has made since this session began; where the file system does not keep the time at
@@ -20,7 +20,7 @@ use crate::response::Response;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SharedTemporary {
-    /// What becomes of a call that changes it.
+    /// What happens to a call that changes it.
     decision: Response,
 }
 

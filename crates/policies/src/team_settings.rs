@@ -6,8 +6,8 @@
 //! else of these, is open to an agent that a person has registered with a list that covers it (`toolgate agent add --write`).
 //!
 //! Sees through: the shell, links, other letter case, deleting a directory above.
-//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what a script of the project
-//! writes; what a program makes of the whole worktree (a formatter, `tar x`).
+//! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what project code
+//! writes; what a program does to the whole worktree (a formatter, `tar x`).
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ impl Policy for TeamFiles {
                 findings.push(
                     Finding::new("team-settings", Decision::Deny, FindingKind::Tampering)
                         .because(format!(
-                            "{} {} `{}`, which says who is on the team and by which rules it works",
+                            "{} {} `{}`, which defines the team and its rules",
                             facts.tool,
                             used.access.verb(),
                             shorten(&path, 120)

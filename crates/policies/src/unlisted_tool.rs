@@ -8,7 +8,7 @@
 //! verdict's explanation.
 //!
 //! Sees through: `git status; curl x`, pipes, wrappers, substitutions: each simple command is compared by itself. `cd`,
-//! `echo`, `test` and their like may stand between them.
+//! `echo`, `test` and the like may come between them.
 //! Does not see: what a listed command does. The other policies do.
 
 use schemars::JsonSchema;

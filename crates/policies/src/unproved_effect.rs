@@ -1,17 +1,18 @@
 //! Asks about effects that cannot be named: code and paths that are only known when they run, tools that nobody listed.
 //!
-//! Why: what is not understood is not thereby harmless. It is put to a person, or refused where there is none.
+//! Why: a call that toolgate does not understand may still do harm. toolgate asks a person about it, or denies it if there is
+//! nobody to ask.
 //!
 //! Settings: `allow`, `ask` or `deny` for each gap. Of a shell command: `missing` (no command at all: `deny`), `syntax`
 //! (text that bash would not read: `ask`), `name` (a program's name is dynamic: `ask`), `read`, `write`, `enter` (a
 //! dynamic path is read; written, deleted or linked to; changed into: `ask`), `program` (nobody described it: `allow`),
-//! `option` (an option that its description does not list: `allow`), `opaque` (code of the project that a build or an
-//! interpreter runs: `allow`, and recorded as not proved), `code` (code of another language that does more than
+//! `option` (an option that its description does not list: `allow`), `opaque` (project code that a build or an
+//! interpreter runs: `allow`, and logged as not proved), `code` (code of another language that does more than
 //! compute: `ask`), `shell-code` (shell code that is only known when it runs: `ask`), `bounds` (more than can be
 //! followed: `deny`). `shell` = one word for all of these. `doubt` (read and found harmless, by a reading that is no
 //! proof: inline Python, git in a nested repository: `allow`, and contained) counts apart. `tool` for tools that the host's page does not list
-//! (`ask`), `mcp` for tools of MCP servers (which the user has added himself, and which the host asks about by its own
-//! rules: `allow`, which is no grant), `mcp-changing` for those among them whose name does not say that they only look
+//! (`ask`), `mcp` for tools of MCP servers (which the user has added, and which the host asks about by its own
+//! rules: `allow`, which is not a grant), `mcp-changing` for those among them whose name does not say that they only look
 //! (`get_issue`, `list-files` and `searchCode` do; `delete_branch`, `execute_sql` and `deploy` do not: `allow`; of the two words the stricter
 //! one counts). `list` = a dynamic path whose names are listed (`allow`, or what `read` says where that is no question).
 //!
@@ -126,7 +127,7 @@ fn words(gap: Gap, text: &str) -> (String, &'static str) {
     match gap {
         Gap::Missing => ("there is no command to judge".to_owned(), "give the command as text"),
         Gap::Syntax => (
-            format!("{quoted} cannot be read as bash would read it"),
+            format!("{quoted} cannot be parsed as bash"),
             "fix the quotes, or split the command into plain ones",
         ),
         Gap::Name => {
@@ -151,7 +152,7 @@ fn words(gap: Gap, text: &str) -> (String, &'static str) {
         ),
         Gap::ShellCode => (
             format!("{quoted} is run as shell code that is only known when it runs"),
-            "write the commands out, or put them into a script of the worktree",
+            "write the commands out, or put them into a script in the worktree",
         ),
         Gap::Doubt(doubt) => {
             (format!("{quoted} {}, so reading it proves nothing", doubt.words()), "have a person approve it")
@@ -371,11 +372,11 @@ mod tests {
             let unknown =
                 vec![Unknown::Shell { gap, text: text.into(), origin: Origin { span: (0, 1), via } }];
             let found = objections(&strict, &Facts { unknown, ..facts("Bash", &places, &team) });
-            found.first().map(Finding::message).unwrap()
+            found.first().map(Finding::line).unwrap()
         };
         for (gap, text, words) in [
             (Gap::Missing, "", "there is no command to judge; give the command as text"),
-            (Gap::Syntax, "", "this command cannot be read as bash would read it; fix the quotes"),
+            (Gap::Syntax, "", "this command cannot be parsed as bash; fix the quotes"),
             (Gap::Name, "$x", "which program `$x` starts is only known when it runs"),
             (Gap::Path(Access::Delete), "$d", "deletes `$d`, a path that is only known when it runs"),
             (Gap::Program, "frob", "what `frob` does is not described"),

@@ -1,7 +1,7 @@
-//! Denies the deletion of the worktree itself, of what it lies in, of its git directory, or of everything in it.
+//! Denies deleting the worktree itself, a directory above it, its git directory, or everything in it.
 //!
-//! Why: what an agent may write it may also delete, and `rm -rf build` is daily work; but the worktree as a whole is
-//! not its own to take away, and with `.git` goes every commit that was never pushed.
+//! Why: an agent may delete what it may write, and `rm -rf build` is daily work. But the worktree as a whole is not the
+//! agent's to remove, and every commit that was never pushed is lost with `.git`.
 //!
 //! Settings: `enabled`.
 //!
@@ -39,7 +39,7 @@ impl Policy for WorktreeRemoval {
             let is_over = |worktree: &Place| place.paths().any(|path| is_at_or_over(path, worktree));
             let narrow = names_a_part(&used.text);
             let what = if !narrow && is_over(root) {
-                "the worktree itself, or all that is in it"
+                "the worktree itself, or everything in it"
             } else if !narrow && git.is_some_and(is_over) {
                 "the git directory, with every commit that was not pushed"
             } else {
@@ -55,7 +55,7 @@ impl Policy for WorktreeRemoval {
                 Finding::new("worktree-removal", decision, FindingKind::Destructive)
                     .because(format!("{} deletes `{}`: {what}", facts.tool, shorten(&named, 100)))
                     .at(&used.param, named)
-                    .instead("name the files or directories below it that are to go"),
+                    .instead("name the files or directories in it to delete"),
             );
         }
     }
@@ -137,7 +137,7 @@ mod tests {
             let found = objections(&WorktreeRemoval { enabled: true }, &call);
             found.first().map(|finding| (finding.decision, finding.reason.clone()))
         };
-        let tree = "Bash deletes `/work/alpha`: the worktree itself, or all that is in it".to_owned();
+        let tree = "Bash deletes `/work/alpha`: the worktree itself, or everything in it".to_owned();
         let git = "Bash deletes `/repo/.git`: the git directory, with every commit that was not pushed";
         assert_eq!(judged("/work/alpha", None, "rm"), Some((Decision::Deny, tree.clone())));
         assert_eq!(judged("/work/alpha", Some("bash -c"), "rm"), Some((Decision::Deny, tree.clone())));

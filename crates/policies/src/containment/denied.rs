@@ -221,7 +221,7 @@ impl Containment {
             rule: "gate-tampering".to_owned(),
             message: format!(
                 "`{}` cannot be changed in the sandbox: `{}`, which agents may not write, lies in the same place; \
-                 a person has to change it, outside of the agent",
+                 have a person change it, outside the agent",
                 shown(&path),
                 shown(pinned)
             ),
@@ -346,7 +346,7 @@ impl Containment {
                 if is_in(&PRIVATE_DEVICES) {
                     "level full has shared memory and terminals of its own"
                 } else {
-                    "a person has to use it, outside of the agent"
+                    "have a person use it, outside the agent"
                 },
             );
             return if is_open { Private::Open } else { Private::Denied(denial) };
@@ -356,7 +356,7 @@ impl Containment {
             let denial = Denial::new(
                 "containment: processes",
                 "it would change the kernel's settings or another process",
-                "a person has to change it, outside of the agent",
+                "have a person change it, outside the agent",
             );
             let is_own = is_in(&["/proc/self", "/proc/thread-self"]);
             return if wanted == Wanted::Write && !is_own { Private::Denied(denial) } else { Private::Open };
@@ -388,7 +388,7 @@ impl Containment {
             Denial::new(
                 "gate-tampering",
                 "it belongs to toolgate itself",
-                "no setting opens it; a person has to do that, outside of the agent",
+                "no setting opens it; have a person do that, outside the agent",
             )
         }))
     }
@@ -418,7 +418,7 @@ impl Containment {
             Denial::new(
                 "gate-tampering",
                 "it decides what agents may do, or is loaded by them",
-                "a person has to change it, outside of the agent",
+                "have a person change it, outside the agent",
             )
         })
     }
@@ -458,10 +458,10 @@ impl Containment {
             // Opening is for reading.
             let setting = Some(setting).filter(|_| wanted == Wanted::Read && !named.contains('*'));
             let instead = match setting {
-                Some(_) => "have a person hand over what is needed, or open it in their own settings",
-                None => "a person has to change it, outside of the agent",
+                Some(_) => "ask a person for what you need, or to open it in their own settings",
+                None => "have a person change it, outside the agent",
             };
-            let denial = Denial::new("secret-file", "it is a place of keys and credentials", instead);
+            let denial = Denial::new("secret-file", "keys and credentials are kept there", instead);
             return Denial { setting, ..denial };
         }
         let rule = rule_of(why);
@@ -472,7 +472,7 @@ impl Containment {
             return Denial::new(
                 &rule,
                 "sockets and services of the person's session are out of reach",
-                "a person has to do that, outside of the agent",
+                "have a person do that, outside the agent",
             );
         }
         let is_cache = self.caches.iter().any(|cache| path.starts_with(cache));
@@ -480,13 +480,13 @@ impl Containment {
         let reason = if wanted == Wanted::Write && is_cache && level == ContainmentLevel::Landlock {
             "caches are only read at level landlock".to_owned()
         } else if self.reasons.others.iter().any(holds) {
-            "it is in another agent's place".to_owned()
+            "it belongs to another agent".to_owned()
         } else if self.reasons.main.iter().any(holds) {
             "it is in the main checkout".to_owned()
         } else if rights == Rights::Read {
             "it may be read and not written".to_owned()
         } else {
-            "it is outside of what this session may use".to_owned()
+            "it is outside what this session may use".to_owned()
         };
         let root = self.reasons.root.as_deref().map(|root| shorten(&visible(&root.to_string_lossy()), 80));
         let here = match root {
@@ -555,12 +555,12 @@ fn shared_part(inside: &Path) -> Denial {
     } else if is_in("config") {
         (
             "the configuration belongs to all worktrees of the repository, and decides what git runs",
-            "use `git -c KEY=VALUE` for one command, or have a person change it, outside of the agent",
+            "use `git -c KEY=VALUE` for one command, or have a person change it, outside the agent",
         )
     } else {
         (
             "hooks, configuration, tags, the stash and other branches belong to all worktrees of the repository",
-            "commit on the branch of this worktree, or have a person do it, outside of the agent",
+            "commit on the branch of this worktree, or have a person do it, outside the agent",
         )
     };
     Denial::new("containment: repository", reason, instead)
@@ -570,7 +570,7 @@ fn no_worktree() -> Denial {
     Denial::new(
         "containment: repository",
         "worktrees are made and removed outside of the sandbox",
-        "use a branch, or have a person do that, outside of the agent",
+        "use a branch, or have a person do that, outside the agent",
     )
 }
 
@@ -579,7 +579,7 @@ fn plain_clone(inside: &Path, wanted: Wanted, level: ContainmentLevel) -> Option
     if wanted != Wanted::Write || level != ContainmentLevel::Full {
         return None;
     }
-    let outside = "a person has to do that, outside of the agent";
+    let outside = "have a person do that, outside the agent";
     match inside.components().next()?.as_os_str().to_str()? {
         "hooks" => Some(pinned_by_git("it decides what git runs")),
         "modules" => Some(Denial::new(
@@ -633,7 +633,7 @@ fn physical(path: &Path, outside: Outside<'_>) -> Physical {
 }
 
 fn pinned_by_git(reason: &str) -> Denial {
-    Denial::new("git-internals-write", reason, "a person has to change it, outside of the agent")
+    Denial::new("git-internals-write", reason, "have a person change it, outside the agent")
 }
 
 fn rule_of(why: &Why) -> String {

@@ -482,7 +482,7 @@ fn asked_use(path: &Path, access: Access, tree: bool) -> Use<'static> {
     }
 }
 
-const PERSON: &str = "a person has to do it, outside of the agent";
+const PERSON: &str = "have a person do it, outside the agent";
 
 impl AgentRule {
     fn of(finding: Finding) -> AgentRule {
@@ -498,9 +498,9 @@ impl AgentRule {
             "decision-inbox" => "the coordinator keeps it",
             "registry-names" => "no name may be lost in it, which a sandbox cannot hold a program to",
             "reviewer-lockout" => "this agent is locked out of it",
-            "read-scope" => "another agent keeps it for itself",
+            "read-scope" => "it is private to another agent",
             "declared-io" => "it is not declared",
-            "team-settings" => "it says who is on the team and by which rules it works",
+            "team-settings" => "it defines the team and its rules",
             _ => "the rules for this agent do not open it",
         };
         let instead = if finding.instead.is_empty() { PERSON.to_owned() } else { finding.instead };

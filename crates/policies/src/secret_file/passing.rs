@@ -3,7 +3,7 @@
 //! Such a command runs where secrets are taken out of what it prints. Against whom: an agent that has a value printed without its name, in
 //! pieces or encoded, since that is not known as a secret. So what is printed has to come to the caller line by line, as it is.
 
-use toolgate_model::{Access, Facts, Reach, Run, Use, base_name};
+use toolgate_model::{Access, Facts, Reach, Run, Use, base_name, work};
 
 use super::is_secret_name;
 
@@ -19,7 +19,7 @@ const TELLING: [&str; 12] =
 
 /// Whether the output of a call has to be looked through, because files of secrets may be among what it shows.
 pub fn shows_secrets_in_passing(facts: &Facts<'_>) -> bool {
-    facts.uses.iter().any(|used| is_in_passing(used, facts) && is_secret_name(used, &used.text))
+    facts.uses.iter().any(|used| is_secret_name(used, &used.text) && is_in_passing(used, facts))
 }
 
 /// Whether a search or a diff comes upon this file without asking for it, and what it shows goes to the caller as it is.
@@ -27,7 +27,12 @@ pub(super) fn is_in_passing(used: &Use<'_>, facts: &Facts<'_>) -> bool {
     let is_found = used.access == Access::Search
         && used.reach == Reach::Exact
         && used.origin.as_ref().is_some_and(|origin| origin.via.is_none());
-    let reader = || facts.runs.iter().rev().find(|run| run.origin == used.origin);
+    let reader = || {
+        let command = facts.command.map_or(0, str::len);
+        work::pay_for(facts.runs.len() + facts.uses.len(), 16);
+        work::pay_for(command, TAKEN_IN.len());
+        facts.runs.iter().rev().find(|run| run.origin == used.origin && !work::is_spent())
+    };
     is_found && reader().is_some_and(|run| !asks_for_secrets(run) && is_shown_whole(run, facts))
 }
 

@@ -43,8 +43,7 @@ fn places() -> Places {
 }
 
 fn settings() -> Settings {
-    let entry =
-        |(path, rights): (&str, Rights)| ScopeEntry { id: String::new(), path: path.to_owned(), rights };
+    let entry = |(path, rights): (&str, Rights)| ScopeEntry::new(path, rights);
     let scope = [("{worktree}", Rights::Write), ("/usr", Rights::Read)].map(entry).into();
     Settings { scope, ..Settings::default() }
 }

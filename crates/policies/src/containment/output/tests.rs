@@ -15,8 +15,7 @@ const LANDLOCK: ContainmentLevel = ContainmentLevel::Landlock;
 fn settings() -> Settings {
     let entry = |(id, path, rights): (&str, &str, Rights)| ScopeEntry {
         id: id.to_owned(),
-        path: path.to_owned(),
-        rights,
+        ..ScopeEntry::new(path, rights)
     };
     let scope = [
         ("", "{home}", Rights::None),
@@ -427,14 +426,14 @@ fn messages_name_the_rule_and_a_form_that_passes_with_settings_that_can_be_read(
     let told = explain_denied(&found(LANDLOCK, ContainmentNetwork::None, output));
     assert_eq!(
         told,
-        "`/srv/data.txt` cannot be read in the sandbox: it is outside of what this session may use; use a path below \
+        "`/srv/data.txt` cannot be read in the sandbox: it is outside what this session may use; use a path below \
          `/repo/wt` or in `$TMPDIR`, or have a person open it in their settings [outside-scope]\n\
          \x20   [[scope]]\n\
          \x20   id = \"data-txt\"\n\
          \x20   path = \"/srv/data.txt\"\n\
          \x20   rights = \"read\"\n\
-         `/home/u/.ssh/id` cannot be read in the sandbox: it is a place of keys and credentials; have a person hand over \
-         what is needed, or open it in their own settings [secret-file]\n\
+         `/home/u/.ssh/id` cannot be read in the sandbox: keys and credentials are kept there; ask a person \
+         for what you need, or to open it in their own settings [secret-file]\n\
          \x20   [policy.secret-file]\n\
          \x20   open = [\"/home/u/.ssh/id\"]\n\
          \x20   [[scope]]\n\
