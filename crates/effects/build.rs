@@ -403,6 +403,7 @@ impl Tables {
                 "project" => "Stored { what: What::Project, path: Text(0) }".to_owned(),
                 "repo-read" => "Stored { what: What::RepoRead, path: Text(0) }".to_owned(),
                 "repo-write" => "Stored { what: What::RepoWrite, path: Text(0) }".to_owned(),
+                "repo-data" => "Stored { what: What::RepoData, path: Text(0) }".to_owned(),
                 "unknown" => "Stored { what: What::Unknown, path: Text(0) }".to_owned(),
                 "foreign" => "Stored { what: What::Foreign, path: Text(0) }".to_owned(),
                 other => match other.split_once(' ') {

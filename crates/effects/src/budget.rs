@@ -3,24 +3,23 @@
 //!
 //! Against whom: a command of 200 bytes whose variables double until the gate is late or out of memory. Whoever writes one
 //! looks for the operation that nobody counts; so texts pay by themselves, in `clone` and `==` too, and not where they
-//! are used. That is why the budget is the thread's own and no argument. Nobody outside sees that: the outermost [`within`]
-//! begins with a full budget, and leaves none behind.
+//! are used. The [counter](toolgate_model::work) is the one that policies pay from too.
 //!
-//! A unit is about a byte that is copied. Once nothing is left, every text is "anything", the disk says nothing and no
+//! Once nothing is left, every text is "anything", the disk says nothing and no
 //! command is walked, so that the end comes soon; the interpreter then says that it was too much
 //! (`crates/effects/src/shell/bounds.rs`).
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use toolgate_model::work;
+pub use toolgate_model::work::MAX_WORK;
+pub(crate) use toolgate_model::work::{give_up, is_spent, pay, pay_for, spent, within};
 use toolgate_model::{Entry, FileStamp, LookError, Node, World};
 
-/// What one analysis may cost. The longest real scripts take a tenth of it; the processor is through with it in less than 100
-/// ms, and no memory that was not paid for is held.
-pub const MAX_WORK: u64 = 16 * 1024 * 1024;
 /// An allocation, whatever its size.
 pub(crate) const COPY: usize = 80;
 /// For each byte of a program in another language, which is walked several times.
@@ -39,21 +38,6 @@ const SHORT: usize = 8 * 1024;
 /// From here on a byte that is read costs little: no script or recipe is so long.
 const LONG: usize = 1024 * 1024;
 
-thread_local! {
-    /// What is left. Outside of an analysis there is no end to it.
-    static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
-}
-
-/// Pays for some work.
-pub(crate) fn pay(units: usize) {
-    LEFT.with(|left| left.set(left.get().saturating_sub(units as u64)));
-}
-
-/// Pays for as many units for each of so many bytes.
-pub(crate) fn pay_for(bytes: usize, each: usize) {
-    pay(bytes.saturating_mul(each));
-}
-
 /// Pays for a text that is parsed, by what can come of it: a tree is far larger than its text.
 pub(crate) fn pay_for_tree(text: &str) {
     let cost = |byte: u8| match byte {
@@ -66,41 +50,9 @@ pub(crate) fn pay_for_tree(text: &str) {
     pay(text.bytes().map(cost).sum());
 }
 
-/// Whether nothing is left.
-pub(crate) fn is_spent() -> bool {
-    LEFT.with(|left| left.get() == 0)
-}
-
 /// So many names of a directory can be paid, and something is left then.
 fn affordable() -> usize {
-    LEFT.with(|left| usize::try_from(left.get() / (2 * NAME as u64)).unwrap_or(usize::MAX))
-}
-
-/// Spends all that is left: it is too late for more.
-pub(crate) fn give_up() {
-    LEFT.with(|left| left.set(0));
-}
-
-/// What an analysis has spent so far.
-pub(crate) fn spent() -> u64 {
-    LEFT.with(|left| MAX_WORK.saturating_sub(left.get()))
-}
-
-/// Works within a budget: the one that there is, or a new one. So a call of several commands has one for all.
-pub(crate) fn within<T>(work: impl FnOnce() -> T) -> T {
-    struct Before(u64);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            LEFT.with(|left| left.set(self.0));
-        }
-    }
-    let before = LEFT.with(Cell::get);
-    if before <= MAX_WORK {
-        return work();
-    }
-    let _before = Before(before);
-    LEFT.with(|left| left.set(MAX_WORK));
-    work()
+    usize::try_from(work::left() / (2 * NAME as u64)).unwrap_or(usize::MAX)
 }
 
 /// Pays whenever it is copied: stands in what is copied often and holds no text.
@@ -246,6 +198,8 @@ impl World for PaidWorld<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     /// A disk that counts the questions it is asked.
@@ -336,20 +290,5 @@ mod tests {
             assert!(endless.0.get() < 60_000, "{} names", endless.0.get());
             assert_eq!((paid.names(Path::new("/e"), usize::MAX).ok().flatten(), is_spent()), (None, true));
         });
-    }
-
-    #[test]
-    fn a_budget_is_for_all_that_happens_within_it() {
-        within(|| {
-            pay(5);
-            within(|| pay(7));
-            assert_eq!((spent(), is_spent()), (12, false), "one budget for all");
-            give_up();
-            assert!(is_spent());
-        });
-        assert!(!is_spent());
-        within(|| assert_eq!(spent(), 0));
-        pay_for(1 << 30, 1 << 10);
-        assert!(!is_spent(), "nobody pays outside of an analysis");
     }
 }

@@ -45,7 +45,7 @@ mod spec;
 mod unlisted;
 mod variables;
 
-pub use shell::{Analysis, MAX_WORK, Scene, analyse, confined, differs, in_directory};
+pub use shell::{Analysis, MAX_WORK, Scene, analyse, confined, differs, in_directory, leaves_directories};
 pub use spec::{Heeds, heeds};
 pub use variables::{is_heeded_elsewhere, is_heeded_everywhere};
 
@@ -106,7 +106,10 @@ fn rule_for<'r>(rules: &'r BTreeMap<String, ToolRule>, tool: &str) -> Option<&'r
 fn file_effect<'a>(file: &FileUse<'a>) -> Effect<'a> {
     let reach = if file.access == Access::Search { Reach::Below } else { Reach::Exact };
     let (param, path) = (file.param.clone(), file.path.clone());
-    Effect::Use(file.access, Target { param, path, reach, guess: false, assumed: false, origin: None })
+    Effect::Use(
+        file.access,
+        Target { param, path, reach, guess: false, assumed: false, git_data: false, origin: None },
+    )
 }
 
 fn ruled_effect<'a>(call: &Call<'a>, rule: &ToolRule, param: &str) -> Option<Effect<'a>> {
@@ -119,6 +122,14 @@ fn ruled_effect<'a>(call: &Call<'a>, rule: &ToolRule, param: &str) -> Option<Eff
     let param = Cow::Owned(param.to_owned());
     Some(Effect::Use(
         access,
-        Target { param, path, reach: Reach::Exact, guess: false, assumed: false, origin: None },
+        Target {
+            param,
+            path,
+            reach: Reach::Exact,
+            guess: false,
+            assumed: false,
+            git_data: false,
+            origin: None,
+        },
     ))
 }

@@ -29,7 +29,15 @@ pub(crate) fn reads<'a>(call: &Call<'a>, uses: &[FileUse<'a>], scene: &Scene<'_>
     let effect = |access, param: Cow<'a, str>, path| {
         Effect::Use(
             access,
-            Target { param, path, reach: Reach::Exact, guess: false, assumed: false, origin: None },
+            Target {
+                param,
+                path,
+                reach: Reach::Exact,
+                guess: false,
+                assumed: false,
+                git_data: false,
+                origin: None,
+            },
         )
     };
     let sift = Sift {

@@ -157,6 +157,8 @@ pub(crate) enum Fixed {
     Project,
     RepoRead,
     RepoWrite,
+    /// Writes what git keeps of the repository, and none of its files.
+    RepoData,
     /// Acts somewhere that no rule here speaks of: a daemon, a cloud, another agent.
     Foreign,
     /// More than can be said.
@@ -239,6 +241,11 @@ impl Spec {
 
     /// The first name of what is also called `name`. Names of something else of the same meaning begin with a bar.
     fn first_name(&self, name: &str) -> Option<&'static str> {
+        // Every sub-command is asked for each word, and most have one name.
+        let names = self.names.str();
+        if !names.as_bytes().contains(&b' ') {
+            return (names == name).then_some(names);
+        }
         let mut first = self.name();
         for word in self.names.words() {
             let other = word.strip_prefix('|');

@@ -151,7 +151,7 @@ fn write<'a>(key: &str, path: PathArg<'a>, guess: bool) -> Effect<'a> {
     let param = Cow::Owned(key.to_owned());
     Effect::Use(
         Access::Write,
-        Target { param, path, reach: Reach::Exact, guess, assumed: false, origin: None },
+        Target { param, path, reach: Reach::Exact, guess, assumed: false, git_data: false, origin: None },
     )
 }
 

@@ -36,6 +36,9 @@ impl Interpreter<'_, '_> {
         if is_fed {
             self.killed_by_name();
         }
+        if programs::prints_files(words) && arguments.iter().any(|word| word.whole().is_none()) {
+            self.listed_secrets();
+        }
         let before = self.report.effects().len();
         if self.takes_commands(&program, &reading, arguments) {
             self.unknown(Gap::Doubt(Doubt::Terminal), &program);
@@ -205,7 +208,8 @@ impl Interpreter<'_, '_> {
             None => self.output_of(program, reading, words),
         };
         self.brought_in(program, reading, arguments);
-        if program != "git" && reading.effects.iter().any(|fixed| matches!(fixed, Fixed::RepoWrite)) {
+        let writes_repository = |fixed: &Fixed| matches!(fixed, Fixed::RepoWrite | Fixed::RepoData);
+        if program != "git" && reading.effects.iter().any(writes_repository) {
             self.git_started_by(program, reading);
         }
         self.suffixed(program, reading, arguments);
@@ -238,6 +242,11 @@ impl Interpreter<'_, '_> {
             }
             Fixed::RepoRead => self.touch(Access::Search, Reach::Below, &Text::known(".")),
             Fixed::RepoWrite => self.touch(Access::Write, Reach::Below, &Text::known(".")),
+            Fixed::RepoData => {
+                self.in_git_data = true;
+                self.touch(Access::Write, Reach::Below, &Text::known("."));
+                self.in_git_data = false;
+            }
             Fixed::Unknown => self.unknown(Gap::Code, program),
             Fixed::Foreign => self.unknown(Gap::Program, program),
         }
@@ -257,6 +266,9 @@ impl Interpreter<'_, '_> {
             if let Some(word) = self.written.argument(slot.word) {
                 self.note_spelling(Access::Link, text, word);
             }
+            return None;
+        }
+        if kind == WordKind::List && names_port(program, text) {
             return None;
         }
         if let Some((access, reach)) = access_of(kind) {
@@ -551,6 +563,26 @@ pub(super) fn slot_text(arguments: &[Text], slot: &Slot) -> Text {
         Some(end) => Text::marked(word.raw().get(slot.skip..end).unwrap_or_default().to_owned()),
         None if slot.skip == 0 => word.clone(),
         None => word.skip(slot.skip),
+    }
+}
+
+/// `:3000`, `tcp:3000` for `lsof`, `3000/tcp` for `fuser`: who uses a port is asked, and no file.
+fn names_port(program: &str, text: &Text) -> bool {
+    let Some(text) = text.whole() else { return false };
+    let is_protocol = |name: &str| matches!(name.to_ascii_lowercase().as_str(), "tcp" | "udp" | "sctp");
+    let is_port =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '-'));
+    match program {
+        "lsof" => {
+            let named = text.trim_start_matches(['4', '6']).split_once(':');
+            named.is_some_and(|(protocol, port)| {
+                (protocol.is_empty() || is_protocol(protocol)) && is_port(port)
+            })
+        }
+        "fuser" => {
+            text.split_once('/').is_some_and(|(port, protocol)| is_port(port) && is_protocol(protocol))
+        }
+        _ => false,
     }
 }
 

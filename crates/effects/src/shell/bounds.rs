@@ -76,6 +76,17 @@ impl Bounds {
         self.steps = self.steps.saturating_add(steps);
     }
 
+    /// What is left for a text that is walked on its own, one step deeper.
+    pub(super) fn deeper(&self) -> Bounds {
+        Bounds { depth: self.depth + 1, ..*self }
+    }
+
+    /// Counts what such a text has used up.
+    pub(super) fn add(&mut self, inner: &Bounds) {
+        self.steps = self.steps.max(inner.steps);
+        self.scripts = self.scripts.max(inner.scripts);
+    }
+
     fn are_spent(&self) -> bool {
         self.steps >= MAX_STEPS || budget::is_spent()
     }

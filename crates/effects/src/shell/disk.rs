@@ -52,6 +52,11 @@ impl Disk {
         }
     }
 
+    /// Whether nothing was written, made or linked: all stands as the real disk has it.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.files.is_empty() && self.links.is_empty() && self.made.is_empty() && self.gone.is_empty()
+    }
+
     /// All that was ever written, in order.
     pub(super) fn files(&self) -> &[(Rc<str>, Flow)] {
         &self.files

@@ -1,8 +1,10 @@
 //! git: which repository, what its settings run, which hooks and aliases come along.
 
 mod call;
+mod directories;
 mod hooks;
 pub(super) mod index;
+mod push;
 mod remotes;
 mod scratch;
 mod settings;
@@ -16,9 +18,11 @@ use super::Interpreter;
 use super::apply::slot_text;
 use super::text::{Flow, INNER, NAME, Text, UNBROKEN, bounded, is_mark};
 use super::walk::Outcome;
+use crate::budget;
 use crate::spec::Reading;
 
 pub(super) use call::GitCall;
+pub use directories::leaves_directories;
 pub(super) use index::Index;
 pub(super) use settings::is_harmless_program;
 use settings::{InForce, last};
@@ -26,7 +30,11 @@ use settings::{InForce, last};
 /// So much of a git file is read.
 const MAX_CONFIG: usize = 64 * 1024;
 
+/// So many directories are kept with the repository that they lie in.
+const MAX_REPOSITORIES: usize = 8;
+
 /// Where a repository keeps its things.
+#[derive(Clone)]
 pub(super) struct Repository {
     /// The top of the work tree.
     top: PathBuf,
@@ -71,6 +79,7 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
         shell.apply("git", reading, words)
     };
     let call = GitCall { sub, reading, operands: &operands, arguments, settings: &settings };
+    shell.push_to_default(&call);
     shell.git_programs(&call);
     shell.read_without_index(sub, reading, &operands);
     shell.git_reads(reading, &operands, arguments);
@@ -101,6 +110,12 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
         Printed::Up => Outcome::of(shell.way_up().map_or(Flow::Any, |way| Flow::line(&Text::known(&way)))),
         Printed::Other => outcome,
     }
+}
+
+/// What git calls a clone by itself.
+fn clone_name(from: &Text) -> Text {
+    let from = from.raw().trim_end_matches('/').trim_end_matches(".git");
+    Text::marked(from.rsplit(['/', ':']).next().unwrap_or_default().to_owned())
 }
 
 /// Whether git may open an editor, or ask for each piece: both take commands from its terminal, or from what was meant for git.
@@ -305,17 +320,20 @@ impl Interpreter<'_, '_> {
 
     /// `git init`, `git clone`: directories that are there from now on.
     fn made_repository(&mut self, sub: &str, reading: &Reading, operands: &[Text]) {
+        // Without a directory the clone lies beside us, by its own name, or by one that only git can tell.
+        if let ("clone", [from]) = (sub, operands) {
+            let name = clone_name(from);
+            let is_name = name.is_known() && !matches!(name.raw(), "" | "." | "..");
+            let place = if is_name { name } else { Text::known(".") };
+            self.touch(Access::Write, Reach::Below, &place);
+        }
         if has(reading, &["--bare", "--separate-git-dir", "--template"]) {
             return;
         }
         let place = match (sub, operands) {
             ("init", []) => self.one_place(&Text::known(".")),
             ("init", [directory, ..]) | ("clone", [_, directory, ..]) => self.one_place(directory),
-            ("clone", [from]) => {
-                let from = from.raw().trim_end_matches('/').trim_end_matches(".git");
-                let name = from.rsplit(['/', ':']).next().unwrap_or_default();
-                self.one_place(&Text::marked(name.to_owned()))
-            }
+            ("clone", [from]) => self.one_place(&clone_name(from)),
             _ => None,
         };
         if let Some(place) = place {
@@ -476,7 +494,25 @@ impl Interpreter<'_, '_> {
         self.repository_at(cwd)
     }
 
+    /// Each command of git asks for it a dozen times. What was found stays as long as the command has changed nothing itself.
     fn repository_at(&self, directory: &str) -> Option<Repository> {
+        if !self.state.disk.is_untouched() {
+            return self.find_repository(directory);
+        }
+        let known = |(at, found): &(String, Option<Repository>)| (at == directory).then(|| found.clone());
+        if let Some(found) = self.repositories.borrow().iter().find_map(known) {
+            return found;
+        }
+        let found = self.find_repository(directory);
+        let mut repositories = self.repositories.borrow_mut();
+        // What nobody could look for any more was not found.
+        if repositories.len() < MAX_REPOSITORIES && !budget::is_spent() {
+            repositories.push((directory.to_owned(), found.clone()));
+        }
+        found
+    }
+
+    fn find_repository(&self, directory: &str) -> Option<Repository> {
         let mut top = PathBuf::from(directory);
         loop {
             let dot_git = top.join(".git");

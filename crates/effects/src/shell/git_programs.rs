@@ -3,7 +3,7 @@
 //! The settings of the session's own repository are out of a contained program's reach, but not what they lead to: a filter may be a script
 //! of the worktree. A repository inside of the worktree has settings of its own, and git looks into one that the index names.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use toolgate_model::{Doubt, Effect, Gap, NodeKind};
 
@@ -15,10 +15,10 @@ use crate::spec::Reading;
 impl Interpreter<'_, '_> {
     /// Doubts a sub-command that would start such a program.
     pub(super) fn git_programs(&mut self, call: &GitCall<'_>) {
-        let GitCall { sub, reading, operands, settings, .. } = *call;
+        let GitCall { sub, reading, settings, .. } = *call;
         let why = if does_written_steps(sub, reading) {
             Some("steps that were written down")
-        } else if self.reaches_local_repository(sub, reading, operands) {
+        } else if serves_repository(sub, reading) {
             Some("a repository on this machine")
         } else if looks_into_worktree(sub) && self.has_repository_inside(sub) {
             Some("a repository inside of the worktree")
@@ -52,25 +52,6 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// `git push ./copy` runs the hooks of that repository, `git clone --template` brings hooks along.
-    fn reaches_local_repository(&self, sub: &str, reading: &Reading, operands: &[Text]) -> bool {
-        let is_local = |place: &Text| {
-            let raw = place.raw();
-            raw.starts_with(['/', '.', '~'])
-                || raw.starts_with("file:")
-                || (!raw.contains(':') && raw.contains('/'))
-                || self.one_place(place).is_some_and(|place| self.scene.world.look(Path::new(&place)).is_ok())
-        };
-        match sub {
-            "submodule" => true,
-            "clone" if reading.options.iter().any(|given| given.name == "--template") => true,
-            "push" | "fetch" | "pull" | "ls-remote" | "clone" | "send-pack" | "fetch-pack" => {
-                operands.first().is_some_and(is_local)
-            }
-            _ => false,
-        }
-    }
-
     /// Whether the index names a repository inside of the worktree, or the command may have put one there.
     fn has_repository_inside(&mut self, sub: &str) -> bool {
         let adds = |effect: &Effect<'_>| {
@@ -92,11 +73,22 @@ impl Interpreter<'_, '_> {
     }
 }
 
-/// `git rebase --continue` does what its list says, `exec` lines too, and a contained rebase may have left that.
+/// Sub-commands whose other side is a repository here, whatever their words are: `git clone --template` brings hooks along. The words of all
+/// others are looked at (`remotes.rs`).
+fn serves_repository(sub: &str, reading: &Reading) -> bool {
+    match sub {
+        "submodule" | "upload-pack" | "receive-pack" | "upload-archive" | "daemon" => true,
+        "clone" => reading.options.iter().any(|given| given.name == "--template"),
+        _ => false,
+    }
+}
+
+/// `git rebase --continue` does what its list says, `exec` lines too, and a contained rebase may have left that. `--abort` goes back to the
+/// commit that its notes name, `--quit` keeps the stash that they name.
 fn does_written_steps(sub: &str, reading: &Reading) -> bool {
     let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
     match sub {
-        "rebase" => !has(&["--abort", "--quit", "--show-current-patch"]),
+        "rebase" => !has(&["--show-current-patch"]),
         "bisect" | "am" => true,
         _ => false,
     }

@@ -27,6 +27,27 @@ enum Source {
     Lost,
 }
 
+/// Options that have git write what a commit has, although nothing else is asked for.
+const FORCED: &[&str] = &["-f", "--discard-changes", "-m", "--conflict"];
+
+/// Sub-commands that take a stash out of the notes of a merge or a rebase, and apply or keep it.
+const TAKE_AUTOSTASH: &[&str] = &[
+    "am",
+    "checkout",
+    "cherry-pick",
+    "commit",
+    "merge",
+    "pull",
+    "rebase",
+    "reset",
+    "revert",
+    "stash",
+    "switch",
+];
+
+/// Where these notes lie.
+const AUTOSTASH: [&str; 3] = ["MERGE_AUTOSTASH", "rebase-apply/autostash", "rebase-merge/autostash"];
+
 /// Sub-commands behind which the index is what it was before, or what the worktree's files are.
 const KEEP_INDEX: &[&str] = &[
     "add",
@@ -69,6 +90,9 @@ impl Interpreter<'_, '_> {
         let separator = arguments.iter().position(|word| word.raw() == "--");
         let behind: Vec<Text> =
             separator.map(|at| arguments.iter().skip(at + 1).cloned().collect()).unwrap_or_default();
+        if TAKE_AUTOSTASH.contains(&sub) && self.has_autostash() {
+            self.unknown(Gap::Doubt(Doubt::Members), &format!("git {sub}: a stash that notes name"));
+        }
         let (source, paths) = match sub {
             "checkout" => self.checked_out(reading, operands, &behind),
             "restore" => restored(reading, operands),
@@ -110,8 +134,15 @@ impl Interpreter<'_, '_> {
         let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
         let when = |is: bool, source: Source| if is { source } else { Source::Nowhere };
         match sub {
-            "switch" => when(!operands.is_empty() || !has(&["-c", "-C", "--create"]), Source::Commit),
-            "merge" | "cherry-pick" | "revert" => when(!has(&["--abort", "--quit"]), Source::Commit),
+            "switch" => {
+                let is_new = operands.is_empty() && has(&["-c", "-C"]) && !has(FORCED);
+                when(!is_new, Source::Commit)
+            }
+            // `--abort` goes back to a commit that notes name, which contained programs write. `--quit` only forgets them, but a merge keeps the
+            // stash that they name.
+            "cherry-pick" | "revert" => when(!has(&["--quit"]), Source::Commit),
+            "merge" => Source::Commit,
+            "subtree" => when(brings_subtree(reading, operands), Source::Commit),
             // Without a branch of its own it takes the one that is called like the directory, if there is one.
             "worktree" if reading.sub.contains(&"add") => {
                 let is_plain = |path: &Text| !path.raw().split('/').any(is_settings_directory);
@@ -132,13 +163,16 @@ impl Interpreter<'_, '_> {
     fn checked_out(&self, reading: &Reading, operands: &[Text], behind: &[Text]) -> (Source, Vec<Text>) {
         let has = |names: &[&str]| reading.options.iter().any(|given| names.contains(&given.name));
         let before: Vec<&Text> = operands.iter().filter(|operand| !behind.contains(operand)).collect();
+        // The branch before, also where a file is called like that.
         let there = |path: &Text| {
-            self.one_place(path).is_some_and(|place| self.scene.world.look(Path::new(&place)).is_ok())
+            path.raw() != "-"
+                && self.one_place(path).is_some_and(|place| self.scene.world.look(Path::new(&place)).is_ok())
         };
         if has(&["--pathspec-from-file"]) {
             return (Source::Commit, Vec::new());
         }
         match before.as_slice() {
+            [] if behind.is_empty() && has(FORCED) => (Source::Commit, Vec::new()),
             [] if behind.is_empty() => (Source::Nowhere, Vec::new()),
             [] => (Source::Index, behind.to_vec()),
             // git refuses a word that is a file and a commit.
@@ -157,21 +191,29 @@ impl Interpreter<'_, '_> {
         let named = operands.iter().filter_map(Text::whole).filter(|word| !matches!(*word, "pop" | "apply"));
         let is_stash =
             |word: &str| word.starts_with("stash@{") || word.bytes().all(|byte| byte.is_ascii_digit());
+        let is_shared = self.repository().is_some_and(|found| found.own != found.common);
         match verb {
             // In a plain clone contained programs make stashes too.
             Some("pop" | "apply") => {
-                let is_shared = self.repository().is_some_and(|found| found.own != found.common);
                 let is_own = is_shared
                     && self.deciding_names("stash").is_some()
                     && operands.iter().all(Text::is_known)
                     && named.clone().all(is_stash);
                 if is_own { Source::Nowhere } else { Source::Commit }
             }
-            Some("branch" | "store") => Source::Commit,
-            Some("list" | "show" | "drop" | "clear" | "create") => Source::Nowhere,
-            // What was put aside is taken back to the last commit.
+            Some("branch" | "store" | "import") => Source::Commit,
+            Some("list" | "show" | "drop" | "clear" | "create" | "export") => Source::Nowhere,
+            // What was put aside is taken back to the last commit, and a contained program may have said which that is. A sandbox can stash in a
+            // plain clone. In a linked worktree it cannot, since all of them share the stash; there the index is taken for the last commit.
+            _ if !is_shared => Source::Commit,
             _ => Source::Lost,
         }
+    }
+
+    /// Whether the notes of a merge or a rebase name a stash. A contained program may have written them, and the stash.
+    fn has_autostash(&self) -> bool {
+        let Some(repository) = self.repository() else { return false };
+        AUTOSTASH.iter().any(|name| self.scene.world.look(&repository.own.join(name)).is_ok())
     }
 
     /// Whether a commit is one of a remote, which this call has fetched: `git fetch origin && git merge origin/main`. No contained
@@ -343,4 +385,13 @@ fn restored(reading: &Reading, operands: &[Text]) -> (Source, Vec<Text>) {
         Source::Index
     };
     (source, operands.to_vec())
+}
+
+/// `git subtree` with a commit of this repository. What it takes from a remote is as good as a pull.
+fn brings_subtree(reading: &Reading, operands: &[Text]) -> bool {
+    match reading.sub.get(1) {
+        Some(&"merge") => true,
+        Some(&"add") => operands.len() < 2,
+        _ => false,
+    }
 }

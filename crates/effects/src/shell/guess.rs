@@ -92,6 +92,7 @@ impl Interpreter<'_, '_> {
             reach,
             guess: true,
             assumed: false,
+            git_data: false,
             origin,
         };
         self.emit(Effect::Use(Access::Write, target));

@@ -24,6 +24,7 @@ mod deeds;
 mod dialects;
 mod disk;
 mod doubts;
+mod elsewhere;
 mod environment;
 mod expand;
 mod follow;
@@ -57,6 +58,8 @@ mod variables;
 mod walk;
 mod words;
 
+use std::cell::RefCell;
+
 use toolgate_model::{
     Access, DirectoryChange, Effect, ExpandedTarget, Gap, PathArg, Reach, Resolver, Target, World, shorten,
 };
@@ -64,6 +67,7 @@ use toolgate_shell::{Arithmetic, List, Parsed, Part, Word, parse};
 use typed_arena::Arena;
 
 pub use dialects::differs;
+pub use git::leaves_directories;
 pub(crate) use places::is_named_secret;
 
 pub use budget::MAX_WORK;
@@ -138,6 +142,7 @@ pub fn in_directory(directory: Option<&str>, command: &str, scene: &Scene<'_>) -
         reach: Reach::Exact,
         guess: false,
         assumed: false,
+        git_data: false,
         origin: None,
     };
     analysis.effects.insert(0, Effect::Use(Access::Enter, target));
@@ -197,10 +202,14 @@ struct Interpreter<'t, 'w> {
     report: Report,
     /// The last index of a repository that was read, and the directory that it lies in.
     git_index: Option<(std::path::PathBuf, std::rc::Rc<git::Index>)>,
+    /// Directories, and the repository that each lies in.
+    repositories: RefCell<Vec<(String, Option<git::Repository>)>>,
     /// Texts in which marks of ours stand; see `named_code`.
     kept: Vec<&'t str>,
     /// What is touched now is where a program keeps things by default; it may be elsewhere.
     assumes: bool,
+    /// What is touched now is git's own data of a repository.
+    in_git_data: bool,
     /// The present program leaves contents of files as they are, or says what they are then.
     keeps_contents: bool,
 }
@@ -222,8 +231,10 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             changed: Changed::default(),
             report: Report::default(),
             git_index: None,
+            repositories: RefCell::default(),
             kept: Vec::new(),
             assumes: false,
+            in_git_data: false,
             keeps_contents: false,
         }
     }

@@ -121,7 +121,7 @@ impl Interpreter<'_, '_> {
             if access.changes() && reach != Reach::Below && !self.keeps_contents {
                 self.doubts.change_file(&place);
             }
-            if self.report.has_use(access, reach, &place, self.assumes) {
+            if self.report.has_use(access, reach, &place, (self.assumes, self.in_git_data)) {
                 continue;
             }
             let origin = Some(self.origin());
@@ -132,6 +132,7 @@ impl Interpreter<'_, '_> {
                 reach,
                 guess: false,
                 assumed: self.assumes,
+                git_data: self.in_git_data,
                 origin,
             };
             self.emit(Effect::Use(access, target));

@@ -7,6 +7,7 @@ mod recipes;
 mod shells;
 mod terminal;
 
+pub(super) use input::prints_files;
 pub(super) use shells::is_shell;
 pub(super) use terminal::names_pager;
 
@@ -86,6 +87,8 @@ enum Extra {
     Edits,
     /// Is a shell, as no command follows.
     Shell,
+    /// Is a shell on another machine.
+    RunsThere,
     /// Takes commands of its own, which can run others.
     OwnCommands,
     /// Runs code of this language from standard input.
@@ -103,14 +106,15 @@ impl Extra {
             "ln" | "link" => Extra::Links,
             "sed" | "gsed" => Extra::SedFile,
             "ssh" if host_of(reading, arguments).is_some_and(is_this_machine) => Extra::RunsHere,
+            "ssh" => Extra::RunsThere,
             _ if lists::takes_list(program) => Extra::TakesList,
             "split" | "csplit" | "gsplit" | "gcsplit" => Extra::Splits,
             "mkdir" => Extra::MakesDirectories,
             "ps" if shows_environments(reading, arguments) => Extra::ShowsEnvironments,
             "mise" | "deno" | "composer" => Extra::Tasks,
             "ed" | "red" | "ex" | "vi" | "vim" | "nvim" | "view" | "vimdiff" => Extra::Edits,
-            "su" | "sudo" | "doas" | "ssh" | "chroot" | "unshare" | "nsenter" | "script" | "setpriv"
-            | "runuser" | "pkexec" | "proot" | "fakeroot" | "env" | "nohup"
+            "su" | "sudo" | "doas" | "chroot" | "unshare" | "nsenter" | "script" | "setpriv" | "runuser"
+            | "pkexec" | "proot" | "fakeroot" | "env" | "nohup"
                 if reading.rest.is_none() =>
             {
                 Extra::Shell
@@ -158,9 +162,14 @@ impl Interpreter<'_, '_> {
             Extra::SedFile => self.read_by_sed(program, reading, arguments),
             Extra::RunsHere => {
                 let at = reading.operands.first().copied().unwrap_or_default();
-                let text = spaced_as_is(arguments.get(at + 1..).unwrap_or_default());
+                let words = arguments.get(at + 1..).unwrap_or_default();
+                if words.is_empty() {
+                    self.started_shell(program, reading);
+                }
+                let text = spaced_as_is(words);
                 self.forked(|shell| shell.text(&text, "ssh"));
             }
+            Extra::RunsThere => self.run_there(reading, arguments),
             Extra::TakesList => self.listed(program, reading, arguments),
             Extra::ShowsEnvironments => {
                 self.touch(Access::Read, Reach::Exact, &Text::known("/proc/1/environ"));

@@ -1,7 +1,10 @@
 //! Report: what was found, in the order in which it was met.
 
+use std::rc::Rc;
+
 use toolgate_model::{
-    Access, DirectoryChange, Effect, ExpandedTarget, Gap, PathArg, Reach, Target, Unknown, shorten,
+    Access, DirectoryChange, Effect, Elsewhere, ExpandedTarget, Gap, PathArg, Reach, Run, Target, Unknown,
+    shorten,
 };
 
 use super::bounds::{Limit, MAX_EFFECTS};
@@ -30,11 +33,12 @@ impl Report {
         self.found.effects.len() > MAX_EFFECTS
     }
 
-    /// Whether this use of a place is among the last effects.
-    pub(super) fn has_use(&self, access: Access, reach: Reach, place: &str, assumes: bool) -> bool {
+    /// Whether this use of a place is among the last effects, and says no less there. `milder`: whether it is only assumed, and
+    /// whether it is one of git's own data.
+    pub(super) fn has_use(&self, access: Access, reach: Reach, place: &str, milder: (bool, bool)) -> bool {
         let same = |found: &Effect<'_>| {
-            matches!(found, Effect::Use(had, Target { path: PathArg::Text(text), reach: reached, assumed, .. })
-                if (assumes || !assumed) && *had == access && *reached == reach && *text == place)
+            matches!(found, Effect::Use(had, Target { path: PathArg::Text(text), reach: reached, assumed, git_data, .. })
+                if (milder.0 || !assumed) && (milder.1 || !git_data) && *had == access && *reached == reach && *text == place)
         };
         self.found.effects.iter().rev().take(MAX_LOOKED_BACK).any(same)
     }
@@ -46,6 +50,17 @@ impl Report {
             at += 1;
             at <= count || kept(effect)
         });
+    }
+
+    /// Says what the last program that fits does on another machine.
+    pub(super) fn set_elsewhere(&mut self, elsewhere: Elsewhere, fits: impl Fn(&Run) -> bool) {
+        let runs = self.found.effects.iter_mut().rev().filter_map(|effect| match effect {
+            Effect::Run(run) => Some(run),
+            Effect::Use(..) | Effect::Connect | Effect::Unknown(_) => None,
+        });
+        if let Some(run) = runs.into_iter().find(|run| fits(run)) {
+            run.elsewhere = Some(Rc::new(elsewhere));
+        }
     }
 
     pub(super) fn add_change(&mut self, change: DirectoryChange) {

@@ -31,6 +31,8 @@ pub(super) struct Streams<'t> {
     ran: Vec<String>,
     /// Those that ran inside of substitutions in the words of the present command.
     substituted: Vec<String>,
+    /// Those that ran inside of substitutions in the words of the loops around the present command: `for f in $(ls -A)`.
+    looped: Vec<String>,
     /// `>( … )` of the present command: they run once it is known what it writes.
     waiting: Waiting<'t>,
     pipes: Vec<Pipe>,
@@ -47,6 +49,7 @@ impl Default for Streams<'_> {
             fed_by: Vec::new(),
             ran: Vec::new(),
             substituted: Vec::new(),
+            looped: Vec::new(),
             waiting: Vec::new(),
             pipes: Vec::new(),
             processes: 0,
@@ -135,6 +138,11 @@ impl<'t> Streams<'t> {
         std::mem::replace(&mut self.substituted, substituted)
     }
 
+    /// The programs whose output is what the words of the loops around are made of.
+    pub(super) fn looped(&self) -> &[String] {
+        &self.looped
+    }
+
     /// A program is met.
     pub(super) fn met(&mut self, program: &str) {
         if self.ran.len() < MAX_PROGRAMS {
@@ -171,6 +179,17 @@ impl<'t> Interpreter<'t, '_> {
         let before = self.streams.ran.len();
         let out = walk(self);
         (out, self.streams.ran.get(before..).unwrap_or_default().to_vec())
+    }
+
+    /// Walks the body of a loop, in whose words these programs ran.
+    pub(super) fn looping<T>(&mut self, ran: Vec<String>, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let looped = self.streams.looped.len();
+        if looped + ran.len() <= MAX_FEEDING {
+            self.streams.looped.extend(ran);
+        }
+        let out = walk(self);
+        self.streams.looped.truncate(looped);
+        out
     }
 
     /// `>( … )` in words that belong to no simple command: `for x in >(rm y)`, `{ a; } > >(rm y)`.

@@ -285,9 +285,9 @@ impl<'t> Interpreter<'t, '_> {
         body: &'t List<'t>,
         select: bool,
     ) -> Flow {
-        let lists = match words {
-            Some(words) => self.arguments(words),
-            None => match &self.state.positional {
+        let (lists, ran) = self.noting(|shell| match words {
+            Some(words) => shell.arguments(words),
+            None => match &shell.state.positional {
                 Some(fields) => {
                     let each = |choices: &Choices| match choices.as_slice() {
                         [only] => only.clone(),
@@ -297,7 +297,11 @@ impl<'t> Interpreter<'t, '_> {
                 }
                 None => vec![vec![Text::any()]],
             },
-        };
+        });
+        self.looping(ran, |shell| shell.for_rounds(name, lists, body, select))
+    }
+
+    fn for_rounds(&mut self, name: &'t str, lists: Vec<Vec<Text>>, body: &'t List<'t>, select: bool) -> Flow {
         let mut rounds: Vec<Text> = Vec::new();
         rounds.extend(lists.into_iter().flatten());
         if select {

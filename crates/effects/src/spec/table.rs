@@ -86,6 +86,7 @@ pub(super) enum What {
     Project,
     RepoRead,
     RepoWrite,
+    RepoData,
     Foreign,
     Unknown,
 }
@@ -168,6 +169,7 @@ pub(super) fn fixed(span: Span) -> impl Iterator<Item = Fixed> {
         What::Project => Fixed::Project,
         What::RepoRead => Fixed::RepoRead,
         What::RepoWrite => Fixed::RepoWrite,
+        What::RepoData => Fixed::RepoData,
         What::Unknown => Fixed::Unknown,
         What::Foreign => Fixed::Foreign,
     })

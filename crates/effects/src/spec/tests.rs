@@ -75,6 +75,7 @@ fn does(words: &[String], follow: bool) -> Vec<String> {
         Fixed::Use(kind, path) => format!("{} {path}", kind_name(*kind)),
         Fixed::RepoRead => "repo-read".to_owned(),
         Fixed::RepoWrite => "repo-write".to_owned(),
+        Fixed::RepoData => "repo-data".to_owned(),
         other => format!("{other:?}").to_lowercase(),
     }));
     if !reading.unlisted.is_empty() {

@@ -140,7 +140,9 @@ fn fits(pattern: &str, key: &str) -> bool {
 }
 
 fn is_among(patterns: &[&str], key: &str) -> bool {
-    patterns.iter().any(|pattern| fits(pattern, key))
+    // Most are settled by the first letter, and none begins with a star.
+    let first = key.as_bytes().first();
+    patterns.iter().any(|pattern| pattern.as_bytes().first() == first && fits(pattern, key))
 }
 
 /// Whether a setting can neither run anything nor lead anywhere. The key is in small letters.
@@ -467,6 +469,13 @@ mod tests {
             ("", "", false),
         ] {
             assert_eq!(is_harmless(key, value), harmless, "{key}={value}");
+        }
+    }
+
+    #[test]
+    fn no_key_begins_with_a_star() {
+        for list in [HARMLESS, READ, WRITTEN, REMOTES, BRING_CODE, RUN] {
+            assert!(list.iter().all(|key| key.starts_with(|letter: char| letter.is_ascii_lowercase())));
         }
     }
 

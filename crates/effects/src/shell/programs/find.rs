@@ -101,7 +101,7 @@ impl Interpreter<'_, '_> {
         let length =
             rest.iter().enumerate().position(|(place, word)| ends(place, word)).unwrap_or(rest.len());
         let command = rest.get(..length).unwrap_or_default();
-        if command.first().is_some_and(prints_files)
+        if prints_files(command)
             && let Some(sift) = expression.get(..at).and_then(sift_of)
         {
             self.tell_secrets(roots, &sift);
@@ -193,46 +193,80 @@ impl Interpreter<'_, '_> {
         });
     }
 
-    /// The files of secrets that are listed on standard input, for a program that prints what it is given.
-    fn listed_secrets(&mut self) {
-        let words = self.listed_by().map(|(program, words)| (program == "ls", words));
-        let Some((is_ls, words)) = words else { return };
+    /// The files of secrets among what another program lists, for one that prints what it is given: `ls -A | while read f; do cat "$f"`,
+    /// `cat $(git ls-files -o)`.
+    pub(in crate::shell) fn listed_secrets(&mut self) {
+        /// These hand on what they read, or some of the lines.
+        const PASSING: [&str; 8] = ["cat", "head", "sort", "shuf", "tac", "tail", "tr", "uniq"];
+        let Some((program, words)) = self.listed_by(&PASSING) else { return };
         let is_option = |word: &Text| word.raw().starts_with('-');
-        let (roots, expression): (Vec<Text>, Vec<Text>) = if is_ls {
-            words.into_iter().partition(|word| !is_option(word))
-        } else {
+        let (roots, expression): (Vec<Text>, Vec<Text>) = if program.ends_with("find") {
             let begins = words.iter().position(|word| word.raw().starts_with(['-', '(', '!']));
             let mut roots = words;
             let expression = roots.split_off(begins.unwrap_or(roots.len()));
             (roots, expression)
+        } else {
+            words.into_iter().partition(|word| !is_option(word))
+        };
+        let has = |letters: &[char], names: &[&str]| {
+            expression.iter().map(Text::raw).any(|word| match word.strip_prefix("--") {
+                Some(name) => names.contains(&name),
+                None => word.contains(letters),
+            })
+        };
+        let everything = Sift { hidden: true, ignored: true, ..Sift::default() };
+        let (roots, sift) = match program.as_str() {
+            "ls" => (roots, has(&['a', 'A', 'f'], &["all", "almost-all"]).then_some(everything)),
+            // What is ignored is left out only where git is told so, and not asked for it.
+            "git" => {
+                let without_ignored = has(&[], &["exclude-standard"]) && !has(&['i'], &["ignored"]);
+                let sift =
+                    has(&['o'], &["others"]).then_some(Sift { ignored: !without_ignored, ..everything });
+                (roots.into_iter().skip(1).collect(), sift)
+            }
+            // A pattern that chooses by name is not worked out.
+            "fd" | "fdfind" => {
+                let all = has(&['u'], &["unrestricted"]);
+                let hidden = all || has(&['H'], &["hidden"]);
+                let chosen = has(&['e', 'g', 'E'], &["extension", "glob", "exclude"])
+                    || roots.first().is_some_and(|pattern| pattern.raw() != ".");
+                let ignored = all || has(&['I'], &["no-ignore", "no-ignore-vcs"]);
+                let sift = (hidden && !chosen).then_some(Sift { ignored, ..everything });
+                (roots.into_iter().skip(1).collect(), sift)
+            }
+            _ => (roots, sift_of(&expression)),
         };
         let roots = if roots.is_empty() { vec![Text::known(".")] } else { roots };
-        let sift = if is_ls {
-            let shows = |word: &Text| !word.raw().starts_with("--") && word.raw().contains(['a', 'A', 'f']);
-            expression.iter().any(shows).then(|| Sift { hidden: true, ignored: true, ..Sift::default() })
-        } else {
-            sift_of(&expression)
-        };
         if let Some(sift) = sift {
-            self.in_step("xargs", "", |shell| shell.tell_secrets(&roots, &sift));
+            self.tell_secrets(&roots, &sift);
         }
     }
 
-    /// The program that lists names on standard input, and its words.
-    fn listed_by(&self) -> Option<(String, Vec<Text>)> {
-        // Nothing else stands between the two, which could leave something out.
-        let [feeding]: [String; 1] = self.streams.feeding(&[]).try_into().ok()?;
+    /// The program that lists the names which the present command is given, and its words. No others than `passing` stand between the two,
+    /// since they could leave something out.
+    fn listed_by(&self, passing: &[&str]) -> Option<(String, Vec<Text>)> {
+        let feeding = self.streams.feeding(&[]);
+        let feeding = if feeding.is_empty() { self.streams.looped().to_vec() } else { feeding };
+        let mut listers = feeding.into_iter().filter(|program| !passing.contains(&program.as_str()));
+        let (feeding, None) = (listers.next()?, listers.next()) else { return None };
         let run = self.report.effects().iter().rev().find_map(|effect| match effect {
             Effect::Run(run) if run.program == feeding => Some(run),
             _ => None,
         })?;
-        let words = run.words.iter().skip(1).map(|word| Text::known(word)).collect();
-        matches!(feeding.as_str(), "find" | "gfind" | "ls").then_some((feeding, words))
+        let words: Vec<Text> = run.words.iter().skip(1).map(|word| Text::known(word)).collect();
+        let lists = match feeding.as_str() {
+            "find" | "gfind" | "ls" | "fd" | "fdfind" => true,
+            "git" => words.first().is_some_and(|sub| sub.raw() == "ls-files"),
+            _ => false,
+        };
+        lists.then_some((feeding, words))
     }
 
     /// The directories of which everything is listed on standard input, by a search that leaves out nothing.
     fn all_listed(&self) -> Vec<Text> {
-        let Some((feeding, words)) = self.listed_by() else { return Vec::new() };
+        let is_all = |feeding: &str| feeding == "ls" || feeding.ends_with("find");
+        let listed = self.listed_by(&[]).filter(|(feeding, _)| is_all(feeding));
+        let Some((feeding, words)) = listed else { return Vec::new() };
         if feeding != "ls" && is_sifted(&words) {
             return Vec::new();
         }
@@ -282,9 +316,6 @@ impl Interpreter<'_, '_> {
         if deletes(&command) {
             let roots = self.all_listed();
             self.all_deleted("xargs", &roots);
-        }
-        if command.first().is_some_and(prints_files) {
-            self.listed_secrets();
         }
         let whole_lines = replace.is_some() || option(&["-d", "--delimiter", "-0", "--null"]).is_some();
         let odd = |line: &Text| {

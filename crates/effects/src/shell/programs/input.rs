@@ -125,11 +125,21 @@ impl Interpreter<'_, '_> {
     }
 }
 
-/// Whether this program prints the files that it is given as they are.
-pub(super) fn prints_files(program: &Text) -> bool {
-    const PRINTERS: [&str; 14] = [
+/// Whether this command prints the files that it is given, as they are, in pieces or encoded.
+pub(in crate::shell) fn prints_files(words: &[Text]) -> bool {
+    const PRINTERS: [&str; 30] = [
         "cat", "head", "tail", "bat", "batcat", "nl", "tac", "more", "less", "xxd", "od", "hexdump",
-        "strings", "base64",
+        "strings", "base64", "base32", "basenc", "uuencode", "rev", "sort", "uniq", "cut", "paste", "fold",
+        "fmt", "pr", "column", "expand", "unexpand", "zcat", "zless",
     ];
-    program.whole().is_some_and(|program| PRINTERS.contains(&toolgate_model::base_name(program)))
+    /// These print what their scripts say, unless they change the files in their places.
+    const SCRIPTED: [&str; 6] = ["sed", "gsed", "awk", "gawk", "mawk", "perl"];
+    let Some((program, arguments)) = words.split_first() else { return false };
+    let changes = |word: &Text| {
+        let letters = word.raw().strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        letters.is_some_and(|letters| letters.contains('i')) || word.raw().starts_with("--in-place")
+    };
+    program.whole().map(toolgate_model::base_name).is_some_and(|program| {
+        PRINTERS.contains(&program) || (SCRIPTED.contains(&program) && !arguments.iter().any(changes))
+    })
 }
