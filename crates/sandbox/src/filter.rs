@@ -52,6 +52,8 @@ const IOPRIO_WHO_PROCESS: u32 = 1;
 
 /// Linux 6.15; the same number on every machine. The C library's table does not have it yet.
 const OPEN_TREE_ATTR: libc::c_long = 467;
+/// Linux 6.17. Sets flags of a file by its path; programs that find it missing open the file instead.
+const FILE_SETATTR: libc::c_long = 469;
 /// By number, since `libc` does not have it on aarch64 with musl.
 #[cfg(target_arch = "x86_64")]
 const KEXEC_FILE_LOAD: libc::c_long = 320;
@@ -343,6 +345,7 @@ impl Program {
             libc::SYS_process_madvise,
         ])
         .of_this_machine()
+        .answer(FILE_SETATTR, ENOSYS)
         // Where it is missing, the C library makes threads and processes with `clone`, whose flags can be seen.
         .answer(libc::SYS_clone3, ENOSYS)
         .refuse_bits(libc::SYS_clone, 0, NAMESPACES)

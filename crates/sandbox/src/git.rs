@@ -24,8 +24,11 @@ mod objects;
 mod outside;
 mod refs;
 mod room;
+mod sweep;
 mod todo;
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
@@ -36,64 +39,25 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FileType, FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, fchmod, flock, fstat};
 use sha2::{Digest, Sha256};
 
 use crate::alive::Alive;
 use crate::compiled::CompiledPlan;
+use crate::outcome::{Disturbed, Error, Repair};
+pub(crate) use crate::outcome::{Moved, Refused, Taken};
 use crate::path::{
-    Stamp, canonical, kind_at, kinds_in, make_own, names_in, open_directory, open_or_make,
-    open_whole_directory, read_file, remove_tree,
+    Stamp, canonical, kind_at, make_own, names_in, open_directory, open_or_make, open_whole_directory,
+    read_file, remove_tree,
 };
-use crate::pins::{Disturbed, Repair, move_away};
 use crate::plan::{Level, Plan, Repository, Rights};
-use crate::run::Error;
 use crate::view::Layer;
 
+use believed::Ground;
 use notes::Seen;
 use outside::Git;
 use refs::{HEADS, LOGS};
-
-/// What a command has left in its repository, and what became of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// How many new objects are in the repository now, packs apart.
-    pub objects: usize,
-    /// How many new packs.
-    pub packs: usize,
-    /// Branches that have a new value, are new, or are gone.
-    pub branches: Vec<Moved>,
-    /// What was not taken over.
-    pub refused: Vec<Refused>,
-    /// How many more things were not taken over, past a bound.
-    pub more_refused: usize,
-}
-
-/// A branch that a command has moved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moved {
-    /// Its name, without `refs/heads/`.
-    pub name: String,
-    /// The id that it had; `None`: it is new.
-    pub from: Option<String>,
-    /// The id that it has; `None`: it was deleted.
-    pub to: Option<String>,
-}
-
-/// Something that was not taken over, or was put back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// What it is: a path in the repository.
-    pub what: String,
-    /// Why.
-    pub why: String,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} was not taken over: {}", self.what, self.why)
-    }
-}
+use sweep::Sweep;
 
 const MOST_REFUSED: usize = 64;
 /// More entries than git ever has in a worktree's own directory.
@@ -273,11 +237,15 @@ pub(crate) struct Run<'p> {
     /// The directories of runs.
     runs: OwnedFd,
     seen: Seen,
+    /// The worktree's own branches, when the command began.
+    own_branches: BTreeSet<String>,
     /// What earlier runs had left.
     earlier: Taken,
     /// What is looked at when the last process of the command has ended, and where what may not stay goes. By other handles than those that are
     /// locked, since the process that stays with background jobs holds them.
     left: Left,
+    /// Of the own directory of a linked worktree, before the command.
+    mode: Option<Mode>,
 }
 
 struct Left {
@@ -371,13 +339,20 @@ impl<'p> Run<'p> {
             common,
             runs,
             seen: Seen::default(),
+            own_branches: BTreeSet::new(),
             earlier: Taken::default(),
             left: Left { own: directory(&repository.own)?, quarantine: plan.quarantine()? },
+            mode: None,
         };
         if !repository.is_plain() {
+            run.mode = Some(Mode::from_raw_mode(fstat(&run.own)?.st_mode));
             for part in [HEADS, LOGS] {
                 refs::make_directories(&run.common, Path::new(part))?;
             }
+        }
+        if !repository.is_plain() {
+            let head = refs::checked_out(&run.own).or_else(|| refs::rebased(&run.own));
+            run.own_branches = run.own_branches(head.as_deref())?;
         }
         run.earlier = run.left_behind()?;
         match (repository.is_plain(), level) {
@@ -572,7 +547,20 @@ impl<'p> Run<'p> {
         if let Err(error) = self.take_branches(&mut taken) {
             taken.refuse(HEADS, error);
         }
+        if let Err(error) = self.put_mode_back() {
+            taken.refuse("worktrees", error);
+        }
         taken
+    }
+
+    /// The worktree's own directory in the repository belongs to whom it belonged: `git init --shared=all` would open it to other users of the
+    /// machine, who could then write what git believes.
+    fn put_mode_back(&self) -> io::Result<()> {
+        let now = Mode::from_raw_mode(fstat(&self.own)?.st_mode);
+        match self.mode {
+            Some(before) if before != now => Ok(fchmod(&self.own, before)?),
+            _ => Ok(()),
+        }
     }
 
     fn take_objects(&self) -> Taken {
@@ -605,37 +593,48 @@ impl<'p> Run<'p> {
         taken
     }
 
-    /// Takes away what is neither a file nor a directory where git outside would write through it: a link at
-    /// `COMMIT_EDITMSG` would have the person's next commit overwrite the file that it names. And what git would act by.
+    /// Has what the command has written itself hold nothing that git outside would write through, or act by.
     fn sweep(&self, taken: &mut Taken) -> io::Result<()> {
-        self.sweep_own(taken)?;
+        // Only one that has changed is looked up: there may be hundreds of worktrees.
+        let elsewhere = OnceCell::new();
+        let is_elsewhere = |branch: &str| {
+            let all = elsewhere.get_or_init(|| branches::checked_out(&self.common, &self.repository).ok());
+            all.as_ref().is_none_or(|all| all.contains(branch))
+        };
+        self.sweep_own(&is_elsewhere, taken);
         if self.repository.is_plain() {
             return clone::sweep(&self.repository, &self.left.quarantine, self.hash, taken);
         }
         if self.level == Level::Landlock {
             let logs = Path::new(LOGS).join(&self.seen.below);
-            if let Ok(handle) = open_directory(&self.common, &logs) {
-                sweep_directory(&handle, &logs, &self.left.quarantine, &mut MOST_OWN.clone(), taken)?;
-            }
+            let (quarantine, shown) = (&self.left.quarantine, Path::new(""));
+            let any = |_: &str| true;
+            let ground = Ground { format: self.hash, checks_out: &any, rebases: &any, head: None };
+            Sweep { ground: &ground, quarantine, taken, shown, passes: &|_| false }.part(&self.common, &logs);
         }
-        let own_branches = self.own_branches(self.seen.head.as_deref())?;
-        let is_moved =
-            |branch: &str| own_branches.contains(branch) || self.seen.head.as_deref() == Some(branch);
-        believed::check_rebased(&self.own, is_moved, taken)
+        Ok(())
     }
 
-    fn sweep_own(&self, taken: &mut Taken) -> io::Result<()> {
+    fn sweep_own(&self, is_elsewhere: &dyn Fn(&str) -> bool, taken: &mut Taken) {
         let Left { own, quarantine } = &self.left;
-        believed::check(own, self.hash, quarantine, taken)?;
+        let checks_out = |branch: &str| self.own_branches.contains(branch) || !is_elsewhere(branch);
+        let rebases =
+            |branch: &str| self.own_branches.contains(branch) || self.seen.head.as_deref() == Some(branch);
+        let head = self.seen.at.as_deref();
+        let ground = Ground { format: self.hash, checks_out: &checks_out, rebases: &rebases, head };
         if !self.is_known_index() {
-            let looked_at = believed::check_index(own, self.hash, quarantine, taken)?;
-            self.note_index(&looked_at);
+            match believed::check_index(own, &ground, quarantine, taken) {
+                Ok(looked_at) => self.note_index(&looked_at),
+                Err(error) => taken.refuse("index", error),
+            }
         }
         if self.repository.is_plain() {
-            return Ok(());
+            return;
         }
         let shown = self.repository.own.strip_prefix(&self.repository.common).unwrap_or(&self.repository.own);
-        sweep_directory(own, shown, quarantine, &mut MOST_OWN.clone(), taken)
+        // The objects of submodules are many.
+        let passes = |path: &Path| path.starts_with("modules") && path.ends_with("objects");
+        Sweep { ground: &ground, quarantine, taken, shown, passes: &passes }.directory(own);
     }
 
     /// What the process that stays with background jobs needs for its last look.
@@ -648,7 +647,8 @@ impl<'p> Run<'p> {
     pub(crate) fn look_after_jobs(&self) {
         // Of a clone at level `full` nothing but a layer was written.
         if !(self.repository.is_plain() && self.level == Level::Full) {
-            let _ = self.sweep_own(&mut Taken::default());
+            // Which branches others have checked out cannot be seen from there.
+            self.sweep_own(&|_| true, &mut Taken::default());
         }
     }
 }
@@ -679,50 +679,6 @@ impl Run<'_> {
         // Best effort: without it the index is looked at again.
         let _ = fs::write(self.known_index(), marks.unwrap_or_default().join("\n"));
     }
-}
-
-fn sweep_directory(
-    directory: &OwnedFd,
-    shown: &Path,
-    quarantine: &OwnedFd,
-    left: &mut usize,
-    taken: &mut Taken,
-) -> io::Result<()> {
-    let kinds = match kinds_in(directory, *left) {
-        Ok(kinds) => kinds,
-        Err(error) => {
-            // Too many to look at all of them. What git itself would write is looked at.
-            for name in clone::written_by_git() {
-                if !matches!(
-                    kind_at(directory, Path::new(name))?,
-                    None | Some(FileType::RegularFile | FileType::Directory)
-                ) {
-                    move_away(directory, OsStr::new(name), quarantine)?;
-                }
-            }
-            return Err(error);
-        }
-    };
-    for (name, kind) in kinds {
-        *left = left.saturating_sub(1);
-        let path = shown.join(&name);
-        match kind {
-            FileType::RegularFile => {}
-            FileType::Directory => {
-                if path.components().count() > 64 {
-                    return Err(io::Error::other(format!("{} is too deep", path.display())));
-                }
-                let below = open_directory(directory, Path::new(&name))?;
-                sweep_directory(&below, &path, quarantine, left, taken)?;
-            }
-            _ => {
-                taken
-                    .refuse(&path.to_string_lossy(), "git outside would write through it; it was moved away");
-                move_away(directory, &name, quarantine)?;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// How a repository keeps what is in it.

@@ -58,6 +58,7 @@ pub(crate) fn stay(
         let kept = others.iter().copied().chain([signals.descriptor()]).chain(held.locks.iter().copied());
         held.keep_only_works_and(kept.chain(guarded));
     };
+    let is_init = apart.is_none();
     let (witness, mut lost) = apart.map(|apart| (apart.witness, apart.lost)).unzip();
     let mut others = vec![orders, tell];
     others.extend(witness.iter().flat_map(Witness::held));
@@ -85,7 +86,9 @@ pub(crate) fn stay(
                         send(command, number);
                     }
                 }
-                // The supervisor is gone, and the command goes with it.
+                // The supervisor is gone, and the command goes with it. At level `full` all of its processes do, and they end with this one. The kernel
+                // ends it too, but says so later than that the pipe is closed: in between, what the command leaves would count as a job in the background.
+                Ok(_) if is_init && has_ended.is_none() => return,
                 Ok(_) => {
                     is_alone_here = true;
                     if has_ended.is_none() {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+#[cfg(target_os = "linux")]
 use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
 
 /// What this kernel can enforce.
@@ -29,6 +30,7 @@ impl Kernel {
         has_rights(1)
     }
 
+    #[cfg(target_os = "linux")]
     pub(crate) fn abi(self) -> ABI {
         ABI::from(i32::from(self.landlock))
     }
@@ -67,12 +69,25 @@ impl fmt::Display for Missing {
     }
 }
 
+/// Landlock is Linux's own.
+#[cfg(not(target_os = "linux"))]
+fn has_rights(_: u8) -> bool {
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_scopes() -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
 fn has_rights(abi: u8) -> bool {
     let rights = AccessFs::from_all(ABI::from(i32::from(abi)));
     let asked = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(rights);
     asked.and_then(Ruleset::create).is_ok()
 }
 
+#[cfg(target_os = "linux")]
 fn has_scopes() -> bool {
     let asked =
         Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(Scope::from_all(ABI::V6));

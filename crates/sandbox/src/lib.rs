@@ -16,6 +16,9 @@
 //! [`Plan::pinned`] are as before when it has ended; [`Outcome::pins`] says which had changed. [`run_observed`] also tells an
 //! [`Observer`] which files and addresses the command tries.
 //!
+//! Other systems than Linux have neither level: [`run`] says so, and runs nothing. [`seatbelt`] makes a profile for macOS from the same
+//! plan. Nobody has tested it there yet.
+//!
 //! ```no_run
 //! use toolgate_sandbox::{Grant, Kernel, Level, Network, Plan, Rights, run};
 //!
@@ -28,33 +31,61 @@
 //! # Ok::<(), toolgate_sandbox::Error>(())
 //! ```
 
+#[cfg(target_os = "linux")]
 mod alive;
 mod compiled;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
 mod filter;
+#[cfg(target_os = "linux")]
 mod git;
+#[cfg(target_os = "linux")]
 mod keeper;
 mod kernel;
+#[cfg(target_os = "linux")]
 mod limits;
+mod names;
+#[cfg(target_os = "linux")]
 mod observe;
+mod outcome;
+#[cfg(target_os = "linux")]
 mod path;
+#[cfg(target_os = "linux")]
 mod pins;
 mod plan;
+#[cfg(target_os = "linux")]
 mod privileges;
+#[cfg(target_os = "linux")]
 mod processes;
+#[cfg(target_os = "linux")]
 mod rules;
+#[cfg(target_os = "linux")]
 mod run;
+pub mod seatbelt;
 mod self_test;
 #[allow(unsafe_code)]
+mod signals;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
 mod sys;
+#[cfg(target_os = "linux")]
 mod view;
 
+#[cfg(target_os = "linux")]
 pub use alive::{Alive, is_alive};
-pub use git::{Moved, Refused, Taken};
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{Alive, Observer, is_alive, is_mark, run, run_observed};
 pub use kernel::{Kernel, Missing};
-pub use limits::Limit;
-pub use observe::{Attempt, Observer};
-pub use pins::{Disturbed, Repair, is_mark};
+#[cfg(target_os = "linux")]
+pub use observe::Observer;
+pub use outcome::{
+    Attempt, CONTAINED, Disturbed, Ended, Error, Limit, Moved, Outcome, Refused, Repair, Taken,
+};
+#[cfg(target_os = "linux")]
+pub use pins::is_mark;
 pub use plan::{Grant, Level, Limits, Nested, Network, Plan, Repository, Rights};
-pub use run::{CONTAINED, Ended, Error, Outcome, run, run_observed};
+#[cfg(target_os = "linux")]
+pub use run::{run, run_observed};
 pub use self_test::{Leak, Untrusted, probe, self_test};
-pub use sys::{outlive_closed_pipes, outlive_file_limit};
+pub use signals::{outlive_closed_pipes, outlive_file_limit};

@@ -23,17 +23,6 @@ const MOST_ENTRIES: usize = 2_000_000;
 /// Times of files come from a clock that ticks.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Which limit has ended a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
-    /// It ran too long.
-    WallTime,
-    /// It wrote too much.
-    Disk,
-    /// It made a name that must not appear, again and again.
-    Names,
-}
-
 /// Sets the limits that the kernel keeps, for this process and what it becomes.
 pub(crate) fn set(limits: &Limits) -> io::Result<()> {
     // One file is never larger than all of them.

@@ -22,24 +22,8 @@ use rustix::net::{
 };
 
 use crate::filter;
+pub(crate) use crate::outcome::Attempt;
 use crate::sys::{self, Fork, Notification};
-
-/// Something that a contained command tried. Whether it was refused is not known.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Attempt {
-    /// To read, list or run what is at a path.
-    Read(PathBuf),
-    /// To write a file, which may have to be made for it.
-    Write(PathBuf),
-    /// To make something where nothing may be yet.
-    Make(PathBuf),
-    /// To rename, remove or cut what is there.
-    Change(PathBuf),
-    /// To change the mode or the owner of what is there.
-    Attributes(PathBuf),
-    /// To connect, or to send something.
-    Connect(SocketAddr),
-}
 
 /// Who is told what a command tries.
 pub struct Observer<'o> {

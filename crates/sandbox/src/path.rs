@@ -20,6 +20,8 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::compiled::CompiledPlan;
+use crate::names::os;
+pub(crate) use crate::names::{above, clean, is_below, is_clean, parent, parts};
 
 /// No path of a system has more links in it.
 const MOST_LINKS: usize = 40;
@@ -113,8 +115,13 @@ pub(crate) fn make_own(path: &Path) -> io::Result<()> {
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let straight = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    if path.is_absolute() && openat2(CWD, path, flags, Mode::empty(), straight).is_ok() {
-        return Ok(clean(path));
+    if path.is_absolute() {
+        match openat2(CWD, path, flags, Mode::empty(), straight) {
+            Ok(_) => return Ok(clean(path)),
+            // No link came before what is missing: it would have been refused first.
+            Err(Errno::NOENT) => return Err(Errno::NOENT.into()),
+            Err(_) => {}
+        }
     }
     path.canonicalize()
 }
@@ -417,61 +424,6 @@ fn first_link(root: impl AsFd, path: &Path) -> io::Result<Option<(PathBuf, PathB
         }
     }
     Ok(None)
-}
-
-fn os(bytes: &[u8]) -> &OsStr {
-    std::os::unix::ffi::OsStrExt::from_bytes(bytes)
-}
-
-/// The names in a path, `..` among them. What the standard library has for that knows more kinds of paths, and takes ten times as long.
-pub(crate) fn parts(path: &Path) -> impl DoubleEndedIterator<Item = &OsStr> {
-    let parts = path.as_os_str().as_encoded_bytes().split(|byte| *byte == b'/');
-    parts.filter(|part| !part.is_empty() && *part != b".").map(os)
-}
-
-/// What a clean path lies in. As text, which is ten times as quick.
-pub(crate) fn parent(path: &Path) -> Option<&Path> {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    let slash = bytes.iter().rposition(|byte| *byte == b'/').filter(|_| bytes != b"/")?;
-    Some(Path::new(os(bytes.get(..slash.max(1))?)))
-}
-
-/// All that a clean path lies in, the nearest first.
-pub(crate) fn above(path: &Path) -> impl Iterator<Item = &Path> {
-    std::iter::successors(parent(path), |above| parent(above))
-}
-
-/// Whether a clean path is another one or lies below it. As text, which is ten times as quick as part by part.
-pub(crate) fn is_below(path: &Path, top: &Path) -> bool {
-    let top = top.as_os_str().as_encoded_bytes();
-    let rest = path.as_os_str().as_encoded_bytes().strip_prefix(top);
-    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')) || top == b"/")
-}
-
-/// Whether a path is absolute, without `.`, `..` and slashes too many.
-pub(crate) fn is_clean(path: &Path) -> bool {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    let is_name = |part: &[u8]| !matches!(part, b"" | b"." | b"..");
-    bytes == b"/"
-        || bytes.strip_prefix(b"/").is_some_and(|rest| rest.split(|byte| *byte == b'/').all(is_name))
-}
-
-/// An absolute path without `.`, `..` and slashes too many. Only for paths in which every link has been resolved.
-pub(crate) fn clean(path: &Path) -> PathBuf {
-    if is_clean(path) {
-        return path.to_owned();
-    }
-    let mut clean = PathBuf::from("/");
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => clean.push(name),
-            Component::ParentDir => {
-                clean.pop();
-            }
-            _ => {}
-        }
-    }
-    clean
 }
 
 #[cfg(test)]

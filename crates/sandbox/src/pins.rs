@@ -10,7 +10,6 @@ mod nested;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -25,6 +24,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::compiled::CompiledPlan;
+pub(crate) use crate::outcome::{Disturbed, Repair};
 use crate::path::{
     below_root, kind_at, names_in, open_seen, open_up, parent, parts, reach_directory, read_to_end,
     remove_tree,
@@ -42,53 +42,6 @@ const MOST_DEPTH: usize = 32;
 /// A process has at least 1024 descriptors.
 const MOST_OPEN: usize = 256;
 const MOST_LINKS: usize = 40;
-
-/// A pin that was not as before when the command had ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Disturbed {
-    /// The path.
-    pub path: PathBuf,
-    /// What became of it.
-    pub outcome: Repair,
-}
-
-/// What became of a pin that was disturbed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Repair {
-    /// It had changed or was gone, and is as before.
-    PutBack,
-    /// It was not there before. What had appeared is in quarantine.
-    MovedAway,
-    /// It was another file with the same content, or had got a second name. It is a file of its own again.
-    Renewed,
-    /// It is too large to be compared or cannot be read, so it may have changed.
-    Unknown,
-    /// A tree with more directories than are looked after.
-    TooMany,
-    /// It has changed and could not be put back.
-    Failed(String),
-}
-
-impl fmt::Display for Disturbed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Names are the command's: they may not draw on a terminal, nor begin a line.
-        let path = self.path.to_string_lossy();
-        let path: String = path.chars().filter(|character| !character.is_control()).collect();
-        match &self.outcome {
-            Repair::PutBack => write!(f, "{path} must not change; it was put back"),
-            Repair::MovedAway => write!(f, "{path} may not be created; toolgate moved it away"),
-            Repair::Renewed => write!(f, "{path} must not be replaced; it was written anew"),
-            Repair::Unknown => {
-                write!(f, "{path} must not change, and is too large or too closed to be compared")
-            }
-            Repair::TooMany => write!(
-                f,
-                "{path} has too many directories; toolgate does not watch agent settings in all of them"
-            ),
-            Repair::Failed(why) => write!(f, "{path} has changed and cannot be put back: {why}"),
-        }
-    }
-}
 
 /// Which file it is: device, inode, and how many names it has.
 type Identity = (u64, u64, u64);

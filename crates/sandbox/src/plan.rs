@@ -1,13 +1,16 @@
 //! What a contained command may do: data, made before it runs.
 
 use std::ffi::OsString;
+#[cfg(target_os = "linux")]
 use std::io;
+#[cfg(target_os = "linux")]
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::alive::Alive;
+use crate::Alive;
 use crate::compiled::CompiledPlan;
+#[cfg(target_os = "linux")]
 use crate::path::open_or_make;
 
 /// What may be done in a place.
@@ -181,6 +184,7 @@ impl Plan {
     }
 
     /// Where what a command should not have left is moved to.
+    #[cfg(target_os = "linux")]
     pub(crate) fn quarantine(&self) -> io::Result<OwnedFd> {
         open_or_make(&self.private.join("quarantine"))
     }

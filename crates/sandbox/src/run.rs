@@ -13,135 +13,26 @@ mod watched;
 
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 use rustix::fs::{FileType, fstat};
-use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::alive::Alive;
 use crate::compiled::CompiledPlan;
-use crate::git::{self, Taken};
+use crate::git;
 use crate::keeper::DONE;
 use crate::kernel::Kernel;
-use crate::limits::Limit;
 use crate::observe::Observer;
+use crate::outcome::{Ended, Error, Outcome, Refused};
 use crate::path::make_own;
-use crate::pins::{self, Disturbed, Guard, Pins, Tree};
+use crate::pins::{self, Guard, Pins, Tree};
 use crate::plan::{Grant, Level, Plan, Rights};
-use crate::sys;
 use crate::view::Caches;
 
 use launch::{Kept, supervise};
 pub(crate) use watched::ended;
-
-/// How a contained command has ended.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The exit code, or the signal that ended it.
-    pub status: Ended,
-    /// The level that was enforced.
-    pub level: Level,
-    /// The limit by which it was ended by us.
-    pub ended_by: Option<Limit>,
-    /// What it has left in its repository, and what became of it.
-    pub repository: Taken,
-    /// Pins that were not as before.
-    pub pins: Vec<Disturbed>,
-}
-
-/// How a process has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// By itself, with this code.
-    Code(i32),
-    /// By this signal.
-    Signal(i32),
-}
-
-impl Ended {
-    /// Ends this process by the same signal, where it was one. Otherwise, and should that fail, the exit code as a shell gives it.
-    pub fn end_alike(self) -> u8 {
-        let code = match self {
-            Ended::Code(code) => code,
-            Ended::Signal(signal) => {
-                // One core dump is enough.
-                let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
-                sys::die_by(signal);
-                128 + signal
-            }
-        };
-        u8::try_from(code).unwrap_or(u8::MAX)
-    }
-
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
-        let (mark, number) = match self {
-            Ended::Code(code) => (b'c', code),
-            Ended::Signal(signal) => (b's', signal),
-        };
-        [&[mark], &number.to_ne_bytes()[..]].concat()
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Ended> {
-        let number = i32::from_ne_bytes(bytes.get(1..5)?.try_into().ok()?);
-        match bytes.first()? {
-            b'c' => Some(Ended::Code(number)),
-            _ => Some(Ended::Signal(number)),
-        }
-    }
-}
-
-/// Why a command was not run. Nothing of it has run then.
-#[derive(Debug)]
-pub enum Error {
-    /// The kernel has no Landlock, or it is switched off.
-    NoLandlock,
-    /// The kernel gives this user no namespaces.
-    NoNamespaces(io::Error),
-    /// The plan cannot be enforced.
-    Plan(String),
-    /// A step of the set-up failed.
-    Setup(String),
-    /// The command could not be started: what the system says, with its number.
-    Start(io::Error),
-    /// Something of our own failed.
-    Own(io::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::NoLandlock => f.write_str(
-                "this kernel has no Landlock (Linux 5.13 or later, with `landlock` in its list of LSMs)",
-            ),
-            Error::NoNamespaces(error) => write!(f, "this kernel gives the user no namespaces ({error})"),
-            Error::Plan(why) => f.write_str(why),
-            Error::Setup(step) => write!(f, "the sandbox could not be set up: {step}"),
-            Error::Start(error) => write!(f, "the command cannot be started: {error}"),
-            Error::Own(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Error {
-        Error::Own(error)
-    }
-}
-
-impl From<Errno> for Error {
-    fn from(error: Errno) -> Error {
-        Error::Own(error.into())
-    }
-}
-
-/// The variable that tells a contained command so, with the level. It proves nothing: anybody can set it.
-pub const CONTAINED: &str = "TOOLGATE_CONTAINED";
 
 /// Runs a command by a plan and waits for its end. This process must be the only thread of its program.
 pub fn run(plan: &Plan, level: Level, kernel: &Kernel, command: &[OsString]) -> Result<Outcome, Error> {
@@ -206,7 +97,14 @@ fn run_with(
     disturbed.retain(|disturbed| !git::is_ordinary(plan, disturbed));
     disturbed.extend(left_before);
     disturbed.extend(tree.map(|tree| tree.finish(plan, left.is_over)).unwrap_or_default());
-    let taken = repository.map(|repository| repository.finish(left.is_over)).unwrap_or_default();
+    let mut taken = repository.map(|repository| repository.finish(left.is_over)).unwrap_or_default();
+    if left.held_open {
+        taken.refused.push(Refused {
+            what: "what background jobs would write".to_owned(),
+            why: "they could not be kept from files of git when the command had ended, as one that is open to write, so they were ended"
+                .to_owned(),
+        });
+    }
     Ok(Outcome { repository: taken, pins: disturbed, ..ended? })
 }
 
@@ -229,7 +127,7 @@ fn prepare(plan: &CompiledPlan, level: Level) -> Result<Caches, Error> {
     }
     if let (Level::Landlock, Some((closed, writable))) = (level, plan.closed_in_writable()) {
         return Err(Error::Plan(format!(
-            "level landlock cannot keep {} from being written, since {} may be; that needs level full",
+            "level landlock cannot keep {} from being written, because {} may be; that needs level full",
             closed.display(),
             writable.display()
         )));

@@ -19,8 +19,10 @@ use std::time::Duration;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::kernel::Kernel;
+use crate::outcome::{Ended, Error};
 use crate::plan::{Grant, Level, Plan, Rights};
-use crate::run::{Ended, Error, run};
+use crate::run;
+#[cfg(target_os = "linux")]
 use crate::sys::{self, Fork};
 
 /// What a program is given to read: the loader and its libraries lie there.
@@ -184,6 +186,13 @@ fn find_leak(directory: &Path, outside: Option<Pid>) -> Option<Leak> {
     leaks.into_iter().find_map(|(is_there, leak)| is_there.then_some(leak))
 }
 
+/// There are none elsewhere.
+#[cfg(not(target_os = "linux"))]
+fn makes_namespace() -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
 fn makes_namespace() -> bool {
     let user = u64::from(libc::CLONE_NEWUSER.cast_unsigned());
     match sys::fork(user) {

@@ -74,10 +74,10 @@ pub(crate) fn fork_to_become<F: FnMut()>(body: &mut F) -> io::Result<Pid> {
     // child leaves there is whole, since it stops between two instructions of its own choice: at `execve` or `_exit`. This is what
     // `posix_spawn` does. Should the child be killed in between, an allocation of its own is lost.
     let made = unsafe { libc::clone(start::<F>, stack.byte_add(STACK), flags, (&raw mut *body).cast()) };
-    let error = io::Error::last_os_error();
-    // SAFETY: the child does not use it any more, and nothing else ever did.
-    unsafe { libc::munmap(stack, STACK) };
+    // The stack is left where it is, since a process makes one such child: to remove it, the kernel would have to interrupt the processor that the
+    // child was on, and wait for it.
     // INVARIANT: a failure is no child. `-1` as a process means every process of the user.
+    let error = io::Error::last_os_error();
     if made > 0 { Pid::from_raw(made).ok_or(error) } else { Err(error) }
 }
 
@@ -291,10 +291,8 @@ impl Aside {
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        // A second time nobody is there to be waited for, and nothing is left to be closed.
+        // A second time nobody is there to be waited for, and nothing is left to be closed. The stack is left where it is: as in `fork_to_become`.
         drop(self.wait());
-        // SAFETY: the only process that used it is gone.
-        unsafe { libc::munmap(self.stack, ASIDE_STACK) };
     }
 }
 
@@ -599,32 +597,6 @@ impl Drop for Signals {
             libc::sigaddset(&raw mut after, libc::SIGIO);
             libc::sigprocmask(libc::SIG_SETMASK, &raw const after, std::ptr::null_mut());
         }
-    }
-}
-
-/// A write past the largest size that a file may have becomes an error, instead of ending this process and those that it
-/// starts.
-pub fn outlive_file_limit() {
-    // SAFETY: ignoring a signal installs no handler of ours and touches no memory.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-}
-
-/// From now on a write to a pipe that nobody reads is an error, and not the end.
-pub fn outlive_closed_pipes() {
-    // SAFETY: ignoring a signal installs no handler of ours and touches no memory.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
-}
-
-/// Ends this process by a signal, whatever was to become of it here. Comes back where the signal ends nobody.
-pub(crate) fn die_by(signal: i32) {
-    // SAFETY: all zeros is a valid set; the calls only read and write a set that is ours. The default action runs no code here.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, signal);
-        libc::signal(signal, libc::SIG_DFL);
-        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
-        libc::kill(libc::getpid(), signal);
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! It is put together in a mount namespace of its own: an empty root in memory, the granted places bound into it, then
 //! what must be private (`/proc`, `/dev`, `/tmp`, `/run`), then what is closed or pinned inside of something open. At the
-//! end the old root is gone, so there is no name left for what was not granted: it cannot be opened, and it cannot be
-//! looked at, watched or connected to either.
+//! end there is no name left for what was not granted: it cannot be opened, and it cannot be looked at, watched or
+//! connected to either. The old root itself is taken down a moment later ([`OldRoot`]).
 
 mod layers;
 mod repository;
@@ -13,9 +13,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, mkdirat, open, openat, openat2, readlinkat, symlinkat, unlinkat,
@@ -25,15 +26,16 @@ use rustix::mount::{
     FsMountFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
     fsconfig_create, fsmount, mount, mount_change, move_mount, open_tree, unmount,
 };
-use rustix::process::{chdir, pivot_root};
+use rustix::process::{Pid, PidfdFlags, WaitOptions, chdir, chroot, pidfd_open, pivot_root, waitpid};
+use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 
 use crate::compiled::{CompiledPlan, is_of_kernel};
 use crate::path::{Found, STRICTLY_BELOW, above, find, is_below, is_clean, open_place, parent};
 use crate::plan::Rights;
 use crate::rules::DEVICES;
-use crate::sys;
+use crate::sys::{self, Fork};
 
-use layers::{Begun, FAST, LAYER, Names, begin_layers};
+use layers::{Begun, FAST, LAYER, Names, begin_layers, mount_behind};
 pub(crate) use layers::{Caches, Layer, tidy};
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
@@ -107,6 +109,7 @@ pub(crate) fn enter(
     run: Option<&Path>,
     sockets: &[PathBuf],
     caches: &Caches,
+    old_root: OldRoot,
 ) -> Result<Entered, Failed> {
     let top = Path::new("/");
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).step("closing", top)?;
@@ -142,14 +145,90 @@ pub(crate) fn enter(
     let temporary = view.named_temporary();
     view.seal()?;
     chdir(NEW).step("entering", Path::new(NEW))?;
-    pivot_root(".", ".").step("changing to", Path::new(NEW))?;
-    unmount(".", UnmountFlags::DETACH).step("leaving", Path::new(OLD))?;
+    match old_root {
+        OldRoot::Left => leave_old_root()?,
+        OldRoot::LeftLater => chroot(".").step("changing to", Path::new(NEW))?,
+    }
     chdir("/").step("entering", top)?;
     let root = directory("/").step("opening", top)?;
     sys::set_mount_attributes(root, READ_ONLY, false).step("closing", top)?;
     // Nobody else uses this process's memory any more when the command's process is made.
     view.begun.take();
     Ok(Entered { new_caches: view.new_caches.take(), temporary, works: view.works.take() })
+}
+
+/// When the view becomes the root of its mount namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OldRoot {
+    /// Before the command is there: whoever looks at it from outside reads its paths.
+    Left,
+    /// Later, by [`settle`]. Nobody in the view has a name for it, nor the rights to get out. The kernel waits for every processor of the machine before
+    /// it takes the old root down, which may take longer than all else, and most commands are over before.
+    LeftLater,
+}
+
+/// The view becomes the root of its mount namespace, and what it was made of is gone. This process is in it.
+fn leave_old_root() -> Result<(), Failed> {
+    pivot_root(".", ".").step("changing to", Path::new(NEW))?;
+    unmount(".", UnmountFlags::DETACH).step("leaving", Path::new(OLD))
+}
+
+/// What is done from outside about a view that is there to stay, for all that live in it.
+pub(crate) struct Settled<'s> {
+    /// Whether it is still to be made the root of its namespace: it would keep every file system of the machine in use.
+    pub(crate) leaves_old_root: bool,
+    /// A place that is read-only from now on.
+    pub(crate) closed: Option<&'s Path>,
+}
+
+/// Does that in the view of another process, `init`. Fails where the view is not there yet, and where somebody keeps a file open to write in the place
+/// to be closed.
+///
+/// Whoever made a user namespace has every right over it, from outside and for as long as it lives. Init itself has given up its rights.
+pub(crate) fn settle(init: Pid, settled: &Settled<'_>) -> io::Result<()> {
+    /// Git writes its files in less.
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let root = open(format!("/proc/{init}/root"), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let init = pidfd_open(init, PidfdFlags::empty())?;
+    let settle = || -> io::Result<()> {
+        // Should the supervisor be killed meanwhile, none of its locks and streams stays here.
+        sys::keep_only(&[&init, &root]);
+        let both = ThreadNameSpaceType::USER | ThreadNameSpaceType::MOUNT;
+        move_into_thread_name_spaces(init.as_fd(), both)?;
+        if settled.leaves_old_root {
+            // Init is in the view once it has built it. Until then nobody may pull the old root from under it.
+            let view = open_place(CWD, Path::new(NEW)).ok().and_then(|view| mount_behind(&view));
+            let is_there = view.is_some() && view == mount_behind(&root);
+            if !is_there {
+                return Err(Errno::AGAIN.into());
+            }
+            chdir(NEW)?;
+            leave_old_root().map_err(|failed| failed.error)?;
+            chdir("/")?;
+        }
+        let Some(closed) = settled.closed else { return Ok(()) };
+        let place = open_place(&directory("/")?, closed)?;
+        let start = Instant::now();
+        loop {
+            match sys::set_mount_attributes(&place, READ_ONLY | PLAIN, false) {
+                Err(error) if is_busy(&error) && start.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                done => return done,
+            }
+        }
+    };
+    match sys::fork(0)? {
+        Fork::Child => sys::exit_at_once(i32::from(settle().is_err())),
+        Fork::Parent(child) => match waitpid(Some(child), WaitOptions::empty())? {
+            Some((_, status)) if status.exit_status() == Some(0) => Ok(()),
+            _ => Err(Errno::BUSY.into()),
+        },
+    }
+}
+
+fn is_busy(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ResourceBusy
 }
 
 /// What a view has under names that are not the plan's.
@@ -360,21 +439,17 @@ impl View<'_> {
 
     /// A place of the view to mount on, made where there is none.
     fn point(&self, path: &Path, is_directory: bool) -> Result<OwnedFd, Failed> {
-        match open_place(&self.new, path) {
+        let is_link = match open_place(&self.new, path) {
             Ok(point) => return Ok(point),
-            Err(Errno::NOENT | Errno::LOOP) => {}
+            Err(error @ (Errno::NOENT | Errno::LOOP)) => error == Errno::LOOP,
             Err(error) => return Err(error).step("opening", path),
-        }
+        };
         let (Some(above), Some(name)) = (parent(path), path.file_name()) else {
             return Err(Errno::NOENT).step("opening", path);
         };
         let parent = self.point(above, true)?;
-        // An earlier command left a link there when the user did not have this cache yet. It stays where it lies in the private temporary directory.
-        let left = readlinkat(&parent, name, Vec::new()).ok();
-        if left.is_some_and(|left| {
-            new_cache(self.plan, path).is_some_and(|own| own.as_os_str().as_bytes() == left.as_bytes())
-        }) {
-            unlinkat(&parent, name, AtFlags::empty()).step("removing", path)?;
+        if is_link {
+            self.remove_stale(&parent, path, name)?;
         }
         let made = if is_directory {
             mkdirat(&parent, name, Mode::from_raw_mode(0o755))
@@ -389,6 +464,15 @@ impl View<'_> {
         }
         openat2(&parent, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), STRICTLY_BELOW)
             .step("opening", path)
+    }
+
+    /// An earlier command left a link there when the user did not have this cache yet. It stays where it lies in the private temporary directory.
+    fn remove_stale(&self, parent: &OwnedFd, path: &Path, name: &OsStr) -> Result<(), Failed> {
+        let left = readlinkat(parent, name, Vec::new()).ok();
+        let is_stale = left.is_some_and(|left| {
+            new_cache(self.plan, path).is_some_and(|own| own.as_os_str().as_bytes() == left.as_bytes())
+        });
+        if is_stale { unlinkat(parent, name, AtFlags::empty()).step("removing", path) } else { Ok(()) }
     }
 
     /// What must not change is read-only. Where it is not there, the directory that it would be in is, unless that holds more.

@@ -349,7 +349,7 @@ impl Judge {
         match change {
             None => Err("its content is not the id of an object".to_owned()),
             Some(Change::Delete) if !is_own => {
-                Err("other branches are not deleted; have a person do it, outside of the agent".to_owned())
+                Err("other branches are not deleted; have a person do it, outside the agent".to_owned())
             }
             Some(Change::Delete) if seen.as_deref() != outside => {
                 Err("it has changed outside meanwhile".to_owned())

@@ -24,13 +24,15 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 
+use super::believed::Ground;
 use super::objects::{self, is_whiteout};
 use super::outside::Git;
 use super::refs::{self, Listed, Lock, Refs, Value, is_branch_name};
+use super::sweep::Sweep;
 use super::{Format, MOST_OWN, Moved, Run, Taken, believed, branches, directory, format_of};
+use crate::outcome::Error;
 use crate::path::{is_absent, kind_at, kinds_in, names_in, open_directory, read_file};
 use crate::plan::Repository;
-use crate::run::Error;
 use crate::view::Layer;
 
 use files::Mirror;
@@ -118,7 +120,7 @@ pub(super) fn only_read(common: &OwnedFd, format: &Result<Format, String>) -> Op
     format.as_ref().err().cloned()
 }
 
-/// Takes away what is neither a file nor a directory, at level `landlock`: git outside would write through a link.
+/// Has a clone hold nothing that git outside would write through or act by, at level `landlock`.
 pub(super) fn sweep(
     repository: &Repository,
     quarantine: &OwnedFd,
@@ -126,46 +128,38 @@ pub(super) fn sweep(
     taken: &mut Taken,
 ) -> io::Result<()> {
     let common = directory(&repository.common)?;
-    let listed = names_in(&common, MOST_OWN);
-    let (names, is_cut) = match listed {
-        Ok(names) => (names, Ok(())),
-        // Too many to look at all of them. What git itself would write is looked at.
-        Err(error) => (written_by_git().map(std::ffi::OsString::from).collect(), Err(error)),
+    let any = |_: &str| true;
+    let ground = Ground { format, checks_out: &any, rebases: &any, head: None };
+    let none = Path::new("");
+    // What is pinned is put back by itself. Those of submodules and other worktrees come below; objects are many.
+    let passes = |path: &Path| {
+        DECIDING.iter().any(|pinned| path == Path::new(pinned))
+            || ["objects", "modules", "worktrees", "lfs"].iter().any(|apart| path == Path::new(apart))
     };
-    for name in names {
-        let path = Path::new(&name);
-        match kind_at(&common, path)? {
-            None | Some(FileType::RegularFile) => {}
-            Some(FileType::Directory) => {
-                // Those of submodules and other worktrees, and of objects, are many. What could run code there is pinned.
-                let is_swept =
-                    !matches!(name.to_str(), Some("objects" | "modules" | "worktrees" | "hooks" | "lfs"));
-                if is_swept {
-                    let mut left = MOST_OWN;
-                    let below = open_directory(&common, path)?;
-                    super::sweep_directory(&below, path, quarantine, &mut left, taken)?;
-                } else if name == "objects" {
-                    sweep_objects(&open_directory(&common, path)?, quarantine, taken)?;
-                }
-            }
-            // The daemon that watches files for git listens there.
-            Some(FileType::Socket) => {}
-            Some(_) if DECIDING.iter().any(|pinned| path == Path::new(pinned)) => {}
-            Some(_) => {
-                taken
-                    .refuse(&name.to_string_lossy(), "git outside would write through it; it was moved away");
-                crate::pins::move_away(&common, &name, quarantine)?;
-            }
-        }
+    Sweep { ground: &ground, quarantine, taken: &mut *taken, shown: none, passes: &passes }
+        .directory(&common);
+    if let Ok(objects) = open_directory(&common, Path::new("objects"))
+        && let Err(error) = sweep_objects(&objects, quarantine, taken)
+    {
+        taken.refuse("objects", error);
     }
     // Last: the command may have made more of them than can be looked at.
     let (worktrees, modules) = git_directories(&repository.common).map_err(io::Error::other)?;
     for other in worktrees.into_iter().chain(modules) {
-        let other = directory(&other)?;
-        believed::check(&other, format, quarantine, taken)?;
-        believed::check_index(&other, format, quarantine, taken)?;
+        let shown = other.strip_prefix(&repository.common).unwrap_or(none);
+        let handle = match directory(&other) {
+            Ok(handle) => handle,
+            Err(error) => {
+                taken.refuse(&shown.to_string_lossy(), error);
+                continue;
+            }
+        };
+        if let Err(error) = believed::check_index(&handle, &ground, quarantine, taken) {
+            taken.refuse(&shown.join(INDEX).to_string_lossy(), error);
+        }
+        Sweep { ground: &ground, quarantine, taken: &mut *taken, shown, passes: &passes }.directory(&handle);
     }
-    is_cut
+    Ok(())
 }
 
 /// Takes away links among the directories of objects, in which git outside would write new ones. The objects themselves are many, and are never
@@ -177,11 +171,6 @@ fn sweep_objects(objects: &OwnedFd, quarantine: &OwnedFd, taken: &mut Taken) -> 
         crate::pins::move_away(objects, &name, quarantine)?;
     }
     Ok(())
-}
-
-/// Names in a git directory under which git writes.
-pub(super) fn written_by_git() -> impl Iterator<Item = &'static str> {
-    files::NOTES.into_iter().chain(["HEAD", "index", "info", "logs", "refs", "rr-cache"])
 }
 
 /// Where a layer over a clone and the clone itself are.
@@ -267,7 +256,7 @@ impl Run<'_> {
         told("logs", done, taken);
         let done = places.take_head(&elsewhere, taken);
         told("HEAD", done, taken);
-        let done = Mirror { places: &places, taken }.take(&names);
+        let done = Mirror { places: &places, elsewhere: &elsewhere, taken }.take(&names);
         told(".git", done, taken);
         let done = settings::take(&places, taken);
         told("config", done, taken);

@@ -17,6 +17,8 @@ use crate::plan::Level;
 pub(super) struct Seen {
     /// What the worktree had checked out, or was rebasing.
     pub(super) head: Option<String>,
+    /// The line in its `HEAD`.
+    pub(super) at: Option<String>,
     /// Branches and their values: the worktree's own ones, at level `landlock` all that can be written.
     pub(super) branches: BTreeMap<String, Option<String>>,
     /// Branches at level `landlock` that are names of others, or not readable.
@@ -35,9 +37,10 @@ impl Seen {
     /// Names hold no spaces and no line breaks.
     pub(super) fn to_text(&self) -> String {
         let head = self.head.iter().map(|head| format!("head {head}\n"));
+        let at = self.at.iter().map(|at| format!("at {at}\n"));
         let branches =
             self.branches.iter().map(|(name, id)| format!("{} {name}\n", id.as_deref().unwrap_or("none")));
-        head.chain(branches).collect()
+        head.chain(at).chain(branches).collect()
     }
 
     pub(super) fn from_text(text: &str) -> Seen {
@@ -45,6 +48,7 @@ impl Seen {
         for (word, name) in text.lines().filter_map(|line| line.split_once(' ')) {
             match word {
                 "head" => seen.head = Some(name.to_owned()),
+                "at" => seen.at = Some(name.to_owned()),
                 "none" => drop(seen.branches.insert(name.to_owned(), None)),
                 id => drop(seen.branches.insert(name.to_owned(), Some(id.to_owned()))),
             }
@@ -58,7 +62,7 @@ impl Run<'_> {
     pub(super) fn look(&self) -> io::Result<Seen> {
         let common = &self.common;
         let head = refs::checked_out(&self.own).or_else(|| refs::rebased(&self.own));
-        let mut seen = Seen { head, ..Seen::default() };
+        let mut seen = Seen { head, at: refs::head_line(&self.own), ..Seen::default() };
         let Ok(format) = self.format else { return Ok(seen) };
         let refs = Refs::of(common, format);
         let own = self.own_branches(seen.head.as_deref())?;

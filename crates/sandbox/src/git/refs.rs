@@ -66,6 +66,13 @@ pub(super) fn checked_out(worktree: &OwnedFd) -> Option<String> {
     branch_in(worktree, "HEAD", "ref:")
 }
 
+/// What the `HEAD` of a worktree says.
+pub(super) fn head_line(worktree: &OwnedFd) -> Option<String> {
+    let text = String::from_utf8(read_file(worktree, Path::new("HEAD"), LARGEST_REF).ok()??).ok()?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    (!line.contains(char::is_control)).then(|| line.to_owned())
+}
+
 /// The branch that a worktree is in the midst of rebasing.
 pub(super) fn rebased(worktree: &OwnedFd) -> Option<String> {
     let states = ["rebase-merge/head-name", "rebase-apply/head-name"];

@@ -14,6 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, fstat, statat};
+use rustix::io::Errno;
 
 use super::{Directories, MOST_OPEN, Pin, State, move_away, names};
 use crate::path::{kind_at, reach_directory};
@@ -121,12 +122,31 @@ impl Guard {
 
     /// Moves away what has appeared.
     pub(crate) fn look(&mut self) -> Patience {
+        // Most names begin alike (`.agent/settings.json`, `.agent/skills`), and nothing is there of the first part.
+        let mut missing = None;
         for at in 0..self.awaited.len() {
-            if self.look_for(at).unwrap_or(false) {
+            let first = self.first_of(at);
+            if first.is_some() && first == missing.and_then(|at| self.first_of(at)) {
+                continue;
+            }
+            if first.is_some_and(|first| self.is_missing(first)) {
+                missing = Some(at);
+            } else if self.look_for(at).unwrap_or(false) {
                 self.appearances += 1;
             }
         }
         if self.appearances > MOST_APPEARANCES { Patience::Spent } else { Patience::Left }
+    }
+
+    /// The first part of a name, and the directory that it would be in.
+    fn first_of(&self, at: usize) -> Option<(usize, &OsStr)> {
+        let awaited = self.awaited.get(at)?;
+        Some((awaited.from, awaited.way.first()?))
+    }
+
+    fn is_missing(&self, (from, name): (usize, &OsStr)) -> bool {
+        let look = |directory| statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+        self.directories.get(from).map(look).is_some_and(|found| found.err() == Some(Errno::NOENT))
     }
 
     /// Whether there was something to be moved away.

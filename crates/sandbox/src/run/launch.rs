@@ -28,10 +28,11 @@ use crate::plan::{Level, Network, Rights};
 use crate::privileges::{drop_capabilities, map_ids};
 use crate::rules::Rules;
 use crate::sys::{self, Fork, Signals, Witness};
-use crate::view::{self, Caches, Entered};
+use crate::view::{self, Caches, Entered, OldRoot};
 
 use super::watched::{Left, Watched};
-use super::{CONTAINED, Error, Outcome};
+use super::{Error, Outcome};
+use crate::outcome::CONTAINED;
 
 /// What a person or a host may send to the command through us.
 const PASSED_ON: [i32; 9] = [
@@ -70,7 +71,7 @@ pub(super) fn supervise(
     kept: &Kept<'_>,
     mut observer: Option<&mut Observer<'_>>,
 ) -> (Result<Outcome, Error>, Left) {
-    let mut left = Left { is_over: true };
+    let mut left = Left { is_over: true, held_open: false };
     let ended = (|| {
         let link = observer.as_deref_mut().map(Observer::start).transpose()?;
         let (mut watched, signals) = launch(plan, level, kernel, command, kept, link)?;
@@ -83,6 +84,9 @@ pub(super) fn supervise(
         // Where we have failed, the keeper finds its orders closed, ends the command and looks after the rest. It is waited for below.
         kept.orders.replace(watched.take_orders().filter(|_| ended.is_ok()));
         left = watched.left();
+        if !left.is_over && level == Level::Full {
+            left = watched.settle_jobs(own_files(plan));
+        }
         kept.guard.replace(watched.take_guard());
         if let Some(observer) = observer {
             observer.leave();
@@ -90,6 +94,17 @@ pub(super) fn supervise(
         ended
     })();
     (ended, left)
+}
+
+/// The files of a linked worktree in its repository, which its commands write themselves at level `full`. Of a clone they write a layer.
+fn own_files(plan: &CompiledPlan) -> Option<&Path> {
+    let repository = plan.repository.as_ref().filter(|repository| !repository.is_plain());
+    repository.map(|repository| repository.own.as_path())
+}
+
+/// Whoever looks on reads the command's paths from outside.
+fn old_root(link: Option<&OwnedFd>) -> OldRoot {
+    if link.is_some() { OldRoot::Left } else { OldRoot::LeftLater }
 }
 
 fn launch(
@@ -128,8 +143,9 @@ fn launch(
         }
         Fork::Parent(child) => child,
     };
+    let old_root = old_root(link.as_ref());
     drop((tell, ordered, link));
-    Ok((Watched::of(child, plan, level, told, orders, kept.guard.take()), signals))
+    Ok((Watched::of(child, plan, level, told, orders, kept.guard.take(), old_root), signals))
 }
 
 struct Launch<'l> {
@@ -190,7 +206,8 @@ impl Launch<'_> {
                 step(sys::start_loopback(), "starting the loopback")?;
             }
             let run = self.kept.repository.map(|repository| repository.directory.as_path());
-            let entered = view::enter(self.plan, run, self.sockets, self.kept.caches).map_err(|failed| {
+            let (sockets, caches, old_root) = (self.sockets, self.kept.caches, old_root(self.link));
+            let entered = view::enter(self.plan, run, sockets, caches, old_root).map_err(|failed| {
                 if failed.is_kernels {
                     return Gone::NoNamespaces(failed.error);
                 }

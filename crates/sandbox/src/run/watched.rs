@@ -3,7 +3,8 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::time::Instant;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -12,12 +13,14 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpi
 use crate::compiled::CompiledPlan;
 use crate::git::Taken;
 use crate::keeper::NOT_ALONE;
-use crate::limits::{self, Limit, Meter};
+use crate::limits::{self, Meter};
 use crate::observe::Observer;
+use crate::outcome::Limit;
 use crate::pins::{Guard, Patience};
 use crate::plan::Level;
 use crate::processes::end_children;
 use crate::sys::{self, Signals};
+use crate::view::{self, OldRoot, Settled};
 
 use super::{Ended, Error, Outcome};
 
@@ -34,7 +37,12 @@ pub(super) struct Watched {
     ended_by: Option<Limit>,
     guard: Option<Guard>,
     meter: Option<Meter>,
+    /// When the view of level `full` is settled, if that was not done yet, and how long it is waited then should it not be there.
+    unsettled: Option<(Instant, Duration)>,
 }
+
+/// A command that runs for so long is not missed by a few milliseconds.
+const QUICK: Duration = Duration::from_millis(200);
 
 impl Watched {
     pub(super) fn of(
@@ -44,10 +52,13 @@ impl Watched {
         told: OwnedFd,
         orders: OwnedFd,
         guard: Option<Guard>,
+        old_root: OldRoot,
     ) -> Watched {
         let (told, orders, meter) = (Some(told.into()), Some(orders.into()), Meter::of(plan));
         let (text, status, ended_by) = (Vec::new(), None, None);
-        Watched { child, level, told, text, orders, status, ended_by, guard, meter }
+        let unsettled =
+            (level == Level::Full && old_root == OldRoot::LeftLater).then(|| (Instant::now() + QUICK, QUICK));
+        Watched { child, level, told, text, orders, status, ended_by, guard, meter, unsettled }
     }
 
     /// What looks after names, for whoever looks last.
@@ -83,7 +94,8 @@ impl Watched {
             let left = deadline.filter(|_| self.ended_by.is_none());
             let left = left.map(|at| at.saturating_duration_since(Instant::now()));
             let next_look = self.meter.as_ref().filter(|_| self.ended_by.is_none()).map(|_| limits::INTERVAL);
-            let left = left.into_iter().chain(next_look).min();
+            let settles = self.unsettled.map(|(at, _)| at.saturating_duration_since(Instant::now()));
+            let left = left.into_iter().chain(next_look).chain(settles).min();
             let left = left.map(|left| Timespec {
                 tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: i64::from(left.subsec_nanos()),
@@ -110,6 +122,10 @@ impl Watched {
                 if self.meter.as_mut().is_some_and(Meter::is_over) {
                     self.end_by(Limit::Disk);
                 }
+            }
+            if self.unsettled.is_some_and(|(at, _)| Instant::now() >= at) {
+                // A busy machine may not have built it yet. Should it never succeed, file systems stay in use until the command has ended.
+                let _ = self.settle(None);
             }
             if let (Some(observer), Some(ready)) = (observer.as_deref_mut(), ready) {
                 observer.serve(ready);
@@ -147,13 +163,38 @@ impl Watched {
         let is_left_behind = has_told && self.text.get(5) == Some(&NOT_ALONE);
         let is_ending = self.told.is_none() || self.level == Level::Full;
         if !is_ending || is_left_behind || self.status.is_some() {
-            return Left { is_over: !is_left_behind };
+            return Left { is_over: !is_left_behind, held_open: false };
         }
         // Who has told that nothing is left has nothing left to do but to end. The kernel takes down the view of level `full` then, which takes it as
         // long as a command takes to start, and nobody needs to wait for that.
         let patience = if has_told { WaitOptions::NOHANG } else { WaitOptions::empty() };
         self.status = waitpid(Some(self.child), patience).ok().flatten().map(|(_, status)| status);
-        Left { is_over: true }
+        Left { is_over: true, held_open: false }
+    }
+
+    /// Settles what background jobs of level `full` live in, and takes away from them what their command wrote at `own`, now that it has ended: git
+    /// outside believes what is there, and nobody looks at it again before they end. A job that keeps a file there open to write cannot be shut out,
+    /// so it is ended.
+    pub(super) fn settle_jobs(&mut self, own: Option<&Path>) -> Left {
+        if self.settle(own).is_ok() || own.is_none() {
+            return Left { is_over: false, held_open: false };
+        }
+        self.end_init();
+        self.status =
+            waitpid(Some(self.child), WaitOptions::empty()).ok().flatten().map(|(_, status)| status);
+        // The last job may have ended by itself meanwhile, and init with it.
+        let was_ended = self.status.is_none_or(|status| status.terminating_signal().is_some());
+        Left { is_over: true, held_open: was_ended }
+    }
+
+    fn settle(&mut self, closed: Option<&Path>) -> io::Result<()> {
+        let leaves_old_root = self.unsettled.is_some();
+        view::settle(self.child, &Settled { leaves_old_root, closed })
+            .inspect(|()| self.unsettled = None)
+            .inspect_err(|_| {
+                let later = |(_, wait): (Instant, Duration)| (Instant::now() + wait * 2, wait * 2);
+                self.unsettled = self.unsettled.map(later);
+            })
     }
 
     fn listen(&mut self) {
@@ -211,6 +252,8 @@ impl Watched {
 pub(super) struct Left {
     /// Whether every process of it is gone, but for one that is ending.
     pub(super) is_over: bool,
+    /// Whether background jobs were ended, since they kept files of git's open to write.
+    pub(super) held_open: bool,
 }
 
 pub(crate) fn ended(status: WaitStatus) -> Ended {

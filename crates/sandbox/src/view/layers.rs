@@ -296,8 +296,12 @@ fn base(caches: &[PathBuf]) -> Option<&Path> {
 /// Which mount a directory is on, where no link is on the way to it.
 fn mount_of(path: &Path) -> Option<u64> {
     let straight = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let handle = openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), straight).ok()?;
-    let found = statx(&handle, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+    mount_behind(&openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), straight).ok()?)
+}
+
+/// Which mount a handle is on.
+pub(super) fn mount_behind(handle: &OwnedFd) -> Option<u64> {
+    let found = statx(handle, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
     (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
 }
 

@@ -324,6 +324,92 @@ open(os.environ["OWN"] + "/index", "wb").write(text + hashlib.sha1(text).digest(
     });
 }
 
+/// References and notes by which git outside would write other branches, a link, or a file of its own choice; beside them, what would stop whoever
+/// looks at them.
+#[test]
+fn no_note_of_a_command_leads_git_to_other_branches_or_files() {
+    const STATE: &str = "mkdir $OWN/rebase-merge; cd $OWN/rebase-merge; git rev-parse HEAD | tee onto > orig-head; \
+                         git symbolic-ref HEAD > head-name; : > interactive; : > quiet; echo noop > git-rebase-todo; \
+                         echo 1 | tee msgnum > end; ";
+    const REBASE: &str = "GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -q -i --root --no-ff; ";
+    at_each_level(|world| {
+        world.write("precious", "precious\n");
+        let before = world.refs();
+        let link = "rm -f $OWN/COMMIT_EDITMSG; ln -s $TOP/precious $OWN/COMMIT_EDITMSG";
+        for (script, outside) in [
+            (format!("python3 -c \"import os; os.makedirs('$OWN/A' + '/x' * 70)\"; {link}"), "true"),
+            (format!("mkdir $OWN/A; chmod 000 $OWN/A; {link}"), "true"),
+            (format!("mkdir $OWN/A; cd $OWN/A; seq 100001 | xargs touch; {link}"), "true"),
+            (
+                format!(
+                    "{REBASE} cd $OWN/rebase-merge; echo 'exec touch $TOP/evil' >> git-rebase-todo; \
+                     chmod 555 .; {link}"
+                ),
+                "git rebase --continue",
+            ),
+            ("echo 'ref: refs/heads/side' > $OWN/ORIG_HEAD".to_owned(), "git reset -q"),
+            ("echo 'ref: refs/heads/main' > $OWN/HEAD".to_owned(), "true"),
+            ("echo 'ref: refs/tags/old' > $OWN/HEAD".to_owned(), "true"),
+            ("printf 'ref: refs/heads/main' > $OWN/HEAD; rm $OWN/ORIG_HEAD".to_owned(), "git reset -q"),
+            (
+                "git commit -q --allow-empty -m y; git bisect start HEAD HEAD~1; mkdir -p $OWN/refs/bisect; \
+                 echo 'ref: refs/heads/side' > $OWN/refs/bisect/bad"
+                    .to_owned(),
+                "git bisect bad HEAD; git bisect reset",
+            ),
+            (
+                "git commit -q --allow-empty -m y; git bisect start HEAD HEAD~1; echo -Bside > $OWN/BISECT_START"
+                    .to_owned(),
+                "git bisect reset",
+            ),
+            (
+                format!("{STATE} printf 'refs/heads/side\\nrefs/tags/old\\n' > refs-to-delete"),
+                "git rebase --abort",
+            ),
+            (
+                format!(
+                    "{STATE} python3 -c 'print(\"refs/heads/side\\0\" + \"x\" * (65 << 20))' > head-name"
+                ),
+                "git rebase --abort",
+            ),
+            (
+                "mkdir $OWN/rebase-apply; cd $OWN/rebase-apply; echo 1 | tee next > last; : > applying; \
+                 echo \" '--build-fake-ancestor=$TOP/precious'\" > apply-opt"
+                    .to_owned(),
+                "test ! -e $OWN/rebase-apply/apply-opt || echo > ../evil",
+            ),
+        ] {
+            let done = world.contained(&script);
+            assert!(done.report.contains("refused:"), "{}: {script}: {done:?}", world.level);
+            let outside = outside.replace("$OWN", &world.own().display().to_string());
+            world.try_outside(
+                "w",
+                &format!("set +e; {outside}; git commit -q --allow-empty -m outside; git reset -q --soft HEAD~1"),
+            );
+            assert!(!world.path("evil").exists(), "{}: {script}: {done:?}", world.level);
+            let precious = fs::read_to_string(world.path("precious")).unwrap();
+            assert_eq!(precious, "precious\n", "{}: {script}: {done:?}", world.level);
+            let own = format!("refs/heads/{}", world.branch);
+            let others = |mut refs: std::collections::BTreeMap<String, String>| {
+                refs.remove(&own);
+                refs.retain(|name, _| !name.starts_with("refs/bisect"));
+                refs
+            };
+            assert_eq!(others(world.refs()), others(before.clone()), "{}: {script}: {done:?}", world.level);
+            world.outside(
+                "w",
+                &format!(
+                    "chmod 755 {own}/rebase-merge || true; rm -rf {own}/rebase-merge {own}/rebase-apply; \
+                     git bisect reset || true; git checkout -qf {branch} && git reset -q --hard && git clean -qfd",
+                    own = world.own().display(),
+                    branch = world.branch,
+                ),
+            );
+        }
+        world.contained("echo two > file && git commit -qam two").ok();
+    });
+}
+
 /// A branch whose objects are missing may be that of a command in another worktree, which is still at work. A command cannot pretend that there is one.
 #[test]
 fn a_lock_on_another_worktree_keeps_no_broken_branch() {
@@ -334,5 +420,20 @@ fn a_lock_on_another_worktree_keeps_no_broken_branch() {
                       sleep 0.3; echo 0123456789012345678901234567890123456789 > $heads/evil";
         let done = world.contained(script);
         assert_eq!(world.refs(), before, "{}: {done:?}", world.level);
+    });
+}
+
+/// Other users of the machine cannot write what git believes of a worktree, whatever a command would let them.
+#[test]
+fn the_own_directory_of_a_worktree_is_opened_to_nobody_else() {
+    use std::os::unix::fs::PermissionsExt;
+    at_each_level(|world| {
+        let mode = || std::fs::metadata(world.own()).unwrap().permissions().mode();
+        let before = mode();
+        for script in ["git init -q --shared=all || true", "chmod 777 $(git rev-parse --git-dir) || true"] {
+            let done = world.contained(script);
+            assert_eq!(mode(), before, "{}: {script}: {done:?}", world.level);
+        }
+        world.contained("echo two > file && git commit -qam two").ok();
     });
 }

@@ -387,3 +387,25 @@ fn no_rebase_runs_what_a_command_has_put_on_its_list() {
         assert!(world.path("evil").exists());
     });
 }
+
+/// Git writes messages and logs through a link, in the clone itself and in the git directories of its worktrees and submodules.
+#[test]
+fn git_outside_writes_through_no_link_of_a_command() {
+    at_each_level(|world| {
+        world.write("precious", "precious\n");
+        for (script, elsewhere) in [
+            ("ln -sf $TOP/precious .git/worktrees/v/COMMIT_EDITMSG", "v"),
+            ("mkdir -p .git/worktrees/v/logs; ln -sf $TOP/precious .git/worktrees/v/logs/HEAD", "v"),
+            (
+                "python3 -c \"import os; os.makedirs('.git/A' + '/x' * 70)\"; ln -sf $TOP/precious .git/COMMIT_EDITMSG",
+                "r",
+            ),
+            ("mkdir .git/A; chmod 000 .git/A; ln -sf $TOP/precious .git/COMMIT_EDITMSG", "r"),
+        ] {
+            let done = inside(world, script);
+            world.outside(elsewhere, "git commit -q --allow-empty -m outside");
+            let precious = fs::read_to_string(world.path("precious")).unwrap();
+            assert_eq!(precious, "precious\n", "{}: {script}: {done:?}", world.level);
+        }
+    });
+}

@@ -350,8 +350,9 @@ fn pins_are_as_before_also_where_a_host_kills_the_whole_group() {
             child.wait().unwrap();
             let killed = Instant::now();
             let is_back = || {
-                let text = fs::read_to_string(world.path("w/.agent/settings.json"));
-                text.is_ok_and(|text| text == "settings") && world.path("w/.husky/_/hook").exists()
+                let has =
+                    |path, expected| fs::read_to_string(world.path(path)).is_ok_and(|text| text == expected);
+                has("w/.agent/settings.json", "settings") && has("w/.husky/_/hook", "hook")
             };
             while !is_back() && killed.elapsed() < Duration::from_secs(5) {
                 std::thread::sleep(Duration::from_millis(5));

@@ -1,10 +1,11 @@
 //! Several commands at once, commands whose supervisor is gone, and commands that leave something running.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::world::{World, at_each_level, done, levels};
+use crate::world::{World, at_each_level, collect, done, levels};
 
 fn wait_for(path: &Path) {
     let start = Instant::now();
@@ -98,21 +99,100 @@ fn what_a_killed_supervisor_leaves_is_taken_over_by_the_next() {
 }
 
 #[test]
-fn a_commit_from_the_background_is_taken_over_later() {
+fn a_branch_from_the_background_is_taken_over_later() {
     for level in levels().into_iter().filter(|level| *level == "full") {
         let world = World::new(level, "topic", "");
-        let script = "(while [ ! -e go ]; do sleep 0.02; done; git commit -q --allow-empty -m later; touch gone) \
-                      > log 2>&1 & git commit -q --allow-empty -m now";
+        let script = "(while [ ! -e go ]; do sleep 0.02; done; git branch later $(git commit-tree -m later HEAD^{tree}); \
+                      touch gone) > log 2>&1 & git commit -q --allow-empty -m now";
         world.contained(script).ok();
         assert_eq!(world.log("topic"), ["now", "one"]);
         world.write("w/go", "");
         wait_for(&world.path("w/gone"));
         let start = Instant::now();
-        while world.log("topic").len() < 3 {
-            assert!(start.elapsed() < Duration::from_secs(30), "{:?}", world.log("topic"));
+        while !world.refs().contains_key("refs/heads/later") {
+            assert!(start.elapsed() < Duration::from_secs(30), "{:?}", world.refs());
             world.contained("true").ok();
         }
-        assert_eq!(world.log("topic"), ["later", "now", "one"]);
+        assert_eq!(world.log("later"), ["later"]);
+        assert_eq!(world.log("topic"), ["now", "one"]);
+        world.is_sound();
+    }
+}
+
+/// All files of the worktree in its repository, and their content.
+fn own_files(world: &World) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    collect(&world.own(), &mut files);
+    files
+}
+
+#[test]
+fn a_job_writes_nothing_that_git_believes_once_its_command_has_ended() {
+    for level in levels().into_iter().filter(|level| *level == "full") {
+        let world = World::new(level, "topic", "");
+        // By name, from a directory that it is in already, by a descriptor of the directory, and by git.
+        let script = r#"
+            try() { echo evil > "$1/HEAD"; echo evil > "$1/MERGE_HEAD"; rm -f "$1/index"; mkdir "$1/rebase-merge"; mv "$1/HEAD" "$1/H"; }
+            (while [ ! -e go ]; do sleep 0.02; done; try "$OWN"; git commit -q --allow-empty -m later; touch by-name) > log 2>&1 &
+            (here=$PWD; cd "$OWN"; while [ ! -e $here/go ]; do sleep 0.02; done; try .; touch $here/by-directory) > log2 2>&1 &
+            (exec 3< "$OWN"; while [ ! -e go ]; do sleep 0.02; done; try /proc/self/fd/3; touch by-handle) > log3 2>&1 &
+            sleep 0.1
+            git commit -q --allow-empty -m now"#;
+        let done = world.contained(script).ok();
+        assert!(!done.report.contains("refused"), "{done:?}");
+        let before = own_files(&world);
+        world.write("w/go", "");
+        for name in ["by-name", "by-directory", "by-handle"] {
+            wait_for(&world.path("w").join(name));
+        }
+        assert_eq!(own_files(&world), before);
+        assert_eq!(world.log("topic"), ["now", "one"]);
+        // The next command is as free as ever.
+        world.contained("git commit -q --allow-empty -m next").ok();
+        assert_eq!(world.log("topic"), ["next", "now", "one"]);
+        world.is_sound();
+    }
+}
+
+/// Where processes are, by the names that this one reads.
+fn directories_of_processes() -> Vec<PathBuf> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.filter_map(|process| std::fs::read_link(process.path().join("cwd")).ok()).collect()
+}
+
+#[test]
+fn a_command_that_goes_on_keeps_nothing_of_the_old_root() {
+    for level in levels().into_iter().filter(|level| *level == "full") {
+        let world = World::new(level, "topic", "");
+        let script =
+            "touch begun; while [ ! -e go ]; do sleep 0.05; done; git commit -q --allow-empty -m after";
+        let child = world.start("w", script, &world.path("report-w"));
+        wait_for(&world.path("w/begun"));
+        let start = Instant::now();
+        // The name is read up to the root of the mount namespace, which is the view once the old root is gone.
+        while !directories_of_processes().contains(&world.path("w")) {
+            assert!(start.elapsed() < Duration::from_secs(30), "{:?}", directories_of_processes());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        world.write("w/go", "");
+        finish(child, &world.path("report-w")).ok();
+        assert_eq!(world.log("topic"), ["after", "one"]);
+    }
+}
+
+#[test]
+fn a_job_that_keeps_a_file_of_git_open_to_write_is_ended() {
+    for level in levels().into_iter().filter(|level| *level == "full") {
+        let world = World::new(level, "topic", "");
+        let script = r#"
+            (exec 3>> "$OWN/ORIG_HEAD"; touch held; while :; do sleep 0.05; echo evil >&3; done) > log 2>&1 &
+            while [ ! -e held ]; do sleep 0.02; done"#;
+        let done = world.contained(script).ok();
+        assert!(done.report.contains("could not be kept from files of git"), "{done:?}");
+        let before = own_files(&world);
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(own_files(&world), before);
+        world.contained("git commit -q --allow-empty -m next").ok();
         world.is_sound();
     }
 }

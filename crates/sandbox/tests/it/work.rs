@@ -284,7 +284,8 @@ fn a_signal_for_the_whole_group_arrives_once() {
     use std::time::{Duration, Instant};
     for level in levels() {
         let world = World::new(level, "topic", "");
-        let script = "trap 'echo got >> log' TERM; touch log ready; for n in $(seq 200); do test -e stop && break; sleep 0.05; done";
+        // Counted before it is ready: the signal ends whatever else bash has started, and `seq` would then have counted nothing.
+        let script = "trap 'echo got >> log' TERM; turns=$(seq 200); touch log ready; for n in $turns; do test -e stop && break; sleep 0.05; done";
         let mut child = world.contained_command(script).process_group(0).spawn().unwrap();
         let begun = Instant::now();
         while !world.path("w/ready").exists() {

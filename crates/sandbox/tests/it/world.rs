@@ -282,7 +282,7 @@ pub(crate) fn done(output: &Output, report: &Path) -> Done {
     }
 }
 
-fn collect(path: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+pub(crate) fn collect(path: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             for entry in fs::read_dir(path).unwrap() {

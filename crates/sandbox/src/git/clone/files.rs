@@ -1,5 +1,6 @@
 //! Files of a clone beside objects and references: the index, notes of what goes on, and what is never taken over.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read, Write};
@@ -11,7 +12,7 @@ use rustix::io::Errno;
 
 use super::Places;
 use crate::git::Taken;
-use crate::git::believed::{self, Judged, LARGEST_INDEX};
+use crate::git::believed::{self, Ground, Judged, LARGEST_INDEX};
 use crate::git::objects::{is_hex, is_whiteout};
 use crate::git::refs::{self, Lock};
 use crate::path::{kind_at, names_in, open_directory, open_file, read_file, remove_tree};
@@ -66,7 +67,7 @@ enum Kind {
 }
 
 fn kind_of(name: &str) -> Kind {
-    const RUNS: &str = "it decides what git runs; a person has to change it, outside of the agent";
+    const RUNS: &str = "it decides what git runs; have a person change it, outside the agent";
     match name {
         "objects" | "refs" | "logs" | "HEAD" | "packed-refs" | "config" | "gc.pid" | "gc.log" => Kind::Passed,
         "index" => Kind::Index,
@@ -74,13 +75,13 @@ fn kind_of(name: &str) -> Kind {
         "rr-cache" => Kind::Note,
         "hooks" => Kind::Refused(RUNS),
         "commondir" | "gitdir" | "config.worktree" => Kind::Refused(
-            "it says where git finds the repository; a person has to change it, outside of the agent",
+            "it says where git finds the repository; have a person change it, outside the agent",
         ),
         "worktrees" => Kind::Refused("worktrees are made by a person, outside of the agent; use a branch"),
         "modules" => Kind::Refused(
-            "submodules bring settings and hooks of their own; have a person run `git submodule update`, outside of the agent",
+            "submodules bring settings and hooks of their own; have a person run `git submodule update`, outside the agent",
         ),
-        "shallow" => Kind::Refused("the depth of a clone is changed by a person, outside of the agent"),
+        "shallow" => Kind::Refused("the depth of a clone is changed by a person, outside the agent"),
         name if NOTES.contains(&name) => Kind::Note,
         name if name.starts_with("sharedindex.") && name.get(12..).is_some_and(is_hex) => Kind::Note,
         // Locks, and files that were being written when the command ended.
@@ -101,6 +102,8 @@ fn is_ended_by(name: &str, end: &str) -> bool {
 /// Takes over files of a layer.
 pub(super) struct Mirror<'m> {
     pub(super) places: &'m Places,
+    /// Branches that other worktrees have checked out.
+    pub(super) elsewhere: &'m BTreeSet<String>,
     pub(super) taken: &'m mut Taken,
 }
 
@@ -172,7 +175,7 @@ impl Mirror<'_> {
                 _ if self.places.is_handled(&path) => {}
                 _ => self.taken.refuse(
                     &path.to_string_lossy(),
-                    "it can name programs and other content; a person has to change it, outside of the agent",
+                    "it can name programs and other content; have a person change it, outside the agent",
                 ),
             }
         }
@@ -225,7 +228,10 @@ impl Mirror<'_> {
     /// What git outside may believe of a file; `None`: nothing.
     fn believed(&mut self, path: &Path, text: Vec<u8>) -> Option<Vec<u8>> {
         let shown = path.to_string_lossy();
-        match believed::judge(path, &text, self.places.format) {
+        let is_free = |branch: &str| !self.elsewhere.contains(branch);
+        let ground =
+            Ground { format: self.places.format, checks_out: &is_free, rebases: &is_free, head: None };
+        match believed::judge(path, &text, &ground) {
             Judged::Harmless => Some(text),
             Judged::Instead(text, why) => {
                 if let Some(why) = why {

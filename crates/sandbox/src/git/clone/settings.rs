@@ -48,7 +48,7 @@ pub(super) fn take(places: &Places, taken: &mut Taken) -> io::Result<()> {
         let values = now.get(key).map(Vec::as_slice).unwrap_or_default();
         let outcome = if !values.iter().all(|value| is_harmless(key, value, &before)) || !is_of_branch(key) {
             Err("it can name what git runs, and where it sends things; for one command use `git -c`, \
-                 or have a person change it, outside of the agent"
+                 or have a person change it, outside the agent"
                 .to_owned())
         } else {
             let values: Vec<&str> = values.iter().map(String::as_str).collect();
