@@ -6,7 +6,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 
-use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
+use crate::pages;
 
 /// A large page.
 pub(crate) const PAGE: usize = 2 * 1024 * 1024;
@@ -42,7 +44,7 @@ fn map(length: usize) -> *mut u8 {
             let _ = munmap(made.cast(), before);
         }
         let _ = munmap(start.add(length).cast(), PAGE - before);
-        let _ = madvise(start.cast(), length, Advice::LinuxHugepage);
+        pages::prefer_large(start, length);
     }
     start
 }
@@ -96,12 +98,10 @@ pub(crate) unsafe fn realloc(pointer: *mut u8, layout: Layout, size: usize) -> *
         }
         (Some(old), Some(new)) => {
             let start = map(new);
-            if start.is_null() {
-                return start;
-            }
+            let Some(place) = ptr::NonNull::new(start) else { return start };
             // SAFETY: the old pages are the caller's and go to the beginning of a new mapping, which is longer and holds nothing. They are no
             // longer where they were.
-            if unsafe { mremap_fixed(pointer.cast(), old, old, MremapFlags::MAYMOVE, start.cast()) }.is_ok() {
+            if unsafe { pages::move_to(pointer, old, place) } {
                 return start;
             }
             start

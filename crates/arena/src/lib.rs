@@ -22,6 +22,7 @@ mod counting;
 mod large;
 #[cfg(target_os = "linux")]
 mod overflow;
+mod pages;
 pub mod start;
 
 pub use counting::{Counting, Taken};
@@ -32,7 +33,7 @@ use std::ptr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 use crate::beyond::Beyond;
 
@@ -136,8 +137,8 @@ impl Arena {
         // Neither is a kernel bound to: one that does not know how makes each page when it is touched.
         // SAFETY: the mapping is ours alone, at least this long, and holds nothing yet.
         unsafe {
-            let _ = madvise(made.add(SMALL).cast(), SIZE - SMALL, Advice::LinuxHugepage);
-            let _ = madvise(made.cast(), READY, Advice::LinuxPopulateWrite);
+            pages::prefer_large(made.add(SMALL), SIZE - SMALL);
+            pages::populate(made, READY);
         }
         self.block.store(made, Release);
         OWN.with(|own| own.set(ptr::from_ref(self).addr()));

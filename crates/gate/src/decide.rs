@@ -1,14 +1,19 @@
 //! From facts to a verdict. Pure: every policy of every layer is asked, and nothing else.
 
 use toolgate_hosts::host;
-use toolgate_model::{Call, Facts, Host, Ruleset, Verdict};
+use toolgate_model::{Call, Facts, Host, PersonsWord, Ruleset, Verdict};
 use toolgate_policies::Settings;
 use toolgate_secrets::redact;
 
 use crate::gather::Surroundings;
 
-/// Decides a call by the facts under each layer of settings.
-pub fn decide(call: &Call<'_>, surroundings: &Surroundings, facts: &[Facts<'_>]) -> Verdict {
+/// Decides a call by the facts under each layer of settings, and by what a person has said about it.
+pub fn decide(
+    call: &Call<'_>,
+    surroundings: &Surroundings,
+    facts: &[Facts<'_>],
+    word: Option<&PersonsWord>,
+) -> Verdict {
     let layers = &surroundings.rules.layers;
     if facts.len() != layers.len() {
         // A layer without facts was not asked: as if there were none at all, which denies.
@@ -24,7 +29,7 @@ pub fn decide(call: &Call<'_>, surroundings: &Surroundings, facts: &[Facts<'_>])
             layer.ruleset(facts, judges, (call.host, overrides), surroundings.containable)
         })
         .collect();
-    Ruleset::decide(&rulesets, holds_secret)
+    Ruleset::decide_hearing(&rulesets, word, holds_secret)
 }
 
 fn holds_secret(path: &str) -> bool {

@@ -16,11 +16,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, ResolveFlags, accessat, openat2};
+use rustix::fs::{Access, AtFlags, CWD, OFlags, accessat};
 use rustix::io::Errno;
 use toolgate_model::{Entry, EntryKind, FileStamp, LookError, Node, NodeId, NodeKind, World};
 
 use crate::noted::Notes;
+use crate::system::{self, Straight};
 
 /// So much of a file that says it is empty is asked for at first.
 const MADE_UP: u64 = 1024;
@@ -102,8 +103,6 @@ impl World for Disk {
         Ok(node)
     }
 
-    /// The kernel refuses to open a path with a link in it, if it is asked to. Older kernels and some sandboxes do
-    /// not know the question.
     fn look_straight(&self, path: &Path) -> Option<Result<Node, LookError>> {
         if let Some(node) = self.straight.borrow().get(path.as_os_str()) {
             return Some(Ok(node.clone()));
@@ -128,10 +127,9 @@ impl World for Disk {
                 Err(_) => None,
             };
         }
-        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            Ok(file) => {
-                let found = File::from(file).metadata().ok()?;
+        match system::open_straight(path) {
+            Straight::Opened(file) => {
+                let found = file.metadata().ok()?;
                 // INVARIANT: nothing that was opened this way is a link.
                 let node = node(&found, kind(&found)?);
                 if node.kind == NodeKind::Directory {
@@ -139,11 +137,11 @@ impl World for Disk {
                 }
                 Some(Ok(node))
             }
-            Err(Errno::NOENT) => {
+            Straight::Absent => {
                 self.note_absent(path);
                 Some(Err(LookError::Absent))
             }
-            Err(_) => None,
+            Straight::Unknown => None,
         }
     }
 
@@ -170,10 +168,7 @@ impl World for Disk {
     }
 
     fn born(&self, path: &Path) -> Option<(i64, i64)> {
-        use rustix::fs::{StatxFlags, statx};
-        let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
-        let told = found.stx_mask & StatxFlags::BTIME.bits() != 0;
-        told.then(|| (found.stx_btime.tv_sec, i64::from(found.stx_btime.tv_nsec)))
+        system::born(path)
     }
 
     fn is_writable(&self, path: &Path) -> bool {

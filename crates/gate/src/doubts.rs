@@ -6,7 +6,9 @@
 
 use std::path::Path;
 
-use toolgate_effects::{Analysis, Heeds, differs, heeds, is_heeded_elsewhere, is_heeded_everywhere};
+use toolgate_effects::{
+    Analysis, Heeds, differs, heeds, is_heeded_elsewhere, is_heeded_everywhere, leaves_directories,
+};
 use toolgate_model::{
     Action, Call, Doubt, Effect, Gap, Json, Origin, Reach, Resolver, Run, Unknown, base_name, clean, shorten,
 };
@@ -66,47 +68,12 @@ pub(crate) fn add_doubts(
 /// What changes a whole tree in which the directory lies that the host starts its hooks in, where that is not the worktree's top: another
 /// branch need not have it, an archive may close it, a search may delete it.
 ///
-/// git keeps the directory that it is started in (since 2.35). Most that it does leaves directories alone.
+/// git keeps the directory that it is started in (since 2.35).
 fn endangers_start(
     call: &Call<'_>,
     surroundings: &Surroundings,
     analysis: &Analysis,
 ) -> Option<(String, Option<Origin>)> {
-    const LEAVES_DIRECTORIES: &[&str] = &[
-        "add",
-        "archive",
-        "blame",
-        "branch",
-        "bundle",
-        "cat-file",
-        "commit",
-        "config",
-        "describe",
-        "diff",
-        "fetch",
-        "for-each-ref",
-        "gc",
-        "grep",
-        "init",
-        "log",
-        "ls-files",
-        "ls-tree",
-        "merge-base",
-        "notes",
-        "push",
-        "reflog",
-        "remote",
-        "rev-list",
-        "rev-parse",
-        "shortlog",
-        "show",
-        "show-ref",
-        "stage",
-        "status",
-        "tag",
-        "update-index",
-        "update-ref",
-    ];
     let places = &surroundings.session.places;
     let (start, root) = (places.start.as_ref()?, places.root.as_ref()?);
     if start.physical == root.physical {
@@ -123,10 +90,8 @@ fn endangers_start(
         start.physical.starts_with(&path) || start.lexical.starts_with(&path)
     };
     let runs: Vec<&Run> = analysis.effects.iter().filter_map(run_of).collect();
-    let leaves_it = |run: &&Run| {
-        run.program == "git"
-            && (stands_there || run.sub.first().is_some_and(|sub| LEAVES_DIRECTORIES.contains(&sub.as_str())))
-    };
+    let leaves_it =
+        |run: &Run| (run.program == "git" && stands_there) || leaves_directories(&run.program, &run.sub);
     analysis.effects.iter().find_map(|effect| {
         let Effect::Use(access, target) = effect else { return None };
         let text = target.path.text();

@@ -49,7 +49,8 @@ impl Gate {
     pub fn answer(&self, event: &[u8]) -> Reply {
         catch_unwind(AssertUnwindSafe(|| self.answer_on(&self.machine(), event))).unwrap_or_else(|_| {
             let phase = self.options.event.as_deref().map(|event| self.host.phase(event));
-            self.host.refuse(phase, &line::denial("it failed inside; report the call that did this"))
+            self.host
+                .refuse(phase, &line::denial("toolgate failed internally; report the call that caused this"))
         })
     }
 
@@ -107,6 +108,7 @@ mod tests {
     use toolgate_policies::Settings;
 
     use super::*;
+    use crate::approval::{Subject, Verified};
     use crate::dirs::Dirs;
     use crate::failure::MAX_CALL;
     use crate::settings::{SettingsError, SettingsSources};
@@ -119,6 +121,9 @@ mod tests {
             panic!("asked to")
         }
         fn config_change(&self, _: &dyn Machine, _: &Path, _: &str, _: &Path) -> ConfigChange {
+            panic!("asked to")
+        }
+        fn approval(&self, _: &dyn Machine, _: &Dirs, _: &Subject, _: &[u8]) -> Option<Verified> {
             panic!("asked to")
         }
     }
@@ -152,7 +157,7 @@ mod tests {
         assert!(matches!(gate(home.path()).consider(&event), Err(Failure::NeedsSetup)));
         let reply = gate(home.path()).with_setup(&Panics).answer(&event);
         assert_eq!(reply.answer, Answer::Deny);
-        assert!(reply.stdout.contains("failed inside"), "{}", reply.stdout);
+        assert!(reply.stdout.contains("failed internally"), "{}", reply.stdout);
     }
 
     #[test]

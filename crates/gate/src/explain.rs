@@ -39,7 +39,7 @@ pub fn explain<'a>(machine: &dyn Machine, call: &Call<'a>, surroundings: &Surrou
     let cwd = start(call, surroundings).map(str::to_owned);
     let decide_as = |command: Option<&Analysis>| {
         let facts = observe_as(machine, call, surroundings, command);
-        let verdict = decide(call, surroundings, &facts);
+        let verdict = decide(call, surroundings, &facts, None);
         let rewrites = bound_to_root(call, surroundings, &facts, &verdict);
         (verdict, rewrites)
     };

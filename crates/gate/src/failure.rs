@@ -13,6 +13,9 @@ use crate::settings::SettingsError;
 
 /// From start to answer. The registration gives the host's time-out more than that.
 pub const DEADLINE: Duration = Duration::from_secs(5);
+/// From start to when nobody waits for the ledger any longer. Well before the deadline: who is denied for it should read that, and not that
+/// it took too long.
+pub const PATIENCE_WITH_LEDGER: Duration = Duration::from_secs(4);
 /// A larger event is denied. Hosts send whole files in one event, but not files of this size.
 pub const MAX_EVENT: usize = 32 * 1024 * 1024;
 /// A larger event before a call is denied, so that whatever it holds is looked through in time: no model writes so much at once.
@@ -70,26 +73,26 @@ impl fmt::Display for Failure {
             }
             Failure::Input(error) => write!(f, "stdin cannot be read ({}); try again", error.kind()),
             Failure::Output => f.write_str(
-                "its standard output is closed, so that no answer can be heard; a person has to fix how the host starts its hooks",
+                "its standard output is closed, so no answer can be heard; have a person fix how the host starts its hooks",
             ),
             Failure::Root(root) => write!(
                 f,
-                "the registered root `{}` is no directory; a person has to make it, or run `toolgate init` again",
+                "the registered root `{}` is not a directory; have a person make it, or run `toolgate init` again",
                 root.display()
             ),
             Failure::Memory => f.write_str(
-                "there is no memory left to judge it in; split the call, or have a person raise the limit (`ulimit -v`)",
+                "there is no memory left to judge it; split the call, or have a person raise the limit (`ulimit -v`)",
             ),
             Failure::Request => f.write_str(
-                "the request is not `{\"id\", \"event\", \"payload\"}`; a person has to fix the program that asks",
+                "the request is not `{\"id\", \"event\", \"payload\"}`; have a person fix the program that asks",
             ),
             Failure::Decode(error) => {
                 write!(f, "{error}; try the call in another form, or have a person run `toolgate doctor`")
             }
-            Failure::Settings(error) => write!(f, "{error}; a person has to fix the settings"),
+            Failure::Settings(error) => write!(f, "{error}; have a person fix the settings"),
             Failure::Pin(path, error) if error.kind() == io::ErrorKind::InvalidFilename => write!(
                 f,
-                "the session cannot be noted in `{}`: the name of its directory, or of one beside it, is not UTF-8; a person has to \
+                "the session cannot be noted in `{}`: the name of its directory, or of one beside it, is not UTF-8; have a person \
                  rename it",
                 path.display()
             ),
@@ -100,7 +103,7 @@ impl fmt::Display for Failure {
                 error.kind(),
                 remedy(error)
             ),
-            Failure::Registry(what) => write!(f, "{what}; a person has to fix the registry of agents"),
+            Failure::Registry(what) => write!(f, "{what}; have a person fix the registry of agents"),
             Failure::Launch(error) => write!(
                 f,
                 "the command cannot be sent into its sandbox, by way of toolgate's state directory ({error}); {}",
@@ -117,18 +120,18 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// What a person has to do about the system's answer.
+/// What a person can do about the system's answer.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "a person has to make room",
-        io::ErrorKind::FileTooLarge => "a person has to raise the largest size of a file (`ulimit -f`)",
-        io::ErrorKind::PermissionDenied => "a person has to fix its permissions",
-        io::ErrorKind::ReadOnlyFilesystem => "a person has to make its file system writable",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "have a person make room",
+        io::ErrorKind::FileTooLarge => "have a person raise the largest size of a file (`ulimit -f`)",
+        io::ErrorKind::PermissionDenied => "have a person fix its permissions",
+        io::ErrorKind::ReadOnlyFilesystem => "have a person make its file system writable",
         io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory | io::ErrorKind::NotFound => {
-            "a person has to put back what was there"
+            "have a person put back what was there"
         }
-        _ if is_out_of_descriptors(error) => "a person has to let the host open more files (`ulimit -n`)",
-        _ => "a person has to find out what is wrong with it",
+        _ if is_out_of_descriptors(error) => "have a person let the host open more files (`ulimit -n`)",
+        _ => "have a person find out what is wrong with it",
     }
 }
 
@@ -136,14 +139,14 @@ fn remedy(error: &io::Error) -> &'static str {
 fn ledger_remedy(error: &LedgerError) -> &'static str {
     match error {
         LedgerError::Busy { .. } => {
-            "try again; if it stays so, a person has to end the process that holds its lock"
+            "try again; if it stays so, have a person end the process that holds its lock"
         }
         LedgerError::Full { .. } => {
-            "a person has to make room, or raise the largest size of a file (`ulimit -f`)"
+            "have a person make room, or raise the largest size of a file (`ulimit -f`)"
         }
-        LedgerError::Refused { .. } => "a person has to fix its permissions",
+        LedgerError::Refused { .. } => "have a person fix its permissions",
         LedgerError::NotAFile { .. } | LedgerError::NoRecord { .. } | LedgerError::Malformed { .. } => {
-            "a person has to move it away"
+            "have a person move it away"
         }
         LedgerError::Failed { source, .. } => remedy(source),
     }

@@ -207,14 +207,7 @@ fn rules_of(
     options: &HookOptions,
     places: &Places,
 ) -> Result<RulesInForce, Failure> {
-    let sources = SettingsSources {
-        dirs: &options.dirs,
-        root: places.root.as_ref().map(|root| root.physical.as_path()),
-        repository: places.git.as_ref().map(|git| git.physical.as_path()),
-        team: &places.team,
-        fixed: options.profile.as_deref(),
-        default: host.profile(),
-    };
+    let sources = SettingsSources::of(&options.dirs, places, options.profile.as_deref(), host.profile());
     sources.rules(machine).map_err(|error| match error {
         NoRules::Broken(error) => Failure::Settings(error),
         NoRules::Stale => Failure::NeedsSetup,

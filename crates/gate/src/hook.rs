@@ -32,6 +32,7 @@ use crate::line::{self, NeedsSetup};
 use crate::machine::{Machine, Setup, ThisMachine};
 use crate::options::HookOptions;
 use crate::process::words;
+use crate::sealing::start_if_due;
 
 /// After the deadline we are late in earnest.
 const GRACE: Duration = Duration::from_secs(1);
@@ -80,7 +81,8 @@ pub fn run(args: impl Iterator<Item = OsString>, setup: Option<&'static dyn Setu
     let Some(host) = name.to_str().and_then(host) else {
         // Exit 2 blocks in every host whose hooks are commands.
         let known = HOSTS.iter().map(|host| host.id()).collect::<Vec<_>>().join(", ");
-        let message = format!("toolgate hook: unknown host `{}`; known are {known}", name.to_string_lossy());
+        let message =
+            format!("toolgate hook: unknown host `{}`; known hosts: {known}", name.to_string_lossy());
         return print(&Reply::blocking(&message));
     };
     // What only tells must not stop the user's own words, whatever else is wrong with the line.
@@ -91,16 +93,21 @@ pub fn run(args: impl Iterator<Item = OsString>, setup: Option<&'static dyn Setu
     // A write past the largest size of a file is then an error, which is answered, and no death without a word.
     toolgate_sandbox::outlive_file_limit();
     let machine = ThisMachine::new(setup).claiming_answers_by(claim_answer).for_one_call();
-    let reply = match HookOptions::parse(&machine, args) {
+    let (reply, dirs) = match HookOptions::parse(&machine, args) {
         Ok(options) => {
             if host.runs_what_is_late() {
                 answer_for_us_when_late(host, options.event.clone());
             }
-            answer_stdin(&machine.noting_in(&options.dirs.state), host, &options, started)
+            let reply = answer_stdin(&machine.noting_in(&options.dirs.state), host, &options, started);
+            (reply, Some(options.dirs))
         }
-        Err(failure) => refuse_without_options(host, named.as_deref(), phase, &failure, started),
+        Err(failure) => (refuse_without_options(host, named.as_deref(), phase, &failure, started), None),
     };
-    print(&reply)
+    let code = print(&reply);
+    if let Some(dirs) = dirs {
+        start_if_due(&dirs, setup.is_some());
+    }
+    code
 }
 
 /// Takes the right to answer for the call's own thread, unless the other one has it.
@@ -118,7 +125,8 @@ pub fn refuse_on_panic(host: &'static dyn Host, phase: Option<Phase>) {
         if PRINTED.swap(true, Ordering::AcqRel) {
             return;
         }
-        let code = say(&host.refuse(phase, &line::denial("it failed inside; report the call that did this")));
+        let code = say(&host
+            .refuse(phase, &line::denial("toolgate failed internally; report the call that caused this")));
         #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
         std::process::exit(code.into());
     }));

@@ -22,7 +22,6 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 use toolgate_evidence::Record;
 use toolgate_model::{Action, Call, Facts, InShared, Phase};
@@ -34,6 +33,7 @@ use crate::machine::Machine;
 use crate::observe::command_member;
 use crate::settings::BUILD;
 use crate::store::{hex, name_for, remove, write_private};
+use crate::system::fill_with_random;
 
 /// Where the files are, in our state.
 const CALLS: &str = "calls";
@@ -147,7 +147,7 @@ impl Launch {
         let name = match &self.contained {
             Some(_) => {
                 let mut random = [0; DIGITS / 2];
-                getrandom(&mut random, GetRandomFlags::empty())?;
+                fill_with_random(&mut random)?;
                 hex(&random)
             }
             None => {

@@ -47,6 +47,7 @@
 //! program does not have it.
 
 mod alive;
+pub mod approval;
 pub mod canary;
 mod change;
 pub mod contain;
@@ -74,11 +75,14 @@ pub mod pause;
 pub mod process;
 pub mod record;
 pub mod redaction;
+mod registered;
+pub mod sealing;
 mod seen;
 pub mod self_test;
 pub mod session;
 pub mod settings;
 pub mod store;
+mod system;
 pub mod team;
 pub mod terms;
 mod timed_note;

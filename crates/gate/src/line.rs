@@ -10,15 +10,16 @@
 
 use std::time::Instant;
 
-use toolgate_evidence::LedgerError;
+use toolgate_evidence::{LedgerError, due};
 use toolgate_model::{
     Action, Call, DecodeError, Facts, HooksStart, Host, Json, MAX_MESSAGE, Phase, Reply, Terms,
     UNASKED_ABOUT_ALL, Verdict, shorten,
 };
 
+use crate::approval::{self, heard};
 use crate::counter::SessionCounter;
 use crate::decide::decide;
-use crate::failure::{DEADLINE, Failure, MAX_CALL};
+use crate::failure::{DEADLINE, Failure, MAX_CALL, PATIENCE_WITH_LEDGER};
 use crate::gather::{Surroundings, gather};
 use crate::launch::LaunchLine;
 use crate::machine::Machine;
@@ -65,7 +66,7 @@ pub fn answer(
         let call = Call { action: Action::Nothing, input: Json::Null, ..call };
         return Ok(refuse(machine, host, options, Some(&call), &failure, started + DEADLINE));
     }
-    match judge(machine, host, options, &call, started) {
+    match judge(machine, host, options, &call, event, started) {
         Ok(reply) => Ok(reply),
         Err(Failure::NeedsSetup) => Err(NeedsSetup),
         Err(failure) => Ok(refuse(machine, host, options, Some(&call), &failure, started + DEADLINE)),
@@ -77,29 +78,47 @@ pub fn check_size(call: &Call<'_>, event: &[u8]) -> Result<(), Failure> {
     if call.phase.stops() && event.len() > MAX_CALL { Err(Failure::TooLarge(MAX_CALL)) } else { Ok(()) }
 }
 
+/// Directories of our state whose files nobody needs after a month.
+const KEPT_A_MONTH: [&str; 9] = [
+    "sessions",
+    "compiled",
+    "tallies",
+    "calls",
+    "contained/terms",
+    NOTES,
+    approval::PENDING,
+    approval::ANSWERS,
+    approval::USED,
+];
+
 /// From a call to its answer, in the order in which things happen.
 fn judge(
     machine: &dyn Machine,
     host: &dyn Host,
     options: &HookOptions,
     call: &Call<'_>,
+    event: &[u8],
     started: Instant,
 ) -> Result<Reply, Failure> {
-    let deadline = started + DEADLINE;
-    let mut counter = SessionCounter::locking(&options.dirs.state, call, deadline);
+    let mut counter = SessionCounter::locking(&options.dirs.state, call, started + PATIENCE_WITH_LEDGER);
     let surroundings = gather(machine, host, options, call, &mut counter)?;
     let facts = observe(machine, call, &surroundings);
-    let verdict = decide(call, &surroundings, &facts);
+    let verdict = decide(call, &surroundings, &facts, None);
+    let verdict = heard(machine, options, call, &surroundings, &facts, verdict)?;
     let decided = Decided { host, call, surroundings: &surroundings, facts: &facts, verdict: &verdict };
     let draft = record::draft(machine, options, &decided, &mut counter)?;
-    let terms = terms(machine, options, &decided, &draft, &mut counter)?;
+    let code = approval::offer(machine, options, &decided, event);
+    let terms = terms(machine, options, &decided, &draft, code.as_deref(), &mut counter)?;
     let reply = encode(&decided, &terms);
     if call.phase == Phase::Start {
-        for name in ["sessions", "compiled", "tallies", "calls", "contained/terms", NOTES] {
+        for name in KEPT_A_MONTH {
             forget_old(machine, &options.dirs.state.join(name));
         }
     }
     record::record(machine, &decided, draft, &terms, &reply, started, counter)?;
+    if call.phase == Phase::End {
+        due::hurry(&options.dirs.state);
+    }
     Ok(reply)
 }
 
@@ -115,7 +134,7 @@ pub struct Considered {
 /// Decides a call whose surroundings are known, and records nothing.
 pub fn consider(machine: &dyn Machine, call: &Call<'_>, surroundings: &Surroundings) -> Considered {
     let facts = observe(machine, call, surroundings);
-    let verdict = decide(call, surroundings, &facts);
+    let verdict = decide(call, surroundings, &facts, None);
     let rewrites = bound_to_root(call, surroundings, &facts, &verdict);
     Considered { verdict, rewrites }
 }
@@ -167,8 +186,10 @@ pub fn refuse(
             (refusal(host, call.map(|call| call.phase).or_else(named), failure), 0)
         }
     };
+    let is_busy = matches!(failure, Failure::Ledger(LedgerError::Busy { .. }));
     // Where others held the lock too long, they may be done by now; a ledger that is broken stays broken.
-    if !matches!(failure, Failure::Ledger(error) if !matches!(error, LedgerError::Busy { .. })) {
+    if is_busy || !matches!(failure, Failure::Ledger(_)) {
+        let deadline = if is_busy { machine.instant() } else { deadline };
         let draft = record::failure(machine, options, host.id(), call, failure, (&reply, redacted));
         record::refusal(machine, &options.dirs.state, call, draft, deadline);
     }

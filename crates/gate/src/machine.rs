@@ -13,6 +13,8 @@ use toolgate_model::{ConfigChange, World};
 use toolgate_policies::{Containable, Settings};
 use toolgate_sandbox::Kernel;
 
+use crate::approval::{Subject, Verified};
+use crate::dirs::Dirs;
 use crate::disk::Disk;
 use crate::failure::DEADLINE;
 use crate::process::words;
@@ -73,6 +75,14 @@ pub trait Setup {
     ) -> Result<Vec<Settings>, SettingsError>;
     /// What a change of a host's settings file would do to our hooks. `state` is where registrations are noted.
     fn config_change(&self, machine: &dyn Machine, state: &Path, host: &str, file: &Path) -> ConfigChange;
+    /// The approval that these bytes state, if it holds now and for this very call: signed by somebody whose word counts, and not over.
+    fn approval(
+        &self,
+        machine: &dyn Machine,
+        dirs: &Dirs,
+        subject: &Subject,
+        answer: &[u8],
+    ) -> Option<Verified>;
 }
 
 /// The machine that this process runs on.
@@ -83,6 +93,8 @@ pub struct ThisMachine {
     hidden_variables: &'static [&'static str],
     is_unjudged: bool,
     program: Program,
+    /// Where it stands, if not where the process does.
+    directory: Option<PathBuf>,
 }
 
 /// Which file runs commands for us.
@@ -104,6 +116,7 @@ impl ThisMachine {
             hidden_variables: &[],
             is_unjudged: false,
             program: Program::Own,
+            directory: None,
         }
     }
 
@@ -138,6 +151,12 @@ impl ThisMachine {
         ThisMachine { hidden_variables: names, ..self }
     }
 
+    /// The same machine for a session that began in this directory, and not in that of the process.
+    #[must_use]
+    pub fn standing_in(self, directory: PathBuf) -> ThisMachine {
+        ThisMachine { directory: Some(directory), ..self }
+    }
+
     /// The same machine for a command that is contained whatever it does: nobody has to know beforehand whether it can be.
     #[must_use]
     pub fn unjudged(self) -> ThisMachine {
@@ -161,7 +180,7 @@ impl Machine for ThisMachine {
     }
 
     fn directory(&self) -> Option<PathBuf> {
-        std::env::current_dir().ok()
+        self.directory.clone().or_else(|| std::env::current_dir().ok())
     }
 
     fn program(&self) -> Option<PathBuf> {

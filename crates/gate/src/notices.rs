@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use rustix::fs::OFlags;
 use toolgate_evidence::{DENIED, Draft, LedgerError, SessionCounts};
 use toolgate_model::{Finding, FindingKind, Phase, shorten};
-use toolgate_policies::Notices;
+use toolgate_policies::{Notices, Settings};
 use toolgate_secrets::redact;
 
 use crate::counter::SessionCounter;
@@ -66,11 +66,14 @@ pub(crate) fn of_denial(
     // Where the host never says that its user has spoken, nobody knows where a turn ends.
     let given_up = retries > 0 && turn > retries && counts.prompts > 0;
     if denial.urgent || (after > 0 && turn == after) || given_up {
+        // In a team another agent takes the work over. Elsewhere nobody does, and nothing is routed.
+        let routed = surroundings.rules.layers.iter().any(Settings::has_team);
         notices.push(format!(
-            "\u{26a0}\u{fe0f} {} attempted {} but was blocked: {}. Routing to an alternative.",
+            "\u{26a0}\u{fe0f} {} attempted {} but was blocked: {}.{}",
             name_in_sentence(decided),
             attempt(decided, denial),
             in_short(denial, turn),
+            if routed { " Routing to an alternative." } else { "" },
         ));
     }
     let denied = counts.recently(&agent, DENIED, machine.now());
@@ -82,7 +85,7 @@ pub(crate) fn of_denial(
     }
     let urge = given_up.then(|| {
         format!(
-            "{turn} calls were denied by `{}` in this turn: try no more of them, and tell the user what you need.",
+            "{turn} calls were denied by `{}` in this turn: stop trying, and tell the user what you need.",
             denial.policy
         )
     });
@@ -172,7 +175,7 @@ pub(crate) fn write_team_log(machine: &dyn Machine, decided: &Decided<'_>) {
         "policy": grave.policy,
         "kind": grave.kind.word(),
         "path": text(&grave.path),
-        "reason": text(&grave.message()),
+        "reason": text(&grave.line()),
     });
     // A link that somebody put there would make us write elsewhere, and a pipe wait for ever.
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::canary::is_canary;
 use crate::counter::SessionCounter;
 use crate::counting::counted;
 use crate::dirs::user_name;
-use crate::failure::{DEADLINE, Failure};
+use crate::failure::{DEADLINE, Failure, PATIENCE_WITH_LEDGER};
 use crate::line::Decided;
 use crate::machine::Machine;
 use crate::notices::write_team_log;
@@ -101,7 +101,8 @@ pub fn record(
     write_team_log(machine, decided);
     let deadline = started + DEADLINE;
     let withdrawn = || machine.instant() > deadline || !machine.claim_answer();
-    if !counter.append_unless(draft, deadline, withdrawn).map_err(Failure::Ledger)? {
+    let patience = started + PATIENCE_WITH_LEDGER;
+    if !counter.append_unless(draft, patience, withdrawn).map_err(Failure::Ledger)? {
         return Err(Failure::Deadline);
     }
     Ok(())

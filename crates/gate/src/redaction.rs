@@ -5,7 +5,6 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use regex_lite::{NoExpand, Regex};
-use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use toolgate_hosts::host;
 use toolgate_model::{Call, RedactedOutput, World};
@@ -14,6 +13,7 @@ use toolgate_secrets::{Emails, KnownValues, Marks, Rules, Scrubbed, scrub_json};
 
 use crate::seen::{self, Seen};
 use crate::store::{name_for, put_first, write_private};
+use crate::system::fill_with_random;
 
 const KEY: usize = 32;
 
@@ -80,7 +80,7 @@ fn key(world: &dyn World, file: &Path) -> io::Result<[u8; KEY]> {
 /// Without a source of randomness the ends are the same for everybody, which is still better than to show the secret.
 fn random() -> [u8; KEY] {
     let mut key = [0; KEY];
-    let _ = getrandom(&mut key, GetRandomFlags::empty());
+    let _ = fill_with_random(&mut key);
     key
 }
 
@@ -152,9 +152,9 @@ fn redacted_by(call: &Call<'_>, wanted: &policies::Redaction, marker: &Marker<'_
     if let Some((text, more)) = by_own_patterns(text, &wanted.pattern) {
         return Some(RedactedOutput { output: text, count: count + more });
     }
-    let counted = |text: &str| {
-        scrub_json(text, &rules(wanted), marks(wanted, &end)).map_or(0, |scrubbed| scrubbed.count)
-    };
+    // Only counted, so the marks need no digests.
+    let counted =
+        |text: &str| scrub_json(text, &rules(wanted), Marks::Plain).map_or(0, |scrubbed| scrubbed.count);
     scrubbed.map(|scrubbed| RedactedOutput {
         output: scrubbed.text,
         count: without_copies(output).map_or(count, |once| counted(&once).clamp(1, count.max(1))),
@@ -162,32 +162,56 @@ fn redacted_by(call: &Call<'_>, wanted: &policies::Redaction, marker: &Marker<'_
 }
 
 /// The texts of an output as a list, each once: hosts send what a tool printed for the model and once more for the screen, and what
-/// was taken out of both is one thing to whoever reads of it. `None` where no text stands there twice.
+/// was taken out of both is one thing to whoever reads of it. `None` where no text stands there twice. The texts stay in their escapes,
+/// since an output may be as large as memory allows: nothing is copied unless there is a copy.
 fn without_copies(output: &str) -> Option<String> {
     /// More texts are no copies for a screen.
     const MOST: usize = 32;
-    fn collect(value: &serde_json::Value, texts: &mut Vec<String>) {
-        match value {
-            serde_json::Value::String(text) => texts.push(text.trim().to_owned()),
-            serde_json::Value::Array(all) => all.iter().for_each(|value| collect(value, texts)),
-            serde_json::Value::Object(all) => all.values().for_each(|value| collect(value, texts)),
-            _ => {}
+    /// In a shorter text there is nothing to count: an empty `stderr` is no copy.
+    const SHORTEST: usize = 8;
+    let mut texts: Vec<&str> = Vec::new();
+    let mut rest = output;
+    while let Some(start) = rest.find('"') {
+        let (raw, behind) = rest.get(start..).and_then(|raw| raw.split_at_checked(length_of_string(raw)))?;
+        if !behind.trim_start().starts_with(':') {
+            let text = without_blank_ends(raw.strip_prefix('"')?.strip_suffix('"')?);
+            if text.len() >= SHORTEST {
+                if texts.len() == MOST {
+                    return None;
+                }
+                texts.push(text);
+            }
         }
+        rest = behind;
     }
-    let mut texts = Vec::new();
-    collect(&serde_json::from_str(output).ok()?, &mut texts);
     let all = texts.len();
-    if all > MOST {
-        return None;
-    }
     texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
-    let mut kept: Vec<String> = Vec::new();
+    let mut kept: Vec<&str> = Vec::new();
     for text in texts {
-        if !kept.iter().any(|longer| longer.contains(&text)) {
+        if !kept.iter().any(|longer| longer.contains(text)) {
             kept.push(text);
         }
     }
-    if kept.len() == all { None } else { serde_json::to_string(&kept).ok() }
+    (kept.len() < all).then(|| format!("[\"{}\"]", kept.join("\",\"")))
+}
+
+/// The text of a JSON string without the blanks around it, written as they are or as escapes.
+fn without_blank_ends(mut text: &str) -> &str {
+    loop {
+        let trimmed = text.trim();
+        let blank = |escape: &&str| matches!(*escape, "\\n" | "\\r" | "\\t");
+        let front = trimmed.get(..2).filter(blank).map_or(0, str::len);
+        let trimmed = trimmed.get(front..).unwrap_or_default();
+        // Behind another backslash, the last one is a character of its own.
+        let end = trimmed.len().saturating_sub(2);
+        let backslashes = trimmed.bytes().take(end).rev().take_while(|byte| *byte == b'\\').count();
+        let back = trimmed.get(end..).filter(blank).filter(|_| backslashes % 2 == 0);
+        let trimmed = trimmed.get(..trimmed.len() - back.map_or(0, str::len)).unwrap_or_default();
+        if trimmed.len() == text.len() {
+            return text;
+        }
+        text = trimmed;
+    }
 }
 
 /// What two searches after each other have made of a text.
@@ -285,10 +309,14 @@ mod tests {
 
     #[test]
     fn a_text_that_is_sent_twice_counts_once() {
-        assert_eq!(without_copies(r#"{"a":"one","b":"two"}"#), None);
-        let copies = r#"{"forModel":"Output: one\n","metadata":{"output":"one"},"n":1}"#;
-        assert_eq!(without_copies(copies).as_deref(), Some(r#"["Output: one"]"#));
+        assert_eq!(without_copies(r#"{"a":"the first","b":"the second"}"#), None);
+        assert_eq!(without_copies(r#"{"stdout":"the first","stderr":"","type":"first"}"#), None);
+        let copies = r#"{"forModel":"Output: the first\n","metadata":{"output":"the first"},"n":1}"#;
+        assert_eq!(without_copies(copies).as_deref(), Some(r#"["Output: the first"]"#));
         assert_eq!(without_copies("no JSON"), None);
+        let escaped = r#"{"a":"\n\t the one\\n","b":"the one\\n \n"}"#;
+        let once = Some(r#"["the one\\n"]"#);
+        assert_eq!(without_copies(escaped).as_deref(), once, "a backslash before an n is no blank");
     }
 
     #[test]

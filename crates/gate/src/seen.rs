@@ -4,6 +4,7 @@
 //! Only digests are kept, made with this person's key, in the state directory, which no agent may read. Beside each stand two bytes by which
 //! nearly every other word is told from it at once: a text of 10 MB has a million words.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use toolgate_model::World;
 use toolgate_secrets::{Marks, Scrubbed, is_odd, word_spans};
 
 /// A secret that was marked: what its word is told by, and its digest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Seen {
     hash: u16,
     digest: [u8; DIGEST],
@@ -67,13 +68,11 @@ pub(crate) fn keep(
     marked: &[Seen],
     write: &dyn Fn(&Path, &[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
-    let known = before.len();
-    for seen in marked {
-        if !before.contains(seen) {
-            before.push(*seen);
-        }
-    }
-    if before.len() == known {
+    // By a set: an output can be full of secrets, and a look through all of them for each takes seconds.
+    let mut known: BTreeSet<Seen> = before.iter().copied().collect();
+    let first_new = before.len();
+    before.extend(marked.iter().copied().filter(|seen| known.insert(*seen)));
+    if before.len() == first_new {
         return Ok(());
     }
     let first = before.len().saturating_sub(MOST);
@@ -138,5 +137,25 @@ mod tests {
         assert_eq!(hidden.text, "{\"a\":\"using [SECRET REDACTED]#7138, not q8Zr1LmW0xTfa\"}");
         assert_eq!(hide("nothing of it", &seen, &digest), None);
         assert!(is_worth(b"q8Zr1LmW0xTf") && !is_worth(b"production") && !is_worth(b"two words1"));
+    }
+
+    #[test]
+    fn of_an_output_full_of_secrets_the_last_are_kept() {
+        let seen = |number: u32| {
+            Seen::new(&number.to_be_bytes(), digest(&[&[0; 2][..], &number.to_be_bytes()].concat()))
+        };
+        // Each twice. With a look through all of them for each, this does not end.
+        let marked: Vec<Seen> = (0..200_000).flat_map(|number| [seen(number), seen(number)]).collect();
+        let written = std::cell::RefCell::new(Vec::new());
+        let write = |_: &Path, bytes: &[u8]| -> io::Result<()> {
+            bytes.clone_into(&mut written.borrow_mut());
+            Ok(())
+        };
+        keep(Path::new("x"), vec![seen(7)], &marked, &write).unwrap();
+        let written = written.borrow();
+        assert_eq!(written.len(), MOST * RECORD);
+        assert_eq!(written.last_chunk::<DIGEST>(), Some(&seen(199_999).digest));
+        assert_eq!(written.get(2..RECORD), Some(&seen(200_000 - 1024).digest[..]));
+        keep(Path::new("x"), vec![seen(1)], &[seen(1)], &|_, _| panic!("nothing is new")).unwrap();
     }
 }

@@ -118,6 +118,8 @@ pub fn session(
         // path that is not UTF-8 cannot be.
         let bytes = postcard::to_allocvec(&pin).map_err(|_| io::ErrorKind::InvalidFilename)?;
         write_checked(&file, bytes)?;
+        // Once a session: from now on its records are sealed. Best effort, as the sealing itself.
+        let _ = toolgate_evidence::due::enable(&dirs.state);
     }
     Ok(Session { places: pin.places, user: pin.user })
 }

@@ -22,7 +22,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolgate_model::{FileStamp, LookError, Place, World};
+use toolgate_model::{FileStamp, LookError, Place, Places, World};
 use toolgate_policies::Settings;
 
 use crate::dirs::Dirs;
@@ -147,9 +147,36 @@ struct Compiled {
     rules: RulesInForce,
 }
 
-impl SettingsSources<'_> {
-    /// The rules that these sources make.
+impl<'w> SettingsSources<'w> {
+    /// The settings of a session with these places.
+    pub fn of(
+        dirs: &'w Dirs,
+        places: &'w Places,
+        fixed: Option<&'w str>,
+        default: &'w str,
+    ) -> SettingsSources<'w> {
+        SettingsSources {
+            dirs,
+            root: places.root.as_ref().map(|root| root.physical.as_path()),
+            repository: places.git.as_ref().map(|git| git.physical.as_path()),
+            team: &places.team,
+            fixed,
+            default,
+        }
+    }
+
+    /// The rules that these sources make, without the entries that have ended.
     pub fn rules(&self, machine: &dyn Machine) -> Result<RulesInForce, NoRules> {
+        let mut rules = self.rules_with_ended(machine)?;
+        // A clock before 1970 ends nothing; one that is set back brings entries back, as for everything that has an end.
+        let now = machine.now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        for layer in &mut rules.layers {
+            layer.drop_ended(now);
+        }
+        Ok(rules)
+    }
+
+    fn rules_with_ended(&self, machine: &dyn Machine) -> Result<RulesInForce, NoRules> {
         let world = machine.world();
         let mut stamps = self.files().iter().map(|file| stamp(world, file)).collect::<Result<Vec<_>, _>>()?;
         if stamps.iter().all(Option::is_none) {

@@ -38,6 +38,29 @@ pub(crate) fn put_first(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Makes an empty file of ours that was not there, and has the disk keep it. Whether it was us who made it.
+pub(crate) fn take(path: &Path) -> io::Result<bool> {
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        // The name is what counts, and it is the directory's.
+        Ok(_) => fs::File::open(parent).and_then(|parent| parent.sync_all()).map(|()| true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes all but the newest files of a directory. Best effort.
+pub(crate) fn keep_newest(directory: &Path, most: usize) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    let file = |entry: fs::DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
+    let mut files: Vec<_> = entries.flatten().filter_map(file).collect();
+    files.sort();
+    for (_, path) in files.iter().take(files.len().saturating_sub(most)) {
+        let _ = fs::remove_file(path);
+    }
+}
+
 /// Bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes

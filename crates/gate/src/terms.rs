@@ -24,22 +24,26 @@ use crate::notices;
 use crate::observe::{command_member, is_rewritable};
 use crate::options::HookOptions;
 use crate::redaction::{self, Marker};
+use crate::registered;
 use crate::team::introduction;
 
-/// What goes with a verdict. `draft` is what will be recorded of the call.
+/// What goes with a verdict. `draft` is what will be recorded of the call, `code` that by which a person can let it through.
 pub fn terms(
     machine: &dyn Machine,
     options: &HookOptions,
     decided: &Decided<'_>,
     draft: &Draft,
+    code: Option<&str>,
     counter: &mut SessionCounter,
 ) -> Result<Terms, Failure> {
-    let Decided { call, surroundings, .. } = *decided;
+    let Decided { call, surroundings, verdict, .. } = *decided;
     let layers = &surroundings.rules.layers;
     let marker = Marker::new(machine.world(), &options.dirs.state, call.session.as_deref());
     let mut notices = notices::of_new_directories(decided, counter).map_err(Failure::Ledger)?;
     let denial = notices::of_denial(machine, decided, draft, counter).map_err(Failure::Ledger)?;
     notices.extend(denial.notices);
+    let places = &surroundings.session.places;
+    notices.extend(registered::lost(machine, &options.dirs.state, call, places));
     let context = match call.phase {
         Phase::Start => introduction(&surroundings.team, layers),
         Phase::End => counter.counts().map_err(Failure::Ledger)?.map(|counts| notices::summary(&counts)),
@@ -62,9 +66,21 @@ pub fn terms(
         notice: (!notices.is_empty()).then(|| redact(&notices.join("\n")).into_string()),
         context,
         said: said.and_then(|said| layers.iter().find_map(|layer| layer.spelled_out(said))),
-        urge: denial.urge,
+        urge: urged(denial.urge, code.filter(|_| !is_worded(verdict))),
         denied_inside: denied.iter().map(ToString::to_string).collect(),
     })
+}
+
+/// Whether a profile words the objection itself. Nothing is added to its words: `toolgate pending` shows the code.
+fn is_worded(verdict: &Verdict) -> bool {
+    verdict.findings().first().is_some_and(|finding| finding.wording.is_some())
+}
+
+/// What the agent is told besides: what it is urged to do, and how a person lets the call through.
+fn urged(urge: Option<String>, code: Option<&str>) -> Option<String> {
+    let code = code.map(|code| format!("A person can let it through: `toolgate approve {code}`"));
+    let parts: Vec<String> = [urge, code].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
 }
 
 /// What is shown of an output where no verdict could be reached: the tool has run, and what it gave back can be looked
@@ -121,15 +137,11 @@ fn launched(
     let wanted = redaction::wanted(&surroundings.rules.layers);
     // It was let run because its output is looked through, so it is, whatever the settings say of other commands.
     let shows = facts.iter().any(|facts| facts.redacts && shows_secrets_in_passing(facts));
-    // A command that is contained is a longer one already; where nobody is asked about it, nobody has to read it. What a sandbox refuses is
-    // told in a file that the client reads, where it gives its shell one: a pipe would be in the way. In a worktree that Claude Code has made
-    // for a helper, it runs nothing that is sent through a file.
-    let spoils = host.spoils_changed_output(&call.tool);
-    let goes_by_itself = match contained {
-        Some(_) => spoils,
-        None => call.unattended && !is_of_isolated_helper(call, surroundings),
-    };
-    let late = spoils || host.keeps_failed_output(&call.tool);
+    // A command that is contained is sent through us already; where nobody is asked about one, nobody has to read it. In a worktree that
+    // Claude Code has made for a helper, it runs nothing that is sent through a file.
+    let unasked = call.unattended && !is_of_isolated_helper(call, surroundings);
+    let goes_by_itself = contained.is_some() || unasked;
+    let late = host.spoils_changed_output(&call.tool) || host.keeps_failed_output(&call.tool);
     let redaction = ((wanted.wrap || shows || goes_by_itself) && late).then_some(wanted);
     let Some((param, command)) = command_member(call) else { return Ok(None) };
     if contained.is_none() && redaction.is_none() {

@@ -5,17 +5,17 @@
 //!   stops a tool. Text beside the JSON, a second object, or an explicit `null` makes the client drop the
 //!   answer and run the tool, so an answer is one object without nulls, or nothing at all.
 //! - `"ask"` is asked in every mode, with one exception: under `bypassPermissions` nobody is asked about files that the client
-//!   takes for its own or for sensitive (`.claude`, `.mcp.json`, `.git`, `.vscode`). There what would be asked is denied.
+//!   takes for its own or for sensitive (`.claude`, `.mcp.json`, `.git`, `.vscode`). There, toolgate denies instead of asking.
 //! - `"allow"` skips the user's own prompt; silence leaves it. A verdict that only has no objection is silent.
 //! - `updatedInput` replaces the whole input, so a rewrite repeats every member.
-//! - A change of settings is refused with exit 2 alone.
+//! - Only exit 2 refuses a change of settings.
 //! - `systemMessage` is shown to the user and not to the model; `additionalContext` is for the model, beside a denial too.
 //!   The event of a prompt also comes for a task in the background that has ended, with a notice of that in place of the prompt.
-//! - `updatedToolOutput` counts only where the tool did not fail. So under `bypassPermissions` a shell command that is not contained is
-//!   sent through toolgate: its output is without secrets however it ends. `[redaction] wrap = true` does so for all, in every mode.
-//! - What the tool of an MCP server gives back as an error cannot be changed, and is shown.
-//! - A helper with `isolation: "worktree"` is refused, by the client itself, any command that is sent through a file: there what has to be
-//!   contained does not run, and the output of a command that fails is shown.
+//! - `updatedToolOutput` counts only if the tool did not fail. So toolgate redacts the output of a contained command, and of any command
+//!   under `bypassPermissions`, while it runs. `[redaction] wrap = true` does so for all, in every mode.
+//! - An error from a tool of an MCP server cannot be changed, and is shown.
+//! - For a helper with `isolation: "worktree"`, the client itself refuses any command that is sent through a file. There, a command that
+//!   has to be contained does not run, and the output of a command that fails is shown.
 //! - Directories of `--add-dir` are in no event, and the event of `/add-dir` opens nothing: `[[scope]]` in the settings does.
 
 use toolgate_model::{

@@ -1,18 +1,18 @@
-//! Codex CLI: Claude Code's events, answered to a stricter reader.
+//! Codex CLI: Claude Code's events, and a stricter reader of the answers.
 //!
 //! What the client does, as observed on 0.166.0:
-//! - It runs the tool on anything but a well-formed denial, and an unknown field makes any answer void. So a
+//! - It runs the tool unless it gets a well-formed denial, and an unknown field invalidates any answer. So a
 //!   denial is exit 2 with the reason on stderr, which wins over all else, and its JSON has the known fields only.
-//! - It cannot ask: what would be asked is denied. Only the prompt that it is about to show anyway can be answered.
-//! - A rewrite is taken only beside `"allow"`, which grants nothing here: its own approvals come after.
+//! - It cannot ask, so toolgate denies instead of asking. toolgate can only answer the prompt that the client is about to show anyway.
+//! - It accepts a rewrite only together with `"allow"`, which grants nothing here: its own approvals come afterwards.
 //! - `systemMessage` is a warning to the user, read only where the hook ends with 0; `additionalContext` is for the model.
-//! - What a tool gave back cannot be changed, but a block after the call shows its reason instead. Partial output of a
+//! - The output of a tool cannot be changed, but a block after the call shows its reason instead. Partial output of a
 //!   shell that still runs, results that an MCP server calls errors and failed patches raise no event.
 //! - Such a text comes without the exit code, and most models make their calls in a script (`exec`, "code mode"), where it is an exception:
-//!   the rest of the script does not run. So a shell command that runs through us anyway, or where nobody is asked for permission
-//!   (`bypassPermissions`), has its output looked through on the way; `[redaction] wrap = true` does so in every mode. In a script any
+//!   the rest of the script does not run. So if a shell command runs through toolgate anyway, or nobody is asked for permission
+//!   (`bypassPermissions`), toolgate searches its output while it runs; `[redaction] wrap = true` does so in every mode. In a script any
 //!   other result in which only email addresses were found stays as it is.
-//! - A terminal that a command is given (`tty`) stays one: what is printed there is looked through when the command has ended.
+//! - A command's terminal (`tty`) stays a terminal: toolgate searches what is printed there when the command has ended.
 //! - Nobody is asked in any mode. Directories of `--add-dir` are in no event: `[[scope]]` in the settings opens them.
 //! - `cwd` is the directory that the call names, which an agent chooses; the hook itself starts in the session's.
 

@@ -7,12 +7,12 @@
 //! - `"ask"` shows a dialog with the reason, whatever the user has allowed on the command line. With `--prompt`, and in its
 //!   autopilot, it denies and says that nobody could be asked.
 //! - Exit 2 denies, with the reason from the JSON on stdout; an unknown word there lets the call run.
-//! - After a call `modifiedResult` is shown instead of what the tool gave back, in one spelling only, whatever that of the
-//!   event; in any other it is passed over, and the output shown. `decision: "block"` shows its reason instead, also
-//!   beside exit 2. Of a tool that failed nothing can be changed.
+//! - After a call, the client shows `modifiedResult` instead of the tool's output. It accepts one spelling only, whatever that of the
+//!   event; it ignores any other, and shows the output. `decision: "block"` shows its reason instead, also together with
+//!   exit 2. Nothing can be changed if the tool failed.
 //! - A patch is one text, not an object.
 //! - Directories of `--add-dir` are in no event: `[[scope]]` in the settings opens them.
-//! - `additionalContext` is for the model. There is nothing that its user would be shown, and the model not.
+//! - `additionalContext` is for the model. There is no way to show something to the user and not to the model.
 
 use std::borrow::Cow;
 

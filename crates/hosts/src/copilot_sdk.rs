@@ -1,9 +1,9 @@
-//! GitHub Copilot SDK: an application's own code hands on what its callbacks get.
+//! GitHub Copilot SDK: an application's own code passes on what its callbacks get.
 //!
 //! What the SDK does, as observed on 1.0.14: a permission request has a shape for each kind; a custom tool is the
-//! application's own, known by its name only; `"allow"` skips the application's permission handler. Of a tool that failed nothing can be
-//! changed. A call of `ask_user` raises two events, one as a call and one as the question that the application is handed.
-//! `onUserInputResponse` is no event of the SDK: the adapter sends what the user answered in it.
+//! application's own, known by its name only; `"allow"` skips the application's permission handler. Nothing can be changed if a tool failed.
+//! A call of `ask_user` raises two events, one as a call and one as the question that the application is handed.
+//! `onUserInputResponse` is not an event of the SDK: the adapter uses it to send the user's answer.
 
 use std::borrow::Cow;
 

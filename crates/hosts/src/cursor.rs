@@ -1,8 +1,8 @@
 //! Cursor: an event for every kind of call, and one more for all of them.
 //!
-//! The client is closed and was not driven here; this follows its documentation. `preToolUse` takes `"ask"` and
-//! does not obey it, and so does `subagentStart`: there what would be asked is denied. The events for shell and MCP
-//! calls do ask. An object without `permission` has no objection. Only what the tool of an MCP server gave back can be
+//! The client is closed source, and we have not tested it; this follows its documentation. `preToolUse` and `subagentStart`
+//! accept `"ask"` but do not obey it, so there toolgate denies instead of asking. The events for shell and MCP
+//! calls do ask. An object without `permission` means no objection. Only the output of an MCP server's tool can be
 //! changed, and only in `postToolUse`, which has it as JSON inside of a text. `user_message` is for the user;
 //! `additional_context` is for the model, after a tool and at the start of a session, and at no other event.
 

@@ -5,15 +5,15 @@
 //!   user as a hook that failed. So a denial is JSON and exit 0; where it cannot be printed, the code is 2.
 //! - An unknown word for the decision lets the call run.
 //! - A rewrite is merged over the arguments, and the model is told of it.
-//! - A denial after the call shows its reason instead of what the tool gave back, all of it: what the client alone would
-//!   have shortened is shortened here.
+//! - A denial after the call shows its reason instead of the tool's output, in full and as an error: toolgate shortens what the client
+//!   would otherwise have shortened. So toolgate redacts the output of a contained command while it runs, unless it has a terminal.
 //! - `systemMessage` is for the user. `additionalContext` is for the model, at every event but the one before a tool.
-//! - `"ask"` shows a dialog in every approval mode, and in it the `systemMessage`. Where nobody is there the client ends with an
-//!   empty answer, or hangs; so without a terminal what would be asked is denied. With one, `--prompt` still ends there.
+//! - `"ask"` shows a dialog in every approval mode, and in it the `systemMessage`. If nobody is there, the client ends with an
+//!   empty answer, or hangs; so without a terminal toolgate denies instead of asking. With a terminal, `--prompt` still ends there.
 //! - Directories of `--include-directories` are in no event: `[[scope]]` in the settings opens them. Its `glob` and `grep_search` without
-//!   `dir_path` would search these too, and show what lies in closed ones: they are given the session's own directory.
-//! - Its tools take `@a` for `a` where there is no `@a`, and `replace` looks for a file that is not there in the whole
-//!   workspace: any whose path ends in the same letters.
+//!   `dir_path` would search these too, even closed ones, so toolgate gives them the session's own directory.
+//! - Its tools read `@a` as `a` if there is no `@a`. `replace` searches the whole workspace for a missing file, and takes any
+//!   whose path ends in the same letters.
 
 use std::borrow::Cow;
 
@@ -100,6 +100,10 @@ impl Host for Gemini {
 
     fn launches(&self, tool: &str) -> bool {
         tool == "run_shell_command"
+    }
+
+    fn spoils_changed_output(&self, tool: &str) -> bool {
+        self.launches(tool)
     }
 
     fn keeps(&self) -> &'static [Kept] {

@@ -1,4 +1,4 @@
-//! The generic protocol, for every host without a page of its own. docs/protocol.md is its manual.
+//! The generic protocol, for every host that toolgate does not know. docs/protocol.md is its manual.
 //!
 //! An orchestrator says in plain words what a call is: the tool and its input, and, where it knows, what the tool
 //! would do (`action`). A tool without an action is looked up by its name among those of all hosts; one that no host

@@ -1,7 +1,7 @@
 //! Claude MPM's hook handler: events of Claude Code in, `{"action": …}` out.
 //!
-//! The answer has two words only, so asking is blocking, and so is a rewrite that it cannot carry. What a tool gave back
-//! is shown to us and cannot be changed.
+//! The answer has only two words, so toolgate blocks instead of asking, and instead of a rewrite that the answer cannot
+//! express. toolgate sees the output of a tool, but cannot change it.
 
 use serde::Serialize;
 use toolgate_model::{

@@ -1,8 +1,8 @@
-//! OpenCode: its plugin hands on each event with the directory of the session.
+//! OpenCode: its plugin passes on each event with the directory of the session.
 //!
 //! What the client does, as observed on 1.18.33: a plugin stops a call by throwing, changes it in place, and has
 //! no way to ask anybody. It gets no event at the end of a session, nor one for what the user answers to a question. The
-//! tools of MCP servers and of plugins are known by their names only: `server_tool`. What such a tool gives back as an error raises no event, and is shown.
+//! tools of MCP servers and of plugins are known by their names only: `server_tool`. An error from such a tool raises no event, and is shown.
 
 use std::borrow::Cow;
 

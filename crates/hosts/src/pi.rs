@@ -1,9 +1,9 @@
-//! pi: its extension hands on each event with what it knows of the session.
+//! pi: its extension passes on each event with what it knows about the session.
 //!
 //! What the client does, as observed on 1.5.0: paths reach the extension as the model wrote them, and the tools
-//! then read `@a`, `~/x`, `file:///x` and odd blanks in their own way. They are read in the same way here.
-//! It has no permission modes: what is to be asked is asked in a dialog of the extension, with the reason, and denied where
-//! there is no screen.
+//! then read `@a`, `~/x`, `file:///x` and odd blanks in their own way. toolgate reads them in the same way.
+//! It has no permission modes: the extension asks in a dialog, with the reason. Without a screen, toolgate denies instead of
+//! asking.
 
 use std::borrow::Cow;
 

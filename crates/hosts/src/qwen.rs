@@ -1,12 +1,12 @@
 //! Qwen Code: Gemini's tools, Claude Code's events and answers.
 //!
 //! What the client does, as observed on 0.24.4: it ignores a changed input and runs the original, so a rewrite is
-//! a denial that says what to write instead; exit 2 without text lets the call run. What a tool gave back can be neither
-//! changed nor hidden: a block after the call leaves it where it is. `"ask"` is asked in every mode where there is a user to ask,
-//! `yolo` among them; where there is none the call is stopped, and the reason shown. `additionalContext` after a call is for the model. That
-//! `systemMessage` is shown beside exit 2 has not been seen. The calls of a sub-agent name its id and no kind: the id is its
-//! kind, a `-`, and the id of the call that started it. What a search finds, what a program prints and what the tool of an MCP server
-//! gives back as an error is shown as it is; directories of `--include-directories` are in no event, and `[[scope]]` in the settings opens them.
+//! a denial that says what to write instead; exit 2 without text lets the call run. The output of a tool can be neither
+//! changed nor hidden: a block after the call leaves it there. `"ask"` asks in every mode, even in `yolo`, if there is a user;
+//! if there is none, the client stops the call and shows the reason. `additionalContext` after a call is for the model. We have not
+//! seen `systemMessage` shown together with exit 2. The calls of a sub-agent name its id and no kind: the id is its
+//! kind, a `-`, and the id of the call that started it. What a search finds, what a program prints and the errors of MCP servers' tools
+//! are shown as they are. Directories of `--include-directories` are in no event, and `[[scope]]` in the settings opens them.
 
 use toolgate_model::{
     Answer, Call, Decision, DecodeError, Host, Kept, KeptFrom, Phase, Reply, Stoppable, Terms, Unstoppable,

@@ -203,7 +203,7 @@ impl<K: Keeper> Server<K> {
             Error::UndeclaredWrite { .. } => named("outputs", &declaration.outputs, declaration.temp),
             Error::QuotaExceeded { .. } => "; write less: `list_declared` says how much is left".to_owned(),
             Error::NotAFile { .. } => "; name a file".to_owned(),
-            Error::InputChanged { .. } => "; a person has to do that".to_owned(),
+            Error::InputChanged { .. } => "; have a person do that".to_owned(),
             Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                 "; `list_declared` says which files are there".to_owned()
             }

@@ -79,8 +79,12 @@ const PASSWORD: SecretKind =
     SecretKind { id: "password", mark: "PASSWORD", about: "a password behind its name", rank: 4 };
 const SECRET: SecretKind =
     SecretKind { id: "secret", mark: "SECRET", about: "a secret behind its name", rank: 4 };
-const RANDOM: SecretKind =
-    SecretKind { id: "random-value", mark: "SECRET", about: "a random value behind a telling name", rank: 5 };
+const RANDOM: SecretKind = SecretKind {
+    id: "random-value",
+    mark: "SECRET",
+    about: "a random value after a credential-like name",
+    rank: 5,
+};
 const PREFIXED: SecretKind =
     SecretKind { id: "prefixed-token", mark: "TOKEN", about: "a token that says so itself", rank: 4 };
 const EMAIL: SecretKind = SecretKind { id: "email", mark: "EMAIL", about: "an email address", rank: 6 };
@@ -435,6 +439,11 @@ impl Finder<'_> {
         if !satisfied && !values::is_mixed(bytes().copied()) {
             return None;
         }
+        // `sk-AAAA…`: nobody is given a token of one letter.
+        if bytes().nth(15).is_some() && bytes().next().is_some_and(|first| bytes().all(|byte| byte == first))
+        {
+            return None;
+        }
         // What its makers print in manuals is no finding, unless they are among those that are looked for in any case.
         if !pattern.core || pattern.entropy > 0 {
             let bytes: Vec<u8> = bytes().copied().collect();
@@ -635,5 +644,32 @@ mod tests {
         ]);
         let brief: Vec<_> = all.iter().map(|found| (found.from, found.to, found.pattern)).collect();
         assert_eq!(brief, [(0, 5, "url-password"), (20, 30, "secret")]);
+    }
+
+    #[test]
+    fn what_says_itself_that_it_is_nobodys_stays() {
+        let key = |body: &str| {
+            let [begin, end] = ["BEGIN", "END"].map(|word| format!("-----{word} PRIVATE {}-----", "KEY"));
+            format!("{begin}\n{body}\n{end}")
+        };
+        for text in [
+            "nonMatchingToken := \"dn4uay319f1ona8f\"".to_owned(),
+            "fake_api_key = \"Bc4UcqgG6mG5ARxNAOH7TV2C\"".to_owned(),
+            "key_down_event=3xmbkVaUxT2e_mNd.431k-SrdfylJt".to_owned(),
+            format!("stability_key = sk-{}", "A".repeat(48)),
+            key("anything"),
+            "postgres://app:hunter2@h/main postgres://user:password@db/main".to_owned(),
+        ] {
+            assert_eq!(find(text.as_bytes(), &Rules::default()), [], "{text}");
+        }
+        for text in [
+            "matchingToken := \"dn4uay319f1ona8f\"".to_owned(),
+            "api_key = \"Bc4UcqgG6mG5ARxNAOH7TV2C\"".to_owned(),
+            format!("stability_key = sk-{}", "A1b2".repeat(12)),
+            key("MIIE"),
+            "postgres://app:Kq7zt2mP@db/main".to_owned(),
+        ] {
+            assert_eq!(find(text.as_bytes(), &Rules::default()).len(), 1, "{text}");
+        }
     }
 }

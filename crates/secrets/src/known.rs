@@ -13,19 +13,30 @@ use crate::values::{is_literal, is_reference, is_telling_by_itself};
 /// Shorter values stand in texts by chance.
 pub(crate) const SHORTEST: usize = 8;
 /// By so many bytes a value is found.
-const HEAD: usize = 8;
+const HEAD: usize = 5;
+/// Only every so many bytes of a text are looked at. One of the first heads of a value begins there, wherever the value stands.
+const STRIDE: usize = 4;
 /// More different values than this are not remembered of one text.
 const MOST: usize = 4096;
 
-/// Values, and a table that says of most places at once that none begins there.
+/// Values, and a table that says of most places at once that none stands there.
 pub(crate) struct Known<'t, T> {
     seen: Box<[u64; 1024]>,
-    values: BTreeMap<u64, Vec<(&'t [u8], T)>>,
+    /// By each of its first heads: how far from its beginning that stands, and the value.
+    values: BTreeMap<u64, Vec<Head<'t, T>>>,
     count: usize,
 }
 
-fn number(bytes: &[u8]) -> Option<u64> {
-    bytes.first_chunk::<HEAD>().map(|head| u64::from_le_bytes(*head))
+#[derive(Clone, Copy)]
+struct Head<'t, T> {
+    offset: usize,
+    value: &'t [u8],
+    what: T,
+}
+
+/// The head at this place of eight bytes, as a number.
+fn number_at(bytes: [u8; SHORTEST], offset: usize) -> u64 {
+    (u64::from_le_bytes(bytes) >> (8 * offset)) & ((1 << (8 * HEAD)) - 1)
 }
 
 fn slot(number: u64) -> (usize, u64) {
@@ -40,51 +51,101 @@ impl<'t, T: Copy> Known<'t, T> {
 
     /// Remembers a value.
     pub(crate) fn add(&mut self, value: &'t [u8], what: T) {
-        let Some(number) = number(value).filter(|_| self.count < MOST) else { return };
-        let (at, bit) = slot(number);
-        if let Some(word) = self.seen.get_mut(at) {
-            *word |= bit;
+        /// More values with the same bytes in the same place would have to be compared one by one.
+        const ALIKE: usize = 64;
+        let Some(first) = value.first_chunk::<SHORTEST>().filter(|_| self.count < MOST) else { return };
+        let heads = [0, 1, 2, 3].map(|offset| (offset, number_at(*first, offset)));
+        let alike = |number: u64| self.values.get(&number).map(Vec::as_slice).unwrap_or_default();
+        let is_known = |(offset, number): (usize, u64)| {
+            alike(number).iter().any(|known| known.offset == offset && known.value == value)
+        };
+        if heads.iter().any(|(_, number)| alike(*number).len() >= ALIKE)
+            || heads.first().copied().is_some_and(is_known)
+        {
+            return;
         }
-        let values = self.values.entry(number).or_default();
-        if values.len() < 8 && values.iter().all(|(known, _)| *known != value) {
-            values.push((value, what));
-            self.count += 1;
+        for (offset, number) in heads {
+            let (at, bit) = slot(number);
+            if let Some(word) = self.seen.get_mut(at) {
+                *word |= bit;
+            }
+            let heads = self.values.entry(number).or_default();
+            // What begins earlier is visited first.
+            let place = heads.partition_point(|known| known.offset >= offset);
+            heads.insert(place, Head { offset, value, what });
         }
+        self.count += 1;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Tells of every place where a known value stands as a whole word.
+    /// Tells of every place where a known value stands as a whole word, in order.
     pub(crate) fn each(&self, text: &[u8], mut visit: impl FnMut(usize, usize, T)) {
-        let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
         let mut done = 0;
-        for (at, head) in text.windows(HEAD).enumerate() {
-            let Some(number) = number(head) else { return };
+        let mut look = |at: usize, window: [u8; SHORTEST]| {
+            let number = number_at(window, 0);
             let (slot, bit) = slot(number);
-            if self.seen.get(slot).is_none_or(|word| word & bit == 0) || at < done {
-                continue;
+            if self.seen.get(slot).is_some_and(|word| word & bit != 0) {
+                self.resolve(text, at, number, &mut done, &mut visit);
             }
-            let Some(values) = self.values.get(&number) else { continue };
-            let rest = text.get(at..).unwrap_or_default();
-            for (value, what) in values {
-                let apart = !is_word(at.checked_sub(1).and_then(|at| text.get(at)))
-                    && !is_word(rest.get(value.len()));
-                if rest.starts_with(value) && apart {
-                    visit(at, at + value.len(), *what);
-                    done = at + value.len();
-                    break;
-                }
+        };
+        let mut at = 0;
+        for window in text.windows(SHORTEST).step_by(STRIDE) {
+            if let Ok(window) = window.try_into() {
+                look(at, window);
+            }
+            at += STRIDE;
+        }
+        // What is not there reads as zeros.
+        while at < text.len() {
+            let mut padded = [0; SHORTEST];
+            padded.iter_mut().zip(text.get(at..).unwrap_or_default()).for_each(|(to, from)| *to = *from);
+            look(at, padded);
+            at += STRIDE;
+        }
+    }
+
+    #[cold]
+    fn resolve(
+        &self,
+        text: &[u8],
+        at: usize,
+        number: u64,
+        done: &mut usize,
+        visit: &mut impl FnMut(usize, usize, T),
+    ) {
+        let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        for head in self.values.get(&number).map(Vec::as_slice).unwrap_or_default() {
+            let Some(from) = at.checked_sub(head.offset).filter(|from| *from >= *done) else { continue };
+            let rest = text.get(from..).unwrap_or_default();
+            let apart = !is_word(from.checked_sub(1).and_then(|before| text.get(before)))
+                && !is_word(rest.get(head.value.len()));
+            if rest.starts_with(head.value) && apart {
+                *done = from + head.value.len();
+                visit(from, *done, head.what);
             }
         }
     }
 }
 
+/// What words are made of: letters, digits and the signs that tokens have.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+const IN_WORDS: [bool; 256] = {
+    let mut inside = [false; 256];
+    let mut signs: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~!@#$%^&*";
+    while let [sign, rest @ ..] = signs {
+        inside[*sign as usize] = true;
+        signs = rest;
+    }
+    inside
+};
+
 /// The words of a text, as long as a secret: runs of letters, digits and the signs that tokens have.
 pub fn word_spans(text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     const LONGEST: usize = 512;
-    let inside = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+/=.~!@#$%^&*".contains(&byte);
+    let inside = |byte: u8| IN_WORDS.get(usize::from(byte)).copied().unwrap_or_default();
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
@@ -242,6 +303,27 @@ mod tests {
         }
         for text in ["8080 development", "aq8Zr+LmW0xTfb", "/home/a1b2c3d4"] {
             assert_eq!(known.hide(text, Marks::Plain), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn known_values_are_found_wherever_they_stand() {
+        let values: [&[u8]; 4] = [b"q8Zr1LmW", b"q8Zr1LmW0xTf", b"r1LmW0xTf99", b"Zr1LmW0xTf"];
+        let mut known = Known::new();
+        for value in values {
+            known.add(value, ());
+        }
+        for before in 0..9 {
+            for value in values {
+                for behind in ["", " ", "  then more", ",q8Zr1LmW"] {
+                    let text = [&b" ".repeat(before), value, behind.as_bytes()].concat();
+                    let mut found = Vec::new();
+                    known.each(&text, |from, to, ()| found.push((from, to)));
+                    let first = (before, before + value.len());
+                    assert_eq!(found.first(), Some(&first), "{}", String::from_utf8_lossy(&text));
+                    assert_eq!(found.len(), 1 + usize::from(behind.contains("q8")));
+                }
+            }
         }
     }
 }

@@ -71,7 +71,8 @@ pub(crate) fn putty(text: &[u8], from: usize) -> Option<usize> {
 fn is_short_body(inside: &[u8]) -> bool {
     let inside = inside.strip_prefix(b"\\n").or_else(|| inside.strip_prefix(b"\n")).unwrap_or_default();
     let inside = inside.strip_suffix(b"\\n").unwrap_or(inside).trim_ascii();
-    !inside.is_empty()
+    // A word in small letters is said about keys.
+    inside.iter().any(|byte| is_base64(*byte) && !byte.is_ascii_lowercase())
         && inside.iter().all(|byte| is_base64(*byte) || byte.is_ascii_whitespace() || *byte == b'\\')
 }
 

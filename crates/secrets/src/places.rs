@@ -326,7 +326,7 @@ mod tests {
             "Authorization: Bearer",
             "a: b = c",
             "/home/u/token",
-            "`gh auth token`: prints the person's token",
+            "`gh auth token`: prints the user's token",
         ] {
             assert_eq!(redact(text), text);
         }

@@ -53,7 +53,9 @@ fn is_of_a_manual(user: &[u8], secret: &[u8], host: &[u8]) -> bool {
         // Nobody's server has such a name.
         let short =
             [&b"host"[..], b"foo", b"bar", b"hostname", b"server"].into_iter().any(|word| same(host, word));
-        host.split(|byte| *byte == b'.').any(meant) || short || (host.len() < 3 && !host.is_empty())
+        // In a network of containers `db` is the name of a real one.
+        let letter = host.len() < 3 && !host.is_empty() && !same(host, b"db");
+        host.split(|byte| *byte == b'.').any(meant) || short || letter
     };
     secret.len() < 3
         || (same(user, secret) && !user.is_empty())

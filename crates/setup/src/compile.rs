@@ -10,8 +10,52 @@ use toolgate_gate::settings::{MAX_FILE, SettingsError, SettingsSources};
 use toolgate_model::World;
 use toolgate_policies::{Layer, LayerError, Settings, read_noting, read_of_project, squad, stack};
 
+/// What the settings files say, each as far as it has a say.
+pub(crate) struct Loaded {
+    pub(crate) managed: Option<toml::Table>,
+    pub(crate) user: Option<toml::Table>,
+    /// What a team's files say of who is who and whose its files are.
+    pub(crate) known: Option<toml::Table>,
+    /// A team's own rules, and whether a person has trusted them.
+    pub(crate) rules: Option<(toml::Table, bool)>,
+    pub(crate) project: Option<toml::Table>,
+    /// The project's file before what it has no say in was taken out.
+    pub(crate) project_as_written: Option<toml::Table>,
+    /// Whether a person has trusted the project's file.
+    pub(crate) trusted: bool,
+}
+
 /// The layers that all have to be content with a call.
 pub fn compile(world: &dyn World, sources: &SettingsSources<'_>) -> Result<Vec<Settings>, SettingsError> {
+    let Loaded { managed, user, known, rules, project, trusted, .. } = load(world, sources)?;
+    let trusted_rules = rules.as_ref().is_some_and(|(_, trusted)| *trusted);
+    let rules = rules.map(|(table, _)| table);
+    let stack = |layers: &[&Option<toml::Table>]| stacked(sources, layers);
+    let mut layers = vec![stack(&[&managed, &user, &known, &rules, &project])?];
+    // What the project says and nobody has trusted can only add to what the others say.
+    let (rules, project) = (rules.filter(|_| trusted_rules), project.filter(|_| trusted));
+    layers.push(stack(&[&managed, &user, &known, &rules, &project])?);
+    if managed.is_some() {
+        // What an administrator says of a file counts before a repository's table.
+        layers.push(stack(&[&known, &managed])?);
+    }
+    layers.dedup();
+    Ok(layers)
+}
+
+/// The settings that these layers make, on the profile that they choose.
+pub(crate) fn stacked(
+    sources: &SettingsSources<'_>,
+    layers: &[&Option<toml::Table>],
+) -> Result<Settings, SettingsError> {
+    let present: Vec<&toml::Table> = layers.iter().filter_map(|layer| layer.as_ref()).collect();
+    let [.., project_file] = sources.files();
+    stack(sources.fixed, sources.default, &present)
+        .map_err(|error| SettingsError::new(project_file, None, error.what))
+}
+
+/// Reads and checks the settings files, and takes out of the project's what it has no say in.
+pub(crate) fn load(world: &dyn World, sources: &SettingsSources<'_>) -> Result<Loaded, SettingsError> {
     sources.shipped()?;
     let [managed_file, user_file, project_file] = &sources.files();
     let load = |file: &PathBuf, read: Reader| match world.read(file, MAX_FILE + 1) {
@@ -25,6 +69,7 @@ pub fn compile(world: &dyn World, sources: &SettingsSources<'_>) -> Result<Vec<S
     let project = load(project_file, read_of_project)?;
     let trusted = project.as_ref().is_some_and(|(_, bytes)| sources.is_trusted(world, bytes));
     let mut project = layer(project);
+    let project_as_written = project.as_ref().map(|layer| layer.table.clone());
     if let Some(project) = &mut project {
         // Who trusts a repository's rules has not thereby given up their own.
         project.leave_rules_to(&[&managed, &user].into_iter().flatten().flat_map(Layer::own_rules).collect());
@@ -40,32 +85,15 @@ pub fn compile(world: &dyn World, sources: &SettingsSources<'_>) -> Result<Vec<S
     if let Some(project) = &mut project {
         keep_closed(project);
     }
-    let stack = |layers: &[&Option<toml::Table>]| {
-        let present: Vec<&toml::Table> = layers.iter().filter_map(|layer| layer.as_ref()).collect();
-        stack(sources.fixed, sources.default, &present)
-            .map_err(|error| SettingsError::new(project_file.clone(), None, error.what))
-    };
-    let whole = stack(&[&managed, &user, &project])?;
+    let whole = stacked(sources, &[&managed, &user, &project])?;
     let (known, rules) = if whole.has_team() { team_layers(world, sources)? } else { (None, None) };
-    let trusted_rules = rules.as_ref().is_some_and(|rules| rules.trusted);
-    let rules = rules.map(|rules| rules.table);
-    let mut layers = vec![stack(&[&managed, &user, &known, &rules, &project])?];
-    // What the project says and nobody has trusted can only add to what the others say.
-    let (rules, project) = (rules.filter(|_| trusted_rules), project.filter(|_| trusted));
-    layers.push(stack(&[&managed, &user, &known, &rules, &project])?);
-    if managed.is_some() {
-        // What an administrator says of a file counts before a repository's table.
-        layers.push(stack(&[&known, &managed])?);
-    }
-    layers.dedup();
-    Ok(layers)
+    Ok(Loaded { managed, user, known, rules, project, project_as_written, trusted })
 }
 
-/// What the team's files say, as layers: who is on it and whose its files are, and its own rules.
-fn team_layers(
-    world: &dyn World,
-    sources: &SettingsSources<'_>,
-) -> Result<(Option<toml::Table>, Option<TeamRules>), SettingsError> {
+/// What a team's files say of who is on it and whose its files are; and its own rules, with whether a person has trusted them.
+type TeamLayers = (Option<toml::Table>, Option<(toml::Table, bool)>);
+
+fn team_layers(world: &dyn World, sources: &SettingsSources<'_>) -> Result<TeamLayers, SettingsError> {
     // The worktree and the main checkout.
     let tops = || sources.team.iter().filter_map(|team| team.lexical.parent());
     let read = |file: &PathBuf| match world.read(file, MAX_FILE + 1) {
@@ -98,7 +126,7 @@ fn team_layers(
         if !trusted {
             without_patterns(&mut table);
         }
-        Ok(TeamRules { table, trusted })
+        Ok((table, trusted))
     });
     Ok((Some(known), rules.transpose()?))
 }
@@ -128,12 +156,6 @@ pub fn team_rules(file: &Path, bytes: &[u8]) -> Result<squad::PolicyConfig, Sett
         let line = at.and_then(|at| text.get(..at)).map(|before| before.matches('\n').count() + 1);
         SettingsError::new(file.into(), line, what)
     })
-}
-
-/// A team's own rules as a layer, and whether a person has trusted them.
-struct TeamRules {
-    table: toml::Table,
-    trusted: bool,
 }
 
 /// No project opens a file of secrets, trusted or not: those who trust a repository's rules have not thereby handed it

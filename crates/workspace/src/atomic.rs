@@ -6,13 +6,13 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, AtFlags, OFlags};
 use rustix::io::Errno;
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::beneath::{DIRECTORY, FILE_MODE};
+use crate::system::{fill_with_random, name_unnamed, open_unnamed};
 
 /// Whether what was written is there after a loss of power, too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,10 +35,7 @@ pub(crate) fn is_ours(name: &str) -> bool {
 /// Bytes that nobody can guess.
 pub(crate) fn random<const COUNT: usize>() -> io::Result<[u8; COUNT]> {
     let mut random = [0; COUNT];
-    let mut filled = 0;
-    while let Some(rest) = random.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        filled += getrandom(rest, GetRandomFlags::empty())?;
-    }
+    fill_with_random(&mut random)?;
     Ok(random)
 }
 
@@ -80,8 +77,7 @@ impl<'d> Staged<'d> {
     }
 
     fn begin(directory: BorrowedFd<'d>, durability: Durability) -> io::Result<Staged<'d>> {
-        let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        match fs::openat(directory, ".", flags | OFlags::TMPFILE, FILE_MODE) {
+        match open_unnamed(directory, FILE_MODE) {
             Ok(file) => Ok(Staged { directory, file: file.into(), name: None, durability }),
             // Not every file system has files without a name.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Staged::begin_named(directory, durability),
@@ -141,16 +137,7 @@ impl<'d> Staged<'d> {
 
     /// Gives a file without a name this one. False where it is taken.
     fn link(&self, name: &str) -> io::Result<bool> {
-        let by_handle = fs::linkat(&self.file, "", self.directory, name, AtFlags::EMPTY_PATH);
-        let linked = match by_handle {
-            // Older kernels want the way through /proc from whoever has no special right.
-            Err(Errno::NOENT) => {
-                let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-                fs::linkat(fs::CWD, own, self.directory, name, AtFlags::SYMLINK_FOLLOW)
-            }
-            linked => linked,
-        };
-        match linked {
+        match name_unnamed(&self.file, self.directory, name) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
             Err(errno) => Err(errno.into()),

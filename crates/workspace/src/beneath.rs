@@ -9,11 +9,12 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use toolgate_declaration::CleanPath;
 
 use crate::error::{Error, Leaves};
+use crate::system::open_beneath;
 
 /// A directory and what lies below it.
 #[derive(Debug)]
@@ -41,11 +42,6 @@ pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).uni
 
 /// A pipe that stands where a file should be must not hold us up.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY).union(OFlags::NONBLOCK);
-
-pub(crate) const BENEATH: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_SYMLINKS)
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_XDEV);
 
 /// For its owner alone.
 pub(crate) const DIRECTORY_MODE: Mode = Mode::RWXU;
@@ -124,7 +120,7 @@ impl Top {
         const ATTEMPTS: usize = 1000;
         let name = CString::new(path).map_err(|_| Error::about(path, Errno::INVAL))?;
         for _ in 0..ATTEMPTS {
-            match fs::openat2(&self.dir, &name, flags, Mode::empty(), BENEATH) {
+            match open_beneath(&self.dir, &name, flags) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Ok(file) => return Ok(file),
                 Err(errno) => return Err(self.failed(path, errno)),

@@ -66,7 +66,8 @@ impl SigningKey {
         PublicKey(self.0.verifying_key())
     }
 
-    pub(crate) fn sign(&self, message: &[u8]) -> [u8; 64] {
+    /// Signs a text. See [`dsse`](crate::dsse) for how a text is made that cannot be taken for one of another kind.
+    pub fn sign(&self, message: &[u8]) -> [u8; 64] {
         self.0.sign(message).to_bytes()
     }
 }
@@ -114,7 +115,8 @@ impl PublicKey {
         Digest::of(Algorithm::Sha256, der).hex()
     }
 
-    pub(crate) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+    /// Whether this key has signed a text.
+    pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         // Strict: a signature has one form, so that nobody makes a second receipt of a first one.
         Signature::from_slice(signature)
             .is_ok_and(|signature| self.0.verify_strict(message, &signature).is_ok())

@@ -133,7 +133,7 @@ impl Envelope {
             return Err(bad("has more signatures than anybody needs"));
         }
         let payload = self.payload()?;
-        let signed = encoded(&self.payload_type, &payload);
+        let signed = dsse(&self.payload_type, &payload);
         let by = |key: &PublicKey| {
             let verifies = |sig: &str| Base64::decode_vec(sig).is_ok_and(|sig| key.verifies(&signed, &sig));
             let sig = self.signatures.iter().map(|signed| &signed.sig).find(|sig| verifies(sig))?;
@@ -195,7 +195,7 @@ impl Receipt {
     fn sign(statement: Statement, key: &SigningKey) -> serde_json::Result<Receipt> {
         let payload = serde_json::to_vec(&statement)?;
         let id = key.public().id();
-        let sig = Base64::encode_string(&key.sign(&encoded(PAYLOAD, &payload)));
+        let sig = Base64::encode_string(&key.sign(&dsse(PAYLOAD, &payload)));
         let envelope = Envelope {
             payload_type: PAYLOAD.to_owned(),
             payload: Base64::encode_string(&payload),
@@ -205,8 +205,8 @@ impl Receipt {
     }
 }
 
-/// What is signed: type and payload, each with its length, so that neither can be taken for the other.
-fn encoded(kind: &str, payload: &[u8]) -> Vec<u8> {
+/// What is signed in a DSSE envelope: type and payload, each with its length, so that neither can be taken for the other.
+pub fn dsse(kind: &str, payload: &[u8]) -> Vec<u8> {
     let mut text = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len()).into_bytes();
     text.extend_from_slice(payload);
     text

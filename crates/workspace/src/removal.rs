@@ -7,13 +7,14 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::atomic::random_name;
-use crate::beneath::{BENEATH, DIRECTORY};
+use crate::beneath::DIRECTORY;
+use crate::system::{open_beneath, open_up};
 
 /// Somebody may put things into a directory that is being emptied. So often it is emptied again.
 const ATTEMPTS: usize = 1000;
@@ -108,7 +109,7 @@ fn open(parent: BorrowedFd<'_>, name: impl rustix::path::Arg + Copy) -> rustix::
         // Where somebody moves directories about, the kernel asks to be called again, or finds this one elsewhere.
         let mut attempts = 0..ATTEMPTS;
         loop {
-            match fs::openat2(parent, name, flags | OFlags::NOFOLLOW, Mode::empty(), BENEATH) {
+            match open_beneath(parent, name, flags | OFlags::NOFOLLOW) {
                 Err(Errno::AGAIN | Errno::XDEV) if attempts.next().is_some() => {}
                 opened => return opened,
             }
@@ -117,8 +118,7 @@ fn open(parent: BorrowedFd<'_>, name: impl rustix::path::Arg + Copy) -> rustix::
     let directory = match open(DIRECTORY) {
         // One that nobody may read cannot be changed through a handle for reading.
         Err(Errno::ACCESS) => {
-            let handle = open(OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)?;
-            fs::chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::RWXU)?;
+            open_up(open)?;
             open(DIRECTORY)?
         }
         directory => directory?,

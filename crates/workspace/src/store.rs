@@ -26,6 +26,7 @@ use crate::digest::{Algorithm, Digest, Hashing};
 use crate::error::Error;
 use crate::receipt::{Envelope, Receipt};
 use crate::snapshot::{Snapshot, State};
+use crate::system::sync_all;
 use crate::workspaces::check_private;
 
 /// A store in a directory of its own.
@@ -67,7 +68,7 @@ impl Store {
 
     /// Has all that was put in survive a loss of power: one wait for all of it.
     pub(crate) fn sync(&self) -> Result<(), Error> {
-        fs::syncfs(&self.objects).map_err(|errno| self.failed(errno.into()))
+        sync_all(&self.objects).map_err(|errno| self.failed(errno.into()))
     }
 
     /// Where it is.

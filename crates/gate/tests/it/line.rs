@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_evidence::{Ledger, Tally};
+use toolgate_gate::approval::{Subject, Verified};
 use toolgate_gate::dirs::Dirs;
 use toolgate_gate::failure::DEADLINE;
 use toolgate_gate::line::{NeedsSetup, answer};
@@ -258,6 +259,9 @@ impl Setup for Broken {
     fn config_change(&self, _: &dyn Machine, _: &Path, _: &str, _: &Path) -> ConfigChange {
         panic!("no host's settings were changed")
     }
+    fn approval(&self, _: &dyn Machine, _: &Dirs, _: &Subject, _: &[u8]) -> Option<Verified> {
+        panic!("nobody has approved anything")
+    }
 }
 
 fn with_settings() -> Desk {
@@ -308,6 +312,9 @@ impl Setup for OwnPattern {
     }
     fn config_change(&self, _: &dyn Machine, _: &Path, _: &str, _: &Path) -> ConfigChange {
         panic!("no host's settings were changed")
+    }
+    fn approval(&self, _: &dyn Machine, _: &Dirs, _: &Subject, _: &[u8]) -> Option<Verified> {
+        panic!("nobody has approved anything")
     }
 }
 

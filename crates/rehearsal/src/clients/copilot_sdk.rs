@@ -69,7 +69,7 @@ impl Client for CopilotSdk {
         let gate: Vec<Value> = gate.into_iter().chain(profile.into_iter().flatten()).collect();
         let settings = json!({
             "sdk": casting.installed.join("node_modules/@github/copilot-sdk/dist/index.js"),
-            "adapter": casting.adapters.join("copilot-sdk/index.ts"),
+            "adapter": casting.adapters.map(|adapters| adapters.join("copilot-sdk/index.ts")),
             "toolgate": gate,
             "agent": casting.part.and_then(|part| part.agent).unwrap_or("rehearsal"),
             "role": casting.part.and_then(|part| part.role).map(|name| json!({ "name": name })),

@@ -100,8 +100,8 @@ pub struct Casting<'a> {
     pub mcp: &'a [String],
     /// Where the clients are installed, for what they would otherwise fetch or unpack anew for each empty home.
     pub installed: &'a Path,
-    /// Where our adapters are, for a client that is a program with one of them in it.
-    pub adapters: &'a Path,
+    /// Where our adapters are, for a client that is a program with one of them in it. `None`: it runs without.
+    pub adapters: Option<&'a Path>,
     /// Who plays, where it is somebody in a team.
     pub part: Option<Part<'a>>,
     /// The permission mode, one of [`Client::modes`]; without one its permissions are open.

@@ -203,8 +203,8 @@ impl fmt::Display for Trouble {
             Trouble::TimedOut => write!(f, "did not answer within {} s", PATIENCE.as_secs()),
             Trouble::Ended(Some(code)) => write!(f, "ended with exit code {code}"),
             Trouble::Ended(None) => f.write_str("was ended by a signal"),
-            Trouble::ShellAnswered => f.write_str("could not run, so that every call is denied"),
-            Trouble::NotOneObject => f.write_str("printed something else than one JSON object"),
+            Trouble::ShellAnswered => f.write_str("could not run, so every call is denied"),
+            Trouble::NotOneObject => f.write_str("printed something other than one JSON object"),
             Trouble::WrongEvent(event) => write!(f, "answered without `\"hookEventName\": \"{event}\"`"),
         }
     }

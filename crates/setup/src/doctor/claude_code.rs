@@ -219,7 +219,7 @@ fn handlers(source: &Source, lost: Status, checks: &mut Vec<Check>) {
         if let Some(bad) = &event.bad {
             let status = if gate { lost } else { Status::Warn };
             let text = format!("the client drops all {name} handlers of the {source}: {bad}");
-            checks.push(Check::new("neighbours", status, text).help("mend or remove that handler"));
+            checks.push(Check::new("neighbours", status, text).help("fix or remove that handler"));
         }
         if gate {
             event.ours.iter().for_each(|ours| gate_handler(source, ours, lost, checks));
@@ -238,8 +238,9 @@ fn gate_handler(source: &Source, ours: &Handler, lost: Status, checks: &mut Vec<
         checks.push(Check::new(id, lost, format!("{limit}, in the {source}")).help(AGAIN));
     }
     if matches!(ours.command, CommandLine::Shell(_)) && !ours.limits.contains(&Limit::ShellText) {
-        let text =
-            format!("the handler in the {source} goes through a shell, which a changed environment can bend");
+        let text = format!(
+            "the handler in the {source} goes through a shell, which a changed environment can redirect"
+        );
         checks.push(Check::new("exec-form", Status::Warn, text).help(AGAIN));
     }
     if !ours.blocks_on_failure {
@@ -278,7 +279,7 @@ fn switches(sources: &[Source], live: &[&Source], checks: &mut Vec<Check>) {
             let text = format!("`env` in the {source} sets {}", names.join(", "));
             checks.push(
                 Check::new("env", Status::Warn, text)
-                    .help("whoever writes that file moves where programs look"),
+                    .help("whoever writes that file decides where programs look"),
             );
         }
     }

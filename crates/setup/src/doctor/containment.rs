@@ -47,7 +47,7 @@ pub(super) fn examine(exam: &Exam<'_>) -> Vec<Check> {
     }
     if !host(exam.host.id()).is_some_and(|host| SHELLS.iter().any(|tool| host.launches(tool))) {
         let text = format!(
-            "{} cannot be made to run a command in a sandbox: what is not proved runs without one",
+            "{} cannot run a command in a sandbox: what is not proved runs without one",
             exam.host.name()
         );
         let check = Check::new(ID, Status::Info, text);

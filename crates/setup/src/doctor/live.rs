@@ -50,13 +50,13 @@ fn play(client: &dyn Client, program: &Path, toolgate: &Path, places: &HostPlace
     let url = model.url();
     let nowhere = stage.dir().join("nowhere");
     let mcp = ["/bin/false".to_owned()];
-    let (installed, adapters) = (&*nowhere, &*nowhere);
+    let installed = &*nowhere;
     let casting = Casting {
         stage: &stage,
         model: &url,
         mcp: &mcp,
         installed,
-        adapters,
+        adapters: None,
         part: None,
         mode: None,
         added: None,

@@ -10,6 +10,7 @@
 //! Does not see: settings given to a host on its command line, hooks of plugins and agent files, and whether
 //! a running session has read the files since they changed.
 
+mod approval;
 mod canary;
 mod claude_code;
 mod codex;
@@ -37,6 +38,7 @@ use toolgate_policies::{Layer, read_of_project};
 use toolgate_team::Lockouts;
 
 use crate::compile::team_rules;
+use crate::config::in_force;
 use crate::register::{HostPlaces, Registrar, Registrations, tolerant};
 use crate::this_machine;
 use toolgate_gate::dirs::Dirs;
@@ -124,6 +126,7 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
     checks.extend(own_settings(subject));
     checks.extend(team(subject));
     checks.extend(containment::examine(&exam));
+    checks.extend(approval::examine(subject));
     let active = live && checks.iter().all(|check| check.status != Status::Fail);
     Diagnosis { host: host.id(), name: host.name(), active, checks }
 }
@@ -177,6 +180,16 @@ fn team(subject: &Subject<'_>) -> Vec<Check> {
     };
     let places = session.places;
     let mut checks = Vec::new();
+    let sources = SettingsSources {
+        root: Some(project),
+        ..SettingsSources::of(subject.dirs, &places, None, "worktree")
+    };
+    // Files that cannot be read are told by `own_settings`, and so are ids that no rule has.
+    if let Ok(config) = in_force(machine.world(), &sources, &places, machine.now(), false) {
+        for found in config.without_effect.iter().filter(|found| !found.is_unknown_rule()) {
+            checks.push(Check::new("toolgate.toml", Status::Warn, found.line()).help(found.help));
+        }
+    }
     if pause::until(&machine, subject.dirs, &places).is_some() {
         let text = "a person has switched the gate off in this worktree for a while".to_owned();
         checks.push(

@@ -14,7 +14,7 @@ const LONGEST_SETTINGS: usize = 16 << 20;
 
 /// The file that a settings file's name stands for, with every link on the way followed, and the directories on the
 /// way to it that do not exist yet, outermost first.
-pub(super) fn locate(file: &Path) -> Result<(PathBuf, Vec<PathBuf>), RegisterError> {
+pub(crate) fn locate(file: &Path) -> Result<(PathBuf, Vec<PathBuf>), RegisterError> {
     if !file.is_absolute() {
         return Err(RegisterError::NotAbsolute { path: file.to_path_buf() });
     }
@@ -54,7 +54,7 @@ pub(super) fn stays_inside(dir: &Path, file: &Path, target: &Path) -> Result<(),
 }
 
 /// The text of a file of settings; `None` where there is none.
-pub(super) fn read(path: &Path) -> Result<Option<String>, RegisterError> {
+pub(crate) fn read(path: &Path) -> Result<Option<String>, RegisterError> {
     let Some(bytes) = read_bytes(path, LONGEST_SETTINGS)? else { return Ok(None) };
     String::from_utf8(bytes).map(Some).map_err(|_| RegisterError::NotText { path: path.to_path_buf() })
 }
@@ -81,7 +81,7 @@ fn is_absent(error: &io::Error) -> bool {
 
 /// Puts a text in the place of a file in one step: a reader sees the old file or the new one. Mode and owner
 /// are those of the old file; `mode`, less the umask, is for a new one.
-pub(super) fn replace(path: &Path, text: &str, mode: u32) -> Result<(), RegisterError> {
+pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> Result<(), RegisterError> {
     let not_a_file = || RegisterError::NotAFile { file: path.to_path_buf() };
     let mut name = path.file_name().ok_or_else(not_a_file)?.to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));

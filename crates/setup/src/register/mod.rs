@@ -37,6 +37,7 @@ use self::content::Script;
 
 pub use self::content::{Content, EditError, Noted, WantedFile, Whose, script};
 pub use self::error::RegisterError;
+pub(crate) use self::files::{locate, read, replace};
 pub use self::hook_line::{HookLine, Start};
 pub use self::json::{Members, Setting, Shape, tolerant};
 pub use self::note::{Registration, Registrations};
