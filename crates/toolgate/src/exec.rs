@@ -21,6 +21,7 @@ use toolgate_policies::ContainmentNetwork;
 use toolgate_sandbox::{CONTAINED, Ended, Level, Network, Outcome, run};
 
 use crate::launcher::{advise_on_git, complain, contain, ended, refused};
+use crate::seatbelt::run_by_seatbelt;
 
 /// What `toolgate exec` was asked for.
 #[derive(Debug)]
@@ -85,6 +86,9 @@ impl Exec {
             Err(NoPlan::NeedsSetup) => return Err(NeedsSetup),
             Err(NoPlan::Because(why)) => return Ok(refused(&why)),
         };
+        if let Some(code) = run_by_seatbelt(&made, self.level, false, &self.command) {
+            return Ok(code);
+        }
         let outcome =
             contain(made.require, self.level, |level, kernel| run(&made.plan, level, &kernel, &self.command));
         if let Ok(outcome) = &outcome {
@@ -105,9 +109,18 @@ pub(crate) fn advise(outcome: Option<&Outcome>) {
 /// Whether this process is contained itself. The variable alone says nothing, since anybody can set it: inside, no new rights can be
 /// got, and our state is out of reach.
 fn is_inside(state: &Path) -> bool {
-    std::env::var_os(CONTAINED).is_some()
-        && rustix::thread::no_new_privs().unwrap_or(false)
-        && std::fs::read_dir(state).is_err()
+    std::env::var_os(CONTAINED).is_some() && has_no_new_privileges() && std::fs::read_dir(state).is_err()
+}
+
+#[cfg(target_os = "linux")]
+fn has_no_new_privileges() -> bool {
+    rustix::thread::no_new_privs().unwrap_or(false)
+}
+
+/// Nothing here tells a contained process from another.
+#[cfg(not(target_os = "linux"))]
+fn has_no_new_privileges() -> bool {
+    false
 }
 
 /// The plan for a command that is started here, with the network as it was asked for.

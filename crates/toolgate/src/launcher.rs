@@ -7,15 +7,13 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{CWD, Mode, OFlags, chmod, fstat, mkdirat, openat};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 use toolgate_evidence::{Draft, Ledger};
 use toolgate_gate::contain::{Contained, ContainedTerms, outside, word_of};
 use toolgate_gate::disk::Disk;
@@ -27,6 +25,7 @@ use toolgate_policies::{Containment, DeniedInside, denied_in_output, explain_den
 use toolgate_sandbox::{Ended, Error, Grant, Kernel, Level, Limit, Limits, Network, Outcome, Plan, Rights};
 use toolgate_secrets::redact;
 
+use crate::reachable::keep_reachable;
 use crate::shared_temporary::pass_in;
 
 /// The event of the record that says what was enforced on a command.
@@ -91,15 +90,25 @@ impl Launched {
             },
             [option, process] if option == "--process" => of_process(process)
                 .ok_or("the shell that runs this command does not say what it runs; use bash or zsh")?,
-            _ => return Err("`toolgate shell` is for the hooks of toolgate to start".to_owned()),
+            _ => return Err("only toolgate's own hooks start `toolgate shell`".to_owned()),
         };
         let text = without_line(shell.text.as_bytes(), &file)
-            .ok_or("the shell was given another text than its hook wrote")?;
+            .ok_or("the shell was given a different command from the one that its hook wrote")?;
         Ok(Launched { file, launch, run: HostShell { text: OsString::from_vec(text), ..shell } })
     }
 
     /// Runs it in its sandbox and ends as it has.
     pub fn contain(self) -> ExitCode {
+        let printed = Printed::so_far();
+        self.contain_and_tell(printed)
+    }
+
+    /// The same behind a pipe, whose reader knows what was printed.
+    pub fn contain_for(self, reader: Listener) -> ExitCode {
+        self.contain_and_tell(Some(Printed::HeardBy(reader)))
+    }
+
+    fn contain_and_tell(self, printed: Option<Printed>) -> ExitCode {
         let Launched { file, launch: Launch { contained, shared, start, caller, .. }, run } = self;
         let Some(kept_terms) = contained else { return refused("its hook did not contain it") };
         // INVARIANT: what was decided holds for one command. Of two that come with the same file, one removes it.
@@ -114,7 +123,6 @@ impl Launched {
         // What the outer shell has read at its start has come with the environment: a login shell need not read it again, and could not.
         let command = [run.program, "-c".into(), run.text, run.name];
         let network = plan.network;
-        let printed = Printed::so_far();
         let outcome =
             contain(require, None, |level, kernel| toolgate_sandbox::run(&plan, level, &kernel, &command));
         read_back.tidy();
@@ -125,7 +133,7 @@ impl Launched {
             passed.pass_out();
         }
         if let (Ok(outcome), Some(state)) = (&outcome, file.parent().and_then(Path::parent)) {
-            let denied = match &printed {
+            let denied = match printed {
                 Some(printed) => printed.denied(&terms, &plan.directory, outcome.level),
                 None => {
                     // Best effort: without it the model reads what the program itself said.
@@ -264,10 +272,15 @@ fn is_temporary(directory: Option<&Path>) -> bool {
     temporary.any(|temporary| directory == Some(temporary))
 }
 
-/// What the command prints, where that goes to a file which can be read: some hosts give their shells one.
-struct Printed {
-    file: PathBuf,
-    before: u64,
+/// So much of the end of what a command printed is looked at for what it was denied.
+pub(crate) const MOST_PRINTED: usize = 64 * 1024;
+
+/// Who knows what the command has printed.
+enum Printed {
+    /// A file that can be read: some hosts give their shells one.
+    In { file: PathBuf, before: u64 },
+    /// A process of ours that takes secrets out of it on the way.
+    HeardBy(Listener),
 }
 
 impl Printed {
@@ -275,25 +288,46 @@ impl Printed {
         let links = ["/proc/self/fd/2", "/proc/self/fd/1"].map(fs::read_link);
         let file = links.into_iter().flatten().next()?;
         let found = fs::symlink_metadata(&file).ok().filter(fs::Metadata::is_file)?;
-        Some(Printed { file, before: found.len() })
+        Some(Printed::In { file, before: found.len() })
     }
 
     /// What it was denied, by its own words.
-    fn denied(&self, terms: &Containment, directory: &Path, level: Level) -> Vec<DeniedInside> {
-        const MOST: u64 = 64 * 1024;
-        let read = || -> io::Result<Vec<u8>> {
-            let mut file = fs::File::open(&self.file)?;
-            let from = self.before.max(file.metadata()?.len().saturating_sub(MOST));
-            file.seek(SeekFrom::Start(from))?;
-            let mut bytes = Vec::new();
-            file.take(MOST).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
+    fn denied(self, terms: &Containment, directory: &Path, level: Level) -> Vec<DeniedInside> {
         // As the disk is now, after the command.
         let disk = Disk::default();
         let outside = |path: &Path| outside(&disk, path);
-        denied_in_output(terms, directory, &outside, word_of(level), &read().unwrap_or_default())
+        denied_in_output(terms, directory, &outside, word_of(level), &self.end().unwrap_or_default())
     }
+
+    fn end(self) -> io::Result<Vec<u8>> {
+        const MOST: u64 = MOST_PRINTED as u64;
+        let mut bytes = Vec::new();
+        match self {
+            Printed::In { file, before } => {
+                let mut file = fs::File::open(file)?;
+                let from = before.max(file.metadata()?.len().saturating_sub(MOST));
+                file.seek(SeekFrom::Start(from))?;
+                file.take(MOST).read_to_end(&mut bytes)?;
+            }
+            Printed::HeardBy(Listener { ended, heard }) => {
+                fs::File::options().write(true).open(ended)?.write_all(ENDED)?;
+                fs::File::open(heard)?.take(MOST).read_to_end(&mut bytes)?;
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+/// What the first pipe of a [`Listener`] is told.
+const ENDED: &[u8] = b"\n";
+
+/// The process that reads what a contained command prints. Two pipes, by the names that this process has them under.
+#[derive(Debug, Clone)]
+pub struct Listener {
+    /// Tells it that the command has ended.
+    pub ended: PathBuf,
+    /// Gives the end of what it has read.
+    pub heard: PathBuf,
 }
 
 /// Puts down what was enforced. The command has run; should this fail, the record of its call still says that it was contained.
@@ -423,7 +457,7 @@ pub(crate) fn advise_on_git(plan: &Plan, outcome: &Outcome, command: &[OsString]
     if let Some(name) = shared_by_worktrees(&words.join(" ")) {
         complain(&format!(
             "`git {name}` writes what all worktrees of the repository share, which stays as it is in the sandbox; commit on a branch of your \
-             own instead, or have a person run it outside of the agent"
+             own instead, or have a person run it outside the agent"
         ));
     }
 }
@@ -464,7 +498,7 @@ fn ended_by_limit(limits: &Limits, outcome: &Outcome) -> Option<String> {
             mebibytes(limits.disk)
         ),
         (Some(Limit::Names), _) => "the command was ended: it went on making files that must not appear; leave out what makes them, or \
-                                    have a person make them, outside of the agent"
+                                    have a person make them, outside the agent"
             .to_owned(),
         // A shell says by a number that a program of it was ended so.
         (None, Ended::Signal(TOO_LARGE) | Ended::Code(153)) => match (limits.file_size, limits.disk) {
@@ -492,39 +526,6 @@ pub(crate) fn complain(what: &str) {
 pub(crate) fn refused(why: &str) -> ExitCode {
     complain(&format!("nothing was run: {why}"));
     ExitCode::from(NOT_CONTAINED)
-}
-
-/// Leaves the directory there that the host starts our hooks in, with its owner's way in: a program inside may have moved or closed it,
-/// and most hosts run a call whose hook cannot be started. Best effort: where it cannot be done, the host could not work there either.
-///
-/// No link is followed: that program may have put one there, and would have us make and open directories elsewhere.
-fn keep_reachable(start: &Path) {
-    const OWNERS: u32 = 0o100;
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open = |above: &OwnedFd, name: &OsStr| openat(above, name, flags, Mode::empty());
-    let walk = || -> rustix::io::Result<()> {
-        let mut here = openat(CWD, "/", flags, Mode::empty())?;
-        for name in start.iter().skip(1) {
-            let below = match open(&here, name) {
-                Err(Errno::NOENT) => {
-                    mkdirat(&here, name, Mode::from_raw_mode(0o777))?;
-                    open(&here, name)?
-                }
-                found => found?,
-            };
-            let mode = fstat(&below)?.st_mode;
-            if mode & OWNERS != OWNERS {
-                // A handle of this kind has no mode to be changed by itself.
-                let named = format!("/proc/self/fd/{}", below.as_raw_fd());
-                chmod(named, Mode::from_raw_mode((mode | OWNERS) & 0o7777))?;
-            }
-            here = below;
-        }
-        Ok(())
-    };
-    if start.is_absolute() {
-        let _ = walk();
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! callers take for a denial too.
 
 use std::io::{self, BufRead, Read, Write};
-use std::process::ExitCode;
+use std::process::{Child, ExitCode};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -16,6 +16,7 @@ use toolgate_model::Host;
 
 use toolgate_gate::failure::{Failure, MAX_EVENT};
 use toolgate_gate::options::HookOptions;
+use toolgate_gate::sealing::start_if_due;
 use toolgate_gate::{Gate, hook};
 use toolgate_setup::WholeProgram;
 
@@ -40,6 +41,7 @@ pub fn run(host: &'static dyn Host, options: &HookOptions) -> ExitCode {
     hook::refuse_on_panic(host, None);
     let mut input = io::stdin().lock();
     let mut request = Vec::new();
+    let mut sealer: Option<Child> = None;
     loop {
         request.clear();
         let room = MAX_EVENT as u64 + 1;
@@ -54,6 +56,11 @@ pub fn run(host: &'static dyn Host, options: &HookOptions) -> ExitCode {
         let mut output = io::stdout().lock();
         if said.is_none_or(|said| writeln!(output, "{said}").and_then(|()| output.flush()).is_err()) {
             return ExitCode::from(2);
+        }
+        drop(output);
+        if let Some(started) = start_if_due(&options.dirs, true) {
+            // The one before has ended long ago, and is no longer kept for us.
+            let _ = sealer.replace(started).map(|mut before| before.try_wait());
         }
     }
 }

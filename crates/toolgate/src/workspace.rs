@@ -97,14 +97,7 @@ impl Keeper {
 
     /// What a receipt says besides what lies in the workspace: when, under which rules, and where the ledger stands.
     fn about(&self, places: &Places, profile: Option<&str>) -> Result<About, Error> {
-        let wanted = SettingsSources {
-            dirs: &self.dirs,
-            root: places.root.as_ref().map(|root| root.physical.as_path()),
-            repository: places.git.as_ref().map(|git| git.physical.as_path()),
-            team: &places.team,
-            fixed: profile,
-            default: "worktree",
-        };
+        let wanted = SettingsSources::of(&self.dirs, places, profile, "worktree");
         let rules = wanted.rules(&this_machine()).map_err(|error| match error {
             NoRules::Broken(error) => unusable("toolgate.toml", error),
             NoRules::Stale => unusable("toolgate.toml", io::Error::from(io::ErrorKind::InvalidData)),

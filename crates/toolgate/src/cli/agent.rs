@@ -34,7 +34,7 @@ enum Command {
         /// Only by the name that the host gives its sub-agents, in any worktree
         #[arg(long, conflicts_with_all = ["session", "root"])]
         anywhere: bool,
-        /// What it may write: globs below the worktree; everything of its own where left out
+        /// What it may write: globs below the worktree [default: everything of its own]
         #[arg(long, value_name = "GLOB")]
         write: Vec<String>,
         /// What it was handed to read although it is another's

@@ -20,11 +20,12 @@ use toolgate_hosts::{host, tools_like};
 use toolgate_model::{Action, Call, Decision, Finding, Json};
 use toolgate_secrets::redact;
 
+use super::config::settings_in_force;
 use super::{LineArgs, Out};
 use toolgate_setup::this_machine;
 use veil::{Discretion, Veil};
 
-/// Say what would become of one call, without running or recording it
+/// Show what would happen to one call, without running or logging it
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  toolgate check 'rm -rf ../x && echo ok > out.txt'\n  toolgate check --effects --json 'make test'\n  toolgate check - < script.sh\n  toolgate check read ../x\n  toolgate check --json < event.json\n\nExit code: 0 allowed, 2 denied, 3 asked, 1 could not be judged."
@@ -79,13 +80,7 @@ impl Check {
         let explanation = explain(&machine, &call, &surroundings);
         let verdict = &explanation.verdict;
         let root = surroundings.session.places.root.as_ref().map(|root| root.lexical.display().to_string());
-        let (command, hiding) = match &call.action {
-            Action::Shell { command: Some(command), .. } => {
-                let (veil, secrets) = Veil::redacting(command);
-                (Some(veil), Discretion::new(secrets))
-            }
-            _ => (None, Discretion::default()),
-        };
+        let (command, hiding) = veiled(&call);
         match (self.effects, self.json, &command) {
             (true, true, _) => {
                 out.json(&words::EffectsReport::of(&call.tool, &explanation, command.as_ref(), &hiding))?;
@@ -101,12 +96,51 @@ impl Check {
             }
             (false, false, None) => out.line(draw_call(&call, &explanation, root.as_deref(), out.colour))?,
         }
+        // A setting that a person relies on and that says nothing may be why.
+        if !self.json && !self.effects && !verdict.decision().may_run() {
+            for found in settings_in_force(&options, host.profile(), false)?.without_effect {
+                out.line(format!("without effect: {}; {}", found.line(), found.help))?;
+            }
+        }
         Ok(match verdict.decision() {
             Decision::Allow | Decision::Contain => ExitCode::SUCCESS,
             Decision::Deny => ExitCode::from(2),
             Decision::Ask => ExitCode::from(3),
         })
     }
+}
+
+/// The command of a call without its secrets, and what hides them elsewhere.
+fn veiled(call: &Call<'_>) -> (Option<Veil>, Discretion) {
+    match &call.action {
+        Action::Shell { command: Some(command), .. } => {
+            let (veil, secrets) = Veil::redacting(command);
+            (Some(veil), Discretion::new(secrets))
+        }
+        _ => (None, Discretion::default()),
+    }
+}
+
+/// What would become of a call, drawn, and all that it would do.
+pub(super) fn picture(
+    call: &Call<'_>,
+    explanation: &Explanation<'_>,
+    root: Option<&str>,
+    colour: bool,
+) -> String {
+    let (command, hiding) = veiled(call);
+    let drawn = match &command {
+        Some(command) => draw::draw(explanation, command, &hiding, root, colour),
+        None => draw_call(call, explanation, root, colour),
+    };
+    let effects: Vec<String> =
+        words::lines(explanation, &hiding).into_iter().map(|line| format!("  {line}")).collect();
+    format!("{drawn}\neffects:\n{}", effects.join("\n"))
+}
+
+/// A call as one line of text, without its secrets.
+pub(super) fn one_line(call: &Call<'_>) -> String {
+    source(call).0
 }
 
 /// Hosts send text; what is none cannot be judged as they would send it.
@@ -222,7 +256,7 @@ impl<'a> Row<'a> {
             kind: finding.kind.word(),
             parameter: &finding.param,
             path: hiding.hide(&finding.path),
-            message: hiding.hide(&finding.message()),
+            message: hiding.hide(&finding.line()),
         }
     }
 }
@@ -275,7 +309,8 @@ fn draw_call(call: &Call<'_>, explanation: &Explanation<'_>, root: Option<&str>,
     let (text, places) = source(call);
     let whole = 0..text.len();
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for finding in verdict.findings() {
+    for one in draw::folded(verdict.findings()) {
+        let finding = one.finding;
         let (level, word) = match finding.decision {
             Decision::Deny => (Level::ERROR, "denied"),
             Decision::Ask => (Level::WARNING, "asked"),
@@ -291,6 +326,9 @@ fn draw_call(call: &Call<'_>, explanation: &Explanation<'_>, root: Option<&str>,
             .path("call")
             .annotation(AnnotationKind::Primary.span(span).label(word));
         let mut group = level.primary_title(title).id(finding.policy).element(snippet);
+        if let Some(also) = one.also(&Discretion::default()) {
+            group = group.element(Level::NOTE.message(also));
+        }
         if !finding.instead.is_empty() {
             group = group.element(Level::HELP.message(finding.instead.clone()));
         }

@@ -53,7 +53,7 @@ impl Demo {
                 _ => "32",
             };
             // The reason: the verdict stands beside it, and what to do instead is for the agent.
-            let why = why.strip_prefix(DENIED).unwrap_or(&why).split("; ").next().unwrap_or_default();
+            let why = why.strip_prefix(DENIED).unwrap_or(&why).lines().next().unwrap_or_default();
             let why = why.replace(&format!("{}/", top.display()), "");
             let painted = out.paint(colour, &format!("{verdict:<7}"));
             out.line(format!(

@@ -14,8 +14,9 @@ use super::LineArgs;
 use super::explained::{self, Tried};
 use crate::exec::{NoPlan, advise, planned};
 use crate::launcher::{advise_on_git, complain, contain, ended, refused};
+use crate::seatbelt::run_by_seatbelt;
 
-/// Run a command in a kernel sandbox, with the rules that a call in this place would get
+/// Run a command in a kernel sandbox, with the rules that a call would get here
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  toolgate exec -- make test\n  toolgate exec --network none -- npm test\n  toolgate exec --level full -- python3 x.py\n  toolgate exec --explain -- make test\n\nExit code: the command's own; 125 if it could not be contained, and then nothing of it has run; 126 or 127 if it could not be started."
@@ -60,6 +61,9 @@ impl Exec {
             Ok(planned) => planned,
             Err(why) => return refused(&why),
         };
+        if let Some(code) = run_by_seatbelt(&made, self.level(), self.is_observed(), &self.command) {
+            return code;
+        }
         let mut tried = Tried::default();
         let outcome = self.contain(&made, &mut tried);
         if self.is_observed() {
@@ -98,12 +102,15 @@ impl Exec {
         })
     }
 
-    fn contain(&self, made: &Contained, tried: &mut Tried) -> Result<Outcome, Error> {
-        let level = self.level.map(|level| match level {
+    fn level(&self) -> Option<Level> {
+        self.level.map(|level| match level {
             LevelArg::Landlock => Level::Landlock,
             LevelArg::Full => Level::Full,
-        });
-        contain(made.require, level, |level, kernel| self.contain_at(level, made, kernel, tried))
+        })
+    }
+
+    fn contain(&self, made: &Contained, tried: &mut Tried) -> Result<Outcome, Error> {
+        contain(made.require, self.level(), |level, kernel| self.contain_at(level, made, kernel, tried))
     }
 
     fn contain_at(

@@ -14,6 +14,7 @@ use super::{LineArgs, Out, team_rules};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::git;
 use toolgate_setup::doctor::{self, Subject};
+use toolgate_setup::person::below_agent;
 use toolgate_setup::register::{
     self, HostPlaces, Plan, REGISTRARS, RegisterError, Registrar, Registrations, registrar,
 };
@@ -185,7 +186,9 @@ impl Init {
             }
         }
         let done = "registered; `toolgate doctor` proves that it works";
-        let code = work.carry_out(out, self.dry_run, self.yes, "is registered already", done)?;
+        work.announce(out, scope)?;
+        let words = Words { question: "Write this?", nothing: "is registered already", done };
+        let code = work.carry_out(out, self.dry_run, self.yes, &words)?;
         if line.profile.as_deref() == Some("squad")
             && let Some(project) = places.project.as_deref().filter(|project| project.join(".git").exists())
         {
@@ -265,7 +268,12 @@ impl Uninstall {
         if work.plans.is_empty() && work.errors.is_empty() {
             out.line("nothing is registered")?;
         }
-        work.carry_out(out, self.dry_run, self.yes, "holds no registration", "taken out")
+        // Scripts take it out too, so nothing has to be proved; an agent's own processes do not.
+        if let Some(why) = below_agent().filter(|_| !self.dry_run) {
+            return Err(format!("only a person can do this: {why}"));
+        }
+        let words = Words { question: "Take this out?", nothing: "holds no registration", done: "taken out" };
+        work.carry_out(out, self.dry_run, self.yes, &words)
     }
 }
 
@@ -276,7 +284,43 @@ struct Work {
     errors: Vec<String>,
 }
 
+/// What is said while the work is done.
+struct Words {
+    /// Before anything is written.
+    question: &'static str,
+    /// Of a file that stays as it is.
+    nothing: &'static str,
+    /// Of a file that was written.
+    done: &'static str,
+}
+
 impl Work {
+    /// Says in three lines what registering will change, before the diff shows every letter of it.
+    fn announce(&self, out: &mut Out, scope: register::Scope) -> Result<(), String> {
+        let plans = || self.plans.iter().filter(|plan| plan.changes());
+        if plans().next().is_none() {
+            return Ok(());
+        }
+        let hosts: Vec<&str> =
+            plans().map(|plan| host_named(plan.host).map_or(plan.host, Registrar::name)).collect();
+        let changed = plans().flat_map(|plan| plan.files.iter().filter(|change| change.changes()));
+        let files: Vec<String> = changed.map(|change| change.file.display().to_string()).collect();
+        out.line(format!(
+            "{} will ask toolgate before every tool call, and obey its answer.",
+            hosts.join(", ")
+        ))?;
+        out.line(format!("This changes {}.", files.join(", ")))?;
+        out.line("`toolgate uninstall` takes it out again.")?;
+        let alone = plans().filter(|plan| matches!(plan.host, "claude-code" | "copilot"));
+        for plan in alone.filter(|_| scope == register::Scope::Managed) {
+            let name = host_named(plan.host).map_or(plan.host, Registrar::name);
+            out.line(format!(
+                "{name} will then run no other hooks: those of users, projects and plugins are ignored (`allowManagedHooksOnly`)."
+            ))?;
+        }
+        out.line("")
+    }
+
     fn add(&mut self, host: &dyn Registrar, plan: Result<Plan, RegisterError>) {
         match plan {
             Ok(plan) => self.plans.push(plan),
@@ -289,23 +333,22 @@ impl Work {
         out: &mut Out,
         dry_run: bool,
         yes: bool,
-        nothing: &str,
-        done: &str,
+        words: &Words,
     ) -> Result<ExitCode, String> {
         for plan in &self.plans {
-            show(out, plan, nothing)?;
+            show(out, plan, words.nothing)?;
         }
         let changes = self.plans.iter().any(Plan::changes);
         if !dry_run {
             let asks = changes && !yes && io::stdin().is_terminal() && io::stdout().is_terminal();
-            if asks && !agrees(out)? {
+            if asks && !agrees(out, words.question)? {
                 return Err("nothing was changed".into());
             }
             for plan in &self.plans {
                 match plan.apply() {
                     Err(error) => self.errors.push(error.to_string()),
                     Ok(()) if plan.changes() => {
-                        out.line(format!("{}: {done}", plan.file.display()))?;
+                        out.line(format!("{}: {}", plan.file.display(), words.done))?;
                     }
                     Ok(()) => {}
                 }
@@ -344,15 +387,15 @@ fn show(out: &mut Out, plan: &Plan, nothing: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn agrees(out: &mut Out) -> Result<bool, String> {
-    let _ = write!(out.stdout, "Write this? [Y/n] ");
+fn agrees(out: &mut Out, question: &str) -> Result<bool, String> {
+    let _ = write!(out.stdout, "{question} [Y/n] ");
     let _ = out.stdout.flush();
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| error.to_string())?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes"))
 }
 
-/// Prove that the gate is active: registration, canary call, what would switch it off
+/// Prove that the gate is active: registration, test call, what would switch it off
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
     #[command(flatten)]

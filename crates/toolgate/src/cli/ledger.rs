@@ -1,16 +1,20 @@
-//! `toolgate ledger`: the record, to be read, counted and verified.
+//! `toolgate ledger`: the record, to be read, counted, sealed, verified, taken elsewhere and shortened.
 
-use std::collections::VecDeque;
+mod export;
+mod prove;
+mod retain;
+mod tail;
+
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand, ValueEnum};
-use toolgate_evidence::{Ledger as Store, LedgerError, Record, Records, Report, Totals, render, verify};
-use toolgate_model::Decision;
+use clap::{Args, Subcommand};
+use toolgate_evidence::{Ledger as Store, Records, Report, Totals};
 
-use super::{LineArgs, Out};
+use super::Out;
+use super::people::HomeArgs;
 
-/// Read and verify the record
+/// Read and verify the log
 #[derive(Debug, Args)]
 pub(super) struct Ledger {
     #[command(subcommand)]
@@ -19,76 +23,43 @@ pub(super) struct Ledger {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print the last records
-    Tail {
-        /// How many
-        #[arg(short, long, default_value_t = 20)]
-        n: usize,
-        /// Only calls that were denied
-        #[arg(long)]
-        denied: bool,
-        /// In which form
-        #[arg(long, value_enum, default_value_t = Format::Text)]
-        format: Format,
-        /// The same as --format json
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        line: LineArgs,
-    },
-    /// Check that no record was changed, removed or put in
-    Verify {
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        line: LineArgs,
-    },
+    /// Print the last records of the log
+    Tail(tail::Tail),
+    /// Check that no record was changed, removed or inserted: chain, tree, signatures and keys
+    Verify(prove::Verify),
     /// Count calls by what was decided, and denials by kind
     Counts {
         /// As JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        line: LineArgs,
+        home: HomeArgs,
     },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// As it is recorded
-    Json,
-    /// As ittybitty logs denials
-    Ib,
-    /// As Claude MPM logs
-    Mpm,
+    /// Sign what was recorded so far; the hook starts this by itself
+    Seal(prove::Seal),
+    /// List the keys that the log was sealed with
+    Keys(prove::Keys),
+    /// Write one record with the proof that it is in the log
+    Prove(prove::Prove),
+    /// Check such a proof
+    CheckProof(prove::CheckProof),
+    /// Attach what somebody else has signed or stamped to the last checkpoint
+    Anchor(prove::Anchor),
+    /// Print records for other programs
+    Export(export::Export),
+    /// Drop old files of the log; what remains can still be verified; only for a person at a terminal
+    Prune(retain::Prune),
+    /// Erase the text of one record, and keep its hash; only for a person at a terminal
+    Erase(retain::Erase),
 }
 
 impl Ledger {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         match self.command {
-            Command::Tail { n, denied, format, json, line } => {
-                let ledger = Store::at(&line.dirs()?.state);
-                let last =
-                    if denied { last_denied(&ledger, n) } else { ledger.last(n).and_then(Iterator::collect) };
-                for record in last.map_err(|error: LedgerError| error.to_string())? {
-                    print(out, &record, if json { Format::Json } else { format })?;
-                }
-                Ok(ExitCode::SUCCESS)
-            }
-            Command::Verify { json, line } => {
-                let report = verify(&line.dirs()?.state).map_err(|error| error.to_string())?;
-                if json {
-                    out.json(&report)?;
-                } else {
-                    out.line(describe(&report))?;
-                }
-                Ok(if report.problem.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-            }
-            Command::Counts { json, line } => {
-                let counts = totals(&line.dirs()?.state)?;
+            Command::Tail(command) => command.run(out),
+            Command::Verify(command) => command.run(out),
+            Command::Counts { json, home } => {
+                let counts = totals(&home.dirs()?.state)?;
                 if json {
                     out.json(&counts)?;
                 } else {
@@ -96,23 +67,16 @@ impl Ledger {
                 }
                 Ok(ExitCode::SUCCESS)
             }
+            Command::Seal(command) => command.run(out),
+            Command::Keys(command) => command.run(out),
+            Command::Prove(command) => command.run(out),
+            Command::CheckProof(command) => command.run(out),
+            Command::Anchor(command) => command.run(out),
+            Command::Export(command) => command.run(out),
+            Command::Prune(command) => command.run(out),
+            Command::Erase(command) => command.run(out),
         }
     }
-}
-
-/// The last `n` calls that were denied.
-fn last_denied(records: &dyn Records, n: usize) -> Result<Vec<Record>, LedgerError> {
-    let mut last = VecDeque::new();
-    for record in records.all()? {
-        let record = record?;
-        if record.decision.known().is_some_and(Decision::denies) {
-            last.push_back(record);
-            if last.len() > n {
-                last.pop_front();
-            }
-        }
-    }
-    Ok(last.into())
 }
 
 /// The totals over all records.
@@ -124,32 +88,11 @@ pub(super) fn totals(state: &Path) -> Result<Totals, String> {
     Ok(totals)
 }
 
-fn print(out: &mut Out, entry: &Record, format: Format) -> Result<(), String> {
-    match format {
-        Format::Json => {
-            let text = serde_json::to_string(entry).map_err(|error| error.to_string())?;
-            out.line(text)
-        }
-        Format::Ib => render::ib(entry).iter().try_for_each(|line| out.line(line)),
-        // That log knows operations of tools only.
-        Format::Mpm if entry.tool.is_empty() => Ok(()),
-        Format::Mpm => out.line(render::mpm(entry)),
-        Format::Text => {
-            let code = match entry.decision.known() {
-                Some(Decision::Deny) | None => "31",
-                Some(Decision::Ask) => "33",
-                Some(Decision::Allow | Decision::Contain) => "32",
-            };
-            let line = render::text(entry);
-            out.line(out.paint(code, &line))
-        }
-    }
-}
-
-/// The outcome of a verification, in one line.
+/// The outcome of a verification of the chain, in one line.
 pub(super) fn describe(report: &Report) -> String {
     let files = if report.segments == 1 { "file" } else { "files" };
-    let size = format!("{} records in {} {files}", report.lines, report.segments);
+    let records = if report.lines == 1 { "record" } else { "records" };
+    let size = format!("{} {records} in {} {files}", report.lines, report.segments);
     match &report.problem {
         Some(problem) => format!("{size}; broken: {problem}"),
         None if report.lines == 0 && !report.torn => "there is no record yet".to_owned(),

@@ -11,7 +11,7 @@ use toolgate_model::Places;
 use toolgate_team::{Lockouts, NewLockout, TeamCopy, Which};
 
 use super::Out;
-use super::people::{PlaceArgs, confirmed, person, record};
+use super::people::{PlaceArgs, confirmed, person, record, record_agreed};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::failure::DEADLINE;
 use toolgate_gate::team::lockout_files;
@@ -33,7 +33,7 @@ enum Command {
         /// Whose work was rejected
         #[arg(long)]
         agent: String,
-        /// Who rejected it; you, where left out
+        /// Who rejected it [default: you]
         #[arg(long)]
         by: Option<String>,
         /// Why
@@ -53,7 +53,7 @@ enum Command {
     /// Let agents revise an artifact again; only for a person at a terminal
     #[command(arg_required_else_help = true)]
     Clear {
-        /// The artifact, as `list` shows it; all where left out
+        /// The artifact, as `list` shows it [default: all]
         artifact: Option<String>,
         /// Only this agent
         #[arg(long)]
@@ -148,7 +148,8 @@ fn clear(
         (None, Some(agent)) => (Which::Agent(agent), format!("all lockouts of {agent}")),
         (None, None) => return Err("name an artifact, or an agent with --agent".into()),
     };
-    confirmed(out, &format!("Clear {}?", visible(&what)))?;
+    let root = places.root.as_ref().map(|root| root.physical.as_path());
+    let signer = confirmed(out, &dirs, root, &format!("Clear {}?", visible(&what)))?;
     let cleared = Lockouts::clear(&files, which, &person(), SystemTime::now(), Instant::now() + DEADLINE)
         .map_err(|error| error.to_string())?;
     if cleared.locked.is_empty() {
@@ -159,7 +160,7 @@ fn clear(
     }
     for locked in &cleared.locked {
         let (artifact, agent) = (&locked.lockout.artifact, &locked.lockout.agent);
-        record(&dirs, "lockout-clear", &[("artifact", artifact), ("name", agent)])?;
+        record_agreed(&dirs, "lockout-clear", &[("artifact", artifact), ("name", agent)], &signer)?;
         out.line(visible(&format!("{agent} may revise {artifact} again")))?;
     }
     about_team(out, &cleared.team)?;

@@ -4,7 +4,11 @@
 //! `NO_COLOR` is set. Exit codes: 0 fine or allowed, 1 could not be done, 2 denied, 3 asked; `scan` has its own.
 
 mod agent;
+mod allow;
+mod approve;
+mod approver;
 mod check;
+mod config;
 mod demo;
 mod exec;
 mod explained;
@@ -18,11 +22,14 @@ mod people;
 mod phase;
 mod policies;
 mod prompt;
+mod reconcile;
+mod replay;
 mod scan;
 mod scrub;
 pub(crate) mod shell;
 mod team_rules;
 mod test;
+mod transcripts;
 mod trust;
 mod workspace;
 
@@ -65,48 +72,64 @@ enum Command {
         #[command(flatten)]
         line: LineArgs,
     },
-    /// Judge events one after another, for hosts whose own code keeps one gate: JSON lines on stdin and stdout
+    /// Judge the events of a whole session in one process: JSON lines on stdin and stdout
     Serve {
         /// The host: copilot-sdk, generic, opencode, pi
         host: String,
         #[command(flatten)]
         line: LineArgs,
     },
-    /// Say what would become of one call, without running or recording it
+    /// Show what would happen to one call, without running or logging it
     Check(check::Check),
     /// Register the hook with a host; shows what changes first
     Init(install::Init),
-    /// Take the registration out again
+    /// Remove the registration
     Uninstall(install::Uninstall),
-    /// Prove that the gate is active: registration, canary call, what would switch it off
+    /// Prove that the gate is active: registration, test call, what would switch it off
     Doctor(install::Doctor),
     /// List the policies
     Policies(policies::Policies),
     /// Print a policy's manual
     Explain(policies::Explain),
-    /// Read and verify the record
+    /// Try today's settings on the calls that agents have made, as their own transcripts tell of them
+    Replay(replay::Replay),
+    /// Look for calls in the agents' own transcripts that are not in the log
+    Reconcile(reconcile::Reconcile),
+    /// Read and verify the log
     Ledger(ledger::Ledger),
     /// Copy stdin to stdout with a mark in place of every secret
     Scrub(scrub::Scrub),
-    /// Look for secrets in files, in what is staged, in a history
+    /// Look for secrets in files, in staged changes, in a git history
     Scan(scan::Scan),
-    /// Look through the prompts of agents
+    /// Check agents' prompts for rules that policies enforce
     Prompt(prompt::Prompt),
-    /// Let this project's toolgate.toml loosen rules, in its present form
+    /// Let this project's toolgate.toml, as it is now, loosen rules
     Trust(trust::Trust),
+    /// Open a place, or allow what a rule stops; only for a person at a terminal
+    Allow(allow::Allow),
+    /// Show what a stopped call would do, and let it through; only for a person
+    Approve(approve::Approve),
+    /// Turn a stopped call down; the note is what the agent reads
+    Reject(approve::Reject),
+    /// List the calls that wait for a person's word
+    Pending(approve::ListPending),
+    /// Say whose signatures count as approvals
+    Approver(approver::Approver),
+    /// Say which settings are in force, and where each comes from
+    Config(config::Config),
     /// Say who works where, and in what role
     Agent(agent::Agent),
     /// Keep the author of rejected work from revising it
     Lockout(lockout::Lockout),
-    /// Say how far the team of this repository has come
+    /// Show or set the phase of this repository's team
     Phase(phase::Phase),
-    /// Have agents read and write what was declared, and nothing else
+    /// Let agents read and write what was declared, and nothing else
     Workspace(workspace::Workspace),
     /// Serve a declared workspace to an agent as its file tools: the Model Context Protocol on stdin and stdout
     Mcp(mcp::Mcp),
     /// Switch the gate off in this worktree for a while; only for a person at a terminal
     Pause(pause::Pause),
-    /// Run a command in a kernel sandbox, with the rules that a call in this place would get
+    /// Run a command in a kernel sandbox, with the rules that a call would get here
     Exec(exec::Exec),
     /// Run case files
     Test(test::Test),
@@ -132,34 +155,34 @@ struct LineArgs {
     /// The profile to judge by
     #[arg(long)]
     profile: Option<String>,
-    /// The orchestrator's id of the agent
+    /// The agent's id, as the orchestrator names it
     #[arg(long)]
     agent: Option<String>,
     /// The agent's role: coordinator, reviewer, or one of your own
     #[arg(long)]
     role: Option<String>,
-    /// How far the team has come
+    /// The phase of the team
     #[arg(long, value_parser = ["init-phase-1", "init-phase-2", "team-mode"], hide_short_help = true)]
     phase: Option<String>,
     /// The directory that the agent is confined to
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// The event that the line is registered for, where the host does not say it
+    /// The event that the hook is registered for, if the host does not name it
     #[arg(long, hide_short_help = true)]
     event: Option<String>,
-    /// The host's mode (tui, rpc, json, print), for profiles that stand in some only
+    /// The host's mode (tui, rpc, json, print), for profiles that are active in some modes only
     #[arg(long, hide_short_help = true)]
     mode: Option<String>,
-    /// Whether the host's user trusts the project, for profiles that stand in trusted ones only
+    /// Whether the host's user trusts the project, for profiles that are active in trusted projects only
     #[arg(long, value_parser = ["yes", "no"], hide_short_help = true)]
     trusted: Option<String>,
-    /// The person's home
+    /// The home directory
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     home: Option<PathBuf>,
-    /// The directory of the person's settings
+    /// The directory of the user's settings
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     config: Option<PathBuf>,
-    /// The directory of the record
+    /// The directory of the log and of toolgate's other state
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     state: Option<PathBuf>,
 }
@@ -263,6 +286,8 @@ pub fn run() -> ExitCode {
         Command::Hook { .. } => Ok(ExitCode::from(2)),
         Command::Serve { host, line } => serve(&host, &line),
         Command::Check(command) => command.run(&mut out),
+        Command::Replay(command) => command.run(&mut out),
+        Command::Reconcile(command) => command.run(&mut out),
         Command::Init(command) => command.run(&mut out),
         Command::Uninstall(command) => command.run(&mut out),
         Command::Doctor(command) => command.run(&mut out),
@@ -273,6 +298,12 @@ pub fn run() -> ExitCode {
         Command::Scan(command) => Ok(command.run(&mut out)),
         Command::Prompt(command) => command.run(&mut out),
         Command::Trust(command) => command.run(&mut out),
+        Command::Allow(command) => command.run(&mut out),
+        Command::Approve(command) => command.run(&mut out),
+        Command::Reject(command) => command.run(&mut out),
+        Command::Pending(command) => command.run(&mut out),
+        Command::Approver(command) => command.run(&mut out),
+        Command::Config(command) => command.run(&mut out),
         Command::Agent(command) => command.run(&mut out),
         Command::Lockout(command) => command.run(&mut out),
         Command::Phase(command) => command.run(&mut out),

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 
 use super::Out;
-use super::people::{PlaceArgs, confirmed, record};
+use super::people::{PlaceArgs, confirmed, record, record_agreed};
 use toolgate_gate::pause;
 
 /// Switch the gate off in this worktree for a while; only for a person at a terminal
@@ -44,10 +44,11 @@ impl Pause {
         out.line(format!(
             "Security warning: for {minutes} minutes every agent in {shown} runs what the gate would stop, but for the floor."
         ))?;
-        confirmed(out, "Switch it off?")?;
+        let signer = confirmed(out, &dirs, Some(&root.physical), "Switch it off?")?;
         // The record comes first: a gate that is off without anyone knowing is what must not be.
         let length = minutes.to_string();
-        record(&dirs, "security-warning: pause --no-hooks", &[("directory", &shown), ("minutes", &length)])?;
+        let about = [("directory", shown.as_str()), ("minutes", &length)];
+        record_agreed(&dirs, "security-warning: pause --no-hooks", &about, &signer)?;
         pause::begin(&dirs, &root.physical, SystemTime::now(), Duration::from_secs(60 * minutes))
             .map_err(|error| error.to_string())?;
         out.line("it is off; `toolgate pause --end` switches it on again")?;

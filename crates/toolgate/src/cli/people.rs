@@ -1,24 +1,34 @@
 //! What the commands have in common that only people run: where they are about, who runs them, and that somebody is there.
 
+use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
 use toolgate_evidence::{Draft, Ledger};
-use toolgate_model::{Call, Phase, Places};
+use toolgate_model::{Call, Phase, Places, Require, Strength};
 use toolgate_secrets::redact;
 
-use super::Out;
-use toolgate_gate::dirs::Dirs;
+use super::{Out, layers_of};
+use toolgate_gate::dirs::{Dirs, user_name};
+use toolgate_gate::disk::read_regular;
 use toolgate_gate::failure::DEADLINE;
+use toolgate_gate::settings::SettingsSources;
+use toolgate_gate::store::write_private;
 use toolgate_gate::{options::SessionOptions, session};
+use toolgate_setup::approval::{
+    About, Approvers, NAMESPACE, Signer, Statement, dearmoured, key_of_file, sign_at_terminal, signer,
+    with_signature,
+};
+use toolgate_setup::person::{at_terminal, not_an_agent};
 use toolgate_setup::this_machine;
 
 /// Where a command is about.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct PlaceArgs {
-    /// The worktree; the one of the working directory where left out
+    /// The worktree [default: the one of the working directory]
     #[arg(long, value_name = "DIR")]
     pub(super) root: Option<PathBuf>,
     #[command(flatten)]
@@ -28,10 +38,10 @@ pub(super) struct PlaceArgs {
 /// Whose settings and record.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct HomeArgs {
-    /// The person's home
+    /// The home directory
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     home: Option<PathBuf>,
-    /// The directory of the record
+    /// The directory of the log and of toolgate's other state
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     state: Option<PathBuf>,
 }
@@ -80,16 +90,179 @@ pub(super) fn person() -> String {
         .unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
 }
 
-/// Has somebody at the terminal say yes. An agent has no terminal to answer from.
-pub(super) fn confirmed(out: &mut Out, question: &str) -> Result<(), String> {
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return Err("only a person can do this: run it in a terminal".into());
+/// What a person is asked to agree to.
+pub(super) struct Asked<'a> {
+    /// Whose settings and state.
+    pub(super) dirs: &'a Dirs,
+    /// The directory that it is about, in which agents write.
+    pub(super) root: Option<&'a Path>,
+    /// What it takes.
+    pub(super) require: Require,
+    /// The question.
+    pub(super) question: &'a str,
+}
+
+/// What a person has agreed to.
+pub(super) struct Agreed {
+    /// Who, and how well that is known.
+    pub(super) signer: Signer,
+    /// The statement with its signature.
+    pub(super) answer: Vec<u8>,
+}
+
+/// Has a person agree to something that loosens, by what the settings of that place require.
+pub(super) fn confirmed(
+    out: &mut Out,
+    dirs: &Dirs,
+    root: Option<&Path>,
+    question: &str,
+) -> Result<Signer, String> {
+    let require = required_at(dirs, root)?;
+    let about = About::Command { what: question.to_owned() };
+    let statement = Statement::new(about, &user(), question, SystemTime::now(), SHORT)
+        .map_err(|error| error.to_string())?;
+    agreed(out, &Asked { dirs, root, require, question }, &statement).map(|agreed| agreed.signer)
+}
+
+/// How long a statement holds that is used at once.
+const SHORT: Duration = Duration::from_mins(15);
+
+/// What the settings of a place require of a person.
+pub(super) fn required_at(dirs: &Dirs, root: Option<&Path>) -> Result<Require, String> {
+    let place = root.map(PlaceArgs::at).unwrap_or_default();
+    let places = place.places(dirs)?;
+    let layers = layers_of(&SettingsSources::of(dirs, &places, None, "worktree"))?;
+    Ok(layers.iter().map(|layer| layer.approval.require).max().unwrap_or(Require::Nobody))
+}
+
+/// Has a person agree to a statement: the one way by which anything is loosened.
+pub(super) fn agreed(out: &mut Out, asked: &Asked<'_>, statement: &Statement) -> Result<Agreed, String> {
+    let only = |why: String| format!("only a person can do this: {why}");
+    match asked.require {
+        Require::Terminal => {
+            let roots: Vec<PathBuf> = asked.root.iter().map(|root| root.to_path_buf()).collect();
+            at_terminal(&roots).map_err(only)?;
+            says_yes(out, asked.question)?;
+            let answer = sign_at_terminal(asked.dirs, statement)?;
+            Ok(Agreed { signer: Signer { name: user(), strength: Strength::Terminal }, answer })
+        }
+        Require::Touch => {
+            // An agent that makes the key blink gets a touch that was meant for something else.
+            not_an_agent().map_err(only)?;
+            has_terminal().map_err(only)?;
+            says_yes(out, asked.question)?;
+            out.line("touch the security key when it blinks")?;
+            let signature = touched(asked.dirs, statement)?;
+            signed(asked, statement, &signature)
+        }
+        Require::OtherPerson => {
+            has_terminal().map_err(only)?;
+            let file = asked.dirs.state.join("approvals/statement");
+            let text = statement.text().map_err(|error| error.to_string())?;
+            write_private(&file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
+            let _ = write!(
+                out.stdout,
+                "{}\nAnother person has to sign `{}`:\n  ssh-keygen -Y sign -n toolgate -f THEIR_KEY statement\nThe signature's file: ",
+                asked.question,
+                file.display()
+            );
+            let path = typed(out)?;
+            if path.is_empty() {
+                return Err("nothing was changed".into());
+            }
+            signed(asked, statement, &signature_of(Path::new(&path))?)
+        }
+        Require::Nobody => Err("the settings let nobody do this (`[approval] require = \"nobody\"`)".into()),
     }
+}
+
+/// What a signature makes of a statement, if it is enough.
+pub(super) fn signed(asked: &Asked<'_>, statement: &Statement, signature: &[u8]) -> Result<Agreed, String> {
+    let signer = signer(&this_machine(), asked.dirs, statement, signature)?;
+    if !asked.require.is_met_by(signer.strength) {
+        let (have, need) = (signer.strength.word(), asked.require.word());
+        return Err(format!("{} has signed, which is `{have}`; `{need}` is required", signer.name));
+    }
+    let answer = with_signature(statement, signature)?;
+    Ok(Agreed { signer, answer })
+}
+
+/// The signature that a file of `ssh-keygen -Y sign` holds.
+pub(super) fn signature_of(file: &Path) -> Result<Vec<u8>, String> {
+    const LONGEST: usize = 64 * 1024;
+    let failed = |error: io::Error| format!("{}: {error}", file.display());
+    let bytes = read_regular(file, LONGEST).map_err(failed)?;
+    dearmoured(&String::from_utf8_lossy(&bytes))
+        .ok_or_else(|| format!("{} is no signature of `ssh-keygen -Y sign`", file.display()))
+}
+
+/// Has a security key of this user sign, through OpenSSH's own program. What comes back is verified like any other signature.
+fn touched(dirs: &Dirs, statement: &Statement) -> Result<Vec<u8>, String> {
+    let none = "no security key of yours is enrolled; `toolgate approver add NAME KEY.pub` enrols one";
+    let own = Approvers::read(dirs).map_err(|error| error.to_string())?.list;
+    let user = user();
+    let own: Vec<_> =
+        own.into_iter().filter(|approver| approver.name == user && approver.key.is_touched()).collect();
+    if own.is_empty() {
+        return Err(none.into());
+    }
+    let entries = fs::read_dir(dirs.home.join(".ssh")).map_err(|error| format!("~/.ssh: {error}"))?;
+    let is_own = |file: &PathBuf| {
+        file.extension().is_some_and(|ending| ending == "pub")
+            && key_of_file(file).is_ok_and(|key| own.iter().any(|approver| approver.key == key))
+    };
+    let file = entries.flatten().map(|entry| entry.path()).find(is_own);
+    let file = file.ok_or(
+        "the enrolled security key has no file in ~/.ssh; sign the statement by hand (`--statement`)",
+    )?;
+    let private = file.with_extension("");
+    let mut child = Command::new("ssh-keygen")
+        .args(["-Y", "sign", "-n", NAMESPACE, "-f"])
+        .arg(if private.exists() { private } else { file })
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("ssh-keygen: {error}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let text = statement.text().map_err(|error| error.to_string())?;
+        stdin.write_all(&text).map_err(|error| format!("ssh-keygen: {error}"))?;
+    }
+    let output = child.wait_with_output().map_err(|error| format!("ssh-keygen: {error}"))?;
+    dearmoured(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| "ssh-keygen has not signed".to_owned())
+}
+
+fn has_terminal() -> Result<(), String> {
+    let is_there = io::stdin().is_terminal() && io::stdout().is_terminal();
+    if is_there { Ok(()) } else { Err("run it in a terminal".into()) }
+}
+
+fn says_yes(out: &mut Out, question: &str) -> Result<(), String> {
     let _ = write!(out.stdout, "{question} Type yes: ");
+    if typed(out)? == "yes" { Ok(()) } else { Err("nothing was changed".into()) }
+}
+
+fn typed(out: &mut Out) -> Result<String, String> {
     let _ = out.stdout.flush();
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| error.to_string())?;
-    if answer.trim() == "yes" { Ok(()) } else { Err("nothing was changed".into()) }
+    Ok(answer.trim().to_owned())
+}
+
+/// The user who runs this process, as the system knows them.
+pub(super) fn user() -> String {
+    user_name(&this_machine())
+}
+
+/// Records what a person has agreed to, with what it was about and how well it is known that it was a person.
+pub(super) fn record_agreed(
+    dirs: &Dirs,
+    event: &str,
+    about: &[(&str, &str)],
+    signer: &Signer,
+) -> Result<(), String> {
+    let by = [("approved-by", signer.name.as_str()), ("how", signer.strength.word())];
+    let about: Vec<(&str, &str)> = about.iter().copied().chain(by).collect();
+    record(dirs, event, &about)
 }
 
 /// Records what a person has done, with what it was about.

@@ -8,11 +8,11 @@ use clap::{Args, Subcommand};
 use toolgate_model::TeamPhase;
 
 use super::Out;
-use super::people::{PlaceArgs, confirmed, record};
+use super::people::{PlaceArgs, confirmed, record_agreed};
 use toolgate_gate::store::write_private;
 use toolgate_gate::team::phase_file;
 
-/// Say how far the team of this repository has come
+/// Show or set the phase of this repository's team
 #[derive(Debug, Args)]
 pub(super) struct Phase {
     #[command(subcommand)]
@@ -45,7 +45,9 @@ impl Phase {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         let (Command::Show { place } | Command::Set { place, .. } | Command::Clear { place }) = &self.command;
         let dirs = place.dirs()?;
-        let file = phase_file(&dirs, &place.places(&dirs)?);
+        let places = place.places(&dirs)?;
+        let file = phase_file(&dirs, &places);
+        let root = places.root.as_ref().map(|root| root.physical.as_path());
         let failed = |error: std::io::Error| format!("{}: {error}", file.display());
         match &self.command {
             Command::Show { .. } => {
@@ -53,19 +55,20 @@ impl Phase {
                 out.line(set.map_or("not set: each session has its own", TeamPhase::word))?;
             }
             Command::Set { phase, .. } => {
-                confirmed(out, &format!("Set the phase of this repository's team to {phase}?"))?;
+                let question = format!("Set the phase of this repository's team to {phase}?");
+                let signer = confirmed(out, &dirs, root, &question)?;
                 write_private(&file, format!("{phase}\n").as_bytes()).map_err(failed)?;
-                record(&dirs, "phase-set", &[("name", phase)])?;
+                record_agreed(&dirs, "phase-set", &[("name", phase)], &signer)?;
                 out.line(format!("the team is in {phase}"))?;
             }
             Command::Clear { .. } => {
                 // Whoever said that a team is still to be agreed to has closed something.
-                confirmed(out, "Leave the phase to each session again?")?;
+                let signer = confirmed(out, &dirs, root, "Leave the phase to each session again?")?;
                 match fs::remove_file(&file) {
                     Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
                     _ => {}
                 }
-                record(&dirs, "phase-clear", &[])?;
+                record_agreed(&dirs, "phase-clear", &[], &signer)?;
                 out.line("not set any more: each session has its own")?;
             }
         }

@@ -14,7 +14,7 @@ use toolgate_prompt::{Audit, Finding, Inventory, Outcome, audit, tokens};
 /// How much of a sentence a report shows.
 const SHOWN: usize = 72;
 
-/// Look through the prompts of agents
+/// Check agents' prompts for rules that policies enforce
 #[derive(Debug, Args)]
 pub(super) struct Prompt {
     #[command(subcommand)]

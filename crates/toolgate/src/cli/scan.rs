@@ -27,7 +27,7 @@ use git::Repository;
 use known::Known;
 use search::{Finding, Search, Totals};
 
-/// Look for secrets in files, in what is staged, in a history
+/// Look for secrets in files, in staged changes, in a git history
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]

@@ -51,13 +51,13 @@ pub(super) struct Scrub {
     /// The profile whose settings hold
     #[arg(long, hide_short_help = true)]
     profile: Option<String>,
-    /// The person's home
+    /// The home directory
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     home: Option<PathBuf>,
-    /// The directory of the person's settings
+    /// The directory of the user's settings
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     config: Option<PathBuf>,
-    /// The directory of the record
+    /// The directory of the log and of toolgate's other state
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     state: Option<PathBuf>,
 }

@@ -6,8 +6,8 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, ErrorKind, IsTerminal, PipeReader, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, ErrorKind, IsTerminal, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -18,7 +18,7 @@ use std::thread::{self, JoinHandle};
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::fstat;
-use rustix::io::{Errno, ioctl_fionread};
+use rustix::io::{Errno, FdFlags, fcntl_setfd, ioctl_fionread};
 use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use toolgate_gate::disk::Disk;
@@ -26,7 +26,7 @@ use toolgate_gate::launch::Launch;
 use toolgate_gate::redaction::{Marker, marks, rules};
 use toolgate_secrets::Stream;
 
-use crate::launcher::Launched;
+use crate::launcher::{Launched, Listener, MOST_PRINTED};
 
 /// What a shell or its jobs send to their whole process group. They are the shell's to obey.
 const FOR_THE_SHELL: [i32; 7] = [SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
@@ -42,9 +42,9 @@ pub(super) struct Shell {
     /// The shell's process, where it does not say what it runs
     #[arg(long, value_name = "PID")]
     process: Option<OsString>,
-    /// Leave the output as it is: somebody else looks through it
-    #[arg(long)]
-    unredacted: bool,
+    /// Leave the output as it is: the process that reads it is told of the end by the first pipe, and says by the second what it has read
+    #[arg(long, value_names = ["PIPE", "PIPE"], num_args = 2)]
+    heard_by: Vec<PathBuf>,
     /// Pass stdin on: what the file said, for background jobs of a command that has ended
     #[arg(long, value_name = "JSON", value_parser = launch)]
     passing: Option<Launch>,
@@ -72,12 +72,22 @@ impl Shell {
         let launch = launched.launch.clone();
         // Behind a pipe a program that talks to a terminal would talk otherwise. What it prints is looked through when it has ended.
         let is_terminal = io::stdout().is_terminal();
-        if launch.contained.is_some() && (self.unredacted || launch.redaction.is_none() || is_terminal) {
-            return Ok(launched.contain());
+        if launch.contained.is_some() {
+            match self.heard_by.as_slice() {
+                [ended, heard] => {
+                    let reader = Listener { ended: ended.clone(), heard: heard.clone() };
+                    return Ok(launched.contain_for(reader));
+                }
+                _ if launch.redaction.is_none() || is_terminal => return Ok(launched.contain()),
+                _ => {}
+            }
         }
+        let mut supervisor = None;
         let mut command = if launch.contained.is_some() {
             let mut command = Command::new(std::env::current_exe().map_err(text)?);
-            command.args(["shell", "--call"]).arg(&self.call).arg("--unredacted").args(words);
+            command.args(["shell", "--call"]).arg(&self.call);
+            supervisor = Some(Supervisor::told_by(&mut command).map_err(text)?);
+            command.args(words);
             command
         } else {
             let shell = launched.run;
@@ -89,7 +99,7 @@ impl Shell {
             return Err(text(command.exec()));
         }
         let status = self.redacting(&launch, |stream| {
-            let (status, left) = watch(command, stream)?;
+            let (status, left) = watch(command, supervisor, stream)?;
             for source in left {
                 // Should that fail, the jobs hear of it when they write. It is not the shell's fault.
                 let _ = source.leave_behind(&self.call, &launch);
@@ -118,6 +128,7 @@ impl Shell {
 /// Runs the shell, and passes on what it writes until it ends. What is left are pipes that background jobs hold.
 fn watch<'r>(
     mut command: Command,
+    supervisor: Option<Supervisor>,
     stream: &dyn Fn() -> Stream<'r>,
 ) -> io::Result<(ExitStatus, Vec<Source<'r>>)> {
     let (pipe, writer) = io::pipe()?;
@@ -134,21 +145,94 @@ fn watch<'r>(
     let child = command.spawn()?;
     // It holds our own ends of the pipes: with them open, nothing would end.
     drop(command);
+    let mut asks = supervisor.map(Supervisor::started);
     let (ended, shell) = wait_aside(child)?;
-    while !sources.is_empty() && !pass_on_ready(&mut sources, &ended)? {
+    let mut end = EndOfOutput::default();
+    while !sources.is_empty() {
+        let ready = pass_on_ready(&mut sources, &ended, asks.as_ref(), &mut end)?;
+        if ready.ended {
+            break;
+        }
+        if let Some(asks) = asks.take_if(|_| ready.asked) {
+            pass_on_written(&mut sources, &mut end)?;
+            asks.answer(&end);
+        }
         for Source { stream, sink, .. } in sources.extract_if(.., |source| !source.open) {
             let _ = sink.end(stream);
         }
     }
+    // Where nobody listens to us any more, nobody will answer it.
+    drop(asks);
     let status = shell.join().map_err(|_| io::Error::other("the shell is lost"))??;
-    for source in &mut sources {
-        // What background jobs write from now on is not waited for.
+    pass_on_written(&mut sources, &mut end)?;
+    Ok((status, sources))
+}
+
+/// Passes on what is written by now. What background jobs write from now on is not waited for.
+fn pass_on_written(sources: &mut [Source<'_>], end: &mut EndOfOutput) -> io::Result<()> {
+    for source in sources {
         let mut written = usize::try_from(ioctl_fionread(&source.pipe)?).unwrap_or(usize::MAX);
         while written > 0 && source.open {
-            written -= source.pass_on(written);
+            written -= source.pass_on(written, end);
         }
     }
-    Ok((status, sources))
+    Ok(())
+}
+
+/// The last that was printed, as it was printed: where failures stand.
+#[derive(Default)]
+struct EndOfOutput(Vec<u8>);
+
+impl EndOfOutput {
+    fn add(&mut self, piece: &[u8]) {
+        self.0.extend_from_slice(piece);
+        // Not at each piece: what is cut off is moved.
+        if self.0.len() > 2 * MOST_PRINTED {
+            self.0.drain(..self.0.len() - MOST_PRINTED);
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.0.get(self.0.len().saturating_sub(MOST_PRINTED)..).unwrap_or_default()
+    }
+}
+
+/// The process that supervises a contained command, and cannot see what that prints: it asks when the command has ended.
+struct Supervisor {
+    ours: Asks,
+    its_own: (PipeWriter, PipeReader),
+}
+
+impl Supervisor {
+    /// Tells it on its command line by which pipes it asks.
+    fn told_by(command: &mut Command) -> io::Result<Supervisor> {
+        let ((ended, ended_writer), (heard_reader, heard)) = (io::pipe()?, io::pipe()?);
+        command.arg("--heard-by");
+        for given in [ended_writer.as_fd(), heard_reader.as_fd()] {
+            fcntl_setfd(given, FdFlags::empty())?;
+            command.arg(format!("/proc/self/fd/{}", given.as_raw_fd()));
+        }
+        Ok(Supervisor { ours: Asks { ended, heard }, its_own: (ended_writer, heard_reader) })
+    }
+
+    /// It has its own ends now.
+    fn started(self) -> Asks {
+        drop(self.its_own);
+        self.ours
+    }
+}
+
+/// Our ends of the pipes to a supervisor.
+struct Asks {
+    ended: PipeReader,
+    heard: PipeWriter,
+}
+
+impl Asks {
+    fn answer(mut self, end: &EndOfOutput) {
+        // Best effort: without it, the model reads what the program itself said.
+        let _ = self.heard.write_all(end.bytes());
+    }
 }
 
 /// Whoever ends the process group ends those who write, and we end with them, but not before. A shell that we start has
@@ -169,20 +253,37 @@ fn ignored_signals() -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Waits until something has come or the shell has ended, and passes on what has come. Whether the shell has ended.
-fn pass_on_ready(sources: &mut [Source<'_>], ended: &PipeReader) -> io::Result<bool> {
-    let pipes = sources.iter().map(|source| &source.pipe).chain([ended]);
+/// What has come besides output.
+struct Ready {
+    /// The shell has ended.
+    ended: bool,
+    /// The supervisor asks what was printed.
+    asked: bool,
+}
+
+/// Waits until something has come or the shell has ended, and passes on what has come.
+fn pass_on_ready(
+    sources: &mut [Source<'_>],
+    ended: &PipeReader,
+    asks: Option<&Asks>,
+    end: &mut EndOfOutput,
+) -> io::Result<Ready> {
+    let pipes = [ended].into_iter().chain(sources.iter().map(|source| &source.pipe));
+    let pipes = pipes.chain(asks.map(|asks| &asks.ended));
     let mut polled: Vec<PollFd<'_>> = pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
     match poll(&mut polled, None) {
         Ok(_) => {}
-        Err(Errno::INTR) => return Ok(false),
+        Err(Errno::INTR) => return Ok(Ready { ended: false, asked: false }),
         Err(error) => return Err(error.into()),
     }
-    let ready: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
-    for (source, _) in sources.iter_mut().zip(&ready).filter(|(_, ready)| **ready) {
-        source.pass_on(PIECE);
+    let mut ready = polled.iter().map(|polled| !polled.revents().is_empty()).collect::<Vec<_>>().into_iter();
+    let ended = ready.next() == Some(true);
+    for source in sources {
+        if ready.next() == Some(true) {
+            source.pass_on(PIECE, end);
+        }
     }
-    Ok(ready.last() == Some(&true))
+    Ok(Ready { ended, asked: ready.next() == Some(true) })
 }
 
 /// Whether both outputs lead to the same file. Then they share a pipe, and what is written stays in its order.
@@ -213,13 +314,14 @@ struct Source<'r> {
 
 impl Source<'_> {
     /// Reads once, so many bytes at most, and passes on what can be said by now. How many were read.
-    fn pass_on(&mut self, most: usize) -> usize {
+    fn pass_on(&mut self, most: usize, end: &mut EndOfOutput) -> usize {
         let mut piece = vec![0; most.min(PIECE)];
         let read = match self.pipe.read(&mut piece) {
             Err(error) if error.kind() == ErrorKind::Interrupted => return 0,
             read => read.unwrap_or(0),
         };
         piece.truncate(read);
+        end.add(&piece);
         let mut said = Vec::new();
         self.stream.push(&piece, &mut said);
         // Nobody listens: then whoever writes has to hear of it.

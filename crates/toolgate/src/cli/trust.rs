@@ -1,21 +1,20 @@
 //! `toolgate trust`: a person lets a project's settings loosen rules.
 //!
-//! Against whom: an agent that runs this command. It has no terminal to answer from, so the answer has to come
-//! from one.
+//! Against whom: an agent that runs this command. The answer has to come from a person: see `people`.
 
 use std::fs;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::people::{PlaceArgs, confirmed};
+use super::allow::trust;
+use super::people::{PlaceArgs, confirmed, record_agreed};
 use super::{LineArgs, Out};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::git;
 use toolgate_gate::settings::{FILE, SettingsSources, digest};
-use toolgate_gate::store::write_private;
 use toolgate_model::visible;
 use toolgate_setup::compile::check;
 
@@ -77,25 +76,22 @@ impl Trust {
         if self.status || open.is_empty() {
             return Ok(if open.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        let mut digests = String::new();
+        let mut agreed = Vec::new();
         for (file, bytes) in &open {
-            if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-                return Err("only a person can trust a file: run this in a terminal".into());
-            }
             out.line(visible(&String::from_utf8_lossy(bytes)).trim_end())?;
             out.line("")?;
-            confirmed(
-                out,
-                &format!("Let {} loosen rules for all worktrees of this repository?", file.display()),
-            )
-            .map_err(|_| "not trusted")?;
-            digests.push_str(&digest(bytes));
-            digests.push('\n');
+            let question =
+                format!("Let {} loosen rules for all worktrees of this repository?", file.display());
+            let signer = confirmed(out, &options.dirs, Some(root), &question)
+                .map_err(|why| format!("not trusted: {why}"))?;
+            agreed.push((file.display().to_string(), bytes, signer));
         }
-        let note = wanted.trust_note();
-        let mut known = fs::read_to_string(&note).unwrap_or_default();
-        known.push_str(&digests);
-        write_private(&note, known.as_bytes()).map_err(|error| format!("{}: {error}", note.display()))?;
+        // The record has it before it counts.
+        for (file, bytes, signer) in &agreed {
+            let about = [("file", file.as_str()), ("digest", &digest(bytes))];
+            record_agreed(&options.dirs, "security-warning: trust", &about, signer)?;
+            trust(&wanted.trust_note(), bytes)?;
+        }
         out.line("trusted; a changed file has to be trusted again")?;
         Ok(ExitCode::SUCCESS)
     }

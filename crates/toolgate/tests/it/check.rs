@@ -62,7 +62,7 @@ fn a_denied_redirect_is_underlined() {
     let answer = desk.check(["echo ok > out.txt && echo x > ../y"]);
     assert_eq!(answer.code(), Some(2), "{answer:?}");
     let wanted = "\
-error[outside-scope]: Bash writes `/m/y`, outside of what this session may use
+error[outside-scope]: Bash writes `/m/y`, outside what this session may use
  --> command:1:29
   |
 1 | echo ok > out.txt && echo x > ../y
@@ -70,7 +70,7 @@ error[outside-scope]: Bash writes `/m/y`, outside of what this session may use
   |         |
   |         writes /m/work/out.txt
   |
-  = help: use a path below `/m/work`, or have a person open this place with a [[scope]] entry
+  = help: use a path below `/m/work`, or have a person run `toolgate allow write /m/y`
 verdict: deny
 directory: /m/work
 root: /m/work
@@ -143,10 +143,10 @@ fn an_unproved_effect_is_shown_with_its_reason() {
     desk.file("a.py", "print(1)\n");
     let opaque = desk.check(["python3 a.py"]);
     assert_eq!(opaque.code(), Some(0), "{opaque:?}");
-    holds(&opaque.stdout, &["verdict: allow\nnot proved: `python3 a.py` (runs code of the project)"]);
+    holds(&opaque.stdout, &["verdict: allow\nnot proved: `python3 a.py` (runs project code)"]);
     let unread = desk.check(["echo 'x"]);
     assert_eq!(unread.code(), Some(3), "{unread:?}");
-    holds(&unread.stdout, &["is not proved: bash would not read it"]);
+    holds(&unread.stdout, &["is not proved: bash would not parse it"]);
 }
 
 #[test]

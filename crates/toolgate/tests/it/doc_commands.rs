@@ -15,9 +15,14 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::docs::{read, repository};
-use crate::support::{Machine, git, have, write};
+use crate::support::terminal::{IN_SESSION, Terminal};
+use crate::support::{Answer, Machine, git, have, write};
+
+/// The commands of a block take no longer together.
+const LONGEST_BLOCK: Duration = Duration::from_mins(1);
 
 /// Commands that are not run, and why.
 const NOT_RUN: &[(&str, &str)] = &[
@@ -54,6 +59,13 @@ const BEFORE: &[(&str, &str, &str)] = &[
         r#"rm -r ~/.local/state/toolgate
         call() { printf '{"session_id":"s","cwd":"%s","hook_event_name":"PreToolUse","tool_name":"%s","tool_input":{"file_path":"%s","content":"x","old_string":"a","new_string":"b"}}' "$PWD" "$1" "$2" | toolgate hook claude-code; }
         call Read ~/worktrees/alpha/README.md; call Write ~/src/app/a2; call Write ~/src/app/a3; call Edit ~/worktrees/alpha/src/main.rs"#,
+    ),
+    (
+        "docs/record.md",
+        "cd ~/.local/state/toolgate/tlog",
+        r#"rm -r ~/.local/state/toolgate
+        printf '{"session_id":"s","cwd":"%s","hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"/etc/hostname"}}' "$PWD" | toolgate hook claude-code
+        toolgate ledger seal"#,
     ),
     (
         "docs/workspace.md",
@@ -200,7 +212,8 @@ impl Scene {
 
     /// Runs the commands of a block in one shell, and gives back the exit code and the output of each.
     fn run(&self, block: &Block) -> Vec<(String, String)> {
-        let mut script = String::from("exec 2>&1\n");
+        // What a person does has the terminal to read from and to write to; everything else has neither.
+        let mut script = String::from("exec 2>&1 3<&0 </dev/null\n");
         let of_block = |before: &&(&str, &str, &str)| {
             before.0 == block.page && block.steps.first().is_some_and(|step| step.command == before.1)
         };
@@ -213,8 +226,7 @@ impl Scene {
             let base = self.machine.home().join("workspaces");
             let command = step.command.replace("/tmp/kgc-workspaces", base.to_str().unwrap());
             if step.comment.contains("in a terminal") {
-                let quoted = command.replace('\'', "'\\''");
-                writeln!(script, "echo yes | script -qec '{quoted}' /dev/null").unwrap();
+                writeln!(script, "{{ {command}\n}} <&3 >&3 2>&3").unwrap();
             } else {
                 writeln!(script, "{command}").unwrap();
             }
@@ -222,7 +234,14 @@ impl Scene {
         }
         let path = format!("{}:/usr/bin:/bin", self.machine.home().join(".local/bin").display());
         let shell = self.machine.toolgate().env("PATH", path).cwd(&self.worktree);
-        let answer = shell.env("GIT_CONFIG_GLOBAL", "/dev/null").instead(&["bash", "-c", &script]).run("");
+        let terminal = Terminal::new();
+        let shell = shell.env("GIT_CONFIG_GLOBAL", "/dev/null").instead(&["bash", "-c", &script]);
+        let mut shell = shell.under(&IN_SESSION).command();
+        let started = Instant::now();
+        let child =
+            shell.stdin(terminal.side()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let _shown = terminal.typing(&"yes\n".repeat(block.steps.len()));
+        let answer = Answer::within(LONGEST_BLOCK, child, started);
         let said = answer.stdout.replace(self.machine.home().to_str().unwrap(), "/home/dev");
         let mut results = Vec::new();
         let mut output = String::new();
@@ -289,7 +308,7 @@ fn is_shown(shown: &str, line: &str) -> bool {
 
 #[test]
 fn commands_in_the_documents_do_what_the_documents_say() {
-    if !have("script", &["-qec", "true", "/dev/null"]) {
+    if !have("setsid", &["--wait", "true"]) {
         return;
     }
     let mut pages = vec!["README.md".to_owned()];

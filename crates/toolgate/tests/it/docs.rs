@@ -36,6 +36,7 @@ const NO_POLICY: &[&str] = &[
     "rules",
     "settings",
     "team",
+    "until",
 ];
 
 pub(crate) fn repository() -> PathBuf {
@@ -102,8 +103,8 @@ const GENERATED: &str = "<!-- Made from the code: UPDATE=1 cargo test -p toolgat
 fn policies() -> String {
     let mut page = format!("{GENERATED}\n# Policies\n\n");
     page.push_str(
-        "Every policy is asked about every call, and the strictest finding wins. Those of the floor hold whatever \
-         the\nsettings say. `toolgate explain <policy>` prints the same text.\n\n| policy | floor | what it does \
+        "toolgate asks every policy about every call, and the strictest finding wins. The policies of the floor hold \
+         whatever\nthe settings say. `toolgate explain <policy>` prints the same text.\n\n| policy | floor | what it does \
          |\n|---|---|---|\n",
     );
     for policy in POLICIES.iter() {
@@ -146,8 +147,9 @@ fn examples(id: &str) -> String {
 fn profiles() -> String {
     let mut page = format!("{GENERATED}\n# Profiles\n\n");
     page.push_str(
-        "A profile is the places that settings lie on: `profile = \"…\"` in `toolgate.toml`, or `--profile` in the\n\
-         registration line, which then no file can change. A profile that names another one lies on top of it.\n",
+        "A profile is a set of settings that your own settings add to. Choose one with `profile = \"…\"` in\n\
+         `toolgate.toml`, or with `--profile` in the registration, which no file can change. A profile that names another\n\
+         one adds to that one.\n",
     );
     for (name, text) in PROFILES {
         let about = text.lines().map_while(|line| line.strip_prefix("# ")).collect::<Vec<_>>().join("\n");
@@ -160,8 +162,8 @@ fn profiles() -> String {
 fn hosts() -> String {
     let mut page = format!("{GENERATED}\n# Hosts\n\n");
     page.push_str(
-        "What `toolgate hook <host>` speaks. A tool that is not in a host's table is read for anything that looks \
-         like a\npath, and each of these counts as written; `[tools.<name>]` in the settings says it better.\n",
+        "This is what `toolgate hook <host>` understands. If a tool is not in a host's table, everything in its input that \
+         looks\nlike a path counts as written; `[tools.<name>]` in the settings is more precise.\n",
     );
     for host in HOSTS {
         let source = read(&format!("crates/hosts/src/{}.rs", host.id().replace('-', "_")));
@@ -207,21 +209,20 @@ fn hosts() -> String {
 fn secrets() -> String {
     let mut page = format!("{GENERATED}\n# Secrets\n\n");
     page.push_str(
-        "What is taken out of a tool's output, out of what `toolgate scrub` copies and out of the record (there any \
-         value\nbehind a telling name), what `toolgate scan` reports, and what `private-content`, `mcp-secret` and `secret-shown` mean by a secret. \
-         `[redaction]` in\n[redaction.md](redaction.md#settings) chooses which; a new kind is a file in\n\
+        "toolgate removes these secrets from a tool's output, from what `toolgate scrub` copies, and from the log (there \
+         also\nany value after a credential-like name). `toolgate scan` reports them, and `private-content`, `mcp-secret` and \
+         `secret-shown`\nlook for them. `[redaction]` in [redaction.md](redaction.md#settings) chooses which; a new kind is a file in\n\
          [crates/secrets/patterns](../crates/secrets/patterns/README.md).\n\n\
-         A secret is found as it is written, and through what tools put around it: the escapes of JSON (a whole \
-         key block in one\nstring), percent codes, `\\u0041` and `\\x41`, the colours of a terminal. Not through \
-         base64, compression or encryption.\n\n\
-         What stays: commit hashes, UUIDs, the digests of lock files, minified code; public halves (`pk_live_…`, account \
-         ids);\nreferences (`$TOKEN`, `${{ secrets.X }}`), placeholders (`changeme`, `<token>`); values behind names in \
+         toolgate finds a secret as it is written, and inside of JSON escapes (a whole key block in one\nstring), percent \
+         codes, `\\u0041` and `\\x41`, and terminal colours. It does not find a secret in base64, compressed or encrypted.\n\n\
+         toolgate leaves these alone: commit hashes, UUIDs, the digests of lock files, minified code; public halves (`pk_live_…`, account \
+         ids);\nreferences (`$TOKEN`, `${{ secrets.X }}`), placeholders (`changeme`, `<token>`); values after names in \
          source code that\ndo not look random (`token = next_token()`); the user of a repository's address \
          (`git@github.com:a/b`); addresses that are\nnobody's: `example.com`, `example.org`, `example.net`, \
          `users.noreply.github.com` and all below them, `noreply@…` and the like.\n\n\
          ## Hosts\n\n\
-         Where an output cannot be changed, `secret-shown` asks before a file that holds a secret is read. \
-         [hosts.md](hosts.md) says\nwhat each client was seen to do.\n\n\
+         If a host does not let an output be changed, `secret-shown` asks before the agent reads a file that holds a secret. \
+         [hosts.md](hosts.md)\nsays what we saw each client do.\n\n\
          | host | a tool's output | of a command that fails |\n|---|---|---|\n",
     );
     for host in HOSTS {
@@ -235,7 +236,7 @@ fn secrets() -> String {
         };
         let failing = match (host.changes_output(shell), host.keeps_failed_output(shell)) {
             (true, false) => "changed",
-            (true, true) => "changed where nobody is asked and it is not contained, else with `wrap = true`",
+            (true, true) => "changed where it is contained or nobody is asked, else with `wrap = true`",
             (false, _) => "shown",
         };
         writeln!(page, "| {} | {output} | {failing} |", host.id()).unwrap();
@@ -243,7 +244,7 @@ fn secrets() -> String {
     let file = |id: &str| format!("crates/secrets/patterns/{id}.toml");
     let is_shape = |id: &str| repository().join(file(id)).is_file();
     page.push_str(
-        "\n## Known by more than a shape\n\nThe marks `PASSWORD` and `SECRET` tell what the name before them said.\n\n\
+        "\n## Known by more than a shape\n\nThe marks `PASSWORD` and `SECRET` depend on the name before the value.\n\n\
          | kind | mark | what it is |\n|---|---|---|\n",
     );
     for kind in toolgate_secrets::patterns().filter(|kind| !is_shape(kind.id)) {
@@ -272,15 +273,15 @@ fn residual_risk() -> String {
          that it cannot prove in a sandbox wherever the host allows that ([containment.md](containment.md)). The list holds the known\n\
          gaps, from [cases/gaps.toml](../cases/gaps.toml); there are certainly others. `cargo test -p toolgate --test it gaps` judges each\n\
          command, so a closed gap leaves the list. `../y` is outside of the worktree.\n\n\
-         *Not proved*: the record and `toolgate check` say that something in the call is unknown.\n\
-         *Not noticed*: everything on this machine looks known, and the command runs as it stands.\n\n\
+         *Not proved*: the log and `toolgate check` say that something in the call is unknown.\n\
+         *Not noticed*: everything in the call looks known, and the command runs as it is.\n\n\
          | covered by | |\n|---|---|\n\
          | opaque | `opaque = \"ask\"` or `\"deny\"` in `[policy.unproved-effect]` stops it |\n\
          | program | `program = \"ask\"` or `\"deny\"` in `[policy.unproved-effect]` stops it |\n\
          | rule | a `[[command]]` entry of your own stops it |\n\
          | sandbox | it runs contained, and the kernel keeps it to the scopes |\n\n\
          Nothing here protects against a person who says yes: a command that a person approves runs with all rights.\n\n\
-         One gap is in no list, because no single command shows it. A verdict describes the moment of the check. Another program can\n\
+         One gap is in no list, because no single command shows it. A verdict is a point-in-time check. Another program can\n\
          change a link or a script before the command uses it. For commands that run in the sandbox, the sandbox covers this gap.\n",
     );
     let file: toml::Table = read("cases/gaps.toml").parse().unwrap();
@@ -377,7 +378,7 @@ pub(crate) fn is_path(word: &str) -> bool {
 /// The settings that the documents show are settings.
 #[test]
 fn settings_in_the_manuals_can_be_read() {
-    let text = ["docs/settings.md", "docs/redaction.md"].map(read).concat();
+    let text = ["docs/settings.md", "docs/redaction.md", "docs/for-developers.md"].map(read).concat();
     let mut blocks = 0;
     for block in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
         toolgate_policies::read(block).unwrap_or_else(|error| panic!("{error:?} in\n{block}"));

@@ -72,8 +72,9 @@ fn keys_and_our_own_state_cannot_be_read_and_toolchains_can() {
     for level in LEVELS {
         let world = World::new();
         write(&world.machine.state().join("marks.key"), "OUR-KEY");
+        write(&world.machine.state().join("tlog/key"), "OUR-KEY");
         let script = "cat ~/.cargo/config.toml; cat ~/.ssh/id_ed25519 ~/.cargo/credentials.toml \
-                      ~/.local/state/toolgate/marks.key /proc/1/environ; echo end";
+                      ~/.local/state/toolgate/marks.key ~/.local/state/toolgate/tlog/key /proc/1/environ; echo end";
         let answer = world.sh(level, script);
         assert_eq!(answer.stdout, "[net]\nend\n", "{level}: {}", answer.stderr);
     }

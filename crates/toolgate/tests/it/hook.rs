@@ -67,20 +67,20 @@ fn a_denial_says_why_and_is_recorded() {
     let session = yard.session();
     for (tool, input, told) in [
         ("Read", json!({"file_path": yard.main.join("README.md")}), "in the main checkout"),
-        ("Write", json!({"file_path": yard.other.join("a"), "content": "x"}), "in another agent's place"),
         (
             "Write",
-            json!({"file_path": yard.machine.home().join(".bashrc"), "content": "x"}),
-            "outside of what",
+            json!({"file_path": yard.other.join("a"), "content": "x"}),
+            "which belongs to another agent",
         ),
-        ("Write", json!({"file_path": "/etc/passwd", "content": "x"}), "outside of what"),
+        ("Write", json!({"file_path": yard.machine.home().join(".bashrc"), "content": "x"}), "outside what"),
+        ("Write", json!({"file_path": "/etc/passwd", "content": "x"}), "outside what"),
         ("Read", json!({"file_path": "~/.ssh/id_ed25519"}), "keys and credentials"),
         ("Read", json!({"file_path": "/etc/shadow"}), "keys and credentials"),
         ("NotebookEdit", json!({"notebook_path": yard.main.join("a.ipynb")}), "in the main checkout"),
         ("NotebookEdit", json!({"file_path": yard.own.join("a.ipynb")}), "`notebook_path`"),
         ("Glob", json!({"pattern": "*", "path": yard.machine.home()}), "keys and credentials"),
         ("Glob", json!({"pattern": yard.main.join("**/*")}), "in the main checkout"),
-        ("Grep", json!({"pattern": "x", "path": yard.machine.path("")}), "outside of what"),
+        ("Grep", json!({"pattern": "x", "path": yard.machine.path("")}), "outside what"),
         ("Grep", json!({"pattern": "x", "glob": "../main/**"}), "in the main checkout"),
         ("Write", json!({"content": "x"}), "`file_path` of Write is missing"),
         ("Write", json!({"file_path": ["/tmp/a"], "content": "x"}), "not a string"),
@@ -88,10 +88,10 @@ fn a_denial_says_why_and_is_recorded() {
         ("Read", json!({"file_path": ""}), "is empty"),
         ("Write", json!({"file_path": yard.own.join(".git"), "content": "x"}), "git's own file"),
         ("mcp__fs__write_file", json!({"path": yard.main.join("a")}), "in the main checkout"),
-        ("mcp__fs__copy", json!({"jobs": [{"to": yard.other.join("a")}]}), "in another agent's place"),
+        ("mcp__fs__copy", json!({"jobs": [{"to": yard.other.join("a")}]}), "which belongs to another agent"),
         ("mcp__fs__read", json!({"uri": format!("file://{}", yard.main.display())}), "in the main checkout"),
         ("BrandNewTool", json!({"target_file": yard.main.join("a")}), "in the main checkout"),
-        ("EnterWorktree", json!({"path": yard.other}), "in another agent's place"),
+        ("EnterWorktree", json!({"path": yard.other}), "which belongs to another agent"),
     ] {
         let said = session.call(tool, &input);
         let Said::Deny(reason) = &said else { panic!("{tool} {input}: {said:?}") };
@@ -156,6 +156,11 @@ fn events_that_cannot_be_stopped_pass_in_silence_and_are_recorded() {
     let yard = Yard::new();
     let session = yard.session();
     let secret = json!({"file_path": "/etc/shadow"});
+    // At the end of a session the log names its next key, whenever the sealer gets to it.
+    let events = || -> Vec<_> {
+        let all = yard.machine.records().into_iter().filter(|record| record.get("host").is_some());
+        all.map(|record| record["event"].clone()).collect()
+    };
     for (name, more) in [
         ("SessionStart", json!({"source": "startup"})),
         ("UserPromptSubmit", json!({"prompt": "delete everything"})),
@@ -168,12 +173,13 @@ fn events_that_cannot_be_stopped_pass_in_silence_and_are_recorded() {
         ("SessionEnd", json!({"reason": "exit"})),
         ("SomethingOfNextYear", json!({"x": [1, {"tool_input": 7}]})),
     ] {
-        let before = yard.machine.records().len();
+        let before = events().len();
         let answer = session.event(name, &more);
         let parts = (answer.code(), answer.stdout.as_str(), answer.stderr.as_str());
         assert_eq!(parts, (Some(0), "", ""), "{name}");
-        assert_eq!(yard.machine.records().len(), before + 1, "{name}");
-        assert_eq!(yard.machine.last_record()["event"], name);
+        let events = events();
+        assert_eq!(events.len(), before + 1, "{name}");
+        assert_eq!(events[before], name);
     }
 }
 
@@ -1001,7 +1007,7 @@ fn an_odd_session_id_gets_one_pin_inside_the_state() {
     let mut state: Vec<_> =
         fs::read_dir(yard.machine.state()).unwrap().map(|at| at.unwrap().file_name()).collect();
     state.sort();
-    assert_eq!(state, ["ledger.jsonl", "sessions", "tallies"]);
+    assert_eq!(state, ["approvals", "ledger.jsonl", "sessions", "tallies", "tlog"]);
     assert!(
         !yard.machine.home().join(".local/x").exists()
             && !yard.machine.home().join(".local/state/x").exists()

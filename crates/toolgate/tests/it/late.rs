@@ -112,9 +112,7 @@ fn a_ledger_that_stays_locked_is_denied_in_the_form_of_every_host() {
         let answer = machine.hook(host).args(named).cwd(machine.home()).event(&event);
         assert!(denies(host, &answer), "{host}: {answer:?}");
         let told = format!("{}{}", answer.stdout, answer.stderr);
-        // On a busy machine the deadline comes before the end of the patience with the lock.
-        let why = ["locked by others", "it took more than 5 s"];
-        assert!(why.iter().any(|why| told.contains(why)), "{host}: {told}");
+        assert!(told.contains("locked by others"), "{host}: {told}");
         assert!(answer.took < SOON, "{host}: {:?}", answer.took);
         ledger.unlock().unwrap();
     });

@@ -346,14 +346,22 @@ fn while_a_contained_command_is_alive_every_command_is_contained() {
 }
 
 #[test]
-fn a_contained_command_with_redacted_output_behaves_as_an_uncontained_one() {
-    let desk = Desk::containing("[redaction]\nwrap = true\n");
+fn a_contained_command_is_redacted_on_the_way_and_behaves_as_an_uncontained_one() {
+    let desk = Desk::containing("");
     for command in ["echo out; exit 3", "cd below", "cat", "kill $$; sleep 5", "greet you; say it"] {
         let (plain, contained) = (desk.run(BASH, command), desk.run(BASH, &desk.rewritten(command)));
         assert_eq!(contained.outcome(), plain.outcome(), "{command}");
     }
     let ran = desk.run(BASH, &desk.rewritten(&format!("printf '%s\\n' '{SECRET}'; exit 1")));
     assert!(!ran.output.contains(SECRET) && ran.output.contains("REDACTED]"), "{}", ran.output);
+    // What it was refused is told behind the last that it printed, however much that is.
+    let script = desk.session.cwd.join("read.py");
+    write(&script, "import os\nopen(os.environ['HOME'] + '/.ssh/' + 'id_x')\n");
+    let command = format!("seq 200000; python3 {}; echo done; exit 4", script.display());
+    let ran = desk.run(BASH, &desk.rewritten(&command));
+    let (printed, told) = ran.output.split_once("\ndone\n").unwrap();
+    assert!(told.starts_with("toolgate: ") && told.contains(".ssh/id_x"), "{told}");
+    assert!(printed.contains("\n200000\n") && ran.status.code() == Some(4), "{:?}", ran.status);
 }
 
 #[test]
@@ -483,7 +491,7 @@ fn a_wrapped_command_inside_another_text_fails_with_advice() {
     assert_eq!(output.stdout.as_slice(), b"");
     assert_ne!(output.status.code(), Some(0));
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("another text than its hook wrote"), "{told}");
+    assert!(told.contains("a different command from the one that its hook wrote"), "{told}");
 }
 
 #[test]

@@ -6,6 +6,9 @@
 #![cfg(test)]
 #![expect(clippy::string_slice, reason = "a helper of a test may fail the test")]
 
+mod allow;
+#[cfg(target_os = "linux")]
+mod approval;
 mod check;
 #[cfg(target_os = "linux")]
 mod contained;
@@ -20,9 +23,11 @@ mod hook;
 mod hosts;
 mod late;
 mod launch;
+mod ledger;
 mod mcp;
 mod narrowed;
 mod packs;
+mod past;
 mod payloads;
 mod prompt;
 mod record;
@@ -30,6 +35,7 @@ mod record_fields;
 mod redaction;
 mod register;
 mod register_hosts;
+mod registered;
 mod requirements;
 mod scan;
 #[cfg(target_os = "linux")]

@@ -308,7 +308,7 @@ fn a_receipt_that_cannot_be_made_is_refused_and_recorded() {
     session.refused("receipt", &json!({}), "ErrPathTraversal", "symbolic link");
     fs::remove_file(link).unwrap();
     fs::write(workspace_of(&machine).join("in/a.txt"), "another").unwrap();
-    session.refused("receipt", &json!({}), "ErrInputChanged", "a person has to do that");
+    session.refused("receipt", &json!({}), "ErrInputChanged", "have a person do that");
     let output = session.close();
     assert!(output.status.success());
     let told = String::from_utf8_lossy(&output.stderr);

@@ -247,7 +247,7 @@ fn the_doctor_says_at_which_level_a_host_is_contained_and_what_stands_in_the_way
     assert!(sandbox("gemini").contains("`tools.sandbox` is \"docker\""));
     for host in ["qwen", "cursor"] {
         let told = sandbox(host);
-        assert!(told.contains("cannot be made to run a command in a sandbox"), "{host}: {told}");
+        assert!(told.contains("cannot run a command in a sandbox"), "{host}: {told}");
     }
     write(&world.machine.user_settings(), "[containment]\nwhen = \"never\"\n");
     assert!(sandbox("claude-code").contains("nothing is contained"));

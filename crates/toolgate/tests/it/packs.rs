@@ -82,7 +82,7 @@ impl Place {
         verdict
             .findings()
             .iter()
-            .any(|finding| finding.policy == "destructive" && finding.reason.ends_with(reason))
+            .any(|finding| finding.policy == "destructive" && finding.reason.contains(reason))
     }
 }
 

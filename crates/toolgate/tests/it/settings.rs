@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::terminal::at_terminal;
 use crate::support::{Answer, Machine, Said, Session, fifo, have, write};
 use serde_json::{Value, json};
 
@@ -55,10 +56,7 @@ impl Project {
 
     /// `toolgate trust` in the worktree, on a terminal where this is typed.
     fn trust_on_terminal(&self, typed: &str) -> Answer {
-        let command = format!("'{}' trust", env!("CARGO_BIN_EXE_toolgate"));
-        let words = ["script", "-qec", &command, "/dev/null"];
-        let hook = self.machine.toolgate().cwd(&self.top);
-        hook.instead(&words).run(typed)
+        at_terminal(&self.machine.toolgate().arg("trust").cwd(&self.top), typed)
     }
 }
 
@@ -241,7 +239,7 @@ fn the_user_can_open_a_secret_file_by_name_and_a_project_cannot() {
     assert_eq!(read(".env.test"), "deny");
     write(&project.file(), OPENS);
     assert_eq!(read(".env.test"), "deny", "a project that nobody trusted");
-    if have("script", &["-qec", "true", "/dev/null"]) {
+    if have("setsid", &["--wait", "true"]) {
         assert_eq!(project.trust_on_terminal("yes\n").code(), Some(0));
         assert_eq!(read(".env.test"), "deny", "a project that a person trusts");
     }
@@ -280,7 +278,7 @@ fn trust_is_refused_without_a_terminal() {
     for typed in ["yes\n", "", "y\nyes\n"] {
         let answer = project.trust(&[], typed);
         assert_eq!(answer.code(), Some(1), "{answer:?}");
-        assert!(answer.stderr.contains("only a person can trust"), "{answer:?}");
+        assert!(answer.stderr.contains("only a person can do this"), "{answer:?}");
     }
     assert!(!project.machine.state().join("trusted").exists());
     assert_eq!(project.trust(&["--status"], "").code(), Some(1));
@@ -289,7 +287,7 @@ fn trust_is_refused_without_a_terminal() {
 
 #[test]
 fn trust_is_bound_to_the_exact_bytes_and_can_be_revoked() {
-    if !have("script", &["-qec", "true", "/dev/null"]) {
+    if !have("setsid", &["--wait", "true"]) {
         return;
     }
     for (text, tool, input, without, with) in LOOSENING {
@@ -315,7 +313,7 @@ fn trust_is_bound_to_the_exact_bytes_and_can_be_revoked() {
 
 #[test]
 fn trust_holds_in_other_worktrees_of_the_repository_and_in_no_other_repository() {
-    if !have("script", &["-qec", "true", "/dev/null"]) {
+    if !have("setsid", &["--wait", "true"]) {
         return;
     }
     let project = Project::new();

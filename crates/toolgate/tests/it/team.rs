@@ -18,7 +18,7 @@ fn token() -> String {
 }
 
 fn on_terminals() -> bool {
-    have("script", &["-qec", "true", "/dev/null"])
+    have("setsid", &["--wait", "true"])
 }
 
 // --- Lockouts -----------------------------------------------------------------------------------------------
@@ -368,7 +368,7 @@ fn broken_team_rules_deny_a_call_and_name_their_line() {
         let Said::Deny(reason) = said else { panic!("{text}: {said:?}") };
         assert!(reason.contains(told), "{text}: {reason}");
         assert!(reason.contains("policies.json:"), "it names the line: {reason}");
-        assert!(reason.contains("a person has to fix the settings"), "{reason}");
+        assert!(reason.contains("have a person fix the settings"), "{reason}");
     }
 }
 
@@ -634,7 +634,7 @@ fn the_user_is_notified_of_repeated_denials_in_a_turn() {
         let answers: Vec<_> = (0..5).map(|_| call(&coordinator, "Write", &input)).collect();
         let told: Vec<_> = answers.iter().map(|(_, told)| told.as_deref()).collect();
         assert_eq!(told[..3], [None, Some(wording.as_str()), None], "turn {turn}");
-        let stop = "try no more of them, and tell the user what you need";
+        let stop = "stop trying, and tell the user what you need";
         for (number, (answer, _)) in answers.iter().enumerate() {
             assert_eq!(answer.reason().contains(stop), number >= 3, "turn {turn}, {number}: {answer:?}");
         }

@@ -13,7 +13,7 @@ use toolgate_gate::explain::Explanation;
 
 /// More labels than this make no picture.
 const MAX_LABELS: usize = 40;
-/// More objections than this are counted, not remarks.
+/// More objections than this are counted, not shown.
 const MAX_TOLD: usize = 12;
 /// A line of a script is at most this long, in characters.
 const MAX_LINE: usize = 200;
@@ -31,7 +31,7 @@ enum MarkedPart<'a> {
     Script { step: &'a str, line: &'a str },
 }
 
-/// One thing to be remarks: where it comes from, its words, and what is objected.
+/// One thing to be remarked: where it comes from, its words, and what is objected.
 struct Remark<'a> {
     origin: &'a Origin,
     text: String,
@@ -49,6 +49,53 @@ impl Remark<'_> {
     }
 }
 
+/// An objection, and the other places that the same objection is made to.
+pub(super) struct Told<'f> {
+    pub(super) finding: &'f Finding,
+    also: Vec<&'f str>,
+}
+
+impl Told<'_> {
+    /// The other places, in one line.
+    pub(super) fn also(&self, hiding: &Discretion) -> Option<String> {
+        const MAX: usize = 5;
+        let shown = self.also.iter().take(MAX).map(|path| format!("`{}`", shorten(&hiding.line(path), 80)));
+        let mut shown = shown.collect::<Vec<_>>().join(", ");
+        if let Some(more) = self.also.len().checked_sub(MAX).filter(|more| *more > 0) {
+            shown.push_str(&format!(" and {more} more"));
+        }
+        (!shown.is_empty()).then(|| format!("the same holds for {shown}"))
+    }
+}
+
+/// The objections of which each says something new. They come strictest first, so the first about a place says why; that it is
+/// written as well as read, and outside besides, helps nobody. What a policy objects to in many places is said once.
+/// `--json` has them all.
+pub(super) fn folded(findings: &[Finding]) -> Vec<Told<'_>> {
+    let mut told: Vec<Told<'_>> = Vec::new();
+    for finding in findings {
+        let path = finding.path.as_str();
+        let is_told =
+            |known: &Told<'_>| !path.is_empty() && (known.finding.path == path || known.also.contains(&path));
+        if told.iter().any(is_told) {
+            continue;
+        }
+        let is_same = |known: &&mut Told<'_>| {
+            let known = known.finding;
+            !path.is_empty()
+                && !known.path.is_empty()
+                && known.wording.is_none()
+                && (known.policy, known.kind, &known.rule, known.decision)
+                    == (finding.policy, finding.kind, &finding.rule, finding.decision)
+        };
+        match told.iter_mut().find(is_same) {
+            Some(same) => same.also.push(path),
+            None => told.push(Told { finding, also: Vec::new() }),
+        }
+    }
+    told
+}
+
 pub(super) fn draw(
     explanation: &Explanation<'_>,
     command: &Veil,
@@ -60,7 +107,7 @@ pub(super) fn draw(
     let (marks, left) = marks(&remarks, command.text(), |range| command.range(range), hiding);
     let mut elements = elements(marks, explanation, command.text(), hiding);
     if explanation.effects.iter().any(|effect| matches!(effect.what, Effect::Connect)) {
-        elements.push(Level::NOTE.message("it talks to another machine").into());
+        elements.push(Level::NOTE.message("it connects to another machine").into());
     }
     if left > 0 {
         elements.push(Level::NOTE.message(format!("{left} more effects; `--effects` lists them all")).into());
@@ -72,8 +119,13 @@ pub(super) fn draw(
     }
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut helped = "";
-    for finding in verdict.findings().iter().take(MAX_TOLD) {
+    let told = folded(verdict.findings());
+    for one in told.iter().take(MAX_TOLD) {
+        let finding = one.finding;
         let mut group = titled(finding, hiding).elements(std::mem::take(&mut elements));
+        if let Some(also) = one.also(hiding) {
+            group = group.element(Level::NOTE.message(also));
+        }
         if finding.instead != helped {
             group = group.element(Level::HELP.message(hiding.hide(&finding.instead)));
             helped = &finding.instead;
@@ -85,7 +137,7 @@ pub(super) fn draw(
     }
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let mut text = renderer.render(&groups);
-    if let Some(more) = verdict.findings().len().checked_sub(MAX_TOLD).filter(|more| *more > 0) {
+    if let Some(more) = told.len().checked_sub(MAX_TOLD).filter(|more| *more > 0) {
         text.push_str(&format!("\n{more} more objections"));
     }
     text.push_str(&format!("\nverdict: {}", verdict.decision().word()));
@@ -110,7 +162,7 @@ fn titled<'a>(finding: &'a Finding, hiding: &Discretion) -> annotate_snippets::T
     level.primary_title(hiding.hide(finding.wording.as_ref().unwrap_or(&finding.reason))).id(finding.policy)
 }
 
-/// What is to be remarks of a command. That a program runs is remarks where nothing else of it is, and where somebody objects
+/// What is to be remarked of a command. That a program runs is said where nothing else of it is, and where somebody objects
 /// to it.
 fn remarks<'a>(explanation: &'a Explanation<'_>, hiding: &Discretion) -> Vec<Remark<'a>> {
     let findings = explanation.verdict.findings();
@@ -274,7 +326,7 @@ fn elements<'a>(
             }
         }
     }
-    if let Some(text) = about_all.or_else(|| (!drawn).then(|| "does nothing that counts".to_owned())) {
+    if let Some(text) = about_all.or_else(|| (!drawn).then(|| "has no effects".to_owned())) {
         let strict = explanation.verdict.decision().objects();
         snippet = snippet.annotation(kind(strict).span(abridged.range(whole)).label(text));
     }

@@ -44,6 +44,7 @@ pub(super) fn label(effect: &Effect<'_>, hiding: &Discretion) -> String {
     match effect {
         Effect::Use(access, target) => {
             let below = match (target.reach, access) {
+                _ if target.git_data => ": git data only",
                 (Reach::Exact, _) | (_, Access::Search) => "",
                 (Reach::Met, _) => " on its way",
                 (Reach::Below, _) => " and all below",
@@ -53,9 +54,9 @@ pub(super) fn label(effect: &Effect<'_>, hiding: &Discretion) -> String {
         Effect::Run(run) => {
             format!("runs {}", shorten(&hiding.line(&hiding.words(&run.words).join(" ")), MAX_LABEL))
         }
-        Effect::Connect => "talks to another machine".to_owned(),
+        Effect::Connect => "connects to another machine".to_owned(),
         Effect::Unknown(Unknown::Shell { gap: Gap::Syntax, text, .. }) => {
-            format!("is not proved: bash would not read it ({})", short(text))
+            format!("is not proved: bash would not parse it ({})", short(text))
         }
         Effect::Unknown(Unknown::Shell { gap: Gap::Bounds, text, .. }) => {
             format!("is not proved: {}", short(text))
@@ -73,12 +74,12 @@ pub(super) fn label(effect: &Effect<'_>, hiding: &Discretion) -> String {
 pub(super) fn why(gap: Gap) -> String {
     match gap {
         Gap::Missing => "there is no command".to_owned(),
-        Gap::Syntax => "bash would not read it".to_owned(),
+        Gap::Syntax => "bash would not parse it".to_owned(),
         Gap::Name => "which program it starts is only known when it runs".to_owned(),
         Gap::Path(access) => format!("{} a path that is only known when it runs", access.verb()),
         Gap::Program => "no spec describes the program".to_owned(),
         Gap::Option => "the program's spec does not list it".to_owned(),
-        Gap::Project => "runs code of the project".to_owned(),
+        Gap::Project => "runs project code".to_owned(),
         Gap::Code => "code that does more than compute".to_owned(),
         Gap::ShellCode => "shell code that is only known when it runs".to_owned(),
         Gap::Doubt(doubt) => doubt.words().to_owned(),
@@ -217,6 +218,7 @@ fn row(effect: &Effect<'_>, hiding: &Discretion) -> EffectRow {
             does: access_word(*access),
             path: Some(hiding.hide(&path(&target.path))),
             reach: Some(match target.reach {
+                _ if target.git_data => "git-data",
                 Reach::Exact => "exact",
                 Reach::Below => "below",
                 Reach::Met => "met",
@@ -245,7 +247,11 @@ pub(super) fn lines(explanation: &Explanation<'_>, hiding: &Discretion) -> Vec<S
         let effect = explanation.effects.get(number)?;
         let mut text = match &effect.what {
             Effect::Use(access, target) => {
-                let below = if target.reach == Reach::Below { " (and all below)" } else { "" };
+                let below = match target.reach {
+                    _ if target.git_data => " (git data only)",
+                    Reach::Below => " (and all below)",
+                    Reach::Exact | Reach::Met => "",
+                };
                 format!("{} {}{below}", access_word(*access), hiding.line(&path(&target.path)))
             }
             Effect::Run(run) => format!("run {}", hiding.line(&hiding.words(&run.words).join(" "))),
@@ -266,7 +272,14 @@ pub(super) fn lines(explanation: &Explanation<'_>, hiding: &Discretion) -> Vec<S
         text.push_str(&objections(findings));
         Some(text)
     };
-    (0..explanation.effects.len()).filter_map(line).collect()
+    let mut lines: Vec<String> = Vec::new();
+    for line in (0..explanation.effects.len()).filter_map(line) {
+        // A program that connects twice, or is doubted for two reasons, is said once.
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 fn access_word(access: Access) -> &'static str {

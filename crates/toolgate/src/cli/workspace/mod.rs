@@ -24,7 +24,7 @@ use super::{Out, READER_GONE};
 use crate::workspace::{Keeper, refusal};
 use toolgate_model::visible;
 
-/// Have agents read and write what was declared, and nothing else
+/// Let agents read and write what was declared, and nothing else
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct Workspace {

@@ -8,6 +8,7 @@ pub(crate) mod outside;
 #[cfg(target_os = "linux")]
 pub(crate) mod said;
 pub(crate) mod squad;
+pub(crate) mod terminal;
 #[cfg(target_os = "linux")]
 pub(crate) mod watch;
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::support::terminal::at_terminal;
 use crate::support::{Answer, Machine, Session, git, write};
 
 /// Who is on the team.
@@ -67,8 +68,8 @@ impl Squad {
 
     /// `toolgate` on a terminal where this is typed.
     pub(crate) fn on_terminal(&self, place: &Path, args: &str, typed: &str) -> Answer {
-        let command = format!("'{}' {args}", env!("CARGO_BIN_EXE_toolgate"));
-        self.machine.toolgate().cwd(place).instead(&["script", "-qec", &command, "/dev/null"]).run(typed)
+        let command = format!("exec '{}' {args}", env!("CARGO_BIN_EXE_toolgate"));
+        at_terminal(&self.machine.toolgate().cwd(place).instead(&["sh", "-c", &command]), typed)
     }
 
     /// What an agent's shell does, with `toolgate` on its path.

@@ -1,0 +1,299 @@
+//! What proves to others that the log is what was recorded: sealing, verifying, proofs for one record, what witnesses add.
+//!
+//! Exit codes of `verify` and `check-proof`: 0 good, 1 bad, 2 cannot tell.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use clap::Args;
+use toolgate_evidence::proof::{
+    Audit, AuditOutcome, Checkpoint, InclusionProof, Known, NoteKey, Part, SealOutcome, Shown, anchor, audit,
+    keys, prove, seal,
+};
+
+use super::super::Out;
+use super::super::people::HomeArgs;
+use super::describe;
+
+/// What cannot be checked is not good.
+const CANNOT_TELL: u8 = 2;
+/// No proof, checkpoint or stamp is longer.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// Sign what was recorded so far
+#[derive(Debug, Args)]
+pub(super) struct Seal {
+    /// Go on with a new key, and erase the present one
+    #[arg(long)]
+    next_key: bool,
+    /// Say nothing unless something is wrong
+    #[arg(long)]
+    quiet: bool,
+    #[command(flatten)]
+    home: HomeArgs,
+}
+
+impl Seal {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        let state = self.home.dirs()?.state;
+        let outcome = seal(&state, SystemTime::now(), self.next_key).map_err(|error| error.to_string())?;
+        if !self.quiet {
+            out.line(match outcome {
+                SealOutcome::Busy => "somebody else is sealing".to_owned(),
+                SealOutcome::Nothing => "there is no record yet".to_owned(),
+                SealOutcome::Sealed { size, new, epoch } => {
+                    format!("sealed up to record {size}, {new} of them new, level own, key {epoch}")
+                }
+            })?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Check that no record was changed, removed or inserted
+#[derive(Debug, Args)]
+pub(super) struct Verify {
+    /// The first key of the log, as you noted it: name+id+key
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// A checkpoint of the log, as you noted it: the log must go on from it
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// The key of a witness, whose signatures are checked; can be given several times
+    #[arg(long, value_name = "KEY")]
+    witness: Vec<String>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    home: HomeArgs,
+}
+
+impl Verify {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        match self.audit() {
+            Ok(audit) => {
+                if self.json {
+                    out.json(&audit)?;
+                } else {
+                    for line in said(&audit) {
+                        out.line(line)?;
+                    }
+                }
+                Ok(ExitCode::from(match audit.outcome {
+                    AuditOutcome::Good => 0,
+                    AuditOutcome::Bad => 1,
+                    AuditOutcome::CannotTell => CANNOT_TELL,
+                }))
+            }
+            Err(error) => {
+                out.line(format!("cannot tell: {error}"))?;
+                Ok(ExitCode::from(CANNOT_TELL))
+            }
+        }
+    }
+
+    fn audit(&self) -> Result<Audit, String> {
+        let first_key = self.key.as_deref().map(parse_key).transpose()?;
+        let noted = match &self.checkpoint {
+            Some(path) => {
+                let found = Checkpoint::parse(&text_of(path)?);
+                Some(found.ok_or_else(|| format!("`{}` is no checkpoint", path.display()))?)
+            }
+            None => None,
+        };
+        let witnesses = self.witness.iter().map(|key| parse_key(key)).collect::<Result<_, _>>()?;
+        let known = Known { first_key, noted, witnesses };
+        audit(&self.home.dirs()?.state, &known).map_err(|error| error.to_string())
+    }
+}
+
+fn parse_key(text: &str) -> Result<NoteKey, String> {
+    NoteKey::parse(text)
+        .ok_or_else(|| format!("`{text}` is no key; `toolgate ledger keys` prints them: name+id+key"))
+}
+
+/// The text of a small file.
+fn text_of(path: &Path) -> Result<String, String> {
+    String::from_utf8(bytes_of(path)?).map_err(|_| format!("`{}` is no text", path.display()))
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("cannot read `{}`: {error}", path.display());
+    let mut bytes = Vec::new();
+    fs::File::open(path).map_err(failed)?.take(MAX_FILE).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// What was found, each part on its own line.
+fn said(audit: &Audit) -> Vec<String> {
+    let mut lines = vec![format!("chain       {}", describe(&audit.chain))];
+    if let Some(through) = audit.dropped_through {
+        lines.push(format!("dropped     records 1 to {through}, on purpose"));
+    }
+    if !audit.erased.is_empty() {
+        let numbers: Vec<_> = audit.erased.iter().take(20).map(u64::to_string).collect();
+        lines.push(format!(
+            "erased      the text of {} on purpose: {}",
+            audit.erased.len(),
+            numbers.join(", ")
+        ));
+    }
+    let problem =
+        |part: Part| audit.problems.iter().find(|problem| problem.part() == part).map(ToString::to_string);
+    let or_bad = |part: Part, good: String| problem(part).map_or(good, |bad| format!("broken: {bad}"));
+    if let Some(seal) = &audit.seal {
+        let records = |count: u64| if count == 1 { "record" } else { "records" };
+        lines.push(format!(
+            "tree        {}",
+            or_bad(Part::Tree, format!("{} {}, as they were sealed", seal.size, records(seal.size)))
+        ));
+        let good = match seal.checkpoints {
+            1 => "1 checkpoint, under the key of its time".to_owned(),
+            count => format!("{count} checkpoints, each under the key of its time"),
+        };
+        lines.push(format!("signatures  {}", or_bad(Part::Signatures, good)));
+        let first = if seal.pinned {
+            "the first is the one that you gave".to_owned()
+        } else {
+            format!(
+                "the first comes from the log itself: note {} elsewhere, and give it with --key",
+                seal.first_key
+            )
+        };
+        lines.push(format!("keys        {}", or_bad(Part::Keys, format!("{}; {first}", seal.keys))));
+        lines.push(format!("sealed      up to record {} of {}, level {}", seal.size, seal.time, seal.level));
+        for one in &seal.witnessed {
+            let how = if one.checked { "checked" } else { "not checked here" };
+            lines.push(format!("witnessed   up to record {} by {}, {how}", one.size, one.by));
+        }
+        lines.push(format!("unsealed    {} {}", seal.unsealed, records(seal.unsealed)));
+    } else if let Some(bad) = [Part::Tree, Part::Signatures, Part::Keys].into_iter().find_map(problem) {
+        lines.push(format!("sealed      broken: {bad}"));
+    } else {
+        lines.push("sealed      nothing yet: `toolgate ledger seal` begins".to_owned());
+    }
+    lines.extend(problem(Part::CannotTell).map(|why| format!("cannot tell {why}")));
+    lines
+}
+
+/// List the keys that the log was sealed with
+#[derive(Debug, Args)]
+pub(super) struct Keys {
+    #[command(flatten)]
+    home: HomeArgs,
+}
+
+impl Keys {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        for epoch in keys(&self.home.dirs()?.state).map_err(|error| error.to_string())? {
+            out.line(format!("{:>4}  record {:>8}  {}", epoch.number, epoch.seq, epoch.key))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Write one record with the proof that it is in the log
+#[derive(Debug, Args)]
+pub(super) struct Prove {
+    /// The record's number
+    seq: u64,
+    /// Where to: FILE gets the record, FILE.tlog-proof the proof
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+    #[command(flatten)]
+    home: HomeArgs,
+}
+
+impl Prove {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        let proved = prove(&self.home.dirs()?.state, self.seq).map_err(|error| error.to_string())?;
+        let record = self.to.unwrap_or_else(|| PathBuf::from(format!("record-{}.json", self.seq)));
+        let proof = proof_beside(&record);
+        for (path, bytes) in [(&record, proved.line), (&proof, proved.proof.to_string().into_bytes())] {
+            fs::write(path, bytes).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        }
+        out.line(format!("{}\n{}", record.display(), proof.display()))?;
+        out.line(format!("toolgate ledger check-proof {} --key {}", record.display(), proved.key))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn proof_beside(record: &Path) -> PathBuf {
+    let mut proof = record.as_os_str().to_owned();
+    proof.push(".tlog-proof");
+    proof.into()
+}
+
+/// Check such a proof
+#[derive(Debug, Args)]
+pub(super) struct CheckProof {
+    /// The record; its proof is in FILE.tlog-proof
+    file: PathBuf,
+    /// The key that the checkpoint in the proof must be signed with: name+id+key
+    #[arg(long, value_name = "KEY")]
+    key: String,
+}
+
+impl CheckProof {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        let (said, code) = match self.shown() {
+            Ok((index, shown)) => match shown {
+                Shown::InTheLog => (format!("this is record {} of that log", index + 1), 0),
+                Shown::AnotherLine => {
+                    ("broken: this is not the record that the proof is about".to_owned(), 1)
+                }
+                Shown::BadSignature => ("broken: the signature of the checkpoint is not good".to_owned(), 1),
+                Shown::AnotherKey => {
+                    ("cannot tell: the checkpoint is signed with another key".to_owned(), CANNOT_TELL)
+                }
+            },
+            Err(error) => (format!("cannot tell: {error}"), CANNOT_TELL),
+        };
+        out.line(said)?;
+        Ok(ExitCode::from(code))
+    }
+
+    fn shown(&self) -> Result<(u64, Shown), String> {
+        let key = parse_key(&self.key)?;
+        let line = bytes_of(&self.file)?;
+        let beside = proof_beside(&self.file);
+        let proof = InclusionProof::parse(&text_of(&beside)?);
+        let proof = proof.ok_or_else(|| format!("`{}` is no proof", beside.display()))?;
+        // An editor or a shell may have ended the line.
+        let line = line.strip_suffix(b"\n").unwrap_or(&line);
+        Ok((proof.index, proof.shows(line, &key)))
+    }
+}
+
+/// Attach what somebody else has signed or stamped to the last checkpoint
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false, id = "what")]
+pub(super) struct Anchor {
+    /// A checkpoint with the signature of a witness, or that line alone
+    #[arg(long, value_name = "FILE", group = "what")]
+    cosignature: Option<PathBuf>,
+    /// A time stamp of RFC 3161 over the first three lines of the checkpoint
+    #[arg(long, value_name = "FILE", group = "what")]
+    rfc3161: Option<PathBuf>,
+    #[command(flatten)]
+    home: HomeArgs,
+}
+
+impl Anchor {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        let state = self.home.dirs()?.state;
+        if let Some(path) = &self.cosignature {
+            let (size, new) = anchor::cosign(&state, &text_of(path)?).map_err(|error| error.to_string())?;
+            out.line(format!("{new} new signatures under the checkpoint of {size} records"))?;
+        }
+        if let Some(path) = &self.rfc3161 {
+            let size = anchor::attach_stamp(&state, &bytes_of(path)?).map_err(|error| error.to_string())?;
+            out.line(format!("kept, for the checkpoint of {size} records"))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

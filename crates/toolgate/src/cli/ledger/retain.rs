@@ -1,0 +1,71 @@
+//! What is no longer kept: old files, and the text of one record. A person decides, and a record says who.
+
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use clap::Args;
+use toolgate_evidence::proof::index::time;
+use toolgate_evidence::proof::{erase, prune};
+
+use super::super::Out;
+use super::super::people::{HomeArgs, confirmed, person};
+
+/// Drop old files of the log
+#[derive(Debug, Args)]
+pub(super) struct Prune {
+    /// Drop files whose records are all older: 2026-11-18, or 180d for how long ago
+    #[arg(long, value_name = "TIME")]
+    before: String,
+    #[command(flatten)]
+    home: HomeArgs,
+}
+
+impl Prune {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        let now = SystemTime::now();
+        let before = time(&self.before, now).ok_or_else(|| {
+            format!("`{}` is no time; write 2026-11-18, or 180d for how long ago", self.before)
+        })?;
+        let dirs = self.home.dirs()?;
+        confirmed(
+            out,
+            &dirs,
+            None,
+            &format!("The files of the log whose records are all older than {before} are removed for good."),
+        )?;
+        let dropped = prune(&dirs.state, &before, &person(), now).map_err(|error| error.to_string())?;
+        out.line(match dropped.files {
+            0 => "no file of the log is that old; the one that grows stays".to_owned(),
+            1 => format!("1 file dropped, up to record {}", dropped.through),
+            files => format!("{files} files dropped, up to record {}", dropped.through),
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Erase the text of one record
+#[derive(Debug, Args)]
+pub(super) struct Erase {
+    /// The record's number
+    seq: u64,
+    #[command(flatten)]
+    home: HomeArgs,
+}
+
+impl Erase {
+    pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        let dirs = self.home.dirs()?;
+        confirmed(
+            out,
+            &dirs,
+            None,
+            &format!(
+                "The text of record {} is erased for good; its number, time and decision stay.",
+                self.seq
+            ),
+        )?;
+        erase(&dirs.state, self.seq, &person(), SystemTime::now()).map_err(|error| error.to_string())?;
+        out.line(format!("the text of record {} is erased; the log still verifies", self.seq))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,112 @@
+//! One past call, judged by today's settings on today's disk.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use toolgate_gate::counter::SessionCounter;
+use toolgate_gate::gather::{Surroundings, gather};
+use toolgate_gate::launch::LaunchLine;
+use toolgate_gate::line::consider;
+use toolgate_gate::machine::{Machine as _, ThisMachine};
+use toolgate_gate::options::HookOptions;
+use toolgate_hosts::tools_like;
+use toolgate_model::{Call, Decision, Host, Json};
+use toolgate_setup::this_machine;
+use toolgate_transcripts::PastCall;
+
+/// After so many calls the disk is looked at anew, and what was remembered of it is given back.
+const LOOKS: usize = 4096;
+
+/// What became of a past call.
+pub(super) enum Judged {
+    Decided {
+        decision: Decision,
+        findings: Vec<Found>,
+    },
+    /// Why nothing can be said.
+    Not(&'static str),
+}
+
+/// An objection.
+pub(super) struct Found {
+    pub(super) rule: String,
+    pub(super) decision: Decision,
+    pub(super) message: String,
+}
+
+/// Judges many calls. What surrounds those of one directory is found once.
+pub(super) struct Judge<'o> {
+    options: &'o HookOptions,
+    machine: ThisMachine,
+    /// By host, directory and tool: nothing else of a call tells what surrounds it.
+    known: BTreeMap<(&'static str, String, String), Result<Surroundings, &'static str>>,
+    judged: usize,
+}
+
+impl<'o> Judge<'o> {
+    pub(super) fn of(options: &'o HookOptions) -> Judge<'o> {
+        Judge { options, machine: machine(), known: BTreeMap::new(), judged: 0 }
+    }
+
+    /// `start`: the directory in which the session began.
+    pub(super) fn judge(&mut self, host: &'static dyn Host, past: &PastCall, start: Option<&str>) -> Judged {
+        self.judged += 1;
+        if self.judged.is_multiple_of(LOOKS) {
+            (self.machine, self.known) = (machine(), BTreeMap::new());
+        }
+        let (Some(directory), Some(start)) = (past.directory.as_deref(), start) else {
+            return Judged::Not("the transcript names no directory");
+        };
+        if host.id() == "codex" && past.tool == "exec" {
+            return Judged::Not("a script of Codex, whose calls its transcript does not hold");
+        }
+        let text = past.input.to_string();
+        let Ok(input) = serde_json::from_str::<Json<'_>>(&text) else {
+            return Judged::Not("its input cannot be read");
+        };
+        let action = tools_like(host.id()).action(&past.tool, &input);
+        let mut call = Call::before(host.id(), past.tool.as_str(), input, action);
+        call.cwd = Some(start.into());
+        let key = (host.id(), start.to_owned(), past.tool.clone());
+        let (options, machine) = (self.options, &self.machine);
+        let surroundings = self.known.entry(key).or_insert_with(|| surround(host, options, &call, start));
+        let surroundings = match surroundings {
+            Ok(surroundings) => surroundings,
+            Err(why) => return Judged::Not(why),
+        };
+        call.cwd = Some(directory.into());
+        // A client that keeps what we made of a command shows it with our line.
+        let call = LaunchLine::as_first_sent(&options.dirs.state, &call).unwrap_or(call);
+        let verdict = consider(machine, &call, surroundings).verdict;
+        let findings = verdict.findings().iter().map(|finding| Found {
+            rule: [finding.policy, &finding.rule]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join(": "),
+            decision: finding.decision,
+            message: finding.message(),
+        });
+        Judged::Decided { decision: verdict.decision(), findings: findings.collect() }
+    }
+}
+
+/// As for `toolgate check`: where a host's own variable would place a session does not count.
+fn machine() -> ThisMachine {
+    this_machine().without_variables(&["CLAUDE_PROJECT_DIR"])
+}
+
+fn surround(
+    host: &dyn Host,
+    options: &HookOptions,
+    call: &Call<'_>,
+    start: &str,
+) -> Result<Surroundings, &'static str> {
+    // Some hosts start their hooks where the session began, and that is how it is known.
+    let machine = machine().standing_in(PathBuf::from(start));
+    if machine.world().look(Path::new(start)).is_err() {
+        return Err("its directory is gone");
+    }
+    let mut counter = SessionCounter::looking(&options.dirs.state, call);
+    gather(&machine, host, options, call, &mut counter).map_err(|_| "the settings there cannot be read")
+}

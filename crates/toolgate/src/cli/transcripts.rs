@@ -1,0 +1,56 @@
+//! Which transcripts a command reads.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use clap::Args;
+use toolgate_transcripts::{Client, Found, find};
+
+/// Which transcripts.
+#[derive(Debug, Args)]
+pub(super) struct TranscriptArgs {
+    /// Transcripts of the one client that --host names [default: those in the home]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Only the transcripts of this client; may be given again: claude-code, codex, copilot, gemini, pi, qwen
+    #[arg(long)]
+    host: Vec<String>,
+}
+
+impl TranscriptArgs {
+    /// Those that were written since, and the directories that could not be listed.
+    pub(super) fn found(&self, home: &Path, from: SystemTime) -> Result<(Vec<Found>, Vec<PathBuf>), String> {
+        let clients = self.clients()?;
+        if let ([client], false) = (clients.as_slice(), self.files.is_empty()) {
+            let given = self.files.iter().map(|file| {
+                let found = fs::metadata(file).and_then(|found| found.modified());
+                let modified = found.map_err(|error| format!("{}: {error}", file.display()))?;
+                Ok(Found { client: *client, file: file.clone(), modified, directory: None })
+            });
+            return Ok((given.collect::<Result<_, String>>()?, Vec::new()));
+        }
+        let (mut all, mut unlisted) = (Vec::new(), Vec::new());
+        for client in clients {
+            let (found, unread) = find(client, home);
+            all.extend(found.into_iter().filter(|found| found.modified >= from));
+            unlisted.extend(unread);
+        }
+        Ok((all, unlisted))
+    }
+
+    fn clients(&self) -> Result<Vec<Client>, String> {
+        if !self.files.is_empty() && self.host.len() != 1 {
+            return Err("name the one client whose files these are, as --host claude-code".into());
+        }
+        if self.host.is_empty() {
+            return Ok(Client::ALL.into());
+        }
+        let client = |name: &String| {
+            Client::of_host(name).ok_or_else(|| {
+                format!("the transcripts of `{name}` cannot be read; see --help for those that can")
+            })
+        };
+        self.host.iter().map(client).collect()
+    }
+}

@@ -1,0 +1,471 @@
+//! A call that was stopped, and a person's word about it: from the built programs, with real events, at a terminal that no agent made.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Value, json};
+use toolgate_gate::approval::{Pending, answer};
+use toolgate_gate::dirs::Dirs;
+use toolgate_setup::approval::{About, Statement, sign_at_terminal};
+use toolgate_setup::this_machine;
+
+use crate::support::terminal::{Terminal, at_terminal};
+use crate::support::{Answer, Hook, Machine, Said, Session, have, write};
+
+/// A machine with a worktree, in which `git reset --hard` is denied.
+struct Desk {
+    machine: Machine,
+    top: PathBuf,
+}
+
+const COMMAND: &str = "git reset --hard";
+
+impl Desk {
+    fn new() -> Desk {
+        let machine = Machine::new();
+        let main = machine.repository("main");
+        let top = machine.worktree(&main, "top");
+        Desk { machine, top }
+    }
+
+    fn session(&self) -> Session {
+        self.machine.session("first", &self.top)
+    }
+
+    fn try_it(&self) -> Said {
+        self.session().call("Bash", &json!({"command": COMMAND}))
+    }
+
+    /// Tries the call, which is stopped, and gives the code for it.
+    fn stopped(&self) -> String {
+        let Said::Deny(reason) = self.try_it() else { panic!("not denied") };
+        code_in(&reason).unwrap_or_else(|| panic!("no code in {reason}"))
+    }
+
+    fn toolgate(&self, words: &[&str]) -> Hook {
+        self.machine.toolgate().args(words).cwd(&self.top)
+    }
+
+    fn types_yes(&self, words: &[&str]) -> Answer {
+        at_terminal(&self.toolgate(words), "yes\n")
+    }
+
+    fn dirs(&self) -> Dirs {
+        Dirs::of_home(&self.machine.home())
+    }
+
+    fn pending(&self) -> Pending {
+        Pending::all(&this_machine(), &self.dirs()).unwrap().remove(0)
+    }
+
+    fn statement(&self, made: SystemTime) -> Statement {
+        let pending = self.pending();
+        let about = About::Call {
+            code: pending.code.clone(),
+            subject: pending.subject.clone(),
+            objections: pending.objections,
+            uses: 1,
+        };
+        Statement::new(about, "dev", "", made, Duration::from_mins(15)).unwrap()
+    }
+
+    fn answers(&self) -> PathBuf {
+        let directory = self.machine.state().join("approvals/answers");
+        fs::read_dir(directory).unwrap().next().expect("an answer").unwrap().path()
+    }
+}
+
+fn code_in(reason: &str) -> Option<String> {
+    let (_, rest) = reason.split_once("A person can let it through: `toolgate approve ")?;
+    rest.split('`').next().map(str::to_owned)
+}
+
+#[test]
+fn a_call_that_a_person_approves_runs_once() {
+    let desk = Desk::new();
+    let code = desk.stopped();
+    assert_eq!(desk.stopped(), code, "the same call has the same code");
+    let listed = desk.toolgate(&["pending"]).run("").stdout;
+    assert!(listed.contains(&code) && listed.contains(COMMAND), "{listed}");
+    let no = at_terminal(&desk.toolgate(&["approve", &code]), "no\n");
+    assert_eq!(no.code(), Some(1), "{no:?}");
+    assert_eq!(desk.stopped(), code, "after a no");
+    let approved = desk.types_yes(&["approve", &code.to_lowercase()]);
+    assert_eq!(approved.code(), Some(0), "{approved:?}");
+    for part in [COMMAND, "effects:", "objections that an approval lets pass:", "once within 15 minutes"] {
+        assert!(approved.stdout.contains(part), "no {part:?} in {}", approved.stdout);
+    }
+    assert_eq!(desk.toolgate(&["pending"]).run("").stdout, "nothing waits\n");
+    assert_eq!(desk.try_it(), Said::Nothing, "the next identical call passes");
+    let used = desk.machine.last_record();
+    assert_eq!((used["decision"].as_str(), used["granted"].as_bool()), (Some("allow"), Some(false)));
+    assert_eq!(
+        (
+            used["approval"]["code"].as_str(),
+            used["approval"]["how"].as_str(),
+            used["approval"]["use"].as_u64()
+        ),
+        (Some(code.as_str()), Some("terminal"), Some(1))
+    );
+    let given =
+        desk.machine.records().into_iter().find(|record| record["event"] == "security-warning: approve");
+    let given = given.expect("the record has it");
+    assert_eq!(
+        (&given["args"]["nonce"], &given["args"]["how"]),
+        (&used["approval"]["nonce"], &json!("terminal"))
+    );
+    let told = desk.toolgate(&["ledger", "tail"]).run("").stdout;
+    assert!(told.contains(&format!("(terminal, weak, code {code})")), "{told}");
+    let again = desk.stopped();
+    assert_ne!(again, code, "no second use exists");
+    assert_eq!(desk.machine.last_record()["decision"], "deny");
+    assert_eq!(desk.toolgate(&["ledger", "verify"]).run("").code(), Some(0));
+}
+
+#[test]
+fn an_approval_is_for_its_call_and_no_other() {
+    let desk = Desk::new();
+    let code = desk.stopped();
+    let approved = desk.types_yes(&["approve", &code, "--uses", "2", "--for", "60"]);
+    assert_eq!(approved.code(), Some(0), "{approved:?}");
+    let bash = |session: &Session, command: &str| session.call("Bash", &json!({"command": command})).word();
+    assert_eq!(bash(&desk.machine.session("second", &desk.top), COMMAND), "deny", "another session");
+    assert_eq!(bash(&desk.session(), "git reset --hard HEAD"), "deny", "another input");
+    assert_eq!(bash(&desk.session(), "git reset --hard "), "deny", "to the byte");
+    fs::create_dir(desk.top.join("sub")).unwrap();
+    assert_eq!(bash(&desk.session().from(&desk.top.join("sub")), COMMAND), "deny", "another directory");
+    let described = json!({"command": COMMAND, "description": "x"});
+    assert_eq!(desk.session().call("Bash", &described).word(), "deny", "another parameter");
+    assert_eq!((desk.try_it(), desk.try_it()), (Said::Nothing, Said::Nothing), "twice, as was asked for");
+    assert_eq!(desk.try_it().word(), "deny");
+}
+
+#[test]
+fn what_a_host_says_of_a_call_besides_its_input_is_approved_with_it() {
+    let desk = Desk::new();
+    let try_it = |action: &str| {
+        let event = json!({
+            "event": "before", "session": "plain", "cwd": desk.top, "tool": "note",
+            "action": {action: desk.machine.path("elsewhere")}, "input": {},
+        });
+        desk.machine.hook("generic").cwd(&desk.top).event(&event).json().unwrap_or_default()
+    };
+    let denied = try_it("write");
+    let code = code_in(denied["reason"].as_str().unwrap()).unwrap();
+    let approved = desk.types_yes(&["approve", &code]);
+    assert_eq!(approved.code(), Some(0), "{approved:?}");
+    assert_eq!(try_it("delete")["decision"], "deny");
+    assert_ne!(try_it("write")["decision"], "deny");
+    assert_eq!(try_it("write")["decision"], "deny");
+}
+
+#[test]
+fn a_question_can_be_approved_too_and_the_permission_that_follows_takes_no_use() {
+    let desk = Desk::new();
+    write(&desk.machine.user_settings(), "[rules]\ngit-reset-hard = \"ask\"\n");
+    let Said::Ask(reason) = desk.try_it() else { panic!("not asked") };
+    let approved = desk.types_yes(&["approve", &code_in(&reason).unwrap()]);
+    assert_eq!(approved.code(), Some(0), "{approved:?}");
+    assert_eq!(desk.try_it(), Said::Nothing);
+    let input = json!({"tool_name": "Bash", "tool_input": {"command": COMMAND}});
+    let asked = desk.session().event("PermissionRequest", &input);
+    assert_eq!((asked.code(), asked.stdout.as_str()), (Some(0), ""), "{asked:?}");
+    assert_eq!(desk.try_it().word(), "ask", "and the next call needs another");
+}
+
+#[test]
+fn forged_edited_and_expired_approvals_let_nothing_pass() {
+    let desk = Desk::new();
+    desk.stopped();
+    let (dirs, now) = (desk.dirs(), SystemTime::now());
+    let hour = Duration::from_hours(1);
+    let pending = desk.pending();
+    let put = |bytes: &[u8]| answer(&dirs, &pending, bytes).unwrap();
+    let good = desk.statement(now);
+    let over = desk.statement(now - hour);
+    put(&sign_at_terminal(&dirs, &over).unwrap());
+    assert_eq!(desk.try_it().word(), "deny", "over");
+    let elsewhere = Machine::new();
+    put(&sign_at_terminal(&Dirs::of_home(&elsewhere.home()), &good).unwrap());
+    assert_eq!(desk.try_it().word(), "deny", "a key that is not enrolled");
+    put(br#"{"approved_by":"dev","until":99999999999}"#);
+    assert_eq!(desk.try_it().word(), "deny", "no statement at all");
+    let signed = sign_at_terminal(&dirs, &good).unwrap();
+    let mut edited: Value = serde_json::from_slice(&signed).unwrap();
+    let other: Value =
+        serde_json::from_slice(&sign_at_terminal(&dirs, &desk_statement_with_uses(&good, 20)).unwrap())
+            .unwrap();
+    edited["payload"] = other["payload"].clone();
+    put(edited.to_string().as_bytes());
+    assert_eq!(desk.try_it().word(), "deny", "another statement under the signature");
+    put(&signed);
+    assert_eq!(desk.try_it(), Said::Nothing, "and the one that was signed passes");
+    put(&signed);
+    assert_eq!(desk.try_it().word(), "deny", "put back, it is used all the same");
+    let text = fs::read(desk.answers()).unwrap();
+    assert!(!String::from_utf8_lossy(&text).contains("PRIVATE"));
+}
+
+fn desk_statement_with_uses(statement: &Statement, uses: u32) -> Statement {
+    let About::Call { code, subject, objections, .. } = statement.about.clone() else { panic!("a call") };
+    Statement { about: About::Call { code, subject, objections, uses }, ..statement.clone() }
+}
+
+#[test]
+fn of_calls_at_once_one_has_the_use() {
+    let desk = Desk::new();
+    let code = desk.stopped();
+    assert_eq!(desk.types_yes(&["approve", &code]).code(), Some(0));
+    let said: Vec<Said> = std::thread::scope(|scope| {
+        let tries: Vec<_> = (0..8).map(|_| scope.spawn(|| desk.try_it())).collect();
+        tries.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert_eq!(said.iter().filter(|said| **said == Said::Nothing).count(), 1, "{said:?}");
+    let uses = desk.machine.records().iter().filter(|record| record["approval"]["use"] == 1).count();
+    assert_eq!(uses, 1);
+}
+
+#[test]
+fn the_floor_has_no_code_and_cannot_be_approved() {
+    let desk = Desk::new();
+    let session = desk.session();
+    for command in [
+        "toolgate pause --no-hooks",
+        "toolgate approve AAAA-AAAA",
+        "echo x > ~/.config/toolgate/toolgate.toml",
+        "cat ~/.ssh/id_ed25519",
+        "mkfs.ext4 /dev/sda1",
+        "git reset --hard; cat ~/.aws/credentials",
+    ] {
+        let Said::Deny(reason) = session.call("Bash", &json!({"command": command})) else {
+            panic!("{command} is not denied")
+        };
+        assert_eq!(code_in(&reason), None, "{reason}");
+    }
+    assert_eq!(desk.toolgate(&["pending"]).run("").stdout, "nothing waits\n");
+    let answer = desk.types_yes(&["approve", "AAAA-AAAA"]);
+    assert!(answer.stdout.contains("What the floor denies"), "{answer:?}");
+}
+
+#[test]
+fn a_rejection_is_what_the_agent_reads() {
+    let desk = Desk::new();
+    let code = desk.stopped();
+    let answer = desk.toolgate(&["reject", &code, "keep the work:\nuse git stash"]).run("");
+    assert_eq!(answer.code(), Some(0), "{answer:?}");
+    let Said::Deny(reason) = desk.try_it() else { panic!("not denied") };
+    assert!(
+        reason.contains("has rejected this very call: keep the work: use git stash [rejected]"),
+        "{reason}"
+    );
+    assert_eq!(code_in(&reason), None, "{reason}");
+    assert_eq!(desk.toolgate(&["pending"]).run("").stdout, "nothing waits\n");
+    let Said::Deny(other) = desk.session().call("Bash", &json!({"command": "git reset --hard HEAD"})) else {
+        panic!("not denied")
+    };
+    assert!(code_in(&other).is_some(), "another call is another matter: {other}");
+}
+
+#[test]
+fn settings_can_require_more_and_forbid() {
+    let desk = Desk::new();
+    let code = desk.stopped();
+    write(&desk.machine.user_settings(), "[approval]\nrules.git-reset-hard = \"touch\"\n");
+    let weak = desk.types_yes(&["approve", &code]);
+    assert_eq!(weak.code(), Some(1), "{weak:?}");
+    assert!(weak.stdout.contains("no security key of yours is enrolled"), "{weak:?}");
+    // One that was signed before, at a terminal, is not enough any more.
+    let signed = sign_at_terminal(&desk.dirs(), &desk.statement(SystemTime::now())).unwrap();
+    answer(&desk.dirs(), &desk.pending(), &signed).unwrap();
+    assert_eq!(desk.try_it().word(), "deny");
+    write(&desk.machine.user_settings(), "");
+    assert_eq!(desk.try_it(), Said::Nothing, "nothing of it was used up");
+    // A project can ask for more, and for no less.
+    write(&desk.machine.user_settings(), "[approval]\nrequire = \"nobody\"\n");
+    write(&desk.top.join("toolgate.toml"), "[approval]\nrequire = \"terminal\"\n");
+    let Said::Deny(reason) = desk.try_it() else { panic!("not denied") };
+    assert_eq!(code_in(&reason), None, "{reason}");
+    for words in [&["trust"][..], &["pause", "--no-hooks"], &["allow", "rule", "git-clean"]] {
+        let refused = desk.types_yes(words);
+        assert_eq!(refused.code(), Some(1), "{refused:?}");
+        assert!(refused.stdout.contains("let nobody do this"), "{refused:?}");
+    }
+    let doctor = desk.toolgate(&["doctor", "--host", "claude-code"]).run("").stdout;
+    assert!(doctor.contains("approval") && doctor.contains("nobody"), "{doctor}");
+}
+
+#[test]
+fn another_person_signs_with_a_key_of_their_own() {
+    if !have("sh", &["-c", "command -v ssh-keygen"]) {
+        return;
+    }
+    let desk = Desk::new();
+    let key = desk.machine.path("ash");
+    let made = desk.machine.toolgate().instead(&[
+        "ssh-keygen",
+        "-q",
+        "-t",
+        "ed25519",
+        "-N",
+        "",
+        "-f",
+        key.to_str().unwrap(),
+    ]);
+    assert_eq!(made.run("").code(), Some(0));
+    let public = format!("{}.pub", key.display());
+    let enrolled = desk.types_yes(&["approver", "add", "ash", &public]);
+    assert_eq!(enrolled.code(), Some(0), "{enrolled:?}");
+    assert!(desk.toolgate(&["approver", "list"]).run("").stdout.contains("other-person"));
+    write(&desk.machine.user_settings(), "[approval]\nrequire = \"other-person\"\n");
+    let code = desk.stopped();
+    let statement = desk.toolgate(&["approve", &code, "--statement"]).run("");
+    assert_eq!(statement.code(), Some(0), "{statement:?}");
+    assert!(statement.stderr.contains(COMMAND), "what is signed is shown: {statement:?}");
+    let file = desk.machine.file("statement", &statement.stdout);
+    let sign = |purpose: &str, file: &str| {
+        let _ = fs::remove_file(format!("{file}.sig"));
+        let words = ["ssh-keygen", "-q", "-Y", "sign", "-n", purpose, "-f", key.to_str().unwrap(), file];
+        assert_eq!(desk.machine.toolgate().instead(&words).run("").code(), Some(0));
+        format!("{file}.sig")
+    };
+    let take = |signature: &str| desk.toolgate(&["approve", &code, "--signature", signature]).run("");
+    let file = file.to_str().unwrap();
+    let refused = take(&sign("git", file));
+    assert!(refused.stderr.contains("made for another purpose"), "{refused:?}");
+    let other = desk.machine.file("other", statement.stdout.replace("\"uses\":1", "\"uses\":9"));
+    let refused = take(&sign("toolgate", other.to_str().unwrap()));
+    assert!(refused.stderr.contains("the statement was changed"), "{refused:?}");
+    let typed = desk.types_yes(&["approve", &code]);
+    assert_eq!(typed.code(), Some(1), "a yes at the terminal is not enough: {typed:?}");
+    assert_eq!(desk.try_it().word(), "deny");
+    let taken = take(&sign("toolgate", file));
+    assert_eq!(taken.code(), Some(0), "{taken:?}");
+    assert_eq!(desk.try_it(), Said::Nothing);
+    let approval = &desk.machine.last_record()["approval"];
+    assert_eq!((&approval["by"], &approval["how"]), (&json!("ash"), &json!("other-person")));
+    // OpenSSH's own program verifies the same statement against the same list.
+    let list = desk.machine.home().join(".config/toolgate/approvers");
+    let words = ["ssh-keygen", "-Y", "verify", "-n", "toolgate", "-I", "ash", "-s"];
+    let signature = format!("{file}.sig");
+    let verify =
+        desk.machine.toolgate().instead(&words).args([signature.as_str(), "-f", list.to_str().unwrap()]);
+    assert_eq!(verify.run(&statement.stdout).code(), Some(0));
+}
+
+/// Commands that a person alone can run, each of which would loosen something.
+fn loosening(code: &str) -> Vec<Vec<String>> {
+    let words = |line: String| line.split(' ').map(str::to_owned).collect();
+    [format!("approve {code}"), "pause --no-hooks".into(), "allow rule git-clean".into(), "trust".into()]
+        .map(words)
+        .into()
+}
+
+#[test]
+fn nobody_approves_from_an_agents_side() {
+    let desk = Desk::new();
+    write(&desk.top.join("toolgate.toml"), "grant = false\n");
+    let code = desk.stopped();
+    let state = |desk: &Desk| {
+        let there = |name: &str| desk.machine.state().join(name).exists();
+        (there("approvals/answers"), there("paused"), there("trusted"), desk.machine.user_settings().exists())
+    };
+    let before = state(&desk);
+    let binary = env!("CARGO_BIN_EXE_toolgate");
+    // A program by the name of a host: its children are an agent's, whoever made the terminal.
+    let fake = desk.machine.path("bin/claude");
+    fs::create_dir_all(fake.parent().unwrap()).unwrap();
+    fs::copy("/bin/sh", &fake).unwrap();
+    for words in loosening(&code) {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let line = format!("'{binary}' {}", words.join(" "));
+        let plain = desk.toolgate(&words);
+        let below = plain.clone().under(&[fake.to_str().unwrap(), "-c", "\"$@\"; exit $?", "sh"]);
+        let marked = plain.clone().env("CLAUDECODE", "1");
+        let contained = plain.clone().under(&[binary, "exec", "--"]);
+        let privileges = plain.clone().under(&["setpriv", "--no-new-privs", "--"]);
+        for (how, hook) in
+            [("host", below), ("mark", marked), ("exec", contained), ("privileges", privileges)]
+        {
+            let refused = at_terminal(&hook, "yes\n");
+            assert_ne!(refused.code(), Some(0), "{how} {words:?}: {refused:?}");
+            assert_eq!(state(&desk), before, "{how} {words:?}: {refused:?}");
+        }
+        let piped = plain.run("yes\n");
+        assert!(piped.stderr.contains("only a person can do this"), "{piped:?}");
+        // Terminals that programs make.
+        let mut makers = vec![vec!["script", "-qec", &line, "/dev/null"]];
+        let spawn = format!("import pty; pty.spawn(['sh', '-c', {line:?}])");
+        let away = format!(
+            "import os, pty, time\nif os.fork(): time.sleep(3); os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n\
+             time.sleep(0.3)\npid, fd = pty.fork()\nif pid == 0: os.execv('/bin/sh', ['sh', '-c', {line:?}])\n\
+             os.write(fd, b'yes\\n')\ntry:\n    while os.read(fd, 999): pass\nexcept OSError: pass"
+        );
+        if have("/usr/bin/python3", &["-c", "import pty"]) {
+            makers.push(vec!["/usr/bin/python3", "-c", &spawn]);
+            makers.push(vec!["/usr/bin/python3", "-c", &away]);
+        }
+        for maker in makers {
+            let hook = desk.machine.toolgate().cwd(&desk.top).instead(&maker);
+            let _ = hook.run("yes\n");
+            assert_eq!(state(&desk), before, "{maker:?}");
+        }
+    }
+    assert_eq!(desk.stopped(), code, "and the call still waits");
+}
+
+#[test]
+fn the_small_program_hands_an_approved_call_over() {
+    let desk = Desk::new();
+    let bin = desk.machine.dir("bin");
+    for (from, to) in
+        [(env!("CARGO_BIN_EXE_toolgate-hook"), "toolgate"), (env!("CARGO_BIN_EXE_toolgate"), "toolgate-cli")]
+    {
+        fs::copy(from, bin.join(to)).unwrap();
+    }
+    let small = Hook::new(bin.join("toolgate").to_str().unwrap()).env("HOME", desk.machine.home());
+    let hook = small.cwd(desk.machine.home()).args(["hook", "claude-code"]);
+    let session = Session { hook, id: "small".to_owned(), cwd: desk.top.clone() };
+    let try_it = || session.call("Bash", &json!({"command": COMMAND}));
+    let Said::Deny(reason) = try_it() else { panic!("not denied") };
+    assert_eq!(desk.types_yes(&["approve", &code_in(&reason).unwrap()]).code(), Some(0));
+    assert_eq!((try_it(), try_it().word()), (Said::Nothing, "deny"));
+}
+
+#[test]
+fn a_call_that_nothing_is_objected_to_pays_nothing() {
+    if !have("strace", &["-V"]) {
+        return;
+    }
+    let desk = Desk::new();
+    let looks = |command: &str| {
+        let trace = desk.machine.path("trace");
+        let hook = desk.session().hook.under(&["strace", "-f", "-o", trace.to_str().unwrap()]);
+        let session = Session { hook, ..desk.session() };
+        let said = session.call("Bash", &json!({"command": command})).word();
+        let text = fs::read_to_string(trace).unwrap();
+        (said, text.lines().filter(|line| line.contains("approvals/")).map(str::to_owned).collect::<Vec<_>>())
+    };
+    looks("ls");
+    assert_eq!(looks("git status"), ("nothing", Vec::new()));
+    let (said, denied) = looks(COMMAND);
+    let answers = denied.iter().filter(|line| line.contains("approvals/answers/")).count();
+    assert_eq!((said, answers), ("deny", 1), "one look, and the note: {denied:?}");
+}
+
+#[test]
+fn input_and_output_have_to_be_the_same_terminal() {
+    let desk = Desk::new();
+    let code = desk.stopped();
+    let (one, other) = (Terminal::new(), Terminal::new());
+    let hook = desk.toolgate(&["approve", &code]).under(&crate::support::terminal::IN_SESSION);
+    let child = hook.command().stdin(one.side()).stdout(other.side()).stderr(Stdio::piped()).spawn().unwrap();
+    let shown = [one.typing("yes\n"), other.typing("")];
+    let started = Instant::now();
+    let output = child.wait_with_output().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    drop(shown);
+    assert_eq!(desk.stopped(), code);
+}

@@ -1,0 +1,357 @@
+//! The log as a proof: sealed without a word from anybody, verified by us and by others, searched, taken elsewhere and shortened.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Value, json};
+
+use crate::support::terminal::at_terminal;
+use crate::support::{Answer, Machine, have, skipped};
+
+fn ledger(machine: &Machine, args: &[&str]) -> Answer {
+    machine.toolgate().arg("ledger").args(args).run("")
+}
+
+/// A machine with this many calls in its log.
+fn recorded(calls: usize) -> Machine {
+    let machine = Machine::new();
+    for number in 0..calls {
+        let session = machine.session(&format!("s{number}"), &machine.home());
+        assert_eq!(session.read("/etc/hostname"), "nothing");
+    }
+    machine
+}
+
+fn due(machine: &Machine) -> std::path::PathBuf {
+    machine.state().join("tlog/due")
+}
+
+/// Makes the last seal so old.
+fn age(machine: &Machine, seconds: u64) {
+    let file = fs::OpenOptions::new().write(true).open(due(machine)).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
+}
+
+/// Waits for something that a process of its own does.
+fn eventually(what: &str, done: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn on_terminal(machine: &Machine, args: &str) -> Answer {
+    let command = format!("exec '{}' {args}", env!("CARGO_BIN_EXE_toolgate"));
+    at_terminal(&machine.toolgate().instead(&["sh", "-c", &command]), "yes\n")
+}
+
+#[test]
+fn verify_says_each_part_and_ends_with_its_own_codes() {
+    let machine = recorded(2);
+    let answer = ledger(&machine, &["verify"]);
+    assert_eq!(answer.code(), Some(0));
+    assert_eq!(
+        answer.stdout,
+        "chain       2 records in 1 file, all in order\nsealed      nothing yet: `toolgate ledger seal` begins\n"
+    );
+    let sealed = ledger(&machine, &["seal"]);
+    assert_eq!(sealed.stdout, "sealed up to record 3, 3 of them new, level own, key 1\n");
+    let key = ledger(&machine, &["keys"]).stdout.split_whitespace().last().unwrap().to_owned();
+    let answer = ledger(&machine, &["verify", "--key", &key]);
+    assert_eq!(answer.code(), Some(0), "{}", answer.stdout);
+    let lines: Vec<&str> = answer.stdout.lines().collect();
+    assert_eq!(
+        lines[..4],
+        [
+            "chain       3 records in 1 file, all in order",
+            "tree        3 records, as they were sealed",
+            "signatures  1 checkpoint, under the key of its time",
+            "keys        1; the first is the one that you gave",
+        ]
+    );
+    assert!(lines[4].starts_with("sealed      up to record 3 of ") && lines[4].ends_with(", level own"));
+    assert_eq!(lines[5], "unsealed    0 records");
+    let report: Value = serde_json::from_str(&ledger(&machine, &["verify", "--json"]).stdout).unwrap();
+    assert_eq!((&report["outcome"], &report["seal"]["size"]), (&json!("good"), &json!(3)));
+    // Bad.
+    let text = fs::read_to_string(machine.ledger()).unwrap();
+    fs::write(machine.ledger(), text.replacen("/etc/hostname", "/etc/hostnamf", 1)).unwrap();
+    let answer = ledger(&machine, &["verify"]);
+    assert_eq!(answer.code(), Some(1));
+    assert!(
+        answer.stdout.contains("tree        broken: record 1 is not the one that was sealed: it was changed"),
+        "{}",
+        answer.stdout
+    );
+    assert_ne!(ledger(&machine, &["seal"]).code(), None);
+    // Cannot tell.
+    fs::remove_file(machine.ledger()).unwrap();
+    fs::create_dir(machine.ledger()).unwrap();
+    let answer = ledger(&machine, &["verify"]);
+    assert_eq!(answer.code(), Some(2), "{answer:?}");
+    assert_eq!(ledger(&machine, &["verify", "--key", "x"]).code(), Some(2));
+}
+
+/// What docs/record.md says, word by word.
+#[test]
+fn a_checkpoint_is_checked_by_openssl_alone() {
+    if !have("openssl", &["version"]) {
+        return skipped("there is no openssl");
+    }
+    let machine = recorded(2);
+    ledger(&machine, &["seal"]);
+    let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/record.md")).unwrap();
+    let block = document.split("```").find(|block| block.contains("openssl pkeyutl")).unwrap();
+    let script = block.trim_start_matches("sh\n");
+    let run = |script: &str| machine.toolgate().instead(&["sh", "-euc", script]).run("");
+    let answer = run(script);
+    assert!(answer.stdout.contains("Signature Verified Successfully"), "{script}: {answer:?}");
+    let tlog = machine.state().join("tlog");
+    let checkpoint = fs::read_to_string(tlog.join("checkpoint")).unwrap();
+    fs::write(tlog.join("checkpoint"), checkpoint.replacen("\n3\n", "\n4\n", 1)).unwrap();
+    let answer = run(script);
+    assert!(answer.code() != Some(0) && !answer.stdout.contains("Successfully"), "{answer:?}");
+}
+
+#[test]
+fn one_record_is_proved_to_somebody_who_has_only_the_key() {
+    let machine = recorded(5);
+    ledger(&machine, &["seal"]);
+    let proved = ledger(&machine, &["prove", "3", "--to", "third"]);
+    assert_eq!(proved.code(), Some(0), "{proved:?}");
+    let key = proved.stdout.split_whitespace().last().unwrap().to_owned();
+    let elsewhere = Machine::new();
+    for name in ["third", "third.tlog-proof"] {
+        fs::copy(machine.home().join(name), elsewhere.home().join(name)).unwrap();
+    }
+    let check = |key: &str| ledger(&elsewhere, &["check-proof", "third", "--key", key]);
+    let answer = check(&key);
+    assert_eq!((answer.code(), answer.stdout.as_str()), (Some(0), "this is record 3 of that log\n"));
+    let other = recorded(1);
+    ledger(&other, &["seal"]);
+    let foreign = ledger(&other, &["keys"]).stdout.split_whitespace().last().unwrap().to_owned();
+    assert_eq!(check(&foreign).code(), Some(2));
+    let line = fs::read_to_string(elsewhere.home().join("third")).unwrap();
+    fs::write(elsewhere.home().join("third"), line.replace("allow", "deny!")).unwrap();
+    assert_eq!(check(&key).code(), Some(1));
+    assert_eq!(ledger(&machine, &["prove", "99"]).code(), Some(1));
+}
+
+#[test]
+fn a_noted_checkpoint_finds_a_log_that_was_put_back() {
+    let machine = recorded(2);
+    ledger(&machine, &["seal"]);
+    let copy = machine.path("copy");
+    let cp = |from: &Path, to: &Path| {
+        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
+    };
+    cp(&machine.state(), &copy);
+    machine.session("later", &machine.home()).read("/etc/hostname");
+    ledger(&machine, &["seal", "--next-key"]);
+    let noted = machine.path("noted");
+    fs::copy(machine.state().join("tlog/checkpoint"), &noted).unwrap();
+    let noted = noted.to_str().unwrap();
+    assert_eq!(ledger(&machine, &["verify", "--checkpoint", noted]).code(), Some(0));
+    fs::remove_dir_all(machine.state()).unwrap();
+    cp(&copy, &machine.state());
+    assert_eq!(ledger(&machine, &["verify"]).code(), Some(0), "by itself it cannot be seen");
+    let answer = ledger(&machine, &["verify", "--checkpoint", noted]);
+    assert_eq!(answer.code(), Some(1));
+    assert!(answer.stdout.contains("they were there when the checkpoint was noted"), "{}", answer.stdout);
+}
+
+#[test]
+fn the_hook_starts_the_sealer_after_a_minute_and_at_the_end_of_a_session() {
+    let machine = recorded(1);
+    let checkpoint = machine.state().join("tlog/checkpoint");
+    let session = machine.session("one", &machine.home());
+    session.read("/etc/hostname");
+    assert!(due(&machine).is_file() && !checkpoint.exists(), "nothing is due yet");
+    age(&machine, 61);
+    session.read("/etc/hostname");
+    eventually("the sealer was not started", || checkpoint.is_file());
+    let report =
+        || -> Value { serde_json::from_str(&ledger(&machine, &["verify", "--json"]).stdout).unwrap() };
+    assert_eq!((&report()["seal"]["size"], &report()["seal"]["keys"]), (&json!(4), &json!(1)));
+    session.read("/etc/hostname");
+    session.event("SessionEnd", &json!({"reason": "other"}));
+    eventually("the key did not change", || report()["seal"]["keys"] == json!(2));
+    let report = report();
+    assert_eq!((&report["outcome"], &report["seal"]["unsealed"]), (&json!("good"), &json!(0)), "{report}");
+}
+
+#[test]
+fn the_small_hook_starts_the_whole_program_beside_it() {
+    let machine = recorded(1);
+    let bin = machine.dir("bin");
+    fs::copy(env!("CARGO_BIN_EXE_toolgate-hook"), bin.join("toolgate")).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_toolgate"), bin.join("toolgate-cli")).unwrap();
+    age(&machine, 61);
+    let event = crate::support::harmless(&machine.home());
+    let hook = bin.join("toolgate");
+    let home = machine.home();
+    let words = [hook.to_str().unwrap(), "hook", "claude-code", "--home", home.to_str().unwrap()];
+    assert_eq!(machine.toolgate().instead(&words).event(&event).code(), Some(0));
+    eventually("the sealer was not started", || machine.state().join("tlog/checkpoint").is_file());
+}
+
+/// Sealing costs an ordinary call one look, and that after its answer.
+#[test]
+fn an_ordinary_call_pays_one_look_for_the_seal() {
+    if !have("strace", &["-V"]) {
+        return skipped("there is no strace");
+    }
+    let machine = recorded(2);
+    let trace = machine.path("trace");
+    let event = crate::support::event(
+        "PreToolUse",
+        "s0",
+        &machine.home(),
+        &json!({"tool_name": "Read", "tool_input": {"file_path": "/etc/shadow"}}),
+    );
+    // The first call of a session pins it.
+    machine.small_hook("claude-code").event(&event);
+    let hook = machine.small_hook("claude-code").under(&["strace", "-f", "-o", trace.to_str().unwrap()]);
+    assert!(hook.event(&event).stdout.contains("deny"));
+    let text = fs::read_to_string(&trace).unwrap();
+    let calls: Vec<&str> = text.lines().collect();
+    let about: Vec<usize> = (0..calls.len()).filter(|at| calls[*at].contains("tlog")).collect();
+    let answered = calls.iter().position(|call| call.contains("write(1, ")).unwrap();
+    assert_eq!(about.len(), 1, "{text}");
+    assert!(about[0] > answered, "{text}");
+    let after: Vec<_> = calls[answered + 1..]
+        .iter()
+        .filter(|call| !call.contains("exit") && !call.contains("munmap"))
+        .collect();
+    assert_eq!(after.len(), 1, "{after:?}");
+}
+
+#[test]
+fn tail_shows_the_records_that_are_asked_for() {
+    let machine = Machine::new();
+    let (one, two) = (machine.repository("one"), machine.repository("two"));
+    let read = |session: &str, agent: &str, top: &Path, path: &Path| {
+        let call = json!({"tool_name": "Read", "tool_input": {"file_path": path}, "agent_id": agent});
+        machine.session(session, top).event("PreToolUse", &call);
+    };
+    for number in 0..3 {
+        read("first", "ripley", &one, &one.join(format!("a{number}")));
+        read("second", "ash", &two, Path::new("/etc/shadow"));
+    }
+    ledger(&machine, &["seal"]);
+    let count = |args: &[&str]| {
+        let answer = machine.toolgate().args(["ledger", "tail", "--json"]).args(args).run("");
+        assert_eq!(answer.code(), Some(0), "{answer:?}");
+        answer.stdout.lines().count()
+    };
+    let root = one.to_str().unwrap();
+    let path = one.join("a1");
+    for (args, wanted) in [
+        (&["--session", "first"][..], 3),
+        (&["--session", "nobody"], 0),
+        (&["--agent", "ash"], 3),
+        (&["--root", root], 3),
+        (&["--policy", "secret-file"], 3),
+        (&["--policy", "secret-file", "--agent", "ripley"], 0),
+        (&["--path", path.to_str().unwrap()], 1),
+        (&["--denied"], 3),
+        (&["--denied", "-n", "2"], 2),
+        (&["--since", "1h"], 7),
+        (&["--since", "2999-01-01"], 0),
+        (&[], 7),
+    ] {
+        assert_eq!(count(args), wanted, "{args:?}");
+    }
+    assert_eq!(ledger(&machine, &["tail", "--since", "soon"]).code(), Some(1));
+}
+
+#[test]
+fn tail_follows_and_export_goes_on_where_it_was() {
+    let machine = recorded(2);
+    let mut child = machine
+        .toolgate()
+        .args(["ledger", "tail", "-n", "1", "--follow", "--json", "--session", "new"])
+        .command()
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    thread::sleep(Duration::from_millis(300));
+    machine.session("other", &machine.home()).read("/etc/hostname");
+    machine.session("new", &machine.home()).read("/etc/hostname");
+    let seen: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!((&seen["seq"], &seen["session"]), (&json!(4), &json!("new")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let export = |format: &str| {
+        let answer = ledger(&machine, &["export", "--format", format, "--cursor", "place"]);
+        assert_eq!(answer.code(), Some(0), "{answer:?}");
+        answer.stdout.lines().count()
+    };
+    assert_eq!(export("jsonl"), 4);
+    assert_eq!(export("jsonl"), 0);
+    machine.session("more", &machine.home()).read("/etc/hostname");
+    assert_eq!(export("ocsf"), 1);
+    let all = |args: &[&str]| ledger(&machine, &[&["export"], args].concat()).stdout;
+    assert!(!all(&[]).contains("hostname") && all(&["--with-text"]).contains("hostname"));
+    assert_eq!(all(&["--format", "csv"]).lines().count(), 6, "and a header");
+    assert_eq!(all(&["--format", "otlp"]).lines().count(), 1, "one batch");
+    fs::write(machine.home().join("place"), "?").unwrap();
+    assert_eq!(ledger(&machine, &["export", "--cursor", "place"]).code(), Some(1));
+}
+
+#[test]
+fn only_a_person_at_a_terminal_shortens_the_log() {
+    let machine = recorded(3);
+    assert_eq!(ledger(&machine, &["erase", "2"]).code(), Some(1));
+    assert_eq!(ledger(&machine, &["prune", "--before", "2999-01-01"]).code(), Some(1));
+    assert_eq!(machine.records().len(), 3);
+    let erased = on_terminal(&machine, "ledger erase 2");
+    assert_eq!(erased.code(), Some(0), "{erased:?}");
+    let kept = on_terminal(&machine, "ledger prune --before 2999-01-01");
+    assert!(kept.stdout.contains("no file of the log is that old"), "{kept:?}");
+    assert!(machine.records()[1].get("args").is_none());
+    let answer = ledger(&machine, &["verify"]);
+    assert_eq!(answer.code(), Some(0), "{}", answer.stdout);
+    assert!(answer.stdout.contains("erased      the text of 1 on purpose: 2\n"), "{}", answer.stdout);
+    let counts = ledger(&machine, &["counts"]);
+    assert_eq!(counts.code(), Some(0), "{counts:?}");
+}
+
+#[test]
+fn an_agent_writes_none_of_it() {
+    let machine = recorded(1);
+    ledger(&machine, &["seal"]);
+    let top = machine.repository("repo");
+    let session = machine.session("agent", &top);
+    let tlog = machine.state().join("tlog");
+    for name in [
+        "key",
+        "keys",
+        "checkpoint",
+        "checkpoints",
+        "origin",
+        "memory",
+        "due",
+        "index",
+        "tile/0/000.p/2",
+        "anchors/1.tsr",
+    ] {
+        assert_eq!(session.write(tlog.join(name)), "deny", "{name}");
+    }
+    assert_eq!(session.read(tlog.join("key")), "deny");
+    for command in [
+        "toolgate ledger erase 1",
+        "toolgate ledger seal --next-key",
+        "toolgate ledger prune --before 1d",
+        "toolgate ledger anchor --cosignature x",
+    ] {
+        assert_eq!(session.shell(command), "deny", "{command}");
+    }
+    assert_eq!(session.shell(&format!("rm -rf {}", tlog.display())), "deny");
+}
