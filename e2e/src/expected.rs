@@ -9,8 +9,21 @@ pub(crate) fn expected(host: &str, row: Row) -> Truth {
     known.map_or_else(|| promise(row), |(_, _, truth)| truth.clone())
 }
 
+/// What is expected of a cell without a gate: what a promise speaks of happens, and so the gate is what keeps it.
+pub(crate) fn expected_alone(host: &str, row: Row) -> Truth {
+    if expected(host, row) == Truth::None {
+        return Truth::None;
+    }
+    let known = ALONE.iter().find(|(of, at, _)| *of == host && *at == row);
+    match (known, promise(row)) {
+        (Some((_, _, truth)), _) => truth.clone(),
+        (None, Truth::Runs) => Truth::Runs,
+        (None, _) => Truth::Open,
+    }
+}
+
 /// What we want everywhere.
-fn promise(row: Row) -> Truth {
+pub(crate) fn promise(row: Row) -> Truth {
     match row {
         Row::Allowed => Truth::Runs,
         Row::Write | Row::Shell | Row::SubAgent | Row::Mcp | Row::Off | Row::OffManaged => Truth::Denied,
@@ -74,8 +87,6 @@ const EXCEPTIONS: &[(&str, Row, Truth)] = &[
     ("codex", Row::McpError, Truth::Open),
     ("opencode", Row::McpError, Truth::Open),
     ("qwen", Row::McpError, Truth::Open),
-    // It never lets the output of a command that fails be changed, and this one is contained; with `wrap = true` it runs through us.
-    ("claude-code", Row::PlainFailing, Truth::Open),
     ("qwen", Row::PlainFailing, Truth::Denied),
     // It keeps a long output to itself, and tells its agent of no file.
     ("codex", Row::SavedOutput, Truth::None),
@@ -134,6 +145,21 @@ const EXCEPTIONS: &[(&str, Row, Truth)] = &[
     ("qwen", Row::SecretRead, Truth::Denied),
     ("qwen", Row::SecretFailing, Truth::Denied),
     ("qwen", Row::Email, Truth::Open),
+];
+
+/// Where a client alone does something else than what the gate is to keep from happening.
+const ALONE: &[(&str, Row, Truth)] = &[
+    // These take tokens of well-known makers out of what the model sees.
+    ("copilot", Row::SecretOutput, Truth::Redacted),
+    ("copilot", Row::SecretRead, Truth::Redacted),
+    ("copilot", Row::SecretFailing, Truth::Redacted),
+    ("copilot", Row::PlainFailing, Truth::Redacted),
+    ("copilot", Row::McpError, Truth::Redacted),
+    ("copilot-sdk", Row::SecretOutput, Truth::Redacted),
+    ("copilot-sdk", Row::SecretRead, Truth::Redacted),
+    ("copilot-sdk", Row::SecretFailing, Truth::Redacted),
+    ("copilot-sdk", Row::PlainFailing, Truth::Redacted),
+    ("copilot-sdk", Row::McpError, Truth::Redacted),
 ];
 
 #[cfg(test)]
