@@ -49,7 +49,6 @@ pub use shell::{Analysis, MAX_WORK, Scene, analyse, confined, differs, in_direct
 pub use spec::{Heeds, heeds};
 pub use variables::{is_heeded_elsewhere, is_heeded_everywhere};
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use toolgate_model::{
@@ -105,11 +104,7 @@ fn rule_for<'r>(rules: &'r BTreeMap<String, ToolRule>, tool: &str) -> Option<&'r
 
 fn file_effect<'a>(file: &FileUse<'a>) -> Effect<'a> {
     let reach = if file.access == Access::Search { Reach::Below } else { Reach::Exact };
-    let (param, path) = (file.param.clone(), file.path.clone());
-    Effect::Use(
-        file.access,
-        Target { param, path, reach, guess: false, assumed: false, git_data: false, origin: None },
-    )
+    Effect::Use(file.access, Target { reach, ..Target::exact(file.param.clone(), file.path.clone()) })
 }
 
 fn ruled_effect<'a>(call: &Call<'a>, rule: &ToolRule, param: &str) -> Option<Effect<'a>> {
@@ -119,17 +114,5 @@ fn ruled_effect<'a>(call: &Call<'a>, rule: &ToolRule, param: &str) -> Option<Eff
         ToolAccess::Read => Access::Read,
         ToolAccess::None => return None,
     };
-    let param = Cow::Owned(param.to_owned());
-    Some(Effect::Use(
-        access,
-        Target {
-            param,
-            path,
-            reach: Reach::Exact,
-            guess: false,
-            assumed: false,
-            git_data: false,
-            origin: None,
-        },
-    ))
+    Some(Effect::Use(access, Target::exact(param.to_owned(), path)))
 }

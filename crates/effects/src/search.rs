@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use toolgate_model::{
-    Access, Call, Doubt, Effect, FileUse, Gap, Json, Origin, PathArg, Reach, Resolver, SecretName, Target,
-    Unknown, secret_pattern,
+    Access, Call, Doubt, Effect, FileUse, Gap, Json, Origin, PathArg, Resolver, SecretName, Target, Unknown,
+    secret_pattern,
 };
 
 use crate::Scene;
@@ -26,20 +26,7 @@ pub(crate) fn reads<'a>(call: &Call<'a>, uses: &[FileUse<'a>], scene: &Scene<'_>
     let without: Vec<String> =
         without.iter().map(|glob| glob.trim_start_matches([' ', '!']).to_owned()).collect();
     let named = |text: &str| matches!(secret_pattern(text), Some(SecretName::Settings | SecretName::Key));
-    let effect = |access, param: Cow<'a, str>, path| {
-        Effect::Use(
-            access,
-            Target {
-                param,
-                path,
-                reach: Reach::Exact,
-                guess: false,
-                assumed: false,
-                git_data: false,
-                origin: None,
-            },
-        )
-    };
+    let effect = |access, param: Cow<'a, str>, path| Effect::Use(access, Target::exact(param, path));
     let sift = Sift {
         hidden: true,
         ignored: false,

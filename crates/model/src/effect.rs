@@ -40,6 +40,22 @@ pub struct Target<'a> {
     pub origin: Option<Origin>,
 }
 
+impl<'a> Target<'a> {
+    /// This one file, named by a parameter: no guess, no default of a program.
+    pub fn exact(param: impl Into<Cow<'a, str>>, path: PathArg<'a>) -> Target<'a> {
+        let param = param.into();
+        Target {
+            param,
+            path,
+            reach: Reach::Exact,
+            guess: false,
+            assumed: false,
+            git_data: false,
+            origin: None,
+        }
+    }
+}
+
 /// How far an effect reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {

@@ -127,13 +127,11 @@ impl Interpreter<'_, '_> {
             let origin = Some(self.origin());
             let path = PathArg::Text(Cow::Owned(place));
             let target = Target {
-                param: Cow::Borrowed("command"),
-                path,
                 reach,
-                guess: false,
                 assumed: self.assumes,
                 git_data: self.in_git_data,
                 origin,
+                ..Target::exact("command", path)
             };
             self.emit(Effect::Use(access, target));
         }
