@@ -3,6 +3,8 @@
 //! Against whom: an archive that says one thing to us and another to the program that unpacks it. So whatever is not of the plainest
 //! kind (another name in an extension, packed links, sizes that do not fit) makes the whole of it unknown.
 
+use std::collections::BTreeSet;
+
 /// Something in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Member {
@@ -14,17 +16,55 @@ pub(crate) enum Member {
     Alias(String, String),
 }
 
-/// The members of a plain tar or zip archive; `None` where they are not known.
-pub(crate) fn members(bytes: &[u8]) -> Option<Vec<Member>> {
-    let members = if bytes.starts_with(b"PK") { zip(bytes) } else { tar(bytes) }?;
-    let is_plain = |name: &String| {
-        !name.is_empty() && !name.contains(['\\', '\0']) && !name.split('/').any(|part| part == "..")
-    };
-    let names_well = |member: &Member| match member {
-        Member::File(name) | Member::Link(name, _) => is_plain(name),
-        Member::Alias(name, of) => is_plain(name) && is_plain(of),
-    };
-    members.iter().all(names_well).then_some(members)
+/// How the program that unpacks an archive reads it. A file may be a good archive of both kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Tar,
+    Zip,
+}
+
+/// The members of an archive that is written as its own packer writes it; `None` where they are not known.
+///
+/// Programs are lenient: they skip what they do not understand and go on. So nothing is skipped here. Every number is plain, every
+/// byte belongs to something that is understood, and no two members meet.
+pub(crate) fn members(format: Format, bytes: &[u8]) -> Option<Vec<Member>> {
+    let members = match format {
+        Format::Tar => tar(bytes),
+        Format::Zip => zip(bytes),
+    }?;
+    let mut files: BTreeSet<&str> = BTreeSet::new();
+    let mut links: BTreeSet<&str> = BTreeSet::new();
+    for member in &members {
+        let (Member::File(name) | Member::Link(name, _) | Member::Alias(name, _)) = member;
+        let name = plain_name(name)?;
+        // A member that another one has to pass, or that takes its place, is unpacked in ways that differ by program.
+        let passes_link =
+            name.match_indices('/').any(|(at, _)| name.get(..at).is_some_and(|above| links.contains(above)));
+        if passes_link || files.contains(name) || links.contains(name) {
+            return None;
+        }
+        match member {
+            Member::File(_) => files.insert(name),
+            Member::Link(..) => links.insert(name),
+            // What lies on the disk under this name may be a link.
+            Member::Alias(_, of) => files.contains(plain_name(of)?) && files.insert(name),
+        }
+        .then_some(())?;
+    }
+    Some(members)
+}
+
+/// The name below the directory that is unpacked into; `None` where programs may read it in several ways.
+fn plain_name(name: &str) -> Option<&str> {
+    let has_oddity = name.contains('\\') || name.chars().any(char::is_control);
+    let mut bare = name.trim_start_matches('/');
+    while let Some(rest) = bare.strip_prefix("./") {
+        bare = rest.trim_start_matches('/');
+    }
+    let bare = bare.trim_end_matches('/');
+    let is_odd_part = |part: &str| matches!(part, "" | "." | "..");
+    let is_top = matches!(bare, "" | ".") && !name.is_empty();
+    (!has_oddity && (is_top || !bare.split('/').any(is_odd_part))).then_some(bare)
 }
 
 const BLOCK: usize = 512;
@@ -36,7 +76,9 @@ fn tar(bytes: &[u8]) -> Option<Vec<Member>> {
     loop {
         let header = bytes.get(at..at + BLOCK)?;
         if header.iter().all(|byte| *byte == 0) {
-            return Some(members);
+            let rest = bytes.get(at..)?;
+            let is_end = long_name.is_none() && long_link.is_none() && rest.iter().all(|byte| *byte == 0);
+            return is_end.then_some(members);
         }
         if !sums_up(header) {
             return None;
@@ -47,22 +89,20 @@ fn tar(bytes: &[u8]) -> Option<Vec<Member>> {
         let kind = *header.get(156)?;
         at = start.checked_add(size.checked_next_multiple_of(BLOCK)?)?;
         match kind {
-            b'L' => long_name = Some(text(content)?),
-            b'K' => long_link = Some(text(content)?),
-            b'x' | b'g' => {
-                if names_something(content) {
+            b'L' if long_name.is_none() => long_name = Some(ended_text(content)?),
+            b'K' if long_link.is_none() => long_link = Some(ended_text(content)?),
+            b'x' | b'g' => only_harmless(content)?,
+            // These have no content: whatever size a header states, `tar` takes the next block for a header.
+            b'5' | b'1' | b'2' if size > 0 => return None,
+            b'0' | 0 | b'7' | b'5' | b'1' | b'2' => {
+                let short_name = ustar_name(header)?;
+                let short_link = text(header.get(157..257)?)?;
+                let is_link = matches!(kind, b'1' | b'2');
+                let name = long_name.take().unwrap_or(short_name);
+                let link = long_link.take().unwrap_or(short_link);
+                if is_link == link.is_empty() {
                     return None;
                 }
-            }
-            b'0' | 0 | b'7' | b'5' | b'1' | b'2' => {
-                let name = match long_name.take() {
-                    Some(name) => name,
-                    None => ustar_name(header)?,
-                };
-                let link = match long_link.take() {
-                    Some(link) => link,
-                    None => text(header.get(157..257)?)?,
-                };
                 members.push(match kind {
                     b'1' => Member::Alias(name, link),
                     b'2' => Member::Link(name, link),
@@ -76,11 +116,14 @@ fn tar(bytes: &[u8]) -> Option<Vec<Member>> {
 
 fn ustar_name(header: &[u8]) -> Option<String> {
     let name = text(header.get(..100)?)?;
-    let prefix = text(header.get(345..500)?)?;
-    // GNU's own form keeps other things where POSIX has the first part of a long name.
     match header.get(257..265)? {
-        b"ustar\x0000" if !prefix.is_empty() => Some(format!("{prefix}/{name}")),
-        _ => Some(name),
+        b"ustar\x0000" => {
+            let prefix = text(header.get(345..500)?)?;
+            Some(if prefix.is_empty() { name } else { format!("{prefix}/{name}") })
+        }
+        // GNU's own form keeps other things where POSIX has the first part of a long name.
+        b"ustar  \0" => Some(name),
+        _ => None,
     }
 }
 
@@ -95,29 +138,58 @@ fn sums_up(header: &[u8]) -> bool {
     header.get(148..156).and_then(octal) == Some(sum)
 }
 
+/// Digits, then blanks: a sign or a number in another base is read differently elsewhere.
 fn octal(field: &[u8]) -> Option<u64> {
-    u64::from_str_radix(std::str::from_utf8(field).ok()?.trim_matches(['\0', ' ']), 8).ok()
+    let digits = field.iter().take_while(|byte| matches!(byte, b'0'..=b'7')).count();
+    let (number, rest) = field.split_at_checked(digits)?;
+    if !rest.iter().all(|byte| matches!(byte, 0 | b' ')) {
+        return None;
+    }
+    u64::from_str_radix(std::str::from_utf8(number).ok()?, 8).ok()
 }
 
-/// Up to the first NUL.
+/// Up to the first NUL; nothing may hide behind it.
 fn text(field: &[u8]) -> Option<String> {
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
-    String::from_utf8(field.get(..end)?.to_vec()).ok()
+    let (text, rest) = field.split_at_checked(end)?;
+    rest.iter().all(|byte| *byte == 0).then(|| String::from_utf8(text.to_vec()).ok())?
 }
 
-/// Whether a header of POSIX gives a member another name.
-fn names_something(records: &[u8]) -> bool {
-    let has = |key: &[u8]| records.windows(key.len()).any(|part| part == key);
-    has(b"path=") || has(b"linkpath=") || has(b"GNU.sparse") || has(b"size=")
+/// A text that ends in its one NUL.
+fn ended_text(content: &[u8]) -> Option<String> {
+    let (last, text) = content.split_last()?;
+    (*last == 0 && !text.contains(&0)).then(|| String::from_utf8(text.to_vec()).ok())?
+}
+
+/// The records of a POSIX header, if they say nothing of names, sizes and kinds.
+fn only_harmless(mut records: &[u8]) -> Option<()> {
+    const KEYS: [&str; 8] = ["mtime", "atime", "ctime", "uid", "gid", "uname", "gname", "comment"];
+    while !records.is_empty() {
+        let blank = records.iter().position(|byte| *byte == b' ')?;
+        let number = std::str::from_utf8(records.get(..blank)?).ok()?;
+        let is_plain = number.bytes().all(|byte| byte.is_ascii_digit()) && !number.starts_with('0');
+        let length = number.parse::<usize>().ok().filter(|_| is_plain)?;
+        let (record, rest) = records.split_at_checked(length)?;
+        let said = std::str::from_utf8(record.get(blank + 1..)?).ok()?.strip_suffix('\n')?;
+        let (key, value) = said.split_once('=')?;
+        if !KEYS.contains(&key) || value.contains(['\n', '\0']) {
+            return None;
+        }
+        records = rest;
+    }
+    Some(())
 }
 
 fn zip(bytes: &[u8]) -> Option<Vec<Member>> {
     const END: &[u8] = b"PK\x05\x06";
+    const END_LENGTH: usize = 22;
     const ENTRY: usize = 46;
     let end = bytes.windows(END.len()).rposition(|part| part == END)?;
     let (count, size, from) = (short(bytes, end + 10)?, long(bytes, end + 12)?, long(bytes, end + 16)?);
+    let is_whole = long(bytes, end + 4)? == 0 && short(bytes, end + 8)? == count;
+    let is_last = end.checked_add(END_LENGTH)?.checked_add(short(bytes, end + 20)?)? == bytes.len();
     // Something stands before the archive, or it is too large for plain numbers.
-    if from.checked_add(size)? != end || count == 0xffff {
+    if !is_whole || !is_last || from.checked_add(size)? != end || count == 0xffff {
         return None;
     }
     let mut members = Vec::new();
@@ -129,31 +201,68 @@ fn zip(bytes: &[u8]) -> Option<Vec<Member>> {
         }
         let (named, extra, comment) = (short(entry, 28)?, short(entry, 30)?, short(entry, 32)?);
         let after = at + ENTRY;
-        let name = String::from_utf8(bytes.get(after..after + named)?.to_vec()).ok()?;
-        // A field may give the member another name.
-        let fields = bytes.get(after + named..after + named + extra)?;
-        if fields.windows(2).any(|id| id == [0x75, 0x70]) {
-            return None;
-        }
+        let name = bytes.get(after..after + named)?;
+        only_times(bytes.get(after + named..after + named + extra)?)?;
+        let content = local(bytes, entry, name)?;
+        // What is behind a semicolon is a version to `unzip`, and other letters pass through a table of characters.
+        let name =
+            String::from_utf8(name.to_vec()).ok().filter(|name| name.is_ascii() && !name.contains(';'))?;
         let mode = long(entry, 38)? >> 16;
-        let is_unix = entry.get(5) == Some(&3);
-        members.push(match mode & 0o170_000 {
-            0o120_000 if is_unix => Member::Link(name, stored(bytes, entry)?),
-            0 | 0o040_000 | 0o100_000 => Member::File(name),
+        let host = *entry.get(5)?;
+        members.push(match (mode & 0o170_000, host, content) {
+            (0o120_000, UNIX, Content::Plain(leads)) => {
+                Member::Link(name, String::from_utf8(leads.to_vec()).ok()?)
+            }
+            (0 | 0o040_000 | 0o100_000, UNIX | DOS, _) => Member::File(name),
             _ => return None,
         });
         at = after + named + extra + comment;
     }
-    Some(members)
+    // Programs go by what they find, not by the count.
+    (at == end).then_some(members)
 }
 
-/// The content of an entry that is not packed.
-fn stored(bytes: &[u8], entry: &[u8]) -> Option<String> {
-    let (method, size, from) = (short(entry, 10)?, long(entry, 20)?, long(entry, 42)?);
-    let (named, extra) = (short(bytes, from.checked_add(26)?)?, short(bytes, from.checked_add(28)?)?);
+/// Systems that an entry is made on, whose modes are read here.
+const DOS: u8 = 0;
+const UNIX: u8 = 3;
+
+/// What an entry holds.
+enum Content<'b> {
+    Plain(&'b [u8]),
+    Packed,
+}
+
+/// The header before the content has to say the same.
+fn local<'b>(bytes: &'b [u8], entry: &[u8], name: &[u8]) -> Option<Content<'b>> {
+    /// How it was packed, sizes that follow later, and names in UTF-8.
+    const KNOWN_FLAGS: usize = 0b1000_0000_1110;
+    let (flags, method, size, from) =
+        (short(entry, 8)?, short(entry, 10)?, long(entry, 20)?, long(entry, 42)?);
+    let header = bytes.get(from..from.checked_add(30)?)?;
+    let (named, extra) = (short(header, 26)?, short(header, 28)?);
+    let is_same =
+        header.starts_with(b"PK\x03\x04") && short(header, 6)? == flags && short(header, 8)? == method;
+    let own_name = bytes.get(from + 30..from + 30 + named)?;
+    only_times(bytes.get(from + 30 + named..from + 30 + named + extra)?)?;
+    if !is_same || own_name != name || flags & !KNOWN_FLAGS != 0 {
+        return None;
+    }
     let start = from + 30 + named + extra;
-    let content = bytes.get(start..start.checked_add(size)?).filter(|_| method == 0)?;
-    String::from_utf8(content.to_vec()).ok()
+    let content = bytes.get(start..start.checked_add(size)?)?;
+    Some(if method == 0 { Content::Plain(content) } else { Content::Packed })
+}
+
+/// The fields beside an entry, if they hold times and owners: others give it another name or another kind.
+fn only_times(mut fields: &[u8]) -> Option<()> {
+    const TIMES_AND_OWNERS: [usize; 3] = [0x5455, 0x7875, 0x5855];
+    while !fields.is_empty() {
+        let (id, length) = (short(fields, 0)?, short(fields, 2)?);
+        if !TIMES_AND_OWNERS.contains(&id) {
+            return None;
+        }
+        fields = fields.get(4 + length..)?;
+    }
+    Some(())
 }
 
 fn short(bytes: &[u8], at: usize) -> Option<usize> {
@@ -200,7 +309,7 @@ mod tests {
         ]
         .concat();
         let file = |name: &str| Member::File(name.into());
-        let read = members(&archive).unwrap();
+        let read = members(Format::Tar, &archive).unwrap();
         assert_eq!(
             read,
             [
@@ -212,7 +321,7 @@ mod tests {
             ]
         );
         for end in 0..archive.len() - 2 * BLOCK {
-            assert_eq!(members(&archive[..end]), None, "cut at {end}");
+            assert_eq!(members(Format::Tar, &archive[..end]), None, "cut at {end}");
         }
         for odd in [
             block("p", b'x', "", b"17 path=.claude/x\n"),
@@ -220,16 +329,64 @@ mod tests {
             block("../up", b'0', "", b""),
             block("", b'0', "", b""),
         ] {
-            assert_eq!(members(&[odd, end.clone()].concat()), None);
+            assert_eq!(members(Format::Tar, &[odd, end.clone()].concat()), None);
         }
-        assert_eq!(members(b"\x1f\x8b\x08 packed"), None);
+        assert_eq!(members(Format::Tar, b"\x1f\x8b\x08 packed"), None);
+    }
+
+    #[test]
+    fn a_tar_that_reads_differently_elsewhere_is_not_read() {
+        let end = vec![0; 2 * BLOCK];
+        let own = block(".mcp.json", b'0', "", b"{}");
+        let with_size = |kind: u8, link: &str, size: &[u8]| {
+            let mut header = block("l", kind, link, b"");
+            header[124..136].fill(0);
+            header[124..124 + size.len()].copy_from_slice(size);
+            header[148..156].fill(b' ');
+            let sum: u64 = header.iter().map(|byte| u64::from(*byte)).sum();
+            header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+            header
+        };
+        let file = block("f", b'0', "", b"");
+        let link = block("l", b'2', "f", b"");
+        for (what, parts) in [
+            ("a link with content", vec![with_size(b'2', "f", b"00000002000\0"), own.clone()]),
+            (
+                "a hard link with content",
+                vec![file.clone(), with_size(b'1', "f", b"00000002000\0"), own.clone()],
+            ),
+            ("a directory with content", vec![with_size(b'5', "", b"00000002000\0"), own.clone()]),
+            ("a sign before a size", vec![with_size(b'0', "", b"+0"), own.clone()]),
+            (
+                "a size in another base",
+                vec![with_size(b'0', "", b"\x80\0\0\0\0\0\0\0\0\0\x02\0"), own.clone()],
+            ),
+            ("more behind the end", vec![end.clone(), own.clone()]),
+            ("a member behind a link", vec![link.clone(), block("l/x", b'0', "", b"")]),
+            ("a member in the place of a link", vec![link.clone(), block("./l", b'0', "", b"")]),
+            ("another name of what lies on the disk", vec![block("h", b'1', "f", b"")]),
+            ("another name of a link", vec![link, block("h", b'1', "l", b"")]),
+            (
+                "two long names",
+                vec![block("x", b'L', "", b"a\0"), block("x", b'L', "", b"b\0"), file.clone()],
+            ),
+            ("a long name of nothing", vec![file.clone(), block("x", b'L', "", b"a\0")]),
+            ("a size by a record", vec![block("p", b'x', "", b"11 size=12\n"), file]),
+        ] {
+            assert_eq!(members(Format::Tar, &[parts.concat(), end.clone()].concat()), None, "{what}");
+        }
+        let timed = [block("p", b'x', "", b"20 mtime=1700000000\n"), own, end].concat();
+        assert_eq!(members(Format::Tar, &timed), Some(vec![Member::File(".mcp.json".into())]));
+        assert_eq!(members(Format::Zip, &timed), None, "the other kind");
     }
 
     fn zipped(name: &str, mode: u32, method: u16, extra: &[u8], content: &[u8]) -> Vec<u8> {
         let two = |number: usize| u16::try_from(number).unwrap().to_le_bytes();
         let four = |number: usize| u32::try_from(number).unwrap().to_le_bytes();
         let mut bytes = b"PK\x03\x04".to_vec();
-        bytes.extend([0; 22]);
+        bytes.extend([0; 4]);
+        bytes.extend(method.to_le_bytes());
+        bytes.extend([0; 16]);
         bytes.extend(two(name.len()));
         bytes.extend(two(0));
         bytes.extend(name.as_bytes());
@@ -260,15 +417,40 @@ mod tests {
     #[test]
     fn the_members_of_a_zip_are_read() {
         let link = 0o120_777;
-        assert_eq!(members(&zipped("d/a", 0o100_644, 8, b"", b"..")), Some(vec![Member::File("d/a".into())]));
+        assert_eq!(
+            members(Format::Zip, &zipped("d/a", 0o100_644, 8, b"", b"..")),
+            Some(vec![Member::File("d/a".into())])
+        );
         let archive = zipped("l", link, 0, b"", b"/etc");
-        assert_eq!(members(&archive), Some(vec![Member::Link("l".into(), "/etc".into())]));
-        assert_eq!(members(&zipped("l", link, 8, b"", b"/etc")), None, "a packed link");
-        assert_eq!(members(&zipped("a", 0o100_644, 0, b"\x75\x70\x01\x00x", b"")), None, "another name");
-        assert_eq!(members(&zipped("..\\a", 0o100_644, 0, b"", b"")), None);
-        assert_eq!(members(&[b"PKsfx".to_vec(), archive.clone()].concat()), None, "something before it");
+        assert_eq!(members(Format::Zip, &archive), Some(vec![Member::Link("l".into(), "/etc".into())]));
+        assert_eq!(members(Format::Zip, &zipped("l", link, 8, b"", b"/etc")), None, "a packed link");
+        assert_eq!(
+            members(Format::Zip, &zipped("a", 0o100_644, 0, b"\x75\x70\x01\x00x", b"")),
+            None,
+            "another name"
+        );
+        assert_eq!(members(Format::Zip, &zipped("..\\a", 0o100_644, 0, b"", b"")), None);
+        assert_eq!(
+            members(Format::Zip, &[b"PKsfx".to_vec(), archive.clone()].concat()),
+            None,
+            "something before it"
+        );
+        assert_eq!(members(Format::Tar, &archive), None, "the other kind");
+        for name in [".mcp.json;1", ".mcp\x01.json", "\u{e4}"] {
+            assert_eq!(members(Format::Zip, &zipped(name, 0o100_644, 0, b"", b"")), None, "{name:?}");
+        }
+        let kind_by_field = b"\x6e\x75\x0e\0\0\0\0\0\xff\xa1\0\0\0\0\0\0\0\0";
+        assert_eq!(
+            members(Format::Zip, &zipped("a", 0o100_644, 0, kind_by_field, b"")),
+            None,
+            "another kind"
+        );
+        let mut short = zipped("a", 0o100_644, 0, b"", b"");
+        let count = short.len() - 14;
+        short[count..count + 4].fill(0);
+        assert_eq!(members(Format::Zip, &short), None, "fewer than there are");
         for end in 0..archive.len() - 2 {
-            let _ = members(&archive[..end]);
+            let _ = members(Format::Zip, &archive[..end]);
         }
     }
 }

@@ -3,7 +3,9 @@
 //! The list is of those that do not, with the options that make them. Any other that reads or changes a whole tree is taken to
 //! follow.
 
-use toolgate_model::Access;
+use std::path::Path;
+
+use toolgate_model::{Access, NodeKind};
 
 use super::Interpreter;
 use super::apply::{access_of, slot_text};
@@ -80,7 +82,9 @@ impl Interpreter<'_, '_> {
         };
         let mut trees: Vec<(Access, Text)> = Vec::new();
         for (kind, slot) in &reading.uses {
-            trees.extend(tree(*kind).map(|access| (access, slot_text(arguments, slot))));
+            let text = slot_text(arguments, slot);
+            let kind = if self.compares_tree(program, *kind, &text) { WordKind::ReadTree } else { *kind };
+            trees.extend(tree(kind).map(|access| (access, text)));
         }
         for fixed in &reading.effects {
             if let Fixed::Use(kind, path) = fixed {
@@ -96,5 +100,16 @@ impl Interpreter<'_, '_> {
             let puts = access.changes() && !STAY.iter().any(|(programs, _)| programs.contains(&program));
             self.followed_below(access, &tree, if puts { NAME } else { INNER });
         }
+    }
+
+    /// `diff a b`: two directories are compared file by file, and a file with the one of its name in a directory.
+    pub(super) fn compares_tree(&self, program: &str, kind: WordKind, path: &Text) -> bool {
+        const COMPARE: [&str; 7] = ["diff", "gdiff", "colordiff", "sdiff", "delta", "diff-so-fancy", "ydiff"];
+        let is_file = |place: &String| {
+            self.scene.world.look(Path::new(place)).is_ok_and(|found| matches!(found.kind, NodeKind::File))
+        };
+        kind == WordKind::Read
+            && COMPARE.contains(&program)
+            && !self.one_place(path).is_some_and(|place| is_file(&place))
     }
 }

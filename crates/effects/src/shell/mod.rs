@@ -40,6 +40,7 @@ mod lists;
 mod modules;
 mod named_code;
 mod output;
+mod patches;
 mod places;
 mod programs;
 mod redirect;
@@ -61,7 +62,7 @@ mod words;
 use std::cell::RefCell;
 
 use toolgate_model::{
-    Access, DirectoryChange, Effect, ExpandedTarget, Gap, PathArg, Reach, Resolver, Target, World, shorten,
+    Access, DirectoryChange, Effect, ExpandedTarget, Gap, PathArg, Resolver, Target, World, shorten,
 };
 use toolgate_shell::{Arithmetic, List, Parsed, Part, Word, parse};
 use typed_arena::Arena;
@@ -136,15 +137,7 @@ pub fn in_directory(directory: Option<&str>, command: &str, scene: &Scene<'_>) -
     let place = Resolver::new(scene.world, scene.cwd, None).resolve(&path).ok();
     let cwd = place.as_ref().and_then(|place| place.physical.to_str());
     let mut analysis = analyse(command, &Scene { cwd, ..*scene });
-    let target = Target {
-        param: "directory".into(),
-        path,
-        reach: Reach::Exact,
-        guess: false,
-        assumed: false,
-        git_data: false,
-        origin: None,
-    };
+    let target = Target::exact("directory", path);
     analysis.effects.insert(0, Effect::Use(Access::Enter, target));
     analysis
 }

@@ -102,7 +102,7 @@ impl Extra {
         Some(match program {
             "grep" | "egrep" | "fgrep" | "zgrep" | "zegrep" | "zfgrep" | "bzgrep" | "xzgrep" | "zstdgrep"
             | "ggrep" | "gegrep" | "gfgrep" | "rg" | "ag" | "ack" | "ack-grep" | "diff" | "gdiff"
-            | "colordiff" => Extra::Searches,
+            | "colordiff" | "sdiff" => Extra::Searches,
             "ln" | "link" => Extra::Links,
             "sed" | "gsed" => Extra::SedFile,
             "ssh" if host_of(reading, arguments).is_some_and(is_this_machine) => Extra::RunsHere,

@@ -28,7 +28,7 @@ impl Interpreter<'_, '_> {
         // `-f` is a file of patterns for all but `ack`, and `-L` follows links for `rg`.
         let quiet = QUIET.iter().any(|name| match (program, *name) {
             ("rg", "-L") => false,
-            ("diff" | "gdiff" | "colordiff", name) => name == "-q" && has(name),
+            ("diff" | "gdiff" | "colordiff" | "sdiff", name) => name == "-q" && has(name),
             ("ack" | "ack-grep", _) => has(name) || has("-g"),
             ("ag", _) => (*name != "-f" && has(name)) || has("-g"),
             (_, name) => name != "-f" && has(name),
@@ -100,8 +100,9 @@ impl Interpreter<'_, '_> {
         let mut places: Vec<Text> = reading
             .uses
             .iter()
-            .filter(|(kind, _)| *kind == WordKind::ReadTree)
-            .map(|(_, slot)| slot_text(arguments, slot))
+            .map(|(kind, slot)| (*kind, slot_text(arguments, slot)))
+            .filter(|(kind, text)| *kind == WordKind::ReadTree || self.compares_tree(program, *kind, text))
+            .map(|(_, text)| text)
             .collect();
         if reading.effects.iter().any(|fixed| matches!(fixed, Fixed::Use(WordKind::ReadTree, "."))) {
             places.push(Text::known("."));

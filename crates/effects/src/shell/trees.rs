@@ -11,7 +11,7 @@ use toolgate_model::{Access, Doubt, EntryKind, Gap, NodeKind, Reach, base_name, 
 use super::Interpreter;
 use super::apply::slot_text;
 use super::text::{Flow, Text};
-use crate::archive::{Member, members};
+use crate::archive::{Format, Member, members};
 use crate::spec::{Fixed, Reading, WordKind};
 
 /// So much of an archive or a patch is read.
@@ -103,16 +103,23 @@ impl Interpreter<'_, '_> {
                 }
             }
             "git" if reading.sub.first() == Some(&"am") => self.applied(reading, arguments),
-            "tar" | "gtar" | "bsdtar" if has(&["-x"]) && !has(&["-O", "--to-command"]) => {
-                let is_plain = reading.unlisted.is_empty() && all_in(reading, TAR_PLAIN);
+            // It unpacks whatever kind it takes an archive for.
+            "bsdtar" if has(&["-x"]) && !has(&["-O"]) => self.unknown(Gap::Doubt(Doubt::Members), program),
+            "tar" | "gtar" if has(&["-x"]) && !has(&["-O", "--to-command"]) => {
                 let archive = value(reading, arguments, "-f");
-                self.unpacked(program, archive.as_ref(), None, is_plain);
+                // What stands before a colon is a machine.
+                let is_file = archive.as_ref().is_none_or(|archive| !archive.raw().contains(':'));
+                let is_plain = is_file && reading.unlisted.is_empty() && all_in(reading, TAR_PLAIN);
+                self.unpacked(program, Format::Tar, archive.as_ref(), None, is_plain);
             }
             "unzip" if !has(SHOWS) => {
-                let is_plain = reading.unlisted.is_empty() && all_in(reading, UNZIP_PLAIN);
-                let archive = reading.operands.first().and_then(|at| arguments.get(*at)).cloned();
+                let archive =
+                    reading.operands.first().and_then(|at| arguments.get(*at)).cloned().unwrap_or_default();
+                // It looks for files whose names fit by itself.
+                let is_file = !archive.raw().contains(['*', '?', '[']);
+                let is_plain = is_file && reading.unlisted.is_empty() && all_in(reading, UNZIP_PLAIN);
                 let into = value(reading, arguments, "-d");
-                self.unpacked(program, Some(&archive.unwrap_or_default()), into.as_ref(), is_plain);
+                self.unpacked(program, Format::Zip, Some(&archive), into.as_ref(), is_plain);
             }
             // A name without an ending gets one.
             "zip" => {
@@ -123,6 +130,7 @@ impl Interpreter<'_, '_> {
                     self.wrote(program, &archive);
                 }
             }
+            "rsync" => self.beside_destination(reading, arguments),
             "wget" | "wget2" | "curl" | "gh" if fills_tree(reading) => {
                 self.unknown(Gap::Doubt(Doubt::Members), program);
                 self.fetched(reading, arguments);
@@ -131,6 +139,46 @@ impl Interpreter<'_, '_> {
                 self.unknown(Gap::Doubt(Doubt::Members), program);
             }
             _ => {}
+        }
+    }
+
+    /// `rsync --backup-dir=../old a/ b/`: directories as they are seen from the destination.
+    fn beside_destination(&mut self, reading: &Reading, arguments: &[Text]) {
+        const BESIDE: [(&str, Access); 6] = [
+            ("-T", Access::Write),
+            ("--partial-dir", Access::Write),
+            ("--backup-dir", Access::Write),
+            ("--compare-dest", Access::Search),
+            ("--copy-dest", Access::Search),
+            ("--link-dest", Access::Search),
+        ];
+        let given: Vec<(Access, Text)> = reading
+            .options
+            .iter()
+            .filter_map(|given| {
+                let (_, access) = BESIDE.iter().find(|(name, _)| *name == given.name)?;
+                Some((*access, slot_text(arguments, &given.value?)))
+            })
+            .collect();
+        let Some(into) = reading.operands.last().and_then(|at| arguments.get(*at)) else { return };
+        // Another machine's directories are no matter of ours; whether the last operand is one is said elsewhere.
+        if given.is_empty() || into.raw().contains(':') {
+            return;
+        }
+        for (access, directory) in given {
+            let is_absolute = directory.raw().starts_with('/');
+            let seen = if is_absolute {
+                directory.raw().to_owned()
+            } else {
+                format!("{}/{}", into.raw(), directory.raw())
+            };
+            self.touch(access, Reach::Below, &Text::marked(seen));
+            // A destination that is one file counts by the directory that it lies in.
+            let is_directory = into.raw().ends_with('/')
+                || self.one_place(into).is_some_and(|into| self.is_directory(&into));
+            if !is_absolute && !is_directory {
+                self.unknown(Gap::Doubt(Doubt::Members), "rsync");
+            }
         }
     }
 
@@ -167,8 +215,15 @@ impl Interpreter<'_, '_> {
     }
 
     /// An archive is unpacked here, or into a directory.
-    fn unpacked(&mut self, program: &str, archive: Option<&Text>, into: Option<&Text>, is_plain: bool) {
-        let found = archive_of(self.bytes(archive)).filter(|_| is_plain);
+    fn unpacked(
+        &mut self,
+        program: &str,
+        format: Format,
+        archive: Option<&Text>,
+        into: Option<&Text>,
+        is_plain: bool,
+    ) {
+        let found = self.bytes(archive).and_then(|bytes| members(format, &bytes)).filter(|_| is_plain);
         let Some(found) = found.filter(|found| found.len() <= MAX_MEMBERS) else {
             self.unknown(Gap::Doubt(Doubt::Members), program);
             return;
@@ -217,7 +272,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// What a file holds, or standard input where there is none; `None` where that is not known, or too long.
-    fn bytes(&self, file: Option<&Text>) -> Option<Vec<u8>> {
+    pub(super) fn bytes(&self, file: Option<&Text>) -> Option<Vec<u8>> {
         let of_flow = |flow: &Flow| flow.whole().map(|text| text.as_bytes().to_vec());
         let Some(file) = file.filter(|file| !matches!(file.raw(), "-" | "/dev/stdin")) else {
             return of_flow(self.streams.stdin());
@@ -232,73 +287,6 @@ impl Interpreter<'_, '_> {
         let bytes = self.scene.world.read(Path::new(&place), MAX_ARCHIVE).ok()?;
         self.believe_disk(&place);
         (bytes.len() < MAX_ARCHIVE).then_some(bytes)
-    }
-
-    /// The files and links that a patch names, where the patch can be seen: in a here-document, or in a file.
-    fn applied(&mut self, reading: &Reading, arguments: &[Text]) {
-        let files: Vec<Text> = reading
-            .uses
-            .iter()
-            .filter(|(kind, _)| *kind == WordKind::Read)
-            .map(|(_, slot)| slot_text(arguments, slot))
-            .collect();
-        let patch = if files.is_empty() {
-            self.bytes(None)
-        } else {
-            files
-                .iter()
-                .map(|file| self.bytes(Some(file)))
-                .collect::<Option<Vec<_>>>()
-                .map(|all| all.concat())
-        };
-        let patch = patch.map(|patch| String::from_utf8_lossy(&patch).into_owned());
-        let Some(patch) = patch.filter(|patch| !is_obscure(patch)) else {
-            self.unknown(Gap::Doubt(Doubt::Members), reading.spec.name());
-            return;
-        };
-        let below = value(reading, arguments, "--directory").map(|below| below.raw().to_owned());
-        let more = ["-p", "--strip"]
-            .iter()
-            .find_map(|name| value(reading, arguments, name))
-            .and_then(|count| count.raw().parse::<usize>().ok())
-            .unwrap_or(1)
-            .saturating_sub(1);
-        let spelled = |name: &str| -> Vec<Text> {
-            let stripped = name.splitn(more + 1, '/').last().unwrap_or(name);
-            let within = |name: &str| {
-                below.as_ref().map_or_else(|| name.to_owned(), |below| format!("{below}/{name}"))
-            };
-            [name, stripped].iter().map(|name| Text::known(&within(name))).collect()
-        };
-        let headed = patch.lines().filter_map(of_git_header).map(|name| (Access::Write, name));
-        for (access, name) in toolgate_model::patched(&patch).into_iter().chain(headed) {
-            for path in spelled(name) {
-                self.touch(access, Reach::Exact, &path);
-            }
-        }
-        for (name, leads) in patched_links(&patch) {
-            let Some(leads) = leads else {
-                self.unknown(Gap::Doubt(Doubt::Members), reading.spec.name());
-                continue;
-            };
-            for at in spelled(name).iter().filter_map(|path| self.one_place(path)).collect::<Vec<_>>() {
-                self.brought_link(&at, leads);
-            }
-        }
-        // A link that is renamed leads elsewhere from there.
-        let moved = patch
-            .lines()
-            .filter_map(|line| line.strip_prefix("rename from ").or_else(|| line.strip_prefix("copy from ")));
-        for path in moved.flat_map(spelled) {
-            let place = self.one_place(&path);
-            let is_link = |place: &String| {
-                let found = self.scene.world.look(Path::new(place));
-                found.is_ok_and(|node| matches!(node.kind, NodeKind::Link(_)))
-            };
-            if place.is_none_or(|place| is_link(&place)) {
-                self.unknown(Gap::Doubt(Doubt::Members), reading.spec.name());
-            }
-        }
     }
 
     /// A tree that is copied or moved to a new name: each file counts as written there, and a link as leading from there.
@@ -352,85 +340,11 @@ fn fills_tree(reading: &Reading) -> bool {
             .any(|fixed| matches!(fixed, Fixed::Use(WordKind::WriteTree, path) if is_ours(path)))
 }
 
-fn archive_of(bytes: Option<Vec<u8>>) -> Option<Vec<Member>> {
-    members(&bytes?)
-}
-
 fn all_in(reading: &Reading, plain: &[&str]) -> bool {
     reading.options.iter().all(|given| plain.contains(&given.name))
 }
 
-fn value(reading: &Reading, arguments: &[Text], name: &str) -> Option<Text> {
+pub(super) fn value(reading: &Reading, arguments: &[Text], name: &str) -> Option<Text> {
     let given = reading.options.iter().rev().find(|given| given.name == name);
     given.and_then(|given| given.value).map(|slot| slot_text(arguments, &slot))
-}
-
-/// The name that `diff --git a/x b/x` gives: a file that is only made, or only gets another mode, has no other.
-fn of_git_header(line: &str) -> Option<&str> {
-    let (_, name) = line.strip_prefix("diff --git ")?.rsplit_once(" b/")?;
-    Some(name)
-}
-
-/// Whether a name in a patch is written in a way that is not read here.
-fn is_obscure(patch: &str) -> bool {
-    const HEADS: [&str; 7] =
-        ["--- ", "+++ ", "diff --git ", "rename from ", "rename to ", "copy from ", "copy to "];
-    patch.split(['\n', '\r']).any(|line| {
-        HEADS
-            .iter()
-            .any(|head| line.strip_prefix(head).is_some_and(|name| name.trim_start().starts_with('"')))
-    })
-}
-
-/// The links that a patch makes or changes, and where each would lead; `None` where it does not say.
-fn patched_links(patch: &str) -> Vec<(&str, Option<&str>)> {
-    let mut links: Vec<(&str, Option<&str>)> = Vec::new();
-    let mut name = None;
-    let mut is_link = false;
-    for line in patch.lines() {
-        if let Some(own) = of_git_header(line) {
-            (name, is_link) = (Some(own), false);
-        } else if ["new file mode ", "new mode ", "index "].iter().any(|head| line.starts_with(head))
-            && line.trim_end().ends_with("120000")
-        {
-            is_link = true;
-            links.extend(name.map(|name| (name, None)));
-        } else if is_link
-            && let Some(leads) = line.strip_prefix('+').filter(|_| !line.starts_with("+++ "))
-            && let Some((_, of_last)) = links.last_mut()
-        {
-            *of_last = Some(leads);
-        }
-    }
-    links
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_links_of_a_patch_are_read() {
-        let link = "diff --git a/d b/d\nnew file mode 120000\nindex 0..1\n--- /dev/null\n+++ b/d\n@@ -0,0 +1 @@\n+/etc\n\\ No newline\n";
-        let file =
-            "diff --git a/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+120000\n";
-        assert_eq!(patched_links(&format!("{file}{link}{file}")), [("d", Some("/etc"))]);
-        assert_eq!(patched_links(file), []);
-        let packed = "diff --git a/d b/d\nnew file mode 120000\nGIT binary patch\nliteral 4\n";
-        assert_eq!(patched_links(packed), [("d", None)]);
-        let changed = "diff --git a/d b/d\nindex 1..2 120000\n--- a/d\n+++ b/d\n@@ -1 +1 @@\n-a\n+/etc\n";
-        assert_eq!(patched_links(changed), [("d", Some("/etc"))]);
-    }
-
-    #[test]
-    fn a_quoted_name_is_not_read() {
-        assert!(is_obscure("--- /dev/null\n+++ \"b/.claude\\057settings.json\"\n"));
-        assert!(!is_obscure("--- a/x\n+++ b/x\n+said \"so\"\n"));
-    }
-
-    #[test]
-    fn a_file_that_is_only_made_has_a_name() {
-        assert_eq!(of_git_header("diff --git a/toolgate.toml b/toolgate.toml"), Some("toolgate.toml"));
-        assert_eq!(of_git_header("diff a b"), None);
-    }
 }

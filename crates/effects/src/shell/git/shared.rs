@@ -19,7 +19,7 @@ use crate::spec::Reading;
 const SHARED: &[(&str, &[&str])] = &[
     ("fast-import", &[]),
     ("lfs", &["install", "uninstall", "update", "migrate", "prune"]),
-    ("maintenance", &["start", "stop", "register", "unregister"]),
+    ("maintenance", &["run", "start", "stop", "register", "unregister"]),
     ("pack-refs", &[]),
     ("refs", &["migrate"]),
     ("sparse-checkout", &["init", "set", "add", "reapply", "disable", "clean"]),
