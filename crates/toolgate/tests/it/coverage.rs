@@ -1,5 +1,5 @@
-//! `docs/coverage.md` is checked by running what it names. A row that is done names a test, a case, an end-to-end row or a
-//! benchmark; a sentence in the source proves nothing.
+//! `docs/coverage.md` is checked by what it names: cases are run here, tests have to be among those that `cargo test` runs. A row that
+//! is done names a test, a case, an end-to-end row or a benchmark; a sentence in the source proves nothing.
 //!
 //! How a row is read: a path in backticks, then the names that belong to it.
 //!
@@ -314,69 +314,42 @@ fn program_of<'p>(programs: &'p [TestProgram], file: &str) -> (&'p TestProgram, 
     (program, module)
 }
 
-/// Each test program is started once, with the exact names of the tests that the table names in it. A name that does not
-/// exist, or a test that is ignored, makes fewer of them pass.
+/// Every test that the table names is there, once, and is not ignored. `cargo test --workspace` runs it; running it again here would
+/// only take the time twice.
 #[test]
-fn every_test_in_the_coverage_table_passes() {
+fn every_test_in_the_coverage_table_is_one_that_runs() {
     let programs = test_programs();
-    let mut wanted: BTreeMap<PathBuf, (&TestProgram, BTreeSet<String>)> = BTreeMap::new();
-    let mut not_compiled: BTreeMap<String, usize> = BTreeMap::new();
     let mut wrong = String::new();
     for (file, names) in named(Kind::Tests) {
         let (program, module) = program_of(&programs, &file);
-        let (_, tests) = wanted.entry(program.executable.clone()).or_insert((program, BTreeSet::new()));
-        let listed = program.list(&[]);
+        let ignored = program.list(&["--ignored"]);
         // A test of the file itself, or of a module in it.
         let in_file =
             |test: &&String| test.strip_prefix(&module).is_some_and(|rest| rest.split("::").count() <= 2);
+        let listed = program.list(&[]);
+        let runs: Vec<&String> =
+            listed.iter().filter(in_file).filter(|test| !ignored.contains(*test)).collect();
         for (name, by) in names {
-            if name.is_empty() {
-                let ignored = program.list(&["--ignored"]);
-                let all: Vec<_> =
-                    listed.iter().filter(in_file).filter(|test| !ignored.contains(*test)).collect();
-                if all.is_empty() {
-                    writeln!(wrong, "{by:?}: {file} has no tests").unwrap();
-                }
-                tests.extend(all.into_iter().cloned());
-            } else if name.starts_with("compile_fail") {
-                *not_compiled.entry(file.clone()).or_default() += 1;
-            } else {
-                let mut found =
-                    listed.iter().filter(in_file).filter(|test| test.rsplit("::").next() == Some(&name));
-                match (found.next(), found.next()) {
-                    (Some(test), None) => drop(tests.insert(test.clone())),
-                    (None, _) => writeln!(wrong, "{by:?}: {file} has no test `{name}`").unwrap(),
-                    (Some(_), Some(_)) => writeln!(wrong, "{by:?}: {file} has two tests `{name}`").unwrap(),
-                }
+            let found = match name.as_str() {
+                "" => usize::from(!runs.is_empty()),
+                _ if name.starts_with("compile_fail") => usize::from(has_example_that_must_fail(&file)),
+                _ => runs.iter().filter(|test| test.rsplit("::").next() == Some(&name)).count(),
+            };
+            if found != 1 {
+                writeln!(wrong, "{by:?}: {file} has {found} tests `{name}` that run").unwrap();
             }
         }
     }
-    for (program, tests) in wanted.into_values().filter(|(_, tests)| !tests.is_empty()) {
-        assert!(
-            !tests.contains("coverage::every_test_in_the_coverage_table_passes"),
-            "it would start itself"
-        );
-        let names: Vec<_> = tests.iter().map(String::as_str).collect();
-        let said = program.run(&[&["--exact"], &names[..]].concat());
-        if !said.contains(&format!("test result: ok. {} passed; 0 failed; 0 ignored;", names.len())) {
-            writeln!(wrong, "{}, {} tests:\n{said}", program.root.display(), names.len()).unwrap();
-        }
-    }
-    for (file, count) in not_compiled {
-        let package = read(&format!("{}/Cargo.toml", file.split("/src/").next().unwrap()));
-        let package: toml::Table = package.parse().unwrap();
-        let name = package["package"]["name"].as_str().unwrap();
-        let output = cargo(&["test", "--doc", "-p", name]).args(["--", &file]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        let passed = said.lines().filter(|line| line.ends_with("- compile fail ... ok")).count();
-        if !output.status.success() || passed < count {
-            let trouble = String::from_utf8_lossy(&output.stderr);
-            writeln!(
-                wrong,
-                "{file}: {passed} of {count} examples do not compile, as they should:\n{said}{trouble}"
-            )
-            .unwrap();
-        }
-    }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Whether the documentation of a file has an example that must not compile, as the compiler's own list of them says.
+fn has_example_that_must_fail(file: &str) -> bool {
+    let package = read(&format!("{}/Cargo.toml", file.split("/src/").next().unwrap()));
+    let package: toml::Table = package.parse().unwrap();
+    let name = package["package"]["name"].as_str().unwrap();
+    let listed = cargo(&["test", "--doc", "-p", name]).args(["--", "--list", file]).output().unwrap();
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    listed.lines().any(|line| line.ends_with("- compile fail: test"))
 }
