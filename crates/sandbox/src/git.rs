@@ -593,6 +593,20 @@ impl<'p> Run<'p> {
         taken
     }
 
+    /// What `sweep_alone` needs.
+    pub(crate) fn swept_by(&self) -> Vec<&OwnedFd> {
+        vec![&self.own, &self.common, &self.left.own, &self.left.quarantine]
+    }
+
+    /// The supervisor was killed, and the command is over: what git outside would believe is looked at all the same. Nobody is there to be
+    /// told, and what cannot be looked at waits for the next command.
+    pub(crate) fn sweep_alone(&self) {
+        if let Ok(_lock) = exclusive(&self.state) {
+            let _ = self.sweep(&mut Taken::default());
+            let _ = self.put_mode_back();
+        }
+    }
+
     /// Has what the command has written itself hold nothing that git outside would write through, or act by.
     fn sweep(&self, taken: &mut Taken) -> io::Result<()> {
         // Only one that has changed is looked up: there may be hundreds of worktrees.

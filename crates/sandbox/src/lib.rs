@@ -41,6 +41,8 @@ mod filter;
 #[cfg(target_os = "linux")]
 mod git;
 #[cfg(target_os = "linux")]
+mod heir;
+#[cfg(target_os = "linux")]
 mod keeper;
 mod kernel;
 #[cfg(target_os = "linux")]

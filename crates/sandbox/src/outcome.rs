@@ -24,6 +24,8 @@ pub struct Outcome {
     pub repository: Taken,
     /// Pins that were not as before.
     pub pins: Vec<Disturbed>,
+    /// Whether all of its processes have ended, jobs in the background too.
+    pub is_over: bool,
 }
 
 /// How a process has ended.

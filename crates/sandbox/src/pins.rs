@@ -217,7 +217,8 @@ impl Directories {
                 let state = read_state(above, name, 0, &mut entries, &mut kept).ok()?;
                 (!matches!(state, State::Link(_))).then_some(state)
             }
-            // A link on the way would have been another error, and it would have come first.
+            // A link as the last part of the way is no directory to the kernel either.
+            Err(Errno::NOTDIR) if has_link(parent(path).unwrap_or(path)) => None,
             Err(Errno::NOENT | Errno::NOTDIR) => Some(State::Nothing),
             Err(_) => None,
         }
@@ -236,19 +237,23 @@ impl Pins {
                 continue;
             }
             let found = directories.plain_state_at(path);
-            let path = match &found {
-                Some(_) => Ok(path.clone()),
+            let resolved = match &found {
+                Some(_) => Ok(vec![path.clone()]),
                 None => resolve(path, plan),
             };
-            let path = match path {
-                Ok(path) => path,
+            let resolved = match resolved {
+                Ok(resolved) => resolved,
                 // What we cannot reach even by opening directories of the person's, the command cannot reach either: it has less
                 // rights, and the same user.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
                 Err(error) => return Err(error),
             };
-            if known.insert(path.as_os_str().to_owned()) {
-                let before = found.unwrap_or_else(|| directories.state_at(&path));
+            let mut found = found;
+            for path in resolved {
+                if !known.insert(path.as_os_str().to_owned()) {
+                    continue;
+                }
+                let before = found.take().unwrap_or_else(|| directories.state_at(&path));
                 // Asked for at level `full` alone.
                 let above = if level == Level::Full { directories.identity_above(&path) } else { None };
                 let is_writable = || kept.contains(&path) || plan.rights_at(&path) == Rights::Write;
@@ -307,6 +312,12 @@ impl Pins {
     }
 }
 
+/// Whether a part of a path is a link.
+fn has_link(path: &Path) -> bool {
+    let is_link = |part: &Path| fs::symlink_metadata(part).is_ok_and(|found| found.is_symlink());
+    path.ancestors().any(is_link)
+}
+
 /// Whether something is at a path, and no link on the way to it.
 pub(crate) fn is_plain(path: &Path) -> bool {
     fs::canonicalize(path).is_ok_and(|real| real == path)
@@ -343,10 +354,12 @@ fn root() -> io::Result<OwnedFd> {
     Ok(fs::File::open("/")?.into())
 }
 
-/// The path with the links resolved that the command cannot write. A link that it can write is what is pinned then.
-fn resolve(path: &Path, plan: &CompiledPlan) -> io::Result<PathBuf> {
+/// What is to be pinned for a path with links in it: the path with the links resolved, and each link on the way that the command can
+/// write. A link that the command can write is pinned alone where it is the last part: what it leads to has its own pin, or none.
+fn resolve(path: &Path, plan: &CompiledPlan) -> io::Result<Vec<PathBuf>> {
     let root = root()?;
     let (mut done, mut links) = (PathBuf::new(), 0);
+    let mut pinned = Vec::new();
     let mut rest: Vec<OsString> = names(path).rev().collect();
     while let Some(name) = rest.pop() {
         if name == ".." {
@@ -360,8 +373,12 @@ fn resolve(path: &Path, plan: &CompiledPlan) -> io::Result<PathBuf> {
         }
         links += 1;
         let absolute = Path::new("/").join(&next);
-        if plan.rights_at(&absolute) == Rights::Write || links > MOST_LINKS {
-            return Ok(absolute);
+        let is_writable = plan.rights_at(&absolute) == Rights::Write;
+        if is_writable || links > MOST_LINKS {
+            pinned.push(absolute);
+            if rest.is_empty() || links > MOST_LINKS {
+                return Ok(pinned);
+            }
         }
         let text = readlinkat(&root, &next, Vec::new())?;
         let text = Path::new(OsStr::from_bytes(text.as_bytes()));
@@ -370,7 +387,8 @@ fn resolve(path: &Path, plan: &CompiledPlan) -> io::Result<PathBuf> {
         }
         rest.extend(names(text).rev());
     }
-    Ok(Path::new("/").join(done))
+    pinned.push(Path::new("/").join(done));
+    Ok(pinned)
 }
 
 fn names(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {

@@ -22,6 +22,7 @@ use rustix::fs::{FileType, fstat};
 use crate::alive::Alive;
 use crate::compiled::CompiledPlan;
 use crate::git;
+use crate::heir;
 use crate::keeper::DONE;
 use crate::kernel::Kernel;
 use crate::observe::Observer;
@@ -61,6 +62,7 @@ fn run_with(
         return Err(Error::NoLandlock);
     }
     refuse_directories()?;
+    heir::wait_for(&plan.private)?;
     let mut plan = plan.clone();
     git::complete(&mut plan, level)?;
     let mut tree = Tree::look(&mut plan)?;
@@ -76,7 +78,8 @@ fn run_with(
     let left_before = tree.as_mut().map(|tree| tree.begin(plan)).unwrap_or_default();
     let alive = plan.alive.as_ref().map(Alive::lock).transpose()?;
     let mut pins = Pins::look(plan, level)?;
-    let (guard, orders) = (RefCell::new(pins.guard.take()), RefCell::new(None));
+    let guard = RefCell::new(pins.guard.take());
+    let (orders, heir) = (RefCell::new(None), RefCell::new(None));
     let repository = plan.repository.as_ref();
     let repository = repository.map(|repository| git::Run::start(plan, repository, level)).transpose()?;
     let kept = Kept {
@@ -86,6 +89,7 @@ fn run_with(
         caches: &caches,
         pins: &pins,
         orders: &orders,
+        heir: &heir,
     };
     let (ended, left) = supervise(plan, level, kernel, command, &kept, observer);
     // Also where the command could not be started: what earlier ones have left is taken over anyway.
@@ -98,6 +102,9 @@ fn run_with(
     disturbed.extend(left_before);
     disturbed.extend(tree.map(|tree| tree.finish(plan, left.is_over)).unwrap_or_default());
     let mut taken = repository.map(|repository| repository.finish(left.is_over)).unwrap_or_default();
+    if let Some(heir) = heir.take() {
+        heir.dismiss();
+    }
     if left.held_open {
         taken.refused.push(Refused {
             what: "what background jobs would write".to_owned(),
@@ -105,7 +112,7 @@ fn run_with(
                 .to_owned(),
         });
     }
-    Ok(Outcome { repository: taken, pins: disturbed, ..ended? })
+    Ok(Outcome { repository: taken, pins: disturbed, is_over: left.is_over, ..ended? })
 }
 
 /// A directory as a stream leads out: what is below it can be looked at and changed by names relative to it, though not opened.

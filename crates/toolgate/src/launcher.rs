@@ -129,8 +129,10 @@ impl Launched {
         if let Some(start) = &start {
             keep_reachable(start);
         }
-        if matches!(&outcome, Ok(outcome) if outcome.level == Level::Full) {
-            passed.pass_out();
+        if let Ok(outcome) = &outcome
+            && outcome.level == Level::Full
+        {
+            passed.pass_out(outcome.is_over);
         }
         if let (Ok(outcome), Some(state)) = (&outcome, file.parent().and_then(Path::parent)) {
             let denied = match printed {
@@ -583,6 +585,7 @@ mod tests {
             ended_by,
             repository: toolgate_sandbox::Taken::default(),
             pins: Vec::new(),
+            is_over: true,
         };
         let said =
             |limits: &Limits, status, by| ended_by_limit(limits, &outcome(status, by)).unwrap_or_default();
@@ -648,6 +651,7 @@ mod tests {
                     ended_by: None,
                     repository: toolgate_sandbox::Taken::default(),
                     pins: Vec::new(),
+                    is_over: true,
                 }),
                 Level::Full => Err(Error::NoNamespaces(io::ErrorKind::PermissionDenied.into())),
                 Level::Landlock => Err(Error::NoLandlock),

@@ -51,23 +51,53 @@ pub(crate) fn pass_in(shared: &[Shared], plan: &mut Plan) -> PassedOut {
     passed
 }
 
+/// The most that is looked at of a directory before it is moved.
+const MOST_ENTRIES: usize = 10_000;
+/// Rights that a program has from its file: whoever runs it has those of the file's owner.
+const SET_ID: u32 = 0o6000;
+
 impl PassedOut {
     /// Moves what was made under these names to where others look for it. Best effort: what cannot be moved stays inside, where the
     /// next contained command finds it.
-    pub(crate) fn pass_out(&self) {
+    ///
+    /// Against whom: a command that leaves a door where the person's programs look for one, such as a socket in the directory of a
+    /// terminal multiplexer. So only files and directories of files go out. A job that still runs (`is_over` is false) could put a door
+    /// into a directory later, or change a file's rights through a handle: of what it has made only copies go out.
+    pub(crate) fn pass_out(&self, is_over: bool) {
         for (inside, outside) in &self.names {
             let Ok(found) = fs::symlink_metadata(inside) else { continue };
-            if !found.is_file() && !found.is_dir() {
+            let is_harmless = if found.is_dir() {
+                is_over && has_only_files(inside, &mut { MOST_ENTRIES })
+            } else {
+                found.is_file()
+            };
+            if !is_harmless {
                 continue;
             }
-            if renameat_with(CWD, inside, CWD, outside, RenameFlags::NOREPLACE).is_err()
-                && found.is_file()
-                && found.len() <= MOST_COPIED
-            {
+            let can_move = is_over && found.mode() & SET_ID == 0;
+            let is_moved =
+                can_move && renameat_with(CWD, inside, CWD, outside, RenameFlags::NOREPLACE).is_ok();
+            if !is_moved && found.is_file() && found.len() <= MOST_COPIED {
                 let _ = copy(inside, outside);
             }
         }
     }
+}
+
+/// Whether only files and directories without rights of their own lie below a directory, and no more than `left`.
+fn has_only_files(directory: &Path, left: &mut usize) -> bool {
+    let Ok(entries) = fs::read_dir(directory) else { return false };
+    for entry in entries {
+        let (Some(rest), Ok(entry)) = (left.checked_sub(1), entry) else { return false };
+        *left = rest;
+        let Ok(found) = entry.metadata() else { return false };
+        let is_harmless = found.mode() & SET_ID == 0
+            && (found.is_file() || (found.is_dir() && has_only_files(&entry.path(), left)));
+        if !is_harmless {
+            return false;
+        }
+    }
+    true
 }
 
 /// Copies a file to a name that must be free. Follows no link and waits for no pipe: a job of the command may still run, and put one there.

@@ -17,6 +17,8 @@ pub(super) enum Index {
     Unsound,
 }
 
+/// No file system takes a longer path. Entries share the beginnings of their names, so without a bound a small file has endless ones.
+const MOST_NAME: usize = 4096;
 /// Mode of an entry that stands for a whole directory.
 const DIRECTORY: u32 = 0o040_000;
 /// The part of an entry's flags that holds the length of its name, and the longest that it can say.
@@ -150,6 +152,7 @@ impl<'t> Rest<'t> {
             let filled = (length + 8) & !7;
             self.take(filled.checked_sub(length + 1)?)?;
         }
+        (name.len() <= MOST_NAME).then_some(())?;
         // Git goes by the length that is stated.
         let stated = usize::from(flags & NAME_LENGTH);
         let is_stated = stated == name.len().min(usize::from(NAME_LENGTH));
@@ -199,11 +202,13 @@ mod tests {
 
     #[test]
     fn a_path_that_git_would_not_add_makes_an_index_unsound() {
-        let long = "a".repeat(5000);
+        let long = "a".repeat(MOST_NAME);
+        let endless = "a".repeat(MOST_NAME + 1);
         for (names, expected) in [
             (&[][..], true),
             (&["a", "a/b", "ab/c", "ä"][..], true),
             (&[long.as_str()], true),
+            (&[endless.as_str()], false),
             (&["dir/"], true),
             (&[".gitignore", "a.git/x", "a/.gitmodules"], true),
             (&["a", "../x"], false),

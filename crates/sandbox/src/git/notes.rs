@@ -6,11 +6,16 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, StatxFlags, statx};
+
 use super::Run;
 use super::logs::{self, Log};
 use super::refs::{self, HEADS, Refs, Value};
 use crate::path::{Stamp, is_absent, open_directory};
 use crate::plan::Level;
+
+/// How the first line of the note of own branches begins. No branch has such a name.
+const MADE: &str = "made: ";
 
 /// What was true outside when a run began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -102,20 +107,45 @@ impl Run<'_> {
 
     /// The branches that are this worktree's. The first look decides: it is before any command of this plan.
     pub(super) fn own_branches(&self, head: Option<&str>) -> io::Result<BTreeSet<String>> {
-        match fs::read_to_string(self.notes()) {
-            Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
-            Err(error) if is_absent(&error) => {
-                let own: BTreeSet<String> = head.map(str::to_owned).into_iter().collect();
-                self.write_own_branches(&own)?;
-                Ok(own)
+        let noted = match fs::read_to_string(self.notes()) {
+            Ok(text) => self.noted_of_this(&text),
+            Err(error) if is_absent(&error) => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(own) = noted {
+            return Ok(own);
+        }
+        let own: BTreeSet<String> = head.map(str::to_owned).into_iter().collect();
+        self.write_own_branches(&own)?;
+        Ok(own)
+    }
+
+    /// The branches in a note, if it is about this worktree and not about an earlier one of the same name.
+    fn noted_of_this(&self, text: &str) -> Option<BTreeSet<String>> {
+        let (first, rest) = text.split_once('\n').unwrap_or_default();
+        let named = first.strip_prefix(MADE);
+        if named.is_some_and(|named| named != self.made()) {
+            return None;
+        }
+        let branches = if named.is_some() { rest } else { text };
+        Some(branches.lines().map(str::to_owned).collect())
+    }
+
+    /// Which directory the worktree's own is, and when it was made. No command can make it anew. That of a clone it can.
+    fn made(&self) -> String {
+        let wanted = StatxFlags::INO | StatxFlags::BTIME;
+        match statx(&self.own, "", AtFlags::EMPTY_PATH, wanted) {
+            Ok(found) if !self.repository.is_plain() => {
+                format!("{} {}.{}", found.stx_ino, found.stx_btime.tv_sec, found.stx_btime.tv_nsec)
             }
-            Err(error) => Err(error),
+            _ => String::new(),
         }
     }
 
     pub(super) fn write_own_branches(&self, own: &BTreeSet<String>) -> io::Result<()> {
         let new = self.state.join("branches.new");
-        let text = own.iter().fold(String::new(), |text, name| text + name + "\n");
+        let first = format!("{MADE}{}\n", self.made());
+        let text = own.iter().fold(first, |text, name| text + name + "\n");
         let mut file = fs::File::create(&new)?;
         file.write_all(text.as_bytes())?;
         file.sync_data()?;

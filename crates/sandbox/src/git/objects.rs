@@ -29,7 +29,7 @@ const LARGEST_STRUCTURE: u64 = 64 << 20;
 /// All objects of a layer, inflated.
 const MOST_INFLATED: u64 = 8 << 30;
 /// All packs of a layer.
-const MOST_PACKED: u64 = 512 << 20;
+const MOST_PACKED: u64 = 4 << 30;
 
 /// Takes over the objects in `from` that `to` does not have. `clears`: what was looked at is removed from there, so that it
 /// is looked at once. Unfinished files stay: another command may be writing them.

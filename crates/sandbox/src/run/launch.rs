@@ -18,6 +18,7 @@ use rustix::thread::set_no_new_privs;
 use crate::compiled::CompiledPlan;
 use crate::filter;
 use crate::git;
+use crate::heir::Heir;
 use crate::keeper::{Apart, Held, stay};
 use crate::kernel::Kernel;
 use crate::limits;
@@ -60,6 +61,18 @@ pub(super) struct Kept<'k> {
     pub(super) pins: &'k Pins,
     /// Where keeper or init takes signals, until everything is looked after.
     pub(super) orders: &'k RefCell<Option<fs::File>>,
+    /// Who looks at level `full` if the supervisor is killed.
+    pub(super) heir: &'k RefCell<Option<Heir>>,
+}
+
+impl Kept<'_> {
+    /// The supervisor was killed, and the command is over: everything is looked at all the same. Nobody is there to be told.
+    fn look_alone(&self, plan: &CompiledPlan) {
+        drop(self.pins.check(plan, BTreeSet::new()));
+        if let Some(repository) = self.repository {
+            repository.sweep_alone();
+        }
+    }
 }
 
 /// Runs the command and waits for its end. Also says what is left of it.
@@ -75,6 +88,16 @@ pub(super) fn supervise(
     let ended = (|| {
         let link = observer.as_deref_mut().map(Observer::start).transpose()?;
         let (mut watched, signals) = launch(plan, level, kernel, command, kept, link)?;
+        if level == Level::Full {
+            let used = kept.repository.map(git::Run::swept_by).unwrap_or_default();
+            match Heir::appoint(watched.child(), plan, &used, &|| kept.look_alone(plan)) {
+                Ok(heir) => kept.heir.replace(Some(heir)),
+                Err(error) => {
+                    watched.end_init();
+                    return Err(Error::Own(error));
+                }
+            };
+        }
         let deadline = plan.limits.wall_time.map(|limit| Instant::now() + limit);
         let ended = watched.until_end(&signals, deadline, observer.as_deref_mut());
         // The keeper ends the command itself once we are gone, and stays with what is left.
@@ -246,7 +269,7 @@ impl Launch<'_> {
             Err(failed) => Gone::Setup(failed),
             Ok((command, witness)) => {
                 let guard = self.kept.guard.take();
-                let put_back = || drop(self.kept.pins.check(self.plan, BTreeSet::new()));
+                let put_back = || self.kept.look_alone(self.plan);
                 let apart = Some(Apart { witness, lost: &put_back });
                 let kept = Held { locks: self.held(), works: &[] };
                 stay(command, self.signals, orders, tell, &kept, guard, apart, &|| self.look_after_jobs());

@@ -61,6 +61,10 @@ impl Watched {
         Watched { child, level, told, text, orders, status, ended_by, guard, meter, unsettled }
     }
 
+    pub(super) fn child(&self) -> Pid {
+        self.child
+    }
+
     /// What looks after names, for whoever looks last.
     pub(super) fn take_guard(&mut self) -> Option<Guard> {
         self.guard.take()
@@ -89,7 +93,8 @@ impl Watched {
             if let Some(status) = self.ended()? {
                 let (repository, pins) = (Taken::default(), Vec::new());
                 let ended_by = self.ended_by;
-                return Ok(Outcome { status, level: self.level, ended_by, repository, pins });
+                let is_over = false;
+                return Ok(Outcome { status, level: self.level, ended_by, repository, pins, is_over });
             }
             let left = deadline.filter(|_| self.ended_by.is_none());
             let left = left.map(|at| at.saturating_duration_since(Instant::now()));

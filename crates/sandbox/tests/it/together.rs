@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::world::{World, at_each_level, collect, done, levels};
 
 fn wait_for(path: &Path) {
@@ -94,6 +96,42 @@ fn what_a_killed_supervisor_leaves_is_taken_over_by_the_next() {
         child.wait().unwrap();
         world.contained("true").ok();
         assert_eq!(world.log(world.branch), ["two", "one"]);
+        world.is_sound();
+    });
+}
+
+#[test]
+fn what_a_killed_supervisor_leaves_is_looked_at_before_any_other_command() {
+    at_each_level(|world| {
+        // A supervisor that is stopped moves nothing away while the command runs.
+        let script = "touch begun; while [ ! -e go ]; do sleep 0.02; done; echo evil > .mcp.json; \
+                      ln -s /etc/passwd \"$(git rev-parse --git-dir)/COMMIT_EDITMSG\"; touch ready; sleep 60";
+        let pin = [("--pin", world.path("w/.mcp.json").into())];
+        let mut child = world.start_with("w", script, &world.path("report-a"), &pin);
+        wait_for(&world.path("w/begun"));
+        let supervisor = Pid::from_child(&child);
+        kill_process(supervisor, Signal::STOP).unwrap();
+        world.write("w/go", "");
+        wait_for(&world.path("w/ready"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let planted = [world.path("w/.mcp.json"), world.own().join("COMMIT_EDITMSG")];
+        let start = Instant::now();
+        while planted.iter().any(|path| path.symlink_metadata().is_ok()) {
+            assert!(start.elapsed() < Duration::from_secs(30), "{}: {planted:?}", world.level);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+}
+
+#[test]
+fn a_worktree_that_was_made_anew_owns_its_branch() {
+    at_each_level(|world| {
+        world.contained("git commit -q --allow-empty -m first").ok();
+        world.outside("r", "git worktree remove --force ../w && git worktree add -q -b anew ../w");
+        world.contained("git commit -q --allow-empty -m draft").ok();
+        let done = world.contained("git commit -q --amend --allow-empty -m whole").ok();
+        assert_eq!(world.log("anew"), ["whole", "one"], "{}: {}", world.level, done.report);
         world.is_sound();
     });
 }

@@ -208,7 +208,13 @@ impl World {
         done(&command.output().unwrap(), &report)
     }
 
-    fn start_with(&self, worktree: &str, script: &str, report: &Path, options: &[(&str, OsString)]) -> Child {
+    pub(crate) fn start_with(
+        &self,
+        worktree: &str,
+        script: &str,
+        report: &Path,
+        options: &[(&str, OsString)],
+    ) -> Child {
         let mut command = self.command(&contain());
         for (option, value) in options {
             command.arg(option).arg(value);
