@@ -191,6 +191,7 @@ impl<'b> Entries<'b> {
     const MODE: usize = 24;
     const EXTENDED: u16 = 0x4000;
     const LENGTH: u16 = 0x0fff;
+    const MOST_NAME: usize = 4096;
 
     fn new(bytes: &'b [u8], id: usize) -> Option<Entries<'b>> {
         let entries = Entries { bytes, version: number(bytes, 4)?, count: number(bytes, 8)?, id };
@@ -248,6 +249,10 @@ impl<'b> Entries<'b> {
             let end = end_of(from)?;
             name.truncate(name.len().saturating_sub(dropped));
             name.extend_from_slice(self.bytes.get(from..end)?);
+            // Names share their beginnings, so without a bound a small index has endless ones. No file system takes a longer path.
+            if name.len() > Self::MOST_NAME {
+                return None;
+            }
             return Some((end + 1, name.as_slice()));
         }
         let length = flags & Self::LENGTH;
