@@ -72,6 +72,12 @@ impl Draft {
         self
     }
 
+    /// The directory in which the call was made. It is left out where it is the one that the agent is confined to.
+    pub fn cwd(mut self, cwd: Redacted) -> Draft {
+        self.record.cwd = if cwd.as_str() == self.record.root { String::new() } else { cwd.into_string() };
+        self
+    }
+
     /// One thing that the call named. The value is looked at again with its name: that of a `password` is a
     /// secret whatever it looks like.
     pub fn arg(mut self, name: Redacted, value: Redacted) -> Draft {
@@ -317,8 +323,15 @@ impl Record {
         self.unproved.truncate(members);
         self.counted.truncate(members);
         let names = [&mut self.call, &mut self.session, &mut self.agent].map(|text| (text, MAX_NAME));
-        let single = [&mut self.event, &mut self.tool, &mut self.root, &mut self.user, &mut self.machine]
-            .map(|text| (text, context));
+        let single = [
+            &mut self.event,
+            &mut self.tool,
+            &mut self.root,
+            &mut self.cwd,
+            &mut self.user,
+            &mut self.machine,
+        ]
+        .map(|text| (text, context));
         let about = self.args.iter().position(|(name, _)| name == "command").unwrap_or(0);
         let args = self.args.iter_mut().enumerate().flat_map(|(index, (name, value))| {
             [(name, rest.max(MAX_ARGUMENT_NAME)), (value, if index == about { subject } else { rest })]
@@ -391,6 +404,7 @@ mod tests {
             .agent(long.clone())
             .tool(long.clone())
             .root(long.clone())
+            .cwd(redact(&format!("{}/", long.as_str())))
             .input(Digest::of(b""))
             .took(Duration::MAX)
             .decision(Decision::Deny)
@@ -427,6 +441,7 @@ mod tests {
             .agent(long.clone())
             .tool(long.clone())
             .root(long.clone())
+            .cwd(redact(&format!("{}/", long.as_str())))
             .user(long.clone())
             .machine(long.clone())
             .toolgate("123.456.789-preview")

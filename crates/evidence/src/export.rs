@@ -51,6 +51,7 @@ pub fn jsonl<'l>(line: &'l [u8], record: &Record, detail: Detail) -> Cow<'l, str
             counted.retain(|word| !word.as_str().is_some_and(|word| word.contains(':')));
         }
         members.remove("root");
+        members.remove("cwd");
     }
     Cow::Owned(value.to_string())
 }

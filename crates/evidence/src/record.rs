@@ -65,6 +65,9 @@ pub struct Record {
     /// The directory that the agent was confined to.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub root: String,
+    /// The directory in which the call was made, where it is another one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cwd: String,
     /// What the call named, in its order; an object in JSON.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "in_order")]
     pub args: Vec<(String, String)>,
@@ -237,6 +240,7 @@ impl Record {
             agent: nothing(),
             tool: nothing(),
             root: nothing(),
+            cwd: nothing(),
             args: Vec::new(),
             decision: Decision::Allow.into(),
             granted: false,
@@ -369,6 +373,7 @@ mod tests {
             .agent(redact("ripley"))
             .tool(redact("Bash"))
             .root(redact("/w"))
+            .cwd(redact("/w/src"))
             .arg(redact("command"), redact("frobnicate"))
             .decision(Decision::Deny)
             .finding("p", FindingKind::Outside, Decision::Deny, redact("/x"), redact("no"))
@@ -385,7 +390,7 @@ mod tests {
                 concat!(
                     r#"{{"seq":18446744073709551615,"v":2,"time":"1970-01-01T00:00:00.000Z","host":"claude","#,
                     r#""event":"PreToolUse","call":"toolu_1","session":"s","agent":"ripley","tool":"Bash","#,
-                    r#""root":"/w","args":{{"command":"frobnicate"}},"decision":"deny","granted":false,"#,
+                    r#""root":"/w","cwd":"/w/src","args":{{"command":"frobnicate"}},"decision":"deny","granted":false,"#,
                     r#""findings":[{{"policy":"p","kind":"outside-scope","decision":"deny","path":"/x","#,
                     r#""message":"no"}}],"unproved":[{{"reason":"program","text":"frobnicate"}}],"#,
                     r#""answer":"deny","redacted":3,"counted":["call"],"input":"{}","rules":"{}","#,

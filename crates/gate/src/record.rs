@@ -26,13 +26,17 @@ use crate::team::caller;
 const NAMING: &[&str] = &[
     "agent",
     "cell_id",
+    "cmd",
     "command",
     "cron",
+    "cwd",
     "description",
     "dest",
     "destination",
+    "dir_path",
     "directory",
     "file",
+    "filePath",
     "file_path",
     "filename",
     "glob",
@@ -48,6 +52,7 @@ const NAMING: &[&str] = &[
     "target_file",
     "uri",
     "url",
+    "workdir",
 ];
 
 /// What will be recorded of a decided call, but for its answer.
@@ -74,9 +79,12 @@ pub fn of_verdict(
     verdict: &Verdict,
     places: &Places,
 ) -> Draft {
-    let draft = about(machine, state, call).verdict(verdict);
-    match &places.root {
-        Some(root) => draft.root(redact(&root.lexical.to_string_lossy())),
+    let mut draft = about(machine, state, call).verdict(verdict);
+    if let Some(root) = &places.root {
+        draft = draft.root(redact(&root.lexical.to_string_lossy()));
+    }
+    match &call.cwd {
+        Some(cwd) => draft.cwd(redact(cwd)),
         None => draft,
     }
 }

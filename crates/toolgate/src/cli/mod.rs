@@ -91,7 +91,7 @@ enum Command {
     Policies(policies::Policies),
     /// Print a policy's manual
     Explain(policies::Explain),
-    /// Try today's settings on the calls that agents have made, as their own transcripts tell of them
+    /// Try today's settings on the calls that agents have made, as their own transcripts and the log tell of them
     Replay(replay::Replay),
     /// Look for calls in the agents' own transcripts that are not in the log
     Reconcile(reconcile::Reconcile),

@@ -117,7 +117,7 @@ impl Logged {
 }
 
 /// Whether the hooks of a host name no call.
-fn is_counted(host: &str) -> bool {
+pub(super) fn is_counted(host: &str) -> bool {
     [Client::Copilot, Client::Gemini, Client::Qwen].iter().any(|client| client.host() == host)
 }
 

@@ -1,39 +1,54 @@
-//! `toolgate replay`: what the settings of today would have decided about the calls of the past, as the clients' transcripts tell of them.
+//! `toolgate replay`: what the settings of today would decide about the calls of the past, as the clients' transcripts and our own log tell of them.
 //!
 //! Nothing is run, asked, pinned or logged. Each call is judged on the disk as it is today, so what a script held then is not known; a call whose
-//! directory is gone is not judged at all, and is counted as that.
+//! directory is gone is not judged at all, and is counted as that. A call that both a transcript and the log hold is judged once, by the transcript:
+//! that has all of it.
+//!
+//! Memory does not grow with the texts: of each call of a transcript its verdict is kept, to be compared with the log's, and nothing else.
 
 mod judge;
+mod recorded;
 mod tally;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use toolgate_evidence::{Ending, Ledger, Part, Record, Records, rfc3339};
 use toolgate_gate::options::HookOptions;
 use toolgate_hosts::host;
 use toolgate_model::{Decision, Host};
-use toolgate_transcripts::{Found, open, read};
+use toolgate_secrets::redact;
+use toolgate_transcripts::{Found, PastCall, open, read};
 
+use super::reconcile::is_counted;
 use super::transcripts::TranscriptArgs;
 use super::{LineArgs, Out};
 use judge::{Judge, Judged};
+use recorded::Recorded;
 use tally::{Groups, Tally};
 
 pub(super) use tally::shown;
 
-/// Try today's settings on the calls that agents have made, as their own transcripts tell of them
+/// Try today's settings on the calls that agents have made, as their own transcripts and the log tell of them
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  toolgate replay\n  toolgate replay --since 7d --list deny\n  toolgate replay --host codex --json\n  toolgate replay --against stricter.toml\n  toolgate replay --host claude-code ~/backup/session.jsonl\n\nNothing is run or logged. Calls are judged on the disk as it is today."
+    after_help = "Examples:\n  toolgate replay\n  toolgate replay --since 7d --list deny\n  toolgate replay --host codex --json\n  toolgate replay --from log\n  toolgate replay --against stricter.toml\n  toolgate replay --host claude-code ~/backup/session.jsonl\n\nNothing is run or logged. Calls are judged on the disk as it is today."
 )]
 pub(super) struct Replay {
     #[command(flatten)]
     transcripts: TranscriptArgs,
+    /// Where the calls come from; a call that is in both counts once [default: both, or the files that are named]
+    #[arg(long, value_enum)]
+    from: Option<Source>,
     /// How far back, as 12h, 7d or 4w
     #[arg(long, default_value = "30d", value_parser = humantime::parse_duration)]
     since: Duration,
@@ -48,6 +63,14 @@ pub(super) struct Replay {
     json: bool,
     #[command(flatten)]
     line: LineArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Source {
+    /// What the clients have written
+    Transcripts,
+    /// What toolgate has recorded
+    Log,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -78,13 +101,58 @@ struct Report {
     /// Calls that the other settings would decide differently, by both decisions.
     #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<Groups>,
+    /// The calls of the transcripts, for the log.
+    #[serde(skip)]
+    judged: AlreadyJudged,
+}
+
+/// What became of the calls that transcripts hold.
+#[derive(Debug, Default)]
+struct AlreadyJudged {
+    /// By what tells a call from all others; `None` where it could not be judged.
+    calls: BTreeMap<u64, Option<Decision>>,
+    /// Sessions of clients whose hooks name no call: all their calls are a transcript's.
+    sessions: BTreeSet<u64>,
+}
+
+/// Stands for a few texts where nobody needs to read them again.
+fn key(texts: &[&str]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    texts.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Report {
+    fn with(other: Option<&Other>) -> Report {
+        Report { changed: other.map(|_| Groups::default()), ..Report::default() }
+    }
+
+    fn add(&mut self, part: Report, examples: usize) {
+        self.tally.add(part.tally, examples);
+        self.unread_files.extend(part.unread_files);
+        self.judged.calls.extend(part.judged.calls);
+        self.judged.sessions.extend(part.judged.sessions);
+        if let (Some(changed), Some(more)) = (&mut self.changed, part.changed) {
+            changed.add(more, examples);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.unread_files.sort();
+        self.tally.settle_grades();
+        self.tally.sessions = self.tally.each_session.len() as u64;
+    }
 }
 
 impl Replay {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         let options = self.line.options()?;
         let from = SystemTime::now().checked_sub(self.since).unwrap_or(SystemTime::UNIX_EPOCH);
-        let (files, unlisted) = self.transcripts.found(&options.dirs.home, from)?;
+        let (files, unlisted) = match self.from {
+            Some(Source::Log) => (Vec::new(), Vec::new()),
+            Some(Source::Transcripts) | None => self.transcripts.found(&options.dirs.home, from)?,
+        };
+        let reads_log = self.from.map_or(!self.transcripts.names_files(), |from| from == Source::Log);
         let other = self.against.as_deref().map(|file| Other::settings(&options, file)).transpose()?;
         let examples = if self.list.is_some() { usize::MAX } else { tally::EXAMPLES };
         let work = Work {
@@ -95,7 +163,13 @@ impl Replay {
             other: other.as_ref(),
             examples,
         };
-        let mut report = work.done()?;
+        let mut report = work.transcripts()?;
+        if reads_log {
+            let judged = std::mem::take(&mut report.judged);
+            let logged = work.log(&judged, &|host| self.transcripts.wants_host(host))?;
+            report.add(logged, examples);
+        }
+        report.finish();
         report.days = self.since.as_secs() / (24 * 60 * 60);
         report.unread_files.extend(unlisted.iter().map(|path| path.display().to_string()));
         if self.json {
@@ -149,41 +223,121 @@ struct Work<'w> {
     examples: usize,
 }
 
+/// So many lines of the log are handed to a thread at once.
+const LINES: usize = 256;
+
+/// So many such batches wait for a thread.
+const WAITING: usize = 4;
+
 impl Work<'_> {
-    fn done(&self) -> Result<Report, String> {
-        let threads =
-            std::thread::available_parallelism().map_or(1, usize::from).min(self.files.len().max(1));
-        let parts: Vec<Result<Report, String>> = std::thread::scope(|scope| {
-            let started: Vec<_> = (0..threads).map(|_| scope.spawn(|| self.part())).collect();
-            let joined = started
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|_| Err("it failed inside".into())));
-            joined.collect()
-        });
-        let mut whole = Report { changed: self.other.map(|_| Groups::default()), ..Report::default() };
-        for part in parts {
-            let part = part?;
-            whole.tally.add(part.tally, self.examples);
-            whole.unread_files.extend(part.unread_files);
-            if let (Some(changed), Some(more)) = (&mut whole.changed, part.changed) {
-                changed.add(more, self.examples);
-            }
+    fn threads() -> usize {
+        thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    /// What the threads have found, together.
+    fn joined(&self, started: Vec<ScopedJoinHandle<'_, Result<Report, String>>>) -> Result<Report, String> {
+        let mut whole = Report::with(self.other);
+        for thread in started {
+            let part = thread.join().unwrap_or_else(|_| Err("it failed inside".into()))?;
+            whole.add(part, self.examples);
         }
-        whole.unread_files.sort();
         Ok(whole)
     }
 
-    /// What one thread does.
-    fn part(&self) -> Result<Report, String> {
-        let mut report = Report { changed: self.other.map(|_| Groups::default()), ..Report::default() };
-        let mut judge = Judge::of(self.options);
-        let mut other = self.other.map(|other| Judge::of(&other.options));
+    fn transcripts(&self) -> Result<Report, String> {
+        let threads = Self::threads().min(self.files.len());
+        thread::scope(|scope| {
+            self.joined((0..threads).map(|_| scope.spawn(|| self.some_transcripts())).collect())
+        })
+    }
+
+    /// The calls of the log that no transcript holds. Those that one holds are compared with their verdict of then.
+    fn log(&self, judged: &AlreadyJudged, wants: &(dyn Fn(&str) -> bool + Sync)) -> Result<Report, String> {
+        let ledger = Ledger::at(&self.options.dirs.state);
+        let lines = ledger.lines(Part::All).map_err(|error| error.to_string())?;
+        let (sender, receiver) = mpsc::sync_channel::<Vec<Vec<u8>>>(WAITING);
+        let receiver = Mutex::new(receiver);
+        thread::scope(|scope| {
+            let some = || self.some_of_log(&receiver, judged, wants);
+            let started = (0..Self::threads()).map(|_| scope.spawn(some)).collect();
+            let mut batch = Vec::with_capacity(LINES);
+            let mut unreadable = None;
+            for line in lines {
+                match line {
+                    Ok(line) if line.ending == Ending::Whole => batch.push(line.bytes),
+                    // What a crash left is no record.
+                    Ok(_) => {}
+                    Err(error) => {
+                        unreadable = Some(error.to_string());
+                        break;
+                    }
+                }
+                if batch.len() == LINES && sender.send(std::mem::take(&mut batch)).is_err() {
+                    break;
+                }
+            }
+            let _ = sender.send(batch);
+            drop(sender);
+            let mut whole = self.joined(started)?;
+            whole.unread_files.extend(unreadable);
+            Ok(whole)
+        })
+    }
+
+    /// What one thread does with the log.
+    fn some_of_log(
+        &self,
+        receiver: &Mutex<mpsc::Receiver<Vec<Vec<u8>>>>,
+        judged: &AlreadyJudged,
+        wants: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Report, String> {
+        let mut judges = Judges::of(self);
+        let mut report = Report::with(self.other);
+        let from = rfc3339(self.from);
+        loop {
+            let batch = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(batch) = batch else { return Ok(report) };
+            for line in batch {
+                let Ok(record) = serde_json::from_slice::<Record>(&line) else {
+                    report.tally.unread_lines += 1;
+                    continue;
+                };
+                if record.time < from || !wants(&record.host) {
+                    continue;
+                }
+                let Some(past) = Recorded::of(record) else { continue };
+                let (host, call) = (past.host, &past.call);
+                let known = judged.calls.get(&key(&[host.id(), &call.id]));
+                if judged.sessions.contains(&key(&[host.id(), &call.session])) {
+                    continue;
+                }
+                if let Some(today) = known {
+                    report.tally.regrade(host, call, past.then, *today, self.examples);
+                    continue;
+                }
+                report.tally.each_session.insert(key(&[host.id(), &call.session]));
+                *report.tally.sources.entry("log").or_default() += 1;
+                let today = match past.lacks {
+                    Some(why) => {
+                        report.tally.note(host, call, Judged::Not(why), self.examples);
+                        None
+                    }
+                    None => judges.judge(&mut report, host, call, past.start.as_deref()),
+                };
+                report.tally.grade(host, call, Some(past.then), today, self.examples);
+            }
+        }
+    }
+
+    /// What one thread does with transcripts.
+    fn some_transcripts(&self) -> Result<Report, String> {
+        let mut report = Report::with(self.other);
+        let mut judges = Judges::of(self);
         while let Some(found) = self.files.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let host: &'static dyn Host = host(found.client.host())
                 .ok_or_else(|| format!("there is no host `{}`", found.client.host()))?;
             let mut start = None;
-            let mut count = 0_u64;
-            let Report { tally, changed, .. } = &mut report;
+            let report = &mut report;
             let read = open(&found.file).and_then(|text| {
                 read(found.client, text, &mut |mut call| {
                     call.directory = call.directory.or_else(|| found.directory.clone());
@@ -192,20 +346,13 @@ impl Work<'_> {
                     if time.is_some_and(|time| time < self.from) {
                         return;
                     }
-                    count += 1;
-                    let judged = judge.judge(host, &call, start.as_deref());
-                    if let (Some(other), Some(changed)) = (&mut other, changed.as_mut()) {
-                        let instead = other.judge(host, &call, start.as_deref());
-                        note_change(changed, host, &call, &judged, &instead, self.examples);
-                    }
-                    tally.note(host, &call, judged, self.examples);
+                    let today = judges.judge(report, host, &call, start.as_deref());
+                    report.tally.grade(host, &call, None, today, self.examples);
+                    report.remember(found, &call, today);
                 })
             });
             match read {
-                Ok(unread) => {
-                    tally.unread_lines += unread as u64;
-                    tally.sessions += u64::from(count > 0);
-                }
+                Ok(unread) => report.tally.unread_lines += unread as u64,
                 Err(error) => report.unread_files.push(format!("{}: {error}", found.file.display())),
             }
         }
@@ -213,10 +360,62 @@ impl Work<'_> {
     }
 }
 
+impl Report {
+    /// Keeps what the log is compared with.
+    fn remember(&mut self, found: &Found, call: &PastCall, today: Option<Decision>) {
+        let (host, name) = (found.client.host(), |text: &str| redact(text).into_string());
+        let session =
+            if call.session.is_empty() { found.file.display().to_string() } else { name(&call.session) };
+        let session = key(&[host, &session]);
+        self.tally.each_session.insert(session);
+        *self.tally.sources.entry("transcripts").or_default() += 1;
+        if is_counted(host) {
+            self.judged.sessions.insert(session);
+        } else if !call.id.is_empty() {
+            self.judged.calls.insert(key(&[host, &name(&call.id)]), today);
+        }
+    }
+}
+
+/// Today's settings, and other ones where two are compared.
+struct Judges<'w> {
+    own: Judge<'w>,
+    other: Option<Judge<'w>>,
+    examples: usize,
+}
+
+impl<'w> Judges<'w> {
+    fn of(work: &Work<'w>) -> Judges<'w> {
+        let other = work.other.map(|other| Judge::of(&other.options));
+        Judges { own: Judge::of(work.options), other, examples: work.examples }
+    }
+
+    /// Judges a call and notes what came of it. What is decided today.
+    fn judge(
+        &mut self,
+        report: &mut Report,
+        host: &'static dyn Host,
+        call: &PastCall,
+        start: Option<&str>,
+    ) -> Option<Decision> {
+        let judged = self.own.judge(host, call, start);
+        let today = match &judged {
+            Judged::Decided { decision, .. } => Some(*decision),
+            Judged::Not(_) => None,
+        };
+        if let (Some(other), Some(changed)) = (&mut self.other, report.changed.as_mut()) {
+            let instead = other.judge(host, call, start);
+            note_change(changed, host, call, &judged, &instead, self.examples);
+        }
+        report.tally.note(host, call, judged, self.examples);
+        today
+    }
+}
+
 fn note_change(
     changed: &mut Groups,
     host: &dyn Host,
-    call: &toolgate_transcripts::PastCall,
+    call: &PastCall,
     before: &Judged,
     after: &Judged,
     examples: usize,
@@ -235,7 +434,7 @@ impl Report {
     fn print(&self, out: &mut Out, list: Option<Decision>) -> Result<(), String> {
         let tally = &self.tally;
         if tally.calls == 0 && self.unread_files.is_empty() {
-            return out.line(format!("no calls in transcripts of the last {} days", self.days));
+            return out.line(format!("no calls in transcripts and log of the last {} days", self.days));
         }
         out.line(format!(
             "{} days: {} calls in {} sessions ({})",
@@ -258,7 +457,16 @@ impl Report {
             out.line(format!("{count:>8}  not judged: {why}"))?;
         }
         if tally.unread_lines > 0 {
-            out.line(format!("{:>8}  lines of transcripts not understood", tally.unread_lines))?;
+            out.line(format!("{:>8}  lines of transcripts and log not understood", tally.unread_lines))?;
+        }
+        let grades = [
+            (tally::SAME, "decided as the log says that it was decided then"),
+            (tally::TODAY, "judged on today's disk; the log has no verdict of then, or another one"),
+            (tally::NOT, "cannot be judged"),
+        ];
+        out.line("how sure that is:")?;
+        for (grade, said) in grades {
+            out.line(format!("{:>8}  {said}", tally.grades.get(grade).copied().unwrap_or_default()))?;
         }
         for file in &self.unread_files {
             out.line(format!("could not be read: {file}"))?;
@@ -270,6 +478,9 @@ impl Report {
             {
                 groups.print(out, &format!("{}, by rule", decision.past()))?;
             }
+        }
+        if !tally.since_then.is_empty() {
+            tally.since_then.print(out, "decided differently then, as the log says")?;
         }
         match &self.changed {
             Some(changed) if changed.is_empty() => {

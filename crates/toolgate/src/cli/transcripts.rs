@@ -19,6 +19,16 @@ pub(super) struct TranscriptArgs {
 }
 
 impl TranscriptArgs {
+    /// Whether single files are named.
+    pub(super) fn names_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    /// Whether calls of this host are wanted.
+    pub(super) fn wants_host(&self, host: &str) -> bool {
+        self.host.is_empty() || self.host.iter().any(|wanted| wanted == host)
+    }
+
     /// Those that were written since, and the directories that could not be listed.
     pub(super) fn found(&self, home: &Path, from: SystemTime) -> Result<(Vec<Found>, Vec<PathBuf>), String> {
         let clients = self.clients()?;

@@ -131,3 +131,54 @@ fn a_call_that_never_reached_the_gate_is_found() {
     let unsure = past.run(&["reconcile", "--since", "1h"]);
     assert_eq!(unsure.code(), Some(2), "{unsure:?}");
 }
+
+#[test]
+fn the_log_is_judged_again_and_no_call_counts_twice() {
+    let past = Past::new();
+    let outside = json!({ "file_path": past.machine.home().join("shared/a.txt"), "content": "x" });
+    past.event("c1", "Bash", &bash("ls"));
+    past.event("c2", "Write", &outside);
+    past.event("c3", "Bash", &bash("TOKEN=ghp_aB3dE5gH7jK9mN1pQ3aB3dE5gH7jK9mN1pQ3 ls"));
+    past.event("c4", "Bash", &bash("cd src && pwd"));
+
+    // Without a transcript: the same verdicts as then, and a command that the log does not hold is not judged.
+    let report = past.json(&["replay", "--json"]);
+    assert_eq!((&report["calls"], &report["sessions"]), (&json!(4), &json!(1)), "{report}");
+    assert_eq!(report["sources"], json!({ "log": 4 }), "{report}");
+    assert_eq!(report["grades"], json!({ "same as then": 3, "cannot be judged": 1 }), "{report}");
+    let why = json!({ "the log holds its text without a secret": 1 });
+    assert_eq!(report["unjudged"], why, "{report}");
+    assert_eq!(report["rules"]["deny"]["outside-scope"]["count"], json!(1), "{report}");
+
+    // A transcript holds the secret one whole, and one call more.
+    let calls = [
+        ("c1", "Bash", bash("ls")),
+        ("c3", "Bash", bash("TOKEN=ghp_aB3dE5gH7jK9mN1pQ3aB3dE5gH7jK9mN1pQ3 ls")),
+        ("c5", "Bash", bash("pwd")),
+    ];
+    past.claude("s1", &past.top, 0, &calls);
+    let report = past.json(&["replay", "--json"]);
+    assert_eq!((&report["calls"], &report["sessions"]), (&json!(5), &json!(1)), "{report}");
+    assert_eq!(report["sources"], json!({ "log": 2, "transcripts": 3 }), "{report}");
+    assert_eq!(report["grades"], json!({ "same as then": 4, "today's disk": 1 }), "{report}");
+    let transcripts = past.json(&["replay", "--json", "--from", "transcripts"]);
+    assert_eq!(transcripts["sources"], json!({ "transcripts": 3 }), "{transcripts}");
+    let log = past.json(&["replay", "--json", "--from", "log"]);
+    assert_eq!(log["sources"], json!({ "log": 4 }), "{log}");
+
+    // Other settings are compared on the log too.
+    let other = past.machine.home().join("other.toml");
+    write(&other, "[[scope]]\npath = \"~/shared\"\nrights = \"write\"\n");
+    let report = past.json(&["replay", "--json", "--from", "log", "--against", &other.display().to_string()]);
+    assert_eq!(report["changed"]["deny -> allow"]["count"], json!(1), "{report}");
+
+    // Settings that have changed since are seen.
+    write(&past.machine.home().join(".config/toolgate/toolgate.toml"), fs::read_to_string(&other).unwrap());
+    let report = past.json(&["replay", "--json", "--from", "log"]);
+    assert_eq!(report["since_then"]["deny -> allow"]["count"], json!(1), "{report}");
+    let shown = past.run(&["replay", "--from", "log"]).stdout;
+    assert!(shown.contains("deny -> allow") && shown.contains("shared/a.txt"), "{shown}");
+    assert!(!shown.contains("ghp_aB3d"), "{shown}");
+    // Nothing was added to the log.
+    assert_eq!(fs::read_to_string(past.machine.state().join("ledger.jsonl")).unwrap().lines().count(), 4);
+}

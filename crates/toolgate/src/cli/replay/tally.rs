@@ -1,6 +1,6 @@
 //! What many past calls have come to: counts, and a few examples of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use toolgate_model::{Decision, Host, shorten, visible};
@@ -8,6 +8,7 @@ use toolgate_secrets::redact;
 use toolgate_transcripts::PastCall;
 
 use super::judge::Judged;
+use super::recorded::Then;
 use crate::cli::Out;
 
 /// So many of each rule are shown.
@@ -15,12 +16,30 @@ pub(super) const EXAMPLES: usize = 3;
 /// A call is shown in so many letters.
 const LONGEST: usize = 160;
 
+/// How sure a judgement is: today's verdict is the one of then.
+pub(super) const SAME: &str = "same as then";
+/// The call was judged on the disk as it is today, and that is all that is known: no verdict of then is in the log, or it was another one.
+pub(super) const TODAY: &str = "today's disk";
+/// Nothing can be said about the call.
+pub(super) const NOT: &str = "cannot be judged";
+
 /// Counts over many calls.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Tally {
     pub(super) calls: u64,
     pub(super) sessions: u64,
+    /// What tells each session from all others.
+    #[serde(skip)]
+    pub(super) each_session: BTreeSet<u64>,
     pub(super) clients: BTreeMap<&'static str, u64>,
+    /// How many calls come from where; one that both hold is a transcript's.
+    pub(super) sources: BTreeMap<&'static str, u64>,
+    pub(super) grades: BTreeMap<&'static str, u64>,
+    /// Calls that are among the grades a second time.
+    #[serde(skip)]
+    regraded: BTreeMap<&'static str, u64>,
+    /// Calls that are decided differently today, by both decisions.
+    pub(super) since_then: Groups,
     pub(super) decisions: BTreeMap<&'static str, u64>,
     /// Why calls were not judged.
     pub(super) unjudged: BTreeMap<&'static str, u64>,
@@ -30,6 +49,55 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// Compares what is decided today with what was decided then.
+    pub(super) fn grade(
+        &mut self,
+        host: &'static dyn Host,
+        call: &PastCall,
+        then: Option<Then>,
+        today: Option<Decision>,
+        examples: usize,
+    ) {
+        let grade = match (today, then) {
+            (None, _) => NOT,
+            (Some(today), Some(then)) if today == then.decision && !then.is_approved => SAME,
+            (Some(_), _) => TODAY,
+        };
+        *self.grades.entry(grade).or_default() += 1;
+        if let (TODAY, Some(today), Some(then)) = (grade, today, then) {
+            self.since_then.note(
+                &format!("{} -> {}", then.word(), today.word()),
+                host.id(),
+                call,
+                "",
+                examples,
+            );
+        }
+    }
+
+    /// Compares again, where a call was judged by its transcript, and graded without its verdict of then.
+    pub(super) fn regrade(
+        &mut self,
+        host: &'static dyn Host,
+        call: &PastCall,
+        then: Then,
+        today: Option<Decision>,
+        examples: usize,
+    ) {
+        if today.is_some() {
+            *self.regraded.entry(TODAY).or_default() += 1;
+            self.grade(host, call, Some(then), today, examples);
+        }
+    }
+
+    /// How many calls have this grade.
+    pub(super) fn settle_grades(&mut self) {
+        for (grade, again) in std::mem::take(&mut self.regraded) {
+            let count = self.grades.entry(grade).or_default();
+            *count = count.saturating_sub(again);
+        }
+    }
+
     pub(super) fn note(&mut self, host: &'static dyn Host, call: &PastCall, judged: Judged, examples: usize) {
         self.calls += 1;
         *self.clients.entry(host.id()).or_default() += 1;
@@ -60,10 +128,13 @@ impl Tally {
 
     pub(super) fn add(&mut self, other: Tally, examples: usize) {
         self.calls += other.calls;
-        self.sessions += other.sessions;
+        self.each_session.extend(other.each_session);
         self.unread_lines += other.unread_lines;
         for (own, more) in [
             (&mut self.clients, other.clients),
+            (&mut self.sources, other.sources),
+            (&mut self.grades, other.grades),
+            (&mut self.regraded, other.regraded),
             (&mut self.decisions, other.decisions),
             (&mut self.unjudged, other.unjudged),
         ] {
@@ -71,6 +142,7 @@ impl Tally {
                 *own.entry(name).or_default() += count;
             }
         }
+        self.since_then.add(other.since_then, examples);
         for (decision, groups) in other.rules {
             self.rules.entry(decision).or_default().add(groups, examples);
         }
