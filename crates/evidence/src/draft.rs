@@ -106,6 +106,7 @@ impl Draft {
             rule: String::new(),
             kind: kind.into(),
             decision: decision.into(),
+            would: None,
             path: path.into_string(),
             message: message.into_string(),
             unknown: UnknownFields::default(),
@@ -126,6 +127,7 @@ impl Draft {
     /// What was decided, with all objections and all that was not proved.
     pub fn verdict(mut self, verdict: &Verdict) -> Draft {
         self.record.decision = verdict.decision().into();
+        self.record.would = verdict.would().map(Into::into);
         self.record.granted = verdict.granted();
         for finding in verdict.findings() {
             self.record.findings.push(RecordedFinding {
@@ -133,6 +135,7 @@ impl Draft {
                 rule: redact(&finding.rule).into_string(),
                 kind: finding.kind.into(),
                 decision: finding.decision.into(),
+                would: finding.would.map(Into::into),
                 path: redact(&finding.path).into_string(),
                 message: redact(&finding.line()).into_string(),
                 unknown: UnknownFields::default(),
@@ -558,6 +561,7 @@ mod tests {
             sandboxing: toolgate_model::Sandboxing::Unwanted,
             floor: 0,
             approval: None,
+            mode: toolgate_model::Mode::Enforce,
         };
         let record = draft().verdict(&Ruleset::decide(&[layer], |_| false)).into_record();
         assert_eq!(record.decision.known(), Some(Decision::Ask));

@@ -40,7 +40,9 @@ pub fn jsonl<'l>(line: &'l [u8], record: &Record, detail: Detail) -> Cow<'l, str
         }
         for finding in members.get_mut("findings").and_then(Value::as_array_mut).into_iter().flatten() {
             if let Value::Object(finding) = finding {
-                finding.retain(|name, _| matches!(name.as_str(), "policy" | "rule" | "kind" | "decision"));
+                finding.retain(|name, _| {
+                    matches!(name.as_str(), "policy" | "rule" | "kind" | "decision" | "would")
+                });
             }
         }
         if let Some(Value::Object(contained)) = members.get_mut("contained") {

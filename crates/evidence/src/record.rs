@@ -73,6 +73,9 @@ pub struct Record {
     pub args: Vec<(String, String)>,
     /// What was decided.
     pub decision: Word<Decision>,
+    /// What would have been decided, where the settings only observe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub would: Option<Word<Decision>>,
     /// Whether the gate vouched for the call.
     #[serde(default)]
     pub granted: bool,
@@ -140,6 +143,9 @@ pub struct RecordedFinding {
     pub kind: Word<FindingKind>,
     /// What it asks for.
     pub decision: Word<Decision>,
+    /// What it would ask for, where the settings only observe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub would: Option<Word<Decision>>,
     /// The path that it is about.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
@@ -243,6 +249,7 @@ impl Record {
             cwd: nothing(),
             args: Vec::new(),
             decision: Decision::Allow.into(),
+            would: None,
             granted: false,
             findings: Vec::new(),
             unproved: Vec::new(),

@@ -86,6 +86,9 @@ pub fn mpm(record: &Record) -> String {
 pub fn text(record: &Record) -> String {
     let time = record.time.get(..19).unwrap_or(&record.time).replace('T', " ");
     let mut line = format!("{} {:<5}", plain(&time), plain(record.decision.as_str()));
+    if let Some(would) = &record.would {
+        let _ = write!(line, " (only observed, would be {})", plain(would.as_str()));
+    }
     if record.canary {
         line.push_str(" (canary)");
     }
@@ -309,6 +312,7 @@ mod tests {
             rule: String::new(),
             kind: kind.into(),
             decision: decision.into(),
+            would: None,
             path: path.to_owned(),
             message: "not this way [some-policy]".to_owned(),
             unknown: UnknownFields::default(),

@@ -15,6 +15,9 @@ pub struct Totals {
     pub calls: u64,
     /// Calls by decision; the three words that this version knows are always there.
     pub decisions: BTreeMap<Cow<'static, str>, u64>,
+    /// Calls that ran because the settings only observe, by what would have been decided.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub observed: BTreeMap<Cow<'static, str>, u64>,
     /// Calls by kind of objection. A call counts once for each kind that it met, however many findings. The
     /// three names that older tools count by are always there.
     pub kinds: BTreeMap<Cow<'static, str>, u64>,
@@ -55,11 +58,10 @@ impl Totals {
             return;
         }
         self.calls += 1;
-        let decision = match record.decision.known() {
-            Some(decision) => Cow::Borrowed(decision.word()),
-            None => Cow::Owned(record.decision.as_str().to_owned()),
-        };
-        *self.decisions.entry(decision).or_default() += 1;
+        *self.decisions.entry(word(&record.decision)).or_default() += 1;
+        if let Some(would) = &record.would {
+            *self.observed.entry(word(would)).or_default() += 1;
+        }
         let names: BTreeSet<_> = record.findings.iter().map(|finding| name(&finding.kind)).collect();
         for name in names {
             *self.kinds.entry(name).or_default() += 1;
@@ -73,10 +75,18 @@ impl Default for Totals {
         Totals {
             calls: 0,
             decisions: decisions.map(|decision| (decision.word().into(), 0)).into(),
+            observed: BTreeMap::new(),
             kinds: [TRAVERSAL, OUTSIDE, INVALID].map(|name| (name.into(), 0)).into(),
             canaries: 0,
             repairs: 0,
         }
+    }
+}
+
+fn word(decision: &Word<Decision>) -> Cow<'static, str> {
+    match decision.known() {
+        Some(decision) => decision.word().into(),
+        None => Cow::Owned(decision.as_str().to_owned()),
     }
 }
 
@@ -112,6 +122,7 @@ mod tests {
             rule: String::new(),
             kind: (*kind).into(),
             decision: decision.into(),
+            would: None,
             path: String::new(),
             message: String::new(),
             unknown: UnknownFields::default(),

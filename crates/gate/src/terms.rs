@@ -194,8 +194,9 @@ pub(crate) fn bound_to_root(
     facts: &[Facts<'_>],
     verdict: &Verdict,
 ) -> Vec<(String, String)> {
-    let Some(facts) = facts.first().filter(|_| surroundings.binds_to_root && !verdict.decision().denies())
-    else {
+    // Who only observes changes nothing about a call.
+    let is_bound = surroundings.binds_to_root && !verdict.decision().denies() && verdict.would().is_none();
+    let Some(facts) = facts.first().filter(|_| is_bound) else {
         return Vec::new();
     };
     let Some(root) = facts.places.root.as_ref().and_then(|root| root.lexical.to_str()) else {

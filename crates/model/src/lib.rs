@@ -48,6 +48,6 @@ pub use terms::{DENIED, RedactedOutput, Terms};
 pub use text::{shorten, visible};
 pub use tool_rule::{ToolAccess, ToolRule};
 pub use verdict::{
-    Decision, Finding, FindingKind, MAX_MESSAGE, Policy, Ruleset, Sandboxing, Verdict, Wording,
+    Decision, Finding, FindingKind, MAX_MESSAGE, Mode, Policy, Ruleset, Sandboxing, Verdict, Wording,
 };
 pub use world::{EmptyWorld, Entry, EntryKind, FileStamp, LookError, Node, NodeId, NodeKind, World};

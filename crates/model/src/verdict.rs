@@ -239,6 +239,8 @@ pub struct Finding {
     pub held: bool,
     /// Whether no person's approval lets it pass: a denial of the floor, or of what could not be judged. Only the decision sets it.
     pub is_final: bool,
+    /// What it would ask for, where its layer only observes. Only the decision sets it.
+    pub would: Option<Decision>,
 }
 
 /// More objections of one layer than this are not reported.
@@ -271,6 +273,7 @@ impl Finding {
             containable: false,
             held: false,
             is_final: false,
+            would: None,
         }
     }
 
@@ -413,6 +416,37 @@ pub struct Ruleset<'p> {
     pub floor: usize,
     /// What it takes to approve a call under this layer; `None` where nobody can.
     pub approval: Option<&'p ApprovalSettings>,
+    /// Whether what this layer objects counts.
+    pub mode: Mode,
+}
+
+/// Whether what a layer of settings objects to a call counts. Only people's and administrators' settings say so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// It does.
+    #[default]
+    Enforce,
+    /// It is recorded, and stops nothing. The floor holds all the same.
+    Observe,
+    /// It is recorded, and stops nothing. The floor does not hold either.
+    ObserveAll,
+}
+
+impl Mode {
+    /// Whether an objection stops nothing. `is_final`: it is the floor's, or about what could not be judged.
+    fn lets_pass(self, is_final: bool) -> bool {
+        match self {
+            Mode::Enforce => false,
+            Mode::Observe => !is_final,
+            Mode::ObserveAll => true,
+        }
+    }
+
+    /// Whether calls are judged for the record alone.
+    pub fn observes(self) -> bool {
+        self.lets_pass(false)
+    }
 }
 
 /// What a layer of settings says about running a call in a sandbox.
@@ -518,22 +552,13 @@ impl Ruleset<'_> {
                     finding.decision = Decision::Allow;
                     approved = Some(approval.clone());
                 }
+                // INVARIANT: the same objection of a layer that enforces is another finding, and stays.
+                finding.would = layer.mode.lets_pass(finding.is_final).then_some(finding.decision);
                 if !findings.contains(&finding) {
                     findings.push(finding);
                 }
             }
-            for unknown in &layer.facts.unknown {
-                let unknown = Unproved::of(unknown);
-                // Compared with all that are known already.
-                work::pay_for(unproved.len(), COMPARED);
-                if work::is_spent() {
-                    findings.push(too_much());
-                    break;
-                }
-                if !unproved.contains(&unknown) {
-                    unproved.push(unknown);
-                }
-            }
+            findings.extend(layer.add_unproved(&mut unproved));
         }
         // A person who approves a call lets it run as it was shown, without a sandbox.
         let is_approved = approved.is_some() && !findings.iter().any(|finding| finding.decision.objects());
@@ -553,6 +578,7 @@ impl Ruleset<'_> {
         };
         // Having no objection to what is not understood is one thing, vouching for it another.
         let vouches = |layer: &Ruleset<'_>| match &layer.sandboxing {
+            _ if layer.mode.observes() => false,
             Sandboxing::Wanted { grants } => *grants,
             // What another layer has contained need not be understood.
             Sandboxing::Unwanted if is_contained => true,
@@ -565,13 +591,59 @@ impl Ruleset<'_> {
         // A person lets it run. That is no vouching for it.
         let granted = !is_approved && decision.may_run() && layers.iter().all(vouches);
         let approval = approved.filter(|_| is_approved);
-        Verdict { decision, granted, findings, unproved, approval }
+        let enforces = |layer: &&Ruleset<'_>| !layer.mode.observes();
+        let is_contained = !is_approved && layers.iter().filter(enforces).any(wants_sandbox);
+        let unobjected = if is_contained { Decision::Contain } else { Decision::Allow };
+        let enforced = observe(&mut findings, decision, unobjected, layers);
+        let would = (enforced != decision).then_some(decision);
+        Verdict { decision: enforced, would, granted, findings, unproved, approval }
+    }
+
+    /// Adds what of the call was not proved under this layer. What is objected where that takes too much work.
+    fn add_unproved(&self, unproved: &mut Vec<Unproved>) -> Option<Finding> {
+        for unknown in &self.facts.unknown {
+            let unknown = Unproved::of(unknown);
+            // Compared with all that are known already.
+            work::pay_for(unproved.len(), COMPARED);
+            if work::is_spent() {
+                let would = self.mode.lets_pass(true).then_some(Decision::Deny);
+                return Some(Finding { would, ..too_much() });
+            }
+            if !unproved.contains(&unknown) {
+                unproved.push(unknown);
+            }
+        }
+        None
     }
 
     /// What it takes under this layer to let an objection pass.
     fn required_for(&self, finding: &Finding) -> Require {
         self.approval.map_or(Require::Nobody, |approval| approval.required_for(finding.policy, &finding.rule))
     }
+}
+
+/// Takes the effect from the objections that are only observed, and says what is left of the decision. `unobjected` is what
+/// the layers that enforce want where nothing is objected.
+fn observe(
+    findings: &mut [Finding],
+    decision: Decision,
+    unobjected: Decision,
+    layers: &[Ruleset<'_>],
+) -> Decision {
+    let has_policies = layers.iter().any(|layer| !layer.policies.is_empty());
+    if !has_policies || !layers.iter().any(|layer| layer.mode.observes()) {
+        return decision;
+    }
+    for finding in findings.iter_mut() {
+        // It may have been contained since.
+        let asked = finding.decision;
+        finding.would = finding.would.map(|_| asked).filter(|would| *would != Decision::Allow);
+        if finding.would.is_some() {
+            finding.decision = Decision::Allow;
+        }
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse((finding.decision, finding.would)));
+    findings.first().map_or(unobjected, |strictest| strictest.decision.max(unobjected)).min(decision)
 }
 
 /// What is objected to a call that a person has rejected.
@@ -613,6 +685,7 @@ fn hold(layers: &[Ruleset<'_>], findings: &mut [Finding]) -> bool {
 #[must_use]
 pub struct Verdict {
     decision: Decision,
+    would: Option<Decision>,
     granted: bool,
     findings: Vec<Finding>,
     unproved: Vec<Unproved>,
@@ -623,6 +696,10 @@ impl Verdict {
     /// The strictest of all findings.
     pub fn decision(&self) -> Decision {
         self.decision
+    }
+    /// What would have been decided, were all that is only observed enforced; `None` where that is the same.
+    pub fn would(&self) -> Option<Decision> {
+        self.would
     }
     /// Whether the gate vouches for the call, so that the host need not ask either.
     pub fn granted(&self) -> bool {
@@ -662,7 +739,12 @@ impl Verdict {
     /// Why, in one line, for people: of an allowed call too.
     pub fn explanation(&self) -> String {
         match self.findings.first() {
+            Some(finding) if finding.would.is_some() => {
+                let would = self.would.unwrap_or(self.decision).word();
+                format!("only observed, would be {would}: {}", finding.line())
+            }
             Some(finding) => finding.line(),
+            None if self.would.is_some() => "only observed, would run in a sandbox".to_owned(),
             None if self.decision.contains() => "no policy objects; it runs in a sandbox".to_owned(),
             None => "no policy objects; allowed by default".to_owned(),
         }
@@ -756,6 +838,7 @@ mod tests {
                 sandboxing: Sandboxing::Unwanted,
                 floor: 0,
                 approval: None,
+                mode: Mode::Enforce,
             };
             let verdict = Ruleset::decide(&[layer], |_| false);
             assert_eq!(verdict.decision(), Decision::Deny, "{asks}");
@@ -788,6 +871,7 @@ mod tests {
                 sandboxing,
                 floor: 0,
                 approval: None,
+                mode: Mode::Enforce,
             }
         };
         for (one, other, decision) in [
@@ -841,6 +925,7 @@ mod tests {
                 sandboxing,
                 floor: 0,
                 approval: None,
+                mode: Mode::Enforce,
             };
             let verdict = Ruleset::decide(&[layer], |_| false);
             (verdict.decision(), verdict.granted())
@@ -858,6 +943,60 @@ mod tests {
         ] {
             assert_eq!(decide(policies, sandboxing), (decision, granted));
         }
+    }
+
+    #[test]
+    fn what_is_only_observed_stops_nothing_and_is_told() {
+        let (places, team, agent) = (Places::default(), Team::default(), Agent { id: None, kind: None });
+        let facts = facts(&places, &team, &agent);
+        let (none, asks) = (Asks(0), Asks(1));
+        let layer = |policies, floor, sandboxing, mode| Ruleset {
+            policies,
+            can_ask: true,
+            grants: true,
+            wording: &Denies,
+            facts: &facts,
+            sandboxing,
+            floor,
+            approval: None,
+            mode,
+        };
+        let wanted = || Sandboxing::Wanted { grants: true };
+        let decide = |layers: Vec<Ruleset<'_>>| {
+            let verdict = Ruleset::decide(&layers, |_| false);
+            assert!(!verdict.granted(), "who only observes vouches for nothing");
+            (verdict.decision(), verdict.would())
+        };
+        use Decision::{Allow, Ask, Contain, Deny};
+        let (plain, free) = (Sandboxing::Unwanted, || Sandboxing::Unwanted);
+        assert_eq!(decide(vec![layer(vec![&none], 0, plain, Mode::Observe)]), (Allow, None));
+        for mode in [Mode::Observe, Mode::ObserveAll] {
+            assert_eq!(decide(vec![layer(vec![&asks], 0, free(), mode)]), (Allow, Some(Ask)));
+            assert_eq!(decide(vec![layer(vec![&asks, &Denies], 0, free(), mode)]), (Allow, Some(Deny)));
+            assert_eq!(decide(vec![layer(vec![&none], 0, wanted(), mode)]), (Allow, Some(Contain)));
+        }
+        // The floor holds, unless it is left out by name.
+        let on_floor = |mode| vec![layer(vec![&Denies, &asks], 1, free(), mode)];
+        assert_eq!(decide(on_floor(Mode::Observe)), (Deny, None));
+        assert_eq!(decide(on_floor(Mode::ObserveAll)), (Allow, Some(Deny)));
+        // Another layer that enforces objects as before.
+        let both = |policy| {
+            vec![
+                layer(vec![&asks, &Denies], 0, wanted(), Mode::ObserveAll),
+                layer(policy, 0, free(), Mode::Enforce),
+            ]
+        };
+        assert_eq!(decide(both(vec![&Denies])), (Deny, None));
+        assert_eq!(decide(both(vec![&asks])), (Ask, Some(Deny)));
+        assert_eq!(decide(both(vec![&none])), (Allow, Some(Deny)));
+        // No rule at all is no permission here either.
+        assert_eq!(decide(vec![layer(vec![], 0, free(), Mode::ObserveAll)]), (Deny, None));
+        let verdict = Ruleset::decide(&[layer(vec![&asks, &Denies], 0, free(), Mode::Observe)], |_| false);
+        let findings: Vec<_> =
+            verdict.findings().iter().map(|finding| (finding.decision, finding.would)).collect();
+        assert_eq!(findings, [(Allow, Some(Deny)), (Allow, Some(Ask))]);
+        assert_eq!(verdict.message(), None, "the agent is told nothing");
+        assert!(verdict.explanation().starts_with("only observed, would be deny: "), "{verdict:?}");
     }
 
     /// Denies what a sandbox holds.
@@ -884,6 +1023,7 @@ mod tests {
                 sandboxing,
                 floor: 0,
                 approval: None,
+                mode: Mode::Enforce,
             };
             let verdict = Ruleset::decide(&layers.into_iter().map(layer).collect::<Vec<_>>(), |_| false);
             (verdict.decision(), verdict.granted())
@@ -921,6 +1061,7 @@ mod tests {
                 sandboxing,
                 floor: 0,
                 approval: None,
+                mode: Mode::Enforce,
             }
         };
         let wanted = || Sandboxing::Wanted { grants: true };
@@ -947,6 +1088,7 @@ mod tests {
             sandboxing: Sandboxing::Wanted { grants: true },
             floor,
             approval,
+            mode: Mode::Enforce,
         };
         let shown = Ruleset::decide(&[layer(0, Some(&weak))], |_| false);
         assert!(shown.is_approvable());

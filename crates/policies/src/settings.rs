@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{
-    ApprovalSettings, Facts, Finding, FindingKind, Places, Ruleset, Sandboxing, ToolRule, Use, Wording,
+    ApprovalSettings, Facts, Finding, FindingKind, Mode, Places, Ruleset, Sandboxing, ToolRule, Use, Wording,
     shorten,
 };
 
@@ -34,6 +34,9 @@ pub struct Settings {
     /// Where a call that nothing objects to is granted, so that the host asks nobody either: `false`, `true`, `"contained"`
     /// (what runs in a sandbox, and nothing else), or a list of hosts and `"contained"`. A host in which a grant overrides what its user has forbidden (Copilot) has to be named.
     pub grant: Grant,
+    /// Whether what is objected stops a call: `enforce`; `observe`, where it is only recorded, but for the floor; or `observe-all`, the
+    /// floor included. A project's own file has no say in it.
+    pub mode: Mode,
     /// Whether there is nobody to be asked: what would be asked is then denied.
     pub unattended: bool,
     /// What the boundary is.
@@ -151,6 +154,7 @@ impl Settings {
             },
             floor,
             approval: Some(&self.approval),
+            mode: self.mode,
         }
     }
 

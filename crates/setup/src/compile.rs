@@ -83,6 +83,7 @@ pub(crate) fn load(world: &dyn World, sources: &SettingsSources<'_>) -> Result<L
         without_patterns(project);
     }
     if let Some(project) = &mut project {
+        keep_mode(project);
         keep_closed(project);
     }
     let whole = stacked(sources, &[&managed, &user, &project])?;
@@ -156,6 +157,11 @@ pub fn team_rules(file: &Path, bytes: &[u8]) -> Result<squad::PolicyConfig, Sett
         let line = at.and_then(|at| text.get(..at)).map(|before| before.matches('\n').count() + 1);
         SettingsError::new(file.into(), line, what)
     })
+}
+
+/// Whether anything is stopped is not for a project to say, trusted or not.
+fn keep_mode(project: &mut toml::Table) {
+    project.remove("mode");
 }
 
 /// No project opens a file of secrets, trusted or not: those who trust a repository's rules have not thereby handed it
@@ -235,6 +241,7 @@ mod tests {
     use toolgate_gate::dirs::Dirs;
     use toolgate_gate::disk::Disk;
     use toolgate_gate::settings::digest;
+    use toolgate_model::Mode;
 
     use super::*;
 
@@ -242,12 +249,17 @@ mod tests {
 
     /// What `[rules]` of the last layer says, where the user has a rule of their own and the project this file.
     fn rules(project: &str, is_trusted: bool) -> Result<serde_json::Value, SettingsError> {
+        let layers = layers(USER, project, is_trusted)?;
+        Ok(serde_json::to_value(&layers.first().unwrap().rules).unwrap())
+    }
+
+    fn layers(user: &str, project: &str, is_trusted: bool) -> Result<Vec<Settings>, SettingsError> {
         let top = TempDir::new().unwrap();
         let root = top.path().join("project");
         let dirs = Dirs { managed: top.path().join("managed"), ..Dirs::of_home(top.path()) };
         fs::create_dir_all(&root).unwrap();
         fs::create_dir_all(&dirs.config).unwrap();
-        fs::write(dirs.config.join("toolgate.toml"), USER).unwrap();
+        fs::write(dirs.config.join("toolgate.toml"), user).unwrap();
         fs::write(root.join("toolgate.toml"), project).unwrap();
         let sources = SettingsSources {
             dirs: &dirs,
@@ -261,8 +273,22 @@ mod tests {
             fs::create_dir_all(sources.trust_note().parent().unwrap()).unwrap();
             fs::write(sources.trust_note(), digest(project.as_bytes())).unwrap();
         }
-        let layers = compile(&Disk::default(), &sources)?;
-        Ok(serde_json::to_value(&layers.first().unwrap().rules).unwrap())
+        compile(&Disk::default(), &sources)
+    }
+
+    #[test]
+    fn no_project_says_whether_calls_are_stopped() {
+        for (user, project, wanted) in [
+            ("", "mode = \"observe\"\n", Mode::Enforce),
+            ("", "mode = \"observe-all\"\n", Mode::Enforce),
+            ("mode = \"observe\"\n", "mode = \"observe-all\"\n", Mode::Observe),
+            ("mode = \"observe\"\n", "mode = \"enforce\"\n", Mode::Observe),
+        ] {
+            for is_trusted in [true, false] {
+                let found = layers(user, project, is_trusted).unwrap();
+                assert!(found.iter().all(|layer| layer.mode == wanted), "{user}{project}");
+            }
+        }
     }
 
     #[test]

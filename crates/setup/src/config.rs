@@ -178,6 +178,8 @@ fn taken_out(loaded: &Loaded, file: &Path, found: &mut Vec<WithoutEffect>) {
     for (key, value) in flattened(written).into_iter().filter(|setting| !kept.contains(setting)) {
         let (why, help) = if key.starts_with("policy.secret-file") {
             ("does not count: no project opens secret files", "put it into your own settings")
+        } else if key == "mode" {
+            ("does not count: no project says whether calls are stopped", "put it into your own settings")
         } else if key.starts_with("rules.") {
             (NO_RULE, "correct the id, or remove the line")
         } else {

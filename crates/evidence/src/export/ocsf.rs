@@ -73,6 +73,8 @@ pub fn ocsf(origin: &str, line: &[u8], record: &Record, detail: Detail) -> Value
     }
     put("time", json!(milliseconds(record)));
     let (severity, action, disposition) = match record.decision.known() {
+        // Observed, and logged.
+        Some(Decision::Allow | Decision::Contain) if record.would.is_some() => (2, 3, 17),
         Some(Decision::Allow | Decision::Contain) => (1, 1, if record.redacted > 0 { 11 } else { 1 }),
         Some(Decision::Ask) => (2, 0, 23),
         Some(Decision::Deny) => (3, 2, 2),

@@ -12,6 +12,7 @@ use crate::{Digest, Record};
 /// A record as a log record.
 pub fn log_record(origin: &str, line: &[u8], record: &Record, detail: Detail) -> Value {
     let (number, text) = match record.decision.known() {
+        Some(Decision::Allow | Decision::Contain) if record.would.is_some() => (13, "WARN"),
         Some(Decision::Allow | Decision::Contain) => (9, "INFO"),
         Some(Decision::Ask) | None => (13, "WARN"),
         Some(Decision::Deny) => (17, "ERROR"),
@@ -26,6 +27,7 @@ pub fn log_record(origin: &str, line: &[u8], record: &Record, detail: Detail) ->
         ("toolgate.host", &record.host),
         ("toolgate.event", &record.event),
         ("toolgate.decision", record.decision.as_str()),
+        ("toolgate.would", record.would.as_ref().map_or("", |would| would.as_str())),
         ("toolgate.answer", record.answer.as_ref().map_or("", |answer| answer.as_str())),
         ("toolgate.policy", finding.map_or("", |finding| &finding.policy)),
         ("toolgate.rule", finding.map_or("", |finding| &finding.rule)),

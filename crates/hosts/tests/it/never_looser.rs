@@ -10,7 +10,7 @@ use crate::support::{CAPTURED, Payload, payloads};
 use serde_json::{Value, json};
 use toolgate_hosts::{HOSTS, host};
 use toolgate_model::{
-    ActivationState, Agent, Answer, Call, Decision, Facts, Finding, FindingKind, Phase, Places, Policy,
+    ActivationState, Agent, Answer, Call, Decision, Facts, Finding, FindingKind, Mode, Phase, Places, Policy,
     RedactedOutput, Reply, Ruleset, Sandboxing, Terms, Unknown, Verdict, Wording,
 };
 
@@ -388,6 +388,7 @@ fn verdict(objects: &Objects<'_>, granted: bool) -> Verdict {
         },
         floor: 0,
         approval: None,
+        mode: Mode::Enforce,
     };
     Ruleset::decide(&[ruleset], |_| false)
 }

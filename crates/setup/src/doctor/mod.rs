@@ -33,8 +33,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_model::{Call, Phase, visible};
-use toolgate_policies::{Layer, read_of_project};
+use toolgate_model::{Call, Mode, Phase, visible};
+use toolgate_policies::{Layer, Settings, read_of_project};
 use toolgate_team::Lockouts;
 
 use crate::compile::team_rules;
@@ -137,11 +137,15 @@ fn own_settings(subject: &Subject<'_>) -> Vec<Check> {
     let (dirs, root) = (subject.dirs, subject.places.project.as_deref());
     let sources =
         SettingsSources { dirs, root, repository: None, team: &[], fixed: None, default: "worktree" };
-    if let Err(NoRules::Broken(error)) = sources.rules(&this_machine()) {
-        let check = Check::new("toolgate.toml", Status::Fail, format!("{error}"));
-        return vec![check.help("fix that line; `toolgate schema` knows all that can be set")];
-    }
     let mut checks = Vec::new();
+    match sources.rules(&this_machine()) {
+        Ok(rules) => checks.extend(observing(&rules.layers)),
+        Err(NoRules::Broken(error)) => {
+            let check = Check::new("toolgate.toml", Status::Fail, format!("{error}"));
+            return vec![check.help("fix that line; `toolgate schema` knows all that can be set")];
+        }
+        Err(NoRules::Stale) => {}
+    }
     let layers = sources.files().map(|file| {
         let layer = fs::read_to_string(&file).ok().and_then(|text| read_of_project(&text).ok());
         (file, layer)
@@ -216,6 +220,27 @@ fn team(subject: &Subject<'_>) -> Vec<Check> {
         checks.push(Check::new("lockouts", Status::Fail, error.to_string()).help(help));
     }
     checks
+}
+
+/// Says loudly that nothing is stopped, where that is so.
+fn observing(layers: &[Settings]) -> Option<Check> {
+    let modes = || layers.iter().map(|layer| layer.mode);
+    if !modes().any(Mode::observes) {
+        return None;
+    }
+    let text = if !modes().all(Mode::observes) {
+        "your settings only observe; an administrator's settings are enforced all the same"
+    } else if modes().all(|mode| mode == Mode::ObserveAll) {
+        "toolgate ONLY OBSERVES: calls are judged and recorded, and NOTHING IS STOPPED, not even by the floor"
+    } else {
+        "toolgate ONLY OBSERVES: calls are judged and recorded, and only the floor stops any"
+    };
+    let check = Check::new("mode", Status::Warn, text.to_owned());
+    Some(
+        check.help(
+            "`toolgate replay` shows what would be stopped; remove `mode` from toolgate.toml to enforce",
+        ),
+    )
 }
 
 /// One host on one machine.

@@ -17,7 +17,7 @@ use toolgate_gate::counter::SessionCounter;
 use toolgate_gate::explain::{Explanation, explain};
 use toolgate_gate::gather::gather;
 use toolgate_hosts::{host, tools_like};
-use toolgate_model::{Action, Call, Decision, Finding, Json};
+use toolgate_model::{Action, Call, Decision, Finding, Json, Verdict};
 use toolgate_secrets::redact;
 
 use super::config::settings_in_force;
@@ -211,6 +211,8 @@ fn typed_call(host: &'static str, tool: String, input: Json<'static>) -> Call<'s
 #[derive(Serialize)]
 struct Report<'a> {
     decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    would: Option<&'static str>,
     granted: bool,
     event: &'a str,
     tool: &'a str,
@@ -241,6 +243,8 @@ struct Row<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     rule: &'a str,
     decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    would: Option<&'static str>,
     kind: &'static str,
     parameter: &'a str,
     path: String,
@@ -253,6 +257,7 @@ impl<'a> Row<'a> {
             policy: finding.policy,
             rule: &finding.rule,
             decision: finding.decision.word(),
+            would: finding.would.map(Decision::word),
             kind: finding.kind.word(),
             parameter: &finding.param,
             path: hiding.hide(&finding.path),
@@ -266,6 +271,7 @@ impl<'a> Report<'a> {
         let Explanation { verdict, rewrites, .. } = explanation;
         Report {
             decision: verdict.decision().word(),
+            would: verdict.would().map(Decision::word),
             granted: verdict.granted(),
             event: &call.event,
             tool: &call.tool,
@@ -346,5 +352,13 @@ fn draw_call(call: &Call<'_>, explanation: &Explanation<'_>, root: Option<&str>,
     }
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let root = root.map(|root| format!("\nroot: {root}")).unwrap_or_default();
-    format!("{}\nverdict: {}{root}", renderer.render(&groups), verdict.decision().word())
+    format!("{}\nverdict: {}{root}", renderer.render(&groups), decided_as(verdict))
+}
+
+/// What was decided, and what would be if the settings did not only observe.
+fn decided_as(verdict: &Verdict) -> String {
+    match verdict.would() {
+        Some(would) => format!("{} (only observed, would be {})", verdict.decision().word(), would.word()),
+        None => verdict.decision().word().to_owned(),
+    }
 }

@@ -105,7 +105,13 @@ pub(super) fn describe(report: &Report) -> String {
 
 /// Decisions first, then the kinds of objections.
 pub(super) fn print_counts(out: &mut Out, counts: &Totals) -> Result<(), String> {
-    for (name, count) in counts.decisions.iter().chain(&counts.kinds) {
+    for (name, count) in &counts.decisions {
+        out.line(format!("{count:>6}  {name}"))?;
+    }
+    for (name, count) in &counts.observed {
+        out.line(format!("{count:>6}  would be {name} (only observed)"))?;
+    }
+    for (name, count) in &counts.kinds {
         out.line(format!("{count:>6}  {name}"))?;
     }
     Ok(())

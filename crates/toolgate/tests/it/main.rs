@@ -26,6 +26,7 @@ mod launch;
 mod ledger;
 mod mcp;
 mod narrowed;
+mod observe;
 mod packs;
 mod past;
 mod payloads;

@@ -140,7 +140,7 @@ pub(super) fn draw(
     if let Some(more) = told.len().checked_sub(MAX_TOLD).filter(|more| *more > 0) {
         text.push_str(&format!("\n{more} more objections"));
     }
-    text.push_str(&format!("\nverdict: {}", verdict.decision().word()));
+    text.push_str(&format!("\nverdict: {}", super::decided_as(verdict)));
     for text_of in not_proved(explanation, hiding) {
         text.push_str(&format!("\nnot proved: {text_of}"));
     }

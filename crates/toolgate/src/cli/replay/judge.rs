@@ -10,14 +10,18 @@ use toolgate_gate::line::consider;
 use toolgate_gate::machine::{Machine as _, ThisMachine};
 use toolgate_gate::options::HookOptions;
 use toolgate_hosts::tools_like;
-use toolgate_model::{Call, Decision, Host, Json};
+use toolgate_model::{Call, Decision, FindingKind, Host, Json};
 use toolgate_setup::this_machine;
 use toolgate_transcripts::PastCall;
 
 /// After so many calls the disk is looked at anew, and what was remembered of it is given back.
 const LOOKS: usize = 4096;
 
+/// A call with a longer input is not remembered: it hardly comes again.
+const REMEMBERED: usize = 4096;
+
 /// What became of a past call.
+#[derive(Debug, Clone)]
 pub(super) enum Judged {
     Decided {
         decision: Decision,
@@ -28,9 +32,15 @@ pub(super) enum Judged {
 }
 
 /// An objection.
+#[derive(Debug, Clone)]
 pub(super) struct Found {
+    /// The policy, and its rule where there is one: `destructive: git-clean`.
     pub(super) rule: String,
     pub(super) decision: Decision,
+    pub(super) kind: FindingKind,
+    /// No setting lets it pass.
+    pub(super) is_final: bool,
+    pub(super) path: String,
     pub(super) message: String,
 }
 
@@ -40,12 +50,14 @@ pub(super) struct Judge<'o> {
     machine: ThisMachine,
     /// By host, directory and tool: nothing else of a call tells what surrounds it.
     known: BTreeMap<(&'static str, String, String), Result<Surroundings, &'static str>>,
+    /// What became of a call, by all that tells it: agents make many calls again and again, and the disk is the same.
+    remembered: BTreeMap<[String; 5], Judged>,
     judged: usize,
 }
 
 impl<'o> Judge<'o> {
     pub(super) fn of(options: &'o HookOptions) -> Judge<'o> {
-        Judge { options, machine: machine(), known: BTreeMap::new(), judged: 0 }
+        Judge { options, machine: machine(), known: BTreeMap::new(), remembered: BTreeMap::new(), judged: 0 }
     }
 
     /// `start`: the directory in which the session began.
@@ -53,6 +65,7 @@ impl<'o> Judge<'o> {
         self.judged += 1;
         if self.judged.is_multiple_of(LOOKS) {
             (self.machine, self.known) = (machine(), BTreeMap::new());
+            self.remembered.clear();
         }
         let (Some(directory), Some(start)) = (past.directory.as_deref(), start) else {
             return Judged::Not("the transcript names no directory");
@@ -61,7 +74,26 @@ impl<'o> Judge<'o> {
             return Judged::Not("a script of Codex, whose calls its transcript does not hold");
         }
         let text = past.input.to_string();
-        let Ok(input) = serde_json::from_str::<Json<'_>>(&text) else {
+        let names = [host.id(), &past.tool, start, directory, &text].map(str::to_owned);
+        if let Some(judged) = self.remembered.get(&names) {
+            return judged.clone();
+        }
+        let judged = self.judge_anew(host, past, (start, directory), &text);
+        if text.len() <= REMEMBERED {
+            self.remembered.insert(names, judged.clone());
+        }
+        judged
+    }
+
+    /// `text`: the input.
+    fn judge_anew(
+        &mut self,
+        host: &'static dyn Host,
+        past: &PastCall,
+        (start, directory): (&str, &str),
+        text: &str,
+    ) -> Judged {
+        let Ok(input) = serde_json::from_str::<Json<'_>>(text) else {
             return Judged::Not("its input cannot be read");
         };
         let action = tools_like(host.id()).action(&past.tool, &input);
@@ -84,10 +116,15 @@ impl<'o> Judge<'o> {
                 .filter(|part| !part.is_empty())
                 .collect::<Vec<_>>()
                 .join(": "),
-            decision: finding.decision,
+            decision: finding.would.unwrap_or(finding.decision),
+            kind: finding.kind,
+            is_final: finding.is_final,
+            path: finding.path.clone(),
             message: finding.message(),
         });
-        Judged::Decided { decision: verdict.decision(), findings: findings.collect() }
+        // Where the settings only observe, what they would stop is what a replay is for.
+        let decision = verdict.would().unwrap_or(verdict.decision());
+        Judged::Decided { decision, findings: findings.collect() }
     }
 }
 

@@ -42,7 +42,8 @@ impl Recorded {
         if host.phase(&record.event) != Phase::Before {
             return None;
         }
-        let then = Then { decision: record.decision.known()?, is_approved: record.approval.is_some() };
+        let decision = record.would.as_ref().unwrap_or(&record.decision).known()?;
+        let then = Then { decision, is_approved: record.approval.is_some() };
         let lacks = lacks(host, &record);
         let Record { root, cwd, args, session, call: id, tool, time, .. } = record;
         let input = args.into_iter().map(|(name, value)| (name, Value::String(value)));
