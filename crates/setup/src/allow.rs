@@ -60,12 +60,27 @@ pub struct SettingsChange {
 impl SettingsChange {
     /// Plans to put an entry into a file.
     pub fn plan(file: &Path, opening: &Opening, terms: &OpeningTerms) -> Result<SettingsChange, String> {
+        SettingsChange::plan_all(file, &[(opening.clone(), terms.clone())])
+    }
+
+    /// Plans to put several entries into a file.
+    pub fn plan_all(file: &Path, entries: &[(Opening, OpeningTerms)]) -> Result<SettingsChange, String> {
         let told = |error: RegisterError| error.to_string();
         let (file, missing) = locate(file).map_err(told)?;
         let before = read(&file).map_err(told)?;
-        let after = edited(before.as_deref().unwrap_or_default(), opening, terms)
+        let after = SettingsChange::text_with(before.as_deref().unwrap_or_default(), entries)
             .map_err(|what| format!("{}: {what}", file.display()))?;
         Ok(SettingsChange { file, missing, before, after })
+    }
+
+    /// The text of a settings file with these entries.
+    pub fn text_with(text: &str, entries: &[(Opening, OpeningTerms)]) -> Result<String, String> {
+        entries.iter().try_fold(text.to_owned(), |text, (opening, terms)| edited(&text, opening, terms))
+    }
+
+    /// The file, with links followed.
+    pub fn file(&self) -> &Path {
+        &self.file
     }
 
     /// Whether anything changes.

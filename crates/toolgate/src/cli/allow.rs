@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
+use toolgate_gate::dirs::Dirs;
 use toolgate_gate::machine::Machine as _;
 use toolgate_gate::settings::{FILE, SettingsSources, digest};
 use toolgate_gate::store::write_private;
@@ -138,15 +139,10 @@ impl Allow {
             };
             out.line(out.paint(code, line))?;
         }
-        let signer = confirmed(out, dirs, root.as_deref(), "Write this?")?;
-        let shown = file.display().to_string();
-        let about = [("file", shown.as_str()), ("change", &change.diff())];
-        record_agreed(dirs, "security-warning: allow", &about, &signer)?;
-        change.apply()?;
+        write_agreed(out, dirs, root.as_deref(), &change, "security-warning: allow")?;
         if is_trusted {
             trust(&sources.trust_note(), change.after.as_bytes())?;
         }
-        out.line(format!("{shown}: written"))?;
         if terms.scope == Scope::Project && !is_trusted {
             out.line("nobody has trusted this file, so it opens nothing yet: `toolgate trust` shows it and trusts it")?;
         }
@@ -156,6 +152,22 @@ impl Allow {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Writes a change that was shown, if a person agrees. The record has it before the file changes.
+pub(super) fn write_agreed(
+    out: &mut Out,
+    dirs: &Dirs,
+    root: Option<&Path>,
+    change: &SettingsChange,
+    event: &str,
+) -> Result<(), String> {
+    let signer = confirmed(out, dirs, root, "Write this?")?;
+    let shown = change.file().display().to_string();
+    let about = [("file", shown.as_str()), ("change", &change.diff())];
+    record_agreed(dirs, event, &about, &signer)?;
+    change.apply()?;
+    out.line(format!("{shown}: written"))
 }
 
 /// Adds bytes to those that a person has trusted.

@@ -1,5 +1,6 @@
 //! `toolgate ledger`: the record, to be read, counted, sealed, verified, taken elsewhere and shortened.
 
+mod corrections;
 mod export;
 mod prove;
 mod retain;
@@ -9,10 +10,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use toolgate_evidence::{Ledger as Store, Records, Report, Totals};
 
 use super::Out;
 use super::people::HomeArgs;
+use corrections::Corrections;
 
 /// Read and verify the log
 #[derive(Debug, Args)]
@@ -27,7 +30,7 @@ enum Command {
     Tail(tail::Tail),
     /// Check that no record was changed, removed or inserted: chain, tree, signatures and keys
     Verify(prove::Verify),
-    /// Count calls by what was decided, and denials by kind
+    /// Count calls by what was decided, denials by kind, and how agents got on after them
     Counts {
         /// As JSON
         #[arg(long)]
@@ -59,11 +62,20 @@ impl Ledger {
             Command::Tail(command) => command.run(out),
             Command::Verify(command) => command.run(out),
             Command::Counts { json, home } => {
-                let counts = totals(&home.dirs()?.state)?;
+                let (mut totals, mut corrections) = (Totals::default(), Corrections::default());
+                for record in Store::at(&home.dirs()?.state).all().map_err(|error| error.to_string())? {
+                    let record = record.map_err(|error| error.to_string())?;
+                    totals.add(&record);
+                    corrections.add(&record);
+                }
+                let counts = Counts { totals, corrections };
                 if json {
                     out.json(&counts)?;
                 } else {
-                    print_counts(out, &counts)?;
+                    print_counts(out, &counts.totals)?;
+                    for line in counts.corrections.lines() {
+                        out.line(line)?;
+                    }
                 }
                 Ok(ExitCode::SUCCESS)
             }
@@ -77,6 +89,14 @@ impl Ledger {
             Command::Erase(command) => command.run(out),
         }
     }
+}
+
+/// What `toolgate ledger counts` counts.
+#[derive(Serialize)]
+struct Counts {
+    #[serde(flatten)]
+    totals: Totals,
+    corrections: Corrections,
 }
 
 /// The totals over all records.

@@ -27,6 +27,7 @@ mod replay;
 mod scan;
 mod scrub;
 pub(crate) mod shell;
+mod suggest;
 mod team_rules;
 mod test;
 mod transcripts;
@@ -93,6 +94,8 @@ enum Command {
     Explain(policies::Explain),
     /// Try today's settings on the calls that agents have made, as their own transcripts and the log tell of them
     Replay(replay::Replay),
+    /// Propose the narrowest settings that would have let through what people approved or agents needed again and again
+    Suggest(suggest::Suggest),
     /// Look for calls in the agents' own transcripts that are not in the log
     Reconcile(reconcile::Reconcile),
     /// Read and verify the log
@@ -287,6 +290,7 @@ pub fn run() -> ExitCode {
         Command::Serve { host, line } => serve(&host, &line),
         Command::Check(command) => command.run(&mut out),
         Command::Replay(command) => command.run(&mut out),
+        Command::Suggest(command) => command.run(&mut out),
         Command::Reconcile(command) => command.run(&mut out),
         Command::Init(command) => command.run(&mut out),
         Command::Uninstall(command) => command.run(&mut out),

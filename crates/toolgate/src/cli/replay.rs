@@ -7,6 +7,7 @@
 //! Memory does not grow with the texts: of each call of a transcript its verdict is kept, to be compared with the log's, and nothing else.
 
 mod judge;
+mod needs;
 mod recorded;
 mod tally;
 
@@ -25,7 +26,7 @@ use serde::Serialize;
 use toolgate_evidence::{Ending, Ledger, Part, Record, Records, rfc3339};
 use toolgate_gate::options::HookOptions;
 use toolgate_hosts::host;
-use toolgate_model::{Decision, Host};
+use toolgate_model::{Decision, Host, Phase};
 use toolgate_secrets::redact;
 use toolgate_transcripts::{Found, PastCall, open, read};
 
@@ -36,6 +37,7 @@ use judge::{Judge, Judged};
 use recorded::Recorded;
 use tally::{Groups, Tally};
 
+pub(super) use needs::{Need, Needs, Wanted};
 pub(super) use tally::shown;
 
 /// Try today's settings on the calls that agents have made, as their own transcripts and the log tell of them
@@ -104,6 +106,9 @@ struct Report {
     /// The calls of the transcripts, for the log.
     #[serde(skip)]
     judged: AlreadyJudged,
+    /// What stopped calls would need; `None` where nobody asks.
+    #[serde(skip)]
+    needs: Option<Needs>,
 }
 
 /// What became of the calls that transcripts hold.
@@ -123,8 +128,9 @@ fn key(texts: &[&str]) -> u64 {
 }
 
 impl Report {
-    fn with(other: Option<&Other>) -> Report {
-        Report { changed: other.map(|_| Groups::default()), ..Report::default() }
+    fn of(work: &Work<'_>) -> Report {
+        let changed = work.other.map(|_| Groups::default());
+        Report { changed, needs: work.asks_needs.then(Needs::default), ..Report::default() }
     }
 
     fn add(&mut self, part: Report, examples: usize) {
@@ -134,6 +140,9 @@ impl Report {
         self.judged.sessions.extend(part.judged.sessions);
         if let (Some(changed), Some(more)) = (&mut self.changed, part.changed) {
             changed.add(more, examples);
+        }
+        if let (Some(needs), Some(more)) = (&mut self.needs, part.needs) {
+            needs.add(more);
         }
     }
 
@@ -162,6 +171,7 @@ impl Replay {
             options: &options,
             other: other.as_ref(),
             examples,
+            asks_needs: false,
         };
         let mut report = work.transcripts()?;
         if reads_log {
@@ -189,10 +199,14 @@ struct Other {
 
 impl Other {
     fn settings(options: &HookOptions, file: &Path) -> Result<Other, String> {
-        use std::os::unix::fs::DirBuilderExt;
         let shown = |error: std::io::Error| format!("{}: {error}", file.display());
         let text = fs::read(file).map_err(shown)?;
         toolgate_setup::compile::check(file, &text).map_err(|error| error.to_string())?;
+        Other::of_text(options, &text)
+    }
+
+    fn of_text(options: &HookOptions, text: &[u8]) -> Result<Other, String> {
+        use std::os::unix::fs::DirBuilderExt;
         // Beside our state, where no agent writes.
         let directory = options.dirs.state.join(format!("replay-{}", std::process::id()));
         fs::DirBuilder::new()
@@ -221,6 +235,8 @@ struct Work<'w> {
     options: &'w HookOptions,
     other: Option<&'w Other>,
     examples: usize,
+    /// Whether it is kept what stopped calls would need.
+    asks_needs: bool,
 }
 
 /// So many lines of the log are handed to a thread at once.
@@ -236,7 +252,7 @@ impl Work<'_> {
 
     /// What the threads have found, together.
     fn joined(&self, started: Vec<ScopedJoinHandle<'_, Result<Report, String>>>) -> Result<Report, String> {
-        let mut whole = Report::with(self.other);
+        let mut whole = Report::of(self);
         for thread in started {
             let part = thread.join().unwrap_or_else(|_| Err("it failed inside".into()))?;
             whole.add(part, self.examples);
@@ -292,7 +308,7 @@ impl Work<'_> {
         wants: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Report, String> {
         let mut judges = Judges::of(self);
-        let mut report = Report::with(self.other);
+        let mut report = Report::of(self);
         let from = rfc3339(self.from);
         loop {
             let batch = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -305,8 +321,16 @@ impl Work<'_> {
                 if record.time < from || !wants(&record.host) {
                     continue;
                 }
+                if let Some(needs) = &mut report.needs
+                    && host(&record.host).is_some_and(|host| host.phase(&record.event) == Phase::After)
+                {
+                    needs.ran(key(&[&record.host, &record.call]));
+                }
                 let Some(past) = Recorded::of(record) else { continue };
                 let (host, call) = (past.host, &past.call);
+                if let Some(needs) = &mut report.needs {
+                    needs.hear(key(&[host.id(), &call.id]), past.then.is_approved, past.then.decision);
+                }
                 let known = judged.calls.get(&key(&[host.id(), &call.id]));
                 if judged.sessions.contains(&key(&[host.id(), &call.session])) {
                     continue;
@@ -331,7 +355,7 @@ impl Work<'_> {
 
     /// What one thread does with transcripts.
     fn some_transcripts(&self) -> Result<Report, String> {
-        let mut report = Report::with(self.other);
+        let mut report = Report::of(self);
         let mut judges = Judges::of(self);
         while let Some(found) = self.files.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let host: &'static dyn Host = host(found.client.host())
@@ -407,9 +431,45 @@ impl<'w> Judges<'w> {
             let instead = other.judge(host, call, start);
             note_change(changed, host, call, &judged, &instead, self.examples);
         }
+        if let (Some(needs), Some(start)) = (&mut report.needs, start) {
+            let name = |text: &str| redact(text).into_string();
+            let keys = (key(&[host.id(), &name(&call.id)]), key(&[host.id(), &name(&call.session)]));
+            needs.note(host.id(), call, start, &judged, keys);
+        }
         report.tally.note(host, call, judged, self.examples);
         today
     }
+}
+
+/// What calls since then needed that is stopped today.
+pub(super) fn needs(
+    options: &HookOptions,
+    transcripts: &TranscriptArgs,
+    from: SystemTime,
+) -> Result<Needs, String> {
+    let (files, _) = transcripts.found(&options.dirs.home, from)?;
+    let next = AtomicUsize::new(0);
+    let work = Work { files: &files, next, from, options, other: None, examples: 0, asks_needs: true };
+    let mut report = work.transcripts()?;
+    let judged = std::mem::take(&mut report.judged);
+    report.add(work.log(&judged, &|host| transcripts.wants_host(host))?, 0);
+    Ok(report.needs.unwrap_or_default())
+}
+
+/// What each of these calls would still need with other settings of the user: nothing where it would run, and nothing that
+/// could be named where something else stops it.
+pub(super) fn judged_again(
+    options: &HookOptions,
+    settings: &[u8],
+    calls: &[Need],
+) -> Result<Vec<Result<Option<Wanted>, String>>, String> {
+    let other = Other::of_text(options, settings)?;
+    let mut judge = Judge::of(&other.options);
+    let again = |need: &Need| {
+        let judged = host(need.host).map(|host| judge.judge(host, &need.call, Some(&need.start)));
+        judged.map_or_else(|| Err("no such host".to_owned()), |judged| needs::wanted(&judged))
+    };
+    Ok(calls.iter().map(again).collect())
 }
 
 fn note_change(

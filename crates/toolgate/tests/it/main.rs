@@ -18,6 +18,7 @@ mod doc_commands;
 mod docs;
 mod exec;
 mod fail_closed;
+mod friction;
 mod gaps;
 mod hook;
 mod hosts;

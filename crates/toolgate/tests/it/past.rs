@@ -182,3 +182,102 @@ fn the_log_is_judged_again_and_no_call_counts_twice() {
     // Nothing was added to the log.
     assert_eq!(fs::read_to_string(past.machine.state().join("ledger.jsonl")).unwrap().lines().count(), 4);
 }
+
+#[test]
+fn places_that_were_needed_again_and_again_are_proposed_and_nothing_is_written() {
+    let past = Past::new();
+    let home = past.machine.home();
+    let file = |name: &str| home.join(name).display().to_string();
+    write(&home.join("notes/a.txt"), "a");
+    let read = |name: &str| json!({ "file_path": file(name) });
+    let mut calls = vec![
+        ("c1", "Read", read("notes/a.txt")),
+        ("c2", "Read", read("notes/b.txt")),
+        ("c3", "Read", read("notes/a.txt")),
+        // One file alone is opened, and not all that lies beside it.
+        ("c4", "Write", json!({ "file_path": file("out/report.md"), "content": "x" })),
+        ("c5", "Write", json!({ "file_path": file("out/report.md"), "content": "y" })),
+        ("c6", "Read", read("out/report.md")),
+        // Not often enough.
+        ("c7", "Read", read("once/a.txt")),
+        // The floor, which no settings open.
+        ("c8", "Read", read(".ssh/id_ed25519")),
+        ("c9", "Read", read(".ssh/id_ed25519")),
+        ("c10", "Read", read(".ssh/id_ed25519")),
+        // Their directory keeps a secret.
+        ("c11", "Read", read("keys/a.txt")),
+        ("c12", "Read", read("keys/b.txt")),
+        ("c13", "Read", read("keys/a.txt")),
+        // The person has closed it.
+        ("c14", "Read", read("private/a.txt")),
+        ("c15", "Read", read("private/a.txt")),
+    ];
+    calls.push(("c16", "Read", read("private/a.txt")));
+    write(&home.join("keys/.env"), "x");
+    past.claude("s1", &past.top, 0, &calls);
+    let settings = past.machine.user_settings();
+    let before = "# mine\n[[scope]]\npath = \"~/private\"\nrights = \"none\"\n";
+    write(&settings, before);
+
+    let report = past.json(&["suggest", "--json"]);
+    let proposals: Vec<(&Value, &Value, &Value)> = report["proposals"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|proposal| (&proposal["what"], &proposal["name"], &proposal["calls"]))
+        .collect();
+    assert_eq!(
+        proposals,
+        [
+            (&json!("read"), &json!("~/notes"), &json!(3)),
+            (&json!("write"), &json!("~/out/report.md"), &json!(3))
+        ],
+        "{report}"
+    );
+    assert_eq!((&report["stopped"], &report["let_through"]), (&json!(16), &json!(6)), "{report}");
+    assert_eq!(report["beyond"]["secret-file"], json!(3), "{report}");
+
+    let shown = past.run(&["suggest"]);
+    assert!(shown.stdout.contains("+path = \"~/notes\"") && shown.stdout.contains("# mine"), "{shown:?}");
+    assert!(shown.stdout.contains("3 calls in 1 session needed it, 0 approved"), "{shown:?}");
+    // Without a person nothing is written, whoever asks for it.
+    let applied = past.run(&["suggest", "--apply"]);
+    assert_ne!(applied.code(), Some(0), "{applied:?}");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), before);
+    // What is asked for less often is proposed where that is wanted.
+    let report = past.json(&["suggest", "--json", "--least", "1"]);
+    assert_eq!(report["proposals"].as_array().unwrap().len(), 5, "{report}");
+}
+
+#[test]
+fn what_people_let_through_is_proposed_after_two_times() {
+    let past = Past::new();
+    let place = json!({ "file_path": past.machine.home().join("shared/a.txt") });
+    write(&past.machine.user_settings(), "[[scope]]\npath = \"~/shared\"\nrights = \"write\"\nask = true\n");
+    let ran = |id: &str| {
+        let event = json!({
+            "session_id": "s1", "hook_event_name": "PostToolUse", "cwd": past.top, "tool_name": "Read", "tool_input": place,
+            "tool_response": { "type": "text" }, "tool_use_id": id,
+        });
+        past.machine.toolgate().args(["hook", "claude-code"]).run(event.to_string());
+    };
+    for id in ["c1", "c2"] {
+        past.event(id, "Read", &place);
+    }
+    // The entry that asks is the person's own: they want to be asked.
+    for id in ["c1", "c2"] {
+        ran(id);
+    }
+    let report = past.json(&["suggest", "--json"]);
+    assert_eq!(report["proposals"], json!([]), "{report}");
+    // Without that entry the same calls are denied, and a person has let two of them through.
+    write(&past.machine.user_settings(), "");
+    let report = past.json(&["suggest", "--json"]);
+    let proposal = &report["proposals"][0];
+    assert_eq!(
+        (&proposal["what"], &proposal["name"]),
+        (&json!("read"), &json!("~/shared/a.txt")),
+        "{report}"
+    );
+    assert_eq!(proposal["approved"], json!(2), "{report}");
+}
