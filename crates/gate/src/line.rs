@@ -116,7 +116,8 @@ fn judge(
         }
     }
     record::record(machine, &decided, draft, &terms, &reply, started, counter)?;
-    if call.phase == Phase::End {
+    // What a person has let through is sealed at once, and the key that could sign it otherwise is erased.
+    if call.phase == Phase::End || verdict.approval().is_some() {
         due::hurry(&options.dirs.state);
     }
     Ok(reply)

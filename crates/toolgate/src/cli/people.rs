@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
-use toolgate_evidence::{Draft, Ledger};
+use toolgate_evidence::{Draft, Ledger, due};
 use toolgate_model::{Call, Phase, Places, Require, Strength};
 use toolgate_secrets::redact;
 
@@ -15,6 +15,7 @@ use super::{Out, layers_of};
 use toolgate_gate::dirs::{Dirs, user_name};
 use toolgate_gate::disk::read_regular;
 use toolgate_gate::failure::DEADLINE;
+use toolgate_gate::sealing::start_if_due;
 use toolgate_gate::settings::SettingsSources;
 use toolgate_gate::store::write_private;
 use toolgate_gate::{options::SessionOptions, session};
@@ -262,7 +263,17 @@ pub(super) fn record_agreed(
 ) -> Result<(), String> {
     let by = [("approved-by", signer.name.as_str()), ("how", signer.strength.word())];
     let about: Vec<(&str, &str)> = about.iter().copied().chain(by).collect();
-    record(dirs, event, &about)
+    record(dirs, event, &about)?;
+    seal_soon(dirs);
+    Ok(())
+}
+
+/// Has the log sealed by a process that nobody waits for: what was loosened cannot be taken out of it afterwards.
+fn seal_soon(dirs: &Dirs) {
+    let _ = due::enable(&dirs.state);
+    due::hurry(&dirs.state);
+    // It is not waited for: it goes on when this command has ended.
+    drop(start_if_due(dirs, true));
 }
 
 /// Records what a person has done, with what it was about.

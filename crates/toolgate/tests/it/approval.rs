@@ -124,6 +124,31 @@ fn a_call_that_a_person_approves_runs_once() {
     assert_eq!(desk.toolgate(&["ledger", "verify"]).run("").code(), Some(0));
 }
 
+/// Whoever comes afterwards finds neither records that they could take out of the log, nor the key to sign it anew.
+#[test]
+fn an_approval_and_its_use_are_sealed_at_once() {
+    let desk = Desk::new();
+    let code = desk.stopped();
+    let verified = || desk.toolgate(&["ledger", "verify", "--json"]).run("").json().unwrap_or_default();
+    assert_eq!(verified()["seal"], Value::Null, "nothing is due yet");
+    assert_eq!(desk.types_yes(&["approve", &code]).code(), Some(0));
+    let sealed_with = |keys: u64| {
+        let deadline = Instant::now() + Duration::from_mins(1);
+        let is_sealed = || {
+            let seal = &verified()["seal"];
+            (seal["keys"].as_u64(), seal["unsealed"].as_u64()) == (Some(keys), Some(0))
+        };
+        while !is_sealed() {
+            assert!(Instant::now() < deadline, "{}", verified());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    sealed_with(1);
+    assert_eq!(desk.try_it(), Said::Nothing, "the use of it");
+    sealed_with(2);
+    assert_eq!(verified()["outcome"], "good");
+}
+
 #[test]
 fn an_approval_is_for_its_call_and_no_other() {
     let desk = Desk::new();
