@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::apart::Seen;
 use super::checkpoint::Checkpoint;
 use super::epochs::{Epoch, epoch_at};
 use super::files::read;
@@ -39,6 +40,8 @@ pub struct Known {
     pub noted: Option<Checkpoint>,
     /// The keys of witnesses.
     pub witnesses: Vec<NoteKey>,
+    /// What those know who seal apart on this machine.
+    pub apart: Option<Seen>,
 }
 
 /// How sure it is.
@@ -70,6 +73,9 @@ pub struct Audit {
     /// The seal; `None` where nothing was sealed yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seal: Option<Seal>,
+    /// What another user of the machine has sealed; `None` where nobody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub apart: Option<Apart>,
     /// Everything that is wrong with the seal, the first bad entry first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<SealProblem>,
@@ -102,6 +108,17 @@ pub struct Seal {
     pub witnessed: Vec<Witnessed>,
 }
 
+/// What another user of the machine has sealed.
+#[derive(Debug, Serialize)]
+pub struct Apart {
+    /// The last record that is sealed.
+    pub size: u64,
+    /// When that was done.
+    pub time: String,
+    /// How many records follow that are not sealed apart yet.
+    pub unsealed: u64,
+}
+
 /// A signature or a stamp of somebody else.
 #[derive(Debug, Serialize)]
 pub struct Witnessed {
@@ -131,7 +148,11 @@ pub fn audit(state_dir: &Path, known: &Known) -> Result<Audit, LedgerError> {
         check_files(log, &mut of_files)?;
     }
     drop(alone);
-    let mut pass = Pass::new(state_dir, log.as_ref(), known);
+    let empty = Log::empty(state_dir);
+    let sealed_apart = known.apart.as_ref().and_then(|seen| seen.checkpoint.as_ref());
+    // What is sealed apart is compared also where the person's own seal is gone.
+    let of_tree = log.as_ref().or(sealed_apart.map(|_| &empty));
+    let mut pass = Pass::new(state_dir, of_tree, known);
     let snapshot = crate::files::Snapshot::take(state_dir)?;
     let of_a_file = problem_of_a_file(state_dir, &snapshot)?;
     let segments = snapshot.older.len() as u64 + u64::from(snapshot.current.is_some());
@@ -145,6 +166,15 @@ pub fn audit(state_dir: &Path, known: &Known) -> Result<Audit, LedgerError> {
     problems.extend(damaged);
     problems.extend(of_files);
     let seal = log.as_ref().map(|log| pass.seal(log, known, &mut problems));
+    if let Some(seen) = &known.apart {
+        problems.extend(seen.damaged.clone().map(|path| SealProblem::ApartDamaged { path }));
+        problems.extend(seen.refused.clone().map(|why| SealProblem::ApartRefused { why }));
+    }
+    let apart = sealed_apart.zip(known.apart.as_ref()).map(|(checkpoint, seen)| Apart {
+        size: checkpoint.size,
+        time: seen.time.clone(),
+        unsealed: pass.seq.saturating_sub(1).saturating_sub(checkpoint.size),
+    });
     if seal.is_none() && problems.is_empty() && (known.first_key.is_some() || known.noted.is_some()) {
         problems.push(SealProblem::NotSealed);
     }
@@ -162,7 +192,7 @@ pub fn audit(state_dir: &Path, known: &Known) -> Result<Audit, LedgerError> {
         } else {
             Outcome::CannotTell
         };
-    Ok(Audit { outcome, chain, dropped_through, erased, seal, problems })
+    Ok(Audit { outcome, chain, dropped_through, erased, seal, apart, problems })
 }
 
 /// One way through all lines.
@@ -189,7 +219,7 @@ impl<'a> Pass<'a> {
             dropped_said: false,
             erased: Vec::new(),
             erased_said: Vec::new(),
-            tree: log.map(|log| Tree::new(log, known.noted.as_ref())),
+            tree: log.map(|log| Tree::new(log, known)),
             seq: first,
         }
     }
@@ -344,9 +374,10 @@ struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    fn new(log: &'a Log, noted: Option<&Checkpoint>) -> Tree<'a> {
+    fn new(log: &'a Log, known: &Known) -> Tree<'a> {
+        let apart = known.apart.as_ref().and_then(|seen| seen.checkpoint.as_ref());
         let mut roots: Vec<_> = log.checkpoints.iter().map(|point| (point.size, point.root, false)).collect();
-        roots.extend(noted.map(|noted| (noted.size, noted.root, true)));
+        roots.extend(known.noted.iter().chain(apart).map(|noted| (noted.size, noted.root, true)));
         roots.sort_by_key(|(size, _, _)| std::cmp::Reverse(*size));
         Tree {
             log,

@@ -80,6 +80,13 @@ impl Log {
         Ok(Some(Log { tiles: Tiles::at(&dir), dir, origin, checkpoints, epochs }))
     }
 
+    /// One in which nothing is sealed.
+    pub(crate) fn empty(state_dir: &Path) -> Log {
+        let dir = directory(state_dir);
+        let tiles = Tiles::at(&dir);
+        Log { dir, origin: String::new(), tiles, checkpoints: Vec::new(), epochs: Vec::new() }
+    }
+
     /// How many records are sealed.
     pub(crate) fn size(&self) -> u64 {
         self.checkpoints.last().map_or(0, |last| last.size)

@@ -7,9 +7,10 @@
 //! **Against whom.** Somebody who changes, cuts or replaces the ledger later. [`audit`] says what each part shows, and what it cannot
 //! show without a key or a checkpoint that was noted elsewhere.
 //!
-//! Reading order: `merkle` → `tiles` → `note` → `checkpoint` → `epochs` → [`seal`] → [`audit`] → [`prove`].
+//! Reading order: `merkle` → `tiles` → `note` → `checkpoint` → `epochs` → [`seal`] → [`apart`] → [`audit`] → [`prove`].
 
 pub mod anchor;
+pub mod apart;
 mod audit;
 mod checkpoint;
 mod epochs;
@@ -28,7 +29,7 @@ mod seal;
 mod tiles;
 mod walk;
 
-pub use audit::{Audit, Known, Outcome as AuditOutcome, Seal, Witnessed, audit};
+pub use audit::{Apart, Audit, Known, Outcome as AuditOutcome, Seal, Witnessed, audit};
 pub use checkpoint::Checkpoint;
 pub use epochs::Epoch;
 pub use follow::Cursor;

@@ -41,6 +41,8 @@ pub enum SealProblem {
     AnotherFirstKey,
     AnotherKey,
     NoKey,
+    ApartRefused { why: String },
+    ApartDamaged { path: PathBuf },
     Damaged { path: PathBuf },
     NotSealed,
 }
@@ -53,14 +55,14 @@ impl SealProblem {
             P::Changed { .. } | P::Root { .. } | P::Forked { .. } | P::Cut { .. } | P::Tile { .. } => {
                 Part::Tree
             }
-            P::DroppedUnsaid { .. } | P::ErasedUnsaid { .. } => Part::Tree,
+            P::DroppedUnsaid { .. } | P::ErasedUnsaid { .. } | P::ApartRefused { .. } => Part::Tree,
             P::BadSignature { .. }
             | P::OldCheckpoint { .. }
             | P::PutBack { .. }
             | P::BadCosignature { .. } => Part::Signatures,
             P::KeyOfAnotherTime { .. } | P::KeyRecord { .. } | P::NoHandover { .. } => Part::Keys,
             P::AnotherFirstKey | P::AnotherKey | P::NoKey => Part::Keys,
-            P::Damaged { .. } => Part::Signatures,
+            P::Damaged { .. } | P::ApartDamaged { .. } => Part::Signatures,
             P::TileMissing { .. } | P::NotSealed => Part::CannotTell,
         }
     }
@@ -84,6 +86,7 @@ impl SealProblem {
             P::PutBack { size, .. } => size + 1,
             P::BadCosignature { size, .. } => *size,
             P::AnotherFirstKey | P::AnotherKey | P::NoKey | P::Damaged { .. } | P::NotSealed => u64::MAX,
+            P::ApartRefused { .. } | P::ApartDamaged { .. } => u64::MAX,
         }
     }
 }
@@ -141,6 +144,10 @@ impl fmt::Display for SealProblem {
                 f.write_str("the key in the state directory is not the one that the log names last: one of the two was put back from a copy")
             }
             P::NoKey => f.write_str("no record names the key of the log"),
+            P::ApartRefused { why } => write!(f, "the seal apart refused this log: {why}"),
+            P::ApartDamaged { path } => {
+                write!(f, "`{}`, which belongs to the seal apart, is not as it was written, or others may write it", path.display())
+            }
             P::Damaged { path } => write!(f, "`{}` is not as it was written", path.display()),
             P::NotSealed => f.write_str("the log was never sealed: there is nothing to check against"),
         }

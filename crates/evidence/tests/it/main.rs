@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod apart;
 mod append;
 mod child;
 mod crash;

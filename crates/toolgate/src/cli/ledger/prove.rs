@@ -106,7 +106,7 @@ impl Verify {
             None => None,
         };
         let witnesses = self.witness.iter().map(|key| parse_key(key)).collect::<Result<_, _>>()?;
-        let known = Known { first_key, noted, witnesses };
+        let known = Known { first_key, noted, witnesses, apart: None };
         audit(&self.home.dirs()?.state, &known).map_err(|error| error.to_string())
     }
 }
