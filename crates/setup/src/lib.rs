@@ -2,6 +2,7 @@
 //! registration with each host, and the doctor that looks at both.
 
 pub mod allow;
+pub mod apart;
 pub mod approval;
 pub mod compile;
 pub mod config;

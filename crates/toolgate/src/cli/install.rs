@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use super::{LineArgs, Out, team_rules};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::git;
+use toolgate_setup::apart::{SEALER, System};
 use toolgate_setup::doctor::{self, Subject};
 use toolgate_setup::person::below_agent;
 use toolgate_setup::register::{
@@ -189,6 +190,9 @@ impl Init {
         work.announce(out, scope)?;
         let words = Words { question: "Write this?", nothing: "is registered already", done };
         let code = work.carry_out(out, self.dry_run, self.yes, &words)?;
+        if scope == register::Scope::Managed {
+            seal_apart(out, &System::of(&self.place.etc), self.dry_run)?;
+        }
         if line.profile.as_deref() == Some("squad")
             && let Some(project) = places.project.as_deref().filter(|project| project.join(".git").exists())
         {
@@ -196,6 +200,28 @@ impl Init {
         }
         Ok(code)
     }
+}
+
+/// Has a system user seal everybody's log from now on. Where that cannot be had, the registration stays, and it is said who seals.
+fn seal_apart(out: &mut Out, system: &System, dry_run: bool) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let obstacle = system.obstacle(&program);
+    if let Some(why) = obstacle.filter(|_| !dry_run) {
+        return out.line(format!(
+            "everybody seals their own log (level own), and no system user does it for them (level apart): {why}"
+        ));
+    }
+    if dry_run {
+        return out.line(format!(
+            "where systemd runs, the system user `{SEALER}` would seal the log of everybody each minute: toolgate-seal.timer"
+        ));
+    }
+    for done in system.install(&program)? {
+        out.line(done)?;
+    }
+    out.line(format!(
+        "the system user `{SEALER}` seals the log of everybody each minute: toolgate-seal.timer"
+    ))
 }
 
 /// Prints the file by which one host starts us, as it would be if it held nothing else.
@@ -273,7 +299,21 @@ impl Uninstall {
             return Err(format!("only a person can do this: {why}"));
         }
         let words = Words { question: "Take this out?", nothing: "holds no registration", done: "taken out" };
-        work.carry_out(out, self.dry_run, self.yes, &words)
+        let code = work.carry_out(out, self.dry_run, self.yes, &words)?;
+        let is_managed = |noted: &Registrations| {
+            let mut all = REGISTRARS.iter().flat_map(|host| noted.of(host.id()));
+            all.any(|noted| noted.scope == register::Scope::Managed)
+        };
+        let was_managed = self.place.scope() == Some(register::Scope::Managed) || is_managed(&noted);
+        let left = Registrations::load(state).map_err(|error| error.to_string())?;
+        let system = System::of(&self.place.etc);
+        // The last managed registration takes the sealer with it.
+        if was_managed && !is_managed(&left) && system.is_installed() && !self.dry_run {
+            for done in system.remove()? {
+                out.line(done)?;
+            }
+        }
+        Ok(code)
     }
 }
 
@@ -310,6 +350,9 @@ impl Work {
             hosts.join(", ")
         ))?;
         out.line(format!("This changes {}.", files.join(", ")))?;
+        if scope == register::Scope::Managed {
+            out.line("A system user seals the log of everybody, where systemd runs.")?;
+        }
         out.line("`toolgate uninstall` takes it out again.")?;
         let alone = plans().filter(|plan| matches!(plan.host, "claude-code" | "copilot"));
         for plan in alone.filter(|_| scope == register::Scope::Managed) {

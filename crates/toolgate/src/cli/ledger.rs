@@ -1,5 +1,6 @@
 //! `toolgate ledger`: the record, to be read, counted, sealed, verified, taken elsewhere and shortened.
 
+mod apart;
 mod corrections;
 mod export;
 mod prove;
@@ -40,6 +41,8 @@ enum Command {
     },
     /// Sign what was recorded so far; the hook starts this by itself
     Seal(prove::Seal),
+    #[command(hide = true)]
+    Apart(apart::Apart),
     /// List the keys that the log was sealed with
     Keys(prove::Keys),
     /// Write one record with the proof that it is in the log
@@ -80,6 +83,7 @@ impl Ledger {
                 Ok(ExitCode::SUCCESS)
             }
             Command::Seal(command) => command.run(out),
+            Command::Apart(command) => command.run(out),
             Command::Keys(command) => command.run(out),
             Command::Prove(command) => command.run(out),
             Command::CheckProof(command) => command.run(out),

@@ -8,6 +8,7 @@
 
 mod allow;
 #[cfg(target_os = "linux")]
+mod apart;
 mod approval;
 mod check;
 #[cfg(target_os = "linux")]

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use toolgate_evidence::proof::{
@@ -16,6 +16,7 @@ use toolgate_evidence::proof::{
 
 use super::super::Out;
 use super::super::people::HomeArgs;
+use super::apart::{EtcArgs, seal_all};
 use super::describe;
 
 /// What cannot be checked is not good.
@@ -32,12 +33,23 @@ pub(super) struct Seal {
     /// Say nothing unless something is wrong
     #[arg(long)]
     quiet: bool,
+    /// Have the system user seal the log of everybody; the timer of `init --managed` starts this as root
+    #[arg(long, conflicts_with_all = ["next_key", "home", "state"])]
+    apart: bool,
+    /// How many seconds one person's log may take
+    #[arg(long, hide = true, default_value_t = 120)]
+    patience: u64,
+    #[command(flatten)]
+    etc: EtcArgs,
     #[command(flatten)]
     home: HomeArgs,
 }
 
 impl Seal {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
+        if self.apart {
+            return seal_all(out, &self.etc, Duration::from_secs(self.patience), self.quiet);
+        }
         let state = self.home.dirs()?.state;
         let outcome = seal(&state, SystemTime::now(), self.next_key).map_err(|error| error.to_string())?;
         if !self.quiet {
@@ -68,6 +80,8 @@ pub(super) struct Verify {
     /// As JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    etc: EtcArgs,
     #[command(flatten)]
     home: HomeArgs,
 }
@@ -106,8 +120,10 @@ impl Verify {
             None => None,
         };
         let witnesses = self.witness.iter().map(|key| parse_key(key)).collect::<Result<_, _>>()?;
-        let known = Known { first_key, noted, witnesses, apart: None };
-        audit(&self.home.dirs()?.state, &known).map_err(|error| error.to_string())
+        let state = self.home.dirs()?.state;
+        let apart = self.etc.system().seen(&state);
+        let known = Known { first_key, noted, witnesses, apart };
+        audit(&state, &known).map_err(|error| error.to_string())
     }
 }
 
@@ -175,6 +191,14 @@ fn said(audit: &Audit) -> Vec<String> {
         lines.push(format!("sealed      broken: {bad}"));
     } else {
         lines.push("sealed      nothing yet: `toolgate ledger seal` begins".to_owned());
+    }
+    if let Some(apart) = &audit.apart {
+        let follow = match apart.unsealed {
+            0 => String::new(),
+            1 => "; 1 record follows".to_owned(),
+            count => format!("; {count} records follow"),
+        };
+        lines.push(format!("sealed      up to record {} of {}, level apart{follow}", apart.size, apart.time));
     }
     lines.extend(problem(Part::CannotTell).map(|why| format!("cannot tell {why}")));
     lines
