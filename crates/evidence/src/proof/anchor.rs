@@ -1,7 +1,8 @@
 //! What others say of a checkpoint: signatures of witnesses, and time stamps of RFC 3161.
 //!
-//! Promise: a witness's signature counts only under a key that the one who checks has named. A time stamp is kept as it came;
-//! `openssl ts -verify` checks it, and we do not.
+//! Promise: a witness's signature counts only under a key that the one who checks has named, and a time stamp only under a certificate
+//! that they have named. We write the request and keep the response as it came; `openssl ts -verify` checks it, since a verifier of CMS
+//! and of chains of certificates is more than we would want to answer for. Nobody is contacted: requests and responses are files.
 
 use std::fs;
 use std::io;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::audit::Witnessed;
 use super::checkpoint::Checkpoint;
-use super::files::write_private;
+use super::files::{random, write_private};
 use super::log::{Log, LogError, directory};
 use super::note::{NoteKey, Signed};
 use super::problem::SealProblem;
@@ -19,9 +20,18 @@ use crate::LedgerError;
 /// No stamp is longer.
 const MAX_STAMP: usize = 1024 * 1024;
 
-/// Whether a time stamp for the checkpoint of this size is kept.
+/// Whether a time stamp for the checkpoint of this size is kept, or was asked for: then the checkpoint stays.
 pub(crate) fn is_stamped(anchors: &Path, size: u64) -> bool {
+    [stamp(anchors, size), request(anchors, size)].iter().any(|path| fs::symlink_metadata(path).is_ok())
+}
+
+/// Whether a time stamp for the checkpoint of this size is kept.
+pub(crate) fn has_stamp(anchors: &Path, size: u64) -> bool {
     fs::symlink_metadata(stamp(anchors, size)).is_ok()
+}
+
+fn request(anchors: &Path, size: u64) -> PathBuf {
+    anchors.join(format!("{size}.tsq"))
 }
 
 fn stamp(anchors: &Path, size: u64) -> PathBuf {
@@ -50,7 +60,7 @@ pub(crate) fn of_checkpoint(
         let by = format!("{unknown} whose key was not given");
         found.push(Witnessed { size, by, time: None, checked: false });
     }
-    if is_stamped(&log.dir.join("anchors"), size) {
+    if has_stamp(&log.dir.join("anchors"), size) {
         found.push(Witnessed { size, by: "a time stamp".to_owned(), time: None, checked: false });
     }
     found
@@ -98,17 +108,72 @@ pub fn cosign(state_dir: &Path, text: &str) -> Result<(u64, usize), AnchorError>
     Ok((size, new))
 }
 
-/// Keeps a time stamp of the last checkpoint. Gives its size.
-pub fn attach_stamp(state_dir: &Path, bytes: &[u8]) -> Result<u64, AnchorError> {
+/// A time stamp that is kept, and what it must be of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    /// The size of the checkpoint.
+    pub size: u64,
+    /// The response of the time-stamp server.
+    pub response: PathBuf,
+    /// What was stamped: the text of the checkpoint.
+    pub text: String,
+}
+
+/// All time stamps that are kept.
+pub fn stamps(state_dir: &Path) -> Result<Vec<Stamp>, LogError> {
+    let Some(log) = Log::open(state_dir)? else { return Ok(Vec::new()) };
+    let of = |checkpoint: &Checkpoint| Stamp {
+        size: checkpoint.size,
+        response: stamp(&log.dir.join("anchors"), checkpoint.size),
+        text: checkpoint.note().text().to_owned(),
+    };
+    let all = log.checkpoints.iter().map(of);
+    Ok(all.filter(|stamp| fs::symlink_metadata(&stamp.response).is_ok()).collect())
+}
+
+/// A request for a time stamp of the last checkpoint, as RFC 3161 has it; and the checkpoint's size. The checkpoint stays from now on.
+pub fn request_stamp(state_dir: &Path) -> Result<(u64, Vec<u8>), AnchorError> {
+    /// Of SHA-256.
+    const ALGORITHM: [u8; 15] =
+        [0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05, 0x00];
     let (log, _lock) = open(state_dir)?;
     let last = log.checkpoints.last().ok_or(AnchorError::NotOurs)?;
-    // A stamp holds the SHA-256 of what it stamps.
+    let path = request(&log.dir.join("anchors"), last.size);
     let digest = crate::Digest::of(last.note().text().as_bytes());
-    if bytes.len() > MAX_STAMP || !bytes.windows(32).any(|part| part == digest.bytes()) {
+    let imprint = der(0x30, &[&ALGORITHM[..], &der(0x04, digest.bytes())].concat());
+    let version = der(0x02, &[1]);
+    // A positive number of eight bytes.
+    let mut nonce: [u8; 8] = random(&path)?;
+    if let Some(first) = nonce.first_mut() {
+        *first = *first & 0x3f | 0x40;
+    }
+    let with_certificate = der(0x01, &[0xff]);
+    let parts = [version, imprint, der(0x02, &nonce), with_certificate].concat();
+    let bytes = der(0x30, &parts);
+    write_private(&path, &bytes, true)?;
+    Ok((last.size, bytes))
+}
+
+/// A value of DER. None of ours is longer than 127 bytes.
+fn der(tag: u8, content: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(content.len()).unwrap_or(u8::MAX);
+    [&[tag, length], content].concat()
+}
+
+/// Keeps a time stamp of a checkpoint that is here. Gives its size.
+pub fn attach_stamp(state_dir: &Path, bytes: &[u8]) -> Result<u64, AnchorError> {
+    let (log, _lock) = open(state_dir)?;
+    // A stamp holds the SHA-256 of what it stamps.
+    let is_of = |checkpoint: &&Checkpoint| {
+        let digest = crate::Digest::of(checkpoint.note().text().as_bytes());
+        bytes.windows(32).any(|part| part == digest.bytes())
+    };
+    let stamped = log.checkpoints.iter().rev().find(is_of).ok_or(AnchorError::NotOurs)?;
+    if bytes.len() > MAX_STAMP {
         return Err(AnchorError::NotOurs);
     }
-    write_private(&stamp(&log.dir.join("anchors"), last.size), bytes, true)?;
-    Ok(last.size)
+    write_private(&stamp(&log.dir.join("anchors"), stamped.size), bytes, true)?;
+    Ok(stamped.size)
 }
 
 fn open(state_dir: &Path) -> Result<(Log, fs::File), AnchorError> {

@@ -26,6 +26,7 @@ mod problem;
 mod prove;
 mod retention;
 mod seal;
+mod standing;
 mod tiles;
 mod walk;
 
@@ -41,3 +42,4 @@ pub use problem::{Part, SealProblem};
 pub use prove::{ProveError, Proved, keys, origin, prove};
 pub use retention::{Dropped, RetentionError, erase, prune};
 pub use seal::{Outcome as SealOutcome, SealError, seal};
+pub use standing::Standing;

@@ -20,6 +20,11 @@ const SHORTEST_TIMEOUT: f64 = 10.0;
 /// The first client that honours `onFailure`.
 const HONOURS_ON_FAILURE: (u32, u32, u32) = (2, 1, 295);
 
+/// The client deletes transcripts after so many days, unless its settings name another number.
+const DAYS_OF_TRANSCRIPTS: f64 = 30.0;
+/// Whoever keeps them for so many days has thought of it.
+const LONG: f64 = 365.0;
+
 /// Examines the registration; says whether the client asks us.
 pub(super) fn examine(exam: &Exam<'_>, checks: &mut Vec<Check>) -> bool {
     let subject = exam.subject;
@@ -38,6 +43,7 @@ pub(super) fn examine(exam: &Exam<'_>, checks: &mut Vec<Check>) -> bool {
     checks.extend(programs.into_iter().map(|program| binary(&program, subject)));
     checks.push(state(&subject.dirs.state));
     checks.push(client(subject));
+    checks.push(transcripts(&sources));
     let mut seen = Vec::new();
     for (source, ours) in lines {
         let line = &ours.command;
@@ -149,6 +155,23 @@ fn sources(exam: &Exam<'_>, checks: &mut Vec<Check>) -> Vec<Source> {
         }
     }
     sources
+}
+
+/// How long the client keeps what was said in a session: what the log can be compared with.
+fn transcripts(sources: &[Source]) -> Check {
+    let days = |source: &Source| source.reading.setting("cleanupPeriodDays").and_then(Value::as_f64);
+    let of = |scope: Scope| sources.iter().rev().filter(move |source| source.scope == scope).find_map(days);
+    let set = [Scope::Managed, Scope::Local, Scope::Project, Scope::User].into_iter().find_map(of);
+    let days = set.unwrap_or(DAYS_OF_TRANSCRIPTS);
+    let text = format!(
+        "Claude Code deletes its transcripts after {days} days (`cleanupPeriodDays`); `toolgate reconcile` finds nothing older"
+    );
+    if days < LONG {
+        Check::new("transcripts", Status::Warn, text)
+            .help("set `cleanupPeriodDays` in ~/.claude/settings.json to as long as you keep the log")
+    } else {
+        Check::new("transcripts", Status::Info, text)
+    }
 }
 
 /// Whether the client takes our handlers from this file and asks them about every call.

@@ -20,6 +20,7 @@ mod cursor;
 mod gemini;
 mod hooks;
 mod live;
+mod log;
 mod opencode;
 mod pi;
 mod qwen;
@@ -127,6 +128,7 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
     checks.extend(team(subject));
     checks.extend(containment::examine(&exam));
     checks.extend(approval::examine(subject));
+    checks.extend(log::examine(subject));
     let active = live && checks.iter().all(|check| check.status != Status::Fail);
     Diagnosis { host: host.id(), name: host.name(), active, checks }
 }

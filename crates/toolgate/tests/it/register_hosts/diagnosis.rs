@@ -51,7 +51,8 @@ fn a_registered_host_is_active_in_every_scope() {
                 let ok = checks.iter().any(|(other, status, _)| other == id && status == "ok");
                 assert!(ok, "{host}, {scope}, {id}: {checks:#?}");
             }
-            let worst = checks.iter().any(|(_, status, _)| status == "warn" || status == "fail");
+            let mut others = checks.iter().filter(|(id, _, _)| id != "transcripts");
+            let worst = others.any(|(_, status, _)| status == "warn" || status == "fail");
             assert!(!worst, "{host}, {scope}: {checks:#?}");
         }
     }

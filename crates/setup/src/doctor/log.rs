@@ -1,0 +1,74 @@
+//! Who seals the log, up to where it is sealed and anchored, and how long a client keeps what the log can be compared with.
+
+use std::time::{Duration, SystemTime};
+
+use toolgate_evidence::proof::Standing;
+
+use super::{Check, Status, Subject};
+use crate::apart::{SEALER, System};
+
+const ID: &str = "log";
+
+/// A timer that runs each minute has sealed what is older.
+const LATE: Duration = Duration::from_mins(15);
+
+/// Names the levels that hold here, and says up to where.
+pub(super) fn examine(subject: &Subject<'_>) -> Vec<Check> {
+    let state = &subject.dirs.state;
+    let standing = match Standing::of(state) {
+        Ok(standing) => standing,
+        Err(error) => {
+            return vec![
+                Check::new(ID, Status::Warn, format!("the seal of the log cannot be read: {error}"))
+                    .help("`toolgate ledger verify` says more"),
+            ];
+        }
+    };
+    let Standing { records, sealed, anchored, time } = standing;
+    let mut checks = vec![Check::new(
+        ID,
+        Status::Info,
+        match sealed {
+            0 => format!("nothing of {records} records is sealed yet; your own user seals them (level own)"),
+            _ => format!("your own user has sealed it up to record {sealed} of {records} (level own)"),
+        },
+    )];
+    if let Some(seen) = System::of(&subject.places.etc).seen(state) {
+        let problem =
+            seen.refused.or(seen.damaged.map(|path| format!("`{}` is not as it should be", path.display())));
+        checks.push(match (problem, seen.checkpoint) {
+            (Some(why), _) => {
+                Check::new(ID, Status::Warn, format!("the system user `{SEALER}` does not seal it: {why}"))
+                    .help("`toolgate ledger verify` says more")
+            }
+            (None, None) => {
+                let text = format!("the system user `{SEALER}` has sealed nothing of it yet (level apart)");
+                Check::new(ID, Status::Info, text)
+            }
+            (None, Some(checkpoint)) => {
+                let size = checkpoint.size;
+                let text = format!(
+                    "the system user `{SEALER}` has sealed it up to record {size} of {records}, at {} (level apart)",
+                    seen.time
+                );
+                // What the person has sealed long ago, a timer that runs has sealed too.
+                let is_late = time.is_some_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > LATE));
+                if is_late && size < sealed {
+                    Check::new(ID, Status::Warn, text)
+                        .help("the timer does not run: `systemctl status toolgate-seal.timer`")
+                } else {
+                    Check::new(ID, Status::Ok, text)
+                }
+            }
+        });
+    }
+    checks.push(Check::new(
+        ID,
+        Status::Info,
+        match anchored {
+            0 => "nobody elsewhere has signed or stamped any of it (`toolgate ledger anchor`)".to_owned(),
+            _ => format!("somebody elsewhere has signed or stamped it up to record {anchored}"),
+        },
+    ));
+    checks
+}
