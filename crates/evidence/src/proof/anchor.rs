@@ -8,11 +8,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::audit::Witnessed;
+use super::audit::{Known, Witnessed};
 use super::checkpoint::Checkpoint;
 use super::files::{random, write_private};
 use super::log::{Log, LogError, directory};
-use super::note::{NoteKey, Signed};
+use super::note::Signed;
 use super::problem::SealProblem;
 use super::seal::alone;
 use crate::LedgerError;
@@ -42,15 +42,15 @@ fn stamp(anchors: &Path, size: u64) -> PathBuf {
 pub(crate) fn of_checkpoint(
     log: &Log,
     checkpoint: &Checkpoint,
-    keys: &[NoteKey],
+    known: &Known,
     problems: &mut Vec<SealProblem>,
 ) -> Vec<Witnessed> {
     let size = checkpoint.size;
     let mut found = Vec::new();
-    for key in keys {
+    for key in &known.witnesses {
         let by = key.name().to_owned();
         match checkpoint.signed_by(key) {
-            Signed::Good(time) => found.push(Witnessed { size, by, time, checked: true }),
+            Signed::Good(time) => found.push(Witnessed { size, by, time, checked: true, with: None }),
             Signed::Bad => problems.push(SealProblem::BadCosignature { size, by }),
             Signed::Absent => {}
         }
@@ -58,10 +58,21 @@ pub(crate) fn of_checkpoint(
     let unknown = checkpoint.cosignatures().saturating_sub(found.len());
     if unknown > 0 {
         let by = format!("{unknown} whose key was not given");
-        found.push(Witnessed { size, by, time: None, checked: false });
+        found.push(Witnessed { size, by, time: None, checked: false, with: None });
     }
     if has_stamp(&log.dir.join("anchors"), size) {
-        found.push(Witnessed { size, by: "a time stamp".to_owned(), time: None, checked: false });
+        let by = "a time stamp".to_owned();
+        match known.stamps.get(&size) {
+            Some(StampWord::Good { time, with }) => {
+                let by = format!("{by} of {time}");
+                found.push(Witnessed { size, by, time: None, checked: true, with: Some((*with).to_owned()) });
+            }
+            Some(StampWord::Bad(why)) => problems.push(SealProblem::BadStamp { size, why: why.clone() }),
+            Some(StampWord::CannotTell(why)) => {
+                problems.push(SealProblem::StampUnchecked { size, why: why.clone() });
+            }
+            None => found.push(Witnessed { size, by, time: None, checked: false, with: None }),
+        }
     }
     found
 }
@@ -117,6 +128,29 @@ pub struct Stamp {
     pub response: PathBuf,
     /// What was stamped: the text of the checkpoint.
     pub text: String,
+}
+
+impl Stamp {
+    /// The SHA-256 that the stamp must hold.
+    pub fn digest(&self) -> crate::Digest {
+        crate::Digest::of(self.text.as_bytes())
+    }
+}
+
+/// What came of checking a time stamp.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StampWord {
+    /// It is of this checkpoint, by somebody who was named.
+    Good {
+        /// When it was made, as it says.
+        time: String,
+        /// The program that checked it.
+        with: &'static str,
+    },
+    /// It is not.
+    Bad(String),
+    /// It could not be checked.
+    CannotTell(String),
 }
 
 /// All time stamps that are kept.

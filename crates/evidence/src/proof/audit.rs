@@ -6,11 +6,13 @@
 //! Not found by itself: that everything was put back from one copy, key included. Whoever noted a checkpoint elsewhere finds it
 //! (`noted`); and that the log was written anew from its beginning with a key of its own, which the first key shows (`first_key`).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::anchor::StampWord;
 use super::apart::Seen;
 use super::checkpoint::Checkpoint;
 use super::epochs::{Epoch, epoch_at};
@@ -40,6 +42,8 @@ pub struct Known {
     pub noted: Option<Checkpoint>,
     /// The keys of witnesses.
     pub witnesses: Vec<NoteKey>,
+    /// What came of checking the time stamps, by the size of their checkpoints.
+    pub stamps: BTreeMap<u64, StampWord>,
     /// What those know who seal apart on this machine.
     pub apart: Option<Seen>,
 }
@@ -131,6 +135,9 @@ pub struct Witnessed {
     pub time: Option<u64>,
     /// Whether it was checked: without a key nothing can be.
     pub checked: bool,
+    /// The program that checked it, where that was not toolgate itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with: Option<String>,
 }
 
 /// Checks everything. An error is only what keeps it from reading the ledger at all.
@@ -273,7 +280,7 @@ impl<'a> Pass<'a> {
         let mut witnessed = Vec::new();
         for checkpoint in &log.checkpoints {
             problems.extend(problem_of_signature(checkpoint, &log.epochs));
-            witnessed.extend(anchor::of_checkpoint(log, checkpoint, &known.witnesses, problems));
+            witnessed.extend(anchor::of_checkpoint(log, checkpoint, known, problems));
         }
         for epoch in log.epochs.iter().skip(1) {
             if !log.checkpoints.iter().any(|checkpoint| checkpoint.size == epoch.seq) {

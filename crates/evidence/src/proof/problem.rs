@@ -41,6 +41,8 @@ pub enum SealProblem {
     AnotherFirstKey,
     AnotherKey,
     NoKey,
+    BadStamp { size: u64, why: String },
+    StampUnchecked { size: u64, why: String },
     ApartRefused { why: String },
     ApartDamaged { path: PathBuf },
     Damaged { path: PathBuf },
@@ -59,11 +61,12 @@ impl SealProblem {
             P::BadSignature { .. }
             | P::OldCheckpoint { .. }
             | P::PutBack { .. }
+            | P::BadStamp { .. }
             | P::BadCosignature { .. } => Part::Signatures,
             P::KeyOfAnotherTime { .. } | P::KeyRecord { .. } | P::NoHandover { .. } => Part::Keys,
             P::AnotherFirstKey | P::AnotherKey | P::NoKey => Part::Keys,
             P::Damaged { .. } | P::ApartDamaged { .. } => Part::Signatures,
-            P::TileMissing { .. } | P::NotSealed => Part::CannotTell,
+            P::TileMissing { .. } | P::StampUnchecked { .. } | P::NotSealed => Part::CannotTell,
         }
     }
 
@@ -84,7 +87,9 @@ impl SealProblem {
                 *size
             }
             P::PutBack { size, .. } => size + 1,
-            P::BadCosignature { size, .. } => *size,
+            P::BadCosignature { size, .. } | P::BadStamp { size, .. } | P::StampUnchecked { size, .. } => {
+                *size
+            }
             P::AnotherFirstKey | P::AnotherKey | P::NoKey | P::Damaged { .. } | P::NotSealed => u64::MAX,
             P::ApartRefused { .. } | P::ApartDamaged { .. } => u64::MAX,
         }
@@ -144,6 +149,12 @@ impl fmt::Display for SealProblem {
                 f.write_str("the key in the state directory is not the one that the log names last: one of the two was put back from a copy")
             }
             P::NoKey => f.write_str("no record names the key of the log"),
+            P::BadStamp { size, why } => {
+                write!(f, "the time stamp of the checkpoint of {size} records is not good: {why}")
+            }
+            P::StampUnchecked { size, why } => {
+                write!(f, "the time stamp of the checkpoint of {size} records was not checked: {why}")
+            }
             P::ApartRefused { why } => write!(f, "the seal apart refused this log: {why}"),
             P::ApartDamaged { path } => {
                 write!(f, "`{}`, which belongs to the seal apart, is not as it was written, or others may write it", path.display())

@@ -5,6 +5,7 @@ mod corrections;
 mod export;
 mod prove;
 mod retain;
+mod stamps;
 mod tail;
 
 use std::path::Path;

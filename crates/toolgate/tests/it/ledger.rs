@@ -323,6 +323,125 @@ fn only_a_person_at_a_terminal_shortens_the_log() {
     assert_eq!(counts.code(), Some(0), "{counts:?}");
 }
 
+/// A time-stamp server of our own: a certificate with its key, made by `openssl`.
+struct Server {
+    dir: std::path::PathBuf,
+}
+
+impl Server {
+    fn new(machine: &Machine, name: &str) -> Server {
+        let server = Server { dir: machine.dir(name) };
+        let settings = "[req]\ndistinguished_name = dn\nprompt = no\nx509_extensions = ext\n[dn]\nCN = stamps\n\
+                        [ext]\nkeyUsage = critical, digitalSignature\nextendedKeyUsage = critical, timeStamping\n\
+                        [tsa]\nserial = serial\ndefault_policy = 1.2.3.4\ndigests = sha256\nsigner_digest = sha256\nordering = yes\n";
+        fs::write(server.dir.join("settings"), settings).unwrap();
+        fs::write(server.dir.join("serial"), "01\n").unwrap();
+        server.openssl("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -config settings -keyout key -out certificate");
+        server
+    }
+
+    fn openssl(&self, args: &str) {
+        let output = Command::new("openssl").args(args.split(' ')).current_dir(&self.dir).output().unwrap();
+        assert!(output.status.success(), "{args}: {output:?}");
+    }
+
+    fn stamp(&self, request: &Path) -> String {
+        fs::copy(request, self.dir.join("request")).unwrap();
+        self.openssl("ts -reply -queryfile request -inkey key -signer certificate -section tsa -config settings -out response");
+        self.dir.join("response").display().to_string()
+    }
+
+    fn certificate(&self) -> String {
+        self.dir.join("certificate").display().to_string()
+    }
+}
+
+#[test]
+fn a_time_stamp_is_asked_for_kept_and_checked() {
+    if !have("openssl", &["version"]) {
+        return skipped("there is no openssl");
+    }
+    let machine = recorded(2);
+    ledger(&machine, &["seal"]);
+    let server = Server::new(&machine, "server");
+    let request = machine.path("request");
+    let asked = ledger(&machine, &["anchor", "--rfc3161-request", request.to_str().unwrap()]);
+    assert_eq!(asked.code(), Some(0), "{asked:?}");
+    server.openssl(&format!("ts -query -in {} -text", request.display()));
+    // The log goes on meanwhile: the checkpoint that is being stamped stays.
+    machine.session("later", &machine.home()).read("/etc/hostname");
+    ledger(&machine, &["seal"]);
+    let response = server.stamp(&request);
+    let kept = ledger(&machine, &["anchor", "--rfc3161", &response]);
+    assert_eq!(kept.stdout, "kept, for the checkpoint of 3 records\n", "{kept:?}");
+    let verify = |tsa: &str| ledger(&machine, &["verify", "--tsa", tsa]);
+    let unchecked = ledger(&machine, &["verify"]);
+    assert_eq!(unchecked.code(), Some(0));
+    assert!(
+        unchecked.stdout.contains("witnessed   up to record 3 by a time stamp, not checked here\n"),
+        "{unchecked:?}"
+    );
+    let good = verify(&server.certificate());
+    assert_eq!(good.code(), Some(0), "{good:?}");
+    let line = good.stdout.lines().find(|line| line.starts_with("witnessed")).unwrap();
+    assert!(
+        line.starts_with("witnessed   up to record 3 by a time stamp of ")
+            && line.ends_with(", checked by openssl"),
+        "{line}"
+    );
+    let other = verify(&Server::new(&machine, "other").certificate());
+    assert_eq!(other.code(), Some(1), "somebody else's certificate: {other:?}");
+    assert!(
+        other.stdout.contains("the time stamp of the checkpoint of 3 records is not good: openssl says "),
+        "{other:?}"
+    );
+    // Of another text, by the right server, put into its place.
+    fs::write(machine.path("text"), "another text").unwrap();
+    server.openssl(&format!(
+        "ts -query -data {} -sha256 -cert -out {}",
+        machine.path("text").display(),
+        request.display()
+    ));
+    let another = server.stamp(&request);
+    assert_eq!(
+        ledger(&machine, &["anchor", "--rfc3161", &another]).code(),
+        Some(1),
+        "it is of no checkpoint"
+    );
+    let place = machine.state().join("tlog/anchors/3.tsr");
+    let stamp = fs::read(&place).unwrap();
+    fs::copy(&another, &place).unwrap();
+    assert_eq!(verify(&server.certificate()).code(), Some(1));
+    for at in (0..stamp.len()).step_by(stamp.len() / 24) {
+        let mut changed = stamp.clone();
+        changed[at] ^= 1;
+        fs::write(&place, changed).unwrap();
+        let answer = verify(&server.certificate());
+        // Bytes that no signature covers may change; what they say does not.
+        assert!(answer.code() == Some(1) || answer.stdout.contains(line), "{at}: {answer:?}");
+    }
+    fs::write(&place, stamp).unwrap();
+    assert_eq!(verify("/nonexistent").code(), Some(1));
+}
+
+#[test]
+fn where_no_openssl_is_a_time_stamp_is_not_said_to_be_good() {
+    if !have("openssl", &["version"]) {
+        return skipped("there is no openssl");
+    }
+    let machine = recorded(1);
+    ledger(&machine, &["seal"]);
+    let server = Server::new(&machine, "server");
+    let request = machine.path("request");
+    ledger(&machine, &["anchor", "--rfc3161-request", request.to_str().unwrap()]);
+    ledger(&machine, &["anchor", "--rfc3161", &server.stamp(&request)]);
+    let nowhere = machine.dir("empty");
+    let verify = machine.toolgate().args(&["ledger", "verify", "--tsa", &server.certificate()]);
+    let answer = verify.env("PATH", nowhere).run("");
+    assert_eq!(answer.code(), Some(2), "{answer:?}");
+    assert!(answer.stdout.contains("was not checked: `openssl`: "), "{answer:?}");
+}
+
 #[test]
 fn an_agent_writes_none_of_it() {
     let machine = recorded(1);
@@ -350,6 +469,9 @@ fn an_agent_writes_none_of_it() {
         "toolgate ledger seal --next-key",
         "toolgate ledger prune --before 1d",
         "toolgate ledger anchor --cosignature x",
+        "toolgate ledger anchor --rfc3161-request x",
+        "toolgate ledger seal --apart",
+        "toolgate ledger apart take --person 1000",
     ] {
         assert_eq!(session.shell(command), "deny", "{command}");
     }

@@ -2,6 +2,7 @@
 //!
 //! Exit codes of `verify` and `check-proof`: 0 good, 1 bad, 2 cannot tell.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use toolgate_evidence::proof::{
 use super::super::Out;
 use super::super::people::HomeArgs;
 use super::apart::{EtcArgs, seal_all};
-use super::describe;
+use super::{describe, stamps};
 
 /// What cannot be checked is not good.
 const CANNOT_TELL: u8 = 2;
@@ -77,6 +78,9 @@ pub(super) struct Verify {
     /// The key of a witness, whose signatures are checked; can be given several times
     #[arg(long, value_name = "KEY")]
     witness: Vec<String>,
+    /// Certificates in PEM: of the time-stamp server, or of whom it leads to; `openssl` checks the time stamps with them
+    #[arg(long, value_name = "FILE")]
+    tsa: Option<PathBuf>,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -122,7 +126,11 @@ impl Verify {
         let witnesses = self.witness.iter().map(|key| parse_key(key)).collect::<Result<_, _>>()?;
         let state = self.home.dirs()?.state;
         let apart = self.etc.system().seen(&state);
-        let known = Known { first_key, noted, witnesses, apart };
+        let stamps = match &self.tsa {
+            Some(certificates) => stamps::check(&state, certificates)?,
+            None => BTreeMap::new(),
+        };
+        let known = Known { first_key, noted, witnesses, stamps, apart };
         audit(&state, &known).map_err(|error| error.to_string())
     }
 }
@@ -183,7 +191,11 @@ fn said(audit: &Audit) -> Vec<String> {
         lines.push(format!("keys        {}", or_bad(Part::Keys, format!("{}; {first}", seal.keys))));
         lines.push(format!("sealed      up to record {} of {}, level {}", seal.size, seal.time, seal.level));
         for one in &seal.witnessed {
-            let how = if one.checked { "checked" } else { "not checked here" };
+            let how = match (&one.with, one.checked) {
+                (Some(with), true) => format!("checked by {with}"),
+                (_, true) => "checked".to_owned(),
+                (_, false) => "not checked here".to_owned(),
+            };
             lines.push(format!("witnessed   up to record {} by {}, {how}", one.size, one.by));
         }
         lines.push(format!("unsealed    {} {}", seal.unsealed, records(seal.unsealed)));
@@ -300,7 +312,10 @@ pub(super) struct Anchor {
     /// A checkpoint with the signature of a witness, or that line alone
     #[arg(long, value_name = "FILE", group = "what")]
     cosignature: Option<PathBuf>,
-    /// A time stamp of RFC 3161 over the first three lines of the checkpoint
+    /// Write a request for a time stamp of the last checkpoint: what you send to a server of RFC 3161
+    #[arg(long, value_name = "FILE", group = "what")]
+    rfc3161_request: Option<PathBuf>,
+    /// The server's response: a time stamp over the first three lines of a checkpoint
     #[arg(long, value_name = "FILE", group = "what")]
     rfc3161: Option<PathBuf>,
     #[command(flatten)]
@@ -313,6 +328,15 @@ impl Anchor {
         if let Some(path) = &self.cosignature {
             let (size, new) = anchor::cosign(&state, &text_of(path)?).map_err(|error| error.to_string())?;
             out.line(format!("{new} new signatures under the checkpoint of {size} records"))?;
+        }
+        if let Some(path) = &self.rfc3161_request {
+            let (size, request) = anchor::request_stamp(&state).map_err(|error| error.to_string())?;
+            fs::write(path, request)
+                .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+            out.line(format!(
+                "{}: for the checkpoint of {size} records, which is kept until its time stamp is here",
+                path.display()
+            ))?;
         }
         if let Some(path) = &self.rfc3161 {
             let size = anchor::attach_stamp(&state, &bytes_of(path)?).map_err(|error| error.to_string())?;
