@@ -65,6 +65,7 @@ pub mod lock;
 mod position;
 #[cfg(feature = "proof")]
 pub mod proof;
+pub mod random;
 mod record;
 mod records;
 pub mod render;

@@ -346,7 +346,7 @@ pub fn required(surroundings: &Surroundings, objections: &[Objection]) -> Requir
 fn code() -> Option<String> {
     const LETTERS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
     let mut random = [0; 8];
-    crate::system::fill_with_random(&mut random).ok()?;
+    toolgate_evidence::random::fill_with_random(&mut random).ok()?;
     let letter = |byte: &u8| LETTERS.get(usize::from(byte % 32)).copied().map(char::from);
     let letters: String = random.iter().filter_map(letter).collect();
     let (start, end) = letters.split_at_checked(4)?;

@@ -33,7 +33,7 @@ use crate::machine::Machine;
 use crate::observe::command_member;
 use crate::settings::BUILD;
 use crate::store::{hex, name_for, remove, write_private};
-use crate::system::fill_with_random;
+use toolgate_evidence::random::fill_with_random;
 
 /// Where the files are, in our state.
 const CALLS: &str = "calls";

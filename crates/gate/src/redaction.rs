@@ -13,7 +13,7 @@ use toolgate_secrets::{Emails, KnownValues, Marks, Rules, Scrubbed, scrub_json};
 
 use crate::seen::{self, Seen};
 use crate::store::{name_for, put_first, write_private};
-use crate::system::fill_with_random;
+use toolgate_evidence::random::fill_with_random;
 
 const KEY: usize = 32;
 

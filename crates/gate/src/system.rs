@@ -1,31 +1,12 @@
-//! What only one system is asked, with a portable way beside each: randomness, a path without links, when a file was made.
+//! What only one system is asked, with a portable way beside each: a path without links, when a file was made.
 
 #![cfg_attr(
     not(target_os = "linux"),
-    expect(clippy::disallowed_methods, reason = "this is what stands behind `World` and the names of files")
+    allow(clippy::disallowed_methods, reason = "this is what stands behind `World` and the names of files")
 )]
 
 use std::fs::File;
-use std::io;
 use std::path::Path;
-
-/// Fills these bytes with what nobody can guess.
-pub(crate) fn fill_with_random(bytes: &mut [u8]) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::rand::{GetRandomFlags, getrandom};
-        let mut filled = 0;
-        while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            filled += getrandom(rest, GetRandomFlags::empty())?;
-        }
-        Ok(())
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        use std::io::Read as _;
-        File::open("/dev/urandom")?.read_exact(bytes)
-    }
-}
 
 /// What was found at a path when no link may be on the way.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "other systems cannot be asked"))]

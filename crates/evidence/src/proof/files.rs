@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::LedgerError;
+use crate::random::fill_with_random;
 
 /// No file that is read whole is longer.
 const MAX_READ: u64 = 64 * 1024 * 1024;
@@ -52,8 +53,6 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, LedgerError> {
 /// Bytes that nobody can guess.
 pub(crate) fn random<const N: usize>(about: &Path) -> Result<[u8; N], LedgerError> {
     let mut bytes = [0; N];
-    // A file, which every system has.
-    let read = File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut bytes));
-    read.map_err(|error| LedgerError::about(about, error))?;
+    fill_with_random(&mut bytes).map_err(|error| LedgerError::about(about, error))?;
     Ok(bytes)
 }

@@ -109,8 +109,7 @@ impl Statement {
         length: Duration,
     ) -> io::Result<Statement> {
         let mut nonce = [0; 16];
-        // A file, which every system has.
-        std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut nonce)?;
+        toolgate_evidence::random::fill_with_random(&mut nonce)?;
         let made = seconds(now);
         let expires = made.saturating_add(length.min(LONGEST).as_secs());
         let shown = format!("sha256:{}", hex(&Sha256::digest(shown)));

@@ -4,8 +4,6 @@
 //! run, so the shell that starts us denies in our place; any repository can switch a hook off whose name it knows,
 //! even the administrator's, so ours has a name that nobody can guess; time is in milliseconds.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value;
@@ -18,6 +16,7 @@ use super::{
     HookForm, HookLine, HostIdentity, HostPlaces, RegisterError, Registrar, Role, Scope, ScopeFiles, Setting,
     Shape, handler_in_milliseconds,
 };
+use toolgate_evidence::random::fill_with_random;
 use toolgate_gate::store::hex;
 
 /// Gemini CLI.
@@ -86,8 +85,7 @@ fn hook_name(file: &Path) -> Result<String, RegisterError> {
         return Ok(name);
     }
     let mut bytes = [0; 12];
-    let source = Path::new("/dev/urandom");
-    File::open(source).and_then(|mut source| source.read_exact(&mut bytes)).map_err(io_error(source))?;
+    fill_with_random(&mut bytes).map_err(io_error(file))?;
     Ok(format!("gate-{}", hex(&bytes)))
 }
 

@@ -436,7 +436,7 @@ fn where_no_openssl_is_a_time_stamp_is_not_said_to_be_good() {
     ledger(&machine, &["anchor", "--rfc3161-request", request.to_str().unwrap()]);
     ledger(&machine, &["anchor", "--rfc3161", &server.stamp(&request)]);
     let nowhere = machine.dir("empty");
-    let verify = machine.toolgate().args(&["ledger", "verify", "--tsa", &server.certificate()]);
+    let verify = machine.toolgate().args(["ledger", "verify", "--tsa", &server.certificate()]);
     let answer = verify.env("PATH", nowhere).run("");
     assert_eq!(answer.code(), Some(2), "{answer:?}");
     assert!(answer.stdout.contains("was not checked: `openssl`: "), "{answer:?}");
