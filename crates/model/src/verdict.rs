@@ -947,6 +947,7 @@ mod tests {
 
     #[test]
     fn what_is_only_observed_stops_nothing_and_is_told() {
+        use Decision::{Allow, Ask, Contain, Deny};
         let (places, team, agent) = (Places::default(), Team::default(), Agent { id: None, kind: None });
         let facts = facts(&places, &team, &agent);
         let (none, asks) = (Asks(0), Asks(1));
@@ -967,7 +968,6 @@ mod tests {
             assert!(!verdict.granted(), "who only observes vouches for nothing");
             (verdict.decision(), verdict.would())
         };
-        use Decision::{Allow, Ask, Contain, Deny};
         let (plain, free) = (Sandboxing::Unwanted, || Sandboxing::Unwanted);
         assert_eq!(decide(vec![layer(vec![&none], 0, plain, Mode::Observe)]), (Allow, None));
         for mode in [Mode::Observe, Mode::ObserveAll] {
