@@ -238,7 +238,10 @@ fn places_that_were_needed_again_and_again_are_proposed_and_nothing_is_written()
     assert_eq!(report["beyond"]["secret-file"], json!(3), "{report}");
 
     let shown = past.run(&["suggest"]);
-    assert!(shown.stdout.contains("+path = \"~/notes\"") && shown.stdout.contains("# mine"), "{shown:?}");
+    assert!(
+        shown.stdout.contains("+path = \"~/notes\"") && shown.stdout.contains("\n path = \"~/private\""),
+        "{shown:?}"
+    );
     assert!(shown.stdout.contains("3 calls in 1 session needed it, 0 approved"), "{shown:?}");
     // Without a person nothing is written, whoever asks for it.
     let applied = past.run(&["suggest", "--apply"]);
