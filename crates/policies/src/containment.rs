@@ -330,7 +330,7 @@ pub struct Containment {
     pub pinned: Vec<PathBuf>,
     /// Names that must neither change nor appear in any directory of the worktree.
     pub nested: Vec<PathBuf>,
-    /// Those of the places that the calling agent may read and not write, though they lie in a writable one.
+    /// Those of the places that may be read and not written, though they lie in a writable one.
     pub kept: Vec<PathBuf>,
     /// Directories that are made first, since only what is there can be opened.
     pub made: Vec<PathBuf>,
@@ -405,9 +405,10 @@ impl Containment {
         }
         named.sort_by(|((one, _), _), ((other, _), _)| one.cmp(other));
         let (places, why): (Vec<(PathBuf, Rights)>, Vec<Why>) = named.into_iter().unzip();
-        let kept = kept_places(&places, &why);
+        let session = layers().next().map(|(_, places)| places);
+        let kept = kept_places(&places, &why, session);
         let commits = !narrowed.is_read_only;
-        let reasons = Reasons::new(layers().next().map(|(_, places)| places), why, commits);
+        let reasons = Reasons::new(session, why, commits);
         let caches = layers().flat_map(|(layer, places)| {
             let words: Vec<&str> = match &layer.containment.caches {
                 Some(own) => own.iter().map(String::as_str).collect(),
@@ -481,8 +482,15 @@ fn rights_in(layer: &Settings, places: &Places, path: &Path) -> (Rights, Why) {
     }
 }
 
-/// Places that are only read by a rule about the agent, and lie in one that is written.
-fn kept_places(places: &[(PathBuf, Rights)], why: &[Why]) -> Vec<PathBuf> {
+/// Places that are only read, and lie in one that is written: by a rule about the agent, or by an entry of `[[scope]]` inside of
+/// the worktree. The git directory of a plain clone is such a place too; the sandbox has rules of its own for that.
+fn kept_places(places: &[(PathBuf, Rights)], why: &[Why], session: Option<&Places>) -> Vec<PathBuf> {
+    let is_inside = |path: &Path| {
+        let root = session.and_then(|session| session.root.as_ref());
+        let git = session.and_then(|session| session.git.as_ref());
+        root.is_some_and(|root| root.physical != path && root.holds(path))
+            && !git.is_some_and(|git| git.physical == path)
+    };
     let is_in_writable = |path: &Path| {
         let above = places.iter().filter(|(above, _)| above != path && path.starts_with(above));
         above
@@ -491,7 +499,12 @@ fn kept_places(places: &[(PathBuf, Rights)], why: &[Why]) -> Vec<PathBuf> {
     };
     let places = places.iter().zip(why);
     let kept = places.filter(|((path, rights), why)| {
-        *rights == Rights::Read && matches!(why, Why::Agent(_)) && is_in_writable(path)
+        let is_ours = match why {
+            Why::Agent(_) => true,
+            Why::Scope | Why::Entry(_) => is_inside(path),
+            Why::Secret => false,
+        };
+        *rights == Rights::Read && is_ours && is_in_writable(path)
     });
     kept.map(|((path, _), _)| path.clone()).collect()
 }
@@ -577,6 +590,27 @@ mod tests {
         ] {
             assert_eq!(rights_at(&both, path), rights, "{path}");
         }
+    }
+
+    #[test]
+    fn what_an_entry_only_reads_in_the_worktree_is_kept() {
+        let clone = Places {
+            root: Some(Place::plain("/repo")),
+            git: Some(Place::plain("/repo/.git")),
+            home: Some(Place::plain("/home/u")),
+            ..Places::default()
+        };
+        let entries = [
+            ("{worktree}", Rights::Write),
+            ("{git}", Rights::Read),
+            ("{worktree}/CLAUDE.md", Rights::Read),
+            ("{worktree}/logs", Rights::Write),
+            ("{worktree}/keys", Rights::None),
+            ("/srv", Rights::Write),
+            ("/srv/fixtures", Rights::Read),
+        ];
+        let terms = Containment::of(&[(&layer(&entries), &clone)], &Narrowed::default());
+        assert_eq!(terms.kept, [PathBuf::from("/repo/CLAUDE.md")]);
     }
 
     #[test]

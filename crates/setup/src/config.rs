@@ -12,7 +12,8 @@ use toml::{Table, Value};
 use toolgate_gate::settings::{SettingsError, SettingsSources};
 use toolgate_model::{Places, World, visible};
 use toolgate_policies::{
-    Settings, Until, chosen_profile, profile_table, scope_places, settings_by_default, settings_of,
+    Rights, ScopeEntry, Settings, Until, chosen_profile, profile_table, scope_places, settings_by_default,
+    settings_of,
 };
 
 use crate::compile::{Loaded, load, nearest, stacked};
@@ -288,6 +289,12 @@ impl Look<'_> {
         }
     }
 
+    /// Whether an entry closes a place in the worktree: that has an effect before the place exists, since then nobody may make it.
+    fn keeps_from_appearing(&self, entry: &ScopeEntry, places: &[PathBuf]) -> bool {
+        let root = self.places.root.as_ref();
+        entry.rights < Rights::Write && root.is_some_and(|root| places.iter().all(|place| root.holds(place)))
+    }
+
     /// Entries that say nothing by themselves: places that are not there, places of keys, and what has ended.
     fn lone_entries(&self, file: &Path, table: &Table, found: &mut Vec<WithoutEffect>) {
         let Ok(own) = settings_of(table) else { return };
@@ -306,6 +313,9 @@ impl Look<'_> {
                 tell(setting, "has ended".to_owned(), "remove it");
             } else if !places.is_empty() && !places.iter().any(|place| place.exists()) {
                 let near = places.first().and_then(|place| nearest_on_disk(place));
+                if near.is_none() && self.keeps_from_appearing(entry, &places) {
+                    continue;
+                }
                 let hint =
                     near.map(|near| format!("; did you mean `{}`?", near.display())).unwrap_or_default();
                 tell(
@@ -313,7 +323,7 @@ impl Look<'_> {
                     format!("names a place that is not there{hint}"),
                     "correct the path, or remove the entry",
                 );
-            } else if entry.rights != toolgate_policies::Rights::None
+            } else if entry.rights != Rights::None
                 && places.iter().any(|place| own.keeps_secrets_at(place, self.places))
             {
                 let why = "opens nothing: keys and credentials are kept there".to_owned();

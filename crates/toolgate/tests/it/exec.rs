@@ -43,6 +43,34 @@ impl World {
 }
 
 #[test]
+fn a_file_that_settings_only_read_neither_changes_nor_appears() {
+    for level in LEVELS {
+        let world = World::new();
+        let entry = |name: &str| format!("[[scope]]\npath = \"{{worktree}}/{name}\"\nrights = \"read\"\n");
+        write(&world.machine.user_settings(), &(entry("CLAUDE.md") + &entry("AGENTS.md") + &entry("rules")));
+        write(&world.worktree.join("CLAUDE.md"), "mine\n");
+        write(&world.worktree.join("rules/one.md"), "one\n");
+        let answer = world.sh(
+            level,
+            "cat CLAUDE.md rules/one.md; echo x >> CLAUDE.md; rm -f CLAUDE.md; mv CLAUDE.md old; echo x > CLAUDE.md; \
+             echo x > AGENTS.md; echo x > rules/one.md; echo x > rules/two.md; echo ok > other.md; true",
+        );
+        assert_eq!(
+            (answer.code(), answer.stdout.as_str()),
+            (Some(0), "mine\none\n"),
+            "{level}: {}",
+            answer.stderr
+        );
+        let read = |name: &str| fs::read_to_string(world.worktree.join(name)).ok();
+        assert_eq!(read("CLAUDE.md").as_deref(), Some("mine\n"), "{level}: {}", answer.stderr);
+        assert_eq!(read("rules/one.md").as_deref(), Some("one\n"), "{level}");
+        assert_eq!((read("AGENTS.md"), read("rules/two.md")), (None, None), "{level}: {}", answer.stderr);
+        assert_eq!(read("other.md").as_deref(), Some("ok\n"), "{level}");
+        assert!(answer.stderr.contains("AGENTS.md"), "{level}: {}", answer.stderr);
+    }
+}
+
+#[test]
 fn a_contained_command_writes_its_worktree_and_temporary_files_and_nothing_else() {
     for level in LEVELS {
         let world = World::new();
