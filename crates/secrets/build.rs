@@ -1,6 +1,6 @@
 //! Compiles `patterns/*.toml` and `names.toml` into static tables, so that a hook process compiles nothing.
 //!
-//! Every shape and every telling name is anchored on a literal. The text is sampled at every second byte: three bytes
+//! Every shape and every credential-like name is anchored on a literal. The text is sampled at every second byte: three bytes
 //! from there (a gram) are looked up in one table, so that the number of patterns costs little. A literal is therefore
 //! entered with two grams side by side, where its bytes are rarest; where it has three bytes only, the second gram ends
 //! in whatever may follow it.

@@ -1,6 +1,6 @@
 //! PowerShell, as far as rules about commands go: its statements as lines that the interpreter of shell commands reads.
 //!
-//! Against whom: an agent whose host has a `powershell` tool, and to which a team's blocked commands and the files of secrets
+//! Against whom: an agent whose host has a `powershell` tool, and to which a team's blocked commands and the secret files
 //! are to mean what they mean in `bash`. This is no reading of PowerShell. The tool stays one that nobody described, and
 //! what is found here comes on top of that.
 

@@ -1,4 +1,4 @@
-//! The hosts' own search tools: which files of secrets they would print lines of.
+//! The hosts' own search tools: which secret files they would print lines of.
 
 use std::borrow::Cow;
 
@@ -77,7 +77,7 @@ fn more_files<'a>() -> Effect<'a> {
 enum Shows {
     /// Lines of files.
     Lines,
-    /// Names, most likely: who names a file of secrets for that is refused all the same.
+    /// Names, most likely: who names a secret file for that is refused all the same.
     Unsaid,
 }
 

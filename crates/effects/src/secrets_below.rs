@@ -1,4 +1,4 @@
-//! Which files of secrets a search would come upon.
+//! Which secret files a search would come upon.
 //!
 //! A search reads every file below a directory. Telling them all would be thousands of effects, and no rule is about
 //! most of them; so those are listed that go by the name of a secret, as the options of the search and the

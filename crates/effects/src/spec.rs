@@ -36,7 +36,7 @@ pub enum Heeds {
     Words,
     /// Settings of the person's home and of the environment, and nothing of the project.
     Home,
-    /// Settings or code of the project, or nobody has said.
+    /// The project's settings or code, or nobody has said.
     Project,
 }
 
@@ -153,7 +153,7 @@ pub(crate) enum Fixed {
     /// Uses a path, relative to the working directory or to `~/`.
     Use(WordKind, &'static str),
     Connect,
-    /// Runs code of the project.
+    /// Runs project code.
     Project,
     RepoRead,
     RepoWrite,

@@ -155,7 +155,7 @@ fn write<'a>(key: &str, path: PathArg<'a>, guess: bool) -> Effect<'a> {
     )
 }
 
-/// What could be written could as well be read, which matters for a file of secrets.
+/// What could be written could as well be read, which matters for a secret file.
 fn read_of_secret<'a>(effect: &Effect<'a>) -> Option<Effect<'a>> {
     let Effect::Use(_, target) = effect else { return None };
     is_named_secret(target.path.text()).then(|| Effect::Use(Access::Read, target.clone()))

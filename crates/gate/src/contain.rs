@@ -50,7 +50,7 @@ pub struct ContainedTerms {
     terms: Containment,
     root: PathBuf,
     private: PathBuf,
-    /// Our own directories: keys, pins, trust and the record. No setting opens them.
+    /// Our own directories: keys, pins, trust and the log. No setting opens them.
     own: Vec<PathBuf>,
     /// Our own programs. An agent may contain what it runs further; what it starts by our name is contained as it is itself.
     programs: Vec<PathBuf>,

@@ -43,7 +43,7 @@ impl Dirs {
     }
 
     /// The directories that the environment names: `HOME`, `XDG_CONFIG_HOME`, `XDG_STATE_HOME`.
-    /// `None` without a usable home: there is then no place for the record.
+    /// `None` without a usable home: there is then no place for the log.
     pub fn from_env(var: impl Fn(&str) -> Option<OsString>) -> Option<Dirs> {
         let absolute = |name: &str| var(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let mut dirs = Dirs::of_home(&absolute("HOME")?);

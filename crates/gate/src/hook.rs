@@ -147,7 +147,7 @@ pub fn refuse_without_memory() {
 }
 
 /// Refuses should we hang, in a file system that does not answer for one: this host would run the call. An answer that is
-/// being recorded has a moment longer; then the call is refused whatever the record says.
+/// being recorded has a moment longer; then the call is refused whatever the log says.
 fn answer_for_us_when_late(host: &'static dyn Host, event: Option<String>) {
     // Without a thread to be had there is nothing to be done about it; the host's own time-out is long.
     let _ = thread::Builder::new().stack_size(WATCH_STACK).spawn(move || {

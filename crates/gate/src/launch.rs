@@ -58,7 +58,7 @@ pub struct Launch {
     pub start: Option<PathBuf>,
     /// What is taken out of its output on the way; `None` where that is nobody's wish.
     pub redaction: Option<Redaction>,
-    /// Whose it is, for the record.
+    /// Whose it is, for the log.
     pub caller: Caller,
 }
 

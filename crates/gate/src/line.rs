@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Everything that comes from the process is in the [`Machine`]. What keeps a call from its verdict is a [`Failure`], and
-//! every failure is a denial. The reply is encoded before it is recorded, and leaves after: so the record says what the host
+//! every failure is a denial. The reply is encoded before it is recorded, and leaves after: so the log says what the host
 //! heard.
 
 use std::time::Instant;
@@ -164,7 +164,7 @@ fn encode(decided: &Decided<'_>, terms: &Terms) -> Reply {
     if call.phase.stops() { host.encode(call, verdict, terms) } else { host.tell(call, terms) }
 }
 
-/// Refuses an event that cannot be judged, and says so in the record where that can still be done: the refusal stands either
+/// Refuses an event that cannot be judged, and says so in the log where that can still be done: the refusal stands either
 /// way. `call` is `None` where not even the event could be read.
 pub fn refuse(
     machine: &dyn Machine,

@@ -1,4 +1,4 @@
-//! What of a call goes into the record: what it named, never what it carried.
+//! What of a call goes into the log: what it named, never what it carried.
 
 use std::borrow::Cow;
 use std::path::Path;

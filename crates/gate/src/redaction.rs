@@ -222,7 +222,7 @@ fn joined(first: Option<Scrubbed<String>>, then: Option<Scrubbed<String>>) -> Op
     }
 }
 
-/// What is secret whatever it looks like: the values of telling variables in our own environment, which is that of the agent, and in the
+/// What is secret whatever it looks like: the values of credential-like variables in our own environment, which is that of the agent, and in the
 /// files beside the work that nobody may read.
 fn known(call: &Call<'_>, world: &dyn World) -> KnownValues {
     const FILES: [&str; 7] =

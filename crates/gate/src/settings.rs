@@ -13,7 +13,7 @@
 //! the project's own file, below it.
 //!
 //! Against whom: a repository brings its own `toolgate.toml`, and an agent may try to write one. Until a person
-//! has run `toolgate trust` on these very bytes, it can only add rules. What opens files of secrets does not count in it
+//! has run `toolgate trust` on these very bytes, it can only add rules. What opens secret files does not count in it
 //! even then.
 
 use std::fmt;

@@ -1,5 +1,5 @@
 //! Who is calling, and what the team has come to: from what people registered, what the host says of its sub-agents, the
-//! team's own files and the record. Never from the agent's own word.
+//! team's own files and the log. Never from the agent's own word.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

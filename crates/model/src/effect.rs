@@ -178,7 +178,7 @@ pub enum Gap {
     Program,
     /// An option or sub-command that the program's spec does not list.
     Option,
-    /// Code of the project, built or run by a tool whose effects are the code's.
+    /// Project code, built or run by a tool whose effects are the code's.
     Project,
     /// Code of another language that does more than compute.
     Code,
@@ -201,7 +201,7 @@ pub enum Doubt {
     Terminal,
     /// git in a repository whose settings and hooks contained programs can write.
     Repository,
-    /// A program that may load settings or code of the project, whatever it is asked to do.
+    /// A program that may load the project's settings or code, whatever it is asked to do.
     Settings,
     /// A variable that nobody knows as harmless, or one that leads to what contained programs can write.
     Environment,
@@ -209,7 +209,7 @@ pub enum Doubt {
     Background,
     /// git writes what all worktrees of a repository share.
     Shared,
-    /// Files of secrets may be among those that are shown: there are more than were looked at. A sandbox does not help here.
+    /// Secret files may be among those that are shown: there are more than were looked at. A sandbox does not help here.
     Secrets,
     /// Names are used that are only known when it runs, and a link among them leads elsewhere, or they are too many to look.
     Names,
@@ -266,7 +266,7 @@ impl Gap {
     }
 }
 
-/// Something that was not proved, for the record: why, and about what.
+/// Something that was not proved, for the log: why, and about what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unproved {
     /// The word of the gap, as in `[policy.unproved-effect]`.

@@ -204,11 +204,11 @@ pub struct Reply {
     pub stderr: String,
     /// The exit code.
     pub code: u8,
-    /// What the host makes of it, for the record.
+    /// What the host makes of it, for the log.
     pub answer: Answer,
 }
 
-/// What a host makes of a reply: what the record says was answered.
+/// What a host makes of a reply: what the log says was answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {

@@ -121,7 +121,7 @@ pub struct Team {
     pub history: History,
 }
 
-/// What has happened in a session before a call, as the record has it.
+/// What has happened in a session before a call, as the log has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
     /// Questions that its user was asked.

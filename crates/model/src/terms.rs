@@ -15,7 +15,7 @@ pub struct Terms {
     pub context: Option<String>,
     /// What the user is taken to have said, where that is more than the words themselves.
     pub said: Option<String>,
-    /// What a sandbox has denied inside of the call, for the record. The model is told in [`Terms::context`].
+    /// What a sandbox has denied inside of the call, for the log. The model is told in [`Terms::context`].
     pub denied_inside: Vec<String>,
     /// What the agent is urged to do, behind the reason of a denial.
     pub urge: Option<String>,

@@ -338,7 +338,7 @@ impl Finding {
         Finding { urgent: true, ..self }
     }
 
-    /// Takes out what would show a path that holds a secret: not in a message, not in the record.
+    /// Takes out what would show a path that holds a secret: not in a message, not in the log.
     fn conceal(&mut self) {
         "(a path that holds a secret)".clone_into(&mut self.path);
         self.reason = format!("`{}` is a path that holds a secret, and is not allowed", self.param);
@@ -443,7 +443,7 @@ impl Mode {
         }
     }
 
-    /// Whether calls are judged for the record alone.
+    /// Whether calls are judged for the log alone.
     pub fn observes(self) -> bool {
         self.lets_pass(false)
     }

@@ -18,7 +18,7 @@ pub struct Activation {
     pub root_env: String,
 }
 
-/// Says in the verdict, and with it in the record, that the gate is inactive: that is a state which one can see, and never
+/// Says in the verdict, and with it in the log, that the gate is inactive: that is a state which one can see, and never
 /// a silence.
 pub struct Inactive(&'static str);
 

@@ -1,7 +1,7 @@
 //! Denies an agent those commands of toolgate that change something.
 //!
 //! Why: what an agent runs through its shell must not loosen the gate. `toolgate trust` is a person's word, `toolgate
-//! uninstall` takes the hook out, and `toolgate hook` writes into the record. `toolgate workspace` and `toolgate mcp` read and
+//! uninstall` takes the hook out, and `toolgate hook` writes into the log. `toolgate workspace` and `toolgate mcp` read and
 //! write files for whoever runs them, where the gate sees no file at all.
 //!
 //! Settings: none. This is the floor; no file opens it. An agent that `reviewers` of `[team]` name may lock an author out
@@ -87,7 +87,7 @@ fn only_reads(run: &Run) -> bool {
         ["scrub", rest @ ..] => {
             !rest.iter().any(|word| word.starts_with("--session") || word.starts_with("--state"))
         }
-        // The others seal the record, take it elsewhere or shorten it.
+        // The others seal the log, take it elsewhere or shorten it.
         ["ledger", "tail" | "verify" | "counts" | "keys" | "check-proof", ..]
         | ["ledger", "--help" | "-h"]
         | ["ledger", _, "--help" | "-h"] => true,

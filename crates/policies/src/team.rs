@@ -123,7 +123,7 @@ pub enum LimitKind {
 }
 
 impl LimitKind {
-    /// The word for it in settings and in the record.
+    /// The word for it in settings and in the log.
     pub fn word(self) -> &'static str {
         match self {
             LimitKind::Call => "call",

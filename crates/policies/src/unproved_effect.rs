@@ -50,7 +50,7 @@ pub(crate) struct UnprovedEffect {
     program: Response,
     /// An option or sub-command that the program's description does not list.
     option: Response,
-    /// Code of the project, built or run by a tool.
+    /// Project code, built or run by a tool.
     opaque: Response,
     /// Code of another language that does more than compute.
     code: Response,

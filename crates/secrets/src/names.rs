@@ -2,7 +2,7 @@
 //!
 //! Two degrees (`values` judges). A name in capitals that ends in `PASSWORD`, `SECRET`, `TOKEN` or `API_KEY` is a variable of the
 //! environment, and its value is a secret whatever it looks like. Any other telling name stands in source code far more
-//! often than in a file of secrets (`token = next_token()`, `password: "test"`), so there the value has to look like
+//! often than in a secret file (`token = next_token()`, `password: "test"`), so there the value has to look like
 //! one too.
 //!
 //! Reads text in any language, so it reads it as none of them. A reference (`$TOKEN`, `${{ secrets.X }}`, `<token>`), a

@@ -2,7 +2,7 @@
 //!
 //! Works on text in any language (shell, JSON, TOML, YAML, headers), so it reads it as none of them: a value
 //! in quotes ends at the same quote or at the line's end, any other at the first space or quote.
-//! A reference (`$TOKEN`, `${TOKEN}`, `$(…)`) is not a secret, and a reader of the record wants to see it.
+//! A reference (`$TOKEN`, `${TOKEN}`, `$(…)`) is not a secret, and a reader of the log wants to see it.
 //!
 //! Does not see: a password that is an argument of its own (`-p hunter2`), one behind a name that does not
 //! tell, and the rest of one that holds quotes without being quoted.

@@ -164,7 +164,7 @@ fn keep_mode(project: &mut toml::Table) {
     project.remove("mode");
 }
 
-/// No project opens a file of secrets, trusted or not: those who trust a repository's rules have not thereby handed it
+/// No project opens a secret file, trusted or not: those who trust a repository's rules have not thereby handed it
 /// their keys. Nor does it close what its user has opened, who would wonder why.
 fn keep_closed(project: &mut toml::Table) {
     if let Some(toml::Value::Table(policies)) = project.get_mut("policy") {

@@ -115,7 +115,7 @@ pub(super) enum Special {
     PerlOpen,
     /// Plain computing.
     Pure,
-    /// Runs code of the project.
+    /// Runs project code.
     Project,
     /// Runs a program.
     Run,

@@ -49,7 +49,7 @@ pub(crate) enum Deed {
     /// A text that looks like an absolute path, and that no call is seen to open: `'/sheets/1/cells'`.
     Mention(String),
     Connect,
-    /// Runs code of the project, or of a library that is not the language's own.
+    /// Runs project code, or code of a library that is not the language's own.
     Project,
     /// Something that cannot be told, and why.
     Unknown(&'static str),

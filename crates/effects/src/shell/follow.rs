@@ -207,7 +207,7 @@ impl<'t> Interpreter<'t, '_> {
         out
     }
 
-    /// A file that an interpreter of another language runs: code of the project, unless the command has just written it.
+    /// A file that an interpreter of another language runs: project code, unless the command has just written it.
     pub(super) fn foreign_script(&mut self, program: &str, language: Language, path: &Text) {
         let written = self.one_place(path).and_then(|place| self.state.written(&place).cloned());
         let stream = ["/dev/fd/", "/proc/self/fd/"].iter().any(|start| path.raw().starts_with(start));

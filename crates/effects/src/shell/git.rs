@@ -638,7 +638,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Names of tracked files, as far as they matter: files of secrets, and links that lead out. All others lead down.
+    /// Names of tracked files, as far as they matter: secret files, and links that lead out. All others lead down.
     fn tracked_paths(&mut self, operands: &[Text]) -> Vec<Text> {
         const MOST: usize = 12;
         let mut paths = vec![Text::mark(INNER)];

@@ -1,6 +1,6 @@
 //! git shows files too: a revision's by its name, and whatever changed in passing.
 //!
-//! What is named counts as read. What is not named counts as read where the index has a file of secrets that the paths
+//! What is named counts as read. What is not named counts as read where the index has a secret file that the paths
 //! of the command do not leave out; a repository without one is not concerned.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::text::Text;
 use super::{Interpreter, matches_name};
 use crate::spec::Reading;
 
-/// So many files of secrets are listed.
+/// So many secret files are listed.
 const MAX_TOLD: usize = 16;
 
 /// The paths of a command, as git takes them.
@@ -24,7 +24,7 @@ struct Paths {
 }
 
 impl Interpreter<'_, '_> {
-    /// Tells the files of secrets that a sub-command shows.
+    /// Tells the secret files that a sub-command shows.
     pub(super) fn git_reads(&mut self, reading: &Reading, operands: &[Text], arguments: &[Text]) {
         let Some(shows) = shows(reading) else { return };
         let separator = arguments.iter().position(|word| word.raw() == "--");
@@ -65,7 +65,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// One path of the command; says whether it names a file of secrets.
+    /// One path of the command; says whether it names a secret file.
     fn git_path(&mut self, raw: &str, is_path: bool, paths: &mut Paths) -> bool {
         let left_out = [":!", ":^", ":(exclude)"].iter().find_map(|start| raw.strip_prefix(start));
         if let Some(path) = left_out {

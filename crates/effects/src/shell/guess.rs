@@ -27,7 +27,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// A program that nobody described could print a file of secrets that it is given: `Get-Content .env`.
+    /// A program that nobody described could print a secret file that it is given: `Get-Content .env`.
     pub(super) fn secrets_given(&mut self, words: &[Text]) {
         for word in words.iter().filter(|word| !word.raw().contains([' ', '\n'])) {
             let path = word.raw().rsplit(['=', '@']).next().unwrap_or_default();

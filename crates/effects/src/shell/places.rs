@@ -95,7 +95,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// A file of secrets is known by its last name, wherever it lies: `$DIR/.env`.
+    /// A secret file is known by its last name, wherever it lies: `$DIR/.env`.
     fn named_secret(&mut self, access: Access, reach: Reach, path: &Text) {
         let raw = path.raw();
         let unplaced = raw.contains(is_mark) || (self.state.cwd.is_empty() && !raw.starts_with('/'));

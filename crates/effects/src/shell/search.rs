@@ -1,4 +1,4 @@
-//! Searches of file contents: which files of secrets they would print lines of.
+//! Searches of file contents: which secret files they would print lines of.
 
 use std::path::Path;
 
@@ -15,13 +15,13 @@ const QUIET: [&str; 9] =
     ["-l", "-L", "-c", "-q", "--files", "--files-without-match", "--count-matches", "--type-list", "-f"];
 
 impl Interpreter<'_, '_> {
-    /// Tells the files of secrets below these directories, all of which are printed.
+    /// Tells the secret files below these directories, all of which are printed.
     pub(super) fn secrets_printed(&mut self, places: &[Text]) {
         let sift = Sift { hidden: true, ignored: true, ..Sift::default() };
         self.tell_secrets(places, &sift);
     }
 
-    /// Tells the files of secrets that a search below directories would read.
+    /// Tells the secret files that a search below directories would read.
     pub(super) fn searched(&mut self, program: &str, reading: &Reading, arguments: &[Text]) {
         let is_grep = program.ends_with("grep") && program != "ack-grep";
         let has = |name: &str| reading.options.iter().any(|given| given.name == name);

@@ -267,7 +267,7 @@ pub(crate) enum Flow {
     Lines(Choices),
     /// Anything.
     Any,
-    /// What a build tool made: code of the project.
+    /// What a build tool made: project code.
     Built,
 }
 

@@ -1,4 +1,4 @@
-//! Files of secrets that a search or a diff comes upon among others.
+//! Secret files that a search or a diff comes upon among others.
 //!
 //! Such a command runs where secrets are taken out of what it prints. Against whom: an agent that has a value printed without its name, in
 //! pieces or encoded, since that is not known as a secret. So what is printed has to come to the caller line by line, as it is.
@@ -13,11 +13,11 @@ const SEARCHES: [&str; 9] = ["ack", "ack-grep", "ag", "egrep", "fgrep", "ggrep",
 const FILTERS: [&str; 7] = ["cat", "head", "less", "more", "sort", "tail", "uniq"];
 /// Ways in which a shell takes an output in, to hand on a piece of it.
 const TAKEN_IN: [&str; 8] = ["$(", "`", "<(", ">(", "read", "mapfile", "coproc", "exec"];
-/// What the names in files of secrets have in them.
+/// What the names in secret files have in them.
 const TELLING: [&str; 12] =
     ["pass", "pwd", "secret", "token", "_key", "-key", "apikey", "api key", "cred", "auth", "private", "dsn"];
 
-/// Whether the output of a call has to be looked through, because files of secrets may be among what it shows.
+/// Whether the output of a call has to be looked through, because secret files may be among what it shows.
 pub fn shows_secrets_in_passing(facts: &Facts<'_>) -> bool {
     facts.uses.iter().any(|used| is_secret_name(used, &used.text) && is_in_passing(used, facts))
 }
@@ -64,7 +64,7 @@ fn cuts_lines(run: &Run) -> bool {
     cuts.iter().any(|cut| run.has(cut))
 }
 
-/// Whether a command asks for what files of secrets hold: by words that stand there, or for every line. One that is not known as a
+/// Whether a command asks for what secret files hold: by words that stand there, or for every line. One that is not known as a
 /// search or a diff does.
 fn asks_for_secrets(run: &Run) -> bool {
     let values = |names: &[&str]| -> Vec<Option<&str>> {

@@ -1,4 +1,4 @@
-//! `toolgate ledger`: the record, to be read, counted, sealed, verified, taken elsewhere and shortened.
+//! `toolgate ledger`: read, count, seal, verify, export and shorten the log.
 
 mod apart;
 mod corrections;

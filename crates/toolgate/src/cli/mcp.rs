@@ -1,7 +1,7 @@
 //! `toolgate mcp`: a declared workspace as the file tools of an agent. Hosts start it, as the registration says.
 //!
 //! Against whom: the agent that it serves. The file that declares the workspace is named on the registration line, and so is
-//! where the record goes; the environment of the host decides neither where `--home` is given.
+//! where the log goes; the environment of the host decides neither where `--home` is given.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ struct Desk {
     metrics: Option<PathBuf>,
 }
 
-/// In the record: through what the agent came.
+/// In the log: through what the agent came.
 const BY: &str = "mcp";
 
 impl Keeper for Desk {

@@ -193,7 +193,7 @@ impl Interpreter<'_, '_> {
         });
     }
 
-    /// The files of secrets among what another program lists, for one that prints what it is given: `ls -A | while read f; do cat "$f"`,
+    /// The secret files among what another program lists, for one that prints what it is given: `ls -A | while read f; do cat "$f"`,
     /// `cat $(git ls-files -o)`.
     pub(in crate::shell) fn listed_secrets(&mut self) {
         /// These hand on what they read, or some of the lines.
@@ -389,7 +389,7 @@ impl Interpreter<'_, '_> {
     }
 }
 
-/// Files of secrets that an expression of `find` asks for by name: what it then does is done to these.
+/// Secret files that an expression of `find` asks for by name: what it then does is done to these.
 fn secret_names(expression: &[Text]) -> Vec<String> {
     let pairs =
         expression.windows(3).filter(|triple| !matches!(triple.first().map(Text::raw), Some("!" | "-not")));
@@ -447,7 +447,7 @@ fn is_sifted(expression: &[Text]) -> bool {
     expression.iter().any(|word| TESTS.contains(&word.raw()))
 }
 
-/// Which files of secrets the tests of an expression let through by their names; `None` where that is not worked out, or where none can
+/// Which secret files the tests of an expression let through by their names; `None` where that is not worked out, or where none can
 /// be among them.
 fn sift_of(expression: &[Text]) -> Option<Sift> {
     let mut sift = Sift { hidden: true, ignored: true, ..Sift::default() };
@@ -481,7 +481,7 @@ fn sift_of(expression: &[Text]) -> Option<Sift> {
     may_be.then_some(sift)
 }
 
-/// Whether a file of secrets may have a name that ends as this pattern does.
+/// Whether a secret file may have a name that ends as this pattern does.
 fn may_name_secret(pattern: &str) -> bool {
     let end = pattern.rsplit(['*', '?', ']', '/']).next().unwrap_or(pattern);
     is_named_secret(end)
