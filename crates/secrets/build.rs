@@ -70,6 +70,7 @@ impl Names {
     /// The lists that are searched as they are.
     fn code(&self) -> String {
         [
+            ("NAME_WORDS", &self.anchors),
             ("PASSWORDS", &self.passwords),
             ("SECRETS", &self.secrets),
             ("MAKERS", &self.makers),

@@ -10,7 +10,7 @@
 
 use crate::forms::{LONGEST_NAME, LONGEST_VALUE, MOST_ESCAPES, count, is_blank, is_quote};
 use crate::search::has;
-use crate::tables::{ENDINGS, HARMLESS, MADE_UP, PASSWORDS, SECRETS};
+use crate::tables::{ENDINGS, HARMLESS, MADE_UP, NAME_WORDS, PASSWORDS, SECRETS};
 use crate::values::{has_digit, is_mixed, is_path, is_placeholder, is_random, is_reference};
 
 /// What a name says about its value.
@@ -87,7 +87,17 @@ fn is_pass(name: &[u8], plain: &[u8]) -> bool {
     name != b"PWD" && name != b"OLDPWD" && (WHOLE.contains(&plain) || parted())
 }
 
-/// What the name says; `None` where it says nothing.
+/// Whether one of the words by which names are found stands in this one.
+pub(crate) fn is_credential_like(name: &[u8]) -> bool {
+    let name = name.get(name.len().saturating_sub(LONGEST_NAME)..).unwrap_or_default().to_ascii_lowercase();
+    NAME_WORDS.iter().any(|word| match word.as_bytes() {
+        // `pw=`: a word so short counts only at the end of a name.
+        [word @ .., b':' | b'='] => name.ends_with(word),
+        word => has(&name, word),
+    })
+}
+
+/// What the name says of its value, if it is a credential-like one; `None` where it says that it is none.
 pub(crate) fn telling(name: &[u8]) -> Option<Telling> {
     let whole = Plain::of(name);
     let mut plain = whole.bytes();

@@ -6,7 +6,7 @@
 
 use crate::forms::{Assignment, Form, LONGEST_VALUE};
 use crate::gram::pairs;
-use crate::names::{Plain, Telling, header_value, telling};
+use crate::names::{Plain, Telling, header_value, is_credential_like, telling};
 use crate::search::has;
 use crate::tables::{MAKERS, PLACEHOLDER_PARTS, PLACEHOLDERS, REFERENCES};
 
@@ -17,9 +17,10 @@ pub(crate) fn secret(text: &[u8], found: &Assignment, every: bool, entropy: bool
     judge(name, value, found.form, every, entropy).filter(|telling| *telling != Telling::Header)
 }
 
-/// Whether the value of a member of this name is a secret, where both are known to be just that.
+/// Whether the value of a member of this name is a secret, where both are known to be just that. Any member comes here, so it has to be
+/// asked whether the name is credential-like at all: in a text only such names are found.
 pub(crate) fn secret_member(name: &[u8], value: &[u8], every: bool, entropy: bool) -> Option<Telling> {
-    judge(name, value, Form::Quoted, every, entropy)
+    is_credential_like(name).then(|| judge(name, value, Form::Quoted, every, entropy)).flatten()
 }
 
 pub(crate) fn judge(name: &[u8], value: &[u8], form: Form, every: bool, entropy: bool) -> Option<Telling> {

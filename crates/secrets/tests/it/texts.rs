@@ -1,6 +1,6 @@
 //! Texts as tools print them: what goes, and what stays.
 
-use toolgate_secrets::{Emails, Marks, Rules, scrub};
+use toolgate_secrets::{Emails, Marks, Rules, scrub, scrub_json};
 
 fn scrubbed(text: &str) -> String {
     match scrub(text.as_bytes(), &Rules::default(), Marks::Plain) {
@@ -205,6 +205,30 @@ fn ordinary_text_is_unchanged() {
         }
     }
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// In JSON every string has a name. One that is not credential-like says nothing about its value.
+#[test]
+fn random_looking_members_of_ordinary_names_are_unchanged() {
+    let values = [
+        "mm4tz9kxw2rhp7bqn5vj",
+        "k8s-node-7f9b4d6c85-x2x4z",
+        "/tmp/pytest-of-root/x9K2mQ7vR4tB8nL1zW5c",
+        "sha512-z1QzZl3hZ2m5Y2FkZmVmZ2hpamtsbW5vcHFyc3R1dnd4eXoxMjM0NTY3ODkwYWJjZGVmZ2hpamtsbW5vcA==",
+        "5d1471606feeeb1815581287adcbae81cd361ae5",
+        "q8Zr1LmW0xTfB6uYc3Vd",
+    ];
+    let changed = |name: &str, value: &str| {
+        scrub_json(&serde_json::json!({ name: value }).to_string(), &Rules::default(), Marks::Plain).is_some()
+    };
+    for name in ["x", "stdout", "content", "text", "id", "name", "value", "podName", "integrity", "nodes", "path", ""] {
+        for value in values {
+            assert!(!changed(name, value), "{name}: {value}");
+        }
+    }
+    for name in ["token", "api_key", "clientSecret", "pw", "githubAuth", "session_credential", "KEY"] {
+        assert!(changed(name, "q8Zr1LmW0xTfB6uYc3Vd"), "{name}");
+    }
 }
 
 #[test]
