@@ -4,7 +4,7 @@
 //! --force` what others have built on, `npm publish` is out within seconds, `terraform destroy` is the company.
 //!
 //! Settings: `packs` = the packs that hold (`git`, `disk`, `system`, `database`, `container`, `cloud`, `kubernetes`,
-//! `publish`, `package`, `remote` where left out; `core` and `email` hold only where they are named);
+//! `publish`, `package`, `remote`, `credentials`, `person` where left out; `core` and `email` hold only where they are named);
 //! `allow-force-with-lease` = whether `git push --force-with-lease` passes (default `true`); `block` = commands of
 //! your own that are denied, by their words (`"rm -rf"`, `"git push --force"`); words of SQL (`"DROP TABLE"`) are looked for
 //! in what the clients of databases are given. `[[command]]` entries are whole rules

@@ -7,7 +7,8 @@
 //! Settings: none. This is the floor; no file opens it. An agent that `reviewers` of `[team]` name may lock an author out
 //! (`toolgate lockout add`), which only ever closes something.
 //!
-//! Sees through: paths to the program, wrappers, scripts, options before the sub-command.
+//! Sees through: paths to the program, wrappers, scripts, options before the sub-command; a command that another program is to type, to
+//! schedule or to start in a window (`tmux set-buffer 'toolgate trust'`, `xdotool type …`, `busctl call …`).
 //! Does not see: a copy of the program under another name. `toolgate trust` itself asks for a terminal.
 
 use toolgate_model::{Decision, Facts, Finding, FindingKind, Policy, Run};
@@ -38,6 +39,20 @@ impl Policy for OwnCommand<'_> {
     fn judge(&self, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
         let reviews = lists(self.reviewers, &facts.team.member, None);
         let open = |run: &&Run| only_reads(run) || (reviews && adds_lockout(run));
+        for run in facts.runs.iter().filter(|run| passes_on(&run.program)) {
+            if let Some(command) = told_command(run) {
+                findings.push(
+                    Finding::new("own-command", Decision::Deny, FindingKind::Tampering)
+                        .because(format!(
+                            "{} has another program run `{command}`, which changes the gate that judges this session",
+                            shown(run)
+                        ))
+                        .instead(
+                            "have a person run it in a terminal; `toolgate check`, `explain` and `ledger tail` are open",
+                        ),
+                );
+            }
+        }
         for run in facts.runs.iter().filter(|run| is_ours(&run.program) && !open(run)) {
             let (why, instead) = if is_workspace(run) {
                 (
@@ -58,6 +73,122 @@ impl Policy for OwnCommand<'_> {
         }
     }
 }
+
+/// Programs that type for a person, or have a server, a window or a schedule run what their words spell. What a spec reads as a
+/// command is judged as that anyway.
+fn passes_on(program: &str) -> bool {
+    const PROGRAMS: &[&str] = &[
+        "abduco",
+        "alacritty",
+        "at",
+        "autoexpect",
+        "batch",
+        "busctl",
+        "byobu",
+        "code",
+        "codium",
+        "crontab",
+        "cursor",
+        "dbus-send",
+        "dotool",
+        "dotoolc",
+        "dtach",
+        "eitype",
+        "emacsclient",
+        "expect",
+        "gdbus",
+        "gnome-terminal",
+        "gvim",
+        "kdotool",
+        "kitten",
+        "kitty",
+        "konsole",
+        "machinectl",
+        "nvim",
+        "nvr",
+        "osascript",
+        "qdbus",
+        "qdbus6",
+        "screen",
+        "script",
+        "socat",
+        "systemd-run",
+        "tmux",
+        "vim",
+        "wezterm",
+        "wtype",
+        "wl-copy",
+        "xclip",
+        "xdotool",
+        "xsel",
+        "xte",
+        "xterm",
+        "xvkbd",
+        "ydotool",
+        "zellij",
+    ];
+    PROGRAMS.contains(&program)
+}
+
+/// The command of ours that changes something, where the words of a run spell one: in one word, or in several as keys are named.
+fn told_command(run: &Run) -> Option<String> {
+    /// Options whose value is a name that somebody gave: of a session, a window, a socket.
+    const NAMING: &[&str] = &["-t", "-s", "-n", "-L", "-S", "-c", "-b"];
+    const KEYS: &[&str] = &["space", "Space", "SPC", "enter", "Enter", "Return", "C-m", "KPEnter"];
+    if !run.words.iter().any(|word| word.contains("toolgate")) {
+        return None;
+    }
+    let is_value = |at: usize| {
+        at.checked_sub(1).and_then(|at| run.words.get(at)).is_some_and(|word| NAMING.contains(&word.as_str()))
+    };
+    let words = run.words.iter().enumerate().skip(1).filter(|(at, _)| !is_value(*at)).map(|(_, word)| word);
+    let ends =
+        |letter: char| letter.is_whitespace() || letter.is_control() || "'\"`;|&(),:<>=\\".contains(letter);
+    let tokens: Vec<&str> = words
+        .flat_map(|word| word.split(ends))
+        .filter(|token| !token.is_empty() && !KEYS.contains(token))
+        .collect();
+    let mut rest = tokens.as_slice();
+    while let Some((first, later)) = rest.split_first() {
+        let name = first.rsplit('/').next().unwrap_or(first);
+        if is_ours(name) {
+            let words = std::iter::once(name).chain(later.iter().copied()).map(str::to_owned).collect();
+            let told = Run::of(words);
+            let is_command = later.first().is_some_and(|word| CHANGING.contains(word));
+            if is_command && !only_reads(&told) {
+                let sub = later.first().copied().unwrap_or_default();
+                return Some(format!("{name} {sub}"));
+            }
+        }
+        rest = later;
+    }
+    None
+}
+
+/// Commands of ours that change something, some of them only with some of their words.
+const CHANGING: &[&str] = &[
+    "agent",
+    "allow",
+    "approve",
+    "approver",
+    "config",
+    "exec",
+    "hook",
+    "init",
+    "ledger",
+    "lockout",
+    "mcp",
+    "pause",
+    "phase",
+    "prompt",
+    "reject",
+    "resume",
+    "serve",
+    "shell",
+    "trust",
+    "uninstall",
+    "workspace",
+];
 
 fn is_ours(program: &str) -> bool {
     matches!(program, "toolgate" | "toolgate-cli" | "toolgate-hook" | "toolgate.exe")
@@ -131,6 +262,49 @@ mod tests {
             "toolgate lockout add src/a.rs ash && toolgate pause",
         ] {
             assert!(denied("lead", command), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_is_typed_elsewhere_is_denied() {
+        let places = Places::default();
+        let team = Team::default();
+        for (words, denied) in [
+            (&["tmux", "set-buffer", "toolgate trust\n"][..], true),
+            (
+                &[
+                    "tmux",
+                    "send-keys",
+                    "-t",
+                    "0",
+                    "toolgate",
+                    "Space",
+                    "approve",
+                    "Space",
+                    "7KQF-2MXD",
+                    "Enter",
+                ],
+                true,
+            ),
+            (&["tmux", "send-keys", "-l", "'/usr/bin/toolgate' pause"], true),
+            (&["screen", "-X", "stuff", "toolgate pause\n"], true),
+            (&["xdotool", "type", "clear;toolgate uninstall --yes"], true),
+            (&["busctl", "call", "org.x", "/x", "org.x", "Do", "as", "2", "toolgate", "trust"], true),
+            (&["systemd-run", "--user", "toolgate-cli", "allow", "rule", "git-clean"], true),
+            (&["emacsclient", "-e", "(shell-command \"toolgate trust\")"], true),
+            (&["socat", "-", "EXEC:toolgate trust,pty"], true),
+            (&["xterm", "-e", "toolgate", "trust"], true),
+            (&["tmux", "send-keys", "toolgate check bash ls", "Enter"], false),
+            (&["tmux", "send-keys", "toolgate ledger tail", "Enter"], false),
+            (&["tmux", "send-keys", "cd ~/src/toolgate", "Enter"], false),
+            (&["tmux", "send-keys", "-t", "toolgate", "init", "Enter"], false),
+            (&["tmux", "new-session", "-s", "toolgate"], false),
+            (&["code", "toolgate", "src"], false),
+            (&["echo", "toolgate trust"], false),
+        ] {
+            let run = Run::of(words.iter().map(|word| (*word).to_owned()).collect());
+            let call = Facts { runs: vec![run], ..facts("Bash", &places, &team) };
+            assert_eq!(!objections(&OwnCommand { reviewers: &[] }, &call).is_empty(), denied, "{words:?}");
         }
     }
 

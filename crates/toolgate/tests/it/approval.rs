@@ -437,7 +437,56 @@ fn nobody_approves_from_an_agents_side() {
             assert_eq!(state(&desk), before, "{maker:?}");
         }
     }
+    for (name, script) in windows() {
+        // That it types at all: a reader of its terminal gets the word.
+        let heard = desk.machine.path("heard");
+        let reads = format!("read x; echo $x > '{}'", heard.display());
+        let type_at = |line: &str| {
+            let socket = desk.machine.path("socket");
+            let words = ["sh", "-c", script, line, socket.to_str().unwrap()];
+            desk.machine
+                .toolgate()
+                .cwd(&desk.top)
+                .instead(&words)
+                .env("SCREENDIR", desk.machine.path("screens"))
+                .run("yes\n")
+        };
+        let _ = type_at(&reads);
+        assert_eq!(fs::read_to_string(&heard).unwrap_or_default(), "yes\n", "{name} types");
+        fs::remove_file(&heard).unwrap();
+        for words in loosening(&code) {
+            let said = type_at(&format!("'{binary}' {}", words.join(" ")));
+            assert_eq!(state(&desk), before, "{name} {words:?}: {said:?}");
+        }
+    }
     assert_eq!(desk.stopped(), code, "and the call still waits");
+}
+
+/// Programs that make a terminal and type into it, as far as they are installed: `$0` is run there, and `yes` is typed. `$1` is a name
+/// for a socket.
+fn windows() -> Vec<(&'static str, &'static str)> {
+    const ALL: &[(&str, &str)] = &[
+        (
+            "tmux",
+            "tmux -S \"$1\" -f /dev/null new-session -d -s a \"$0\"; sleep 0.4; tmux -S \"$1\" send-keys -t a yes Enter; sleep 0.6; \
+             tmux -S \"$1\" kill-server; true",
+        ),
+        (
+            "screen",
+            "mkdir -p -m 700 \"$SCREENDIR\"; screen -dmS a sh -c \"$0\"; sleep 0.4; screen -S a -p 0 -X stuff \"yes$(printf '\\r')\"; \
+             sleep 0.6; screen -S a -X quit; true",
+        ),
+        (
+            "expect",
+            "expect -c \"spawn -noecho sh -c {$0}; after 400; send yes\\\\r; set timeout 5; expect eof\"",
+        ),
+        (
+            "socat",
+            "{ sleep 0.4; echo yes; sleep 0.6; } | socat - SYSTEM:\"$(printf '%s' \"$0\" | sed 's/[\\\\\":,!]/\\\\&/g')\",pty,setsid,ctty",
+        ),
+    ];
+    let is_there = |one: &&(&str, &str)| have("sh", &["-c", &format!("command -v {}", one.0)]);
+    ALL.iter().filter(is_there).copied().collect()
 }
 
 #[test]
