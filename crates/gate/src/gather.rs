@@ -44,6 +44,8 @@ pub struct Surroundings {
     pub containable: Containable,
     /// Whether a contained program of an earlier call is alive that may write here.
     pub is_any_alive: bool,
+    /// Files of hosts' settings from which our registration has gone, as an earlier call has found.
+    pub lost: Vec<String>,
 }
 
 impl Surroundings {
@@ -91,6 +93,7 @@ impl Surroundings {
             binds_to_root,
             containable: Containable::NotConsidered,
             is_any_alive: false,
+            lost: Vec::new(),
         }
     }
 }
@@ -149,10 +152,11 @@ pub fn gather(
         TeamError::Registry(what) => Failure::Registry(what),
         TeamError::Counts(error) => Failure::Ledger(error),
     })?;
+    let note = pause::note_of(machine, dirs, &session.places);
     let activation = ActivationState {
         trusted: options.activation.trusted.or(call.activation.trusted),
         mode: options.activation.mode.clone().or_else(|| call.activation.mode.clone()),
-        paused: pause::until(machine, dirs, &session.places).is_some(),
+        paused: note.paused,
     };
     let tmp = machine.variable("TMPDIR").and_then(|tmp| tmp.into_string().ok());
     let containable = containable(machine, host, call, &session.places, &dirs.state);
@@ -164,13 +168,14 @@ pub fn gather(
         config,
         containable,
         is_any_alive,
+        lost: note.lost,
         tmp: tmp.filter(|tmp| tmp.starts_with('/')),
         ..surroundings.active_as(activation)
     })
 }
 
 /// The session that a call belongs to.
-fn session_of(
+pub(crate) fn session_of(
     machine: &dyn Machine,
     host: &dyn Host,
     options: &HookOptions,

@@ -32,6 +32,7 @@ use crate::line::{self, NeedsSetup};
 use crate::machine::{Machine, Setup, ThisMachine};
 use crate::options::HookOptions;
 use crate::process::words;
+use crate::registered::look_after_answer;
 use crate::sealing::start_if_due;
 
 /// After the deadline we are late in earnest.
@@ -93,19 +94,22 @@ pub fn run(args: impl Iterator<Item = OsString>, setup: Option<&'static dyn Setu
     // A write past the largest size of a file is then an error, which is answered, and no death without a word.
     toolgate_sandbox::outlive_file_limit();
     let machine = ThisMachine::new(setup).claiming_answers_by(claim_answer).for_one_call();
-    let (reply, dirs) = match HookOptions::parse(&machine, args) {
+    let (reply, answered) = match HookOptions::parse(&machine, args) {
         Ok(options) => {
             if host.runs_what_is_late() {
                 answer_for_us_when_late(host, options.event.clone());
             }
-            let reply = answer_stdin(&machine.noting_in(&options.dirs.state), host, &options, started);
-            (reply, Some(options.dirs))
+            let machine = machine.noting_in(&options.dirs.state);
+            let (reply, event) = answer_stdin(&machine, host, &options, started);
+            (reply, Some((machine, options, event)))
         }
         Err(failure) => (refuse_without_options(host, named.as_deref(), phase, &failure, started), None),
     };
     let code = print(&reply);
-    if let Some(dirs) = dirs {
-        start_if_due(&dirs, setup.is_some());
+    if let Some((machine, options, event)) = answered
+        && start_if_due(&options.dirs, setup.is_some()).is_some()
+    {
+        look_after_answer(&machine, host, &options, &event);
     }
     code
 }
@@ -249,27 +253,37 @@ fn refuse_without_options(
     line::refuse_unrecorded(host, named, &event, failure)
 }
 
-fn answer_stdin(machine: &dyn Machine, host: &dyn Host, options: &HookOptions, started: Instant) -> Reply {
+/// The answer, and the event that it is for.
+fn answer_stdin(
+    machine: &dyn Machine,
+    host: &dyn Host,
+    options: &HookOptions,
+    started: Instant,
+) -> (Reply, Vec<u8>) {
     let deadline = started + DEADLINE;
     let phase = options.event.as_deref().map(|event| host.phase(event));
     let event = match read_event(host, phase, deadline) {
         Ok(event) => event,
-        Err(failure) => return line::refuse(machine, host, options, None, &failure, deadline),
+        Err(failure) => {
+            return (line::refuse(machine, host, options, None, &failure, deadline), Vec::new());
+        }
     };
     if is_stdout_closed() {
         let call = line::decode(machine, host, options, &event).ok();
         // What only tells stops nobody.
         if call.as_ref().is_none_or(|call| call.phase.stops()) {
-            return line::refuse(machine, host, options, call.as_ref(), &Failure::Output, deadline);
+            let reply = line::refuse(machine, host, options, call.as_ref(), &Failure::Output, deadline);
+            return (reply, event);
         }
     }
-    match line::answer(machine, host, options, &event, started) {
+    let reply = match line::answer(machine, host, options, &event, started) {
         Ok(reply) => reply,
         Err(NeedsSetup) => hand_over(machine, &event).unwrap_or_else(|failure| {
             let call = line::decode(machine, host, options, &event).ok();
             line::refuse(machine, host, options, call.as_ref(), &failure, deadline)
         }),
-    }
+    };
+    (reply, event)
 }
 
 /// Lets the whole binary answer: it can read TOML and the hosts' settings files, and has the time, since that

@@ -75,7 +75,7 @@ pub mod pause;
 pub mod process;
 pub mod record;
 pub mod redaction;
-mod registered;
+pub mod registered;
 pub mod sealing;
 mod seen;
 pub mod self_test;

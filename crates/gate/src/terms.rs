@@ -42,8 +42,7 @@ pub fn terms(
     let mut notices = notices::of_new_directories(decided, counter).map_err(Failure::Ledger)?;
     let denial = notices::of_denial(machine, decided, draft, counter).map_err(Failure::Ledger)?;
     notices.extend(denial.notices);
-    let places = &surroundings.session.places;
-    notices.extend(registered::lost(machine, &options.dirs.state, call, places));
+    notices.extend(registered::lost(machine, &options.dirs, call, surroundings));
     let context = match call.phase {
         Phase::Start => introduction(&surroundings.team, layers),
         Phase::End => counter.counts().map_err(Failure::Ledger)?.map(|counts| notices::summary(&counts)),

@@ -27,8 +27,16 @@ pub(crate) fn read(
     limit: usize,
     longest: Duration,
 ) -> Option<(SystemTime, Vec<String>)> {
-    let bytes = machine.world().read(note, limit).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
+    holds(machine, &machine.world().read(note, limit).ok()?, longest)
+}
+
+/// The same of what was read.
+pub(crate) fn holds(
+    machine: &dyn Machine,
+    bytes: &[u8],
+    longest: Duration,
+) -> Option<(SystemTime, Vec<String>)> {
+    let text = String::from_utf8_lossy(bytes);
     let mut lines = text.lines();
     let seconds = lines.next()?.parse().ok()?;
     let until = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;

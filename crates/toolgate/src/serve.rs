@@ -16,9 +16,10 @@ use toolgate_model::Host;
 
 use toolgate_gate::failure::{Failure, MAX_EVENT};
 use toolgate_gate::options::HookOptions;
+use toolgate_gate::registered::look_after_answer;
 use toolgate_gate::sealing::start_if_due;
 use toolgate_gate::{Gate, hook};
-use toolgate_setup::WholeProgram;
+use toolgate_setup::{WholeProgram, this_machine};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,6 +62,10 @@ pub fn run(host: &'static dyn Host, options: &HookOptions) -> ExitCode {
         if let Some(started) = start_if_due(&options.dirs, true) {
             // The one before has ended long ago, and is no longer kept for us.
             let _ = sealer.replace(started).map(|mut before| before.try_wait());
+            if let Ok(Request { event, payload, .. }) = serde_json::from_slice::<Request<'_>>(&request) {
+                let options = HookOptions { event: Some(event), ..options.clone() };
+                look_after_answer(&this_machine(), host, &options, payload.get().as_bytes());
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What becomes of a registration while sessions run.
 
 use std::fs;
+use std::time::{Duration, SystemTime};
 
-use crate::support::{Machine, Said};
+use crate::support::{Machine, Said, have};
 
 #[test]
 fn a_registration_that_has_gone_is_told_when_the_user_speaks_next() {
@@ -23,6 +24,96 @@ fn a_registration_that_has_gone_is_told_when_the_user_speaks_next() {
     assert_eq!(speak().stdout, "", "registered again");
     fs::remove_file(&settings).unwrap();
     assert!(speak().stdout.contains("no longer registered"));
+}
+
+/// Nobody speaks: the agent works on by itself.
+#[test]
+fn a_registration_that_has_gone_is_told_with_the_next_call() {
+    let machine = Machine::new();
+    let top = machine.repository("main");
+    let settings = machine.home().join(".claude/settings.json");
+    let init = machine.toolgate().args(["init", "--host", "claude-code", "--yes"]).cwd(&top).run("");
+    assert_eq!(init.code(), Some(0), "{init:?}");
+    let session = machine.session("s", &top);
+    let input = serde_json::json!({"tool_name": "Read", "tool_input": {"file_path": top.join("README.md")}});
+    let call = || session.event("PreToolUse", &input);
+    // As if a minute had passed.
+    let wait = || {
+        let due = fs::OpenOptions::new().write(true).open(machine.state().join("tlog/due")).unwrap();
+        due.set_modified(SystemTime::now() - Duration::from_secs(61)).unwrap();
+    };
+    const LOST: &str = "toolgate is no longer registered in";
+    assert_eq!(call().stdout, "", "registered");
+    let written = fs::read_to_string(&settings).unwrap();
+    fs::write(&settings, "{}\n").unwrap();
+    assert_eq!(call().stdout, "", "nobody has looked yet");
+    wait();
+    assert_eq!(call().stdout, "", "it is looked at after the answer");
+    let told = call();
+    assert!(told.stdout.contains(LOST) && told.stdout.contains("settings.json"), "{told:?}");
+    assert!(!told.stdout.contains("deny"), "and the call runs: {told:?}");
+    assert_eq!(call().stdout, "", "once for each look");
+    let recorded = machine.records();
+    let lost = recorded.iter().filter(|record| record["event"] == "security-warning: registration lost");
+    assert_eq!(lost.count(), 1);
+    wait();
+    call();
+    // What comes after a call says it too.
+    let after = session.event(
+        "PostToolUse",
+        &serde_json::json!({
+            "tool_name": "Read", "tool_input": {"file_path": top.join("README.md")}, "tool_response": "x",
+        }),
+    );
+    assert!(after.stdout.contains(LOST), "{after:?}");
+    fs::write(&settings, written).unwrap();
+    wait();
+    call();
+    assert_eq!(call().stdout, "", "registered again");
+}
+
+#[test]
+fn a_note_about_a_registration_pauses_nothing_and_a_pause_stays() {
+    let machine = Machine::new();
+    let top = machine.repository("main");
+    let init = machine.toolgate().args(["init", "--host", "claude-code", "--yes"]).cwd(&top).run("");
+    assert_eq!(init.code(), Some(0), "{init:?}");
+    let session = machine.session("s", &top);
+    let git = || session.call("Bash", &serde_json::json!({"command": "git reset --hard"})).word();
+    let look = || {
+        let due = fs::OpenOptions::new().write(true).open(machine.state().join("tlog/due")).unwrap();
+        due.set_modified(SystemTime::now() - Duration::from_secs(61)).unwrap();
+        session.event("SessionEnd", &serde_json::json!({}));
+    };
+    assert_eq!(git(), "deny");
+    fs::write(machine.home().join(".claude/settings.json"), "{}\n").unwrap();
+    look();
+    assert_eq!(git(), "deny");
+    let note = fs::read_dir(machine.state().join("paused")).unwrap().count();
+    assert_eq!(note, 0, "it was told");
+    let dirs = toolgate_gate::dirs::Dirs::of_home(&machine.home());
+    toolgate_gate::pause::begin(&dirs, &top, SystemTime::now(), Duration::from_mins(5)).unwrap();
+    assert_ne!(git(), "deny");
+    look();
+    assert_ne!(git(), "deny", "the pause is still there");
+}
+
+/// Of an ordinary call, the registration costs nothing.
+#[test]
+fn an_ordinary_call_does_not_look_for_its_registration() {
+    if !have("strace", &["-V"]) {
+        return;
+    }
+    let machine = Machine::new();
+    let top = machine.repository("main");
+    let session = machine.session("s", &top);
+    session.read("README.md");
+    let trace = machine.path("trace");
+    let hook = session.hook.clone().under(&["strace", "-f", "-o", trace.to_str().unwrap()]);
+    crate::support::Session { hook, ..machine.session("s", &top) }.read("README.md");
+    let text = fs::read_to_string(&trace).unwrap();
+    assert_eq!(text.matches("registrations.json").count(), 0, "{text}");
+    assert_eq!(text.lines().filter(|line| line.contains("/paused/")).count(), 1, "{text}");
 }
 
 #[test]
