@@ -22,6 +22,7 @@ mod logs;
 mod notes;
 mod objects;
 mod outside;
+mod packed;
 mod refs;
 mod room;
 mod sweep;
@@ -119,7 +120,7 @@ pub(crate) fn complete(plan: &mut Plan, level: Level) -> Result<(), Error> {
     } else {
         plan.pinned.extend(pinned(plan, &repository)?);
     }
-    plan.environment = environment(&plan.environment);
+    plan.environment = environment(&plan.environment, level == Level::Full);
     if repository.is_plain() {
         // Git looks at files again and notes that in the index. Who only asks for the state need not change it.
         plan.environment.retain(|(name, _)| name != "GIT_OPTIONAL_LOCKS");
@@ -200,15 +201,24 @@ fn leads_to(worktree: &Path, own: &Path) -> Option<PathBuf> {
 }
 
 /// Variables that keep git from tidying up behind the command's back: what it would delete is shared.
-fn environment(before: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+/// `in_view`: by order (`git gc`) it tidies up nothing but objects. The reflogs of other worktrees, at which it gives up, are not the command's to
+/// shorten, and in a linked worktree branches would be packed in a file that is gone with the view.
+fn environment(before: &[(OsString, OsString)], in_view: bool) -> Vec<(OsString, OsString)> {
     let count = before.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
     let count = count.and_then(|(_, count)| count.to_str()?.parse::<usize>().ok()).unwrap_or(0);
     let mut all: Vec<_> = before.iter().filter(|(name, _)| name != "GIT_CONFIG_COUNT").cloned().collect();
-    let ours = [("gc.auto", "0"), ("maintenance.auto", "false")];
-    for (index, (key, value)) in ours.into_iter().enumerate() {
+    let usual = [("gc.auto", "0"), ("maintenance.auto", "false")];
+    let of_view = [
+        ("gc.packRefs", "false"),
+        ("gc.reflogExpire", "never"),
+        ("gc.reflogExpireUnreachable", "never"),
+        ("repack.updateServerInfo", "false"),
+    ];
+    let ours: Vec<_> = usual.into_iter().chain(of_view.into_iter().filter(|_| in_view)).collect();
+    for (index, (key, value)) in ours.iter().enumerate() {
         let number = count + index;
-        all.push((format!("GIT_CONFIG_KEY_{number}").into(), key.into()));
-        all.push((format!("GIT_CONFIG_VALUE_{number}").into(), value.into()));
+        all.push((format!("GIT_CONFIG_KEY_{number}").into(), (*key).into()));
+        all.push((format!("GIT_CONFIG_VALUE_{number}").into(), (*value).into()));
     }
     all.push(("GIT_CONFIG_COUNT".into(), (count + ours.len()).to_string().into()));
     all
@@ -246,6 +256,10 @@ pub(crate) struct Run<'p> {
     left: Left,
     /// Of the own directory of a linked worktree, before the command.
     mode: Option<Mode>,
+    /// Whether nothing of the command is alive any more.
+    is_over: bool,
+    /// Whether its init has said how the command ended, which it does when it has looked at what goes with its view.
+    has_told: bool,
 }
 
 struct Left {
@@ -343,6 +357,8 @@ impl<'p> Run<'p> {
             earlier: Taken::default(),
             left: Left { own: directory(&repository.own)?, quarantine: plan.quarantine()? },
             mode: None,
+            is_over: true,
+            has_told: false,
         };
         if !repository.is_plain() {
             run.mode = Some(Mode::from_raw_mode(fstat(&run.own)?.st_mode));
@@ -493,7 +509,9 @@ impl<'p> Run<'p> {
     }
 
     /// Takes over what the command has left. `is_over`: no process of it is alive any more.
-    pub(crate) fn finish(mut self, is_over: bool) -> Taken {
+    /// `has_told`: its init has said how the command ended.
+    pub(crate) fn finish(mut self, is_over: bool, has_told: bool) -> Taken {
+        (self.is_over, self.has_told) = (is_over, has_told);
         let mut taken = std::mem::take(&mut self.earlier);
         let _lock = match exclusive(&self.state) {
             Ok(lock) => lock,
@@ -764,10 +782,13 @@ mod tests {
     #[test]
     fn settings_of_the_environment_are_added_to() {
         let before = [("GIT_CONFIG_COUNT".into(), "1".into()), ("A".into(), "b".into())];
-        let after = environment(&before);
+        let after = environment(&before, false);
         let value = |name: &str| after.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         assert_eq!(value("GIT_CONFIG_COUNT"), Some("3".into()));
         assert_eq!(value("GIT_CONFIG_KEY_1"), Some("gc.auto".into()));
         assert_eq!(value("A"), Some("b".into()));
+        let after = environment(&before, true);
+        assert!(after.contains(&("GIT_CONFIG_COUNT".into(), "7".into())));
+        assert!(after.contains(&("GIT_CONFIG_KEY_3".into(), "gc.packRefs".into())));
     }
 }

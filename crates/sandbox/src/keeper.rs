@@ -31,6 +31,14 @@ pub(crate) struct Held<'h> {
     pub(crate) works: &'h [OwnedFd],
 }
 
+/// What keeper and init look after.
+pub(crate) struct Looks<'l> {
+    /// When the command has ended, before that is said.
+    pub(crate) ended: &'l dyn Fn(),
+    /// When the last background job has ended.
+    pub(crate) jobs_ended: &'l dyn Fn(),
+}
+
 impl Held<'_> {
     /// Closes everything but these.
     fn keep_only_works_and<'k>(&'k self, others: impl IntoIterator<Item = &'k OwnedFd>) {
@@ -41,7 +49,7 @@ impl Held<'_> {
 /// What keeper and init do: wait for the command and say how it ended, then for whatever the command has left behind. Signals for the
 /// command come as numbers, one byte each. Descriptors are closed behind their owners' backs: this process only ever exits.
 /// `guard` is the supervisor's until the command has ended, and then ours.
-/// `apart` is for a keeper, which is in another group than the command. `jobs_ended`: done when the last background job has ended.
+/// `apart` is for a keeper, which is in another group than the command.
 #[expect(clippy::too_many_arguments, reason = "one process's whole life, with two callers")]
 pub(crate) fn stay(
     command: Pid,
@@ -51,7 +59,7 @@ pub(crate) fn stay(
     held: &Held<'_>,
     mut guard: Option<Guard>,
     apart: Option<Apart<'_>>,
-    jobs_ended: &dyn Fn(),
+    looks: &Looks<'_>,
 ) {
     let kept = |others: &[&OwnedFd], guard: Option<&Guard>| {
         let guarded = guard.into_iter().flat_map(Guard::held);
@@ -124,6 +132,7 @@ pub(crate) fn stay(
         if let Some(status) = has_ended.filter(|_| !has_told) {
             // From here on the supervisor may go, and what is left in the background stays.
             let _ = set_parent_process_death_signal(None);
+            (looks.ended)();
             let left = if is_alone { ALONE } else { NOT_ALONE };
             if is_alone {
                 // Whoever has been told finds no lock of ours any more, and need not wait for our end. The witness ends with its questions.
@@ -154,7 +163,7 @@ pub(crate) fn stay(
         }
         if is_alone {
             if has_left_jobs {
-                jobs_ended();
+                (looks.jobs_ended)();
             }
             held.works.iter().for_each(tidy);
             // What is closed already is not to be closed again by its owners.

@@ -101,7 +101,8 @@ fn run_with(
     disturbed.retain(|disturbed| !git::is_ordinary(plan, disturbed));
     disturbed.extend(left_before);
     disturbed.extend(tree.map(|tree| tree.finish(plan, left.is_over)).unwrap_or_default());
-    let mut taken = repository.map(|repository| repository.finish(left.is_over)).unwrap_or_default();
+    let mut taken =
+        repository.map(|repository| repository.finish(left.is_over, left.has_told)).unwrap_or_default();
     if let Some(heir) = heir.take() {
         heir.dismiss();
     }

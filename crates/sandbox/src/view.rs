@@ -37,6 +37,7 @@ use crate::sys::{self, Fork};
 
 use layers::{Begun, FAST, LAYER, Names, begin_layers, mount_behind};
 pub(crate) use layers::{Caches, Layer, tidy};
+pub(crate) use repository::Packed;
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 const PLAIN: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
@@ -140,6 +141,7 @@ pub(crate) fn enter(
         above_caches: RefCell::default(),
         begun: RefCell::new(begun),
         works: RefCell::new(works),
+        packed: RefCell::default(),
     };
     view.build()?;
     let temporary = view.named_temporary();
@@ -154,7 +156,8 @@ pub(crate) fn enter(
     sys::set_mount_attributes(root, READ_ONLY, false).step("closing", top)?;
     // Nobody else uses this process's memory any more when the command's process is made.
     view.begun.take();
-    Ok(Entered { new_caches: view.new_caches.take(), temporary, works: view.works.take() })
+    let (new_caches, works, packed) = (view.new_caches.take(), view.works.take(), view.packed.take());
+    Ok(Entered { new_caches, temporary, works, packed })
 }
 
 /// When the view becomes the root of its mount namespace.
@@ -239,6 +242,8 @@ pub(crate) struct Entered {
     pub(crate) temporary: PathBuf,
     /// The work directories of its layers, to be tidied up at the end.
     pub(crate) works: Vec<OwnedFd>,
+    /// What is known of its copy of `packed-refs`.
+    pub(crate) packed: Option<Packed>,
 }
 
 fn in_memory(place: &Path, options: &std::ffi::CStr) -> rustix::io::Result<()> {
@@ -272,6 +277,8 @@ struct View<'p> {
     begun: RefCell<Vec<Begun>>,
     /// The work directories of all layers.
     works: RefCell<Vec<OwnedFd>>,
+    /// The copy of `packed-refs` that git inside may replace.
+    packed: RefCell<Option<Packed>>,
 }
 
 impl View<'_> {

@@ -45,6 +45,7 @@ impl Run<'_> {
             };
             Ok((refs::list_again(&place, &below.to_string_lossy(), format, &before), place, format))
         });
+        let repacked = self.repacked();
         taken.add(self.take_objects());
         let (listed, place, format) = listed?;
         let common = self.common.try_clone()?;
@@ -65,7 +66,11 @@ impl Run<'_> {
                 self.put_away(&place, path.strip_prefix(&below).unwrap_or(&path), taken);
             }
         }
-        let changes = self.changes(&listed, &refs);
+        let mut changes = self.changes(&listed, &refs);
+        if self.level == Level::Full {
+            let gone = self.gone(&listed);
+            changes.extend(self.changes_of_packed(gone, &listed, &refs, &repacked, taken)?);
+        }
         if !changes.is_empty() {
             self.take_changes(changes, &refs, (&place, &below), taken)?;
         }
@@ -178,19 +183,8 @@ impl Run<'_> {
             }
         }
         match self.level {
-            Level::Full => {
-                for gone in &listed.gone {
-                    let below = format!("{gone}/");
-                    let known =
-                        self.seen.branches.iter().filter(|(_, id)| id.is_some()).map(|(name, _)| name);
-                    let mut names: Vec<String> =
-                        known.filter(|name| name.starts_with(&below) || *name == gone).cloned().collect();
-                    if names.is_empty() {
-                        names.push(gone.clone());
-                    }
-                    changes.extend(names.into_iter().map(|name| (name, Some(Change::Delete))));
-                }
-            }
+            // Asked for by `gone`.
+            Level::Full => {}
             Level::Landlock => {
                 let others = self.seen.others.keys().filter(|name| !listed.values.contains_key(*name));
                 changes.extend(others.map(|name| (name.clone(), Some(Change::Delete))));
@@ -206,6 +200,21 @@ impl Run<'_> {
             }
         }
         changes
+    }
+
+    /// Level `full`: branches whose files the command has removed.
+    fn gone(&self, listed: &Listed) -> BTreeSet<String> {
+        let mut all = BTreeSet::new();
+        for gone in &listed.gone {
+            let below = format!("{gone}/");
+            let known = self.seen.branches.iter().filter(|(_, id)| id.is_some()).map(|(name, _)| name);
+            let mut names = known.filter(|name| name.starts_with(&below) || *name == gone).peekable();
+            if names.peek().is_none() {
+                all.insert(gone.clone());
+            }
+            all.extend(names.cloned());
+        }
+        all
     }
 
     /// Level `full`: moves a branch outside as the command has moved it inside.

@@ -23,7 +23,7 @@ use crate::path::{Stamp, kind_at, kinds_in, names_in, open_directory, read_file,
 pub(super) const HEADS: &str = "refs/heads";
 pub(super) const LOGS: &str = "logs/refs/heads";
 const LARGEST_REF: u64 = 4096;
-const LARGEST_PACKED: u64 = 256 << 20;
+pub(super) const LARGEST_PACKED: u64 = 256 << 20;
 const LARGEST_LOG: u64 = 16 << 20;
 /// Git waits so long for a branch that somebody else has locked.
 const LOCK_PATIENCE: Duration = Duration::from_millis(300);
@@ -231,6 +231,16 @@ impl Refs<'_> {
     /// All references, not branches alone: their names begin with `heads/`, `tags/` and so on.
     pub(super) fn all(common: &OwnedFd, format: Format) -> Refs<'_> {
         Refs { common, format, place: "refs", logs: "logs/refs" }
+    }
+
+    /// The same with all references.
+    pub(super) fn of_every_kind(&self) -> Refs<'_> {
+        Refs::all(self.common, self.format)
+    }
+
+    /// Whether this is how an object is named.
+    pub(super) fn is_id(&self, text: &str) -> bool {
+        self.format.is_id(text)
     }
 
     /// All branches in `packed-refs`.

@@ -70,7 +70,7 @@ impl Run<'_> {
         let name = self.directory.file_name().unwrap_or(OsStr::new(""));
         let has_room =
             || names_in(&runs, usize::MAX).map(|names| names.iter().filter(|name| is_spare(name)).count());
-        if !self.repository.is_plain() && self.is_as_made() && has_room()? < MOST_SPARE {
+        if !self.repository.is_plain() && self.is_as_made() && !self.has_note() && has_room()? < MOST_SPARE {
             let spare = format!("{SPARE}{}", name.display());
             return Ok(rustix::fs::renameat(&runs, name, &runs, spare)?);
         }

@@ -19,7 +19,7 @@ use crate::compiled::CompiledPlan;
 use crate::filter;
 use crate::git;
 use crate::heir::Heir;
-use crate::keeper::{Apart, Held, stay};
+use crate::keeper::{Apart, Held, Looks, stay};
 use crate::kernel::Kernel;
 use crate::limits;
 use crate::observe::{self, Observer};
@@ -29,7 +29,7 @@ use crate::plan::{Level, Network, Rights};
 use crate::privileges::{drop_capabilities, map_ids};
 use crate::rules::Rules;
 use crate::sys::{self, Fork, Signals, Witness};
-use crate::view::{self, Caches, Entered, OldRoot};
+use crate::view::{self, Caches, Entered, OldRoot, Packed};
 
 use super::watched::{Left, Watched};
 use super::{Error, Outcome};
@@ -84,7 +84,7 @@ pub(super) fn supervise(
     kept: &Kept<'_>,
     mut observer: Option<&mut Observer<'_>>,
 ) -> (Result<Outcome, Error>, Left) {
-    let mut left = Left { is_over: true, held_open: false };
+    let mut left = Left { is_over: true, held_open: false, has_told: false };
     let ended = (|| {
         let link = observer.as_deref_mut().map(Observer::start).transpose()?;
         let (mut watched, signals) = launch(plan, level, kernel, command, kept, link)?;
@@ -246,8 +246,22 @@ impl Launch<'_> {
             Err(gone) => gone,
             Ok((command, entered)) => {
                 let guard = self.kept.guard.take();
-                let kept = Held { locks: self.held(), works: &entered.works };
-                stay(command, self.signals, orders, tell, &kept, guard, None, &|| self.look_after_jobs());
+                let packed = entered.packed.as_ref();
+                let locks =
+                    self.held().into_iter().chain(packed.into_iter().flat_map(Packed::held)).collect();
+                let kept = Held { locks, works: &entered.works };
+                let note = |is_over| {
+                    if let Some(repository) = self.kept.repository {
+                        repository.note_packed(packed, is_over);
+                    }
+                };
+                let ended = || note(false);
+                let jobs_ended = || {
+                    self.look_after_jobs();
+                    note(true);
+                };
+                let looks = Looks { ended: &ended, jobs_ended: &jobs_ended };
+                stay(command, self.signals, orders, tell, &kept, guard, None, &looks);
                 sys::exit_at_once(0)
             }
         }
@@ -272,7 +286,8 @@ impl Launch<'_> {
                 let put_back = || self.kept.look_alone(self.plan);
                 let apart = Some(Apart { witness, lost: &put_back });
                 let kept = Held { locks: self.held(), works: &[] };
-                stay(command, self.signals, orders, tell, &kept, guard, apart, &|| self.look_after_jobs());
+                let looks = Looks { ended: &|| {}, jobs_ended: &|| self.look_after_jobs() };
+                stay(command, self.signals, orders, tell, &kept, guard, apart, &looks);
                 sys::exit_at_once(0)
             }
         }

@@ -168,13 +168,13 @@ impl Watched {
         let is_left_behind = has_told && self.text.get(5) == Some(&NOT_ALONE);
         let is_ending = self.told.is_none() || self.level == Level::Full;
         if !is_ending || is_left_behind || self.status.is_some() {
-            return Left { is_over: !is_left_behind, held_open: false };
+            return Left { is_over: !is_left_behind, held_open: false, has_told };
         }
         // Who has told that nothing is left has nothing left to do but to end. The kernel takes down the view of level `full` then, which takes it as
         // long as a command takes to start, and nobody needs to wait for that.
         let patience = if has_told { WaitOptions::NOHANG } else { WaitOptions::empty() };
         self.status = waitpid(Some(self.child), patience).ok().flatten().map(|(_, status)| status);
-        Left { is_over: true, held_open: false }
+        Left { is_over: true, held_open: false, has_told }
     }
 
     /// Settles what background jobs of level `full` live in, and takes away from them what their command wrote at `own`, now that it has ended: git
@@ -182,14 +182,14 @@ impl Watched {
     /// so it is ended.
     pub(super) fn settle_jobs(&mut self, own: Option<&Path>) -> Left {
         if self.settle(own).is_ok() || own.is_none() {
-            return Left { is_over: false, held_open: false };
+            return Left { is_over: false, held_open: false, has_told: true };
         }
         self.end_init();
         self.status =
             waitpid(Some(self.child), WaitOptions::empty()).ok().flatten().map(|(_, status)| status);
         // The last job may have ended by itself meanwhile, and init with it.
         let was_ended = self.status.is_none_or(|status| status.terminating_signal().is_some());
-        Left { is_over: true, held_open: was_ended }
+        Left { is_over: true, held_open: was_ended, has_told: false }
     }
 
     fn settle(&mut self, closed: Option<&Path>) -> io::Result<()> {
@@ -259,6 +259,8 @@ pub(super) struct Left {
     pub(super) is_over: bool,
     /// Whether background jobs were ended, since they kept files of git's open to write.
     pub(super) held_open: bool,
+    /// Whether keeper or init has said how the command ended.
+    pub(super) has_told: bool,
 }
 
 pub(crate) fn ended(status: WaitStatus) -> Ended {

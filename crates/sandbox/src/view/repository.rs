@@ -1,7 +1,9 @@
 //! The git directory of a worktree, as a view has it.
 
-use std::ffi::{CStr, OsStr};
-use std::io;
+use std::ffi::{CStr, CString, OsStr};
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -9,11 +11,36 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, mkdirat, openat, st
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 
 use super::{
-    Failed, Layer, PLAIN, PRIVATE_PARTS, READ_ONLY, SHARED_GIT, STAGED, Step, View, attach, cover, in_memory,
+    Failed, Layer, PLAIN, PRIVATE_PARTS, READ_ONLY, SHARED_GIT, STAGED, Step, View, attach, in_memory,
     name_of,
 };
-use crate::path::{clean, for_each_entry, names_in, open_place, open_whole_directory, read_file};
+use crate::path::{
+    Stamp, clean, for_each_entry, names_in, open_place, open_seen, open_whole_directory, read_file,
+    read_to_end,
+};
 use crate::plan::{Repository, Rights};
+
+/// The name of the file with many references.
+const PACKED: &str = "packed-refs";
+/// A `packed-refs` that is larger is not copied. Git inside cannot replace it then: it deletes no branch, and packs none.
+const LARGEST_COPY: u64 = 16 << 20;
+
+/// A copy of `packed-refs` in a view. Git replaces the file to delete a branch, which a mount in its place would not let it do.
+pub(crate) struct Packed {
+    /// Where it lies.
+    pub(crate) directory: OwnedFd,
+    /// What was copied, if there was anything. Git never writes to such a file: it makes another one.
+    pub(crate) before: Option<OwnedFd>,
+    /// The copy as it was made.
+    pub(crate) stamp: Option<Stamp>,
+}
+
+impl Packed {
+    /// What must stay open until it was looked at.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &OwnedFd> {
+        std::iter::once(&self.directory).chain(&self.before)
+    }
+}
 
 impl View<'_> {
     /// A git directory whose own entries are the view's. Locks can be made beside files that cannot be changed, and what
@@ -25,19 +52,18 @@ impl View<'_> {
         if repository.is_plain() {
             return Ok(());
         }
+        let handle = open_place(&self.old, common).step("opening", common)?;
+        let packed = statat(&handle, PACKED, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |found| found.st_size);
+        let packed = u64::try_from(packed).unwrap_or_default().min(LARGEST_COPY);
+        // Git writes another one beside it before it replaces it, and a lock.
+        let options = format!("mode=755,size={}", (16 << 20) + 3 * packed);
+        let options = CString::new(options).map_err(io::Error::other).step("mounting on", common)?;
         let point = self.point(common, true)?;
-        in_memory(Path::new(&name_of(&point)), c"mode=755,size=16m").step("mounting on", common)?;
+        in_memory(Path::new(&name_of(&point)), &options).step("mounting on", common)?;
         drop(point);
         let shared = open_place(CWD, Path::new(SHARED_GIT)).step("opening", Path::new(SHARED_GIT))?;
-        let handle = open_place(&self.old, common).step("opening", common)?;
         attach(&handle, &shared, READ_ONLY | PLAIN).step("binding", common)?;
         self.children(common)?;
-        // Git packs branches into this file and then deletes their own. It would be gone with the view, and they with it.
-        let packed = common.join("packed-refs");
-        if self.find(&packed)?.is_none() {
-            let point = self.point(&packed, false)?;
-            cover(&point, false).step("closing", &packed)?;
-        }
         if let Some(own) = self.find(&repository.own)? {
             self.bind(&own, PLAIN)?;
         }
@@ -106,9 +132,12 @@ impl View<'_> {
     fn children(&self, common: &Path) -> Result<(), Failed> {
         let here = open_place(&self.new, common).step("opening", common)?;
         let shared = open_whole_directory(Path::new(SHARED_GIT)).step("opening", common)?;
-        let mut links = Vec::new();
+        let (mut links, mut has_packed) = (Vec::new(), false);
         let bind = |name: &CStr, kind: FileType| -> io::Result<()> {
+            let is_packed = name.to_bytes() == PACKED.as_bytes();
+            has_packed |= is_packed;
             match kind {
+                FileType::RegularFile if is_packed && self.copy_packed(&shared, &here)? => return Ok(()),
                 FileType::Directory => mkdirat(&here, name, Mode::from_raw_mode(0o755))?,
                 FileType::RegularFile => {
                     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -133,7 +162,23 @@ impl View<'_> {
                 self.bind(&place, READ_ONLY | PLAIN)?;
             }
         }
+        if !has_packed {
+            self.packed.replace(Some(Packed { directory: here, before: None, stamp: None }));
+        }
         Ok(())
+    }
+
+    /// Copies `packed-refs`, unless it is too large or cannot be read: then it is bound like other files.
+    fn copy_packed(&self, shared: &OwnedFd, here: &OwnedFd) -> io::Result<bool> {
+        let name = Path::new(PACKED);
+        let Ok((before, _)) = open_seen(shared, name) else { return Ok(false) };
+        let Ok(Some(text)) = read_to_end(&before, LARGEST_COPY) else { return Ok(false) };
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mut copy = fs::File::from(openat(here, name, flags, Mode::from_raw_mode(0o644))?);
+        copy.write_all(&text)?;
+        let (directory, stamp) = (here.try_clone()?, Stamp::at(here, name));
+        self.packed.replace(Some(Packed { directory, before: Some(before.into()), stamp }));
+        Ok(true)
     }
 
     /// A layer over all of a plain clone. What is never taken over from it, and would be missed, cannot be written: a submodule

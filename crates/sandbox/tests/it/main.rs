@@ -8,6 +8,7 @@ mod degraded;
 mod escapes;
 mod kept;
 mod limits;
+mod packed;
 mod pins;
 mod refused;
 mod together;

@@ -14,6 +14,32 @@ pub(crate) struct World {
     pub(crate) level: &'static str,
     /// What is checked out in `w`.
     pub(crate) branch: &'static str,
+    /// Where programs are looked for, inside and outside.
+    programs: &'static str,
+}
+
+/// Where programs are looked for: what was installed beside the system's own comes first.
+const PROGRAMS: &str = "/usr/local/bin:/usr/bin:/bin";
+/// The system's own come first.
+const OWN_PROGRAMS: &str = "/usr/bin:/bin:/usr/local/bin";
+
+/// Runs a test at level `full` with each git of this machine: the one that is found first, and the system's own. Older ones write other files.
+pub(crate) fn with_each_git(branch: &'static str, test: impl Fn(&World)) {
+    if !levels().contains(&"full") {
+        return;
+    }
+    let mut known = Vec::new();
+    for programs in [PROGRAMS, OWN_PROGRAMS] {
+        let world = World { programs, ..World::new("full", branch, "") };
+        let version = world.outside("", "git --version");
+        if known.contains(&version) {
+            eprintln!("skipped with PATH={programs}: the same {version}");
+            continue;
+        }
+        eprintln!("with {version}");
+        known.push(version);
+        test(&world);
+    }
 }
 
 /// What a contained command has left.
@@ -86,7 +112,7 @@ impl World {
     pub(crate) fn new(level: &'static str, branch: &'static str, format: &str) -> World {
         let scratch = tempfile::tempdir().unwrap();
         let top = scratch.path().canonicalize().unwrap();
-        let world = World { _scratch: scratch, top, level, branch };
+        let world = World { _scratch: scratch, top, level, branch, programs: PROGRAMS };
         world.outside("", &format!("git init -q -b main {format} r"));
         world.outside(
             "r",
@@ -121,7 +147,7 @@ impl World {
         let mut command = Command::new(program);
         command
             .env_clear()
-            .envs([("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LC_ALL", "C"), ("GIT_CONFIG_NOSYSTEM", "1")])
+            .envs([("PATH", self.programs), ("LC_ALL", "C"), ("GIT_CONFIG_NOSYSTEM", "1")])
             .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_EDITOR", "true"), ("HOME", "/nowhere")])
             .envs([("GIT_AUTHOR_NAME", "A"), ("GIT_AUTHOR_EMAIL", "a@example.com")])
             .envs([("GIT_COMMITTER_NAME", "A"), ("GIT_COMMITTER_EMAIL", "a@example.com")])
