@@ -5,6 +5,7 @@
 //! ```
 //!
 //! Options come first: `--read`, `--write`, `--close`, `--pin`, `--keep` and `--cache` each take a path and may be repeated, `--nested` a name,
+//! `--start` the directory of a host's hooks,
 //! `--repository` takes the shared git directory and the worktree's own directory in it, `--network` takes `none` or `all`.
 //! `--seconds` and `--disk` (bytes) are limits.
 //! `--report` takes a file for what became of the repository and the pins, one line each. `--landlock` takes a number, and has the rules made as for a kernel that knows no more than that.
@@ -64,6 +65,7 @@ fn understand(
             "--pin" => options.pinned.push(words.next()?.into()),
             "--nested" => nested.push(words.next()?.into()),
             "--keep" => options.kept.push(words.next()?.into()),
+            "--start" => options.start = Some(words.next()?.into()),
             "--cache" => options.caches.push(words.next()?.into()),
             "--repository" => {
                 let (common, own) = (words.next()?.into(), words.next()?.into());
@@ -83,9 +85,9 @@ fn understand(
     };
     let mut plan = Plan::new(PathBuf::from(words.next()?), PathBuf::from(words.next()?));
     plan.grants.append(&mut options.grants);
-    let Plan { pinned, kept, caches, repository, network, limits, .. } = options;
+    let Plan { pinned, kept, start, caches, repository, network, limits, .. } = options;
     let environment = std::env::vars_os().collect();
-    plan = Plan { pinned, kept, caches, repository, network, limits, environment, ..plan };
+    plan = Plan { pinned, kept, start, caches, repository, network, limits, environment, ..plan };
     if !nested.is_empty() {
         let passed_over = vec!["node_modules".into()];
         plan.nested = Some(Nested { top: plan.directory.clone(), names: nested, passed_over });

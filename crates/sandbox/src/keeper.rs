@@ -2,6 +2,7 @@
 //! `landlock`.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -10,6 +11,7 @@ use rustix::process::{Pid, WaitOptions, set_parent_process_death_signal, wait};
 
 use crate::pins::{Guard, Patience};
 use crate::processes::{end_children, send};
+use crate::reachable::Way;
 use crate::run::ended;
 use crate::sys::{self, Signals, Witness};
 use crate::view::tidy;
@@ -29,6 +31,8 @@ pub(crate) struct Held<'h> {
     pub(crate) locks: Vec<&'h OwnedFd>,
     /// To the end: the work directories of its layers, which are tidied up then.
     pub(crate) works: &'h [OwnedFd],
+    /// The directory in which a host starts its hooks: to the end, too.
+    pub(crate) start: Option<&'h Path>,
 }
 
 /// What keeper and init look after.
@@ -61,8 +65,9 @@ pub(crate) fn stay(
     apart: Option<Apart<'_>>,
     looks: &Looks<'_>,
 ) {
-    let kept = |others: &[&OwnedFd], guard: Option<&Guard>| {
-        let guarded = guard.into_iter().flat_map(Guard::held);
+    let mut way = held.start.and_then(Way::watch);
+    let kept = |others: &[&OwnedFd], guard: Option<&Guard>, way: Option<&Way>| {
+        let guarded = guard.into_iter().flat_map(Guard::held).chain(way.into_iter().flat_map(Way::held));
         let kept = others.iter().copied().chain([signals.descriptor()]).chain(held.locks.iter().copied());
         held.keep_only_works_and(kept.chain(guarded));
     };
@@ -70,7 +75,7 @@ pub(crate) fn stay(
     let (witness, mut lost) = apart.map(|apart| (apart.witness, apart.lost)).unzip();
     let mut others = vec![orders, tell];
     others.extend(witness.iter().flat_map(Witness::held));
-    kept(&others, guard.as_ref());
+    kept(&others, guard.as_ref(), way.as_ref());
     let mut arrived = Arrived { witness, ..Arrived::default() };
     let mut has_ended = None;
     let mut has_told = false;
@@ -108,6 +113,11 @@ pub(crate) fn stay(
         }
         arrived.read(signals);
         let has_appeared = std::mem::take(&mut arrived.has_appeared);
+        if let Some(way) = way.as_mut().filter(|_| has_appeared)
+            && way.look() == Patience::Spent
+        {
+            end_children(rustix::process::getpid());
+        }
         if let Some(guard) = guard.as_mut().filter(|_| has_appeared)
             && guard.look() == Patience::Spent
         {
@@ -135,6 +145,8 @@ pub(crate) fn stay(
             (looks.ended)();
             let left = if is_alone { ALONE } else { NOT_ALONE };
             if is_alone {
+                // Nothing is left that could move the directory of the host's hooks. The supervisor looks after it from here on.
+                way = None;
                 // Whoever has been told finds no lock of ours any more, and need not wait for our end. The witness ends with its questions.
                 held.keep_only_works_and([tell, orders]);
             } else {
@@ -152,7 +164,7 @@ pub(crate) fn stay(
                 held.keep_only_works_and([orders]);
             } else {
                 arrived.witness = None;
-                kept(&[orders], guard.as_ref());
+                kept(&[orders], guard.as_ref(), way.as_ref());
             }
             has_told = true;
         }
@@ -163,6 +175,9 @@ pub(crate) fn stay(
         }
         if is_alone {
             if has_left_jobs {
+                if let Some(mut way) = way.take() {
+                    way.look();
+                }
                 (looks.jobs_ended)();
             }
             held.works.iter().for_each(tidy);
@@ -187,7 +202,7 @@ fn is_done(orders: &OwnedFd) -> bool {
 /// Signals that have come to this process itself.
 #[derive(Default)]
 struct Arrived {
-    /// Something was made where names must not appear.
+    /// Something was made where names must not appear, or happened to the directory of the host's hooks.
     has_appeared: bool,
     /// What processes have sent, and when it was read.
     sent: Vec<(i32, Instant)>,

@@ -61,6 +61,8 @@ mod privileges;
 #[cfg(target_os = "linux")]
 mod processes;
 #[cfg(target_os = "linux")]
+mod reachable;
+#[cfg(target_os = "linux")]
 mod rules;
 #[cfg(target_os = "linux")]
 mod run;
@@ -77,7 +79,7 @@ mod view;
 #[cfg(target_os = "linux")]
 pub use alive::{Alive, is_alive};
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Alive, Observer, is_alive, is_mark, run, run_observed};
+pub use elsewhere::{Alive, Observer, is_alive, is_mark, keep_reachable, run, run_observed};
 pub use kernel::{Kernel, Missing};
 #[cfg(target_os = "linux")]
 pub use observe::Observer;
@@ -87,6 +89,8 @@ pub use outcome::{
 #[cfg(target_os = "linux")]
 pub use pins::is_mark;
 pub use plan::{Grant, Level, Limits, Nested, Network, Plan, Repository, Rights};
+#[cfg(target_os = "linux")]
+pub use reachable::keep_reachable;
 #[cfg(target_os = "linux")]
 pub use run::{run, run_observed};
 pub use self_test::{Leak, Untrusted, probe, self_test};

@@ -125,6 +125,9 @@ pub struct Plan {
     /// Places in writable ones that are only read, but for grants of writing below them. At level `landlock` no kernel holds that, so they are
     /// compared when the command has ended, and put back. What is too large for that is not run.
     pub kept: Vec<PathBuf>,
+    /// The directory in which a host starts its hooks. It is put back if the command or what it leaves running moves, removes or closes it or one
+    /// above it: most hosts run a call whose hook cannot be started.
+    pub start: Option<PathBuf>,
     /// Directories that are made first where nothing is: only what is there can be granted.
     pub made: Vec<PathBuf>,
     /// Directories that are read as they are. What is written there goes to a private layer and stays with this plan.
@@ -156,6 +159,7 @@ impl Plan {
             pinned: Vec::new(),
             nested: None,
             kept: Vec::new(),
+            start: None,
             made: Vec::new(),
             caches: Vec::new(),
             cache_variables: Vec::new(),

@@ -30,6 +30,7 @@ use crate::outcome::{Ended, Error, Outcome, Refused};
 use crate::path::make_own;
 use crate::pins::{self, Guard, Pins, Tree};
 use crate::plan::{Grant, Level, Plan, Rights};
+use crate::reachable::keep_reachable;
 use crate::view::Caches;
 
 use launch::{Kept, supervise};
@@ -95,6 +96,9 @@ fn run_with(
     // Also where the command could not be started: what earlier ones have left is taken over anyway.
     let moved = guard.take().map(Guard::moved).unwrap_or_default();
     let mut disturbed = pins.check(plan, moved);
+    if let Some(start) = &plan.start {
+        keep_reachable(start);
+    }
     if let Some(mut orders) = orders.take() {
         let _ = orders.write_all(&[DONE]);
     }

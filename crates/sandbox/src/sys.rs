@@ -488,14 +488,24 @@ pub(crate) fn keep_only(kept: &[&OwnedFd]) {
 
 /// Has the kernel send this process `SIGIO` whenever something is made in a directory or moved into it, until the descriptor is closed.
 pub(crate) fn tell_of_new_names(directory: &OwnedFd) -> io::Result<()> {
-    // From the kernel's `fcntl.h`: a file was made; not only once.
+    // From the kernel's `fcntl.h`: a file was made.
+    tell_of(directory, 0x4)
+}
+
+/// The same for what is removed from a directory, renamed in it or moved out of it, and for a change of its mode or of what is in it.
+pub(crate) fn tell_of_lost_names(directory: &OwnedFd) -> io::Result<()> {
+    tell_of(directory, 0x8 | 0x10 | 0x20)
+}
+
+fn tell_of(directory: &OwnedFd, what: libc::c_ulong) -> io::Result<()> {
+    // From the kernel's `fcntl.h`, the second for: not only once.
     const F_NOTIFY: libc::c_int = 1026;
-    const NEW_NAMES: libc::c_ulong = 0x4 | 0x8000_0000;
+    const MANY_TIMES: libc::c_ulong = 0x8000_0000;
     let handle = directory.as_raw_fd();
     // SAFETY: both take a descriptor that is open and a number. Whoever was told before by the same opening is not told any more.
     let is_set = unsafe {
         libc::fcntl(handle, libc::F_SETOWN, libc::getpid()) == 0
-            && libc::fcntl(handle, F_NOTIFY, NEW_NAMES) == 0
+            && libc::fcntl(handle, F_NOTIFY, what | MANY_TIMES) == 0
     };
     if is_set { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

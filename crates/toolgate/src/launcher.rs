@@ -25,7 +25,6 @@ use toolgate_policies::{Containment, DeniedInside, denied_in_output, explain_den
 use toolgate_sandbox::{Ended, Error, Grant, Kernel, Level, Limit, Limits, Network, Outcome, Plan, Rights};
 use toolgate_secrets::redact;
 
-use crate::reachable::keep_reachable;
 use crate::shared_temporary::pass_in;
 
 /// The event of the record that says what was enforced on a command.
@@ -119,6 +118,7 @@ impl Launched {
             Ok(plan) => plan,
             Err(why) => return refused(&why),
         };
+        plan.start = start;
         let passed = pass_in(&shared, &mut plan);
         // What the outer shell has read at its start has come with the environment: a login shell need not read it again, and could not.
         let command = [run.program, "-c".into(), run.text, run.name];
@@ -126,9 +126,6 @@ impl Launched {
         let outcome =
             contain(require, None, |level, kernel| toolgate_sandbox::run(&plan, level, &kernel, &command));
         read_back.tidy();
-        if let Some(start) = &start {
-            keep_reachable(start);
-        }
         if let Ok(outcome) = &outcome
             && outcome.level == Level::Full
         {
@@ -532,38 +529,7 @@ pub(crate) fn refused(why: &str) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
-
-    #[test]
-    fn a_directory_that_was_moved_or_closed_is_there_again() {
-        let top = tempfile::tempdir().unwrap();
-        let start = top.path().join("a/src");
-        fs::create_dir_all(&start).unwrap();
-        fs::rename(top.path().join("a"), top.path().join("b")).unwrap();
-        keep_reachable(&start);
-        assert!(start.is_dir());
-        for closed in [start.as_path(), start.parent().unwrap()] {
-            fs::set_permissions(closed, fs::Permissions::from_mode(0o600)).unwrap();
-            keep_reachable(&start);
-            assert_eq!(fs::metadata(closed).unwrap().mode() & 0o777, 0o700, "{}", closed.display());
-        }
-    }
-
-    #[test]
-    fn nothing_is_made_or_opened_behind_a_link() {
-        let top = tempfile::tempdir().unwrap();
-        let top = top.path().canonicalize().unwrap();
-        let (elsewhere, closed) = (top.join("elsewhere"), top.join("elsewhere/closed"));
-        fs::create_dir_all(&closed).unwrap();
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0o600)).unwrap();
-        std::os::unix::fs::symlink(&elsewhere, top.join("a")).unwrap();
-        keep_reachable(&top.join("a/made"));
-        keep_reachable(&top.join("a/closed"));
-        assert!(!elsewhere.join("made").exists());
-        assert_eq!(fs::metadata(closed).unwrap().mode() & 0o777, 0o600);
-    }
 
     #[test]
     fn a_state_that_cannot_be_written_is_not_taken_for_a_second_start() {

@@ -7,7 +7,6 @@ pub mod cases;
 pub mod cli;
 pub mod exec;
 pub mod launcher;
-mod reachable;
 mod seatbelt;
 pub mod self_test;
 #[cfg(feature = "cli")]

@@ -27,6 +27,7 @@ use crate::path::is_below;
 use crate::pins::{Guard, Pins};
 use crate::plan::{Level, Network, Rights};
 use crate::privileges::{drop_capabilities, map_ids};
+use crate::reachable::keep_reachable;
 use crate::rules::Rules;
 use crate::sys::{self, Fork, Signals, Witness};
 use crate::view::{self, Caches, Entered, OldRoot, Packed};
@@ -71,6 +72,9 @@ impl Kept<'_> {
         drop(self.pins.check(plan, BTreeSet::new()));
         if let Some(repository) = self.repository {
             repository.sweep_alone();
+        }
+        if let Some(start) = &plan.start {
+            keep_reachable(start);
         }
     }
 }
@@ -249,7 +253,7 @@ impl Launch<'_> {
                 let packed = entered.packed.as_ref();
                 let locks =
                     self.held().into_iter().chain(packed.into_iter().flat_map(Packed::held)).collect();
-                let kept = Held { locks, works: &entered.works };
+                let kept = Held { locks, works: &entered.works, start: self.plan.start.as_deref() };
                 let note = |is_over| {
                     if let Some(repository) = self.kept.repository {
                         repository.note_packed(packed, is_over);
@@ -285,7 +289,7 @@ impl Launch<'_> {
                 let guard = self.kept.guard.take();
                 let put_back = || self.kept.look_alone(self.plan);
                 let apart = Some(Apart { witness, lost: &put_back });
-                let kept = Held { locks: self.held(), works: &[] };
+                let kept = Held { locks: self.held(), works: &[], start: self.plan.start.as_deref() };
                 let looks = Looks { ended: &|| {}, jobs_ended: &|| self.look_after_jobs() };
                 stay(command, self.signals, orders, tell, &kept, guard, apart, &looks);
                 sys::exit_at_once(0)

@@ -157,6 +157,109 @@ fn a_branch_from_the_background_is_taken_over_later() {
     }
 }
 
+/// What a program may do so that no host could start a hook in `sub/src` any more. Some need what no program of a shell does.
+const TAKEN_AWAY: [&str; 9] = [
+    "mv sub/src sub/lib",
+    "mv sub other",
+    "chmod 0 sub",
+    "chmod 600 sub/src",
+    "chmod 600 .",
+    "rm -rf sub",
+    "rm -rf sub/src; chmod 500 sub",
+    "mv sub/src sub/lib; ln -s ../../v sub/src",
+    "touch f; python3 -c 'import ctypes; ctypes.CDLL(None).renameat2(-100, b\"sub/src\", -100, b\"f\", 2)'",
+];
+
+/// Whether a host could start a hook there.
+fn can_be_entered(place: &Path) -> bool {
+    let is_directory = place.symlink_metadata().is_ok_and(|found| found.is_dir());
+    is_directory && std::process::Command::new("true").current_dir(place).status().is_ok()
+}
+
+fn wait_until_entered(world: &World, start: &Path, script: &str) {
+    let begun = Instant::now();
+    while !can_be_entered(start) {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{}: {script}", world.level);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A worktree with a session in `sub/src`, and the options for a command of it.
+fn in_a_directory_of_hooks(level: &'static str) -> (World, PathBuf, [(&'static str, std::ffi::OsString); 1]) {
+    let world = World::new(level, "topic", "");
+    let start = world.path("w/sub/src");
+    std::fs::create_dir_all(&start).unwrap();
+    std::fs::write(start.join("file"), "x").unwrap();
+    let option = [("--start", start.clone().into())];
+    (world, start, option)
+}
+
+#[test]
+fn the_directory_of_the_hooks_is_put_back_behind_a_job_in_the_background() {
+    for level in levels() {
+        for script in TAKEN_AWAY {
+            let (world, start, option) = in_a_directory_of_hooks(level);
+            // Out of the call's session, as a daemon is. It goes on until it is told to end.
+            let late = format!(
+                "(while [ ! -e go ]; do sleep 0.02; done; {script}; until touch $HERE/acted; do :; done; while [ ! -e $HERE/end ]; do sleep 0.02; done)"
+            );
+            let script_of_call =
+                format!("export HERE=$PWD; setsid sh -c '{}' > log 2>&1 &", late.replace('\'', "'\\''"));
+            world.with_options(&option, &script_of_call).ok();
+            assert!(can_be_entered(&start));
+            world.write("w/go", "");
+            wait_for(&world.path("w/acted"));
+            wait_until_entered(&world, &start, script);
+            // Moved back with what was in it, where it is still there.
+            if !script.contains("rm -rf") {
+                assert!(start.join("file").exists(), "{level}: {script}");
+            }
+            world.write("w/end", "");
+        }
+    }
+}
+
+#[test]
+fn the_directory_of_the_hooks_is_put_back_while_a_command_runs_and_when_its_host_kills_it() {
+    for level in levels() {
+        for script in TAKEN_AWAY {
+            let (world, start, option) = in_a_directory_of_hooks(level);
+            let long = format!("{script}; until touch $TOP/w/acted; do :; done; sleep 60");
+            let mut child = world.start_with("w", &long, &world.path("report"), &option);
+            wait_for(&world.path("w/acted"));
+            wait_until_entered(&world, &start, script);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            wait_until_entered(&world, &start, script);
+        }
+        // It acts, and is killed before it would be told.
+        let (world, start, option) = in_a_directory_of_hooks(level);
+        world.with_options(&option, "mv sub/src lib; exec kill -9 $$");
+        assert!(can_be_entered(&start), "{level}");
+    }
+}
+
+#[test]
+fn a_job_that_goes_on_taking_the_directory_of_the_hooks_away_is_ended() {
+    for level in levels() {
+        let (world, start, option) = in_a_directory_of_hooks(level);
+        let script = "(while :; do rm -rf sub; done) > /dev/null 2>&1 &";
+        world.with_options(&option, script).ok();
+        // Each time it is another one, until nobody is left that takes it away.
+        let which = || start.symlink_metadata().ok().map(|found| std::os::unix::fs::MetadataExt::ino(&found));
+        let begun = Instant::now();
+        loop {
+            let before = which();
+            std::thread::sleep(Duration::from_millis(300));
+            if before.is_some() && before == which() {
+                break;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "{level}");
+        }
+        assert!(can_be_entered(&start), "{level}");
+    }
+}
+
 /// All files of the worktree in its repository, and their content.
 fn own_files(world: &World) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
