@@ -1,7 +1,6 @@
 //! Denies every change except appending to files that may only grow.
 //!
-//! Why: what a team decided and learned must stay as it was written. An entry that somebody rewrites afterwards falsifies
-//! the history.
+//! Why: what a team decided and learned must stay as it was written. Rewriting an entry afterwards falsifies the history.
 //!
 //! Settings: `enabled` switches it on or off, `paths` = files and directories, by names below the team's directory (`*` stands
 //! for any part of a name), `message` of your own. Entries of `[[team.file]]` with `append-only = true` count too.

@@ -1,8 +1,8 @@
 //! Commands by their parsed words: how rules name what is run.
 //!
-//! A rule never looks at a command's text. It looks at a [`Run`]: behind all wrappers, with its options apart from its
-//! operands. Where no spec has read the words (a program that nobody described), they are read by common custom: what
-//! begins with a dash is an option, letters behind one dash are a bundle.
+//! A rule never looks at a command's text. It looks at a [`Run`]: without wrappers, with options separate from
+//! operands. If no spec describes the program, its words are read by common custom: a word that begins with a dash is
+//! an option, and letters behind one dash are a bundle.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -152,7 +152,7 @@ impl ContainmentSettings {
     }
 }
 
-/// Whether it was read and found harmless, by a reading that is no proof.
+/// Whether it was read and found harmless, by a reading that is not proof.
 fn is_doubt(unknown: &Unknown<'_>) -> bool {
     matches!(unknown, Unknown::Shell { gap: Gap::Doubt(_), .. })
 }
@@ -194,7 +194,7 @@ fn is_in_script(origin: &Origin) -> bool {
     false
 }
 
-/// Whether a program is a shell that reads a file, or a file that is no program of the system.
+/// Whether a program is a shell that reads a file, or a file that is not a program of the system.
 fn starts_file(run: &Run) -> bool {
     const SHELLS: &[&str] =
         &["bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish", ".", "source"];
@@ -324,7 +324,7 @@ pub struct Containment {
     pub require: ContainmentLevel,
     /// What may be reached over the network.
     pub network: ContainmentNetwork,
-    /// Places and the rights there; the one that names the most of a path decides.
+    /// Places and the rights there; the most specific one decides.
     pub places: Vec<(PathBuf, Rights)>,
     /// Files in writable places that must neither change nor appear.
     pub pinned: Vec<PathBuf>,

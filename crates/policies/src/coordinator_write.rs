@@ -1,6 +1,6 @@
 //! Denies a coordinator every write in the project except the team's own files: writing is its agents' work.
 //!
-//! Why: a coordinator that also does the work reviews nobody, keeps no account of who did what, and fills its context with
+//! Why: a coordinator that also does the work reviews nobody, does not track who did what, and fills its context with
 //! details that it does not need.
 //!
 //! Settings: `enabled` switches it on or off.

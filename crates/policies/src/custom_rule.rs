@@ -1,13 +1,13 @@
 //! Denies or asks about writes that the user's own `[[rule]]` entries name: directories, file types.
 //!
-//! Why: every project has places that nobody should edit by hand, and they should not cost a line of code.
+//! Why: every project has places that nobody should edit by hand. A rule about one should need no code.
 //!
 //! Settings: each `[[rule]]` has a `message` and `directories` (a write into one of that name, or below that
 //! place, is refused), `extensions` (only these file types may be written), or `paths` (patterns as in
 //! `[[scope]]`); `decision` = `deny` (default) or `ask`; `id` = a name for `[rules]` and the end of its messages.
 //!
 //! Sees through: links and `..`, since it sees where the path leads.
-//! Does not see: file types by content; a name is all that it looks at.
+//! Does not see: file types by content. It looks only at names.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
-//! Denies agents writing the team's decisions themselves; they put proposals into the inbox.
+//! Denies agents writing the team's decisions themselves: they put proposals into the inbox.
 //!
 //! Why: several agents that write one file overwrite each other, and a proposal becomes a decision only when the coordinator
 //! writes it down.
 //!
-//! Settings: `enabled` switches it on or off, `keepers` = names and roles, beside the coordinator, that may add to them.
+//! Settings: `enabled` switches it on or off, `keepers` = names and roles that may add to them, besides the coordinator.
 //!
 //! Sees through: the shell, links, other letter case.
 //! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what project code

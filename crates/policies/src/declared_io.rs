@@ -1,13 +1,13 @@
 //! Denies reading and writing what was not declared beforehand: files that are neither inputs nor outputs, and the network.
 //!
-//! Why: an agent whose inputs and outputs are fixed before it begins can be repeated, checked and run beside others. One
-//! read that nobody declared, and its result depends on something that nobody knows of.
+//! Why: if an agent's inputs and outputs are fixed before it begins, its work can be repeated, checked and run beside
+//! others. After one undeclared read, the result depends on something that nobody knows of.
 //!
 //! Settings: `enabled` (off by default). `inputs` = what is read, `outputs` = what is written: paths below the session's
 //! root, `a/b.txt` for one file, `a/` for everything below a directory, `src/**/*.rs` for a glob. `temp` = whether
-//! everything below `temp/` may be written too. `network` = whether other machines may be talked to (`false`).
-//! `interpreters` = whether code of large languages (`python3 -c`, `node -e`, `perl -ne`) may run where a look at it finds
-//! nothing undeclared (`false`: such a look can be led astray, so no such code runs).
+//! everything below `temp/` may be written too. `network` = whether commands may reach other machines (`false`).
+//! `interpreters` = whether code of large languages (`python3 -c`, `node -e`, `perl -ne`) may run if a scan of it finds
+//! nothing undeclared (`false`: a scan can be misled, so no such code runs).
 //! A path is declared when both of its names are: as it is written, and where links lead. What reaches below a directory
 //! (a search, `cp -r`, the deletion of a directory, names that are only known when they run) needs an entry that covers
 //! all of it. A link may be made to an output alone; where its own name is an input too, to what is both. Changing a file
@@ -19,11 +19,11 @@
 //! Sees through: the shell, redirections, links, `..`, absolute paths, globs, `xargs`, scripts, a patch's files.
 //! Programs that follow the links they meet (`grep -R`, `cp -rL`, `find -L`, `zip -r`) are denied, as is unpacking an
 //! archive that the agent may have written, and using what another one holds in the same command: it may be a link.
-//! Does not see: links, hard or not, that a person or his archive has put below a declared directory, where they are
-//! reached by names that are only known when it runs, or below a copy that the same command has made. What git keeps in
-//! its own directory about declared files. Whether a file exists, which `test -e` tells. Files that a program of `yq`
-//! loads by a name that it computes. The sibling of a directory that `find` prints and `dirname` cuts. What a program does that nobody described: that is `unproved-effect`'s, which the
-//! profile `declared-io` sets to `deny`.
+//! Does not see: links, hard or symbolic, that a person or an archive of theirs has put below a declared directory, if
+//! the command reaches them by names that are known only at run time, or below a copy that the same command has made. What git keeps in
+//! its own directory about declared files. Whether a file exists, which `test -e` tells. Files that a `yq` program
+//! loads by a name that it computes. The sibling of a directory that `find` prints and `dirname` cuts. What an undescribed program does:
+//! `unproved-effect` is about that, and the profile `declared-io` sets it to `deny`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,21 +1,21 @@
-//! Denies or asks about commands that destroy, publish or give away, as the packs of rules name them.
+//! Denies or asks about commands that destroy, publish or give away something, by the rules in the packs.
 //!
 //! Why: some commands cannot be taken back. `git reset --hard` throws away what was never committed, `git push
-//! --force` what others have built on, `npm publish` is out within seconds, `terraform destroy` is the company.
+//! --force` what others have built on, `npm publish` is out within seconds, `terraform destroy` can be the end of the company.
 //!
 //! Settings: `packs` = the packs that hold (`git`, `disk`, `system`, `database`, `container`, `cloud`, `kubernetes`,
-//! `publish`, `package`, `remote`, `credentials`, `person` where left out; `core` and `email` hold only where they are named);
+//! `publish`, `package`, `remote`, `credentials`, `person` by default; `core` and `email` only if you name them);
 //! `allow-force-with-lease` = whether `git push --force-with-lease` passes (default `true`); `block` = commands of
 //! your own that are denied, by their words (`"rm -rf"`, `"git push --force"`); words of SQL (`"DROP TABLE"`) are looked for
 //! in what the clients of databases are given. `[[command]]` entries are whole rules
 //! of your own, each with an `id` if you like. `[rules]` sets single rules by the id at the end of their messages:
-//! `git-checkout-paths = "ask"`, or `"allow"` for a rule that does not hold here. Where two rules find the same command, the
-//! stricter one speaks. Rules against destroying a disk, and fork bombs, are the floor: no setting takes them back.
+//! `git-checkout-paths = "ask"`, or `"allow"` for a rule that does not hold here. If two rules find the same command, the
+//! stricter one counts. Rules against destroying a disk, and against fork bombs, are the floor: no setting switches them off.
 //!
 //! Sees through: spellings (`rm -r -f`, `rm --force -R`, `git -C x push origin +main`), paths to programs, wrappers
 //! (`sudo`, `env`, `xargs`, `find -exec`), scripts, pipes into a shell. Words in quotes, a commit's message or an
 //! `echo` are no commands.
-//! Does not see: what a program that is not named does, and the same done through an interpreter's own functions.
+//! Does not see: what programs do that no rule mentions, and the same done through an interpreter's own functions.
 
 use std::cmp::Reverse;
 

@@ -7,7 +7,7 @@
 //! tilde in the target), `glob` (`cd src/*`) = `allow` (default), `ask` or `deny`.
 //!
 //! Sees through: `cd --`, `pushd`, functions and scripts; a `cd` behind any separator.
-//! Does not see: `git -C`, `make -C` and their like, which change nothing for the next command.
+//! Does not see: `git -C`, `make -C` and the like, which change nothing for the next command.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Denies reading a directory as if it were a file.
 //!
-//! Why: the read tool of some hosts fails on a directory in a way that makes the model try again and again. Told what
-//! to do instead, it goes on at once.
+//! Why: the read tool of some hosts fails on a directory in a way that makes the model try again and again. If the
+//! denial says what to do instead, the model goes on at once.
 //!
 //! Settings: `enabled` (off by default).
 //!

@@ -1,7 +1,7 @@
 //! Denies or asks about files that a shell command changes by a word that bash expands first.
 //!
 //! Why: `> $OUT` writes to whatever place the variable names at run time. If its value is known, the place is judged like
-//! any other. This policy is for those who want no expansions at all in such a word.
+//! any other. This policy is for people who want no expansions at all in such a word.
 //!
 //! Settings: `change` = `allow` (default), `ask` or `deny`, for a word with a variable, a substitution, a tilde, a glob
 //! or braces where a file is written, deleted or linked to.

@@ -8,7 +8,7 @@
 //! A lock that a dead process left in the session's own part of the repository may be deleted (`rm .git/index.lock`).
 //!
 //! Sees through: links, `..`, `.GIT` and invisible characters.
-//! Does not see: `core.hooksPath` that points to a directory of the work tree. What lies there is walked when git would run it.
+//! Does not see: `core.hooksPath` that points to a directory of the worktree. toolgate reads the hooks there when git would run them.
 
 use std::path::Path;
 

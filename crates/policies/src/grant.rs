@@ -1,9 +1,9 @@
 //! Whether an allowed call is also granted, so that the host asks nobody either.
 //!
-//! What runs in a sandbox is another matter: nobody vouches for it, and it can do no harm. `"contained"` grants that.
+//! What runs in a sandbox is different: nobody vouches for it, and it can do no harm. `"contained"` grants that.
 //!
-//! Having no objection and granting are two answers. In most hosts a grant skips the prompt and no more; in some it
-//! also overrides what the user has forbidden elsewhere. `true` grants in the former; the latter have to be named.
+//! Having no objection and granting are two answers. In most hosts a grant only skips the prompt. In some it also
+//! overrides what the user has forbidden elsewhere. `true` grants in the former; the latter must be listed.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -6,12 +6,12 @@
 //!
 //! Settings: none. This is the floor.
 //!
-//! Sees through: a settings file that the host would drop whole (a comment, a wrong type) with our
+//! Sees through: a settings file that the host would drop as a whole (a comment, a wrong type) with toolgate's
 //! registration in it; the session's directory, or one above it, deleted or moved (`rm`, `mv`, `git mv`, `git rm`) or closed to its owner
 //! (`chmod`, `install -d -m`, `setfacl`), by whatever name.
 //! Does not see: settings that the host applies without telling toolgate first; `toolgate doctor` sees them. A directory below the
-//! worktree's top that goes with another branch, a stash, a search that deletes, or that an archive closes. Such a command is contained, and
-//! the directory put back behind it; where there is no sandbox, start the session at the top.
+//! worktree's top that another branch, a stash or a search that deletes takes away, or that an archive closes. Such a command is contained, and
+//! toolgate puts the directory back afterwards; where there is no sandbox, start the session at the top.
 
 use std::path::Path;
 

@@ -1,12 +1,12 @@
 //! Denies every write in the project until the user has agreed to the proposed team.
 //!
-//! Why: a team that nobody wanted is hard to get rid of once its files are in the repository.
+//! Why: an unwanted team is hard to get rid of once its files are in the repository.
 //!
 //! Settings: `enabled` switches it on or off. The phase is set by `toolgate phase`, by `--phase` in the hook's command line, or, with
-//! `init = true` in `[team]`, follows from there being no roster; what the user then says in the session agrees, unless it
-//! refuses or begins with a word that asks for a change; the answer to a question agrees where it begins with a yes.
+//! `init = true` in `[team]`, follows from a missing roster. What the user then says in the session counts as agreement, unless it
+//! refuses or begins with a word that asks for a change. The answer to a question is agreement if it begins with a yes.
 //!
-//! Sees through: the shell, MCP tools, links; tools by which an agent would say later what passes for its user's words. Reading is open, and so are commits and branches.
+//! Sees through: the shell, MCP tools, links; tools by which an agent could later speak in its user's name. Reading is open, and so are commits and branches.
 //! Does not see: files outside of the project, which other policies judge; what project code writes.
 
 use schemars::JsonSchema;

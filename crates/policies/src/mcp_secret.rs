@@ -6,11 +6,11 @@
 //! Settings: `enabled` switches it on or off. `[redaction]` says what looks like a secret.
 //!
 //! Sees through: `mcp*.json`, `.mcp.json` and the files of other names that clients read, wherever they lie, by file
-//! tools and by shell commands; values that look like nothing, if they stand in `env`, `headers` or `args` under a name
+//! tools and by shell commands; values that do not look like a secret, if they are in `env`, `headers` or `args` under a name
 //! that says what they are (`API_KEY`, `--token`, `Authorization`). `${VAR}`, `${env:VAR}`, `${input:x}`, `{env:VAR}`, `$VAR`,
 //! `%VAR%`, paths and placeholders (`<your key>`) are fine.
-//! Does not see: a variable that the shell puts in while it writes the file (a heredoc whose end is not quoted), what is
-//! copied or moved there, and configurations in the main settings file of a client, which no agent writes at all.
+//! Does not see: a variable that the shell expands while it writes the file (a here-document whose end is not quoted), what is
+//! copied or moved there, and configurations in the main settings file of a client, which no agent may write at all.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,11 @@
 //! Denies an agent those commands of its orchestrator that change the guard itself.
 //!
-//! Why: an agent may talk to its orchestrator (`ib send`), but not have it take the hooks out.
+//! Why: an agent may talk to its orchestrator (`ib send`), but must not have it remove the hooks.
 //!
 //! Settings: `program` = the orchestrator's command; `forbidden` = sub-commands that agents may not run
-//! (`hooks install`); a `*` at the end of a word stands for any rest; `unless` = exceptions among them.
+//! (`hooks install`); a `*` at the end of a word matches any rest; `unless` = exceptions among them.
 //!
-//! Sees through: more words behind the forbidden ones.
+//! Sees through: more words after the forbidden ones.
 //! Does not see: the same through a shell line; there the effects of the line are judged.
 
 use schemars::JsonSchema;

@@ -3,10 +3,10 @@
 //! Why: an agent that edits the main checkout, another agent's worktree or a file of the home undoes the
 //! isolation that its worktree was made for, and a line added to `~/.bashrc` keeps acting after the session.
 //!
-//! Settings: `[[scope]]` entries, each a place and the rights there (`none`, `read`, `write`). The entry that
-//! names the most of a path wins; of two that name as much, the later one. What no entry covers is closed. An entry may have
-//! an `id`, which is then named at the end of the messages that it causes; `ask = true`: a person is asked about what `rights`
-//! name, and what is not asked about is closed, to a sandbox too; a `reason`; and an end (`until = "2026-12-31"`, the last day).
+//! Settings: `[[scope]]` entries, each a place and the rights there (`none`, `read`, `write`). The most
+//! specific entry wins; of two equally specific ones, the later. What no entry covers is closed. An entry may have
+//! an `id`, which is then named at the end of the messages that it causes; `ask = true`: toolgate asks a person about what `rights`
+//! gives, and everything else there is closed; a sandbox keeps the whole place closed; a `reason`; and an end (`until = "2026-12-31"`, the last day).
 //! `toolgate allow read PLACE` writes an entry.
 //! `[policy.outside-scope]`: `links` = the rights that are needed where a link leads (`read`; `write` for a guard that
 //! lets none lead out), `shell-reads` = the rights that reading and listing by a shell command need (`read`; `none`
@@ -14,9 +14,9 @@
 //! (`true`: what is then used there is judged by its own name).
 //!
 //! Sees through: `..`, symbolic links in any part of the path, a missing directory that would be made on the
-//! way, a repository that is named like the beginning of another (`/repo2`), globs, searches from above, links that a shell command
+//! way, a repository whose name begins like another's (`/repo2`), globs, searches from above, links that a shell command
 //! meets below a directory that it goes through.
-//! Does not see: hard links, and what changes between the look and the use. That is the sandbox's job.
+//! Does not see: hard links, and what changes between the check and the use. That is the sandbox's job.
 
 use std::path::Path;
 

@@ -1,12 +1,12 @@
 //! Denies an agent changing its own charter.
 //!
-//! Why: the charter says what the agent is there for and what it may not do. One who writes that has no bounds.
+//! Why: the charter says what the agent is there for and what it may not do. An agent that can change it has no bounds.
 //!
 //! Settings: `enabled` switches it on or off.
 //!
 //! Sees through: the shell, links, other letter case; a helper in an agent's own session is that agent.
 //! Does not see: a charter that its host puts together from other files; what git brings in from another branch or a patch;
-//! what a program makes of the whole worktree (a formatter, `tar x`).
+//! what a program does to the whole worktree (a formatter, `tar x`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

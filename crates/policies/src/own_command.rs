@@ -1,8 +1,8 @@
 //! Denies an agent those commands of toolgate that change something.
 //!
-//! Why: what an agent runs through its shell must not loosen the gate. `toolgate trust` is a person's word, `toolgate
-//! uninstall` takes the hook out, and `toolgate hook` writes into the log. `toolgate workspace` and `toolgate mcp` read and
-//! write files for whoever runs them, where the gate sees no file at all.
+//! Why: what an agent runs through its shell must not loosen the gate. `toolgate trust` is for a person, `toolgate
+//! uninstall` removes the hook, and `toolgate hook` writes into the log. `toolgate workspace` and `toolgate mcp` read and
+//! write files for whoever runs them, and the gate does not see these files.
 //!
 //! Settings: none. This is the floor; no file opens it. An agent that `reviewers` of `[team]` name may lock an author out
 //! (`toolgate lockout add`), which only ever closes something.

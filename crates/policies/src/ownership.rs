@@ -1,16 +1,16 @@
 //! Denies an agent writing files that are not its own: by the list it was registered with, and by the team's table.
 //!
-//! Why: agents that work side by side undo each other's work where nobody says whose a file is.
+//! Why: agents that work side by side undo each other's work if nobody says who owns a file.
 //!
 //! Settings: `enabled` switches it on or off. `[[team.file]]` = the table: a path below the team's directory, `write` = names and
-//! roles (`owner` is the agent named by `{name}` in the path, `everyone` any agent). The entry that names the most of a path
-//! counts, and what no entry of a table names there is the coordinator's. Elsewhere in the project an agent writes everything. An agent
+//! roles (`owner` is the agent named by `{name}` in the path, `everyone` any agent). The most specific entry
+//! counts, and what no entry covers there belongs to the coordinator. Elsewhere in the project an agent writes everything. An agent
 //! that was registered with a list (`toolgate agent add --write`) writes what that covers, in the team's directory too, and
 //! nothing else. `also-write` of `[agent.<name>]` opens more. The team's `team.md`, the table of its governance file and its
 //! `policies.json` add to these.
 //!
-//! Sees through: the shell, links, `..`, other letter case, Windows' dividers; a helper in an agent's own session is that agent.
-//! Does not see: what git brings in from another branch, or, where an agent has no list, from a patch (`git apply`); what a
+//! Sees through: the shell, links, `..`, other letter case, backslashes; a helper in an agent's own session is that agent.
+//! Does not see: what git brings in from another branch, or, for an agent without a list, from a patch (`git apply`); what a
 //! script of the project writes.
 
 use schemars::JsonSchema;

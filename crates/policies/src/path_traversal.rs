@@ -1,15 +1,15 @@
 //! Denies `..` and absolute paths where the settings forbid them on sight.
 //!
-//! Why: some teams want no path that climbs, wherever it would end. By default `..` is worked out and the
-//! place that it leads to is judged, so this policy is quiet.
+//! Why: some teams want no path that climbs, wherever it would end. By default toolgate resolves `..` and judges
+//! the place that it leads to, so this policy is quiet.
 //!
 //! Settings: `dotdot` = `resolve` (default: judged where it leads), `reject` (a component `..` is refused) or
 //! `substring` (two dots anywhere in the text are refused, as the oldest guards did); `absolute` = `inside`
-//! (default: judged where it leads) or `never`; `reads` = whether reads are held to it too.
+//! (default: judged where it leads) or `never`; `reads` = whether this holds for reads too.
 //!
 //! Sees through: `..` behind either separator. `[...slug].tsx` and `a..b` hold no component `..` and pass.
 //! Does not see: where the path leads. `outside-scope` does, always. Whether a path in a shell command is
-//! written absolute: by then it is worked out from the working directory, and is judged where it leads.
+//! written as an absolute one: by then toolgate has resolved it from the working directory, and judges where it leads.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

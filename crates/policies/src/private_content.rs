@@ -1,18 +1,19 @@
-//! Denies or asks about secrets and email addresses in what is written to the places that the settings guard, and denies to write
-//! toolgate's own marks (`[EMAIL REDACTED]#22a0`) to any file.
+//! Denies or asks about secrets and email addresses in what is written to guarded places. Denies toolgate's own marks everywhere.
+//!
+//! A mark (`[EMAIL REDACTED]#22a0`) in a file would overwrite the value that it stands for.
 //!
 //! Why: what is written into a repository is committed, pushed and read by everybody, and a history does not forget.
 //!
 //! Settings: each `[[policy.private-content.guard]]` has `paths` (patterns as in `[[scope]]`), `secrets` and `emails`
-//! (whether these are meant; both are unless one is `false`), `decision` = `deny` (default) or `ask`, and a `message`
+//! (whether it is about these; both, unless one is `false`), `decision` = `deny` (default) or `ask`, and a `message`
 //! of your own. `safe-emails` = addresses (`team@corp.com`) and domains (`@corp.com`) that may be written, beside those
 //! that always may: `noreply@…`, all of `users.noreply.github.com` and of `example.com`. The `safe-emails` of `[redaction]`
-//! are for reading and do not count here. What counts as a secret is said by `[redaction]`. Without a guard nothing is
-//! looked at.
+//! are for reading and do not count here. `[redaction]` says what counts as a secret. Without a guard, toolgate looks
+//! at nothing.
 //!
 //! Sees through: edits, patches, notebooks, MCP tools; in shell commands heredocs, here-strings, `echo`, `tee`, `sed -i`
-//! and texts that are put together from pieces: the whole text of a command that writes there counts.
-//! What is taken out (`old_string`, the removed lines of a patch) does not count, so that a secret can be removed.
+//! and texts that are assembled from pieces: the whole text of a command that writes there counts.
+//! Removed text (`old_string`, the removed lines of a patch) does not count, so an agent can remove a secret.
 //! Does not see: what is copied or moved there, a patch that a command applies (`git apply`), what a program writes that
 //! gets its text from elsewhere, and what is encoded.
 

@@ -1,11 +1,11 @@
 //! Limits how many calls of a kind each agent makes in a minute.
 //!
-//! Why: an agent in a loop, or one that was manipulated, does the same thing again and again. A limit cuts hours of that to
+//! Why: an agent in a loop, or one that was manipulated, does the same thing again and again. A limit turns hours of that into
 //! a minute.
 //!
 //! Settings: each `[[limit]]` has a `kind` (`call`, `read`, `write`, `run`, `connect`), `per-minute`, and `agents` (names and roles;
-//! left out: each agent by itself), and an `id` if you like, for `[rules]` and the end of its messages. Without any nothing
-//! is counted.
+//! left out: each agent by itself), and an `id` if you like, for `[rules]` and the end of its messages. Without an entry,
+//! nothing is counted.
 //!
 //! Sees through: calls of one session that come at the same time, and restarts of the host.
 //! Does not see: the same agent in another session.

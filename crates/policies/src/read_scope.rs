@@ -3,8 +3,8 @@
 //! Why: an agent that reads everybody's notes mixes up their tasks and mistakes with its own, and every turn costs more
 //! tokens.
 //!
-//! Settings: `enabled` switches it on or off. `read` of `[[team.file]]` entries whose path has a `{name}`: names and roles of those
-//! who may read besides its owner and the coordinator; without it everyone may. What an agent was handed with its work is
+//! Settings: `enabled` switches it on or off. `read` of `[[team.file]]` entries whose path has a `{name}`: names and roles that
+//! may read it, besides its owner and the coordinator; without it everyone may. Files that an agent was given for its work are
 //! open (`toolgate agent add --read`).
 //!
 //! Sees through: the shell, links, `..`, searches that start in the team's directory.

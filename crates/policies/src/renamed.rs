@@ -1,7 +1,7 @@
 //! Keys of settings that had another name: read for one version, and named.
 //!
-//! They are put right in the parsed table, before anything else looks at it. So no other code knows the old names, and
-//! a rule about a key (that it does not count in a project's file, say) holds for both of its names.
+//! They are renamed in the parsed table, before anything else looks at it. So no other code knows the old names, and
+//! a rule about a key (for example that it does not count in a project's file) holds for both names.
 
 use toml::{Table, Value};
 

@@ -1,7 +1,7 @@
 //! What a policy, a gap or a rule may be set to.
 //!
-//! Settings have words of their own, apart from what the gate decides: a new decision is not by itself something that
-//! a person can write into a file, and a word of the settings may come to mean more than one decision.
+//! Settings have their own words, separate from the gate's decisions: not every decision is something that a person can
+//! write into a file, and one word of the settings may stand for several decisions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

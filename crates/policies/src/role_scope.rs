@@ -3,15 +3,15 @@
 //! Why: a reviewer does not need to push, and a documentation agent does not need `src`. A role should be able to do only what
 //! it needs.
 //!
-//! Settings: `[role.<name>]` and `[agent.<name>]`, which both have to allow a call: `write` and `read` (globs below the root, all
-//! that is open), `tools`, `commands` (`git diff`: all that may be run; `cd`, `echo` and the like need not be named), and `not-write`, `not-read`, `not-tools`, `not-commands`.
-//! What is left out is not limited. An agent has its role by registration (`toolgate agent add`, `--role`), by
+//! Settings: `[role.<name>]` and `[agent.<name>]`; both must allow a call: `write` and `read` (globs below the root, and
+//! nothing else is open), `tools`, `commands` (`git diff`; nothing else may run, except `cd`, `echo` and the like), and `not-write`, `not-read`, `not-tools`, `not-commands`.
+//! What you leave out is not limited. An agent has its role by registration (`toolgate agent add`, `--role`), by
 //! `[agent.<name>] role`, or by the team's roster.
 //!
-//! Sees through: the shell, wrappers and scripts, links, `..`; a helper in an agent's session has that agent's limits and those of
-//! its own kind besides.
-//! Does not see: what a command that may be run does besides, where that cannot be known; see `unproved-effect`. What
-//! lies below a directory that is searched from the root.
+//! Sees through: the shell, wrappers and scripts, links, `..`; a helper in an agent's session has that agent's limits, and also those
+//! of its own kind.
+//! Does not see: what else an allowed command does, if that cannot be known; see `unproved-effect`. What
+//! a search from the root finds.
 
 use toolgate_model::{
     Access, Decision, Facts, Finding, FindingKind, Policy, Resolved, Run, Use, plain_name, shorten,

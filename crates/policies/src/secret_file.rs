@@ -10,36 +10,36 @@
 //! open = [".env.test", "~/.aws/config", "{worktree}/fixtures"]
 //! ```
 //!
-//! What they cover may be read. This policy is part of the floor: it holds in every profile, even in one that steps back; a `[[scope]]`
+//! Agents may read what they cover. This policy is part of the floor: it holds in every profile, even in one that steps back; a `[[scope]]`
 //! entry does not open it, and `open` counts in the user's and the administrator's settings only, never in a project's
-//! own file, trusted or not. The administrator's file has to allow it by itself, as with all settings.
+//! own file, trusted or not. As with all settings, the administrator's file must allow it too.
 //!
-//! Denied by name, wherever they lie, letters in either case: `.env`, `.env.*`, `.envrc`, `*.env`, `.dev.vars` (not the
+//! Denied by name, in any directory and in either case: `.env`, `.env.*`, `.envrc`, `*.env`, `.dev.vars` (not the
 //! examples, samples, templates and defaults among them, nor code, prose and what is encrypted: `.env.example`,
 //! `.env.vault`); SSH keys and key stores (`id_rsa`, `*.p12`, `*.jks`, `*.kdbx` …); `.netrc`, `.pgpass`,
-//! `.htpasswd`, `.git-credentials`, kubeconfigs, `*.tfstate`. By name and by what stands in them: `*.pem`, `*.key`,
+//! `.htpasswd`, `.git-credentials`, kubeconfigs, `*.tfstate`. By name and content: `*.pem`, `*.key`,
 //! `.npmrc`, `.pypirc`, `credentials.json`, `service-account*.json`, `secrets.yml` and the like: a certificate or a file
-//! of variables is read as ever. By place, for writing too: the stores of the home (`~/.ssh`, `~/.aws`, browsers,
+//! of variables can be read. By place, for writing too: the stores of the home (`~/.ssh`, `~/.aws`, browsers,
 //! password managers, command histories, sign-ins of cloud, package and AI tools) and of the system (`/etc/shadow`,
 //! `/run/secrets`, `/proc/*/environ`).
 //!
-//! Making, changing and deleting a `.env` is not reading it, nor is looking at names: `ls -la .env`, `find -name .env`,
+//! Making, changing or deleting a `.env` is not reading it. Nor is listing names: `ls -la .env`, `find -name .env`,
 //! `git add .env`, `cp .env.example .env` are fine.
 //!
 //! A search or a diff that only happens to find such a file (`git diff`, `git log -p`, `git grep TODO`, `grep -rn TODO .`) runs if the
-//! host lets toolgate redact what is shown, and is denied if not, or where it asks for what such files hold
+//! host lets toolgate redact what is shown, and is denied otherwise. It is also denied if it asks for what such files hold
 //! (`git grep PASSWORD`, `grep -r . .`).
 //!
 //! Sees through: links, `..`, other letter case, Windows paths, a search that starts in the home or among processes above
-//! such a place; whatever reads the file or takes its content along (`source`, `cp`, `mv`, `ln`, `tar`, `base64`,
+//! such a place; everything that reads the file or copies its content (`source`, `cp`, `mv`, `ln`, `tar`, `base64`,
 //! redirections, `--env-file` of docker, code that opens it); a search that would come upon it (`grep -r`, `rg --hidden`,
 //! the hosts' own: looked for below the directory, up to 2,000 names, as the search's own options and `.gitignore`
 //! leave it); git, by name (`git show HEAD:.env`, `git blame .env`) and in passing (`git diff`, `git log -p`,
 //! `git show`, `git grep`, where the index has such a file).
-//! Does not see: secrets in files of other names, and copies; what a program of the project reads by itself; a file that
-//! git has in its history only and that is not named; directories that are copied or packed whole; a search of `/etc`,
+//! Does not see: secrets in files of other names, and copies; what project code reads; a file that
+//! git has only in its history and that the command does not name; directories that are copied or packed as a whole; a search of `/etc`,
 //! whose secrets only the administrator can read, or from above the home, which `outside-scope` closes in all profiles
-//! but those that open everything.
+//! except those that open everything.
 
 mod passing;
 

@@ -6,10 +6,10 @@
 //! Settings: `decision` = what happens to the call (`allow`, `ask`, `deny`). `[redaction]` says what counts as a secret;
 //! email addresses do not count here.
 //!
-//! Sees through: other names of the file, links, `cat`, `grep`, redirections and all else that reads a file by its name.
-//! Does not see: files outside of the worktree, which other policies close; what is behind the first MiB of a file; files
-//! that a search of a whole directory comes upon, or that a program opens by itself; the output of programs. A file that is
-//! only copied, counted or run is not asked about; a copy that is read later is.
+//! Sees through: other names of the file, links, `cat`, `grep`, redirections and everything else that reads a file by its name.
+//! Does not see: files outside of the worktree, which other policies close; what comes after the first MiB of a file; files
+//! that a search of a whole directory finds, or that a program opens by itself; the output of programs. toolgate does not ask about a
+//! file that is only copied, counted or run. It asks about a copy that is read later.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

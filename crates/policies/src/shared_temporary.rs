@@ -1,14 +1,14 @@
 //! Asks before an agent changes something in a shared temporary directory that was there before its session.
 //!
 //! Why: `/tmp` belongs to everybody on the machine. What an agent makes there is its own; what it finds there is
-//! another agent's state, a build of the person's, a socket of some service.
+//! another agent's state, a person's build, or the socket of a service.
 //!
 //! Settings: `decision` = what happens to the call (`allow`, `ask`, `deny`). The policy never applies to what the session has
 //! made itself, to the directory that `TMPDIR` names, or to the worktree.
 //!
 //! Sees through: other names of the same place, links, a search or deletion that begins above (`grep -r x /tmp`).
-//! Does not see: what another agent has made since this session began; where the file system does not keep the time at
-//! which a file was made, nothing counts as older.
+//! Does not see: what another agent has made since this session began. If the file system does not store when a file was
+//! made, nothing counts as older.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

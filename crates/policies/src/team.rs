@@ -22,7 +22,7 @@ pub struct TeamSettings {
     /// Whether grave denials (secrets, private data, destructive commands, tampering, another's work) are also written to
     /// `security-audit.log` in the team's directory.
     pub audit: bool,
-    /// Whose the team's files are; the entry that names the most of a path counts.
+    /// Who owns the team's files; the most specific entry counts.
     pub file: Vec<FileRule>,
     /// Who is on the team, beside those that its `team.md` lists.
     pub roster: Vec<RosterEntry>,

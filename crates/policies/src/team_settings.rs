@@ -2,8 +2,8 @@
 //!
 //! Why: an agent that can write the roster or the rules can make itself anyone and allow itself anything.
 //!
-//! Settings: none. This is the floor; no file opens it. It holds for agents that have a name or a role. The roster, and nothing
-//! else of these, is open to an agent that a person has registered with a list that covers it (`toolgate agent add --write`).
+//! Settings: none. This is the floor; no file opens it. It holds for agents that have a name or a role. The roster, and none
+//! of the other files, is open to an agent that a person has registered with a list that covers it (`toolgate agent add --write`).
 //!
 //! Sees through: the shell, links, other letter case, deleting a directory above.
 //! Does not see: what git brings in from another branch or a patch (`git merge`, `git apply`); what project code

@@ -2,14 +2,14 @@
 //!
 //! Why: an orchestrator gives each agent the tools that its job needs, and no prompt can widen that.
 //!
-//! Settings: `allow` = the only tools that may be used (`Read`, or `Bash(git:*)` for shell commands of which every
-//! single one begins with these words); without it every tool may be. `deny` = tools that may not, whatever `allow`
-//! says; `Bash(rm:*)` is denied where any part of a command is one. `safe` = tools that are called harmless in the
-//! verdict's explanation.
+//! Settings: `allow` = the only tools that may be used (`Read`, or `Bash(git:*)` for a shell command whose parts
+//! all begin with these words); without it, every tool may be used. `deny` = tools that may not be used, whatever `allow`
+//! says; `Bash(rm:*)` denies a command if any part of it begins so. `safe` = tools that the verdict's explanation calls
+//! harmless.
 //!
-//! Sees through: `git status; curl x`, pipes, wrappers, substitutions: each simple command is compared by itself. `cd`,
+//! Sees through: `git status; curl x`, pipes, wrappers, substitutions: each simple command is compared on its own. `cd`,
 //! `echo`, `test` and the like may come between them.
-//! Does not see: what a listed command does. The other policies do.
+//! Does not see: what a listed command does. Other policies judge that.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,20 +1,20 @@
-//! Asks about effects that cannot be named: code and paths that are only known when they run, tools that nobody listed.
+//! Asks about effects that are not known: code and paths that are known only at run time, and unlisted tools.
 //!
 //! Why: a call that toolgate does not understand may still do harm. toolgate asks a person about it, or denies it if there is
 //! nobody to ask.
 //!
 //! Settings: `allow`, `ask` or `deny` for each gap. Of a shell command: `missing` (no command at all: `deny`), `syntax`
-//! (text that bash would not read: `ask`), `name` (a program's name is dynamic: `ask`), `read`, `write`, `enter` (a
+//! (text that bash would not parse: `ask`), `name` (a program's name is dynamic: `ask`), `read`, `write`, `enter` (a
 //! dynamic path is read; written, deleted or linked to; changed into: `ask`), `program` (nobody described it: `allow`),
 //! `option` (an option that its description does not list: `allow`), `opaque` (project code that a build or an
 //! interpreter runs: `allow`, and logged as not proved), `code` (code of another language that does more than
-//! compute: `ask`), `shell-code` (shell code that is only known when it runs: `ask`), `bounds` (more than can be
-//! followed: `deny`). `shell` = one word for all of these. `doubt` (read and found harmless, by a reading that is no
-//! proof: inline Python, git in a nested repository: `allow`, and contained) counts apart. `tool` for tools that the host's page does not list
-//! (`ask`), `mcp` for tools of MCP servers (which the user has added, and which the host asks about by its own
-//! rules: `allow`, which is not a grant), `mcp-changing` for those among them whose name does not say that they only look
-//! (`get_issue`, `list-files` and `searchCode` do; `delete_branch`, `execute_sql` and `deploy` do not: `allow`; of the two words the stricter
-//! one counts). `list` = a dynamic path whose names are listed (`allow`, or what `read` says where that is no question).
+//! compute: `ask`), `shell-code` (shell code that is known only at run time: `ask`), `bounds` (more than toolgate can
+//! follow: `deny`). `shell` = one word for all of these. `doubt` is separate (code that looks harmless but is not
+//! proved, such as inline Python or git in a nested repository: `allow`, and contained). `tool` for tools that the host's page does not list
+//! (`ask`), `mcp` for tools of MCP servers (the user has added these, and the host asks about them by its own
+//! rules: `allow`, which is not a grant), `mcp-changing` for those whose name does not say that they only look
+//! (`get_issue`, `list-files` and `searchCode` do; `delete_branch`, `execute_sql` and `deploy` do not: `allow`; the stricter of the two
+//! counts). `list` = a dynamic path whose names are listed (`allow`, or what `read` says if that is not `ask`).
 //!
 //! Sees through: a parameter named `command` of any tool counts as a shell command.
 //! Does not see: what a compiled program does once it runs. That is the sandbox's job.
@@ -58,7 +58,7 @@ pub(crate) struct UnprovedEffect {
     shell_code: Response,
     /// More than can be followed.
     bounds: Response,
-    /// What was read and found harmless, by a reading that is no proof. `shell` says nothing about it.
+    /// What was read and found harmless, by a reading that is not proof. `shell` says nothing about it.
     doubt: Response,
     /// Tools that their host's page does not list.
     tool: Response,

@@ -1,12 +1,12 @@
 //! Denies deleting the worktree itself, a directory above it, its git directory, or everything in it.
 //!
-//! Why: an agent may delete what it may write, and `rm -rf build` is daily work. But the worktree as a whole is not the
-//! agent's to remove, and every commit that was never pushed is lost with `.git`.
+//! Why: an agent may delete what it may write, and `rm -rf build` is daily work. But the whole worktree is not the
+//! agent's to remove, and every commit that was never pushed would be lost with `.git`.
 //!
 //! Settings: `enabled`.
 //!
 //! Sees through: `.`, `..`, `$PWD`, links, absolute names, `mv` to elsewhere; globs that name everything (`*`, `./*`); a search or a
-//! list of everything that is given to `rm` (`find . -exec rm`, `ls -A | xargs rm`), which is asked about.
+//! list of everything that goes to `rm` (`find . -exec rm`, `ls -A | xargs rm`), which toolgate asks about.
 //! Does not see: everything deleted one by one, and a search that deletes (`find . -delete`), which `destructive` asks
 //! about.
 

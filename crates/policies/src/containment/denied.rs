@@ -1,8 +1,8 @@
 //! Why something fails in a sandbox: what the terms say about one path or one address, and a form that passes.
 //!
-//! The kernel answers `Permission denied` and no more. Whoever reads that, a model or a person, tries the same again in
-//! other words. So what the terms deny is said with its rule. What they allow has failed for another reason, and nothing
-//! is said about it: a wrong explanation is worse than none.
+//! The kernel only answers `Permission denied`. Whoever reads that, a model or a person, tries the same again in other
+//! words. So toolgate says what the terms deny, and by which rule. What they allow has failed for another reason, and
+//! toolgate says nothing about it: a wrong explanation is worse than none.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -313,7 +313,7 @@ impl Containment {
         self.rights_at(path).0 >= Rights::Read || self.places.iter().any(leads_to_open)
     }
 
-    /// The rights at a path, and why: those of the place that names the most of it.
+    /// The rights at a path, and why: those of the most specific place.
     fn rights_at(&self, path: &Path) -> (Rights, &Why) {
         let places = self.places.iter().zip(&self.reasons.why);
         let covering = places.filter(|((place, _), _)| path.starts_with(place));

@@ -112,7 +112,7 @@ impl Narrowed {
         places
     }
 
-    /// What this layer leaves at a path: what it leaves at the place that names the most of it. `None`: everything.
+    /// What this layer leaves at a path: what it leaves at the most specific place. `None`: everything.
     pub(super) fn at(&self, layer: usize, path: &Path) -> Option<&Narrow> {
         let covering = self.layers.get(layer)?.iter().filter(|narrow| path.starts_with(&narrow.path));
         covering.max_by_key(|narrow| narrow.path.components().count())

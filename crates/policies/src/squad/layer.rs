@@ -13,7 +13,7 @@ pub fn team_layer(team_md: Option<&str>, governance: Option<&str>) -> Table {
     let members: Vec<Value> = members.map(Value::Table).collect();
     let rules = governance.map(|md| ownership(md, &roster)).unwrap_or_default();
     let files = rules.iter().filter_map(|rule| {
-        // What lies elsewhere is no file of the team's directory, and has its own guards.
+        // What lies elsewhere is not a file of the team's directory, and has its own guards.
         let below = TEAM_DIRECTORIES.iter().find_map(|top| rule.path.strip_prefix(top)?.strip_prefix('/'))?;
         let path = below.trim_end_matches('/');
         let plain = !path.is_empty() && path.split('/').all(|name| !matches!(name, "" | "." | ".." | "**"));
