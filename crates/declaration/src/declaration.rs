@@ -282,7 +282,7 @@ mod tests {
             assert_eq!(all.input(raw), Err(Refusal::Traversal(fault)));
             assert_eq!(all.output(raw), Err(Refusal::Traversal(fault)));
         }
-        assert_eq!(all.input("").err(), Some(Refusal::Undeclared), "the workspace itself is no file");
+        assert_eq!(all.input("").err(), Some(Refusal::Undeclared), "the workspace itself is not a file");
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl World for PaidWorld<'_> {
         }
         let bytes = bytes?;
         pay_for(bytes.len().min(LONG), 2);
-        // What is longer is no text that is parsed but an index of git, which is passed over.
+        // What is longer is not text that is parsed but an index of git, which is passed over.
         pay(bytes.len().saturating_sub(LONG) / 8);
         Ok(bytes)
     }

@@ -84,7 +84,7 @@ impl Lexer {
                     }
                 }
                 '>' => {
-                    // `2>`, `*>`: which stream it is does not matter; `2>&1` is no file.
+                    // `2>`, `*>`: which stream it is does not matter; `2>&1` is not a file.
                     self.word
                         .take_if(|word| matches!(word.as_str(), "1" | "2" | "3" | "4" | "5" | "6" | "*"));
                     self.end_word();
@@ -178,7 +178,7 @@ const CMDLETS: &[(&str, &str)] = &[
     ("select-string|sls", "grep"),
 ];
 
-/// Parameters of cmdlets: what an option of the program says, nothing (the value is an operand), or one whose value is no place.
+/// Parameters of cmdlets: what an option of the program says, nothing (the value is an operand), or one whose value is not a place.
 const PARAMETERS: &[(&str, Parameter)] = &[
     ("-recurse", Parameter::Option("-r")),
     ("-force", Parameter::Option("-f")),

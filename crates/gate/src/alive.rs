@@ -1,6 +1,6 @@
-//! Whether a contained program is alive that may write what a call of this worktree uses.
+//! Whether a contained program is still alive that may write what a call of this worktree uses.
 //!
-//! Against whom: a program that an earlier call has left in the background. It may exchange files and links between our look
+//! Against whom: a program that an earlier call has left in the background. It may exchange files and links between our check
 //! and the run. Sessions lie in each other (worktrees in a checkout), so a program counts for every root above and below its own.
 
 use std::io;

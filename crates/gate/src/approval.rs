@@ -1,12 +1,12 @@
 //! What a person has said about a call that was stopped: how the hook asks for it, and how it hears it.
 //!
-//! Against whom: an agent that would approve its own calls. What it gets is a code, and with a code it can do nothing: an approval is a
-//! signed statement in the state directory, which no agent writes, and it is for one call: the same session, agent, tool, directory and
-//! input, to the byte. What was shown to the person is what it lets pass.
+//! Against whom: an agent that would approve its own calls. It only gets a code, with which it can do nothing: an approval is a
+//! signed statement in the state directory, which no agent may write. It is for one call: the same session, agent, tool, directory and
+//! input, to the byte. It lets pass what the person was shown, and nothing else.
 //!
-//! A call that nothing is objected to pays nothing for this. One that is stopped pays one look, and the note by which a person finds it.
-//! The note holds the whole event, since a person has to see what would run: it is for our eyes only, short-lived, and not made where the event
-//! holds a secret.
+//! A call without an objection costs nothing here. A stopped call costs one lookup, and the note by which a person finds it.
+//! The note holds the whole event, since a person must see what would run. Only its owner can read it, it is short-lived, and toolgate makes
+//! none if the event holds a secret.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! What a call makes of a file: what stands there now, and what would stand there then.
+//! How a call changes a file: what it holds now, and what it would hold afterwards.
 //!
-//! Looked at for the few files that may only grow or must keep their entries, and for no other: every call would pay for it.
+//! Only for the few files that may only grow or must keep their entries. For all files, every call would pay for it.
 
 use std::io::ErrorKind;
 
@@ -120,7 +120,7 @@ fn replaced(before: Option<&str>, pairs: Vec<Pair>) -> After {
             return After::Unknown;
         }
         text = text.and_then(|text| match (old.is_empty(), *all) {
-            // An empty text is no place: hosts take such an edit for the whole content of a new file.
+            // An empty text is not a place: hosts take such an edit for the whole content of a new file.
             (true, _) => Some(new.clone()),
             (false, _) if !text.contains(old.as_str()) => None,
             (false, true) => Some(text.replace(old.as_str(), new)),

@@ -255,7 +255,7 @@ pub(crate) fn narrowed(
     let world = machine.world();
     let is_directory = |path: &Path| world.look(path).is_ok_and(|node| node.kind == NodeKind::Directory);
     let entries = |directory: &Path| {
-        // A link is no directory of its own: what lies behind it is judged by its own name.
+        // A link is not a directory of its own: what lies behind it is judged by its own name.
         if !is_directory(directory) {
             return Some(Vec::new());
         }

@@ -1,5 +1,5 @@
-//! What a call would write and what it would show, searched for private things: where the settings ask for it, and
-//! nowhere else, since every call would pay for it.
+//! Searches what a call would write or show for private things. Only where the settings ask for it, since otherwise every
+//! call would pay for it.
 //!
 //! Against whom: nobody clever. A token gets into a file by carelessness; whoever wants to hide one can encode it.
 

@@ -1,4 +1,4 @@
-//! The counts of a call's session. Once they were asked for, no other process changes them before this call is recorded.
+//! The counts of a call's session. Once they are read, no other process changes them before this call is recorded.
 
 use std::path::Path;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Where toolgate keeps its own things.
 //!
 //! Against whom: a repository can set environment variables for its agent's hooks (Claude Code's
-//! `settings.json` has `env`), so the registration line names the home, and with it given the environment
+//! `settings.json` has `env`), so the registration line names the home, and then the environment
 //! has no say.
 
 use std::ffi::OsString;

@@ -179,7 +179,7 @@ impl Look<'_> {
     /// The first program that its name may find in a directory which contained programs can write.
     fn found_in_loose_path<'r>(&self, runs: &[&'r Run]) -> Option<(&'r Run, String)> {
         let path = self.machine.variable("PATH")?;
-        // What is no text names no directory that we know.
+        // What is not text names no directory that we know.
         let path = path.to_str()?;
         let directories: Vec<(&str, bool)> =
             path.split(':').map(|place| (place, place.is_empty() || self.is_loose(place, true))).collect();

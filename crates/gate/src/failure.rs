@@ -36,7 +36,7 @@ pub enum Failure {
     Input(io::Error),
     /// stdout is closed: nobody would hear an answer.
     Output,
-    /// The registered root is no directory.
+    /// The registered root is not a directory.
     Root(PathBuf),
     /// There is no memory left.
     Memory,
@@ -73,7 +73,7 @@ impl fmt::Display for Failure {
             }
             Failure::Input(error) => write!(f, "stdin cannot be read ({}); try again", error.kind()),
             Failure::Output => f.write_str(
-                "its standard output is closed, so no answer can be heard; have a person fix how the host starts its hooks",
+                "its standard output is closed, so nobody can read an answer; have a person fix how the host starts its hooks",
             ),
             Failure::Root(root) => write!(
                 f,
@@ -128,7 +128,7 @@ fn remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied => "have a person fix its permissions",
         io::ErrorKind::ReadOnlyFilesystem => "have a person make its file system writable",
         io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory | io::ErrorKind::NotFound => {
-            "have a person put back what was there"
+            "have a person restore what was there"
         }
         _ if is_out_of_descriptors(error) => "have a person let the host open more files (`ulimit -n`)",
         _ => "have a person find out what is wrong with it",
@@ -139,7 +139,7 @@ fn remedy(error: &io::Error) -> &'static str {
 fn ledger_remedy(error: &LedgerError) -> &'static str {
     match error {
         LedgerError::Busy { .. } => {
-            "try again; if it stays so, have a person end the process that holds its lock"
+            "try again; if that does not help, have a person end the process that holds its lock"
         }
         LedgerError::Full { .. } => {
             "have a person make room, or raise the largest size of a file (`ulimit -f`)"

@@ -53,7 +53,7 @@ static OWN_CODES: AtomicBool = AtomicBool::new(false);
 /// has not been answered by us, and denies.
 const OWN_CODE: u8 = 80;
 /// What is said where the answer cannot be printed.
-const UNHEARD: &str = "toolgate denied this: nobody reads its answer\n";
+const UNHEARD: &str = "toolgate denied this: nobody can read its answer\n";
 /// Who asked, and in which phase, where the line says so.
 static ASKED_BY: OnceLock<(&'static dyn Host, Option<Phase>)> = OnceLock::new();
 /// What a hook may take of the system: the largest event, what it is made into, and its answer. No analysis comes near it.

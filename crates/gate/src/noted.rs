@@ -1,6 +1,6 @@
-//! What was found in a large file, kept for the calls to come, so that the file is gone through once and not for every call.
+//! What toolgate found in a large file, kept for later calls, so that it reads the file once and not for every call.
 //!
-//! Against whom: somebody who changes the file and has us judge by what it was. A note holds for one state of one file (its number, size, times
+//! Against whom: somebody who changes the file, so that we judge by its old content. A note holds for one state of one file (its number, size, times
 //! of modification and change), and a file that changed a moment ago is not noted: it could change again within the same tick of the clock. Notes
 //! lie in our state, where no agent writes; one that is damaged, of another build or of another file is none.
 

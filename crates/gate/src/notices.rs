@@ -1,7 +1,7 @@
-//! Who is told of a verdict.
+//! Who is told about a verdict.
 //!
-//! An agent that is denied reads why and tries another way; its user need not know. Only where it does not get on, or where
-//! much is denied at once, is the user told; and what concerns secrets or destroys is also written to the team's own log.
+//! A denied agent reads why and tries another way; its user need not know. toolgate tells the user only if the agent does not
+//! get on, or if it denies many calls at once. Denials about secrets or destruction also go to the team's own log.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -1,8 +1,8 @@
 //! A gate that a person has switched off for a while, to find out whether it is in the way.
 //!
-//! Against whom: an agent that would rather work without. Only somebody at a terminal can do it (`toolgate pause`), the note lies
-//! where no agent writes, it is for one worktree and ends by itself; the floor holds all the same, and every call that is let through
-//! by it is recorded as such.
+//! Against whom: an agent that would rather work without a gate. Only a person at a terminal can pause it (`toolgate pause`). The note
+//! lies where no agent may write, is for one worktree, and expires. The floor still holds, and the log marks every call that passes
+//! because of the pause.
 
 use std::io;
 use std::path::{Path, PathBuf};

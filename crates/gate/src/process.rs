@@ -1,6 +1,6 @@
-//! What every process of ours begins with, where the standard library has not begun it: see `begin_with` of `toolgate-arena`.
+//! How each of our processes begins if the standard library has not begun it: see `begin_with` of `toolgate-arena`.
 //!
-//! Against whom: somebody who starts a hook with a closed descriptor. The next file that is opened would have its number, and the answer would go
+//! Against whom: somebody who starts a hook with a closed descriptor. The next opened file would get its number, and the answer would go
 //! into the log.
 
 #![expect(clippy::disallowed_methods, reason = "this is the process")]

@@ -264,7 +264,7 @@ fn by_own_patterns(json: &str, patterns: &[policies::OwnPattern]) -> Option<(Str
         let Some((before, string)) = rest.split_at_checked(start) else { break };
         out.push_str(before);
         let (raw, behind) = string.split_at_checked(length_of_string(string))?;
-        // Half a surrogate pair is no text; such a string stays as it is.
+        // Half a surrogate pair is not text; such a string stays as it is.
         let Ok(mut text) = serde_json::from_str::<String>(raw) else {
             out.push_str(raw);
             rest = behind;

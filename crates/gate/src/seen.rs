@@ -1,8 +1,8 @@
-//! What has been marked once in a session is hidden wherever it appears later, also where nothing about it tells that it is a secret:
+//! A value that was marked once in a session is hidden wherever it appears later, even where nothing shows that it is a secret:
 //! `DB_PASSWORD=x` in one output, and `using x` in the next.
 //!
-//! Only digests are kept, made with this person's key, in the state directory, which no agent may read. Beside each stand two bytes by which
-//! nearly every other word is told from it at once: a text of 10 MB has a million words.
+//! Only digests are kept, made with this person's key, in the state directory, which no agent may read. Two bytes beside each digest tell
+//! nearly every other word from it at once: a text of 10 MB has a million words.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,7 +1,7 @@
-//! Whether a sandbox holds on this machine, as a process of ours has found out once: see `self_test` of `toolgate-sandbox`.
+//! Whether a sandbox holds on this machine, as one of our processes has found out once: see `self_test` of `toolgate-sandbox`.
 //!
-//! What was found lies in our state, under a name made of the machine's start, the program and its build. So it is found out again after
-//! each of them has changed, and a call that is to be contained costs a look at one file. Where a sandbox does not hold, such a call
+//! The result lies in our state, under a name made of the machine's start, the program and its build. So the test is repeated when one of
+//! these changes, and a call that is to be contained costs a look at one file. If the sandbox does not hold, such a call
 //! counts as one that cannot be contained.
 
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! The places of a session: found once, pinned, and from then on not for the agent to move.
+//! The places of a session: found once, pinned, and from then on out of the agent's hands.
 //!
 //! The root comes from the registration (`--root`), or from what was pinned when the session began, or from the
 //! host's own word (a variable, or where it starts its hooks), or, for the first event only, from the event's

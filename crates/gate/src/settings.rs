@@ -1,9 +1,9 @@
 //! Settings in layers: administrator, user, project; compiled once, and from then on read without parsing.
 //!
-//! How a layer is kept from loosening what stands above it: no key is compared with another. The call is
-//! judged under each stack that has to hold, and the strictest verdict counts.
+//! How a layer is kept from loosening the layers above it: toolgate compares no keys. It judges the call under
+//! each stack that must hold, and the strictest verdict counts.
 //!
-//! | present | stacks that have to hold |
+//! | present | stacks that must hold |
 //! |---|---|
 //! | administrator's file | profile + administrator |
 //! | project file that is not trusted | profile + administrator + user |
@@ -13,8 +13,8 @@
 //! the project's own file, below it.
 //!
 //! Against whom: a repository brings its own `toolgate.toml`, and an agent may try to write one. Until a person
-//! has run `toolgate trust` on these very bytes, it can only add rules. What opens secret files does not count in it
-//! even then.
+//! has run `toolgate trust` on these very bytes, it can only add rules. Even then, an entry in it that opens secret files
+//! does not count.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -284,7 +284,7 @@ impl<'w> SettingsSources<'w> {
         SettingsError::new(
             "--profile".into(),
             None,
-            format!("there is no profile `{name}`; there are {names}"),
+            format!("there is no profile `{name}`; choose one of {names}"),
         )
     }
 

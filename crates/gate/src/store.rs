@@ -1,4 +1,4 @@
-//! Files of our own: written whole or not at all, for our eyes only, and read only if they are what was written.
+//! Our own files: written whole or not at all, readable only by their owner, and read only if they are what was written.
 
 #![expect(
     clippy::disallowed_methods,

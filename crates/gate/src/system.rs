@@ -1,4 +1,4 @@
-//! What only one system is asked, with a portable way beside each: a path without links, when a file was made.
+//! Questions that only one system can answer, with a portable way beside each: a path without links, when a file was made.
 
 #![cfg_attr(
     not(target_os = "linux"),

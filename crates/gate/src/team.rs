@@ -1,4 +1,4 @@
-//! Who is calling, and what the team has come to: from what people registered, what the host says of its sub-agents, the
+//! Who is calling, and the state of the team: from what people registered, what the host says of its sub-agents, the
 //! team's own files and the log. Never from the agent's own word.
 
 use std::io::ErrorKind;

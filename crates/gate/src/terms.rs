@@ -1,5 +1,5 @@
-//! What is done besides the decision, made in this one place: binding a call to the root, launching it through us,
-//! redacting what it gave back, and telling people and models.
+//! Everything besides the decision, in one place: binding a call to the root, launching it through toolgate,
+//! redacting its output, and telling people and models.
 //!
 //! INVARIANT: terms never change a verdict. A call that is denied is not rewritten; one that is asked about runs as it was
 //! judged.

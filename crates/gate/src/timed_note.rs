@@ -1,7 +1,7 @@
-//! A note that ends by itself: its first line says until when it holds, in seconds since 1970.
+//! A note that expires: its first line says until when it holds, in seconds since 1970.
 //!
-//! Against whom: a note that is forgotten, and one that somebody else made to hold for ever. It holds for no longer than
-//! can be asked for, whatever it says.
+//! Against whom: a note that is forgotten, and one that somebody else made to hold for ever. It holds no longer than
+//! the longest time that one can ask for, whatever it says.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;

@@ -7,7 +7,7 @@ use toolgate_model::RedactedOutput;
 
 use crate::members::Members;
 
-/// What is put in the place of a part that is no text, an image for one.
+/// What is put in the place of a part that is not text, an image for one.
 const NO_TEXT: &str = "[a part that is not text is left out here]";
 
 /// The redacted output, and in its last line that it is one. The model reads the first of these members that is there, and

@@ -137,7 +137,7 @@ impl Tool {
                     None | Some(Json::Null) => None,
                     Some(Json::Text(directory)) if directory.is_empty() => None,
                     Some(Json::Text(directory)) if !directory.starts_with('~') => Some(directory.clone()),
-                    // Where it would run, nobody can say: what is no text, or a `~` that is one host's home and
+                    // Where it would run, nobody can say: what is not text, or a `~` that is one host's home and
                     // another's directory of that name.
                     Some(_) => return Action::Shell { command: None, directory: None },
                 };

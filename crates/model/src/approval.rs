@@ -1,7 +1,7 @@
 //! A person's word about one call: what it takes to approve one, and what an approval covers.
 //!
-//! Against whom: an approval that reaches further than what its person saw. It names the objections that were shown; one that is
-//! not among them stands, and so does the floor.
+//! Against whom: an approval that reaches further than what the person saw. It names the objections that were shown. Any other
+//! objection stands, and so does the floor.
 
 use std::collections::BTreeMap;
 

@@ -90,7 +90,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Words that are already apart as one command line, none of them open to expansion; `None` where one is no text.
+/// Words that are already apart as one command line, none of them open to expansion; `None` where one is not text.
 pub fn quoted(words: &[Json<'_>]) -> Option<String> {
     let word = |word: &Json<'_>| Some(format!("'{}'", word.text()?.replace('\'', "'\\''")));
     Some(words.iter().map(word).collect::<Option<Vec<_>>>()?.join(" "))

@@ -184,13 +184,13 @@ pub enum Gap {
     Code,
     /// Shell code that is only known when it runs.
     ShellCode,
-    /// Read and found harmless, by a reading that is no proof.
+    /// Read and found harmless, by a reading that is not proof.
     Doubt(Doubt),
     /// More than can be followed: too deep, too many, too long.
     Bounds,
 }
 
-/// Why what was read of a command is no proof. Nobody is asked because of it; what can be contained is.
+/// Why what was read of a command is not proof. Nobody is asked because of it; what can be contained is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Doubt {
     /// Code of a language whose library is open: no table lists all that reaches a file or a program.

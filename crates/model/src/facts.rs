@@ -1,4 +1,4 @@
-//! What is known about a call once the disk has been looked at. Policies see this and nothing else.
+//! What toolgate knows about a call after it has looked at the disk. Policies see this and nothing else.
 
 use std::borrow::Cow;
 

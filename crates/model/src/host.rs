@@ -1,4 +1,4 @@
-//! What a host's page has to be able to do: two pure translations.
+//! What a host's file must provide: two pure translations.
 
 use std::fmt;
 

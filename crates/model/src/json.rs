@@ -1,4 +1,4 @@
-//! JSON as an agent host sends it: borrowed where it can be, bounded in depth, strict about doubled keys.
+//! JSON as an agent host sends it: borrowed where possible, bounded in depth, strict about repeated keys.
 //!
 //! Against whom: a tool input with the same key twice is read one way by us and perhaps another way by the
 //! host (`{"file_path": "ok", "file_path": "/etc/passwd"}`), so it is an error here, not a choice.
@@ -56,7 +56,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The member of an object; `None` where this is no object or has no such member.
+    /// The member of an object; `None` where this is not an object or has no such member.
     pub fn get(&self, key: &str) -> Option<&Json<'a>> {
         match self {
             Json::Object(members) => members.iter().find(|(name, _)| name == key).map(|(_, value)| value),

@@ -1,7 +1,7 @@
 //! The words of toolgate: what a call is, what it would do, what is known about it, and what is decided.
 //!
-//! Nothing here touches the machine. What has to be asked of the disk goes through [`World`], so that the
-//! same code judges a real call, a case from a file and a thought-up one in a test.
+//! Nothing here touches the machine. Questions to the disk go through [`World`], so the same code judges a real call, a case
+//! from a file, and a call that a test made up.
 //!
 //! Reading order: [`Call`] → [`Effect`] → [`Facts`] → [`Finding`] → [`Verdict`].
 

@@ -1,4 +1,4 @@
-//! The places that a session knows: its root, and what lies around it that rules speak of.
+//! The places that a session knows: its root, and the places around it that rules are about.
 
 use std::path::{Path, PathBuf};
 

@@ -2,12 +2,12 @@
 //!
 //! One resolver for every tool, command and setting. It never follows a string into a verdict: a path is
 //! cleaned component by component (`a/../b` is `b`), and walked component by component through the
-//! [`World`], links included, down to the deepest part that exists. Both answers have to lie inside; each
+//! [`World`], links included, down to the deepest part that exists. Both answers must lie inside; each
 //! alone can be fooled (`link/../x`, or a link that appears later).
 //!
-//! Does not see: hard links (one file, two names: see `Node::names`), and what changes after the look.
+//! Does not see: hard links (one file, two names: see `Node::names`), and what changes after the check.
 //! Names are compared as they are written: on a file system that folds case, `/Repo` is not inside
-//! `/repo` for us, which can only refuse too much. Rules that *forbid* a name compare it folded instead.
+//! `/repo` for us, which can only deny too much. Rules that *forbid* a name compare it folded instead.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -1,7 +1,7 @@
-//! Which files hold secrets, by the names that people and their tools give them, and by what stands in them where a
-//! name alone does not say.
+//! Which files hold secrets, by the names that people and their tools give them, and by their content where the name
+//! alone does not decide.
 //!
-//! Here, because two sides need it: the interpreter tells which of the thousand files that a search reads matter, and
+//! It is here because two crates need it: the interpreter reports which of the thousand files that a search reads matter, and
 //! a policy judges them. Letters count in either case: on a file system that folds them they are the same.
 //!
 //! Does not see: a secret in a file of any other name.

@@ -1,5 +1,5 @@
-//! Who is calling, in what role, and what the team and the session have come to: what people registered and what the
-//! record says, never the agent's own word.
+//! Who is calling, in what role, and the state of the team and the session: from what people registered and from the
+//! log, never from the agent's own word.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is done besides the decision. It is made in one place, after the verdict, and never changes it.
+//! Everything besides the decision. It is made in one place, after the verdict, and never changes it.
 
 use crate::{Decision, Verdict};
 

@@ -1,4 +1,4 @@
-//! A person's own words on a tool that no host's page lists.
+//! A person's own entry about a tool that no host's page lists.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! How a call is decided: every policy is asked, the strictest finding wins.
 //!
 //! INVARIANT: only [`Ruleset::decide`] makes a [`Verdict`], and nothing changes one afterwards. So holding one proves
-//! that every policy of every layer was asked, and that this is what came of it. What is done besides stands in
+//! that every policy of every layer was asked, and that this is the result. Everything else is in
 //! [`crate::Terms`].
 
 use std::borrow::Cow;

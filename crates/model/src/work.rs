@@ -1,11 +1,11 @@
-//! How much work one call may cost: a counter that whoever works pays from, and that ends.
+//! How much work one call may cost: a budget that every piece of work is charged to.
 //!
-//! Against whom: a call that keeps the gate busy until it is late. Whoever writes one looks for the operation that nobody counts: first in the
-//! analysis of its command, then in the policies that look at what came of that. So both pay, each from a full budget, and what was left out
-//! is said: by the interpreter with an unknown, by [`Ruleset::decide`](crate::Ruleset::decide) with a denial.
+//! Against whom: a call that keeps the gate busy until it is late. Its author looks for an operation that nobody counts: first in the
+//! analysis of the command, then in the policies that look at the result. So both pay, each from a full budget, and both report what they
+//! left out: the interpreter with an unknown, [`Ruleset::decide`](crate::Ruleset::decide) with a denial.
 //!
-//! It is the thread's own and no argument, so that a comparison deep inside can pay. Nobody outside sees that: the outermost [`within`] begins
-//! with a full budget, and leaves none behind. A unit is about a byte that is copied.
+//! The budget belongs to the thread and is not an argument, so a comparison deep inside can pay. This does not show outside: the outermost
+//! [`within`] begins with a full budget, and leaves none behind. One unit is about one copied byte.
 
 use std::cell::Cell;
 

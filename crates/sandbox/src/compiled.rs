@@ -1,6 +1,6 @@
 //! A plan made ready to be asked: its grants as a tree of names, built once, before any process is made.
 //!
-//! A plan is asked about hundreds of paths while a sandbox is set up. Walking all grants for each of them took longer than
+//! Setting up a sandbox asks the plan about hundreds of paths. Walking all grants for each path took longer than
 //! everything else together.
 
 use std::ffi::{OsStr, OsString};
@@ -112,7 +112,7 @@ impl CompiledPlan {
         parts(path).try_fold(&self.root, Node::below)
     }
 
-    /// The rights at a path: those of the grant that names the most of it.
+    /// The rights at a path: those of the most specific grant.
     pub(crate) fn rights_at(&self, path: &Path) -> Rights {
         self.covering(path).map_or(Rights::None, |covering| covering.rights)
     }
@@ -149,7 +149,7 @@ impl CompiledPlan {
     }
 }
 
-/// The grant in a tree that names the most of a path without `..`.
+/// The most specific grant in a tree for a path without `..`.
 fn covering(root: &Node, path: &Path) -> Option<Covering> {
     let covering = |node: &Node, is_root| node.named.map(|rights| Covering { rights, is_root });
     let mut node = root;

@@ -1,5 +1,5 @@
-//! Systems other than Linux: the same words, and no sandbox behind them. Nothing is run, so nobody takes a command for contained that
-//! is not. [`crate::seatbelt`] has what there is on macOS.
+//! Systems other than Linux: the same words, without a sandbox behind them. Nothing is run, so nobody takes an uncontained command
+//! for a contained one. [`crate::seatbelt`] has what there is on macOS.
 
 use std::ffi::OsString;
 use std::io;
@@ -35,7 +35,7 @@ pub struct Observer<'o> {
     _seen: &'o mut dyn FnMut(Attempt),
     /// Why nothing was seen.
     pub unavailable: Option<io::Error>,
-    /// How many attempts could not be looked at.
+    /// How many attempts could not be examined.
     pub missed: u64,
 }
 

@@ -1,10 +1,10 @@
 //! The seccomp programs. They are built when this crate is compiled, so a launch only hands them to the kernel.
 //!
-//! A filter sees numbers, not paths: here stand the calls that no contained command needs and that would lead out of the
-//! sandbox or reach the kernel where it is least tested. Everything else is left to Landlock and to the namespaces.
+//! A filter sees numbers, not paths. This file lists the calls that no contained command needs and that would lead out of the
+//! sandbox or reach the least tested parts of the kernel. Everything else is left to Landlock and to the namespaces.
 //!
 //! When a program is installed, the kernel runs it for each of some 460 numbers, to know which calls always pass. A list of calls, one after the other,
-//! takes it 0.2 ms; so the list that is written here is made into a search by number, which takes a quarter of that.
+//! takes it 0.2 ms; so the build turns the list into a search by number, which takes a quarter of that.
 //!
 //! Only the low half of an argument is compared where the kernel itself takes 32 bits, so a high half cannot hide a value.
 

@@ -168,7 +168,7 @@ fn pinned(plan: &Plan, repository: &Repository) -> Result<Vec<PathBuf>, Error> {
 /// A linked worktree is what its plan says: a part of the repository, which names it.
 fn is_linked(plan: &CompiledPlan, repository: &Repository, level: Level, own: &OwnedFd) -> Result<(), Error> {
     if repository.own.parent() != Some(&repository.common.join("worktrees")) {
-        let told = format!("{} is no worktree of this repository", repository.own.display());
+        let told = format!("{} is not a worktree of this repository", repository.own.display());
         return Err(Error::Plan(told));
     }
     if level == Level::Landlock && plan.rights_at(&repository.common) == Rights::Write {
@@ -528,7 +528,10 @@ impl<'p> Run<'p> {
             if layer.work.is_dir()
                 && kind_at(rustix::fs::CWD, &layer.work.join("work")).is_ok_and(|kind| kind.is_none())
             {
-                taken.refuse("objects", "this file system takes no layers, so nothing can be committed");
+                taken.refuse(
+                    "objects",
+                    "this file system does not support layers, so nothing can be committed",
+                );
             }
             if is_over && self.directory.is_dir() {
                 if let Err(error) = self.leave_room() {

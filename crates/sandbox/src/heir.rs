@@ -1,6 +1,6 @@
-//! Who looks after what must be as before when the supervisor of a command of level `full` is killed, as by a host that ends a call.
+//! The process that restores what must not change if the supervisor of a command at level `full` is killed, for example by a host that ends a call.
 //!
-//! The kernel ends init and the command then, and nobody would be left to look until the next command. So the supervisor makes this process, which
+//! The kernel then ends init and the command, and nobody would check anything until the next command. So the supervisor makes this process, which
 //! does nothing while the supervisor lives. At level `landlock` the keeper does the same (`keeper.rs`).
 
 use std::fs;

@@ -2,8 +2,8 @@
 //!
 //! A [`Plan`] says what a command may do: the places that it may read and write, the files that must stay as they are, the
 //! network. [`Kernel::probe`] says what this kernel can enforce. [`run`] runs the command, and [`Outcome`] says how it
-//! ended and what was enforced. There is no privilege, no helper and no daemon in it: an ordinary user, one process that
-//! stays until the command ends.
+//! ended and what was enforced. It needs no privilege, no helper and no daemon: an ordinary user is enough, and one process stays
+//! until the command ends.
 //!
 //! Two levels, and never a silent step down from one to the other:
 //!
@@ -16,7 +16,7 @@
 //! [`Plan::pinned`] are as before when it has ended; [`Outcome::pins`] says which had changed. [`run_observed`] also tells an
 //! [`Observer`] which files and addresses the command tries.
 //!
-//! Other systems than Linux have neither level: [`run`] says so, and runs nothing. [`seatbelt`] makes a profile for macOS from the same
+//! Systems other than Linux have neither level: [`run`] says so, and runs nothing. [`seatbelt`] makes a profile for macOS from the same
 //! plan. Nobody has tested it there yet.
 //!
 //! ```no_run

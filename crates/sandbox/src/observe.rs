@@ -1,10 +1,10 @@
-//! Looking on while a command runs: which files it tries to use, and which addresses it tries to reach.
+//! Watches a command while it runs: which files it tries to use, and which addresses it tries to reach.
 //!
-//! The kernel stops the command at each such call and tells the supervisor, who notes what was asked for and has the kernel go on. Nothing
-//! is decided here, and nothing could be: what a pointer leads to can change once it was read. What holds the command are the
-//! same rules as ever, and where they refuse, they do that after the look. So an observed command can do no more than another.
+//! The kernel stops the command at each such call and tells the supervisor, which notes what was asked for and lets the kernel go on. Nothing
+//! is decided here, and nothing could be: what a pointer leads to can change after it was read. The same rules as always hold
+//! the command, and they refuse after this. So an observed command can do no more than another.
 //!
-//! The answer of the kernel is not seen. What was noted are attempts.
+//! The supervisor does not see the kernel's answer. It notes attempts.
 
 use std::fs::File;
 use std::io;
@@ -30,7 +30,7 @@ pub struct Observer<'o> {
     seen: &'o mut dyn FnMut(Attempt),
     /// Why nothing was seen, where the kernel does not let us look on.
     pub unavailable: Option<io::Error>,
-    /// How many attempts could not be looked at.
+    /// How many attempts could not be examined.
     pub missed: u64,
     link: Link,
 }

@@ -1,4 +1,4 @@
-//! What is said of a contained command when it has ended, or why it was not run. The words are the same on every system.
+//! What a caller learns about a contained command when it has ended, or why it was not run. The words are the same on every system.
 
 use std::fmt;
 use std::io;
@@ -93,7 +93,9 @@ impl fmt::Display for Error {
             Error::NoLandlock => f.write_str(
                 "this kernel has no Landlock (Linux 5.13 or later, with `landlock` in its list of LSMs)",
             ),
-            Error::NoNamespaces(error) => write!(f, "this kernel gives the user no namespaces ({error})"),
+            Error::NoNamespaces(error) => {
+                write!(f, "this kernel does not let the user make namespaces ({error})")
+            }
             Error::Plan(why) => f.write_str(why),
             Error::Setup(step) => write!(f, "the sandbox could not be set up: {step}"),
             Error::Start(error) => write!(f, "the command cannot be started: {error}"),

@@ -1,4 +1,4 @@
-//! Opening what a plan names, without being led elsewhere.
+//! Opens what a plan names, without being led elsewhere.
 //!
 //! A plan names places with their links resolved. Between then and now an earlier command may have put a link where a
 //! directory was, so that a grant of `build/` would open `~/.ssh`. A link in a place that the command may write is never followed.

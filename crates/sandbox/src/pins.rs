@@ -217,7 +217,7 @@ impl Directories {
                 let state = read_state(above, name, 0, &mut entries, &mut kept).ok()?;
                 (!matches!(state, State::Link(_))).then_some(state)
             }
-            // A link as the last part of the way is no directory to the kernel either.
+            // A link as the last part of the way is not a directory to the kernel either.
             Err(Errno::NOTDIR) if has_link(parent(path).unwrap_or(path)) => None,
             Err(Errno::NOENT | Errno::NOTDIR) => Some(State::Nothing),
             Err(_) => None,
@@ -452,7 +452,7 @@ fn put_back(path: &Path, before: &State, plan: &CompiledPlan) -> io::Result<()> 
         above = match reach_directory(&above, Path::new(&part)) {
             Ok(below) => below,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if *before == State::Nothing => {
-                // Something that is no directory leads elsewhere, or nowhere: it was no way to the pin before either.
+                // Something that is not a directory leads elsewhere, or nowhere: it was no way to the pin before either.
                 return if plan.rights_at(&here) == Rights::Write {
                     take_away(&above, &part, &quarantine)
                 } else {

@@ -1,4 +1,4 @@
-//! What a contained command may do: data, made before it runs.
+//! What a contained command may do, as data that is made before it runs.
 
 use std::ffi::OsString;
 #[cfg(target_os = "linux")]
@@ -24,7 +24,7 @@ pub enum Rights {
     Write,
 }
 
-/// A place and the rights there and below. The grant that names the most of a path decides.
+/// A place and the rights there and below. The most specific grant decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// An absolute path with every link resolved.
@@ -172,7 +172,7 @@ impl Plan {
         }
     }
 
-    /// The rights at a path: those of the grant that names the most of it; of two that name as much, the later one.
+    /// The rights at a path: those of the most specific grant; of two equally specific ones, the later.
     pub fn rights_at(&self, path: &Path) -> Rights {
         CompiledPlan::of(self.clone()).rights_at(path)
     }

@@ -1,4 +1,4 @@
-//! What a process gives up before it becomes the command: capabilities, and all users but one.
+//! What a process gives up before it becomes the command: capabilities, and all users except one.
 
 use std::fs;
 use std::io;

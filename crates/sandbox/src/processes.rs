@@ -1,4 +1,4 @@
-//! Signals for what a command has started, and the end of all of it where no namespace does that.
+//! Sends signals to what a command has started, and ends all of it where no namespace does that.
 
 use std::fs;
 use std::time::Duration;

@@ -1,11 +1,11 @@
-//! Running a command by a plan: the process that stays, and the ones that it makes.
+//! Runs a command by a plan: the process that stays, and the ones that it makes.
 //!
 //! ```text
 //! level landlock:  supervisor ── keeper ── command
 //! level full:      supervisor ── init (pid 1 of its own processes) ── command
 //! ```
 //!
-//! The supervisor is outside. It passes signals on, keeps the time, and looks after what has to be checked when the command
+//! The supervisor is outside. It passes signals on, keeps the time, and checks what must be checked when the command
 //! has ended. It ends as the command did. Background jobs may stay, still contained; keeper or init stays with them.
 
 mod launch;
@@ -134,7 +134,8 @@ fn refuse_directories() -> Result<(), Error> {
 /// Makes what the plan has of its own. Done outside, where our directories can be written.
 fn prepare(plan: &CompiledPlan, level: Level) -> Result<Caches, Error> {
     if plan.rights_at(&plan.private) == Rights::Write {
-        let told = format!("{} is ours, and may not lie in a writable place", plan.private.display());
+        let told =
+            format!("{} belongs to toolgate, and may not lie in a writable place", plan.private.display());
         return Err(Error::Plan(told));
     }
     if let (Level::Landlock, Some((closed, writable))) = (level, plan.closed_in_writable()) {

@@ -102,7 +102,8 @@ pub fn profile(plan: &Plan) -> Result<String, Error> {
     plan.grants.extend(caches.collect::<Vec<_>>());
     let plan = CompiledPlan::of(plan);
     if plan.rights_at(&plan.private) == Rights::Write {
-        let told = format!("{} is ours, and may not lie in a writable place", plan.private.display());
+        let told =
+            format!("{} belongs to toolgate, and may not lie in a writable place", plan.private.display());
         return Err(Error::Plan(told));
     }
     let mut text = BASE.to_owned();

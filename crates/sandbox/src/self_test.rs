@@ -1,7 +1,7 @@
-//! Whether a sandbox holds on this machine: one is made, and a program inside tries what it must not be able to do.
+//! Whether a sandbox holds on this machine: toolgate makes one, and a program inside tries what it must not be able to do.
 //!
-//! Each right that the kernel gives was asked for, and a step that fails ends the set-up. This is about what is left: a kernel that
-//! takes a rule and does not hold to it, as some have, and a mistake of ours. Done once for each start of the machine and each
+//! Set-up asks for each right that the kernel gives, and ends if a step fails. This test is about the rest: a kernel that accepts a
+//! rule and does not enforce it, as some have done, and a mistake of ours. It runs once for each start of the machine and each
 //! build of the program.
 //!
 //! ```text

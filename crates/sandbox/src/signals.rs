@@ -1,4 +1,4 @@
-//! Signals of this process, on every system: what does not end it, and how it ends as a command did.
+//! Signals of this process, on every system: which ones do not end it, and how it ends as a command did.
 
 /// A write past the largest size that a file may have becomes an error, instead of ending this process and those that it
 /// starts.

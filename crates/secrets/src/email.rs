@@ -63,12 +63,12 @@ pub(crate) fn around(text: &[u8], at: usize) -> Option<(usize, usize)> {
     if domain.iter().rposition(|byte| *byte == b'.').and_then(|dot| domain.get(..dot)).is_some_and(numbers) {
         return None;
     }
-    // The end of a mark is no name.
+    // The end of a mark is not a name.
     if before.get(..from)?.ends_with(b"]#") {
         return None;
     }
     let first = text.get(from..at)?;
-    // `scheme://user:password@host`: what stands before the `@` is no name of a mailbox.
+    // `scheme://user:password@host`: what stands before the `@` is not a name of a mailbox.
     let word = before.get(..from)?;
     let word = word.get(word.len().saturating_sub(LONGEST_DOMAIN)..)?;
     let word =

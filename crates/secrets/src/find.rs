@@ -373,7 +373,7 @@ impl Finder<'_> {
         self.rules.keep_examples && tables::is_example(self.text.get(from..to).unwrap_or_default())
     }
 
-    /// Whether no word goes on here: `risk-…` holds no `sk-…`. The letter of `\n` is no word.
+    /// Whether no word goes on here: `risk-…` holds no `sk-…`. The letter of `\n` is not a word.
     fn begins_word(&self, at: usize) -> bool {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         let before =

@@ -139,7 +139,7 @@ pub(crate) fn name_around(text: &[u8], from: usize, to: usize) -> (usize, usize)
     let left = text.get(..from).unwrap_or_default();
     let left = left.iter().rev().take(LONGEST_NAME).take_while(|byte| is_name(**byte)).count();
     let mut begin = from - left;
-    // The letter of `\n` is no part of the name behind it.
+    // The letter of `\n` is not part of the name behind it.
     if left > 0 && begin > 0 && text.get(begin - 1) == Some(&b'\\') {
         begin += 1;
     }

@@ -152,7 +152,7 @@ pub fn word_spans(text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
             at += text.get(at..)?.iter().position(|byte| inside(*byte))?;
             let from = at;
             at += text.get(at..)?.iter().take_while(|byte| inside(**byte)).count();
-            // What ends a sentence, a name or a path is no part of it.
+            // What ends a sentence, a name or a path is not part of it.
             let word = text.get(from..at)?;
             let name = word
                 .iter()

@@ -209,7 +209,7 @@ fn unicode(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
 }
 
 /// How long the escape is that begins here; nothing where none does. What an escape carries for people to read, as the
-/// title of a window, is no part of it.
+/// title of a window, is not part of it.
 fn terminal_escape(rest: &[u8]) -> usize {
     const LONGEST: usize = 64;
     let near = rest.get(..rest.len().min(LONGEST)).unwrap_or_default();

@@ -34,11 +34,11 @@
 //! ```
 //!
 //! The way of a text: the search (`search.rs`) finds all literals of all patterns in one pass over the text; [`find()`] looks
-//! closer where one stands (a shape from `patterns/*.toml`, a telling name, a key block, an address); a lens (`lens.rs`) lets it
+//! closer where one stands (a shape from `patterns/*.toml`, a credential-like name, a key block, an address); a lens (`lens.rs`) lets it
 //! see through escapes and colours; [`scrub()`], [`scrub_json`] and [`Stream`] put marks in the place of what was found.
 //!
 //! [`redact`] is for records: those are kept for long and shown to many, and nobody edits by them, so it takes any value
-//! behind a telling name (`places.rs`).
+//! behind a credential-like name (`places.rs`).
 //!
 //! Reading order: [`scrub()`] → [`Rules`] → [`find()`] → [`Stream`] → [`redact`].
 

@@ -1,7 +1,7 @@
 //! Secrets that are known by their names: `DB_PASSWORD=…`, `"client_secret": "…"`, `--token …`, `Authorization: …`.
 //!
 //! Two degrees (`values` judges). A name in capitals that ends in `PASSWORD`, `SECRET`, `TOKEN` or `API_KEY` is a variable of the
-//! environment, and its value is a secret whatever it looks like. Any other telling name stands in source code far more
+//! environment, and its value is a secret whatever it looks like. Any other credential-like name stands in source code far more
 //! often than in a secret file (`token = next_token()`, `password: "test"`), so there the value has to look like
 //! one too.
 //!

@@ -1,4 +1,4 @@
-//! Secrets that are known by where they stand: after a telling name, in a URL, in an `Authorization` header.
+//! Secrets that are known by where they stand: after a credential-like name, in a URL, in an `Authorization` header.
 //!
 //! Works on text in any language (shell, JSON, TOML, YAML, headers), so it reads it as none of them: a value
 //! in quotes ends at the same quote or at the line's end, any other at the first space or quote.

@@ -59,7 +59,7 @@ impl<'r> Stream<'r> {
         }
         let word = fresh.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
         let last = fresh.get(fresh.len() - word..).unwrap_or_default();
-        // A row of dots is no word that could become a secret.
+        // A row of dots is not a word that could become a secret.
         let goes_on = last.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte == 0x1b);
         let mut cut = self.held.len() - if goes_on { word } else { 0 };
         let found = self.found();

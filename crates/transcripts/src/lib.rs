@@ -5,7 +5,7 @@
 //! grow with it.
 //!
 //! **Against whom.** Nobody: a transcript is the client's own word, and whoever runs as the same user can rewrite it. A call that is missing
-//! from a log and stands in a transcript is a finding; a full match is no proof.
+//! from a log and stands in a transcript is a finding; a full match is not proof.
 //!
 //! Clients do not document these files. Each reader follows what a client at its pinned version was seen to write, in a file of its own.
 //!

@@ -252,7 +252,7 @@ impl Scan {
         result
     }
 
-    /// What is done with the object of a call. `Err` is the value of the whole call, where the object is no path.
+    /// What is done with the object of a call. `Err` is the value of the whole call, where the object is not a path.
     fn object_used(
         &mut self,
         used: Use,
@@ -295,7 +295,7 @@ impl Scan {
         }
     }
 
-    /// `.open(…)` of an object that is no path: `Image.open('x')`.
+    /// `.open(…)` of an object that is not a path: `Image.open('x')`.
     fn opened_by_other(&mut self, values: &[Option<Value>]) -> Value {
         match values.first() {
             Some(Some(value @ (Texts(_) | Part(..)))) => {

@@ -62,7 +62,7 @@ impl Scan {
         t.lines();
         let right = self.term(t).value;
         self.bounds.spend(&left);
-        // `directory + '/name'` is no path of its own.
+        // `directory + '/name'` is not a path of its own.
         let begun = match &left {
             Texts(texts) => texts.iter().all(|text| !text.is_empty()),
             Part(start, _) => !start.is_empty(),

@@ -67,7 +67,7 @@ impl Leaf {
     }
 }
 
-/// A key longer than this is no name of anything; the file is refused.
+/// A key longer than this is not a name of anything; the file is refused.
 const MAX_KEY: usize = 256;
 
 /// `export NAME='value'`, to stand before the text that uses it.

@@ -6,7 +6,7 @@
 use super::{Found, HOLE, Leaf, MAX_STEPS, Step, TOO_MUCH, json};
 
 const NO_JSON: &str = "the file is no JSON";
-const NO_TEXT: &str = "the script is no text";
+const NO_TEXT: &str = "the script is not text";
 
 /// `npm run NAME`: with the scripts that run before and after it.
 pub(crate) fn script(text: &str, name: &str) -> Found {
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(shown(&install_scripts("{}")), ["absent"]);
         let twice = r#"{"scripts":{"a":"one","a":"two"},"scripts":{"a":"three"}}"#;
         assert_eq!(shown(&script(twice, "a")), ["1: one", "1: two", "1: three"]);
-        assert_eq!(shown(&script(r#"{"scripts":{"a":{"x":"y"}}}"#, "a")), ["opaque: the script is no text"]);
+        assert_eq!(shown(&script(r#"{"scripts":{"a":{"x":"y"}}}"#, "a")), ["opaque: the script is not text"]);
         for broken in ["", "{", "{\"a\":}x", "[1", "{} {}", "{\"a\" 1}"] {
             assert_eq!(shown(&script(broken, "a")), ["opaque: the file is no JSON"], "{broken}");
         }

@@ -645,7 +645,7 @@ impl Output {
     }
 }
 
-/// Whether a host is no option, and nothing in it means something to the shell that `ssh` starts for a jump.
+/// Whether a host is not an option, and nothing in it means something to the shell that `ssh` starts for a jump.
 fn is_plain_host(host: &str) -> bool {
     !host.starts_with('-')
         && !host.contains([';', '|', '&', '$', '`', '\'', '"', '(', ')', '<', '>', ' ', '\n'])

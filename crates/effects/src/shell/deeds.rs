@@ -12,7 +12,7 @@ use crate::language::Language;
 impl Interpreter<'_, '_> {
     /// Code of another language in a word or on standard input.
     ///
-    /// What the scan finds is told. What it does not find is no proof: a library that is open has more ways to a file or a program than
+    /// What the scan finds is told. What it does not find is not proof: a library that is open has more ways to a file or a program than
     /// any table lists (`operator.methodcaller`, `site.addsitedir`).
     pub(super) fn inline(&mut self, program: &str, language: Language, text: &Text) {
         self.unknown(Gap::Doubt(Doubt::Code), program);

@@ -10,7 +10,7 @@ impl Interpreter<'_, '_> {
     /// Words of a program that nobody described: whatever looks like a path could be written.
     pub(super) fn guess_paths(&mut self, words: &[Text]) {
         for word in words.iter().skip(usize::from(words.len() > 1)) {
-            // Prose is no path. A text of several lines is no prose: it may be code.
+            // Prose is not a path. A text of several lines is not prose: it may be code.
             if word.raw().contains(' ') && !word.raw().contains('\n') {
                 continue;
             }

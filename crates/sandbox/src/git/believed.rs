@@ -95,7 +95,7 @@ enum Form {
     Refused(&'static str),
 }
 
-const UNKNOWN: &str = "it is no part of what git writes there in ordinary work";
+const UNKNOWN: &str = "git does not write it there in ordinary work";
 
 /// Files at the top that git shows, or asks only whether they are there.
 const SHOWN: [&str; 24] = [
@@ -361,7 +361,7 @@ pub(super) fn judge(path: &Path, text: &[u8], ground: &Ground<'_>) -> Judged {
         ),
         Form::Words => refused_unless(
             line.lines().all(|word| is_branch_name(word) && !word.contains('/')),
-            "these are no words for good and bad; begin the bisection again",
+            "these are not words for good and bad; begin the bisection again",
         ),
     }
 }

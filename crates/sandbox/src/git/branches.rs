@@ -61,7 +61,7 @@ impl Run<'_> {
         };
         let strange: Vec<PathBuf> = listed.strange.difference(&self.seen.strange).cloned().collect();
         for path in strange {
-            taken.refuse(&format!("{HEADS}/{}", path.display()), "this is no name of a branch");
+            taken.refuse(&format!("{HEADS}/{}", path.display()), "this is not the name of a branch");
             if self.level == Level::Landlock {
                 self.put_away(&place, path.strip_prefix(&below).unwrap_or(&path), taken);
             }
@@ -377,7 +377,7 @@ impl Judge {
                     Some(outside) => self.allows_forward(git, name, outside, id)?,
                 }
                 if !git.are_commits([id.as_str()].into_iter()) {
-                    return Err(format!("{id} is no commit of this repository"));
+                    return Err(format!("{id} is not a commit of this repository"));
                 }
                 git.is_whole(id, &self.known).map_err(|error| format!("{id} is not whole: {error}"))?;
                 Ok(Some(id.clone()))

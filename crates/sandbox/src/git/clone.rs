@@ -371,7 +371,7 @@ impl Places {
         let refs = Refs::all(&self.common, self.format);
         let (changed, listed) = self.changed_references(&refs)?;
         for strange in &listed.strange {
-            taken.refuse(&format!("refs/{}", strange.display()), "this is no name of a reference");
+            taken.refuse(&format!("refs/{}", strange.display()), "this is not the name of a reference");
         }
         let new = || {
             changed.iter().filter_map(|changed| match &changed.after {
@@ -472,7 +472,7 @@ impl Places {
     fn take_log(&self, name: &str, from: Option<&str>, to: &str) -> io::Result<()> {
         let path = Path::new("logs/refs").join(name);
         let refs = Refs::all(&self.common, self.format);
-        // What was deleted is no file, and leaves the log outside as it is.
+        // What was deleted is not a file, and leaves the log outside as it is.
         let Ok(Some(text)) = read_file(&self.upper, &path, LARGEST_LOG) else { return Ok(()) };
         let before = read_file(&self.common, &path, LARGEST_LOG)?.unwrap_or_default();
         match text.strip_prefix(before.as_slice()).and_then(|added| self.sound_lines(added)) {

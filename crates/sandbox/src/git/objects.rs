@@ -55,7 +55,7 @@ pub(super) fn take_over(
             Some(text) if text.len() == 2 && is_hex(text) => import.directory(text),
             _ => import
                 .taken
-                .refuse(&format!("objects/{}", name.display()), "it is no part of a store of objects"),
+                .refuse(&format!("objects/{}", name.display()), "it does not belong in a store of objects"),
         }
     }
     import.alternates();
@@ -123,7 +123,7 @@ impl Import<'_> {
             }
             let what = format!("{here}/{text}");
             if prefix.len() + text.len() != self.format.digits() || !is_hex(text) {
-                self.taken.refuse(&what, "it is no object");
+                self.taken.refuse(&what, "it is not an object");
                 self.clear(&from, &name);
                 continue;
             }

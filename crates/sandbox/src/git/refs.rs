@@ -292,7 +292,7 @@ impl Refs<'_> {
         match self.value(name)? {
             None => Ok(None),
             Some(Value::Id(id)) => Ok(Some(id)),
-            Some(Value::Other(_)) => Err(io::Error::other("the branch outside is no id of an object")),
+            Some(Value::Other(_)) => Err(io::Error::other("the branch outside is not the id of an object")),
         }
     }
 

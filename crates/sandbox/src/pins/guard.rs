@@ -1,11 +1,11 @@
-//! Names that must not appear, looked after while a command runs.
+//! Watches names that must not appear, while a command runs.
 //!
-//! A name that does not exist cannot be mounted on, so the kernel lets a command make it. The kernel tells of everything that is made in
-//! a directory, though, and what has a pinned name is moved away at once: within some microseconds, and not when the command has ended.
-//! At level `full` the init process goes on with that as long as anything of the command is alive.
+//! A name that does not exist cannot be mounted on, so the kernel lets a command make it. But the kernel reports everything that is made in
+//! a directory, and toolgate moves a pinned name away at once: within some microseconds, not only when the command has ended.
+//! At level `full` the init process continues as long as anything of the command is alive.
 //!
-//! The old way of watching directories is taken (`F_NOTIFY`): who ends with an inotify instance waits for the kernel to tidy up, some 16 ms
-//! each time. It tells no name, so each name is looked at; there are few.
+//! It uses the old way of watching directories (`F_NOTIFY`): a process that ends with an inotify instance waits some 16 ms for the kernel
+//! to tidy up. The old way reports no name, so each pinned name is checked; there are few.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

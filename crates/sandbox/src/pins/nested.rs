@@ -479,7 +479,7 @@ impl List {
                     list.directories.insert(path, (inode, time_in(parts.next()?)?));
                 }
                 b"b" => drop(list.bases.insert(OsString::from_vec(parts.next()?.to_vec()))),
-                // Written last: what was cut off is no list.
+                // Written last: what was cut off is not a list.
                 b"end" => return Some(list),
                 _ => return None,
             }

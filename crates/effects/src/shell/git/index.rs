@@ -274,7 +274,7 @@ fn may_decide(name: &[u8]) -> bool {
 }
 
 fn keep(kept: &mut Vec<String>, has_more: &mut bool, name: &[u8]) {
-    // A name that is no text cannot be looked at.
+    // A name that is not text cannot be looked at.
     match std::str::from_utf8(name) {
         Ok(name) if kept.len() < MAX_KEPT => kept.push(name.to_owned()),
         Ok(_) | Err(_) => *has_more = true,

@@ -80,7 +80,7 @@ impl<'t> Interpreter<'t, '_> {
         if name.contains(is_mark) {
             return self.set_some_variable();
         }
-        // bash complains of what is no name, and sets nothing.
+        // bash complains of what is not a name, and sets nothing.
         if is_name(name) {
             let index = index.map(|index| Text::marked(index.to_owned()));
             self.set_named(name, index.as_ref(), given, None);

@@ -91,7 +91,7 @@ fn kind_of(name: &str) -> Kind {
         {
             Kind::Passed
         }
-        _ => Kind::Refused("it is no part of what git writes in ordinary work"),
+        _ => Kind::Refused("git does not write it in ordinary work"),
     }
 }
 
